@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers wires the reconcilers of the manager: one package per kind, each of which opens with its table of
-// phases.
-//
-// A phase observes, starts at most one task in VCD, and returns; it never waits. What the process knows beyond the
-// objects is held in memory only, and losing it costs a read, never a VM.
+// Package controllers wires the reconcilers of the manager: one package per kind, each with a table of phases. A phase
+// observes, starts at most one task in VCD, and returns; it never waits. State beyond the objects is held in memory
+// only. Its loss costs a read, never a VM.
 package controllers
 
 import (
@@ -31,10 +29,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
-// Options are what all reconcilers need.
+// Options are the dependencies of all reconcilers.
 type Options struct {
 	Client           client.Client
-	Live             client.Reader // not cached
+	Live             client.Reader // uncached
 	Metadata         client.Reader // of Secrets, cached
 	Recorder         events.EventRecorder
 	Pool             *vcd.Pool
@@ -42,7 +40,8 @@ type Options struct {
 	WatchFilterValue string
 }
 
-// Controllers are the reconcilers of the manager. CloudProvider lacks image and interval, PodProxy its interval.
+// Controllers are the reconcilers of the manager. The caller sets the image and the interval of CloudProvider, and the
+// interval of PodProxy.
 type Controllers struct {
 	Identity        *identity.Reconciler
 	ClusterIdentity *identity.ClusterReconciler

@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
-// Collectors are the metrics of all controllers of the process. Objects are counted in what the reader has.
+// Collectors are the metrics of all controllers of the process. Objects are counted in reader.
 func Collectors(reader client.Reader) []prometheus.Collector {
 	return []prometheus.Collector{phases.Passes, phases.Provisioning, newObjectCounts(reader), version.Info()}
 }
@@ -29,8 +29,8 @@ func Collectors(reader client.Reader) []prometheus.Collector {
 // collectTimeout bounds how long metrics wait for the cache.
 const collectTimeout = 5 * time.Second
 
-// Object counts show how many objects are in which condition: what an alert needs, in as many series as there are
-// reasons, not objects.
+// objectCounts counts objects by the state of their conditions, for alerts. The number of series grows with the number
+// of reasons, not of objects.
 type objectCounts struct {
 	reader     client.Reader
 	conditions *prometheus.Desc
@@ -54,8 +54,8 @@ func (c *objectCounts) Describe(descs chan<- *prometheus.Desc) {
 	descs <- c.deleting
 }
 
-// Collect implements [prometheus.Collector]. Kinds that cannot be listed are left out: no number is better than a wrong
-// one.
+// Collect implements [prometheus.Collector]. It skips kinds that cannot be listed, because a missing number is better
+// than a wrong one.
 func (c *objectCounts) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
@@ -71,15 +71,16 @@ func (c *objectCounts) Collect(to chan<- prometheus.Metric) {
 		func(l *infrav1.VCDMachineTemplateList) []infrav1.VCDMachineTemplate { return l.Items }, to)
 }
 
-// A series is the labels of one series of conditions.
+// A series holds the labels of one series of conditions.
 type series struct{ condition, status, reason string }
 
-// maxSeries of a kind is more than there are conditions with their reasons. Others may write conditions, too.
+// maxSeries limits the series of a kind. It exceeds the number of this provider's conditions with their reasons, but
+// other clients may write conditions, too.
 const maxSeries = 300
 
 var otherSeries = series{"other", "other", "other"}
 
-// bounded puts what is too much in one series.
+// bounded merges the series beyond maxSeries into otherSeries.
 func bounded(counts map[series]int) map[series]int {
 	if len(counts) <= maxSeries {
 		return counts

@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
-// config returns the configuration of the cloud controller manager: what the manager knows, what the VCDCluster asks
-// for, and what it inherits.
+// config returns the configuration of the cloud controller manager. It consists of data of the manager, the spec of the
+// VCDCluster, and inherited values.
 func (s *scope) config() (*vcdconfig.Config, error) {
 	config, err := ownConfig(s)
 	if badRecord := complete(&config.LoadBalancer, inheritedBy(s.vcdCluster)); badRecord != nil {
@@ -29,7 +29,7 @@ func (s *scope) config() (*vcdconfig.Config, error) {
 	return config, err
 }
 
-// ownConfig returns the configuration without what is inherited.
+// ownConfig returns the configuration without inherited values.
 func ownConfig(s *scope) (*vcdconfig.Config, error) {
 	c := s.vcdCluster
 	site := s.shared.Config
@@ -62,7 +62,7 @@ func ownConfig(s *scope) (*vcdconfig.Config, error) {
 	return config, errors.Join(r.problems...)
 }
 
-// endpointAddresses returns the addresses of the control plane, which no Service gets.
+// endpointAddresses returns the addresses of the control plane, which no Service may get.
 func endpointAddresses(c *infrav1.VCDCluster) []netip.Addr {
 	var all []netip.Addr
 	for _, host := range append([]string{c.Spec.ControlPlaneEndpoint.Host}, c.Status.VirtualIPs...) {
@@ -73,10 +73,10 @@ func endpointAddresses(c *infrav1.VCDCluster) []netip.Addr {
 	return all
 }
 
-// A converter converts what a VCDCluster asks for, and collects what is wrong with it.
+// A converter converts the spec of a VCDCluster, and collects its problems.
 type converter struct{ problems []error }
 
-// algorithms are VCD's names of them.
+// algorithms maps algorithms to their names in VCD.
 var algorithms = map[infrav1.LoadBalancerAlgorithm]string{
 	infrav1.AlgorithmRoundRobin:       "ROUND_ROBIN",
 	infrav1.AlgorithmLeastConnections: "LEAST_CONNECTIONS",
@@ -89,7 +89,8 @@ var algorithms = map[infrav1.LoadBalancerAlgorithm]string{
 	infrav1.AlgorithmCoreAffinity:     "CORE_AFFINITY",
 }
 
-// loadBalancer returns how Services are published. Gateways are the URNs of the further ones, by name.
+// loadBalancer returns the settings for Services. The map gateways contains the URNs of the additional gateways, by
+// name.
 func (r *converter) loadBalancer(
 	spec infrav1.LoadBalancerSpec, network string, gateways map[string]string,
 ) vcdconfig.LoadBalancer {
@@ -127,7 +128,7 @@ func (r *converter) loadBalancer(
 	return config
 }
 
-// kubeVIP returns which addresses kube-vip announces.
+// kubeVIP returns the addresses that kube-vip announces.
 func (r *converter) kubeVIP(spec infrav1.KubeVIPServices) vcdconfig.KubeVIP {
 	config := vcdconfig.KubeVIP{Class: spec.Class}
 	for i, addresses := range spec.AddressRanges {
@@ -153,7 +154,7 @@ func (r *converter) gateway(
 	return gateway
 }
 
-// nodes returns what is reported of Nodes, all of which are in one VDC.
+// nodes returns the settings for Nodes. All zones are in one VDC.
 func (r *converter) nodes(spec infrav1.CloudProviderNodes, vdc string) vcdconfig.Nodes {
 	const path = "spec.cloudProvider.nodes.addresses."
 	nodes := vcdconfig.Nodes{

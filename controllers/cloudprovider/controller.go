@@ -36,15 +36,15 @@ import (
 // +kubebuilder:rbac:groups=addons.cluster.x-k8s.io,resources=clusterresourcesets,verbs=list;watch;create;delete
 
 const (
-	// cloudProviderSuffix follows the name of the Cluster in the names of the Secret with the manifests and of its
-	// ClusterResourceSet.
+	// cloudProviderSuffix is appended to the name of the Cluster in the names of the Secret with the manifests and of
+	// its ClusterResourceSet.
 	cloudProviderSuffix = "-cloud-provider"
-	// seedSuffix follows it in the names of those that are applied once.
+	// seedSuffix is appended in the names of the Secret and ClusterResourceSet that are applied once.
 	seedSuffix = cloudProviderSuffix + "-seed"
 )
 
-// Reconciler installs the bundled cloud controller manager in the workload clusters of VCDClusters of mode Managed, by
-// ClusterResourceSets of Cluster API, and inspects it from time to time.
+// Reconciler installs the bundled cloud controller manager in the workload clusters of VCDClusters with mode Managed.
+// It uses ClusterResourceSets of Cluster API, and inspects the workload clusters periodically.
 type Reconciler struct {
 	Client           client.Client
 	Live             client.Reader // for Secrets, which no cache holds
@@ -53,8 +53,8 @@ type Reconciler struct {
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 	Workload         workload.Opener
-	Image            string        // the whole reference of the cloud controller manager's image
-	SyncPeriod       time.Duration // at workload clusters where all is as it should be
+	Image            string        // full reference of the cloud controller manager's image
+	SyncPeriod       time.Duration // interval between inspections of healthy workload clusters
 	Now              func() time.Time
 
 	inspections local.Store[addon.Inspection]
@@ -96,19 +96,19 @@ type scope struct {
 	set        *addon.Set
 	patcher    *phases.Patcher
 
-	where    whereabouts       // set by findZones
+	where    nodeLocations     // set by findZones
 	shared   session.Shared    // set by credentials
-	gateways map[string]string // URNs of the further edge gateways, by name; set by findGateways
+	gateways map[string]string // URNs of the additional edge gateways, by name; set by findGateways
 
-	nodeNetworks []netip.Prefix // only if VCD is reached by a proxy; set by findNodeProxy
-	httpsProxy   string         // with its credentials; the same
+	nodeNetworks []netip.Prefix // only if VCD is reached through a proxy; set by findNodeProxy
+	httpsProxy   string         // URL with credentials; only if VCD is reached through a proxy; set by findNodeProxy
 }
 
-// install takes the next step to a cloud controller manager of ours in the workload cluster.
+// install takes the next step towards the provider's cloud controller manager in the workload cluster.
 func install(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Sequence(ctx,
 		findZones(s), s.prerequisites, s.set.Read, s.credentials, s.findGateways, s.checkServiceAddresses, s.allowBalancers,
-		s.choose, s.ready, s.findNodeProxy, s.takeOver, s.write, s.inspect)
+		s.selectCluster, s.ready, s.findNodeProxy, s.takeOver, s.write, s.inspect)
 }
 
 func managed(c *infrav1.VCDCluster) bool {
@@ -134,11 +134,11 @@ func isManaged(s *scope) bool { return managed(s.vcdCluster) }
 
 func isUnmanaged(s *scope) bool { return !managed(s.vcdCluster) }
 
-// open skips a cluster for which there is nothing to do, now or ever.
+// open returns an empty entry, which ends the reconcile, if the cluster is being deleted or must not be reconciled now.
 func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (phases.Entry[scope], error) {
 	if !c.DeletionTimestamp.IsZero() {
 		r.inspections.Drop(c.UID)
-		return phases.Entry[scope]{}, nil // What was made here is garbage collected with its owner.
+		return phases.Entry[scope]{}, nil // Objects created here are garbage collected with their owner.
 	}
 	cluster, err := session.ActiveCluster(ctx, r.Client, c, r.WatchFilterValue)
 	if cluster == nil || err != nil || !cluster.DeletionTimestamp.IsZero() {
@@ -169,7 +169,7 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *p
 	}}, nil
 }
 
-// finish has a cloud controller manager of ours inspected again later.
+// finish schedules the next inspection of an installed cloud controller manager.
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	if !pass.Complete || !managed(s.vcdCluster) {
 		return
@@ -179,7 +179,7 @@ func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	pass.After = phases.Jitter(left, string(s.vcdCluster.UID))
 }
 
-// prerequisites waits for what the configuration is made of.
+// prerequisites waits for the inputs of the configuration.
 func (s *scope) prerequisites(context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" || c.Status.OVDC == nil || c.Status.OVDCNetwork == nil {
@@ -191,18 +191,18 @@ func (s *scope) prerequisites(context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// credentials finds what the cloud controller manager logs in with.
+// credentials finds and verifies the credentials for the cloud controller manager.
 func (s *scope) credentials(ctx context.Context) (phases.Result, error) {
 	var out phases.Result
 	var err error
 	if s.shared, out, err = s.reconciler.Identities.Share(ctx, s.vcdCluster); err != nil || out != phases.Done {
 		return out, err
 	}
-	return s.proveCredentials(ctx)
+	return s.verifyCredentials(ctx)
 }
 
-// choose labels the Cluster for its ClusterResourceSets, of which there are none yet the first time.
-func (s *scope) choose(ctx context.Context) (phases.Result, error) {
+// selectCluster labels the Cluster for its ClusterResourceSets, which do not exist yet the first time.
+func (s *scope) selectCluster(ctx context.Context) (phases.Result, error) {
 	return phases.Done, s.set.Select(ctx, true)
 }
 

@@ -11,11 +11,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// proveCredentials logs in with what the cloud controller manager gets, once for each version of it: what does not work
-// replaces nothing that may, and what logs in as a user of the organization is no system administrator.
-func (s *scope) proveCredentials(ctx context.Context) (phases.Result, error) {
-	proved := s.set.Annotation(infrav1.CloudProviderCredentialsAnnotation)
-	if s.shared.ServiceAccount || proved == s.shared.Config.Version {
+// verifyCredentials logs in with the credentials for the cloud controller manager, once for each version of them.
+// Invalid credentials must not replace working ones. A successful login to the organization also proves that the user
+// is not a system administrator.
+func (s *scope) verifyCredentials(ctx context.Context) (phases.Result, error) {
+	verified := s.set.Annotation(infrav1.CloudProviderCredentialsAnnotation)
+	if s.shared.ServiceAccount || verified == s.shared.Config.Version {
 		return phases.Done, nil
 	}
 	config := s.shared.Config

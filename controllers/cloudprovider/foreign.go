@@ -24,28 +24,30 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// clouds are values of --cloud-provider by which controller managers serve Nodes that may be on VCD.
+// clouds are values of --cloud-provider of controller managers that manage Nodes that may be in VCD.
 var clouds = []string{"vmware-cloud-director", "vsphere", "openstack", "cloudstack", "external-cloudstack"}
 
-// controllerFlags are flags that controller managers have and other programs with --cloud-provider do not.
+// controllerFlags are flags of controller managers that other programs with --cloud-provider do not have.
 var controllerFlags = []string{
 	"--allocate-node-cidrs", "--allow-untagged-cloud", "--concurrent-service-syncs", "--configure-cloud-routes",
 	"--controllers", "--node-monitor-period", "--node-status-update-frequency", "--route-reconciliation-period",
 	"--use-service-account-credentials",
 }
 
-// otherPrograms are parts of the names of programs that have the flag --cloud-provider and are no controller managers.
+// otherPrograms are parts of the names of programs that have the flag --cloud-provider, but are not controller
+// managers.
 var otherPrograms = []string{"cluster-autoscaler", "kubelet", "kube-apiserver"}
 
-// autoscalerFlags are flags of cluster-autoscaler that controller managers do not have. They show it under any name.
+// autoscalerFlags are flags of cluster-autoscaler that controller managers do not have. They identify it under any
+// name.
 var autoscalerFlags = []string{
 	"--balance-similar-node-groups", "--expander", "--max-node-provision-time", "--node-group-auto-discovery", "--nodes",
 	"--scale-down-delay-after-add", "--scale-down-enabled", "--scale-down-unneeded-time",
 	"--scale-down-utilization-threshold", "--skip-nodes-with-local-storage", "--skip-nodes-with-system-pods",
 }
 
-// foreign reports whether another cloud controller manager, or a configuration that ours cannot replace, is in the
-// workload cluster, and what to remove.
+// foreign reports another cloud controller manager in the workload cluster, or a configuration that cannot be replaced,
+// and how to remove them.
 func (w *guest) foreign(ctx context.Context) (phases.Result, error) {
 	config, err := w.config(ctx)
 	if err != nil {
@@ -57,7 +59,7 @@ func (w *guest) foreign(ctx context.Context) (phases.Result, error) {
 	return w.foreignBeside(ctx)
 }
 
-// foreignBeside reports whether another cloud controller manager is in the workload cluster, or what is given.
+// foreignBeside reports other cloud controller managers in the workload cluster, in addition to the given findings.
 func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Result, error) {
 	for _, list := range []client.ObjectList{
 		&appsv1.DeploymentList{},
@@ -71,7 +73,7 @@ func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Resu
 		}
 		for more := true; more; more = list.GetContinue() != "" {
 			err := w.List(ctx, list, append(options, client.Continue(list.GetContinue()))...)
-			if err != nil && !meta.IsNoMatchError(err) { // There is none of a kind that is not served.
+			if err != nil && !meta.IsNoMatchError(err) { // A kind that is not served has no objects.
 				return phases.Done, &addon.Error{Err: err}
 			}
 			found = append(found, w.foreignIn(list)...)
@@ -88,7 +90,7 @@ func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Resu
 		phases.Few(found)), nil
 }
 
-// foreignIn returns the cloud controller managers of a list that are not this cluster's.
+// foreignIn returns the cloud controller managers in a list that do not belong to this cluster.
 func (w *guest) foreignIn(list client.ObjectList) []string {
 	var found []string
 	for _, p := range programsIn(list) {
@@ -103,7 +105,7 @@ func (w *guest) foreignIn(list client.ObjectList) []string {
 	return found
 }
 
-// A program is what runs in a workload cluster.
+// A program is a workload in a workload cluster.
 type program struct {
 	kind string
 	of   *metav1.ObjectMeta
@@ -133,7 +135,7 @@ func programsIn(list client.ObjectList) []program {
 	return slices.DeleteFunc(all, func(p program) bool { return p.kind == "" })
 }
 
-// podKind returns what to call a pod that no workload object stands for; empty for others.
+// podKind returns the kind, for messages, of a pod that no workload object controls. It is empty for all other pods.
 func podKind(pod *corev1.Pod) string {
 	_, mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	switch {
@@ -147,7 +149,7 @@ func podKind(pod *corev1.Pod) string {
 	return ""
 }
 
-// config returns the configuration of a cloud controller manager in the workload cluster; nil if there is none.
+// config returns the configuration of a cloud controller manager in the workload cluster; nil if it does not exist.
 func (w *guest) config(ctx context.Context) (*corev1.ConfigMap, error) {
 	config := &corev1.ConfigMap{}
 	err := w.Get(ctx, client.ObjectKey{Namespace: addons.Namespace, Name: addons.ConfigMapName}, config)
@@ -162,8 +164,8 @@ func (w *guest) config(ctx context.Context) (*corev1.ConfigMap, error) {
 
 func immutable(config *corev1.ConfigMap) bool { return ptr.Deref(config.Immutable, false) }
 
-// isCloudProvider reports whether a container runs a cloud controller manager, by the name of its image or program, or
-// by its flags.
+// isCloudProvider reports whether a container runs a cloud controller manager, according to the name of its image or
+// program, or to its flags.
 func isCloudProvider(c corev1.Container) bool {
 	words := slices.Concat(c.Command, c.Args)
 	names := namesOf(c.Image, words)
@@ -176,8 +178,8 @@ func isCloudProvider(c corev1.Container) bool {
 	return hasCloudProviderFlags(words)
 }
 
-// namesOf returns the names of an image and of its program. Some images have several programs, chosen by the second
-// word, as hyperkube.
+// namesOf returns the names of an image and of its program. Some images, such as hyperkube, contain several programs,
+// which the second word selects.
 func namesOf(image string, words []string) []string {
 	image, _, _ = strings.Cut(path.Base(image), "@")
 	image, _, _ = strings.Cut(image, ":")
@@ -199,7 +201,7 @@ func isOtherProgram(name string) bool {
 }
 
 // hasCloudProviderFlags reports whether a command line is that of a cloud controller manager, or of a
-// kube-controller-manager that is one.
+// kube-controller-manager that includes one.
 func hasCloudProviderFlags(words []string) bool {
 	cloud := ""
 	controllers := false

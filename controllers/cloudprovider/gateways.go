@@ -18,9 +18,9 @@ import (
 
 const gatewayRemedy = "correct spec.loadBalancer.edgeGateways of the VCDCluster, or grant its user access"
 
-// findGateways finds the further edge gateways that the VCDCluster names. They are written down before the cloud
-// controller manager is told of them: what it makes there is to be found when the cluster is deleted, whatever they are
-// named by then.
+// findGateways finds the additional edge gateways in the spec. It records them before they are added to the
+// configuration of the cloud controller manager, so that its objects can be found when the cluster is deleted, even if
+// the gateways have been renamed by then.
 func (s *scope) findGateways(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	if len(c.Spec.LoadBalancer.EdgeGateways) == 0 {
@@ -50,8 +50,8 @@ func (s *scope) findGateways(ctx context.Context) (phases.Result, error) {
 	return phases.Done, s.patcher.Save(ctx)
 }
 
-// allowBalancers records that the cloud controller manager may create load balancers, before it is installed: the
-// deletion of the cluster waits for their removal from then on, whatever the spec becomes.
+// allowBalancers records that the cloud controller manager may create load balancers, before it is installed. From then
+// on, the deletion of the cluster waits for their removal, even if the spec changes.
 func (s *scope) allowBalancers(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	if !checks.CreatesBalancers(c) ||
@@ -62,7 +62,7 @@ func (s *scope) allowBalancers(ctx context.Context) (phases.Result, error) {
 	return phases.Done, s.patcher.Save(ctx)
 }
 
-// findGateway returns the URN of an edge gateway, or says why it has none.
+// findGateway returns the URN of an edge gateway, or the problem that prevents its use.
 func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infrav1.LoadBalancerGateway) (string,
 	phases.Result, error,
 ) {
@@ -82,7 +82,7 @@ func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infr
 	return network.EdgeGateway.ID, out, err
 }
 
-// lookupProblem returns why something that the spec names is not found.
+// lookupProblem returns why an object that the spec names was not found.
 func lookupProblem(err error, reason, remedy string) (phases.Result, error) {
 	switch {
 	case err == nil:

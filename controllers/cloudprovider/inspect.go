@@ -11,12 +11,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// inspect inspects the workload cluster, if an inspection is due.
+// inspect inspects the workload cluster if an inspection is due.
 func (s *scope) inspect(ctx context.Context) (phases.Result, error) {
 	return s.set.Inspect(ctx, s.reconciler.inspections.Of(s.vcdCluster.UID), s.reconciler.SyncPeriod, s.converge)
 }
 
-// converge compares the workload cluster with what should be there, and repairs what is not.
+// converge compares the workload cluster with the desired objects, and repairs differences.
 func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Result, error) {
 	if out, err := (&guest{w}).foreign(ctx); err != nil || out != phases.Done {
 		return out, err
@@ -41,7 +41,7 @@ func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Result, er
 	return announces(found)
 }
 
-// repair has everything applied again, unless Cluster API may not have had the time to do it yet.
+// repair makes Cluster API apply all objects again, unless it may not have had time yet to apply the last change.
 func (s *scope) repair(ctx context.Context, wrong []string) (phases.Result, error) {
 	if s.set.Fresh(s.reconciler.SyncPeriod) {
 		return s.set.Applying(wrong), nil

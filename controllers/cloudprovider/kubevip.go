@@ -27,8 +27,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// checkServiceAddresses checks the addresses that kube-vip announces for Services, before the cloud controller manager
-// is told of them: VCD must not give them to VMs, and no other cluster may have them.
+// checkServiceAddresses checks the addresses that kube-vip announces for Services before they are added to the
+// configuration of the cloud controller manager. VCD must not assign them to VMs, and no other cluster may use them.
 func (s *scope) checkServiceAddresses(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.LoadBalancer.KubeVIP == nil {
@@ -53,8 +53,8 @@ func (s *scope) checkServiceAddresses(ctx context.Context) (phases.Result, error
 	return s.checkOtherClusters(ctx, network)
 }
 
-// announced returns the addresses that the cloud controller manager was told of. They were checked then, and no cluster
-// that came later takes them from this one.
+// announced returns the addresses in the current configuration of the cloud controller manager. They were checked
+// earlier, and no newer cluster takes them from this one.
 func (s *scope) announced() ([]vcd.AddressRange, error) {
 	if s.set.Secret == nil {
 		return nil, nil
@@ -83,7 +83,7 @@ func (s *scope) announced() ([]vcd.AddressRange, error) {
 	return all, nil
 }
 
-// checkOtherClusters reports a cluster of the same network that has one of the addresses.
+// checkOtherClusters reports a cluster in the same network that uses one of the addresses.
 func (s *scope) checkOtherClusters(ctx context.Context, network vcd.Network) (phases.Result, error) {
 	list := &infrav1.VCDClusterList{}
 	if err := s.reconciler.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -101,7 +101,8 @@ func (s *scope) checkOtherClusters(ctx context.Context, network vcd.Network) (ph
 	return phases.Done, nil
 }
 
-// kubeVIP returns what announces addresses of Services in the workload cluster; nothing if kube-vip does not serve them.
+// kubeVIP returns the objects that announce addresses of Services in the workload cluster; none if kube-vip is not
+// used.
 func kubeVIP(spec *infrav1.VCDClusterSpec) ([]unstructured.Unstructured, error) {
 	of := spec.LoadBalancer.KubeVIP
 	if of == nil {
@@ -123,7 +124,7 @@ func kubeVIP(spec *infrav1.VCDClusterSpec) ([]unstructured.Unstructured, error) 
 	return objects, nil
 }
 
-// announces reports whether pods of kube-vip, whose DaemonSet may be among objects, are available and up to date.
+// announces reports whether the pods of kube-vip are available and up to date, if objects contain its DaemonSet.
 func announces(objects []*unstructured.Unstructured) (phases.Result, error) {
 	for _, u := range objects {
 		if u.GetKind() != "DaemonSet" {

@@ -16,15 +16,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// byProxy reports whether the cloud controller manager of a cluster reaches VCD by a proxy.
-func byProxy(c *infrav1.VCDCluster) bool {
+// usesProxy reports whether the cloud controller manager of a cluster reaches VCD through a proxy.
+func usesProxy(c *infrav1.VCDCluster) bool {
 	return c.Spec.Proxy.Site == infrav1.SiteByProxy && c.Spec.Proxy.HTTPSProxy != ""
 }
 
-// findNodeProxy reads the URL of the proxy, and the networks of the nodes, from the proxy settings that the nodes have.
-// Networks of an earlier proxy will do: a proxy that works again is worth more than exceptions that are complete.
+// findNodeProxy reads the URL of the proxy, and the networks of the nodes, from the proxy settings of the nodes.
+// Networks of an earlier proxy suffice, because a working proxy is more important than complete exceptions.
 func (s *scope) findNodeProxy(ctx context.Context) (phases.Result, error) {
-	if !byProxy(s.vcdCluster) {
+	if !usesProxy(s.vcdCluster) {
 		return phases.Done, nil
 	}
 	data, err := nodesecret.Secret{
@@ -49,10 +49,10 @@ func (s *scope) findNodeProxy(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// proxy returns the Secret with the variables of the cluster's proxy, if VCD is reached by it. The API server and the
-// nodes are reached without.
+// proxy returns the Secret with the variables of the cluster's proxy, if VCD is reached through it. The API server and
+// the nodes are reached directly.
 func (s *scope) proxy() ([]unstructured.Unstructured, error) {
-	if !byProxy(s.vcdCluster) {
+	if !usesProxy(s.vcdCluster) {
 		return nil, nil
 	}
 	spec := s.vcdCluster.Spec.Proxy

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// availableControlPlane is how many control-plane nodes make a second cloud controller manager on standby
-	// worthwhile.
+	// availableControlPlane is the number of control-plane nodes from which a second cloud controller manager on
+	// standby is useful.
 	availableControlPlane = 3
-	// hashLength is how much of a hash is enough to distinguish two configurations.
+	// hashLength is how many characters of a hash distinguish two configurations.
 	hashLength = 16
 )
 
-// render returns what should be in the workload cluster, all of it marked as this cluster's. Applied is when it was
-// last applied again.
+// render returns the desired objects in the workload cluster, marked as this cluster's. The time applied, if set, makes
+// Cluster API apply them again.
 func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	settings, err := s.config()
 	if err != nil {
@@ -72,8 +72,8 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// endpoint is the control plane endpoint by which the cloud controller manager reaches the API server: the Cluster's,
-// or that of the VCDCluster until Cluster API has copied it.
+// endpoint returns the control-plane endpoint through which the cloud controller manager reaches the API server: that
+// of the Cluster, or of the VCDCluster until Cluster API has copied it.
 func (s *scope) endpoint() clusterv1.APIEndpoint {
 	if s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
 		return s.cluster.Spec.ControlPlaneEndpoint
@@ -81,17 +81,19 @@ func (s *scope) endpoint() clusterv1.APIEndpoint {
 	return s.vcdCluster.Spec.ControlPlaneEndpoint
 }
 
-// hashOf returns a hash of what the pods read once: the configuration, and the variables of the proxy, if there is one.
+// hashOf returns a hash of the data that pods read only once: the configuration, and the variables of the proxy, if
+// any.
 func hashOf(config []byte, proxy []unstructured.Unstructured) string {
 	hash := sha256.New()
-	_, _ = hash.Write(config) // a hash takes everything
+	_, _ = hash.Write(config) // never fails
 	for _, secret := range proxy {
 		_, _ = fmt.Fprint(hash, secret.Object["data"])
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:hashLength]
 }
 
-// imageOf returns the image of a cluster: its own, or the manager's. One without a version has that of the manager's.
+// imageOf returns the image for a cluster: its own, or that of the manager. An image without a version gets the
+// manager's.
 func imageOf(own, managers string) string {
 	if own == "" {
 		return managers
@@ -103,8 +105,8 @@ func imageOf(own, managers string) string {
 	return own
 }
 
-// data returns what the cloud controller manager reads. The token of a service account is not in it: that is seeded,
-// and then written by the cloud controller manager alone.
+// data returns the ConfigMap and the Secret of the cloud controller manager. The token of a service account is not
+// included: it is seeded once, and then only the cloud controller manager writes it.
 func (s *scope) data(config []byte) ([]unstructured.Unstructured, error) {
 	settings, err := addons.ConfigMap(config)
 	if err != nil {
@@ -117,7 +119,7 @@ func (s *scope) data(config []byte) ([]unstructured.Unstructured, error) {
 	return []unstructured.Unstructured{settings, credentials}, err
 }
 
-// credentialFiles are the keys of the Secret that the cloud controller manager reads.
+// credentialFiles returns the data of the Secret that the cloud controller manager reads.
 func credentialFiles(s session.Shared) map[string][]byte {
 	if s.Config.Credentials.APIToken != "" {
 		return map[string][]byte{addons.RefreshTokenKey: []byte(s.Config.Credentials.APIToken)}
@@ -128,8 +130,8 @@ func credentialFiles(s session.Shared) map[string][]byte {
 	}
 }
 
-// replicas is how many cloud controller managers run: a second one where the control plane survives the loss of a node,
-// too.
+// replicas returns the number of cloud controller managers. There is a second one if the control plane also survives
+// the loss of a node.
 func replicas(cluster *clusterv1.Cluster) int32 {
 	if status := cluster.Status.ControlPlane; status != nil &&
 		ptr.Deref(status.DesiredReplicas, 0) >= availableControlPlane {

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// retire undoes what mode Managed did: External leaves what is in the workload cluster to the user, None removes it.
+// retire reverts mode Managed: External leaves the objects in the workload cluster to the user, None removes them.
 func retire(ctx context.Context, s *scope) (phases.Result, error) {
 	if !s.set.Selected() {
 		return phases.Obsolete, nil
@@ -23,7 +23,7 @@ func retire(ctx context.Context, s *scope) (phases.Result, error) {
 	if out, err := s.set.Read(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	// First, so that nothing comes back.
+	// First, so that Cluster API does not apply the objects again.
 	if err := errors.Join(s.set.Delete(ctx, &addonsv1.ClusterResourceSet{}, cloudProviderSuffix),
 		s.set.Delete(ctx, &addonsv1.ClusterResourceSet{}, seedSuffix)); err != nil {
 		return phases.Done, err
@@ -41,9 +41,9 @@ func retire(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Obsolete, s.set.Select(ctx, false)
 }
 
-// removeAll removes everything that we put into the workload cluster.
+// removeAll removes all objects that the provider has created in the workload cluster.
 func (s *scope) removeAll(ctx context.Context) (phases.Result, error) {
-	token, err := addons.ServiceAccount(nil) // by its name
+	token, err := addons.ServiceAccount(nil) // only its name is needed
 	if err != nil {
 		return phases.Done, err
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// available reports whether pods of the cloud controller manager, whose Deployment is among objects, are available and
-// up to date.
+// available reports whether pods of the cloud controller manager are available and up to date. The objects contain its
+// Deployment.
 func available(objects []*unstructured.Unstructured) (phases.Result, error) {
 	d, err := deploymentIn(objects)
 	if err != nil {
@@ -44,7 +44,7 @@ func available(objects []*unstructured.Unstructured) (phases.Result, error) {
 		"Waiting for pods of Deployment %s/%s to be available (%s)%s", d.Namespace, d.Name, progress(d), why), nil
 }
 
-// deploymentIn returns the Deployment among objects, an empty one if there is none.
+// deploymentIn returns the Deployment among objects; an empty one if there is none.
 func deploymentIn(objects []*unstructured.Unstructured) (*appsv1.Deployment, error) {
 	d := &appsv1.Deployment{}
 	for _, u := range objects {
@@ -58,7 +58,7 @@ func deploymentIn(objects []*unstructured.Unstructured) (*appsv1.Deployment, err
 	return d, nil
 }
 
-// rolledOut reports whether all pods of a Deployment are up to date. Not all need to be available: one is enough.
+// rolledOut reports whether all pods of a Deployment are up to date. It does not require all of them to be available.
 func rolledOut(d *appsv1.Deployment) bool {
 	return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas >= ptr.Deref(d.Spec.Replicas, 1) &&
 		d.Status.Replicas <= d.Status.UpdatedReplicas
@@ -77,7 +77,7 @@ func progress(d *appsv1.Deployment) string {
 	return text
 }
 
-// stuck reports whether a condition of a Deployment means that it does not come up by itself.
+// stuck reports whether a condition of a Deployment means that it does not become available by itself.
 func stuck(c appsv1.DeploymentCondition) bool {
 	return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse ||
 		c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue

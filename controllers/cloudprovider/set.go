@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// write writes the Secret if it changed, and the ClusterResourceSets that apply it.
+// write writes the Secret if it changed, and creates the ClusterResourceSets that apply it.
 func (s *scope) write(ctx context.Context) (phases.Result, error) {
 	objects, err := s.render(s.set.Annotation(infrav1.CloudProviderAppliedAnnotation))
 	if err != nil {
@@ -42,17 +42,17 @@ func (s *scope) write(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// notes are what the Secret has besides: with which credentials it was written.
+// notes returns the annotations of the Secret, with the version of the credentials that it contains.
 func (s *scope) notes() map[string]string {
 	return map[string]string{infrav1.CloudProviderCredentialsAnnotation: s.shared.Config.Version}
 }
 
-// seed has the first token of a service account applied once. From then on it is the cloud controller manager's.
+// seed applies the first token of a service account once. From then on, only the cloud controller manager may use it.
 func (s *scope) seed(ctx context.Context) (phases.Result, error) {
 	if !s.shared.ServiceAccount {
 		return phases.Done, nil
 	}
-	// Before the token is handed over: it cannot be taken back.
+	// Check this before the token is handed over, because that cannot be undone.
 	if out, err := s.seedConflict(ctx); err != nil || out != phases.Done {
 		return out, err
 	}

@@ -23,10 +23,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// configName is the configuration in the workload cluster, for messages.
+// configName names the configuration in the workload cluster in messages.
 const configName = "ConfigMap " + addons.Namespace + "/" + addons.ConfigMapName
 
-// remedies are what to do about a difference between the configuration in the workload cluster and ours, by key.
+// remedies maps keys to remedies for differences between the configuration in the workload cluster and the new one.
 var remedies = map[string]string{
 	"clusterid": "it is part of the names of load balancers in VCD, and spec.infraID is immutable: keep " +
 		"spec.cloudProvider.mode External",
@@ -38,8 +38,8 @@ var remedies = map[string]string{
 	"loadbalancer.enabled":   "correct spec.loadBalancer.mode",
 }
 
-// inheritedBy returns what a cluster takes over from the configuration of another cloud controller manager, as far as
-// its spec leaves that open.
+// inheritedBy returns the values that a cluster inherits from the configuration of another cloud controller manager, as
+// far as its spec does not set them.
 func inheritedBy(c *infrav1.VCDCluster) infrav1.InheritedLoadBalancer {
 	values := c.Spec.RecordedState.InheritedLoadBalancer
 	if c.Spec.LoadBalancer.ArmMode != "" {
@@ -48,7 +48,7 @@ func inheritedBy(c *infrav1.VCDCluster) infrav1.InheritedLoadBalancer {
 	return values
 }
 
-// complete sets what b lacks to what is inherited.
+// complete sets missing values of b to inherited ones.
 func complete(b *vcdconfig.LoadBalancer, from infrav1.InheritedLoadBalancer) error {
 	var errs [2]error
 	if from.OneArm != (infrav1.AddressRange{}) && b.OneArm == nil {
@@ -65,7 +65,7 @@ func complete(b *vcdconfig.LoadBalancer, from infrav1.InheritedLoadBalancer) err
 	return errors.Join(errs[:]...)
 }
 
-// inheritedNames returns the keys and values of what is inherited, for messages.
+// inheritedNames returns the keys and values that are inherited, for messages.
 func inheritedNames(values infrav1.InheritedLoadBalancer) []string {
 	oneArm := ""
 	if values.OneArm != (infrav1.AddressRange{}) {
@@ -85,9 +85,9 @@ func inheritedNames(values infrav1.InheritedLoadBalancer) []string {
 	return all
 }
 
-// takeOver makes sure, before anything is installed, that there is no other cloud controller manager in the workload
-// cluster, and that ours will serve Services as the one before did. It removes a configuration that ours cannot
-// replace.
+// takeOver ensures, before anything is installed, that the workload cluster has no other cloud controller manager, and
+// that the new one will serve Services as the previous one did. It deletes an immutable configuration, which could not
+// be replaced.
 func (s *scope) takeOver(ctx context.Context) (phases.Result, error) {
 	if s.set.Secret != nil {
 		return phases.Done, nil
@@ -103,7 +103,7 @@ func (s *scope) takeOverFrom(ctx context.Context, w *guest) (phases.Result, erro
 		return phases.Done, err
 	}
 	if config == nil || config.Annotations[infrav1.CloudProviderOfAnnotation] == w.InfraID {
-		return w.foreignBeside(ctx) // There is no configuration but what the manager wrote.
+		return w.foreignBeside(ctx) // The configuration is missing, or the manager wrote it.
 	}
 	if out, err := s.inherit(ctx, w, config); err != nil || out != phases.Done {
 		return out, err
@@ -118,7 +118,7 @@ func (s *scope) takeOverFrom(ctx context.Context, w *guest) (phases.Result, erro
 	return phases.Done, nil
 }
 
-// inherit compares the configuration that was found with ours, and takes over what the VCDCluster leaves open.
+// inherit compares the existing configuration with the new one, and takes over values that the VCDCluster does not set.
 func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap) (phases.Result, error) {
 	found, err := w.parse(ctx, config)
 	if lost := (*addon.Error)(nil); errors.As(err, &lost) {
@@ -151,12 +151,12 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 	if differences := vcdconfig.Differences(found, wanted); len(differences) > 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConfigConflictReason,
 			"%s of another cloud controller manager differs from this VCDCluster, which could move load "+
-				"balancers: %s; or delete the ConfigMap if the change is intended", configName, listed(differences)), nil
+				"balancers: %s; or delete the ConfigMap if the change is intended", configName, describe(differences)), nil
 	}
 	return phases.Done, s.record(ctx, values)
 }
 
-// renderedWith returns a configuration, completed with what is inherited, as it is read.
+// renderedWith returns a configuration with inherited values, as the cloud controller manager would read it.
 func renderedWith(config *vcdconfig.Config, values infrav1.InheritedLoadBalancer) (vcdconfig.Config, error) {
 	var read vcdconfig.Config
 	if err := complete(&config.LoadBalancer, values); err != nil {
@@ -169,8 +169,8 @@ func renderedWith(config *vcdconfig.Config, values infrav1.InheritedLoadBalancer
 	return read, decode(text, &read, "")
 }
 
-// record stores what the VCDCluster inherits before the configuration that has it is replaced. Until then that may
-// change, and what was stored from it does, too.
+// record stores the inherited values before their source is replaced. Until then, the source may change, and so do the
+// stored values.
 func (s *scope) record(ctx context.Context, values infrav1.InheritedLoadBalancer) error {
 	c := s.vcdCluster
 	if c.Spec.RecordedState.InheritedLoadBalancer == values {
@@ -186,7 +186,7 @@ func (s *scope) record(ctx context.Context, values infrav1.InheritedLoadBalancer
 	return nil
 }
 
-// parse reads the configuration of another cloud controller manager, with the id of the cluster that it finds beside
+// parse reads the configuration of another cloud controller manager, and the ID of the cluster from the Secret beside
 // it. The error contains no values of secrets.
 func (w *guest) parse(ctx context.Context, config *corev1.ConfigMap) (vcdconfig.Config, error) {
 	var found vcdconfig.Config
@@ -202,7 +202,7 @@ func (w *guest) parse(ctx context.Context, config *corev1.ConfigMap) (vcdconfig.
 	return found, decode([]byte(text), &found, strings.TrimSpace(string(id.Data[addons.ClusterIDKey])))
 }
 
-// decode reads a configuration; id is the cluster's if the file has none.
+// decode reads a configuration. The given ID is the cluster's if the configuration has none.
 func decode(text []byte, into *vcdconfig.Config, id string) error {
 	report, err := ccmconfig.Decode(text, into, ccmconfig.Environment{Getenv: func(name string) string {
 		if name == "CLUSTER_ID" {
@@ -216,8 +216,8 @@ func decode(text []byte, into *vcdconfig.Config, id string) error {
 	return report.Err()
 }
 
-// listed describes differences, with what to do about each.
-func listed(differences []vcdconfig.Difference) string {
+// describe describes differences with their remedies.
+func describe(differences []vcdconfig.Difference) string {
 	all := make([]string, 0, len(differences))
 	for _, d := range differences {
 		remedy := remedies[d.Key]

@@ -18,22 +18,22 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// Whereabouts are the zones that nodes of a cluster are in, or may be created in.
-type whereabouts struct {
+// nodeLocations are the places in VCD in which nodes of a cluster are, or may be created.
+type nodeLocations struct {
 	zones []vcdconfig.Zone
 	vdcs  []string // URNs
 	vApps []string // names
 }
 
-// findZones returns a step that finds out where nodes of a cluster are and may be created. A zone that was never
-// validated has no nodes.
+// findZones returns a step that finds the zones in which nodes of a cluster are, or may be created. A zone that was
+// never validated has no nodes.
 func findZones(s *scope) func(context.Context) (phases.Result, error) {
 	return func(ctx context.Context) (phases.Result, error) {
 		return phases.Done, s.where.find(ctx, s.reconciler.Client, s.vcdCluster, s.cluster.Name)
 	}
 }
 
-func (w *whereabouts) find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, cluster string) error {
+func (w *nodeLocations) find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, cluster string) error {
 	list := &infrav1.VCDDeploymentZoneList{}
 	if err := reader.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
 		return fmt.Errorf("listing VCDDeploymentZones: %w", err)
@@ -53,7 +53,7 @@ func (w *whereabouts) find(ctx context.Context, reader client.Reader, c *infrav1
 	for _, home := range vapp.Zones(c, cluster) {
 		homes[home.Zone] = home
 	}
-	*w = whereabouts{}
+	*w = nodeLocations{}
 	for _, name := range slices.Sorted(maps.Keys(homes)) {
 		w.add(c, homes[name])
 		if err := w.addTopology(ctx, reader, c, homes[name]); err != nil {
@@ -63,8 +63,8 @@ func (w *whereabouts) find(ctx context.Context, reader client.Reader, c *infrav1
 	return nil
 }
 
-// add adds where nodes in a zone are.
-func (w *whereabouts) add(c *infrav1.VCDCluster, home vapp.Home) {
+// add adds the VDC and the vApps of nodes in a zone.
+func (w *nodeLocations) add(c *infrav1.VCDCluster, home vapp.Home) {
 	if !slices.Contains(w.vdcs, home.VDC) {
 		w.vdcs = append(w.vdcs, home.VDC)
 	}
@@ -78,8 +78,8 @@ func (w *whereabouts) add(c *infrav1.VCDCluster, home vapp.Home) {
 	}
 }
 
-// addTopology adds how nodes in a zone are labelled, unless the zone is gone.
-func (w *whereabouts) addTopology(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, home vapp.Home,
+// addTopology adds the labels for nodes in a zone, unless the zone is gone.
+func (w *nodeLocations) addTopology(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, home vapp.Home,
 ) error {
 	zone, out, err := zones.Find(ctx, reader, c, home.Zone)
 	if err != nil || out != phases.Done {

@@ -46,11 +46,11 @@ func TestNodesAreSearchedAndLabelledInSelectedZonesAndWhereMachinesAre(t *testin
 		Operator: metav1.LabelSelectorOpIn,
 		Values:   []string{"a", "never-found"},
 	}}}
-	w := whereabouts{}
+	w := nodeLocations{}
 
 	g.Expect(w.find(t.Context(), objects.Build(), c, "c1")).To(Succeed())
 
-	g.Expect(w).To(Equal(whereabouts{
+	g.Expect(w).To(Equal(nodeLocations{
 		vdcs:  []string{vdcA, vdcB, "urn:vcloud:vdc:gone"},
 		vApps: []string{"c1-a", "c1-b", "c1-b-2", "c1-gone"},
 		zones: []vcdconfig.Zone{

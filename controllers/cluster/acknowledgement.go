@@ -17,9 +17,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// acceptAcknowledgement replaces the acknowledgement of a user with the time when they gave it, clears the recorded
-// stop, and reports whether there was one. It does so in the first pass that sees it, whether VMs are missing or not: an
-// acknowledgement that stayed would apply to the next outage.
+// acceptAcknowledgement replaces the acknowledgement of a user with the time at which it was given, clears the recorded
+// stop, and reports whether there was an acknowledgement. It does so in the first pass that sees the annotation, even
+// if no VMs are missing, because an acknowledgement that stays would apply to the next outage.
 func acceptAcknowledgement(ctx context.Context, live client.Reader, to *store, now time.Time) (bool, error) {
 	c := to.vcdCluster
 	if c.Annotations[infrav1.GoneAcknowledgedAnnotation] != "true" {
@@ -37,9 +37,9 @@ func acceptAcknowledgement(ctx context.Context, live client.Reader, to *store, n
 	return true, nil
 }
 
-// acknowledgedAt returns when the annotation was written, which may be long ago if the cluster was paused or no manager
-// ran: VMs that went missing since are not covered. The API server keeps the time in managedFields, which the cache
-// drops.
+// acknowledgedAt returns when the annotation was written. That may be long ago if the cluster was paused or no manager
+// ran. The acknowledgement does not cover VMs that went missing later. The API server keeps the time in managedFields,
+// which the cache drops.
 func acknowledgedAt(ctx context.Context, from client.Reader, c *infrav1.VCDCluster, now time.Time) (time.Time, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(infrav1.GroupVersion.WithKind("VCDCluster"))
@@ -49,7 +49,7 @@ func acknowledgedAt(ctx context.Context, from client.Reader, c *infrav1.VCDClust
 	return writtenAt(live.ManagedFields, infrav1.GoneAcknowledgedAnnotation, now), nil
 }
 
-// writtenAt returns when an annotation was written, and now if that is not recorded.
+// writtenAt returns when an annotation was written; now if that is not recorded.
 func writtenAt(fields []metav1.ManagedFieldsEntry, key string, now time.Time) time.Time {
 	at := now
 	for _, entry := range fields {
@@ -74,8 +74,8 @@ func ownsAnnotation(entry metav1.ManagedFieldsEntry, key string) bool {
 	return found
 }
 
-// reportStop reports as a condition whether machines of the cluster are held back until a user acknowledges that they
-// are gone.
+// reportStop sets the condition that shows whether machines of the cluster are held back until a user acknowledges that
+// they are gone.
 func reportStop(r events.EventRecorder, c *infrav1.VCDCluster) {
 	if c.Spec.RecordedState.GoneStoppedSince == nil {
 		phases.Drop(c, infrav1.VMLossSuspectedCondition)

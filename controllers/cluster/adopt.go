@@ -17,8 +17,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileAdopted makes the vApp that CAPVCD made the cluster's, and records that. Nothing is written to VCD. If there
-// is no vApp, CAPVCD was interrupted before it made one, and the first machine creates it.
+// reconcileAdopted adopts the vApp that CAPVCD created for the cluster, and records that. It writes nothing to VCD. If
+// the vApp does not exist, CAPVCD was interrupted before it created one, and the first machine creates it.
 func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.RecordedState.VAppCount > 0 {

@@ -25,8 +25,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// claimHosts returns the virtual IPs of a cluster from pools. One that was stored stays, whatever happens to its claim:
-// its IPAddress is held.
+// claimHosts returns the virtual IPs of a cluster from pools. A stored virtual IP stays, even if its claim is lost,
+// because its IPAddress is held.
 func claimHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Result,
 	error,
 ) {
@@ -61,7 +61,7 @@ func claimHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, 
 	return found, out, err
 }
 
-// storedVIPs returns the virtual IPs that were published. A move and a restore drop the status, but not the annotation.
+// storedVIPs returns the published virtual IPs. A move and a restore drop the status, but not the recorded state.
 func storedVIPs(c *infrav1.VCDCluster) []string {
 	if stored := c.Status.VirtualIPs; len(stored) > 0 {
 		return stored
@@ -69,7 +69,7 @@ func storedVIPs(c *infrav1.VCDCluster) []string {
 	return placement.EndpointAddresses(c)
 }
 
-// freeAddresses gives the addresses that a cluster claimed back.
+// freeAddresses releases the addresses that a cluster claimed.
 func freeAddresses(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster) error {
 	if claims.Cluster == "" {
 		return nil
@@ -84,37 +84,37 @@ func freeAddresses(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluste
 	return claims.Release(ctx, names...)
 }
 
-// hosts are the addresses of an endpoint, or its name.
+// hosts are the addresses of an endpoint, or its DNS name.
 type hosts struct {
 	names   []string
-	warning phases.Result // of a virtual IP that no pool keeps
+	warning phases.Result // about a virtual IP that no pool reserves
 }
 
-// keep keeps a virtual IP that is known, with a warning if no pool does.
+// keep keeps a known virtual IP. It records a warning if no pool reserves the address.
 func (h *hosts) keep(ctx context.Context, of vipClaim, vip string) error {
 	warning, err := of.keep(ctx, vip)
 	h.warning = cmp.Or(h.warning, warning)
 	return err
 }
 
-// A vipPools are the pools of one virtual IP, in order.
+// A vipPools lists the pools of one virtual IP, in order.
 type vipPools struct {
 	refs  []infrav1.IPPoolReference
-	field string // that lists them
-	claim string // name of the claim of the first; those of the others have a number behind it
+	field string // field with the list
+	claim string // name of the claim for the first pool; the names for other pools have a number appended
 }
 
-// primary returns the pools of the endpoint's host.
+// primary returns the pools for the host of the endpoint.
 func primary(kube infrav1.KubeVIPEndpoint, cluster string) vipPools {
 	return vipPools{kube.PoolRefs, "spec.controlPlaneLoadBalancer.kubeVIP.poolRefs", cluster + "-vip"}
 }
 
-// secondary returns the pools of the virtual IP of the other family.
+// secondary returns the pools for the virtual IP of the other family.
 func secondary(kube infrav1.KubeVIPEndpoint, cluster string) vipPools {
 	return vipPools{kube.SecondaryPoolRefs, "spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs", cluster + "-vip-second"}
 }
 
-// at returns the claim of the pool with an index.
+// at returns the claim for the pool with an index.
 func (p vipPools) at(i int) ipam.Claim {
 	claim := ipam.Claim{Name: p.claim, Pool: p.refs[i], Field: fmt.Sprintf("%s[%d]", p.field, i)}
 	if i > 0 {
@@ -131,16 +131,16 @@ type vipClaim struct {
 	now         time.Time
 }
 
-// claim returns the address from the first of the pools that gives one. An address that was given stays. Pools that
-// gave none keep their claims until another one has.
+// claim returns an address from the first pool that assigns one. An assigned address is kept. Pools that assigned none
+// keep their claims until another pool has assigned an address.
 func (v vipClaim) claim(ctx context.Context) (netip.Addr, phases.Result, error) {
 	order := make([]int, len(v.pools.refs))
 	for i := range order {
 		order[i] = i
 	}
-	given := slices.IndexFunc(order, func(i int) bool { return v.wasGiven(ctx, v.pools.at(i).Name) })
-	if given >= 0 {
-		order = []int{given}
+	assigned := slices.IndexFunc(order, func(i int) bool { return v.isAssigned(ctx, v.pools.at(i).Name) })
+	if assigned >= 0 {
+		order = []int{assigned}
 	}
 	var problem phases.Result
 	for _, i := range order {
@@ -156,15 +156,15 @@ func (v vipClaim) claim(ctx context.Context) (netip.Addr, phases.Result, error) 
 			return address.Addr, out, err
 		}
 		problem = cmp.Or(problem, out)
-		if !v.passOver(ctx, claim.Name, out) {
+		if !v.tryNext(ctx, claim.Name, out) {
 			break
 		}
 	}
 	return netip.Addr{}, problem, nil
 }
 
-// keep makes the claim of a virtual IP that is known the cluster's again after a restore, and holds its address. It
-// returns a warning if no pool has a claim of it any more.
+// keep adopts the claim of a known virtual IP after a restore, and holds its address. It returns a warning if no pool
+// has a claim of the address any more.
 func (v vipClaim) keep(ctx context.Context, vip string) (phases.Result, error) {
 	var all []ipam.Claim
 	found := false
@@ -173,7 +173,7 @@ func (v vipClaim) keep(ctx context.Context, vip string) (phases.Result, error) {
 		all = append(all, claim)
 		err := v.get(ctx, claim.Name, &ipamv1.IPAddressClaim{})
 		if apierrors.IsNotFound(err) {
-			continue // Without it, the address may still be held.
+			continue // The address may still be held without the claim.
 		}
 		if err != nil {
 			return phases.Done, fmt.Errorf("getting IPAddressClaim %s: %w", claim.Name, err)
@@ -194,19 +194,19 @@ func (v vipClaim) keep(ctx context.Context, vip string) (phases.Result, error) {
 	return v.claims.Unclaimed(ctx, vip, all)
 }
 
-// wasGiven reports whether a claim of the cluster has an address.
-func (v vipClaim) wasGiven(ctx context.Context, name string) bool {
+// isAssigned reports whether a claim of the cluster has an address.
+func (v vipClaim) isAssigned(ctx context.Context, name string) bool {
 	claim := &ipamv1.IPAddressClaim{}
 	err := v.get(ctx, name, claim)
 	return err == nil && metav1.IsControlledBy(claim, v.claims.Owner) && claim.Status.AddressRef.Name != ""
 }
 
-// poolPatience is how long a pool is waited for whose provider does not answer.
+// poolPatience is how long to wait for a pool whose provider does not respond.
 const poolPatience = session.RemedyPoll
 
-// passOver reports whether the next pool is asked, too: this one has no address, does not exist, or its provider has
-// not answered for a while.
-func (v vipClaim) passOver(ctx context.Context, name string, out phases.Result) bool {
+// tryNext reports whether to try the next pool, too, because this one has no free address or does not exist, or because
+// its provider has not responded for a while.
+func (v vipClaim) tryNext(ctx context.Context, name string, out phases.Result) bool {
 	if out.IsProblem() {
 		return true
 	}
@@ -215,7 +215,7 @@ func (v vipClaim) passOver(ctx context.Context, name string, out phases.Result) 
 	return err == nil && !claim.CreationTimestamp.IsZero() && v.now.Sub(claim.CreationTimestamp.Time) > poolPatience
 }
 
-// dropOthers frees the claims of the other pools of a virtual IP. Nothing uses their addresses.
+// dropOthers releases the claims of the other pools of a virtual IP. Their addresses are not in use.
 func (v vipClaim) dropOthers(ctx context.Context, used int) error {
 	for i := range v.pools.refs {
 		if i == used {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster makes VCDClusters ready for machines, and removes what they have in VCD when they are deleted.
-//
-// Its files depend one way: controller.go runs the table of phases.go. Each phase is a function of the scope in a file of
-// its own, and passes to its steps what these read. What several phases share takes named inputs, too.
+// Package cluster makes VCDClusters ready for machines, and removes their objects from VCD when they are deleted. The
+// file controller.go runs the table in phases.go. Each phase is a function of the scope in its own file, and passes the
+// values that its steps read as arguments. Code that several phases share takes named inputs, too.
 package cluster
 
 import (
@@ -58,7 +57,7 @@ type Reconciler struct {
 
 	wakeUps session.WakeUps
 	homes   local.Store[home]
-	// purges are the removals of the load balancers of Services, endpoints those of control-plane endpoints.
+	// purges removes the load balancers of Services, and endpoints removes those of control-plane endpoints.
 	purges    local.Store[balancers.Purge]
 	endpoints local.Store[balancers.Purge]
 }
@@ -109,7 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 	}.Reconcile(ctx, c)
 }
 
-// begin does what the phases rely on: it accepts an acknowledgement, and moves credentials of CAPVCD.
+// begin prepares a pass: it accepts an acknowledgement, and moves credentials of CAPVCD.
 func begin(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	recorder := s.reconciler.Recorder
@@ -132,9 +131,9 @@ func begin(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// finish stores what a pass found in the spec, and reports what no phase owns. If the pass is complete, the cluster gets
-// the id that marks its objects in VCD, the first of which is made later. If the spec has changed since the pass read it,
-// the pass is outdated.
+// finish stores the results of a pass in the spec, and reports conditions that no phase owns. If the pass is complete,
+// the cluster gets the ID that marks its objects in VCD, before the first of them is created. If the spec has changed
+// since the pass read it, the pass is outdated.
 func finish(ctx context.Context, s *scope, pass *phases.Pass) {
 	c := s.vcdCluster
 	exists := c.DeletionTimestamp.IsZero()

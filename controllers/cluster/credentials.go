@@ -24,19 +24,20 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdidentities,verbs=create
 
-// identityPoll is when an identity that was just created is in the cache.
+// identityPoll is how long to wait until the cache shows an identity that was just created.
 const identityPoll = time.Second
 
-// A handover moves the credentials that a VCDCluster of CAPVCD has to a Secret and the VCDIdentity in its identityRef. The
-// conversion named the identity: like the Secret of CAPVCD, if that is in the namespace and has all, else like no other.
+// A handover moves the credentials in a VCDCluster of CAPVCD to a Secret and to the VCDIdentity in its identityRef. The
+// conversion has set the identity's name: that of CAPVCD's Secret if this is in the namespace and complete, or else a
+// name that no other object uses.
 type handover struct {
 	client     client.Client
-	live       client.Reader // no cache holds Secrets
+	live       client.Reader // uncached, because no cache holds Secrets
 	vcdCluster *infrav1.VCDCluster
 }
 
-// handOverCredentials moves credentials of CAPVCD before anything else. The pass is over if there were some and the
-// identity was not there before. If they cannot be moved, no phase can log in.
+// handOverCredentials moves the credentials of CAPVCD before any phase runs. If there were any, the pass ends until the
+// cache shows the identity. If they cannot be moved, no phase can log in.
 func (s *scope) handOverCredentials(ctx context.Context) (phases.Result, error) {
 	if s.vcdCluster.Spec.CAPVCDCredentials == nil {
 		return phases.Done, nil
@@ -62,7 +63,7 @@ func (s *scope) handOverCredentials(ctx context.Context) (phases.Result, error) 
 		s.vcdCluster.Spec.IdentityRef.Name), nil
 }
 
-// run puts the credentials where the identity has them.
+// run writes the credentials to the Secret of the identity, and creates the identity.
 func (h handover) run(ctx context.Context) (phases.Result, error) {
 	c := h.vcdCluster
 	held := c.Spec.CAPVCDCredentials
@@ -89,7 +90,7 @@ func (h handover) run(ctx context.Context) (phases.Result, error) {
 	return phases.Done, h.createIdentity(ctx)
 }
 
-// identityExists reports whether there is an identity already. A user may have made it, and chosen it in spec.identityRef.
+// identityExists reports whether the identity exists. A user may have created it and set it in spec.identityRef.
 func (h handover) identityExists(ctx context.Context) (bool, error) {
 	ref := h.vcdCluster.Spec.IdentityRef
 	if ref.Kind == infrav1.ClusterIdentity {
@@ -102,12 +103,12 @@ func (h handover) identityExists(ctx context.Context) (bool, error) {
 	return err == nil, nil
 }
 
-// writeSecret writes the credentials to the Secret of the identity, unless that is the Secret that the VCDCluster named.
+// writeSecret writes the credentials to the Secret of the identity, unless the VCDCluster already names this Secret.
 func (h handover) writeSecret(ctx context.Context, held *infrav1.CAPVCDCredentials) (phases.Result, error) {
 	data := inline(held)
 	name := h.vcdCluster.Spec.IdentityRef.Name
 	if ref := held.SecretRef; ref != nil && ref.Name != "" && ref.Name != name {
-		// As with CAPVCD, what a Secret has overrides what the object has.
+		// As in CAPVCD, the values in a Secret override those in the object.
 		out, err := h.addFrom(ctx, ref.Name, data)
 		if err != nil || out != phases.Done {
 			return out, err
@@ -140,7 +141,7 @@ func (h handover) writeSecret(ctx context.Context, held *infrav1.CAPVCDCredentia
 	return phases.Done, nil
 }
 
-// inline returns the credentials in the object itself.
+// inline returns the credentials in the VCDCluster itself.
 func inline(held *infrav1.CAPVCDCredentials) map[string][]byte {
 	data := map[string][]byte{}
 	for key, value := range map[string]string{
@@ -189,8 +190,8 @@ func (h handover) createSecret(ctx context.Context, data map[string][]byte) erro
 	return nil
 }
 
-// createIdentity creates the identity. One with a Secret of its own goes with the VCDCluster; one with a Secret that a
-// user made stays, because other VCDClusters may name the same Secret.
+// createIdentity creates the identity. If its Secret was created for it, the VCDCluster owns the identity. If a user
+// created the Secret, the identity has no owner, because other VCDClusters may refer to the same Secret.
 func (h handover) createIdentity(ctx context.Context) error {
 	c := h.vcdCluster
 	identity := &infrav1.VCDIdentity{ObjectMeta: h.meta()}
@@ -207,7 +208,7 @@ func (h handover) createIdentity(ctx context.Context) error {
 	return nil
 }
 
-// meta returns the metadata of Secret and identity.
+// meta returns the metadata of the Secret and the identity.
 func (h handover) meta() metav1.ObjectMeta {
 	c := h.vcdCluster
 	labels := map[string]string(session.OfCluster(session.ClusterName(c, nil)))

@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// deleteAffinityRules makes sure that the anti-affinity rules of the cluster are gone. Most went with its machines.
-// A person who leaves the vApp leaves them, too, if VCD does not let them go.
+// deleteAffinityRules ensures that the anti-affinity rules of the cluster are gone. Most were deleted with its
+// machines. If the vApp is kept, rules that VCD does not delete are left, too.
 func deleteAffinityRules(ctx context.Context, s *scope) (phases.Result, error) {
 	access := affinity.Access{
 		Client:     s.reconciler.Client,
@@ -23,9 +23,9 @@ func deleteAffinityRules(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	out, err := affinity.RemoveAll(ctx, access, s.vcdCluster, s.wake)
 	switch {
-	case errors.Is(err, vcd.ErrLater) || ctx.Err() != nil: // Ends by itself.
+	case errors.Is(err, vcd.ErrLater) || ctx.Err() != nil: // Temporary.
 	case vapp.IsKept(s.vcdCluster) && (err != nil || out.IsProblem()):
-		return phases.Done, nil //nolint:nilerr // a person who leaves the vApp leaves the rules, too
+		return phases.Done, nil //nolint:nilerr // rules stay if the vApp is kept
 	case out.IsProblem():
 		out.Message += ". To leave rules in VCD, annotate the VCDCluster with " + infrav1.KeepVAppAnnotation + "=true"
 	}

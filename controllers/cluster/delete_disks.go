@@ -14,12 +14,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// deleteDisks deletes the cluster's independent disks, one after the other. Attached ones are in use elsewhere, for the
-// cluster has no VM any more: they stay.
+// deleteDisks deletes the cluster's independent disks one by one. It skips attached disks: since the cluster has no VMs
+// any more, they are in use elsewhere.
 func deleteDisks(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" || !s.vAppsGone {
-		// Where VMs may be left, their disks may be needed, also those that are detached at the moment.
+		// VMs that may remain could need these disks, even those that are detached at the moment.
 		return phases.Done, nil
 	}
 	disks, out, err := ownDisks(ctx, s.places(), c.Spec.InfraID)
@@ -64,7 +64,7 @@ func settleDisk(in *session.Session, key string) phases.Result {
 	return phases.Done
 }
 
-// deleteDisk starts to delete a disk and returns the task, or why there is none.
+// deleteDisk starts to delete a disk. It returns the task, or the result if no task was started.
 func deleteDisk(ctx context.Context, disk ownDisk) (vcd.Task, phases.Result, error) {
 	ctrl.LoggerFrom(ctx).Info("Deleting independent disk", "disk", disk.ID, "name", disk.Name)
 	task, err := disk.session.DeleteNamedDisk(ctx, disk.ID)

@@ -14,14 +14,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// deleteEndpoint removes the endpoint from its edge gateway, when no machine is left that could need it.
+// deleteEndpoint removes the endpoint from its edge gateway after all machines are gone.
 func deleteEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	switch id, _ := edgeendpoint.Of(c); {
 	case id == "" && hasNoBalancers(c):
 		return phases.Done, nil
 	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
-		return phases.Done, nil // The event of the other load balancers lists it, too.
+		return phases.Done, nil // The event about the other load balancers lists it, too.
 	case !s.reconciler.Endpoints.Idle(c.UID):
 		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
 			"Waiting for the creation of endpoint objects to finish"), nil
@@ -45,8 +45,8 @@ func deleteEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	}, on), nil
 }
 
-// findEndpointGateways logs in and returns the gateways that the endpoint may be on: the recorded one, else the one that
-// the spec names, else those that the network is and was on.
+// findEndpointGateways logs in and returns the gateways that may have the endpoint: the recorded one, or else the one
+// in the spec, or else the current and former gateways of the network.
 func findEndpointGateways(ctx context.Context, with *login, c *infrav1.VCDCluster) (balancers.Gateways, phases.Result,
 	error,
 ) {

@@ -10,9 +10,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// deleteBalancers removes what the cloud controller manager of the cluster created on edge gateways. It stopped with
-// the last machine, or a little later if it did not run on one, so the gateways are checked once more after something
-// was removed.
+// deleteBalancers removes the objects that the cloud controller manager of the cluster created on edge gateways. The
+// cloud controller manager stopped with the last machine, or a little later if it ran elsewhere. The gateways are
+// therefore checked again after something was removed.
 func deleteBalancers(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	purge := s.reconciler.purges.Of(c.UID)
@@ -41,8 +41,8 @@ func deleteBalancers(ctx context.Context, s *scope) (phases.Result, error) {
 	return purge.Proceed(ctx, request, on), nil
 }
 
-// leaveBalancers ends the removal of load balancers, as a person wishes. An event lists what is left, as far as VCD
-// shows it now; the deletion does not wait for that.
+// leaveBalancers ends the removal of load balancers because a user decided so. An event lists the remaining objects, as
+// far as VCD shows them now. The deletion does not wait for VCD.
 func leaveBalancers(ctx context.Context, with *login, purge *balancers.Purge, request balancers.Request) (
 	phases.Result, error,
 ) {
@@ -56,7 +56,7 @@ func leaveBalancers(ctx context.Context, with *login, purge *balancers.Purge, re
 		return out, err
 	case err != nil:
 		purge.Leave(request, unasked+err.Error())
-		return phases.Done, nil //nolint:nilerr // the event has it; a person wants no wait for VCD
+		return phases.Done, nil //nolint:nilerr // the event contains the error, and the deletion must not wait for VCD
 	case out != phases.Done:
 		purge.Leave(request, unasked+out.Message)
 		return phases.Done, nil

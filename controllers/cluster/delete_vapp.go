@@ -22,12 +22,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// deleteVApp makes sure that the vApps of the cluster are gone, as far as they are the cluster's and no person keeps
-// them. A zone that cannot be asked does not hold the others up.
+// deleteVApp ensures that the vApps of the cluster are gone, except for those of other owners and those that are kept.
+// A zone that cannot be queried does not delay the others.
 func deleteVApp(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" || vapp.PerMachine(c) {
-		// Nothing is created before the id is stored, and machines take vApps of their own with them.
+		// Nothing is created before the ID is stored, and machines delete their own vApps.
 		return phases.Done, nil
 	}
 	places := s.places()
@@ -62,25 +62,25 @@ type vAppDeletion struct {
 	live       client.Reader
 	recorder   events.EventRecorder
 	vcdCluster *infrav1.VCDCluster
-	save       func(context.Context) error // stores the records of the VCDCluster
-	wake       func()                      // starts another reconcile
+	save       func(context.Context) error // stores the recorded state of the VCDCluster
+	wake       func()                      // triggers another reconcile
 	now        time.Time
 	records    vAppRecords // of the VDC
 
 	at      place         // set by run
-	running phases.Result // a deletion that has not ended; set by settle
-	foreign []string      // names of vApps that are another owner's; set by removeNamed
+	running phases.Result // deletion in progress; set by settle
+	foreign []string      // names of vApps of other owners; set by removeNamed
 	left    []string      // URNs of vApps that stay; set by removeNamed and removeRecorded
-	gone    bool          // all are proved gone; set by proveGone
-	unused  bool          // VCD was never asked to create one; set by unlessNeverAsked and proveGone
+	gone    bool          // whether all are proved gone; set by proveGone
+	unused  bool          // whether none was ever requested; set by unlessNeverRequested and proveGone
 }
 
-// run takes the next step of deleting the vApps in a home.
+// run takes the next step in the deletion of the vApps in a home.
 func (d *vAppDeletion) run(ctx context.Context, in places, home vapp.Home) (phases.Result, error) {
 	at, out, err := in.open(ctx, home)
 	d.at = at
 	if err != nil || out != phases.Done {
-		return d.unlessNeverAsked(ctx, out, err)
+		return d.unlessNeverRequested(ctx, out, err)
 	}
 	if out, err := phases.Sequence(ctx, d.settle, d.removeNamed, d.removeRecorded); err != nil || out != phases.Done {
 		return out, err
@@ -91,26 +91,26 @@ func (d *vAppDeletion) run(ctx context.Context, in places, home vapp.Home) (phas
 	return phases.Done, nil
 }
 
-// unlessNeverAsked passes on why VCD cannot be asked about the vApp, unless VCD was never asked to create it: a cluster
-// with a wrong site, password or VDC can be deleted all the same.
-func (d *vAppDeletion) unlessNeverAsked(ctx context.Context, out phases.Result, err error) (phases.Result, error) {
+// unlessNeverRequested returns the problem that prevents queries for the vApp, unless its creation was never requested.
+// A cluster with a wrong site, password or VDC can thus be deleted.
+func (d *vAppDeletion) unlessNeverRequested(ctx context.Context, out phases.Result, err error) (phases.Result, error) {
 	if err != nil {
 		return out, err
 	}
-	asked, err := d.wasAsked(ctx)
-	if err != nil || asked || len(d.records.ids()) > 0 {
+	requested, err := d.wasRequested(ctx)
+	if err != nil || requested || len(d.records.ids()) > 0 {
 		return out, err
 	}
 	d.unused = true
 	return phases.Done, nil
 }
 
-// wasAsked reports whether VCD was asked to create VMs in the vApp.
-func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
+// wasRequested reports whether the creation of VMs in the vApp was ever requested.
+func (d *vAppDeletion) wasRequested(ctx context.Context) (bool, error) {
 	if d.records.zone != "" || d.records.created() {
 		return d.records.created(), nil
 	}
-	now := &infrav1.VCDCluster{} // A machine notes it, and may be gone at once.
+	now := &infrav1.VCDCluster{} // A machine that is gone by now may have recorded it a moment ago.
 	err := d.live.Get(ctx, client.ObjectKeyFromObject(d.vcdCluster), now)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("getting VCDCluster %s: %w", d.vcdCluster.Name, err)
@@ -118,7 +118,7 @@ func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
 	return now.Spec.RecordedState.VAppCount > 0, nil
 }
 
-// settle waits for the tasks that delete vApps, unless a person leaves these, and stores which were deleted.
+// settle records which delete tasks succeeded, and waits for the others unless the vApps are kept.
 func (d *vAppDeletion) settle(ctx context.Context) (phases.Result, error) {
 	for _, id := range d.records.ids() {
 		t, ok := d.at.session.Task(d.taskKey(id))
@@ -132,7 +132,7 @@ func (d *vAppDeletion) settle(ctx context.Context) (phases.Result, error) {
 				"Waiting for VCD to delete vApp %s", id)
 			continue
 		case t.State == vcd.TaskSucceeded && !t.Undeploys():
-			if err := d.noteGone(ctx, id); err != nil {
+			if err := d.recordDeleted(ctx, id); err != nil {
 				return phases.Done, err
 			}
 		}
@@ -147,11 +147,11 @@ func (d *vAppDeletion) settle(ctx context.Context) (phases.Result, error) {
 	return d.running, nil
 }
 
-// taskKey names the task that deletes a vApp in the session.
+// taskKey returns the key in the session of the task that deletes a vApp.
 func (d *vAppDeletion) taskKey(id string) string { return string(d.vcdCluster.UID) + "/" + id }
 
-// noteGone stores that our task deleted a vApp: VCD shows that once.
-func (d *vAppDeletion) noteGone(ctx context.Context, id string) error {
+// recordDeleted records that our delete task for a vApp succeeded, because the session reports this only once.
+func (d *vAppDeletion) recordDeleted(ctx context.Context, id string) error {
 	recorded := &d.vcdCluster.Spec.RecordedState
 	if !slices.Contains(recorded.DeletedVAppIDs, id) {
 		recorded.DeletedVAppIDs = append(recorded.DeletedVAppIDs, id)
@@ -166,8 +166,8 @@ func (d *vAppDeletion) noteGone(ctx context.Context, id string) error {
 	return nil
 }
 
-// removeNamed takes the next step of deleting the vApps that have the names by which they were created: the cluster
-// goes on in another one when one is full.
+// removeNamed takes the next step in the deletion of the vApps that still have their original names. There are several
+// if the first ones were full.
 func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Result, error) {
 	for i := range d.records.count() {
 		name := vapp.Numbered(d.at.First, i+1)
@@ -177,7 +177,7 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Result, error) {
 			continue
 		case err != nil:
 			out, err := session.Unread(err, "Reading vApp "+name)
-			return d.unlessNeverAsked(ctx, out, err)
+			return d.unlessNeverRequested(ctx, out, err)
 		}
 		owns, err := marks.OwnsVApp(ctx, d.at.session, d.vcdCluster.Spec.InfraID, vApp)
 		switch {
@@ -195,8 +195,8 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// removeRecorded takes the next step of deleting vApps that have another name now: machines recorded their URNs. Of
-// those that VCD does not show it decides whether they are gone.
+// removeRecorded takes the next step in the deletion of vApps that were renamed, whose URNs machines have recorded. It
+// decides whether those that VCD does not show are gone.
 func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Result, error) {
 	lost := absence.VApp{Name: d.at.First, VDC: d.at.vdc}
 	for _, id := range d.records.ids() {
@@ -226,15 +226,15 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Result, error
 	return d.proveGone(ctx, lost)
 }
 
-// proveGone decides whether vApps that are not found are gone, if there ever were any. Disks are deleted only if all
-// are proved gone: that no vApp is recorded is no proof.
+// proveGone decides whether vApps that were not found are gone, if they ever existed. Disks are deleted only if all
+// vApps are proved gone. A missing record of a vApp is no proof.
 func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases.Result, error) {
 	if d.running != phases.Done {
 		return d.running, nil
 	}
 	all := len(d.left) == 0 && d.records.areComplete()
 	if len(lost.IDs) == 0 && len(d.records.gone()) == 0 && len(d.left) == 0 {
-		if asked, err := d.wasAsked(ctx); err != nil || !asked {
+		if requested, err := d.wasRequested(ctx); err != nil || !requested {
 			d.unused = err == nil
 			return phases.Done, err
 		}
@@ -248,7 +248,8 @@ func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases
 	return out, err
 }
 
-// removeOrKeep takes the next step of deleting a vApp of ours. One that is kept goes only if it is empty.
+// removeOrKeep takes the next step in the deletion of a vApp of the cluster. A kept vApp is deleted only if it is
+// empty.
 func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	c := d.vcdCluster
 	if !vapp.IsKept(c) {
@@ -266,7 +267,7 @@ func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.
 	return out, err
 }
 
-// removeVApp takes the next step of deleting a vApp of ours.
+// removeVApp takes the next step in the deletion of a vApp of the cluster.
 func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	switch {
 	case vapp.Hangs(d.vcdCluster, d.now, vApp.Tasks...):
@@ -299,8 +300,8 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Re
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", vApp.Name), nil
 }
 
-// record stores the URN of a vApp, which proves later that it is the one that was deleted. Machines that were released
-// a moment ago may have recorded others.
+// record stores the URN of a vApp, which later proves that this vApp was deleted. Machines that were released a moment
+// ago may have recorded others.
 func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Result, error) {
 	c := d.vcdCluster
 	if slices.Contains(d.records.ids(), id) {
@@ -321,9 +322,9 @@ func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Result, er
 	return phases.Done, fmt.Errorf("recording vApp %s on VCDCluster %s: %w", id, c.Name, err)
 }
 
-// foreignVMs returns the names of the VMs for which a vApp must not be deleted: those without the marker of the cluster
-// with an id, those that are not shown, those with independent disks, which outlive clusters, and those that run or are
-// suspended. Leftovers of failed creations do neither; a VM that runs without a VCDMachine here was adopted by another
+// foreignVMs returns the names of the VMs that block the deletion of a vApp: those without the marker of the cluster,
+// those that are not visible, those with independent disks, which outlive clusters, and those that run or are
+// suspended. Leftovers of failed creations do not run. A VM that runs without a VCDMachine was adopted by another
 // management cluster.
 func foreignVMs(ctx context.Context, in *session.Session, vApp vcd.VApp, infraID string) ([]string, phases.Result,
 	error,
@@ -341,7 +342,7 @@ func foreignVMs(ctx context.Context, in *session.Session, vApp vcd.VApp, infraID
 			return nil, out, err
 		}
 		marker, ok := vcd.ParseMarker(vm.Description)
-		if !ok || marker.Cluster != infraID || len(vm.IndependentDisks()) > 0 || lives(vm.Status) {
+		if !ok || marker.Cluster != infraID || len(vm.IndependentDisks()) > 0 || isLive(vm.Status) {
 			foreign = append(foreign, ref.Name)
 		}
 	}
@@ -349,7 +350,7 @@ func foreignVMs(ctx context.Context, in *session.Session, vApp vcd.VApp, infraID
 	return foreign, phases.Done, nil
 }
 
-// lives reports whether a VM has a guest that runs, or that continues when the VM is resumed.
-func lives(status vcd.Status) bool {
+// isLive reports whether a VM has a guest that runs, or that continues when the VM is resumed.
+func isLive(status vcd.Status) bool {
 	return status == vcd.StatusPoweredOn || status == vcd.StatusSuspended || status == vcd.StatusPartiallySuspended
 }

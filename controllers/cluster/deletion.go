@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// unlessDuplicated runs a phase of the deletion when no machine is left. It skips the phase while another cluster has
-// the same id, unless isOwn reports that what the phase removes is not the other's.
+// unlessDuplicated runs a phase of the deletion after all machines are gone. It skips the phase while another cluster
+// has the same ID, unless isOwn reports that the objects to remove do not belong to the other cluster.
 func unlessDuplicated(
 	run func(context.Context, *scope) (phases.Result, error), isOwn func(c, other *infrav1.VCDCluster) bool,
 ) func(context.Context, *scope) (phases.Result, error) {
@@ -38,16 +38,16 @@ func unlessDuplicated(
 	}
 }
 
-// nothingOwn means that everything may be the other cluster's.
+// nothingOwn reports that all objects may belong to the other cluster.
 func nothingOwn(_, _ *infrav1.VCDCluster) bool { return false }
 
-// ownVApp reports whether the vApp of c is not that of its duplicate: it has another name, and c was ready here.
+// ownVApp reports whether c has another vApp than its duplicate: the names differ, and c was ready here.
 func ownVApp(c, other *infrav1.VCDCluster) bool {
 	return ownership.RanHere(c) &&
 		vapp.Name(c, session.ClusterName(c, nil)) != vapp.Name(other, session.ClusterName(other, nil))
 }
 
-// waitForMachines waits until no VCDMachine of the Cluster with a name remains.
+// waitForMachines waits until no VCDMachine of the named Cluster remains.
 func waitForMachines(ctx context.Context, reader client.Reader, namespace, cluster string) (phases.Result, error) {
 	if cluster == "" {
 		return phases.Done, nil

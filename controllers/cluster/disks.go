@@ -15,15 +15,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// An ownDisk is a disk of the cluster, with the session that showed it.
+// An ownDisk is a disk of the cluster, with a session that can see it.
 type ownDisk struct {
 	vcd.NamedDisk
 
 	session *session.Session
 }
 
-// ownDisks lists the disks with the id of a cluster in all VDCs that it has VMs in. It returns those of the others if
-// one cannot be asked.
+// ownDisks lists the disks that are marked with a cluster's ID, in all VDCs in which the cluster has VMs. If a VDC
+// cannot be queried, it also returns the disks in the others.
 func ownDisks(ctx context.Context, in places, infraID string) ([]ownDisk, phases.Result, error) {
 	var found []ownDisk
 	var all first
@@ -51,13 +51,13 @@ func ownDisks(ctx context.Context, in places, infraID string) ([]ownDisk, phases
 	return found, all.out, all.err
 }
 
-// ownsDisk reports whether a disk is that of the cluster with an id.
+// ownsDisk reports whether a disk is marked with the ID of a cluster.
 func ownsDisk(infraID string, disk vcd.NamedDisk) bool {
 	return infraID != "" && disk.Cluster() == infraID
 }
 
-// remainingDisks lists the known independent disks that outlive a cluster: those that are marked as the cluster's, and
-// those that were detached from its VMs, which may have been deleted since. The deletion does not wait for it.
+// remainingDisks lists the known independent disks that outlive a cluster: those that are marked with its ID, and those
+// that were detached from its VMs, which may have been deleted since. The deletion does not wait for this list.
 func remainingDisks(ctx context.Context, in places, c *infrav1.VCDCluster) []string {
 	known := notes.DetachedDisks(c)
 	if c.Spec.InfraID == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// reconcileEndpoint makes sure that the control-plane endpoint is known and prepared.
+// reconcileEndpoint ensures that the control-plane endpoint is known and prepared.
 func reconcileEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	switch s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type {
 	case infrav1.EndpointKubeVIP, "":

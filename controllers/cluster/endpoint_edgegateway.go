@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileEdgeGateway makes sure that the endpoint stands on an edge gateway, with the control planes as members.
+// reconcileEdgeGateway ensures that the endpoint exists on an edge gateway, with the control planes as members.
 func reconcileEdgeGateway(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	gateway, out, err := endpointGateway(ctx, s.session, c)
@@ -29,7 +29,7 @@ func reconcileEdgeGateway(ctx context.Context, s *scope) (phases.Result, error) 
 	if gateway == "" {
 		network := s.home.network
 		if missing := checks.EndpointRouted(network.Name, network.EdgeGateway); missing != nil {
-			s.forgetNetwork() // It may be connected to one.
+			s.forgetNetwork() // The network may be connected to a gateway later.
 			return session.Problem(missing), nil
 		}
 		gateway = network.EdgeGateway.ID
@@ -69,8 +69,8 @@ func familyOf(network vcd.Network) loadbalancer.Family {
 	return loadbalancer.FamilyOf(network.Subnets[0].Prefix.Addr())
 }
 
-// recordEndpoint stores, before anything is created, the gateway that the endpoint is on, and the addresses that it
-// takes. What was lost is stored again.
+// recordEndpoint records the gateway and the addresses of the endpoint before any object is created. It restores lost
+// records.
 func recordEndpoint(c *infrav1.VCDCluster, gateway string, addresses []netip.Addr) {
 	c.Spec.RecordedState.EndpointGatewayID = gateway
 	if len(addresses) == 0 {
@@ -83,7 +83,7 @@ func recordEndpoint(c *infrav1.VCDCluster, gateway string, addresses []netip.Add
 	c.Spec.RecordedState.EndpointAddresses = texts
 }
 
-// publishEndpoint makes the address of a complete endpoint that of the cluster.
+// publishEndpoint sets the address of a complete endpoint as the control-plane endpoint of the cluster.
 func publishEndpoint(r events.EventRecorder, c *infrav1.VCDCluster, plan loadbalancer.Plan) {
 	if len(plan.Unused) > 0 {
 		c.Spec.RecordedState.EndpointAddresses = nil

@@ -31,8 +31,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileKubeVIP finds the virtual IPs that kube-vip announces from the control planes, checks them, and writes what
-// nodes need to announce them.
+// reconcileKubeVIP finds and checks the virtual IPs that kube-vip announces from the control planes, and writes the
+// files with which nodes announce them.
 func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	search := newHostSearch(s)
@@ -74,7 +74,7 @@ func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Result, error) {
 	return found.warning, nil
 }
 
-// A hostSearch finds hosts that can be the endpoint.
+// A hostSearch finds and checks the hosts of the endpoint.
 type hostSearch struct {
 	reader        client.Reader
 	session       *session.Session
@@ -87,7 +87,7 @@ type hostSearch struct {
 	forgetNetwork func()
 
 	found     hosts        // set by find
-	addresses []netip.Addr // of the hosts; set by find, or by resolve
+	addresses []netip.Addr // of the hosts; set by find or resolve
 }
 
 func newHostSearch(s *scope) *hostSearch {
@@ -104,8 +104,8 @@ func newHostSearch(s *scope) *hostSearch {
 	}
 }
 
-// run finds the hosts and checks them. Those of a cluster that was complete are not looked up again, and may be in use:
-// its own nodes may have the addresses.
+// run finds and checks the hosts. For an established cluster, it neither resolves them nor checks whether they are in
+// use, because its own nodes may have the addresses.
 func (h *hostSearch) run(ctx context.Context) (phases.Result, error) {
 	if ownership.Established(h.vcdCluster) {
 		return phases.Sequence(ctx, h.checkNetwork, h.find, h.fit)
@@ -113,7 +113,7 @@ func (h *hostSearch) run(ctx context.Context) (phases.Result, error) {
 	return phases.Sequence(ctx, h.checkNetwork, h.find, h.resolve, h.fit, h.checkClusters, h.checkHosts)
 }
 
-// checkNetwork checks that the nodes of all zones can announce the addresses.
+// checkNetwork checks that the nodes in all zones can announce the addresses.
 func (h *hostSearch) checkNetwork(ctx context.Context) (phases.Result, error) {
 	return virtualip.Apart(ctx, h.reader, h.vcdCluster, h.clusterName, h.network.Ref)
 }
@@ -125,7 +125,7 @@ func (h *hostSearch) find(ctx context.Context) (out phases.Result, err error) {
 	return out, err
 }
 
-// resolve looks a name up. Cluster API reports what does not resolve later.
+// resolve resolves a DNS name. It runs only before the cluster is established; later, Cluster API reports failures.
 func (h *hostSearch) resolve(ctx context.Context) (out phases.Result, _ error) {
 	if len(h.addresses) == 0 {
 		h.addresses, out = virtualip.Resolve(ctx, h.lookup, h.found.names[0])
@@ -137,22 +137,22 @@ func (h *hostSearch) resolve(ctx context.Context) (out phases.Result, _ error) {
 func (h *hostSearch) fit(context.Context) (phases.Result, error) {
 	out := virtualip.Fit(h.vcdCluster, h.network, h.addresses)
 	if out != phases.Done {
-		h.forgetNetwork() // The address may be taken out of its pool.
+		h.forgetNetwork() // The address may be removed from the pool of the network.
 	}
 	return out, nil
 }
 
-// checkClusters checks that no other cluster has the addresses.
+// checkClusters checks that no other cluster uses the addresses.
 func (h *hostSearch) checkClusters(ctx context.Context) (phases.Result, error) {
 	return virtualip.TakenByCluster(ctx, h.reader, h.vcdCluster, h.network, h.addresses)
 }
 
-// checkHosts checks that no VM has the addresses.
+// checkHosts checks that no VM uses the addresses.
 func (h *hostSearch) checkHosts(ctx context.Context) (phases.Result, error) {
 	return virtualip.TakenByHost(ctx, h.session, h.vcdCluster, h.network, h.addresses)
 }
 
-// findHosts returns the addresses of the endpoint, or its name, the host of the endpoint first.
+// findHosts returns the addresses or the DNS name of the endpoint. The host of the endpoint comes first.
 func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Result,
 	error,
 ) {
@@ -170,7 +170,7 @@ func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, n
 		"spec.controlPlaneEndpoint.host, or poolRefs in spec.controlPlaneLoadBalancer.kubeVIP"), nil
 }
 
-// kubeVIPConfig returns what differs between clusters.
+// kubeVIPConfig returns the configuration of kube-vip for a cluster.
 func kubeVIPConfig(ctx context.Context, live client.Reader, c *infrav1.VCDCluster, hosts []string) (kubevip.Config,
 	phases.Result, error,
 ) {
@@ -187,7 +187,7 @@ func kubeVIPConfig(ctx context.Context, live client.Reader, c *infrav1.VCDCluste
 	}, out, err
 }
 
-// bgpOf returns how the addresses are announced to routers; nil: by ARP.
+// bgpOf returns the BGP settings for announcing addresses to routers; nil: addresses are announced by ARP.
 func bgpOf(ctx context.Context, live client.Reader, namespace string, spec *infrav1.KubeVIPBGP) (*kubevip.BGP,
 	phases.Result, error,
 ) {
@@ -209,11 +209,11 @@ func bgpOf(ctx context.Context, live client.Reader, namespace string, spec *infr
 	return bgp, phases.Done, nil
 }
 
-// peerOf returns a router, with its password from the Secret. An empty value is none.
+// peerOf returns a router, with its password from the Secret. An empty password counts as none.
 func peerOf(ctx context.Context, live client.Reader, namespace string, spec *infrav1.KubeVIPPeer) (kubevip.Peer,
 	phases.Result, error,
 ) {
-	address, _ := netip.ParseAddr(spec.Address) // What is none is refused with the manifest.
+	address, _ := netip.ParseAddr(spec.Address) // rendering the manifest rejects an invalid address
 	peer := kubevip.Peer{
 		Address:  address,
 		AS:       uint32(spec.ASNumber), //nolint:gosec // at most 32 bits, by the schema
@@ -239,8 +239,8 @@ func peerOf(ctx context.Context, live client.Reader, namespace string, spec *inf
 	return peer, phases.Done, nil
 }
 
-// namesPassword reports whether a cluster has the password of a BGP peer, or of its proxy, in a Secret.
-func namesPassword(c *infrav1.VCDCluster, secret string) bool {
+// usesPassword reports whether a Secret contains the password of a cluster's BGP peer, or of its proxy.
+func usesPassword(c *infrav1.VCDCluster, secret string) bool {
 	if c.Spec.Proxy.CredentialsSecretRef.Name == secret {
 		return true
 	}
@@ -257,14 +257,14 @@ func namesPassword(c *infrav1.VCDCluster, secret string) bool {
 }
 
 const (
-	// kubeVIPSuffix follows the name of the Cluster in the name of the Secret with kube-vip's manifest, which templates
-	// of control planes name.
+	// kubeVIPSuffix is appended to the name of the Cluster in the name of the Secret with kube-vip's manifest.
+	// Templates of control planes refer to this name.
 	kubeVIPSuffix = "-kube-vip"
-	// daemonSetSuffix follows it in the names of the Secret with kube-vip's DaemonSet and of its ClusterResourceSet.
+	// daemonSetSuffix is appended in the names of the Secret with kube-vip's DaemonSet, and of its ClusterResourceSet.
 	daemonSetSuffix = kubeVIPSuffix + "-daemonset"
 )
 
-// warnOfSpoofGuard records that the network of a cluster has a SpoofGuard profile, if it has one.
+// warnOfSpoofGuard records a warning event if the network of a cluster has a SpoofGuard profile.
 func warnOfSpoofGuard(ctx context.Context, in *session.Session, r events.EventRecorder, c *infrav1.VCDCluster,
 	network vcd.Ref,
 ) error {
@@ -275,7 +275,7 @@ func warnOfSpoofGuard(ctx context.Context, in *session.Session, r events.EventRe
 	return err
 }
 
-// writeDaemonSet has Cluster API apply kube-vip's DaemonSet, which a Secret holds for the set.
+// writeDaemonSet makes Cluster API apply kube-vip's DaemonSet, which it writes to the Secret of the set.
 func writeDaemonSet(ctx context.Context, config kubevip.Config, secret nodesecret.Secret, set resourceset.Set) (
 	phases.Result, error,
 ) {
@@ -299,7 +299,7 @@ func writeDaemonSet(ctx context.Context, config kubevip.Config, secret nodesecre
 	return phases.Done, set.Select(ctx, true)
 }
 
-// publishVirtualIPs stores the endpoint, and the addresses of it that are known.
+// publishVirtualIPs stores the endpoint, and its addresses if they are known.
 func publishVirtualIPs(r events.EventRecorder, c *infrav1.VCDCluster, config kubevip.Config) {
 	hosts := config.Addresses
 	c.Status.VirtualIPs = nil

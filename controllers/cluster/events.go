@@ -53,7 +53,7 @@ func disksRetained(r events.EventRecorder, c *infrav1.VCDCluster, disks []string
 		"were detached from its VMs, unless they have been deleted since: "+phases.Few(disks))
 }
 
-// sharedRetained records that VCD objects with the id of c were not deleted, because they may belong to another
+// sharedRetained records that VCD objects with the ID of c were not deleted, because they may belong to another
 // cluster.
 func sharedRetained(r events.EventRecorder, c *infrav1.VCDCluster) {
 	phases.Happened(r, c, "SharedResourcesRetained",

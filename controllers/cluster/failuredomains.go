@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// reconcileFailureDomains reports whether there are zones that machines can go into.
+// reconcileFailureDomains reports whether there is a usable zone for control planes.
 func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Result, error) {
 	found := &s.failureDomains
 	if err := findFailureDomains(ctx, s.reconciler.Client, s.vcdCluster, found); err != nil {
@@ -25,7 +25,7 @@ func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Result, erro
 	if !slices.ContainsFunc(found.usable, placement.Zone.ControlPlane) {
 		out := phases.Fail(session.RemedyPoll, infrav1.NoFailureDomainReason, "%s", found.problem())
 		if found.unseen {
-			out = out.NoAccess() // What VCD does not show may be there.
+			out = out.NoAccess() // VCD may hide objects that exist.
 		}
 		return out, nil
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// recordGateway records the edge gateway of the network of a cluster: its load balancers must be found, too, when the
-// network is gone. Former ones stay recorded.
+// recordGateway records the edge gateway of a cluster's network, so that load balancers can be found after the network
+// is gone. Former gateways stay recorded.
 func recordGateway(r events.EventRecorder, c *infrav1.VCDCluster, gateway vcd.Ref) {
 	recorded := &c.Spec.RecordedState
 	if gateway.ID == "" || slices.Contains(recorded.EdgeGatewayIDs, gateway.ID) {
@@ -34,8 +34,8 @@ func recordGateway(r events.EventRecorder, c *infrav1.VCDCluster, gateway vcd.Re
 	}
 }
 
-// recordedGateways are the edge gateways that the network of a cluster was on, the further ones of spec.loadBalancer,
-// and that of the endpoint, each once.
+// recordedGateways returns the current and former edge gateways of a cluster's network, the additional ones of
+// spec.loadBalancer, and that of the endpoint, without duplicates.
 func recordedGateways(c *infrav1.VCDCluster) []vcd.Ref {
 	var found []vcd.Ref
 	recorded := &c.Spec.RecordedState
@@ -48,8 +48,8 @@ func recordedGateways(c *infrav1.VCDCluster) []vcd.Ref {
 	return found
 }
 
-// endpointGateway returns the URN of the gateway of a cluster's endpoint: the recorded one, else the one that the spec
-// names; nothing if it is that of the network.
+// endpointGateway returns the URN of the gateway of a cluster's endpoint: the recorded one, or else the one in the
+// spec. It is empty if the endpoint uses the gateway of the network.
 func endpointGateway(ctx context.Context, in *session.Session, c *infrav1.VCDCluster) (string, phases.Result, error) {
 	if recorded, _ := edgeendpoint.Of(c); recorded != "" {
 		return recorded, phases.Done, nil
@@ -68,16 +68,16 @@ func endpointGateway(ctx context.Context, in *session.Session, c *infrav1.VCDClu
 	return found.ID, phases.Done, nil
 }
 
-// hasNoBalancers reports whether a cluster can have no load balancers: none is created without an id, or without ever
-// having logged in.
+// hasNoBalancers reports whether a cluster cannot have load balancers: none is created before the cluster has an ID and
+// has logged in.
 func hasNoBalancers(c *infrav1.VCDCluster) bool {
 	return c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil &&
 		c.Spec.RecordedState.CredentialsAccepted == ""
 }
 
-// findGateways logs in and returns the gateways that load balancers of the cluster may be on: those that its network is
-// and was on, and the further ones of spec.loadBalancer. A network that is not found proves nothing: it is gone, or is
-// not shown.
+// findGateways logs in and returns the gateways that may have load balancers of the cluster: the current and former
+// ones of its network, and the additional ones of spec.loadBalancer. A network that is not found proves nothing: it may
+// be deleted or hidden.
 func findGateways(ctx context.Context, with *login, c *infrav1.VCDCluster) (balancers.Gateways, phases.Result, error) {
 	in, out, err := with.open(ctx)
 	if err != nil || out != phases.Done {
@@ -94,7 +94,8 @@ func findGateways(ctx context.Context, with *login, c *infrav1.VCDCluster) (bala
 	return on, phases.Done, nil
 }
 
-// gatewaysWith returns the recorded gateways of a cluster and that of its network, which is zero if it was not found.
+// gatewaysWith returns the recorded gateways of a cluster and that of its network. The network is zero if it was not
+// found.
 func gatewaysWith(c *infrav1.VCDCluster, network vcd.Network) balancers.Gateways {
 	refs := recordedGateways(c)
 	gateway := network.EdgeGateway
@@ -108,12 +109,12 @@ func gatewaysWith(c *infrav1.VCDCluster, network vcd.Network) balancers.Gateways
 	case len(c.Spec.RecordedState.EdgeGatewayIDs) == 0 && network.ID == "" && found:
 		return lostGateway(c.Spec.OVDCNetwork, refs)
 	case len(refs) == 0:
-		return balancers.Gateways{} // A network that is not routed, or was never found, has nothing on it.
+		return balancers.Gateways{} // A network that was never found or is not routed cannot have load balancers.
 	}
 	return balancers.On(refs)
 }
 
-// lostGateway returns the gateways of a cluster whose network does not show its edge gateway any more.
+// lostGateway returns the gateways of a cluster whose network no longer shows its edge gateway.
 func lostGateway(network string, others []vcd.Ref) balancers.Gateways {
 	on := balancers.On(others)
 	name := "the edge gateway of network " + network
@@ -126,15 +127,14 @@ func lostGateway(network string, others []vcd.Ref) balancers.Gateways {
 	return on
 }
 
-// findNetwork returns the network of a cluster, a zero one if it is not found, and the VDC of the cluster, if that was
-// ever found.
+// findNetwork returns the network of a cluster, and its VDC. Each is zero if it was not found.
 func findNetwork(ctx context.Context, in *session.Session, c *infrav1.VCDCluster) (network vcd.Network, vdc vcd.VDC,
 	out phases.Result, err error,
 ) {
 	name := placement.NetworkName(c)
 	vdc, out, err = session.VDCOf(ctx, in, c)
 	if err != nil || out != phases.Done {
-		if out.Reason == infrav1.VDCNotFoundReason { // of one that was found before, the URN is recorded
+		if out.Reason == infrav1.VDCNotFoundReason { // the URN of a VDC that was found earlier is recorded
 			out = phases.Done
 		}
 		return vcd.Network{}, vcd.VDC{}, out, err

@@ -15,17 +15,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A home is the VDC and the network that a cluster is in, as they were found.
+// A home is the VDC and the network of a cluster, as found in VCD.
 type home struct {
 	vdc     vcd.VDC
 	network vcd.Network
 
-	by       *session.Machines // the session that found them: another may see others
+	by       *session.Machines // clients of the session that found them; other sessions may see other objects
 	settings settings.Version
 	until    time.Time
 }
 
-// isCurrent reports whether a cached home counts: the cluster was complete once, and nothing that it depends on changed.
+// isCurrent reports whether a cached home is valid: the cluster was complete once, and nothing that it depends on
+// changed.
 func (h home) isCurrent(c *infrav1.VCDCluster, by *session.Machines, now time.Time) bool {
 	recorded := &c.Spec.RecordedState
 	return recorded.OVDCID == h.vdc.ID && c.Status.OVDC != nil &&
@@ -33,15 +34,15 @@ func (h home) isCurrent(c *infrav1.VCDCluster, by *session.Machines, now time.Ti
 		h.settings == homeSettings(c) && h.by == by && now.Before(h.until)
 }
 
-// homeSettings is the version of the settings that a home depends on: not the endpoint, which a pass completes.
+// homeSettings is the version of the settings that a home depends on. It excludes the endpoint, which a pass sets.
 func homeSettings(c *infrav1.VCDCluster) settings.Version {
 	without := *c
 	without.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{}
 	return settings.Of(&without)
 }
 
-// recordHome records where a cluster is whose spec cannot be changed any more. What is recorded stays: a cluster in
-// zones may have been found in another one, or in another network, meanwhile.
+// recordHome records the VDC and network of a cluster, whose spec is then immutable. It does not change existing
+// records, because a cluster in zones may meanwhile have been found in another zone or network.
 func recordHome(c *infrav1.VCDCluster, h home) {
 	if recorded := placement.RecordedVDC(c); recorded != "" && recorded != h.vdc.ID {
 		return
@@ -53,8 +54,8 @@ func recordHome(c *infrav1.VCDCluster, h home) {
 	}
 }
 
-// identify gives a cluster the id that its objects in VCD carry, and records where it is. What was recorded without an
-// id is of the cluster that this one was copied from.
+// identify sets the ID that marks the objects of a cluster in VCD, and records its home. It clears records without an
+// ID, which belong to the cluster from which this one was copied.
 func identify(c *infrav1.VCDCluster, h home) {
 	if c.Spec.InfraID == "" {
 		of := &c.Spec.RecordedState
@@ -68,8 +69,8 @@ func identify(c *infrav1.VCDCluster, h home) {
 	recordHome(c, h)
 }
 
-// recordVirtualIPs stores the virtual IPs of both families that come from pools. The host of the endpoint has the first;
-// a move drops the status, which has the second.
+// recordVirtualIPs records the virtual IPs of both families if they come from pools. The host of the endpoint contains
+// the first one, but a move drops the status, which contains the second.
 func recordVirtualIPs(c *infrav1.VCDCluster) {
 	kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP
 	if kube != nil && len(kube.SecondaryPoolRefs) > 0 && len(c.Status.VirtualIPs) > 1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// reconcileIdentityReady logs in, unless the cluster was never ready and would work under the id of another.
+// reconcileIdentityReady logs in, unless the ID of a cluster that was never ready belongs to another cluster.
 func reconcileIdentityReady(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	if out, err := ownership.Refuse(ctx, s.reconciler.Client, c); err != nil || out != phases.Done {

@@ -15,11 +15,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// homeAge is how long the home of a cluster that is ready is cached, give or take a tenth. Its machines show
-// sooner if something is wrong.
+// homeAge is how long the home of a ready cluster is cached, plus or minus a tenth. Its machines notice problems
+// sooner.
 const homeAge = time.Hour
 
-// reconcileNetwork finds the VDC and the network.
+// reconcileNetwork finds the VDC and the network of the cluster.
 func reconcileNetwork(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	r := s.reconciler
@@ -54,7 +54,7 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// recordVDCOfCAPVCD records the VDC that CAPVCD noted in the status: the VDC may have another name by now.
+// recordVDCOfCAPVCD records the VDC that CAPVCD wrote to the status, because the VDC may have been renamed since.
 func recordVDCOfCAPVCD(c *infrav1.VCDCluster) {
 	if ownership.ByCAPVCD(c) && placement.RecordedVDC(c) == "" && c.Status.OVDC != nil && c.Status.OVDC.ID != "" {
 		c.Spec.RecordedState.OVDCID = c.Status.OVDC.ID
@@ -64,8 +64,8 @@ func recordVDCOfCAPVCD(c *infrav1.VCDCluster) {
 // A candidate is a VDC and a network in which load balancers of the cluster may be.
 type candidate struct{ vdc, network string }
 
-// candidates are that which a cluster names, or was recorded for it, and those of its usable zones: the ones for control
-// planes first.
+// candidates returns the VDC and network in the spec, or those recorded, and then those of the usable zones. Zones for
+// control planes come first.
 func candidates(c *infrav1.VCDCluster, usable []placement.Zone) []candidate {
 	var found []candidate
 	if vdc, network := placement.VDCName(c), placement.NetworkName(c); vdc != "" && network != "" {
@@ -85,8 +85,8 @@ func candidates(c *infrav1.VCDCluster, usable []placement.Zone) []candidate {
 	return found
 }
 
-// findHome finds the VDC and network of a cluster. One that is in zones has that of the first; when that is lost, the
-// checks of its endpoint go on with another.
+// findHome finds the VDC and network of a cluster. A cluster in zones uses those of the first zone. If they are lost,
+// the checks of the endpoint continue with another zone.
 func findHome(ctx context.Context, in *session.Session, all []candidate) (home, phases.Result, error) {
 	if len(all) == 0 {
 		return home{}, phases.Fail(session.RemedyPoll, infrav1.NetworkNotFoundReason,
@@ -104,7 +104,7 @@ func findHome(ctx context.Context, in *session.Session, all []candidate) (home, 
 	return home{}, first, nil
 }
 
-// find finds both. What VCD does not show may be there, and hidden from the user.
+// find finds the VDC and the network. VCD may hide them from the user, so a failure does not prove that they are gone.
 func (at candidate) find(ctx context.Context, in *session.Session) (home, phases.Result, error) {
 	vdc, err := in.FindVDC(ctx, at.vdc)
 	if err != nil {

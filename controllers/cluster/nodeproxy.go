@@ -24,15 +24,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// hasNodeProxy reports whether nodes of the cluster take their proxy settings from a Secret, or did.
+// hasNodeProxy reports whether nodes of the cluster take their proxy settings from a Secret, or did so earlier.
 func hasNodeProxy(s *scope) bool {
 	c := s.vcdCluster
 	return c.Spec.Proxy.HTTPProxy != "" || c.Spec.Proxy.HTTPSProxy != "" ||
 		c.Spec.RecordedState.NodeProxy != nil
 }
 
-// reconcileNodeProxy writes the Secret with the proxy settings of nodes before any machine is created. What nodes reach
-// without the proxy needs network and endpoint.
+// reconcileNodeProxy writes the Secret with the proxy settings of nodes before any machine is created. It needs the
+// network and the endpoint to determine the destinations that nodes reach without the proxy.
 func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	usable := s.failureDomains.usable
@@ -64,10 +64,10 @@ func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Result, error) {
 	return secret.Write(ctx, settings.Files())
 }
 
-// A proxy are the URLs of the proxies of a cluster, with their credentials.
+// A proxy holds the URLs of a cluster's proxies, including their credentials.
 type proxy struct{ http, https string }
 
-// proxyURLs returns the proxies of a cluster, with the credentials in the Secret if there is one.
+// proxyURLs returns the proxies of a cluster, with the credentials from the Secret if there is one.
 func proxyURLs(ctx context.Context, live client.Reader, c *infrav1.VCDCluster) (proxy, phases.Result, error) {
 	spec := c.Spec.Proxy
 	if spec.CredentialsSecretRef.Name == "" {
@@ -89,7 +89,7 @@ func proxyURLs(ctx context.Context, live client.Reader, c *infrav1.VCDCluster) (
 	return proxy{http: httpProxy, https: httpsProxy}, phases.Done, errors.Join(err1, err2)
 }
 
-// networksOfZones returns the subnets of the networks that nodes have in usable zones.
+// networksOfZones returns the subnets of the networks that nodes in usable zones are attached to.
 func networksOfZones(ctx context.Context, with *login, usable []placement.Zone) ([]netip.Prefix, phases.Result, error) {
 	var subnets []netip.Prefix
 	for _, zone := range usable {
@@ -116,8 +116,8 @@ func networksOfZones(ctx context.Context, with *login, usable []placement.Zone) 
 	return subnets, phases.Done, nil
 }
 
-// networksOfLostZones returns the networks that the Secret has, if there are machines in zones that cannot be used now:
-// which are those of such a zone is not known, and its nodes run on.
+// networksOfLostZones returns the networks in the Secret if there are machines in zones that cannot be used now. Which
+// of the networks belong to these zones is unknown, and their nodes still run.
 func networksOfLostZones(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, usable []placement.Zone,
 	secret nodesecret.Secret,
 ) ([]netip.Prefix, error) {
@@ -137,7 +137,7 @@ func networksOfLostZones(ctx context.Context, reader client.Reader, c *infrav1.V
 	return nodeproxy.NetworksOf(data, c.Spec.Proxy.NoProxy), err
 }
 
-// direct returns what nodes in some networks reach without the proxy.
+// direct returns the destinations that nodes in the networks reach without the proxy.
 func direct(c *infrav1.VCDCluster, cluster *clusterv1.Cluster, networks []netip.Prefix) []string {
 	site := c.Spec.Site
 	if c.Spec.Proxy.Site == infrav1.SiteByProxy {

@@ -20,12 +20,12 @@ func provisioning() []phases.Phase[*scope] {
 		{Condition: infrav1.EndpointReadyCondition, Run: reconcileEndpoint},
 		{Condition: infrav1.NodeProxyReadyCondition, Run: reconcileNodeProxy, Applies: hasNodeProxy},
 		{Condition: infrav1.VAppLayoutReadyCondition, Run: reconcileVAppLayout, Applies: hasSeveralVApps},
-		// The rest of a cluster goes on when its zones are lost.
+		// The other phases of an established cluster continue when its zones are lost.
 		{Condition: infrav1.FailureDomainsReadyCondition, Run: reconcileFailureDomains, Applies: hadZones},
 	}
 }
 
-// deletion are the phases of a VCDCluster that is deleted, in order.
+// deletion are the phases of a VCDCluster in deletion, in order.
 func deletion() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
 		{Condition: infrav1.LoadBalancersDeletedCondition, Run: unlessDuplicated(deleteBalancers, nothingOwn)},
@@ -49,18 +49,18 @@ func deletion() []phases.Phase[*scope] {
 	}
 }
 
-// hadZones reports whether a cluster is in zones, and some were published when it was complete.
+// hadZones reports whether a cluster is in zones, and zones were published when it was complete.
 func hadZones(s *scope) bool {
 	c := s.vcdCluster
 	return c.Spec.FailureDomainSelector != nil && ownership.Established(c) && len(c.Status.FailureDomains) > 0
 }
 
-// findsFirstZones reports whether a cluster is in zones and cannot go on without one.
+// findsFirstZones reports whether a cluster is in zones, and cannot continue without one.
 func findsFirstZones(s *scope) bool {
 	return s.vcdCluster.Spec.FailureDomainSelector != nil && !hadZones(s)
 }
 
-// isOfCAPVCD reports whether CAPVCD made the cluster.
+// isOfCAPVCD reports whether CAPVCD created the cluster.
 func isOfCAPVCD(s *scope) bool { return ownership.ByCAPVCD(s.vcdCluster) }
 
 func hasSeveralVApps(s *scope) bool {

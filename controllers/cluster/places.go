@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// places are where a cluster has, or may have, vApps.
+// places are the homes in which a cluster has, or may have, vApps.
 type places struct {
 	reader      client.Reader
 	login       *login
@@ -24,7 +24,7 @@ type places struct {
 	clusterName string
 }
 
-// A place is the home of vApps with the session to work there.
+// A place is a home of vApps, with a session for requests about them.
 type place struct {
 	vapp.Home
 
@@ -32,7 +32,7 @@ type place struct {
 	vdc     vcd.VDC
 }
 
-// homes returns the VDC of the cluster, unless the cluster is in zones only, and its zones.
+// homes returns the VDC of the cluster, unless the cluster is only in zones, and then its zones.
 func (p places) homes() []vapp.Home {
 	c := p.vcdCluster
 	inZones := vapp.Zones(c, p.clusterName)
@@ -42,8 +42,7 @@ func (p places) homes() []vapp.Home {
 	return append([]vapp.Home{{First: vapp.Name(c, p.clusterName)}}, inZones...)
 }
 
-// open logs in where vApps of the cluster are: with the identity of the zone, or with that of the cluster if the zone
-// is gone.
+// open logs in for a home: with the identity of the zone, or with that of the cluster if the zone is gone.
 func (p places) open(ctx context.Context, home vapp.Home) (place, phases.Result, error) {
 	at := place{Home: home}
 	if home.Zone == "" {
@@ -68,7 +67,7 @@ func (p places) open(ctx context.Context, home vapp.Home) (place, phases.Result,
 	return at, out, err
 }
 
-// A first is the first of several results that is not done, after all were tried.
+// A first collects several results. It keeps the first one that is not Done, and all errors.
 type first struct {
 	out phases.Result
 	err error

@@ -8,8 +8,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// reportPreflight reports what would keep machines from being created in the VDC that a pass found. While it finds
-// something, the VDC is read again soon.
+// reportPreflight reports problems that would keep machines from being created in the VDC of a pass. If there is one,
+// the VDC is read again soon.
 func reportPreflight(s *scope, pass *phases.Pass) {
 	vdc := s.home.vdc
 	if vdc.ID == "" || preflight.Report(s.reconciler.Recorder, s.vcdCluster, vdc) {

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// releaseCluster frees the claimed address and lets the API server delete the VCDCluster.
+// releaseCluster releases the claimed addresses, and allows the API server to delete the VCDCluster.
 func releaseCluster(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	r := s.reconciler
@@ -20,7 +20,7 @@ func releaseCluster(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	claims := s.claims()
 	if len(all) > 0 {
-		claims.ID = "" // The addresses of a copy's original, which has its id, stay.
+		claims.ID = "" // The original of a copy has the same ID, and must keep its addresses.
 	}
 	if err := freeAddresses(ctx, claims, c); err != nil {
 		return phases.Done, err

@@ -17,8 +17,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// A scope holds the inputs of one reconcile of a VCDCluster, and the facts that its phases find. Only phases have it:
-// they pass what it holds to their steps, and store what these return.
+// A scope holds the inputs of one reconcile of a VCDCluster, and the facts that its phases find. Only phases have
+// access to it. They pass values from it to their steps, and store the results.
 type scope struct {
 	reconciler *Reconciler
 	vcdCluster *infrav1.VCDCluster
@@ -26,20 +26,21 @@ type scope struct {
 	cluster    *clusterv1.Cluster  // nil: deleted
 	store      *store
 	login      *login
-	wake       func() // starts another reconcile
+	wake       func() // triggers another reconcile
 	now        func() time.Time
 
 	session        *session.Session // set by reconcileIdentityReady
-	failureDomains failureDomains   // set by reconcileFailureDomains or reconcileNetwork, whichever is first
+	failureDomains failureDomains   // set by reconcileFailureDomains or reconcileNetwork, whichever runs first
 	home           home             // set by reconcileNetwork
-	requeueAfter   time.Duration    // although all is complete; zero: not needed; set by reconcileEndpoint
-	vAppsGone      bool             // all vApps are proved gone; set by deleteVApp
+	requeueAfter   time.Duration    // delay until the next check of a complete cluster; zero: none; set by reconcileEndpoint
+	vAppsGone      bool             // whether all vApps are proved gone; set by deleteVApp
 }
 
-// open skips a cluster that has no owner yet, which one that is deleted does not need, and one that is managed externally.
+// open returns an empty entry, which ends the reconcile, if another controller manages the cluster, if it was released,
+// or if it has no owner yet. A cluster in deletion needs no owner.
 func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (phases.Entry[scope], error) {
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
-		return phases.Entry[scope]{}, nil // Not ours.
+		return phases.Entry[scope]{}, nil // Managed by another controller.
 	}
 	if !c.DeletionTimestamp.IsZero() && !phases.Holds(c, infrav1.ClusterFinalizer) {
 		return phases.Entry[scope]{}, nil // Released: its runtime defined entity is deleted last.
@@ -49,7 +50,7 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *p
 		return phases.Entry[scope]{}, err
 	}
 	if cluster == nil && c.DeletionTimestamp.IsZero() {
-		return phases.Entry[scope]{}, nil // Not ours yet: the owner reference triggers the next reconcile.
+		return phases.Entry[scope]{}, nil // The owner reference triggers the next reconcile.
 	}
 	return phases.Entry[scope]{
 		Scope:   newScope(r, c, cluster, patcher),
@@ -84,22 +85,22 @@ func newScope(r *Reconciler, c *infrav1.VCDCluster, cluster *clusterv1.Cluster, 
 	return s
 }
 
-// Established reports whether the cluster was complete once. Machines and load balancers of such a cluster work on
-// while VCD cannot be asked.
+// Established reports whether the cluster was complete once. Its machines and load balancers keep working while VCD
+// does not respond.
 func (s *scope) Established() bool {
 	return s.vcdCluster.DeletionTimestamp.IsZero() && ownership.Established(s.vcdCluster)
 }
 
-// clusterName returns the name of the Cluster, also after it is gone.
+// clusterName returns the name of the Cluster, even after it is gone.
 func (s *scope) clusterName() string { return session.ClusterName(s.vcdCluster, s.cluster) }
 
-// forgetNetwork has the next pass read the network again: what keeps it from being used may be corrected in VCD.
+// forgetNetwork makes the next pass read the network again, because users may fix its problem in VCD.
 func (s *scope) forgetNetwork() {
 	s.session.ForgetNetwork(s.home.vdc, s.home.network.Ref)
 	s.reconciler.homes.Drop(s.vcdCluster.UID)
 }
 
-// claims returns the addresses that the VCDCluster claims. Its id is its UID until it is complete.
+// claims returns the claims of the VCDCluster for addresses. Their ID is its UID until the VCDCluster has its own ID.
 func (s *scope) claims() ipam.Claims {
 	return ipam.Claims{
 		Client:  s.reconciler.Client,
@@ -122,7 +123,7 @@ func (s *scope) nodeSecret(suffix, holds string) nodesecret.Secret {
 	}
 }
 
-// places returns where the cluster has, or may have, vApps.
+// places returns the homes in which the cluster has, or may have, vApps.
 func (s *scope) places() places {
 	return places{
 		reader:      s.reconciler.Client,
@@ -132,7 +133,7 @@ func (s *scope) places() places {
 	}
 }
 
-// A login logs in with the identity of a cluster, once per pass.
+// A login logs in with the identity of a cluster once per pass.
 type login struct {
 	identities session.Identities
 	sessions   session.Opener
@@ -142,7 +143,7 @@ type login struct {
 	opened *session.Session // set by open
 }
 
-// open logs in, or says why that is not possible.
+// open logs in, or returns the problem that prevents it.
 func (l *login) open(ctx context.Context) (*session.Session, phases.Result, error) {
 	if l.opened != nil {
 		return l.opened, phases.Done, nil
@@ -155,7 +156,7 @@ func (l *login) open(ctx context.Context) (*session.Session, phases.Result, erro
 	return opened, out, err
 }
 
-// openZone logs in with the identity of a zone, or says why that is not possible.
+// openZone logs in with the identity of a zone, or returns the problem that prevents it.
 func (l *login) openZone(ctx context.Context, z *infrav1.VCDDeploymentZone) (*session.Session, phases.Result, error) {
 	return l.identities.OpenZone(ctx, l.sessions, z)
 }

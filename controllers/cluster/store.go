@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 )
 
-// A store writes a VCDCluster.
+// A store writes the spec of a VCDCluster.
 type store struct {
 	client     client.Client
 	vcdCluster *infrav1.VCDCluster
@@ -23,9 +23,9 @@ type store struct {
 	patcher    *phases.Patcher
 }
 
-// saveSpec stores what a pass wrote into the spec, such as the endpoint. The API server lets nothing replace the id of
-// the cluster, nor what decides where the cluster is, so nothing is stored, with a conflict, if the spec has changed
-// since the pass read it. What was only recorded is stored with the rest of the object.
+// saveSpec stores changes of a pass to the spec, such as the endpoint. The ID of the cluster, and fields that determine
+// where it is, are immutable. If the spec has changed since the pass read it, saveSpec therefore stores nothing, and
+// returns a conflict. Changes of the recorded state alone are stored with the rest of the object.
 func (s *store) saveSpec(ctx context.Context) error {
 	if equality.Semantic.DeepEqual(settings.Spec(s.read), settings.Spec(s.vcdCluster)) {
 		return nil

@@ -16,14 +16,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 )
 
-// secretToClusters finds the VCDClusters whose identity has its credentials in a Secret, which are tried at once, whose
-// kube-vip Secret it is, or that have the password of a BGP peer or of a proxy in it.
+// secretToClusters maps a Secret to the VCDClusters whose credentials it contains, so that they are tried at once. It
+// also maps kube-vip Secrets, and Secrets with the password of a BGP peer or of a proxy.
 func (r *Reconciler) secretToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
 	return slices.Concat(r.kubeVIPSecretToClusters(ctx, secret), r.passwordToClusters(ctx, secret),
 		session.SecretToClusters(r.Client)(ctx, secret))
 }
 
-// passwordToClusters finds the VCDClusters that have the password of a BGP peer, or of a proxy, in a Secret.
+// passwordToClusters maps a Secret to the VCDClusters whose BGP peer or proxy has its password there.
 func (r *Reconciler) passwordToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()),
@@ -32,10 +32,10 @@ func (r *Reconciler) passwordToClusters(ctx context.Context, secret client.Objec
 		return nil
 	}
 	return session.RequestsFor(slices.DeleteFunc(list.Items,
-		func(c infrav1.VCDCluster) bool { return !namesPassword(&c, secret.GetName()) }))
+		func(c infrav1.VCDCluster) bool { return !usesPassword(&c, secret.GetName()) }))
 }
 
-// kubeVIPSecretToClusters finds the VCDCluster whose kube-vip Secret was changed or deleted: it writes it again.
+// kubeVIPSecretToClusters maps a changed or deleted kube-vip Secret to its VCDCluster, which writes it again.
 func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
 	name := strings.TrimSuffix(secret.GetName(), strings.TrimPrefix(daemonSetSuffix, kubeVIPSuffix))
 	name, ok := strings.CutSuffix(name, kubeVIPSuffix)
@@ -51,8 +51,8 @@ func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.
 	return session.RequestsFor(list.Items)
 }
 
-// machineToCluster finds the VCDCluster of a VCDMachine that is gone: one that is deleted waits for its machines, and
-// an endpoint on an edge gateway loses a member that did not leave by itself.
+// machineToCluster maps a deleted VCDMachine to its VCDCluster. A VCDCluster in deletion waits for its machines, and an
+// endpoint on an edge gateway must drop a member that did not leave by itself.
 func (r *Reconciler) machineToCluster(ctx context.Context, machine client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()),

@@ -21,18 +21,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// FailureDomains are the zones that a cluster selects.
+// failureDomains are the zones that a cluster selects.
 type failureDomains struct {
 	usable   []placement.Zone // sorted by name
-	excluded []string         // why others are not, by name
-	pending  []string         // names of those that were not validated yet
-	unseen   bool             // some for control planes are excluded for what VCD showed, or did not
-	found    bool             // by this pass
+	excluded []string         // reasons why other zones are not usable, sorted by name of the zone
+	pending  []string         // names of zones that are not validated yet
+	unseen   bool             // whether validation against VCD excluded zones for control planes
+	found    bool             // whether this pass has looked for zones
 }
 
-// findFailureDomains finds and publishes, unless an earlier phase of the pass did, the zones that machines can go into.
-// Those that were published stay while none can be used: without any, machines would be created without a failure
-// domain.
+// findFailureDomains finds and publishes the zones for machines, unless an earlier phase of the pass did. Published
+// zones stay while no zone is usable, because without any, machines would be created without a failure domain.
 func findFailureDomains(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, f *failureDomains) error {
 	if f.found || c.Spec.FailureDomainSelector == nil {
 		return nil
@@ -55,12 +54,12 @@ func findFailureDomains(ctx context.Context, reader client.Reader, c *infrav1.VC
 	return nil
 }
 
-// waits reports whether the first zones of a cluster are not validated yet: they are published together.
+// waits reports whether the first zones of a cluster are not all validated yet. They are published together.
 func (f *failureDomains) waits(c *infrav1.VCDCluster) bool {
 	return len(f.pending) > 0 && len(c.Status.FailureDomains) == 0
 }
 
-// find finds out which of the selected zones can be used.
+// find determines which of the selected zones are usable.
 func (f *failureDomains) find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster) error {
 	list := &infrav1.VCDDeploymentZoneList{}
 	if err := reader.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
@@ -89,7 +88,7 @@ func (f *failureDomains) find(ctx context.Context, reader client.Reader, c *infr
 	return nil
 }
 
-// add adds a zone that is for the cluster.
+// add adds a zone that matches the cluster.
 func (f *failureDomains) add(z placement.Zone) {
 	switch {
 	case !z.DeletionTimestamp.IsZero():
@@ -104,7 +103,7 @@ func (f *failureDomains) add(z placement.Zone) {
 	}
 }
 
-// problem says why there is no zone for control planes.
+// problem returns why there is no usable zone for control planes.
 func (f *failureDomains) problem() string {
 	switch {
 	case len(f.usable) > 0:
@@ -116,7 +115,7 @@ func (f *failureDomains) problem() string {
 	return "spec.failureDomainSelector selects no VCDDeploymentZone in the namespace: create or label one"
 }
 
-// report adds to the condition of published zones which selected ones are not among them.
+// report adds the excluded zones to the condition of a cluster whose zones are published.
 func (f *failureDomains) report(r events.EventRecorder, c *infrav1.VCDCluster) {
 	switch {
 	case c.Spec.FailureDomainSelector == nil:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity keeps the Secrets of VCDIdentities and VCDClusterIdentities while they are used.
+// Package identity protects the Secrets of VCDIdentities and VCDClusterIdentities while they are in use.
 package identity
 
 import (
@@ -28,7 +28,7 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones,verbs=list;watch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdidentities/status;vcdclusteridentities/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdidentities/finalizers;vcdclusteridentities/finalizers,verbs=update
-// To own a Secret takes the right to delete it, where the API server enforces rights on owner references.
+// To own a Secret requires the right to delete it, if the API server enforces permissions for owner references.
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -38,11 +38,11 @@ type Reconciler struct {
 	Client           client.Client
 	Identities       session.Identities
 	Sessions         session.Opener
-	Logout           session.Logout // nil: idle sessions end by themselves
+	Logout           session.Logout // nil: idle sessions expire
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 
-	metadata client.Reader // of Secrets; set by SetupWithManager, else Client
+	metadata client.Reader // of Secrets; set by SetupWithManager; nil: Client
 }
 
 // ClusterReconciler reconciles the Secrets of VCDClusterIdentities.
@@ -50,7 +50,7 @@ type ClusterReconciler struct {
 	Client           client.Client
 	Identities       session.Identities
 	Sessions         session.Opener
-	Logout           session.Logout // nil: idle sessions end by themselves
+	Logout           session.Logout // nil: idle sessions expire
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 }
@@ -85,7 +85,7 @@ func (r *ClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// Reconcile checks the Secret of i and keeps it while i is used.
+// Reconcile checks the Secret of i, and protects it while i is in use.
 func (r *Reconciler) Reconcile(ctx context.Context, i *infrav1.VCDIdentity) (ctrl.Result, error) {
 	return reconcilerOf(r.Client, r.Recorder, r.open).Reconcile(ctx, i)
 }
@@ -107,7 +107,7 @@ func (r *Reconciler) open(_ context.Context, i *infrav1.VCDIdentity, _ *phases.P
 	}}, nil
 }
 
-// Reconcile checks the Secret of i and keeps it while i is used.
+// Reconcile checks the Secret of i, and protects it while i is in use.
 func (r *ClusterReconciler) Reconcile(ctx context.Context, i *infrav1.VCDClusterIdentity) (ctrl.Result, error) {
 	return reconcilerOf(r.Client, r.Recorder, r.open).Reconcile(ctx, i)
 }
@@ -131,7 +131,7 @@ func (r *ClusterReconciler) open(_ context.Context, i *infrav1.VCDClusterIdentit
 	}}, nil
 }
 
-// scope holds what one reconcile of an identity of either kind reads and finds out.
+// scope holds the inputs of one reconcile of an identity of either kind, and the facts that its phases find.
 type scope struct {
 	obj        phases.Object
 	spec       infrav1.VCDIdentitySpec
@@ -143,11 +143,11 @@ type scope struct {
 	sessions   session.Opener
 	logout     session.Logout
 
-	users []infrav1.VCDCluster        // that use the identity, one of each organization; set by findUsers
-	zones []infrav1.VCDDeploymentZone // likewise
+	users []infrav1.VCDCluster        // users of the identity, one for each organization; set by findUsers
+	zones []infrav1.VCDDeploymentZone // the same for zones
 }
 
-// reconcilerOf returns the reconciler of identities of a kind.
+// reconcilerOf returns the reconciler for identities of a kind.
 func reconcilerOf[T phases.Object](
 	c client.Client, recorder events.EventRecorder,
 	open func(context.Context, T, *phases.Patcher) (phases.Entry[scope], error),
@@ -168,7 +168,7 @@ func reconcilerOf[T phases.Object](
 	}
 }
 
-// findUsers finds the clusters and zones that an identity is used by, unless it is being deleted.
+// findUsers finds the clusters and zones that use an identity, unless it is being deleted.
 func findUsers(ctx context.Context, s *scope) (_ phases.Result, err error) {
 	if !s.obj.GetDeletionTimestamp().IsZero() {
 		return phases.Done, nil
@@ -183,14 +183,14 @@ func findUsers(ctx context.Context, s *scope) (_ phases.Result, err error) {
 // isUsed reports whether a cluster or a zone uses the identity.
 func (s *scope) isUsed() bool { return len(s.users)+len(s.zones) > 0 }
 
-// finish has the logins of an identity that is used checked again later.
+// finish schedules the next check of the logins of an identity in use.
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	if pass.Complete && s.isUsed() {
 		pass.After = phases.Jitter(loginAge, string(s.obj.GetUID()))
 	}
 }
 
-// reconcileSecret makes sure that the Secret is complete and stays.
+// reconcileSecret ensures that the Secret is complete, and protects it from deletion.
 func reconcileSecret(ctx context.Context, s *scope) (phases.Result, error) {
 	if err := s.releaseOldSecrets(ctx); err != nil {
 		return phases.Done, err
@@ -214,10 +214,10 @@ func reconcileSecret(ctx context.Context, s *scope) (phases.Result, error) {
 	if err := s.patchSecret(ctx, secret, before); err != nil {
 		return phases.Done, err
 	}
-	return phases.Done, s.holdMoves(ctx, secret)
+	return phases.Done, s.blockMoves(ctx, secret)
 }
 
-// usedByZones says which VCDDeploymentZone uses the identity, if any.
+// usedByZones returns a result that names a VCDDeploymentZone that uses the identity; Done if none does.
 func (s *scope) usedByZones(ctx context.Context, reader client.Reader, in []client.ListOption) (phases.Result, error) {
 	zones := &infrav1.VCDDeploymentZoneList{}
 	if err := reader.List(ctx, zones, in...); err != nil {
@@ -232,11 +232,11 @@ func (s *scope) usedByZones(ctx context.Context, reader client.Reader, in []clie
 	return phases.Done, nil
 }
 
-// releaseSecret lets the identity and its Secret go once no VCDCluster and no zone refers to the identity: without it
-// what is in VCD could not be deleted any more.
+// releaseSecret removes the finalizers from the identity and its Secret once no VCDCluster and no zone refers to the
+// identity. Objects in VCD could not be deleted without it.
 func releaseSecret(ctx context.Context, s *scope) (phases.Result, error) {
 	clusters := &infrav1.VCDClusterList{}
-	// The cache may hold one namespace only, where a VCDClusterIdentity is for many.
+	// The cache may only hold one namespace, but a VCDClusterIdentity can be used in many.
 	reader := s.identities.Live
 	in := []client.ListOption(nil)
 	if s.kind == infrav1.NamespacedIdentity {

@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	// loginAge is when a login is checked again. VCDClusters that change wake their identity sooner.
+	// loginAge is the interval at which logins are checked. VCDClusters that change trigger a check sooner.
 	loginAge = 10 * time.Minute
-	// grace is how long after an identity its Secret may be created without a warning: both come from one manifest.
+	// grace is how long a Secret may be missing after its identity was created without a warning, because one manifest
+	// may create both.
 	grace = 10 * time.Second
 )
 
-// usersByOrg returns the VCDClusters that use the identity, one of each organization.
+// usersByOrg returns VCDClusters that use the identity, one for each organization.
 func (s *scope) usersByOrg(ctx context.Context) ([]infrav1.VCDCluster, error) {
 	clusters := &infrav1.VCDClusterList{}
 	in := []client.ListOption{client.UnsafeDisableDeepCopy}
@@ -51,8 +52,8 @@ func (s *scope) usersByOrg(ctx context.Context) ([]infrav1.VCDCluster, error) {
 	return users, nil
 }
 
-// zonesByOrg returns the VCDDeploymentZones that use the identity, one of each organization. The zone's own reconcile
-// logs in first: the token of a service account is not spent here.
+// zonesByOrg returns VCDDeploymentZones that use the identity, one for each organization. It skips a zone that has not
+// yet logged in with a service account itself, because the login would rotate the token.
 func (s *scope) zonesByOrg(ctx context.Context) ([]infrav1.VCDDeploymentZone, error) {
 	zones := &infrav1.VCDDeploymentZoneList{}
 	in := []client.ListOption{client.UnsafeDisableDeepCopy}
@@ -65,8 +66,8 @@ func (s *scope) zonesByOrg(ctx context.Context) ([]infrav1.VCDDeploymentZone, er
 	var users []infrav1.VCDDeploymentZone
 	seen := sets.New[string]()
 	for _, z := range zones.Items {
-		spent := s.spec.Type == infrav1.CredentialServiceAccount && z.Annotations[infrav1.CredentialsAcceptedAnnotation] == ""
-		if spent || !z.DeletionTimestamp.IsZero() || annotations.HasPaused(&z) || seen.Has(z.Spec.Org) ||
+		wouldRotate := s.spec.Type == infrav1.CredentialServiceAccount && z.Annotations[infrav1.CredentialsAcceptedAnnotation] == ""
+		if wouldRotate || !z.DeletionTimestamp.IsZero() || annotations.HasPaused(&z) || seen.Has(z.Spec.Org) ||
 			!session.SameIdentity(z.Spec.IdentityRef, s.kind, s.obj.GetName()) {
 			continue
 		}
@@ -76,8 +77,8 @@ func (s *scope) zonesByOrg(ctx context.Context) ([]infrav1.VCDDeploymentZone, er
 	return users, nil
 }
 
-// logsIn reports whether the cluster's own reconcile logs in, and logging in for it here changes nothing. The token of
-// a service account is spent by a login: that is left to the cluster.
+// logsIn reports whether the cluster's own reconcile logs in, and a login for it here has no side effects. A login with
+// a service account rotates its token, so the first one is left to the cluster.
 func (s *scope) logsIn(c *infrav1.VCDCluster) bool {
 	if s.spec.Type == infrav1.CredentialServiceAccount && c.Spec.RecordedState.CredentialsAccepted == "" {
 		return false
@@ -85,8 +86,8 @@ func (s *scope) logsIn(c *infrav1.VCDCluster) bool {
 	return c.DeletionTimestamp.IsZero() && !session.ExternallyManaged(c)
 }
 
-// reconcileLogin logs in for the clusters and zones that use the identity. Their own reconciles use the same sessions, so that no
-// login is made for this alone.
+// reconcileLogin logs in for the clusters and zones that use the identity. Their own reconciles share the sessions, so
+// this causes no additional logins.
 func reconcileLogin(ctx context.Context, s *scope) (phases.Result, error) {
 	for i := range s.users {
 		if _, out, err := s.identities.Open(ctx, s.sessions, &s.users[i]); err != nil || out != phases.Done {
@@ -101,7 +102,7 @@ func reconcileLogin(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// isNew reports whether the identity was created just now.
+// isNew reports whether the identity was just created.
 func (s *scope) isNew() bool {
 	return time.Since(s.obj.GetCreationTimestamp().Time) < grace
 }

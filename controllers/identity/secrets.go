@@ -22,7 +22,7 @@ func sameOwnersAndFinalizers(a, b client.Object) bool {
 		equality.Semantic.DeepEqual(a.GetFinalizers(), b.GetFinalizers())
 }
 
-// releaseOldSecrets lets Secrets go that the identity owns and no longer refers to.
+// releaseOldSecrets releases Secrets that the identity owns but no longer refers to.
 func (s *scope) releaseOldSecrets(ctx context.Context) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
@@ -50,8 +50,9 @@ func (s *scope) releaseOldSecrets(ctx context.Context) error {
 	return nil
 }
 
-// releaseCurrentSecret lets the Secret of an identity that is deleted go with it, unless others use it. The owner
-// reference says who does: of two identities that go at the same time the second finds that the first has gone.
+// releaseCurrentSecret releases the Secret of an identity in deletion, unless another identity uses it. The owner
+// reference shows whether one does: if two identities are deleted at the same time, the second sees that the first has
+// released it.
 func (s *scope) releaseCurrentSecret(ctx context.Context) error {
 	key := client.ObjectKey{Namespace: s.namespace, Name: s.spec.SecretRef.Name}
 	secret := &corev1.Secret{}
@@ -72,7 +73,7 @@ func (s *scope) releaseCurrentSecret(ctx context.Context) error {
 	return client.IgnoreNotFound(s.patchSecret(ctx, secret, before))
 }
 
-// logOut ends the sessions of an identity that is not used any more.
+// logOut ends the sessions of an identity that is no longer used.
 func (s *scope) logOut(ctx context.Context, secret *corev1.Secret) {
 	if s.logout == nil {
 		return
@@ -82,7 +83,7 @@ func (s *scope) logOut(ctx context.Context, secret *corev1.Secret) {
 	s.logout(ctx, config)
 }
 
-// othersUse says whether another identity refers to the Secret. One that is deleted does as long as it owns the Secret.
+// othersUse reports whether another identity uses the Secret. An identity in deletion does while it owns the Secret.
 func (s *scope) othersUse(ctx context.Context, secret client.Object) (bool, error) {
 	others, err := s.identitiesOf(ctx, secret)
 	if err != nil {
@@ -96,7 +97,7 @@ func (s *scope) othersUse(ctx context.Context, secret client.Object) (bool, erro
 	return false, nil
 }
 
-// identitiesOf lists the identities that refer to a Secret, as they are now.
+// identitiesOf lists the identities that refer to a Secret, read live.
 func (s *scope) identitiesOf(ctx context.Context, secret client.Object) ([]client.Object, error) {
 	var found []client.Object
 	namespaced := &infrav1.VCDIdentityList{}
@@ -123,7 +124,7 @@ func (s *scope) identitiesOf(ctx context.Context, secret client.Object) ([]clien
 	return found, nil
 }
 
-// disown takes the identity out of the owners of a Secret.
+// disown removes the identity from the owners of a Secret.
 func (s *scope) disown(secret client.Object) {
 	var owners []metav1.OwnerReference
 	for _, owner := range secret.GetOwnerReferences() {
@@ -143,8 +144,8 @@ func isOwner(owner, obj client.Object) bool {
 	return false
 }
 
-// patchSecret writes the metadata of secret if it changed. The patch is bound to the version that was read: two
-// identities may share a Secret, and lists are replaced as a whole.
+// patchSecret writes the metadata of a Secret if it changed. The patch fails on a conflict, because identities may
+// share a Secret, and a patch replaces lists as a whole.
 func (s *scope) patchSecret(ctx context.Context, secret, before client.Object) error {
 	if sameOwnersAndFinalizers(secret, before) {
 		return nil
@@ -156,17 +157,17 @@ func (s *scope) patchSecret(ctx context.Context, secret, before client.Object) e
 	return nil
 }
 
-// holdMoves keeps clusterctl from copying the token of a service account while the manager may still log in, which
-// would make the copy worthless: not before all clusters that use it are paused, no login is possible any more, and
-// the last token is written down.
-func (s *scope) holdMoves(ctx context.Context, secret *corev1.Secret) error {
-	_, held := secret.Annotations[clusterctlv1.BlockMoveAnnotation]
-	hold, err := s.maySpend(ctx, secret)
-	if err != nil || hold == held {
+// blockMoves keeps clusterctl from moving the token of a service account while the manager may still log in, which
+// would invalidate the copy. The move is allowed once all clusters that use the token are paused, no login is possible
+// any more, and the last token is stored.
+func (s *scope) blockMoves(ctx context.Context, secret *corev1.Secret) error {
+	_, blocked := secret.Annotations[clusterctlv1.BlockMoveAnnotation]
+	block, err := s.mayRotate(ctx, secret)
+	if err != nil || block == blocked {
 		return err
 	}
 	store := &session.TokenSecret{Identities: s.identities, Key: client.ObjectKeyFromObject(secret)}
-	if hold {
+	if block {
 		return store.Change(ctx, func(secret *corev1.Secret) error {
 			metav1.SetMetaDataAnnotation(&secret.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "")
 			return nil
@@ -184,9 +185,9 @@ func (s *scope) holdMoves(ctx context.Context, secret *corev1.Secret) error {
 	return nil
 }
 
-// maySpend says whether the manager may log in with the token in a Secret that moves with its identity, and so make it
-// worthless.
-func (s *scope) maySpend(ctx context.Context, secret *corev1.Secret) (bool, error) {
+// mayRotate reports whether the manager may log in, and thus rotate the token, with a Secret that moves with its
+// identity.
+func (s *scope) mayRotate(ctx context.Context, secret *corev1.Secret) (bool, error) {
 	chain, _ := session.ChainOf(secret)
 	if s.kind != infrav1.NamespacedIdentity || s.spec.Type != infrav1.CredentialServiceAccount ||
 		chain.Holder != session.ManagerHolds {

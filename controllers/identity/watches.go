@@ -13,7 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 )
 
-// secretToIdentities finds the VCDIdentities of a Secret, and those that own it and may refer to another now.
+// secretToIdentities maps a Secret to the VCDIdentities that refer to it, or that own it and may now refer to another
+// one.
 func (r *Reconciler) secretToIdentities(ctx context.Context, secret client.Object) []ctrl.Request {
 	list := &infrav1.VCDIdentityList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace())); err != nil {
@@ -23,7 +24,8 @@ func (r *Reconciler) secretToIdentities(ctx context.Context, secret client.Objec
 	return using(list.Items, secret, func(i *infrav1.VCDIdentity) string { return i.Spec.SecretRef.Name })
 }
 
-// secretToIdentities finds the VCDClusterIdentities of a Secret, and those that own it and may refer to another now.
+// secretToIdentities maps a Secret to the VCDClusterIdentities that refer to it, or own it and may now refer to another
+// one.
 func (r *ClusterReconciler) secretToIdentities(ctx context.Context, secret client.Object) []ctrl.Request {
 	if secret.GetNamespace() != r.Identities.Namespace {
 		return nil
@@ -36,7 +38,7 @@ func (r *ClusterReconciler) secretToIdentities(ctx context.Context, secret clien
 	return using(list.Items, secret, func(i *infrav1.VCDClusterIdentity) string { return i.Spec.SecretRef.Name })
 }
 
-// using returns requests for the identities that refer to a Secret by its name, or own it.
+// using returns requests for the identities that refer to a Secret, or own it.
 func using[T any, P interface {
 	*T
 	client.Object
@@ -51,7 +53,7 @@ func using[T any, P interface {
 	return requests
 }
 
-// clusterToIdentity finds the identity of a VCDCluster, if it is of kind: one that is deleted waits for its users.
+// clusterToIdentity maps a VCDCluster to its identity of the given kind. An identity in deletion waits for its users.
 func clusterToIdentity(kind infrav1.IdentityKind) handler.MapFunc {
 	return func(_ context.Context, obj client.Object) []ctrl.Request {
 		c, ok := obj.(*infrav1.VCDCluster)
@@ -66,7 +68,7 @@ func clusterToIdentity(kind infrav1.IdentityKind) handler.MapFunc {
 	}
 }
 
-// zoneToIdentity finds the identity of a VCDDeploymentZone, if it is of kind.
+// zoneToIdentity maps a VCDDeploymentZone to its identity of the given kind.
 func zoneToIdentity(kind infrav1.IdentityKind) handler.MapFunc {
 	return func(_ context.Context, obj client.Object) []ctrl.Request {
 		z, ok := obj.(*infrav1.VCDDeploymentZone)

@@ -22,8 +22,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileCapacity finds out what a machine will have: from the vApp template, the sizing policy and the wished size
-// of the disk.
+// reconcileCapacity determines the capacity of a machine from the vApp template, the sizing policy and the requested
+// size of the disk.
 func reconcileCapacity(ctx context.Context, s *scope) (phases.Result, error) {
 	switch {
 	case s.ambiguous:
@@ -45,8 +45,8 @@ func reconcileCapacity(ctx context.Context, s *scope) (phases.Result, error) {
 	return out, err
 }
 
-// findZone returns the first zone of a cluster without a VDC of its own that can be used, else nil. Where machines of
-// the template will be is not known; their size is that of the first.
+// findZone returns the first usable zone of a cluster without a VDC; nil if the cluster has a VDC. The zones of the
+// machines are unknown, so the capacity is that of the first zone.
 func (s *scope) findZone(ctx context.Context) (*placement.Zone, phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.OVDC != "" {
@@ -73,20 +73,20 @@ func (s *scope) findZone(ctx context.Context) (*placement.Zone, phases.Result, e
 		"VCDCluster %s has no usable zone yet: check its condition %s", c.Name, infrav1.FailureDomainsReadyCondition), nil
 }
 
-// inNewTemplate is the remedy of what is wrong in a template, which is immutable.
+// inNewTemplate is the remedy for a problem of a template, which is immutable.
 func inNewTemplate(fields ...string) string {
 	return "create a new VCDMachineTemplate with another " + strings.Join(fields, " and ") +
 		", and set it in the infrastructureRef"
 }
 
-// readCapacity asks VCD for what makes up the capacity. All of it is remembered by the session, as for machines.
+// readCapacity reads the parts of the capacity from VCD. The session caches them all, as it does for machines.
 func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.Result, error) {
 	spec := s.template.Spec.Template.Spec
 	opened, out, err := s.open(ctx, zone)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	// What contradicts itself is said by the machines.
+	// Machines report contradictions.
 	wished, _ := placement.Of(s.vcdCluster, zone, &infrav1.VCDMachine{Spec: spec})
 	vdc, err := opened.FindVDC(ctx, wished.VDC.Name)
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 	return phases.Done, nil
 }
 
-// findImage finds the vApp template of the machines. With a selector, it is the newest of any version of Kubernetes: that
-// of the machines is not known.
+// findImage finds the vApp template of the machines. A selector selects the newest one for any Kubernetes version,
+// because the version of the machines is unknown.
 func findImage(ctx context.Context, opened *session.Session, selector *infrav1.TemplateSelector, wished placement.Placement,
 ) (vcd.Template, phases.Result, error) {
 	catalog := ofTemplate(wished.Catalog)
@@ -141,7 +141,7 @@ func (s *scope) open(ctx context.Context, zone *placement.Zone) (*session.Sessio
 	return s.reconciler.Identities.Open(ctx, s.reconciler.Sessions, s.vcdCluster)
 }
 
-// ofTemplate names a field of a machine as its template has it.
+// ofTemplate changes the name of a machine's field to that in the template.
 func ofTemplate(choice placement.Choice) placement.Choice {
 	if field, ok := strings.CutSuffix(choice.Field, " of the VCDMachine"); ok {
 		choice.Field = "spec.template." + field
@@ -149,7 +149,7 @@ func ofTemplate(choice placement.Choice) placement.Choice {
 	return choice
 }
 
-// capacityOf returns what a machine of a size has. What is not known is left out.
+// capacityOf returns the resources of a machine of a given size, without unknown ones.
 func capacityOf(size sizes.Size) corev1.ResourceList {
 	capacity := corev1.ResourceList{}
 	if cpus := size.CPUs; cpus > 0 {

@@ -29,15 +29,17 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdmachinetemplates/status,verbs=patch
 
 const (
-	// capacityAge is how long a capacity is current. Templates do not change, what they refer to in VCD may.
+	// capacityAge is how long a capacity is current. Templates are immutable, but the objects in VCD they refer to may
+	// change.
 	capacityAge = time.Hour
-	// capacityRetry is how often VCD is asked for an unknown capacity: no machine waits for it.
+	// capacityRetry is the interval between attempts to read an unknown capacity. It is long because no machine waits
+	// for it.
 	capacityRetry = 5 * time.Minute
-	// clusterRetry is how often the cluster of a template is searched for.
+	// clusterRetry is the interval between attempts to find the cluster of a template.
 	clusterRetry = time.Minute
 )
 
-// Reconciler publishes to autoscalers the capacity of machines of VCDMachineTemplates.
+// Reconciler publishes the capacity of the machines of VCDMachineTemplates for autoscalers.
 type Reconciler struct {
 	Client           client.Client
 	Identities       session.Identities
@@ -49,13 +51,13 @@ type Reconciler struct {
 	known local.Store[found]
 }
 
-// found is when the capacity of a template was last found, and for which generation.
+// found records when the capacity of a template was last read, and for which generation.
 type found struct {
 	at         time.Time
 	generation int64
 }
 
-// left returns how long the capacity of a template is still current.
+// left returns how long the capacity of a template remains current.
 func (r *Reconciler) left(t *infrav1.VCDMachineTemplate) time.Duration {
 	last := r.known.Of(t.UID)
 	if last.generation != t.Generation || len(t.Status.Capacity) == 0 {
@@ -75,16 +77,16 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// scope holds what one reconcile of a VCDMachineTemplate reads and finds out.
+// scope holds the inputs of one reconcile of a VCDMachineTemplate, and the facts that its phases find.
 type scope struct {
 	reconciler *Reconciler
 
 	template   *infrav1.VCDMachineTemplate
-	vcdCluster *infrav1.VCDCluster // nil: not known
-	ambiguous  bool                // several VCDClusters could be meant, which differ in VDC or identity
+	vcdCluster *infrav1.VCDCluster // nil: unknown
+	ambiguous  bool                // several VCDClusters with different VDCs or identities match
 }
 
-// Reconcile finds out what machines of t will have.
+// Reconcile determines the capacity of machines of t.
 func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplate) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDMachineTemplate, scope]{
 		Client:   r.Client,
@@ -96,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplat
 	}.Reconcile(ctx, t)
 }
 
-// open skips a template whose capacity is current, and one of a paused cluster.
+// open returns an entry without a scope, which ends the reconcile, if the capacity is current or the cluster is paused.
 func (r *Reconciler) open(ctx context.Context, t *infrav1.VCDMachineTemplate, _ *phases.Patcher) (phases.Entry[scope], error) {
 	if !t.DeletionTimestamp.IsZero() || annotations.HasPaused(t) {
 		return phases.Entry[scope]{}, nil
@@ -112,7 +114,7 @@ func (r *Reconciler) open(ctx context.Context, t *infrav1.VCDMachineTemplate, _ 
 	return phases.Entry[scope]{Scope: s}, nil
 }
 
-// finish has a capacity that was found read again when it is not current any more.
+// finish schedules the next read of the capacity for when it is no longer current.
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	if pass.After == 0 {
 		pass.After = max(s.reconciler.left(s.template), clusterRetry)
@@ -126,9 +128,9 @@ func (r *Reconciler) now() time.Time {
 	return time.Now()
 }
 
-// findCluster finds the VCDCluster whose VCD the template is for: that of the cluster that its label or an owner names,
-// else the only place that the VCDClusters of the namespace name. It reports whether that is paused, as while it is
-// moved.
+// findCluster finds the VCDCluster of a template. The cluster-name label or an owner of the template names its Cluster.
+// Otherwise, the VCDClusters of the namespace must agree on one VDC and identity. It reports whether the VCDCluster is
+// paused, as during a move.
 func (s *scope) findCluster(ctx context.Context) (isPaused bool, err error) {
 	for _, name := range clustersOfTemplate(s.template) {
 		cluster := &clusterv1.Cluster{}
@@ -154,7 +156,7 @@ func (s *scope) findCluster(ctx context.Context) (isPaused bool, err error) {
 	return false, s.findAnyCluster(ctx)
 }
 
-// clustersOfTemplate returns the names of the clusters that a template is for.
+// clustersOfTemplate returns the names of the Clusters in the label and the owner references of a template.
 func clustersOfTemplate(t *infrav1.VCDMachineTemplate) []string {
 	var names []string
 	if name := t.Labels[clusterv1.ClusterNameLabel]; name != "" {
@@ -168,7 +170,7 @@ func clustersOfTemplate(t *infrav1.VCDMachineTemplate) []string {
 	return names
 }
 
-// findAnyCluster finds a VCDCluster of the namespace, if all of them have the same VDC and identity.
+// findAnyCluster finds a VCDCluster of the namespace if all of them have the same VDC and identity.
 func (s *scope) findAnyCluster(ctx context.Context) error {
 	list := &infrav1.VCDClusterList{}
 	if err := s.reconciler.Client.List(ctx, list, client.InNamespace(s.template.Namespace)); err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podproxy gives new pods of workload clusters the environment of the cluster's HTTP proxy, by admission
-// policies that the API server of the workload cluster runs.
+// Package podproxy sets the environment of the cluster's HTTP proxy in new pods of workload clusters. It uses admission
+// policies that the API server of the workload cluster evaluates.
 package podproxy
 
 import (
@@ -30,29 +30,30 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// suffix follows the name of the Cluster in the names of the Secret with the manifests and of its ClusterResourceSet.
+// suffix is appended to the name of the Cluster in the names of the Secret with the manifests and of its
+// ClusterResourceSet.
 const suffix = "-pod-proxy-policy"
 
-// Reconciler installs the policies in the workload clusters of VCDClusters with a proxy, and inspects them from time to
-// time.
+// Reconciler installs the policies in the workload clusters of VCDClusters with a proxy, and inspects them
+// periodically.
 type Reconciler struct {
 	Client           client.Client
 	Live             client.Reader // for Secrets, which no cache holds
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 	Workload         workload.Opener
-	SyncPeriod       time.Duration // at workload clusters where all is as it should be
+	SyncPeriod       time.Duration // interval between inspections of healthy workload clusters
 	Now              func() time.Time
 
-	known local.Store[knowledge]
+	known local.Store[workloadState]
 }
 
-// knowledge is what was last found in a workload cluster.
-type knowledge struct {
+// A workloadState caches the last observation of a workload cluster.
+type workloadState struct {
 	addon.Inspection
 
-	version string // of the API with the policies; empty: not asked yet
-	asked   time.Time
+	version string // version of the API with the policies; empty: unknown
+	readAt  time.Time
 }
 
 // SetupWithManager registers the reconciler.
@@ -82,13 +83,13 @@ type scope struct {
 	vcdCluster *infrav1.VCDCluster
 	set        *addon.Set
 
-	httpProxy  string   // with its credentials; set by settings
-	httpsProxy string   // the same
-	direct     []string // what is reached without the proxy; set by settings
-	version    string   // of the API with the policies; set by serves
+	httpProxy  string   // URL with credentials; set by settings
+	httpsProxy string   // URL with credentials; set by settings
+	direct     []string // destinations that are reached without the proxy; set by settings
+	version    string   // version of the API with the policies; set by findVersion
 }
 
-// wanted reports whether pods of c get the proxy's environment.
+// wanted reports whether pods of c get the environment of the proxy.
 func wanted(c *infrav1.VCDCluster) bool {
 	proxy := c.Spec.Proxy
 	return (proxy.HTTPProxy != "" || proxy.HTTPSProxy != "") && proxy.Pods != infrav1.PodProxyNone
@@ -112,11 +113,11 @@ func isWanted(s *scope) bool { return wanted(s.vcdCluster) }
 
 func isUnwanted(s *scope) bool { return !wanted(s.vcdCluster) }
 
-// open skips a cluster for which there is nothing to do, now or ever.
+// open returns an empty entry, which ends the reconcile, if the cluster is being deleted or must not be reconciled now.
 func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, _ *phases.Patcher) (phases.Entry[scope], error) {
 	if !c.DeletionTimestamp.IsZero() {
 		r.known.Drop(c.UID)
-		return phases.Entry[scope]{}, nil // What was made here is garbage collected with its owner.
+		return phases.Entry[scope]{}, nil // Objects created here are garbage collected with their owner.
 	}
 	cluster, err := session.ActiveCluster(ctx, r.Client, c, r.WatchFilterValue)
 	if cluster == nil || err != nil || !cluster.DeletionTimestamp.IsZero() {
@@ -145,7 +146,7 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, _ *phases.
 	}}, nil
 }
 
-// finish has policies that are installed inspected again later.
+// finish schedules the next inspection of installed policies.
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	if !pass.Complete || !wanted(s.vcdCluster) {
 		return

@@ -23,15 +23,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// versions are those of the API with mutating admission policies, the best first.
+// versions are the versions of the API with mutating admission policies, in order of preference.
 var versions = []string{"v1", "v1beta1"}
 
-// install takes the next step to policies in the workload cluster.
+// install takes the next step towards policies in the workload cluster.
 func install(ctx context.Context, s *scope) (phases.Result, error) {
-	return phases.Sequence(ctx, s.ready, s.settings, s.set.Read, s.choose, s.serves, s.write, s.inspect)
+	return phases.Sequence(ctx, s.ready, s.settings, s.set.Read, s.selectCluster, s.findVersion, s.write, s.inspect)
 }
 
-// settings reads what is reached without the proxy, as nodes have it.
+// settings reads the URLs of the proxy, and the destinations that are reached without it, from the settings of the
+// nodes.
 func (s *scope) settings(ctx context.Context) (phases.Result, error) {
 	secret := &corev1.Secret{}
 	key := s.set.Key(nodeproxy.SecretSuffix)
@@ -50,16 +51,16 @@ func (s *scope) settings(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// choose labels the Cluster for the ClusterResourceSet.
-func (s *scope) choose(ctx context.Context) (phases.Result, error) {
+// selectCluster labels the Cluster for the ClusterResourceSet.
+func (s *scope) selectCluster(ctx context.Context) (phases.Result, error) {
 	return phases.Done, s.set.Select(ctx, true)
 }
 
-// serves finds the version of the API with the policies that the workload cluster serves, and asks again from time to
-// time: an upgrade brings another.
-func (s *scope) serves(ctx context.Context) (phases.Result, error) {
+// findVersion finds the version of the API with the policies that the workload cluster serves. It reads the version
+// again periodically, because an upgrade may change it.
+func (s *scope) findVersion(ctx context.Context) (phases.Result, error) {
 	known := s.reconciler.known.Of(s.vcdCluster.UID)
-	if known.version != "" && s.reconciler.now().Before(known.asked.Add(s.reconciler.SyncPeriod)) {
+	if known.version != "" && s.reconciler.now().Before(known.readAt.Add(s.reconciler.SyncPeriod)) {
 		s.version = known.version
 		return phases.Done, nil
 	}
@@ -70,7 +71,7 @@ func (s *scope) serves(ctx context.Context) (phases.Result, error) {
 			if err == nil {
 				s.version = version
 				known.version = version
-				known.asked = s.reconciler.now()
+				known.readAt = s.reconciler.now()
 				return phases.Done, nil
 			}
 			if !meta.IsNoMatchError(err) {
@@ -86,7 +87,7 @@ func (s *scope) serves(ctx context.Context) (phases.Result, error) {
 	})
 }
 
-// render returns the policies. Applied is when they were last applied again.
+// render returns the policies. The time applied, if set, makes Cluster API apply them again.
 func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	objects, err := addons.PodProxy{
 		Version: s.version,
@@ -101,7 +102,7 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// write writes the Secret if it changed, and the ClusterResourceSet that applies it.
+// write writes the Secret if it changed, and creates the ClusterResourceSet that applies it.
 func (s *scope) write(ctx context.Context) (phases.Result, error) {
 	objects, err := s.render(s.set.Annotation(infrav1.CloudProviderAppliedAnnotation))
 	if err != nil {
@@ -121,12 +122,12 @@ func (s *scope) write(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// inspect inspects the workload cluster, if an inspection is due.
+// inspect inspects the workload cluster if an inspection is due.
 func (s *scope) inspect(ctx context.Context) (phases.Result, error) {
 	return s.set.Inspect(ctx, &s.reconciler.known.Of(s.vcdCluster.UID).Inspection, s.reconciler.SyncPeriod, s.converge)
 }
 
-// converge compares the workload cluster with what should be there, and repairs what is not.
+// converge compares the workload cluster with the desired objects, and repairs differences.
 func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Result, error) {
 	if _, err := s.set.RemoveDropped(ctx, w); err != nil {
 		return phases.Done, err
@@ -153,7 +154,7 @@ func retire(ctx context.Context, s *scope) (phases.Result, error) {
 	if out, err := s.set.Read(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	// First, so that nothing comes back.
+	// First, so that Cluster API does not apply the policies again.
 	if err := s.set.Delete(ctx, &addonsv1.ClusterResourceSet{}, suffix); err != nil {
 		return phases.Done, err
 	}

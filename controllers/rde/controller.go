@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rde keeps the runtime defined entities of clusters up to date: a view of them in VCD, which nothing depends
-// on. It has a queue of its own and few workers, so that clusters do not wait for VCD's service for entities.
+// Package rde maintains the runtime defined entities of clusters, which summarize them in VCD. Nothing depends on an
+// entity. The package has its own queue with few workers, so that clusters do not wait for VCD's entity service.
 package rde
 
 import (
@@ -32,10 +32,10 @@ import (
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinedeployments,verbs=list
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,verbs=get
 
-// Reconciler keeps the runtime defined entities of VCDClusters of mode Project.
+// Reconciler maintains the runtime defined entities of VCDClusters with mode Project.
 type Reconciler struct {
 	Client           client.Client
-	Live             client.Reader // for what no cache holds
+	Live             client.Reader // uncached, for kinds without a cache
 	Identities       session.Identities
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
@@ -69,7 +69,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// clusterOf finds the VCDCluster of a machine, if it has an entity.
+// clusterOf maps a machine to its VCDCluster, if that has an entity.
 func (r *Reconciler) clusterOf(ctx context.Context, machine client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()), client.UnsafeDisableDeepCopy,
@@ -88,7 +88,7 @@ func (r *Reconciler) clusterOf(ctx context.Context, machine client.Object) []ctr
 
 func projected(c *infrav1.VCDCluster) bool { return c.Spec.RDE.Mode == infrav1.RDEProject }
 
-// A scope holds the inputs of one reconcile, and what its steps find.
+// A scope holds the inputs of one reconcile, and the facts that its steps find.
 type scope struct {
 	reconciler *Reconciler
 
@@ -99,13 +99,13 @@ type scope struct {
 
 	session *session.Session // set by open
 	id      string           // of the entity; set by find
-	own     []string         // ids of all that were made for the cluster; set by findOwn
-	made    bool             // the entity, in this pass; set by create
+	own     []string         // IDs of all entities that were created for the cluster; set by findOwn
+	created bool             // whether this pass created the entity; set by create
 	facts   facts            // set by observe
-	again   time.Duration    // when to reconcile again although all is done; zero: when something changes
+	again   time.Duration    // delay until the next reconcile of an up-to-date entity; zero: a watch triggers it
 }
 
-// Reconcile makes the entity of c show c.
+// Reconcile updates the entity of c, or deletes it.
 func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDCluster, scope]{
 		Client:   r.Client,
@@ -122,31 +122,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 	}.Reconcile(ctx, c)
 }
 
-// isKept reports whether the entity is to show the cluster.
+// isKept reports whether the entity must be kept up to date.
 func isKept(s *scope) bool { return projected(s.vcdCluster) && !released(s.vcdCluster) }
 
-// isRemoved reports whether the entity goes with the cluster.
+// isRemoved reports whether the entity must be deleted with the cluster.
 func isRemoved(s *scope) bool { return projected(s.vcdCluster) && released(s.vcdCluster) }
 
-// isLeft reports whether the entity is not kept up to date any more.
+// isLeft reports whether the entity is no longer maintained, and stays in VCD.
 func isLeft(s *scope) bool { return !projected(s.vcdCluster) }
 
-// released reports whether all else of a cluster is gone.
+// released reports whether all other resources of a cluster are gone.
 func released(c *infrav1.VCDCluster) bool {
 	return !c.DeletionTimestamp.IsZero() && !phases.Holds(c, infrav1.ClusterFinalizer)
 }
 
-// open skips a cluster for which there is nothing to do, now or ever. It adds the finalizer of entities.
+// open returns an empty entry, which ends the reconcile, if the cluster has no entity, is paused, or has no owner yet.
+// It adds the finalizer for entities.
 func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (phases.Entry[scope], error) {
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) || !hasEntity(c) {
-		return phases.Entry[scope]{}, nil // Not ours.
+		return phases.Entry[scope]{}, nil // Nothing to maintain, or managed by another controller.
 	}
 	cluster, err := session.OwnerCluster(ctx, r.Client, c)
 	if err != nil {
 		return phases.Entry[scope]{}, err
 	}
 	if cluster == nil && c.DeletionTimestamp.IsZero() || isPaused(cluster, c) {
-		return phases.Entry[scope]{}, nil // Not ours yet, or not now: a watch triggers the next reconcile.
+		return phases.Entry[scope]{}, nil // A watch triggers the next reconcile.
 	}
 	if projected(c) {
 		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, c, infrav1.RDEFinalizer); added || err != nil {
@@ -162,14 +163,14 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *p
 	}}, nil
 }
 
-// finish has an entity that shows the cluster written again when it is due.
+// finish schedules the next update of an entity.
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	if pass.Complete {
 		pass.After = s.again
 	}
 }
 
-// hasEntity reports whether a cluster has an entity to keep, or may have one.
+// hasEntity reports whether a cluster has, or may get, an entity that must be maintained.
 func hasEntity(c *infrav1.VCDCluster) bool {
 	return controllerutil.ContainsFinalizer(c, infrav1.RDEFinalizer) || projected(c) && c.DeletionTimestamp.IsZero()
 }
@@ -181,7 +182,7 @@ func isPaused(cluster *clusterv1.Cluster, c *infrav1.VCDCluster) bool {
 	return annotations.IsPaused(cluster, c)
 }
 
-// leave lets go of a cluster whose entity is not kept up to date any more.
+// leave removes the finalizer from a cluster whose entity is no longer maintained. The entity itself stays in VCD.
 func leave(_ context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	if controllerutil.RemoveFinalizer(c, infrav1.RDEFinalizer) && s.known() {

@@ -27,34 +27,34 @@ import (
 )
 
 const (
-	// interval is the least time between two passes of a cluster that call VCD.
+	// interval is the minimum time between two passes of a cluster that send requests to VCD.
 	interval = 5 * time.Second
-	// refresh is how often an entity is read although nothing changed here: others may have changed it.
+	// refresh is the interval at which an unchanged entity is read, because other clients may have changed it.
 	refresh = time.Hour
-	// offPoll is how long to wait after VCD showed that there is no entity, or no right to it, or that it cannot be
-	// written as it is.
+	// offPoll is the delay after VCD showed that the entity does not exist, that the user has no right to it, or that
+	// its content is invalid.
 	offPoll = 10 * time.Minute
-	// answerTime bounds a pass's calls to VCD. It is less than the time after which a site counts as silent, so that a
-	// service for entities that hangs does not stop calls to the rest of the site.
+	// answerTime bounds the requests of a pass to VCD. It is less than the time after which a site counts as
+	// unresponsive, so that an entity service that hangs does not stop requests to the rest of the site.
 	answerTime = 8 * time.Second
-	// oldest is the type that every site with the type has.
+	// oldest is the version that every site with the entity type has.
 	oldest = "1.1.0"
-	// orNone is the last remedy for an entity that cannot be had.
+	// orNone is the last remedy if the entity cannot be created or updated.
 	orNone = ", or set spec.rde.mode to None"
-	// noEntity begins the id of a cluster that CAPVCD was told to make no entity for.
+	// noEntity is the prefix of the ID of a cluster for which CAPVCD was configured to create no entity.
 	noEntity = "NO_RDE_"
 )
 
-// kind are the entities of clusters.
+// kind is the kind of the entities of clusters.
 var kind = vcd.EntityKind{Vendor: "vmware", NSS: "capvcdCluster"}
 
-// A state is what the process knows of the entity of a cluster between passes.
+// A state caches the result of the last reconcile of the cluster's entity. It is lost on restart.
 type state struct {
-	called   time.Time     // when VCD was last called
-	held     phases.Result // of the last call; it stays until then
+	called   time.Time     // when the last request was sent to VCD
+	held     phases.Result // result of that request; reused up to the time in until, at least for interval
 	until    time.Time
-	settings settings.Version // of the cluster then
-	written  string           // digest of what the entity shows
+	settings settings.Version // settings of the cluster at that time
+	written  string           // digest of the facts that were last written
 	checked  time.Time
 	removing bool // since the first pass that removes the entity
 }
@@ -75,17 +75,17 @@ type conflictError struct{}
 // Error implements error.
 func (*conflictError) Error() string { return "another client wrote the entity at the same time" }
 
-// Later returns how long to wait before the next try: not as long as the other client.
+// Later returns the delay before the next attempt. It is random, so that it differs from that of the other client.
 func (*conflictError) Later() time.Duration {
 	return interval + rand.N(interval) //nolint:gosec // spreads writes, protects nothing
 }
 
-// project takes the next step to an entity that shows the cluster.
+// project takes the next step towards an up-to-date entity.
 func project(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Sequence(ctx, s.checkID, s.claim, s.show)
 }
 
-// checkID checks that the cluster has an id by which it may have an entity.
+// checkID checks that the cluster has an ID with which it may have an entity.
 func (s *scope) checkID(context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	switch {
@@ -98,13 +98,13 @@ func (s *scope) checkID(context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// show makes the entity show the cluster.
+// show updates the entity from the observed objects.
 func (s *scope) show(ctx context.Context) (phases.Result, error) {
 	return s.sparingly(ctx, s.observe, s.open, s.find, s.write)
 }
 
-// sparingly runs steps that call VCD, unless they did just now: then the last result stands. Whatever VCD answers,
-// only the condition of the entity shows it.
+// sparingly runs steps that send requests to VCD, unless some did recently. In that case it returns the last result.
+// Failures of VCD affect only the condition of the entity.
 func (s *scope) sparingly(ctx context.Context, steps ...func(context.Context) (phases.Result, error)) (phases.Result,
 	error,
 ) {
@@ -144,10 +144,11 @@ func (s *scope) open(ctx context.Context) (phases.Result, error) {
 	return out, err
 }
 
-// known reports whether the cluster has an entity, as far as is known.
+// known reports whether an entity of the cluster is recorded.
 func (s *scope) known() bool { return notes.EntityID(s.vcdCluster) != "" }
 
-// find sets the id of the entity: what was recorded, or what was made for the cluster, which is made if it is missing.
+// find finds the ID of the entity: the recorded one, or that of an entity that was created for the cluster. If there is
+// none, find creates the entity.
 func (s *scope) find(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	if s.id = notes.EntityID(c); s.id != "" {
@@ -171,7 +172,7 @@ func (s *scope) find(ctx context.Context) (phases.Result, error) {
 	return phases.Done, s.patcher.Save(ctx)
 }
 
-// create makes the entity.
+// create creates the entity.
 func (s *scope) create(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	versions, err := s.session.Entities().Types(ctx, kind)
@@ -195,12 +196,12 @@ func (s *scope) create(ctx context.Context) (phases.Result, error) {
 	case s.id == "":
 		return phases.Wait(interval, infrav1.TaskRunningReason, "Waiting for VCD to show the new entity"), nil
 	}
-	s.made = true
+	s.created = true
 	entityCreated(s.reconciler.Recorder, c, s.id)
 	return phases.Done, nil
 }
 
-// newest returns the newest version with the layout that is known.
+// newest returns the newest version with a supported layout.
 func newest(versions []string) string {
 	best := version.MustParseSemantic(oldest)
 	for _, v := range versions {
@@ -214,7 +215,7 @@ func newest(versions []string) string {
 	return best.String()
 }
 
-// write makes the entity show what was observed, if it does not yet.
+// write updates the entity if it does not show the observed facts.
 func (s *scope) write(ctx context.Context) (phases.Result, error) {
 	st := s.state
 	now := s.now()
@@ -222,8 +223,8 @@ func (s *scope) write(ctx context.Context) (phases.Result, error) {
 	switch {
 	case st.written == digest && now.Sub(st.checked) < refresh:
 		return phases.Done, nil
-	case s.made:
-		s.again = interval // VCD's own facts are added then
+	case s.created:
+		s.again = interval // VCD's own data is added by the next pass
 		return s.resolve(ctx)
 	}
 	writer := rde.Writer{In: s.session.Entities(), Tries: 1}
@@ -250,7 +251,7 @@ func (s *scope) write(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// resolve has VCD hold the entity against its schema.
+// resolve makes VCD validate the entity against its schema.
 func (s *scope) resolve(ctx context.Context) (phases.Result, error) {
 	problem, err := s.session.Entities().Resolve(ctx, s.id)
 	switch {
@@ -262,7 +263,7 @@ func (s *scope) resolve(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// problem says why the entity was not written.
+// problem maps the failure to write the entity to a result.
 func (s *scope) problem(err error) (phases.Result, error) {
 	switch {
 	case err == nil:
@@ -283,7 +284,7 @@ func (s *scope) problem(err error) (phases.Result, error) {
 	return unavailable(err, "Writing the runtime defined entity")
 }
 
-// hidden says that the entity cannot be seen or changed.
+// hidden returns the result for an entity that the user cannot see or change.
 func (s *scope) hidden(err error) phases.Result {
 	remedy := "share it with the user, or remove spec.recordedState.rdeID to create another entity"
 	if s.vcdCluster.Spec.RecordedState.RDEID != s.id {
@@ -298,7 +299,7 @@ func (s *scope) invalid(err error) phases.Result {
 		"VCD rejects the content of entity %s: %v: correct it in VCD", s.id, err)
 }
 
-// unavailable maps what keeps an entity from being found, made or written to a result.
+// unavailable maps failures to find, create or write an entity to a result.
 func unavailable(err error, doing string) (phases.Result, error) {
 	if out, err := session.AskProblem(err); err == nil {
 		return out, nil
@@ -314,8 +315,8 @@ func unavailable(err error, doing string) (phases.Result, error) {
 	return phases.Done, fmt.Errorf("%s: %w", strings.ToLower(doing), err)
 }
 
-// claim makes sure that no other cluster of this management cluster has the entity. Of several, the one that the id was
-// made for keeps it, else the oldest.
+// claim checks that no other cluster of this management cluster has the entity. Of several clusters, the one for which
+// the ID was created keeps the entity, or else the oldest one.
 func (s *scope) claim(ctx context.Context) (phases.Result, error) {
 	other, err := s.rival(ctx)
 	if err != nil || other == nil {
@@ -325,7 +326,7 @@ func (s *scope) claim(ctx context.Context) (phases.Result, error) {
 		"spec.infraID: correct spec.rde.id or spec.infraID of one of them", session.NameFor(s.vcdCluster, other)), nil
 }
 
-// rival returns the cluster that has the entity of this one; nil if there is none.
+// rival returns the cluster that has the entity instead of this one; nil if no other cluster has it.
 func (s *scope) rival(ctx context.Context) (*infrav1.VCDCluster, error) {
 	list := &infrav1.VCDClusterList{}
 	c := s.vcdCluster
@@ -350,9 +351,9 @@ func sameEntity(a, b *infrav1.VCDCluster) bool {
 }
 
 func precedes(a, b *infrav1.VCDCluster) bool {
-	made := func(c *infrav1.VCDCluster) bool { return c.Spec.InfraID == string(c.UID) && c.Spec.RDE.ID == "" }
-	if made(a) != made(b) {
-		return made(a)
+	isOriginal := func(c *infrav1.VCDCluster) bool { return c.Spec.InfraID == string(c.UID) && c.Spec.RDE.ID == "" }
+	if isOriginal(a) != isOriginal(b) {
+		return isOriginal(a)
 	}
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID)) < 0
 }

@@ -27,35 +27,35 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 )
 
-// tkgAnnotation on a Cluster has the version of VMware's distribution of Kubernetes; CAPVCD's templates set it.
+// tkgAnnotation of a Cluster contains the version of VMware's Kubernetes distribution. The templates of CAPVCD set it.
 const tkgAnnotation = "TKGVERSION"
 
-// Objects are what an entity is a view of.
+// objects are the Kubernetes objects that the entity summarizes.
 type objects struct {
 	vcdCluster   *infrav1.VCDCluster
 	cluster      *clusterv1.Cluster // nil: deleted
 	machines     []clusterv1.Machine
 	vcdMachines  map[string]*infrav1.VCDMachine // by name
 	deployments  []clusterv1.MachineDeployment
-	controlPlane string // its version; empty: not known
+	controlPlane string // its version; empty: unknown
 	kubeconfig   *string
 }
 
-// facts are what the entity shows.
+// facts are the data that the entity shows.
 type facts struct{ rde.Cluster }
 
-// digest is the same for the same facts in the same entity.
+// digest returns a digest of the facts and of the entity's ID.
 func (f facts) digest(id string) string {
 	raw, err := json.Marshal(f.Cluster)
 	if err != nil {
-		return "" // which differs from all that was written
+		return "" // differs from all written digests
 	}
 	sum := sha256.Sum256(append(raw, id...))
 	return hex.EncodeToString(sum[:])
 }
 
-// observe reads what the entity shows. Nothing of it is cached that was not before: what no reconciler watches is read
-// when something else has changed.
+// observe reads the objects that the entity summarizes. Kinds that no reconciler watches are read live, so that this
+// reconciler does not add an informer. Their changes become visible with the next change of another kind.
 func (s *scope) observe(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	o := objects{vcdCluster: c, cluster: s.cluster, vcdMachines: map[string]*infrav1.VCDMachine{}}
@@ -86,7 +86,7 @@ func (s *scope) observe(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// controlPlaneVersion returns the version that the control plane is to have, if its kind has one and can be read.
+// controlPlaneVersion returns the desired version of the control plane; empty if its kind has none or cannot be read.
 func (s *scope) controlPlaneVersion(ctx context.Context) string {
 	if s.cluster == nil || !s.cluster.Spec.ControlPlaneRef.IsDefined() {
 		return ""
@@ -107,7 +107,7 @@ func (s *scope) controlPlaneVersion(ctx context.Context) string {
 	return version
 }
 
-// kubeconfig returns what the entity has as kubeconfig; nil leaves what is there.
+// kubeconfig returns the kubeconfig for the entity; nil leaves the current one unchanged.
 func (s *scope) kubeconfig(ctx context.Context) (*string, error) {
 	include := s.vcdCluster.Spec.RDE.IncludeKubeconfig
 	switch {
@@ -121,12 +121,12 @@ func (s *scope) kubeconfig(ctx context.Context) (*string, error) {
 		return nil, fmt.Errorf("getting the kubeconfig of Cluster %s: %w", s.cluster.Name, err)
 	}
 	if err != nil {
-		return nil, nil //nolint:nilerr // It is made with the control plane.
+		return nil, nil //nolint:nilerr // The Secret is created with the control plane.
 	}
 	return ptr.To(string(raw)), nil
 }
 
-// view returns what the entity shows of the objects.
+// view returns the summary of the objects.
 func (o objects) view(version string) rde.Cluster {
 	c := o.vcdCluster
 	out := rde.Cluster{
@@ -174,7 +174,8 @@ func (o objects) vdcs() []rde.VDC {
 	return []rde.VDC{vdc}
 }
 
-// release returns the version that the control plane is to have: if that is not known, the newest of its machines.
+// release returns the desired version of the control plane or, if it is unknown, that of the newest control-plane
+// machine.
 func (o objects) release() string {
 	if o.controlPlane != "" {
 		return o.controlPlane
@@ -199,7 +200,7 @@ func isControlPlane(m *clusterv1.Machine) bool {
 	return ok
 }
 
-// pools returns the control plane and the MachineDeployments.
+// pools returns the pools of the control plane and of the MachineDeployments.
 func (o objects) pools() []rde.NodePool {
 	var pools []rde.NodePool
 	if o.cluster != nil && o.cluster.Spec.ControlPlaneRef.IsDefined() {
@@ -222,7 +223,7 @@ func (o objects) pools() []rde.NodePool {
 	return pools
 }
 
-// pool returns the pool of some machines, with what the newest of them is made of.
+// pool returns the pool of the machines that has selects. Its settings are those of the newest machine.
 func (o objects) pool(name string, has func(*clusterv1.Machine) bool) rde.NodePool {
 	pool := rde.NodePool{Name: name, Nodes: map[string]string{}}
 	var newest *infrav1.VCDMachine

@@ -17,10 +17,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// unlessLeft is what to do about an entity that cannot be deleted.
-const unlessLeft = orNone + " to keep the entity"
+// keepRemedy is the last remedy for an entity that cannot be deleted.
+const keepRemedy = orNone + " to keep the entity"
 
-// remove deletes the entity of a cluster that is gone, if it is the cluster's own, and lets go of the VCDCluster.
+// remove deletes the entity of a cluster that is gone, if the cluster owns it. It then removes the finalizer from the
+// VCDCluster.
 func remove(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	own, err := s.isOwn(ctx)
@@ -34,7 +35,7 @@ func remove(ctx context.Context, s *scope) (phases.Result, error) {
 		case err != nil:
 			return out, err
 		case out != phases.Done:
-			return orLeft(out), nil
+			return orKeep(out), nil
 		case s.again > 0:
 			return phases.Wait(s.again, infrav1.TaskRunningReason, "Waiting to delete the runtime defined entity"), nil
 		}
@@ -44,15 +45,15 @@ func remove(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// orLeft adds to a problem how to leave the entity.
-func orLeft(out phases.Result) phases.Result {
-	if out.IsProblem() && !strings.HasSuffix(out.Message, unlessLeft) {
-		out.Message = strings.TrimSuffix(out.Message, orNone) + unlessLeft
+// orKeep adds to a problem how to keep the entity.
+func orKeep(out phases.Result) phases.Result {
+	if out.IsProblem() && !strings.HasSuffix(out.Message, keepRemedy) {
+		out.Message = strings.TrimSuffix(out.Message, orNone) + keepRemedy
 	}
 	return out
 }
 
-// isOwn reports whether an entity that the cluster has may be deleted with it.
+// isOwn reports whether the entity of the cluster may be deleted with it.
 func (s *scope) isOwn(ctx context.Context) (bool, error) {
 	c := s.vcdCluster
 	if c.Spec.RDE.ID != "" && c.Spec.RDE.ID != c.Spec.InfraID {
@@ -60,7 +61,7 @@ func (s *scope) isOwn(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if c.Spec.InfraID == "" || strings.HasPrefix(c.Spec.InfraID, noEntity) {
-		return false, nil // None was made.
+		return false, nil // No entity was created.
 	}
 	other, err := s.rival(ctx)
 	if other != nil {
@@ -69,8 +70,8 @@ func (s *scope) isOwn(ctx context.Context) (bool, error) {
 	return other == nil, err
 }
 
-// findOwn finds all entities that were made for the cluster: one that was made just before the process ended was not
-// recorded, and one whose request got no answer was made again.
+// findOwn finds all entities that were created for the cluster. One that was created just before a restart was not
+// recorded, and one whose request got no response was created again.
 func (s *scope) findOwn(ctx context.Context) (phases.Result, error) {
 	id := notes.EntityID(s.vcdCluster)
 	if id != "" {
@@ -79,7 +80,7 @@ func (s *scope) findOwn(ctx context.Context) (phases.Result, error) {
 	found, err := s.session.Entities().Find(ctx, kind, s.vcdCluster.Name, s.vcdCluster.Spec.InfraID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound), errors.Is(err, vcd.ErrForbidden) && id == "":
-		return phases.Done, nil // None can have been made, or all went with their type.
+		return phases.Done, nil // No entity was created, or all were deleted with their type.
 	case err != nil:
 		return unavailable(err, "Searching for the runtime defined entity")
 	}
@@ -91,7 +92,7 @@ func (s *scope) findOwn(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// deleteOwn deletes the entities.
+// deleteOwn deletes the entities that were created for the cluster.
 func (s *scope) deleteOwn(ctx context.Context) (phases.Result, error) {
 	for _, id := range s.own {
 		if out, err := s.deleteEntity(ctx, id); err != nil || out != phases.Done {
@@ -101,7 +102,7 @@ func (s *scope) deleteOwn(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// deleteEntity deletes an entity. VCD refuses one that is gone as it does one that the user may not see.
+// deleteEntity deletes an entity. VCD returns the same error if the entity is gone as if the user has no access to it.
 func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Result, error) {
 	c := s.vcdCluster
 	entities := s.session.Entities()
@@ -117,7 +118,7 @@ func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Result, err
 		entityRetained(s.reconciler.Recorder, c, id, why)
 		return phases.Done, nil
 	}
-	if entity.State == vcd.EntityPreCreated { // Only what was resolved can be deleted.
+	if entity.State == vcd.EntityPreCreated { // Only resolved entities can be deleted.
 		if _, err := entities.Resolve(ctx, id); err != nil {
 			return session.Refusal(err, "Resolving the runtime defined entity")
 		}
@@ -133,12 +134,12 @@ func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Result, err
 	return phases.Done, nil
 }
 
-// isHidden reports whether VCD does not show an entity, or does not let the user change it.
+// isHidden reports whether VCD does not show an entity, or does not allow the user to change it.
 func isHidden(err error) bool {
 	return errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrNotFound)
 }
 
-// notDeletable returns why an entity stays when its cluster is deleted; empty if it does not.
+// notDeletable returns why an entity must be retained when its cluster is deleted; empty if it may be deleted.
 func notDeletable(entity vcd.Entity, cluster string) string {
 	if owner := rde.Owner(entity.Content); owner != "" && owner != cluster {
 		return "it belongs to another cluster"

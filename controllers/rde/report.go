@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
 )
 
-// errorNames are CAPVCD's names of what a condition says, by the condition; others of machines are errors of machines.
+// errorNames maps conditions to CAPVCD's names of errors. Other conditions are not reported.
 var errorNames = map[string]string{
 	infrav1.IdentityReadyCondition:        rde.ClusterError,
 	infrav1.NetworkReadyCondition:         rde.ClusterError,
@@ -33,7 +33,7 @@ var errorNames = map[string]string{
 	infrav1.VMDeletedCondition:            rde.MachineDeletionError,
 }
 
-// progress are the reasons of conditions that are False while all goes well.
+// progress lists the reasons of conditions that are False while everything is in order.
 var progress = []string{
 	infrav1.WaitingForEarlierPhaseReason, infrav1.TaskRunningReason, infrav1.EntityBusyReason,
 	infrav1.WaitingForIPAddressClaimReason, infrav1.WaitingForEndpointReason, infrav1.WaitingForMachineDeletionReason,
@@ -42,7 +42,7 @@ var progress = []string{
 	infrav1.VAppUnverifiedReason, infrav1.ThrottledReason,
 }
 
-// errors returns the problems that the conditions of the objects show.
+// errors returns the problems in the conditions of the objects.
 func (o objects) errors() []rde.Entry {
 	out := errorsOf(o.vcdCluster.Name, "", o.vcdCluster.Status.Conditions)
 	for _, name := range slices.Sorted(maps.Keys(o.vcdMachines)) {
@@ -76,7 +76,7 @@ func vmID(m *infrav1.VCDMachine) string {
 	return m.Status.VM.ID
 }
 
-// events returns what happened, by the times at which conditions became True.
+// events returns events for conditions that became True, and for failed health checks.
 func (o objects) events() []rde.Entry {
 	c := o.vcdCluster
 	out := became(c, infrav1.EndpointReadyCondition, rde.EndpointAvailable, rde.Entry{ResourceName: c.Name})
@@ -110,7 +110,7 @@ func vAppOf(m *infrav1.VCDMachine) []rde.Entry {
 		rde.Entry{ResourceName: m.Status.VApp.Name, ResourceID: m.Status.VApp.ID})
 }
 
-// became returns the event that a condition of an object became True.
+// became returns an event if a condition of an object is True, with the time at which it became True.
 func became(obj conditions.Getter, condition, name string, of rde.Entry) []rde.Entry {
 	c := conditions.Get(obj, condition)
 	if c == nil || c.Status != metav1.ConditionTrue {
@@ -121,7 +121,7 @@ func became(obj conditions.Getter, condition, name string, of rde.Entry) []rde.E
 	return []rde.Entry{of}
 }
 
-// unhealthy returns the health checks that failed.
+// unhealthy returns events for failed health checks.
 func (o objects) unhealthy() []rde.Entry {
 	var out []rde.Entry
 	for i := range o.machines {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package remediation resets the VMs of unhealthy Machines, and has the Machines replaced that no reset helps.
-//
-// It asks for resets in the VCDMachine. The reconciler of VCDMachines, which proves that the VM is the machine's, sends
-// them to VCD.
+// Package remediation resets the VMs of unhealthy Machines, and requests the replacement of Machines that resets do not
+// heal. It records the request for a reset in the VCDMachine. The reconciler of VCDMachines, which verifies that the VM
+// belongs to the machine, sends the reset to VCD.
 package remediation
 
 import (
@@ -32,7 +31,7 @@ import (
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines/status,verbs=patch
 
-// pausedPoll is how often a paused Machine is read again.
+// pausedPoll is the interval at which a paused Machine is read again.
 const pausedPoll = time.Minute
 
 // Reconciler resets the VMs of Machines with a VCDRemediation.
@@ -52,7 +51,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// vcdMachineToRemediation returns the VCDRemediation of a machine, which has the name of the Machine.
+// vcdMachineToRemediation maps a machine to its VCDRemediation, which has the name of the Machine.
 func vcdMachineToRemediation(_ context.Context, m client.Object) []ctrl.Request {
 	for _, owner := range m.GetOwnerReferences() {
 		if owner.Kind == "Machine" {
@@ -62,7 +61,7 @@ func vcdMachineToRemediation(_ context.Context, m client.Object) []ctrl.Request 
 	return nil
 }
 
-// A scope is one reconcile of a VCDRemediation: its objects.
+// A scope holds the objects of one reconcile of a VCDRemediation.
 type scope struct {
 	reconciler *Reconciler
 
@@ -71,7 +70,7 @@ type scope struct {
 	vcdMachine  *infrav1.VCDMachine // nil: it does not exist
 }
 
-// Reconcile resets the VM of the Machine of a VCDRemediation, or has the Machine replaced.
+// Reconcile resets the VM of a VCDRemediation's Machine, or requests the replacement of the Machine.
 func (r *Reconciler) Reconcile(ctx context.Context, remediation *infrav1.VCDRemediation) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDRemediation, scope]{
 		Client:    r.Client,
@@ -88,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, remediation *infrav1.VCDReme
 	}.Reconcile(ctx, remediation)
 }
 
-// open finds the Machine of a VCDRemediation, and skips one whose VCDMachine is another manager's.
+// open finds the objects of a VCDRemediation. It returns an empty entry if another manager reconciles the VCDMachine.
 func (r *Reconciler) open(ctx context.Context, remediation *infrav1.VCDRemediation, _ *phases.Patcher) (phases.Entry[scope], error) {
 	s := &scope{reconciler: r, remediation: remediation}
 	cluster, err := s.find(ctx)
@@ -101,8 +100,8 @@ func (r *Reconciler) open(ctx context.Context, remediation *infrav1.VCDRemediati
 	return phases.Entry[scope]{Scope: s, Cluster: cluster}, nil
 }
 
-// find finds the Machine that owns the VCDRemediation, its VCDMachine, and returns its Cluster. What does not exist is
-// nil.
+// find finds the Machine that owns the VCDRemediation, its VCDMachine and its Cluster, which it returns. Objects that
+// do not exist are nil.
 func (s *scope) find(ctx context.Context) (*clusterv1.Cluster, error) {
 	c := s.reconciler.Client
 	machine, err := util.GetOwnerMachine(ctx, c, s.remediation.ObjectMeta)
@@ -129,7 +128,7 @@ func (s *scope) find(ctx context.Context) (*clusterv1.Cluster, error) {
 	return cluster, nil
 }
 
-// reconcileMachineFound holds a VCDRemediation until its Machine can be remediated.
+// reconcileMachineFound waits until the Machine of a VCDRemediation can be remediated.
 func reconcileMachineFound(_ context.Context, s *scope) (phases.Result, error) {
 	switch {
 	case s.machine == nil:

@@ -17,8 +17,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// reconcileReplacement asks the owner of the Machine, such as a MachineSet or KubeadmControlPlane, to replace it. That
-// the condition OwnerRemediated does so is part of Cluster API's contract for external remediation.
+// reconcileReplacement requests the replacement of the Machine from its owner, such as a MachineSet or
+// KubeadmControlPlane. According to Cluster API's contract for external remediation, it does so with the condition
+// OwnerRemediated.
 func reconcileReplacement(ctx context.Context, s *scope) (phases.Result, error) {
 	if metav1.GetControllerOf(s.machine) == nil {
 		return phases.Stop(infrav1.NoOwnerReason, "Machine %s has no owner that can replace it: delete it, and create another one",
@@ -45,7 +46,7 @@ func reconcileReplacement(ctx context.Context, s *scope) (phases.Result, error) 
 	return phases.Done, nil
 }
 
-// release removes the reset that the VCDMachine records for the VCDRemediation.
+// release removes the VCDRemediation's reset from the VCDMachine.
 func release(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.vcdMachine != nil && s.reset().Number > 0 {
 		changed := s.vcdMachine.DeepCopy()

@@ -18,14 +18,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// The strategy of a VCDRemediation that was stored without one.
+// Defaults for a VCDRemediation that was stored without a strategy.
 const (
 	defaultRetryLimit     = 1
 	defaultTimeoutSeconds = 300
 )
 
-// reconcileResets asks for resets of the VM, one after the other, until the Machine is healthy or the strategy allows no
-// more of them.
+// reconcileResets requests resets of the VM, one after the other, until the Machine is healthy or the strategy allows
+// no more resets.
 func reconcileResets(ctx context.Context, s *scope) (phases.Result, error) {
 	reset := s.reset()
 	s.remediation.Status.Resets = ptr.To(sent(reset))
@@ -44,7 +44,7 @@ func reconcileResets(ctx context.Context, s *scope) (phases.Result, error) {
 	return s.awaitHealth(ctx, reset)
 }
 
-// reset returns the last reset that this VCDRemediation asked for; zero if it asked for none.
+// reset returns the last reset that this VCDRemediation requested; zero if it requested none.
 func (s *scope) reset() infrav1.RequestedReset {
 	recorded := s.vcdMachine.Spec.RecordedState.Reset
 	if recorded.Remediation != string(s.remediation.UID) {
@@ -53,7 +53,7 @@ func (s *scope) reset() infrav1.RequestedReset {
 	return recorded
 }
 
-// sent returns how many resets VCD was asked for.
+// sent returns the number of resets that were sent to VCD.
 func sent(last infrav1.RequestedReset) int32 {
 	if last.Number > 0 && last.SentAt == nil {
 		return last.Number - 1
@@ -61,7 +61,7 @@ func sent(last infrav1.RequestedReset) int32 {
 	return last.Number
 }
 
-// useless returns why no reset can help; empty if one can.
+// useless returns why no reset can help; empty if one may help.
 func useless(machine *clusterv1.Machine, vcdMachine *infrav1.VCDMachine) string {
 	switch {
 	case vcdMachine.Spec.RecordedState.VMNotFoundSince != nil, vcdMachine.Annotations[infrav1.VMGoneAnnotation] == "true":
@@ -72,7 +72,7 @@ func useless(machine *clusterv1.Machine, vcdMachine *infrav1.VCDMachine) string 
 	return ""
 }
 
-// request asks for a reset in the VCDMachine.
+// request records the request for a reset in the VCDMachine.
 func (s *scope) request(ctx context.Context, number int32) (phases.Result, error) {
 	changed := s.vcdMachine.DeepCopy()
 	changed.Spec.RecordedState.Reset = infrav1.RequestedReset{
@@ -80,7 +80,7 @@ func (s *scope) request(ctx context.Context, number int32) (phases.Result, error
 		Number:      number,
 		RequestedAt: ptr.To(metav1.NewTime(s.reconciler.now().UTC().Truncate(time.Second))),
 	}
-	// Of two passes, one of which read an old VCDMachine, only one may ask.
+	// With the optimistic lock, a pass that read an old VCDMachine cannot request another reset.
 	change := client.MergeFromWithOptions(s.vcdMachine, client.MergeFromWithOptimisticLock{})
 	if err := s.reconciler.Client.Patch(ctx, changed, change); err != nil {
 		return phases.Done, fmt.Errorf("requesting a reset in VCDMachine %s: %w", changed.Name, err)
@@ -88,16 +88,17 @@ func (s *scope) request(ctx context.Context, number int32) (phases.Result, error
 	return s.resetting(number), nil
 }
 
-// resetting is the result of a reset that is not sent yet. It is sent by the reconciler of the VCDMachine, whose change
-// triggers the next pass.
+// resetting returns the result for a reset that was not sent yet. The reconciler of the VCDMachine sends it, and its
+// change of the VCDMachine triggers the next pass.
 func (s *scope) resetting(number int32) phases.Result {
 	return phases.Wait(s.timeout(), infrav1.ResettingReason, "Waiting for reset %d of %d: check %s of "+
 		"VCDMachine %s",
 		number, s.retryLimit(), infrav1.VMResetCondition, s.vcdMachine.Name)
 }
 
-// awaitReset waits until the VM is reset. Once VCD refuses it for longer than a Machine may take to become healthy, the
-// Machine is replaced. While VCD cannot be asked, nothing is known, and the VM could not be deleted either.
+// awaitReset waits until the VM is reset. If VCD rejects the reset for longer than a Machine may take to become
+// healthy, the Machine is replaced. While VCD does not respond, nothing is known, and the VM could not be deleted
+// either.
 func (s *scope) awaitReset(reset infrav1.RequestedReset) (phases.Result, error) {
 	left := s.left(reset.RequestedAt)
 	seen := conditions.Get(s.vcdMachine, infrav1.VMResetCondition)
@@ -109,7 +110,7 @@ func (s *scope) awaitReset(reset infrav1.RequestedReset) (phases.Result, error) 
 	return phases.Note(infrav1.ResetRejectedReason, "VCD did not reset the VM within %s: %s", s.timeout(), seen.Message), nil
 }
 
-// awaitHealth waits until the Machine is healthy, and asks for the next reset if it is not in time.
+// awaitHealth waits until the Machine is healthy, and requests the next reset if the timeout expires.
 func (s *scope) awaitHealth(ctx context.Context, reset infrav1.RequestedReset) (phases.Result, error) {
 	if left := s.left(reset.SentAt); left > 0 {
 		return phases.Wait(left, infrav1.WaitingForHealthyMachineReason,
@@ -123,7 +124,7 @@ func (s *scope) awaitHealth(ctx context.Context, reset infrav1.RequestedReset) (
 		s.machine.Name, s.timeout(), reset.Number), nil
 }
 
-// left returns how much of the time-out is left since a time.
+// left returns the rest of the timeout that began at a time.
 func (s *scope) left(since *metav1.Time) time.Duration {
 	return s.timeout() - s.reconciler.now().Sub(since.Time)
 }

@@ -22,14 +22,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// approvedReason is the reason of the condition Approved of a request.
+// approvedReason is the reason of the Approved condition of a request.
 const approvedReason = "MachineVerified"
 
-// maxRequests bounds how many requests are listed at a time: tenants may create any number.
+// maxRequests bounds the number of requests in one list, because tenants may create any number of them.
 const maxRequests = 500
 
-// approveAll approves the open requests of the Nodes of the cluster. It denies none: a request that must not be
-// approved yet may be right once the provider knows an address.
+// approveAll approves the open requests of the cluster's Nodes. It denies none, because a request that must not be
+// approved yet may become valid once VCD shows an address.
 func approveAll(ctx context.Context, s *scope) (phases.Result, error) {
 	if !workload.Initialized(s.cluster) {
 		return phases.Wait(poll, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized"), nil
@@ -72,14 +72,14 @@ func approveAll(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// unreachable is the result of a workload cluster that does not answer.
+// unreachable returns the result for a workload cluster that does not respond.
 func unreachable(ctx context.Context, err error) phases.Result {
 	ctrl.LoggerFrom(ctx).V(4).Info("The workload cluster does not respond", "reason", err.Error())
 	return phases.Unsure(retry, infrav1.WorkloadClusterUnreachableReason,
 		"The API server of the workload cluster does not respond: check the Cluster")
 }
 
-// verdict returns the Node that a request is for, and why it must not be approved; nil if it may be.
+// verdict returns the Node of a request, and why the request must not be approved; nil if it may be approved.
 func verdict(csr *certificatesv1.CertificateSigningRequest, nodes map[string]identity) (node string, why error) {
 	node, err := nodeOf(csr)
 	if err != nil {
@@ -92,7 +92,7 @@ func verdict(csr *certificatesv1.CertificateSigningRequest, nodes map[string]ide
 	return node, check(csr, node, known)
 }
 
-// approve approves a request. One that was changed meanwhile, or is gone, is left to the next pass.
+// approve approves a request. A request that was changed meanwhile, or is gone, is left to the next pass.
 func approve(ctx context.Context, guest client.Client, csr *certificatesv1.CertificateSigningRequest) error {
 	ctrl.LoggerFrom(ctx).Info("Approving the serving certificate of a kubelet", "request", csr.Name)
 	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
@@ -109,8 +109,8 @@ func approve(ctx context.Context, guest client.Client, csr *certificatesv1.Certi
 	return nil
 }
 
-// identities returns what is known of the machines of the cluster, by the names of their Nodes. A Node whose machine is
-// being deleted gets no certificate.
+// identities returns the identities of the cluster's machines, by the names of their Nodes. Machines in deletion are
+// not included, so their Nodes get no certificates.
 func (s *scope) identities(ctx context.Context) (map[string]identity, error) {
 	ofCluster := session.OfCluster(s.cluster.Name)
 	inNamespace := client.InNamespace(s.vcdCluster.Namespace)
@@ -140,7 +140,7 @@ func (s *scope) identities(ctx context.Context) (map[string]identity, error) {
 	return known, nil
 }
 
-// identityOf returns the names and addresses of a machine, as VCD has them. What the Node says of itself does not count.
+// identityOf returns the names and addresses of a machine according to VCD. It ignores those that the Node reports.
 func identityOf(m *infrav1.VCDMachine, node string) identity {
 	of := identity{names: []string{node}}
 	for _, address := range m.Status.Addresses {

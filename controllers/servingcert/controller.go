@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package servingcert approves serving certificates of kubelets in workload clusters, for the names and addresses that
-// the provider knows of their machines. A Node cannot get a certificate for the address of another.
+// Package servingcert approves serving certificates of kubelets in workload clusters for the names and addresses that
+// VCD shows for their machines. A Node cannot get a certificate for the address of another Node.
 package servingcert
 
 import (
@@ -27,14 +27,14 @@ import (
 )
 
 const (
-	// poll is how often requests are listed, and how often the control plane is checked until it is initialized. A kubelet
-	// waits fifteen minutes for its certificate.
+	// poll is the interval between lists of requests, and between checks whether the control plane is initialized. A
+	// kubelet waits fifteen minutes for its certificate.
 	poll = time.Minute
-	// retry is when a workload cluster that does not answer is asked again.
+	// retry is the delay before the next request to a workload cluster that does not respond.
 	retry = 30 * time.Second
 )
 
-// Reconciler approves requests in the workload clusters of VCDClusters that ask for it.
+// Reconciler approves requests in the workload clusters of VCDClusters whose spec enables it.
 type Reconciler struct {
 	Client           client.Client
 	Recorder         events.EventRecorder
@@ -81,12 +81,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 	}.Reconcile(ctx, c)
 }
 
-// isWanted reports whether requests in the workload cluster are to be approved.
+// isWanted reports whether requests in the workload cluster must be approved.
 func isWanted(s *scope) bool {
 	return s.vcdCluster.Spec.KubeletServingCertificates == infrav1.ServingCertificatesApprove
 }
 
-// open skips a cluster that is paused, or is going away.
+// open returns an empty entry, which ends the reconcile, if the cluster is being deleted or must not be reconciled now.
 func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, _ *phases.Patcher) (phases.Entry[scope], error) {
 	if !c.DeletionTimestamp.IsZero() {
 		return phases.Entry[scope]{}, nil
@@ -102,7 +102,7 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, _ *phases.
 	}}, nil
 }
 
-// finish has the requests listed again.
+// finish schedules the next list of requests.
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	if pass.Complete && isWanted(s) {
 		pass.Within(phases.Jitter(poll, string(s.vcdCluster.UID)))

@@ -14,29 +14,29 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// What Kubernetes requires of requests to the signer kubernetes.io/kubelet-serving.
+// Requirements of Kubernetes for requests to the signer kubernetes.io/kubelet-serving.
 const (
 	nodeUserPrefix = "system:node:"
 	nodesGroup     = "system:nodes"
 )
 
-// usages are those that a serving certificate of a kubelet may have. RSA keys have all, others have no key encipherment.
+// usages are the permitted usages of a kubelet's serving certificate. Only RSA keys use key encipherment.
 var usages = []certificatesv1.KeyUsage{
 	certificatesv1.UsageDigitalSignature,
 	certificatesv1.UsageKeyEncipherment,
 	certificatesv1.UsageServerAuth,
 }
 
-// maxRequestSize bounds a PEM-encoded request. One with twenty names and addresses has less than 4 KiB.
+// maxRequestSize bounds a PEM-encoded request. A request with twenty names and addresses has less than 4 KiB.
 const maxRequestSize = 16 * 1024
 
-// An identity is what the provider knows of the machine of a Node.
+// An identity holds the names and addresses of a Node's machine in VCD.
 type identity struct {
-	names     []string // its host name and DNS names
+	names     []string // host name and DNS names
 	addresses []netip.Addr
 }
 
-// nodeOf returns the name of the Node whose kubelet made a request.
+// nodeOf returns the name of the Node whose kubelet created a request.
 func nodeOf(csr *certificatesv1.CertificateSigningRequest) (string, error) {
 	name, isNode := strings.CutPrefix(csr.Spec.Username, nodeUserPrefix)
 	if !isNode || name == "" || !slices.Contains(csr.Spec.Groups, nodesGroup) {
@@ -45,7 +45,7 @@ func nodeOf(csr *certificatesv1.CertificateSigningRequest) (string, error) {
 	return name, nil
 }
 
-// check returns why a request must not be approved for a Node; nil if it may be.
+// check returns why a request must not be approved for a Node; nil if it may be approved.
 func check(csr *certificatesv1.CertificateSigningRequest, node string, of identity) error {
 	if !slices.Contains(csr.Spec.Usages, certificatesv1.UsageServerAuth) {
 		return errors.New("it is not for server authentication")
@@ -84,7 +84,7 @@ func parse(text []byte) (*x509.CertificateRequest, error) {
 	return request, nil
 }
 
-// checkNames returns why the names and addresses of a request are not those of the machine.
+// checkNames returns an error if the machine does not have all names and addresses of a request.
 func checkNames(request *x509.CertificateRequest, of identity) error {
 	switch {
 	case len(request.EmailAddresses) > 0:

@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// DomainReconciler validates VCDFailureDomains, with the identity of a zone that refers to them.
+// DomainReconciler validates VCDFailureDomains with the identity of a zone that refers to them.
 type DomainReconciler struct {
 	Client           client.Client
 	Identities       session.Identities
@@ -43,7 +43,7 @@ func (r *DomainReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manage
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// zoneToDomain finds the VCDFailureDomain of a zone, whose Ready shows when VCD can be asked.
+// zoneToDomain maps a zone to its VCDFailureDomain. The Ready condition of the zone shows when VCD responds again.
 func zoneToDomain(_ context.Context, obj client.Object) []ctrl.Request {
 	z, ok := obj.(*infrav1.VCDDeploymentZone)
 	if !ok {
@@ -52,15 +52,15 @@ func zoneToDomain(_ context.Context, obj client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: z.Namespace, Name: z.Spec.FailureDomain}}}
 }
 
-// A domainScope is one reconcile of a VCDFailureDomain.
+// A domainScope holds the inputs of one reconcile of a VCDFailureDomain.
 type domainScope struct {
 	reconciler *DomainReconciler
 
 	domain *infrav1.VCDFailureDomain
-	zones  []infrav1.VCDDeploymentZone // that refer to it, sorted by name
+	zones  []infrav1.VCDDeploymentZone // zones that refer to it, sorted by name
 }
 
-// Reconcile validates d, or lets it go when no zone refers to it.
+// Reconcile validates d, or releases it in deletion once no zone refers to it.
 func (r *DomainReconciler) Reconcile(ctx context.Context, d *infrav1.VCDFailureDomain) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDFailureDomain, domainScope]{
 		Client:    r.Client,
@@ -92,7 +92,7 @@ func findZones(ctx context.Context, s *domainScope) (phases.Result, error) {
 	return phases.Done, err
 }
 
-// finishDomain has a failure domain that is valid validated again later.
+// finishDomain schedules the next validation of a valid failure domain.
 func finishDomain(_ context.Context, s *domainScope, pass *phases.Pass) {
 	if pass.Complete && s.domain.DeletionTimestamp.IsZero() {
 		pass.After = phases.Jitter(validEvery*9/10, string(s.domain.UID))
@@ -114,7 +114,7 @@ func (r *DomainReconciler) zonesOf(ctx context.Context, d *infrav1.VCDFailureDom
 	return found, nil
 }
 
-// reconcileVDC finds the VDC and the placement policy.
+// reconcileVDC finds the VDC and the placement policy of the failure domain.
 func reconcileVDC(ctx context.Context, s *domainScope) (phases.Result, error) {
 	if len(s.zones) == 0 {
 		return phases.Wait(0, infrav1.FailureDomainUnusedReason, "No VCDDeploymentZone refers to the failure "+
@@ -133,7 +133,7 @@ func reconcileVDC(ctx context.Context, s *domainScope) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// releaseDomain lets a failure domain go when no zone refers to it.
+// releaseDomain removes the finalizer from a failure domain once no zone refers to it.
 func releaseDomain(_ context.Context, s *domainScope) (phases.Result, error) {
 	if len(s.zones) == 0 {
 		controllerutil.RemoveFinalizer(s.domain, infrav1.FailureDomainFinalizer)

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// releaseZone lets a zone go when no machine is in it, and no cluster has something there that only its identity is
-// for.
+// releaseZone removes the finalizer from a zone once it contains no machines, and no cluster has objects there that can
+// only be deleted with the zone's identity.
 func releaseZone(ctx context.Context, s *scope) (phases.Result, error) {
 	machines := &infrav1.VCDMachineList{}
 	if err := s.reconciler.Client.List(ctx, machines, client.InNamespace(s.zone.Namespace)); err != nil {
@@ -53,7 +53,7 @@ func releaseZone(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// machineToZone finds the zone of a VCDMachine: one that is deleted waits for its machines.
+// machineToZone maps a VCDMachine to its zone. A zone in deletion waits for its machines.
 func machineToZone(_ context.Context, obj client.Object) []ctrl.Request {
 	m, ok := obj.(*infrav1.VCDMachine)
 	if !ok || m.Spec.RecordedState.DeploymentZone == "" {
@@ -63,21 +63,21 @@ func machineToZone(_ context.Context, obj client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: m.GetNamespace(), Name: zone}}}
 }
 
-// clusterToZones finds the zones that are deleted and may wait for a VCDCluster.
+// clusterToZones maps a VCDCluster to the zones in deletion, which may wait for it.
 func (r *Reconciler) clusterToZones(ctx context.Context, c client.Object) []ctrl.Request {
 	return r.zonesFor(ctx, c.GetNamespace(), func(z *infrav1.VCDDeploymentZone) bool {
 		return !z.DeletionTimestamp.IsZero()
 	})
 }
 
-// domainToZones finds the zones that refer to a VCDFailureDomain.
+// domainToZones maps a VCDFailureDomain to the zones that refer to it.
 func (r *Reconciler) domainToZones(ctx context.Context, d client.Object) []ctrl.Request {
 	return r.zonesFor(ctx, d.GetNamespace(), func(z *infrav1.VCDDeploymentZone) bool {
 		return z.Spec.FailureDomain == d.GetName()
 	})
 }
 
-func (r *Reconciler) zonesFor(ctx context.Context, namespace string, suits func(*infrav1.VCDDeploymentZone) bool,
+func (r *Reconciler) zonesFor(ctx context.Context, namespace string, matches func(*infrav1.VCDDeploymentZone) bool,
 ) []ctrl.Request {
 	list := &infrav1.VCDDeploymentZoneList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -86,7 +86,7 @@ func (r *Reconciler) zonesFor(ctx context.Context, namespace string, suits func(
 	}
 	var requests []ctrl.Request
 	for i := range list.Items {
-		if suits(&list.Items[i]) {
+		if matches(&list.Items[i]) {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}

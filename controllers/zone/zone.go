@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package zone validates VCDDeploymentZones and VCDFailureDomains against VCD, and keeps them while they are used.
+// Package zone validates VCDDeploymentZones and VCDFailureDomains against VCD, and protects them while they are in use.
 package zone
 
 import (
@@ -36,17 +36,18 @@ func provisioning() []phases.Phase[*scope] {
 	}
 }
 
-// deletion are the phases of a VCDDeploymentZone that is deleted.
+// deletion are the phases of a VCDDeploymentZone in deletion.
 func deletion() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{{Condition: infrav1.ReleasedCondition, Run: releaseZone}}
 }
 
-// validEvery is how often a zone is validated again, give or take a tenth: what VCD loses is not announced.
+// validEvery is the interval between validations of a zone, plus or minus a tenth, because VCD does not announce
+// losses.
 const validEvery = 5 * time.Minute
 
-// maxAge is how old the VDC and the catalog that a zone is validated by may be, which is what zones lose. It is shorter
-// than the time until the next validation, and long enough for many triggers at a time, such as machines that are
-// deleted together, to share their answers.
+// maxAge is the maximum age of the VDC and the catalog in a validation, which are the objects that zones lose. It is
+// shorter than the interval between validations. It is long enough for many simultaneous triggers, such as machines
+// that are deleted together, to share the responses.
 const maxAge = session.RemedyPoll / 2
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones;vcdfailuredomains,verbs=list;watch;patch
@@ -78,7 +79,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// A scope is one reconcile of a VCDDeploymentZone, with the facts that its phases find.
+// A scope holds the inputs of one reconcile of a VCDDeploymentZone, and the facts that its phases find.
 type scope struct {
 	reconciler *Reconciler
 
@@ -87,7 +88,7 @@ type scope struct {
 	vdc     vcd.VDC          // set by reconcileFailureDomain
 }
 
-// Reconcile validates z, or lets it go when nothing uses it.
+// Reconcile validates z, or releases it in deletion once nothing uses it.
 func (r *Reconciler) Reconcile(ctx context.Context, z *infrav1.VCDDeploymentZone) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDDeploymentZone, scope]{
 		Client:    r.Client,
@@ -109,7 +110,7 @@ func (r *Reconciler) open(_ context.Context, z *infrav1.VCDDeploymentZone, _ *ph
 	return phases.Entry[scope]{Scope: &scope{reconciler: r, zone: z}}, nil
 }
 
-// finish reports whether machines can be created in the zone. While that is not known, it stays as it was.
+// finish records whether machines can be created in the zone. While that is unknown, the last value is kept.
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	switch {
 	case !s.zone.DeletionTimestamp.IsZero():
@@ -135,7 +136,7 @@ func reconcileIdentity(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// reconcileFailureDomain finds what the zone is.
+// reconcileFailureDomain finds the VDC and the placement policy of the zone.
 func reconcileFailureDomain(ctx context.Context, s *scope) (phases.Result, error) {
 	domain, out, err := zones.DomainOf(ctx, s.reconciler.Client, s.zone)
 	if err != nil || out != phases.Done {
@@ -151,7 +152,7 @@ func reconcileFailureDomain(ctx context.Context, s *scope) (phases.Result, error
 	return phases.Done, nil
 }
 
-// A place is what a failure domain is in VCD.
+// A place is the VDC and the placement policy of a failure domain.
 type place struct {
 	vdc    vcd.VDC
 	policy vcd.Ref // zero: none
@@ -171,7 +172,7 @@ func findDomain(ctx context.Context, s *session.Session, d *infrav1.VCDFailureDo
 	return place{vdc: vdc, policy: policy.Ref}, out, err
 }
 
-// reconcileConstraint finds everything that machines in the zone get by default.
+// reconcileConstraint finds the objects that machines in the zone use by default.
 func reconcileConstraint(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Sequence(ctx, s.findNetworks, s.findStorage, s.findSizing, s.findCatalog)
 }
@@ -231,7 +232,7 @@ func (s *scope) findCatalog(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// reference returns what a status says of an object in VCD.
+// reference returns the reference in a status to an object in VCD; nil for a zero Ref.
 func reference(ref vcd.Ref) *infrav1.ResourceReference {
 	if ref.ID == "" {
 		return nil

@@ -1,64 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gone decides whether something that a cloud does not show any more is gone. It makes no request and knows no
-// cloud: the evidence is gathered elsewhere.
+// Package gone decides whether an object that a cloud no longer shows is gone. It makes no requests and is independent
+// of the cloud: callers gather the evidence.
 package gone
 
 import "time"
 
 const (
-	// ProofInterval is the least time between two observations that together prove absence: a minute, and a second
+	// ProofInterval is the minimum time between two observations that together prove absence: a minute, plus a second
 	// because annotations store times without fractions.
 	ProofInterval = 61 * time.Second
-	// LateRequest is how long a request whose answer was lost may still create what it asks for.
+	// LateRequest is how long a request whose response was lost may still create the object.
 	LateRequest = 5 * time.Minute
-	// logKept is how long a cloud keeps its log of tasks at least.
+	// logKept is the minimum time that a cloud keeps its task log.
 	logKept = 24 * time.Hour
-	// askedFor is how long the first machine waits for the observations of the other clusters of its site.
-	askedFor = 15 * time.Second
+	// siteCheck is how long the first missing machine waits for observations of the other clusters of its site.
+	siteCheck = 15 * time.Second
 )
 
-// Evidence is what requests showed of a subject. The clients of clouds gather it in values with the same fields.
+// Evidence is the result of the requests about a subject. Clients of clouds gather it in values with the same fields.
 type Evidence struct {
-	Shown          bool // a read by its identity succeeded
-	Listed         bool // a query for its identity found it
-	ScopeShown     bool // the account sees the part of the cloud that it was in, such as the VDC
-	ScopeGone      bool // the account sees all such parts, and that one is not among them
-	HomeShown      bool // the account sees the container that grants access to it, such as the vApp
-	HomeHolds      bool // that container lists it
-	SiblingsHidden bool // others of the cluster are known, and none that was asked for is shown
-	SeesAll        bool // the account sees all containers, of all owners, and one in the same scope
+	Shown          bool // a read by ID succeeded
+	Listed         bool // a query for the ID found it
+	ScopeShown     bool // the account sees its scope, the part of the cloud that contained it, such as the VDC
+	ScopeGone      bool // the account sees all scopes, and its scope is not among them
+	HomeShown      bool // the account sees its home, the container that grants access to it, such as the vApp
+	HomeHolds      bool // its home lists it
+	SiblingsHidden bool // other objects of the cluster are known, and none of those that were queried is shown
+	SeesAll        bool // the account sees all containers of all owners, and one in the same scope
 	Logged         bool // the log of the cloud has tasks that worked on it
-	Deleted        bool // according to the log it was deleted, or its container was
+	Deleted        bool // according to the log, it or its container was deleted
 }
 
-// A Subject is what may be gone.
+// A Subject is an object that may be gone.
 type Subject struct {
 	Missing
 	Evidence Evidence
 
-	// Unrecorded is true if its creation was requested and its identity never became known.
+	// Unrecorded means that its creation was requested, but its ID was never recorded.
 	Unrecorded bool
-	// Requested is when its creation was requested last; zero if that is long ago.
+	// Requested is when its creation was last requested; zero if that is long ago.
 	Requested time.Time
-	// DeleteRequested is true if its deletion was requested by this program.
+	// DeleteRequested means that this program requested its deletion.
 	DeleteRequested bool
-	// Observed is when this process first found it missing; zero if another one did. Unlike Since it comes from a clock
-	// that does not leap.
+	// Observed is when this process first found it missing; zero if another process did. Unlike Since, it comes from a
+	// clock that does not jump.
 	Observed time.Time
-	// Born is when it certainly existed; zero if that is long ago.
+	// Born is a time at which it certainly existed; zero if that is long ago.
 	Born time.Time
 }
 
-// A Site is what else is missing.
+// A Site describes the other missing machines of a site, and its state.
 type Site struct {
 	Missing      []Missing // of all clusters of the site, without the subject
 	Machines     int       // of the subject's cluster that have or had a VM
-	Released     time.Time // when one of the cluster was last declared gone
-	Acknowledged time.Time // what was missing before then is gone, says a person
-	Stopped      bool      // a cluster of the site was stopped after that
+	Released     time.Time // when a machine of the cluster was last declared gone
+	Acknowledged time.Time // a user confirmed that machines missing since before then are gone
+	Stopped      bool      // a cluster of the site was stopped after Acknowledged
 	Neighbors    bool      // other clusters of the site have machines
-	Asked        time.Time // when these were made to observe theirs; zero: they were not
+	Asked        time.Time // when these were last made to observe their machines; zero: never
 }
 
 // A State is the outcome of a decision. The zero value is the safe one.
@@ -68,9 +68,9 @@ type State int
 const (
 	Unknown  State = iota // the evidence proves nothing
 	Present               // it exists
-	Waiting               // decide again after a while
-	HeldBack              // it is proved gone, as are suspiciously many others: decide again after a while
-	Stopped               // so are machines of other clusters: a person must acknowledge it
+	Waiting               // decide again later
+	HeldBack              // proved gone, but so are suspiciously many others: decide again later
+	Stopped               // machines of other clusters are missing too: a user must acknowledge it
 	Gone
 )
 
@@ -81,14 +81,14 @@ type Reason int
 const (
 	Listed         Reason = iota + 1 // it is listed but cannot be read
 	HeldByHome                       // its container lists it
-	ScopeHidden                      // not even the scope is shown
-	HomeHidden                       // neither its container nor a log of its deletion is shown
-	SiblingsHidden                   // nothing of the cluster is shown
-	// Unlogged: it existed less than a day ago, and the log does not mention it: the cloud may have been restored.
+	ScopeHidden                      // the account does not even see the scope
+	HomeHidden                       // the account sees neither its container nor a log of its deletion
+	SiblingsHidden                   // the account sees nothing of the cluster
+	// Unlogged: it existed less than a day ago, but the log has no record of it. The cloud may have been restored.
 	Unlogged
 	Once       // it was observed missing once
 	AskingSite // other clusters of the site observe theirs first
-	Creating   // a request to create it may still be on its way
+	Creating   // a request to create it may still be in progress
 )
 
 var reasons = map[Reason]string{
@@ -103,20 +103,21 @@ var reasons = map[Reason]string{
 	Creating:       "a request to create it may still be in progress",
 }
 
-// String explains the reason to a person.
+// String explains the reason to users.
 func (r Reason) String() string { return reasons[r] }
 
-// A Verdict is what is known of a subject.
+// A Verdict is the decision about a subject.
 type Verdict struct {
 	State  State
 	Reason Reason
 	After  time.Duration // when to decide again, for Waiting and HeldBack
-	// Counts reports whether the observation counts as proof. If not, what was observed before counts no more, either.
+	// Counts reports whether the observation counts as proof. If it does not, earlier observations no longer count
+	// either.
 	Counts bool
 }
 
-// Decide decides whether a subject is gone, after an observation. A nil site means that nothing holds it back: it is a
-// container, or no identity is recorded.
+// Decide decides after an observation whether a subject is gone. If site is nil, nothing holds the subject back,
+// because it is a container or because no ID is recorded.
 func Decide(now time.Time, s Subject, site *Site) Verdict {
 	if v := s.judge(); !v.Counts {
 		return v
@@ -141,14 +142,14 @@ func Decide(now time.Time, s Subject, site *Site) Verdict {
 	return site.release(now, s.Missing)
 }
 
-// unlogged reports whether the log of the cloud does not mention the subject although it cannot be older than the log.
+// unlogged reports whether the log of the cloud has no record of the subject although the log goes back far enough.
 func (s Subject) unlogged(now time.Time) bool {
 	return !s.Born.IsZero() && now.Sub(s.Born) <= logKept && !s.Evidence.Logged
 }
 
 func counted(state State) Verdict { return Verdict{State: state, Counts: true} }
 
-// judge reports what one observation shows; it counts if all that must be visible is, except for the subject.
+// judge judges one observation. It counts if everything that must be visible is visible, except for the subject.
 func (s Subject) judge() Verdict {
 	e := s.Evidence
 	switch {
@@ -164,7 +165,7 @@ func (s Subject) judge() Verdict {
 	return s.judgeSurroundings()
 }
 
-// judgeSurroundings reports what one observation shows of a subject that nothing lists.
+// judgeSurroundings judges one observation of a subject that no list contains.
 func (s Subject) judgeSurroundings() Verdict {
 	e := s.Evidence
 	switch {
@@ -182,8 +183,8 @@ func (s Subject) judgeSurroundings() Verdict {
 	return Verdict{Counts: true}
 }
 
-// untilRequestsEnd returns how long a request may still create the subject. None does where its scope is gone. A request
-// in the future was noted by a clock that was wrong.
+// untilRequestsEnd returns how long a request may still create the subject. No request can create it if its scope is
+// gone. A request time in the future comes from a wrong clock and is ignored.
 func (s Subject) untilRequestsEnd(now time.Time) time.Duration {
 	if !s.Unrecorded || s.Evidence.ScopeGone || s.Requested.After(now.Add(LateRequest)) {
 		return 0

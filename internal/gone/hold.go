@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// heldFor is how long machines are held back when too many of a cluster go missing together, and how close together
-	// machines of several clusters must go missing to stop the site.
+	// heldFor is how long machines are held back if too many of a cluster go missing together. Machines of several
+	// clusters that go missing within this time stop the site.
 	heldFor = 10 * time.Minute
-	// releaseGap is the least time between two machines that are released one by one.
+	// releaseGap is the minimum time between two machines that are released one by one.
 	releaseGap = time.Minute
-	// candidateFor is how long a machine that was held back takes part in the order of release: one that was paused
-	// since, or cannot be observed any more, holds up no other.
+	// candidateFor is how long a machine that was held back takes part in the order of release. A machine that was
+	// paused since, or can no longer be observed, therefore delays no other.
 	candidateFor = 3 * releaseGap
-	// stopAtClusters of a site with missing machines stop the site.
+	// stopAtClusters is the number of clusters with missing machines that stops a site.
 	stopAtClusters = 3
 )
 
 // A Missing is a machine that was found missing.
 type Missing struct {
-	Cluster string // namespace and name; all that are compared with each other have the same form
+	Cluster string // namespace and name, in the same form for all that are compared
 	Name    string
 	Since   time.Time // when it was first found missing; zero: just now
-	Gone    time.Time // when it was declared gone; zero if it was not
-	Held    time.Time // when it was last held back although it could be declared gone; zero: it cannot, or was not checked
+	Gone    time.Time // when it was declared gone; zero: never
+	Held    time.Time // when it was last held back although it is proved gone; zero: never, or not checked
 }
 
-// release decides whether something else may be wrong: with the cluster, or with the whole site.
+// release decides whether the cluster, or the whole site, may have another problem that explains the missing machine.
 func (s *Site) release(now time.Time, me Missing) Verdict {
 	all := append([]Missing{me}, s.Missing...)
 	if me.Since.After(s.Acknowledged) && (s.Stopped || together(now, me.Cluster, s.Acknowledged, all)) {
@@ -41,7 +41,7 @@ func (s *Site) release(now time.Time, me Missing) Verdict {
 		if asked.IsZero() {
 			asked = now
 		}
-		if left := asked.Add(askedFor).Sub(now); left > 0 {
+		if left := asked.Add(siteCheck).Sub(now); left > 0 {
 			return Verdict{State: Waiting, Reason: AskingSite, After: left, Counts: true}
 		}
 	}
@@ -52,7 +52,7 @@ func (s *Site) release(now time.Time, me Missing) Verdict {
 	return counted(Gone)
 }
 
-// recent returns those that were not declared gone, or only just.
+// recent returns the machines that were not declared gone, or only recently.
 func recent(now time.Time, all []Missing) []Missing {
 	var found []Missing
 	for _, m := range all {
@@ -63,8 +63,8 @@ func recent(now time.Time, all []Missing) []Missing {
 	return found
 }
 
-// holdBack returns how long a missing machine is held back because too many of its cluster went missing together; 0 if
-// it may be declared gone. The cluster has n machines; all are those that are missing, and last is when one was last
+// holdBack returns how long a missing machine is held back because too many of its cluster went missing together; zero
+// if it may be declared gone. The cluster has n machines, all are the missing ones, and last is when one was last
 // released.
 func holdBack(now time.Time, me Missing, all []Missing, n int, last time.Time) time.Duration {
 	found := recent(now, all)
@@ -85,8 +85,8 @@ func holdBack(now time.Time, me Missing, all []Missing, n int, last time.Time) t
 	return max(0, last.Add(releaseGap).Sub(now))
 }
 
-// isBehind reports whether another machine is released before me: one that is missing for longer, and was lately found
-// ready to be released. One that cannot be released, such as one that is paused, is passed over.
+// isBehind reports whether another machine is released before me: one that is missing for longer and was recently ready
+// to be released. Machines that cannot be released, such as paused ones, are skipped.
 func isBehind(now time.Time, me Missing, all []Missing) bool {
 	return slices.ContainsFunc(all, func(m Missing) bool {
 		candidate := m.Gone.IsZero() && now.Sub(m.Since) >= heldFor && now.Sub(m.Held) < candidateFor
@@ -98,9 +98,9 @@ func byAge(a, b Missing) int {
 	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name))
 }
 
-// together reports whether machines of so many clusters went missing together that something else must be wrong; a
-// machine of the cluster must be among them. Machines that a person has acknowledged, by missing since before then, do
-// not count.
+// together reports whether machines of so many clusters, this one included, went missing together that the site must
+// have another problem. Machines that a user has acknowledged, because they are missing since before then, do not
+// count.
 func together(now time.Time, cluster string, acknowledged time.Time, all []Missing) bool {
 	found := recent(now, all)
 	for _, first := range found {

@@ -14,8 +14,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// admit adds the finalizer and the condition Paused to the object of a patcher, and makes the patcher ready to store what
-// comes after. It reports false when the pass ends here: the object was just changed, or is paused.
+// admit adds the finalizer and the Paused condition to the object of a patcher, and prepares the patcher for later
+// changes. It returns false if the pass must end, because the object was just changed or is paused.
 func admit(ctx context.Context, patcher *Patcher, cluster *clusterv1.Cluster, finalizer string) (bool, error) {
 	if finalizer == "" {
 		patcher.begin()
@@ -31,25 +31,25 @@ func admit(ctx context.Context, patcher *Patcher, cluster *clusterv1.Cluster, fi
 		return false, err
 	}
 	if obj.GetDeletionTimestamp().IsZero() {
-		controllerutil.RemoveFinalizer(obj, ofCAPVCD[finalizer]) // ours replaces it
+		controllerutil.RemoveFinalizer(obj, capvcdFinalizers[finalizer]) // replaced by the finalizer of this provider
 	}
 	return true, nil
 }
 
-// ofCAPVCD are the finalizers of objects that CAPVCD made, by ours. A deleted object can get no other finalizer, so it
-// keeps that of CAPVCD until it is released.
-var ofCAPVCD = map[string]string{
+// capvcdFinalizers maps the finalizers of this provider to those that CAPVCD set on its objects. An object that is
+// being deleted cannot get another finalizer, so it keeps that of CAPVCD until it is released.
+var capvcdFinalizers = map[string]string{
 	infrav1.ClusterFinalizer: infrav1.CAPVCDClusterFinalizer,
 	infrav1.MachineFinalizer: infrav1.CAPVCDMachineFinalizer,
 }
 
-// Holds reports whether obj has a finalizer of ours, or the one that CAPVCD wrote instead.
+// Holds reports whether obj has a finalizer of this provider, or CAPVCD's counterpart.
 func Holds(obj client.Object, finalizer string) bool {
-	return controllerutil.ContainsFinalizer(obj, finalizer) || controllerutil.ContainsFinalizer(obj, ofCAPVCD[finalizer])
+	return controllerutil.ContainsFinalizer(obj, finalizer) || controllerutil.ContainsFinalizer(obj, capvcdFinalizers[finalizer])
 }
 
-// Release removes a finalizer of ours from obj, and the one that CAPVCD wrote instead. The patcher stores it.
+// Release removes a finalizer of this provider, and CAPVCD's counterpart, from obj. The patcher stores the change.
 func Release(obj client.Object, finalizer string) {
 	controllerutil.RemoveFinalizer(obj, finalizer)
-	controllerutil.RemoveFinalizer(obj, ofCAPVCD[finalizer])
+	controllerutil.RemoveFinalizer(obj, capvcdFinalizers[finalizer])
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What a pass over an object can end in, as metrics name it.
+// Outcomes of a pass, as values of the metric label outcome.
 const (
 	passComplete = "complete"
 	passWaiting  = "waiting"
@@ -26,7 +26,7 @@ var (
 		Name:      "passes_total",
 		Help:      "Number of reconcile passes, by the condition of their last phase, or Ready.",
 	}, []string{"kind", "condition", "outcome"})
-	// Provisioning observes by kind, in seconds, how long objects took to be provisioned.
+	// Provisioning is a histogram, by kind, of the time that objects took to be provisioned, in seconds.
 	Provisioning = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: "capvcd",
 		Name:      "provisioning_duration_seconds",
@@ -35,15 +35,15 @@ var (
 	}, []string{"kind"})
 )
 
-// kindOf is the kind of an object, which readers leave empty.
+// kindOf returns the kind of an object from its Go type, because clients leave TypeMeta empty.
 func kindOf(obj client.Object) string { return reflect.TypeOf(obj).Elem().Name() }
 
-// passed counts a pass that the phase with the condition ended.
-func passed(obj client.Object, condition, outcome string) {
+// countPass counts a pass that ended in the phase with the given condition.
+func countPass(obj client.Object, condition, outcome string) {
 	Passes.WithLabelValues(kindOf(obj), condition, outcome).Inc()
 }
 
-// ProvisionedAfter counts how long an object took.
+// ProvisionedAfter records how long an object took to be provisioned, from its creation until now.
 func ProvisionedAfter(obj client.Object, now time.Time) {
 	Provisioning.WithLabelValues(kindOf(obj)).Observe(now.Sub(obj.GetCreationTimestamp().Time).Seconds())
 }

@@ -21,37 +21,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// conflictBackoff is how often, and after what time, the status is written again that another client changed meanwhile.
+// conflictBackoff limits the retries of a status write that conflicts with the write of another client.
 var conflictBackoff = wait.Backoff{
 	Steps:    5,
 	Duration: 100 * time.Millisecond,
 	Jitter:   1,
 }
 
-// A Patcher stores what a reconcile changes in an object. A change of the spec, which is where controllers record what
-// they did, is stored before the status: the API server then knows a further generation of the object, and the status is
-// of that one. The status is stored once, at the end, in one request.
+// A Patcher stores the changes that a reconcile makes to an object. It stores the spec, where controllers record what
+// they did, before the status, so that the status refers to the resulting generation. The status is stored once, at the
+// end, in one request.
 type Patcher struct {
 	client client.Client
 	obj    Object
-	stored Object // obj as it was stored last
-	latest Object // what the API server returned last, which a cache may not have yet; nil: nothing was written
+	stored Object // obj as last stored
+	latest Object // last response of the API server, perhaps newer than the cache; nil if nothing was written
 }
 
-// begin makes the patcher compare with the object as it is now.
+// begin makes the current object the base of later comparisons.
 func (p *Patcher) begin() { p.stored = copyOf(p.obj) }
 
-// Save stores what has changed so far in metadata and spec, now rather than at the end.
+// Save stores all changes of metadata and spec so far, without waiting for the end of the pass.
 func (p *Patcher) Save(ctx context.Context) error { return p.save(ctx, "") }
 
-// SaveIfCurrent stores what has changed so far in metadata and spec, unless the object changed since it was read: then
-// it returns a conflict.
+// SaveIfCurrent stores all changes of metadata and spec so far. It returns a conflict if the object has changed since
+// it was read.
 func (p *Patcher) SaveIfCurrent(ctx context.Context) error {
 	return p.save(ctx, p.stored.GetResourceVersion())
 }
 
-// save stores metadata and spec. It fails if the object has another resource version than the one given, if there is
-// one.
+// save stores metadata and spec. If resourceVersion is not empty, save fails unless the object still has that version.
 func (p *Patcher) save(ctx context.Context, resourceVersion string) error {
 	change, err := p.change()
 	if err != nil {
@@ -79,7 +78,7 @@ func (p *Patcher) save(ctx context.Context, resourceVersion string) error {
 	}
 	p.latest = answer
 	p.obj.SetResourceVersion(answer.GetResourceVersion())
-	if was := p.obj.GetGeneration(); answer.GetGeneration() == was+1 { // Another change is for the next pass.
+	if was := p.obj.GetGeneration(); answer.GetGeneration() == was+1 { // Other changes are left to the next pass.
 		moveTo(p.obj, was+1)
 	}
 	return p.specIsStored()
@@ -94,14 +93,15 @@ func (p *Patcher) saveSpec(ctx context.Context) error {
 	return ignoreGone(p.obj, p.Save(ctx))
 }
 
-// finish stores what has changed at the end of a reconcile, which owns some conditions. A finalizer goes last.
+// finish stores the remaining changes at the end of a reconcile that owns the given conditions. Metadata comes last,
+// since it may lose its finalizer.
 func (p *Patcher) finish(ctx context.Context, owned []string) error {
 	err := ignoreGone(p.obj, p.saveStatus(ctx, owned))
 	return errors.Join(err, ignoreGone(p.obj, p.Save(ctx)))
 }
 
-// saveStatus stores the status. A patch replaces all conditions, so those that another client changed meanwhile are kept,
-// but for the owned ones.
+// saveStatus stores the status. A merge patch replaces all conditions, so saveStatus keeps those that another client
+// changed meanwhile, except for the owned ones.
 func (p *Patcher) saveStatus(ctx context.Context, owned []string) error {
 	change, err := p.change()
 	if err != nil {
@@ -121,8 +121,8 @@ func (p *Patcher) saveStatus(ctx context.Context, owned []string) error {
 	return retry.RetryOnConflict(conflictBackoff, func() error { return p.mergeStatus(ctx, status, moved, owned) })
 }
 
-// mergeStatus stores a change of the status, and of its conditions, unless the object is changed meanwhile: then it
-// returns a conflict. Conditions that cannot be merged do not hold up the rest.
+// mergeStatus stores a change of the status and of its conditions. It returns a conflict if the object was changed
+// meanwhile. Conditions that cannot be merged do not keep the rest from being stored.
 func (p *Patcher) mergeStatus(ctx context.Context, status map[string]any, moved conditions.Patch, owned []string) error {
 	latest, err := p.read(ctx)
 	if err != nil {
@@ -147,7 +147,7 @@ func (p *Patcher) mergeStatus(ctx context.Context, status map[string]any, moved 
 	return errors.Join(unmerged, err)
 }
 
-// typeOf is the type of the condition that an operation changes.
+// typeOf returns the type of the condition that an operation changes.
 func typeOf(op conditions.PatchOperation) string {
 	if op.After != nil {
 		return op.After.Type
@@ -155,8 +155,8 @@ func typeOf(op conditions.PatchOperation) string {
 	return op.Before.Type
 }
 
-// isOvertaken reports whether an operation only makes a condition of a further generation that another client has changed
-// meanwhile.
+// isOvertaken reports whether an operation only updates the observed generation of a condition that another client has
+// changed meanwhile.
 func isOvertaken(op conditions.PatchOperation, latest Object) bool {
 	if op.Op != conditions.ChangeConditionPatch || !conditions.HasSameStateExceptObservedGeneration(op.Before, op.After) {
 		return false
@@ -165,7 +165,7 @@ func isOvertaken(op conditions.PatchOperation, latest Object) bool {
 	return now == nil || !conditions.HasSameState(now, op.Before)
 }
 
-// patchStatus stores a change of the status in an object as it is known to be stored.
+// patchStatus applies a change of the status to latest, the object as last known to be stored.
 func (p *Patcher) patchStatus(ctx context.Context, latest Object, change map[string]any) error {
 	patch, err := mergePatch(change)
 	if err != nil {
@@ -177,7 +177,8 @@ func (p *Patcher) patchStatus(ctx context.Context, latest Object, change map[str
 	return nil
 }
 
-// read returns the object as it is known to be stored, once from the answer to the last write: the cache may be older.
+// read returns the object as last known to be stored. The first call after a write returns the response to that write,
+// because the cache may be older.
 func (p *Patcher) read(ctx context.Context) (Object, error) {
 	latest := p.latest
 	p.latest = nil
@@ -191,7 +192,7 @@ func (p *Patcher) read(ctx context.Context) (Object, error) {
 	return latest, nil
 }
 
-// change returns what has changed, as a merge patch; nil is nothing.
+// change returns the changes since the object was last stored, as a merge patch; nil if there are none.
 func (p *Patcher) change() (map[string]any, error) {
 	if reflect.DeepEqual(p.stored, p.obj) {
 		return nil, nil
@@ -207,8 +208,8 @@ func (p *Patcher) change() (map[string]any, error) {
 	return change, nil
 }
 
-// specIsStored makes the patcher compare with metadata and spec as they are now, and with the status as it was stored
-// last.
+// specIsStored makes the current metadata and spec the base of later comparisons. The base of the status remains the
+// status that was last stored.
 func (p *Patcher) specIsStored() error {
 	was, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p.stored)
 	if err != nil {
@@ -227,7 +228,7 @@ func (p *Patcher) specIsStored() error {
 	return nil
 }
 
-// moveTo makes an object, and its conditions of the generation that it has, of another one.
+// moveTo sets the generation of an object, and of those conditions that observed its current generation.
 func moveTo(obj Object, generation int64) {
 	moved := obj.GetConditions()
 	for i := range moved {
@@ -239,7 +240,7 @@ func moveTo(obj Object, generation int64) {
 	obj.SetGeneration(generation)
 }
 
-// mergePatch makes a merge patch of what is to be changed.
+// mergePatch encodes a change as a merge patch.
 func mergePatch(change map[string]any) (client.Patch, error) {
 	data, err := json.Marshal(change)
 	if err != nil {
@@ -248,8 +249,8 @@ func mergePatch(change map[string]any) (client.Patch, error) {
 	return client.RawPatch(types.MergePatchType, data), nil
 }
 
-// ignoreGone drops the error of writing to an object that is gone because its last finalizer was removed, by this pass or
-// by one that a cache which lags behind has not seen.
+// ignoreGone ignores NotFound for an object that is being deleted: this pass may have removed its last finalizer, or an
+// earlier one that a stale cache does not show yet.
 func ignoreGone(obj client.Object, err error) error {
 	if obj.GetDeletionTimestamp().IsZero() {
 		return err

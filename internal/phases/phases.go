@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package phases runs the phases of a reconcile and reports them as conditions, events and metrics.
-//
-// A phase owns one condition. It returns a result: done, or why it is not and when to run again. Only this package
-// writes conditions.
+// Package phases runs the phases of a reconcile and reports them as conditions, events and metrics. A phase owns one
+// condition. It returns a result: done, or the reason why not and when to run again. Only this package writes
+// conditions.
 package phases
 
 import (
@@ -18,7 +17,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// Object is what phases report on.
+// Object is an object that phases report on.
 type Object interface {
 	client.Object
 	conditions.Setter
@@ -28,11 +27,11 @@ type Object interface {
 type Phase[S any] struct {
 	Condition string
 	Run       func(context.Context, S) (Result, error)
-	Applies   func(S) bool // whether the object of a scope has the phase; nil: it has
-	Optional  bool         // the condition goes while the phase does not apply
+	Applies   func(S) bool // whether the phase applies to a scope; nil: always
+	Optional  bool         // the condition is removed while the phase does not apply
 }
 
-// Sequence runs the steps of a phase in order up to the first that is not complete.
+// Sequence runs the steps of a phase in order, up to the first one whose result is not Done.
 func Sequence(ctx context.Context, steps ...func(context.Context) (Result, error)) (Result, error) {
 	for _, step := range steps {
 		if out, err := step(ctx); err != nil || out != Done {
@@ -42,30 +41,31 @@ func Sequence(ctx context.Context, steps ...func(context.Context) (Result, error
 	return Done, nil
 }
 
-// A Pass is what one run of phases came to.
+// A Pass is the outcome of one run of phases.
 type Pass struct {
-	// Complete says that all phases are.
+	// Complete means that all phases are complete.
 	Complete bool
-	// Ended is the result of the phase that is not complete; done if there is none, or Err.
+	// Ended is the result of the phase that is not complete. It is Done if all are complete, or if Err is set.
 	Ended Result
-	// Err is why a phase failed, or the upkeep.
+	// Err is the error of a phase, or of the upkeep.
 	Err error
-	// Due are the conditions of the upkeep that is not complete.
+	// Due are the conditions of upkeep phases that are not complete.
 	Due []string
 	// After is when to reconcile again; zero if a watch triggers it.
 	After time.Duration
-	// Outdated says that the object changed meanwhile, so that nothing of the pass is stored.
+	// Outdated means that the object changed meanwhile, so that nothing of the pass is stored.
 	Outdated bool
 }
 
-// Within makes the next pass come within d; zero does not matter.
+// Within limits the time until the next pass to d. A d of zero has no effect.
 func (p *Pass) Within(d time.Duration) {
 	if p.After == 0 || d > 0 && d < p.After {
 		p.After = d
 	}
 }
 
-// applying returns those phases that the object of a scope has, in order.
+// applying returns the phases that apply to a scope, in order. It removes the conditions of optional phases that do
+// not.
 func applying[S any](obj Object, scope S, phases []Phase[S]) []Phase[S] {
 	var found []Phase[S]
 	for _, p := range phases {
@@ -79,9 +79,9 @@ func applying[S any](obj Object, scope S, phases []Phase[S]) []Phase[S] {
 	return found
 }
 
-// run runs phases in order up to the first that is not complete, and reports all of them as conditions of obj. An error
-// keeps the last known condition of its phase: conditions do not flap when a call fails once. A problem that was not
-// reported yet is also reported as an event.
+// run runs phases in order up to the first one that is not complete, and sets the conditions of all of them in obj.
+// After an error, a phase keeps its last known condition, so that conditions do not flap when a single call fails. A
+// problem that was not reported before is also recorded as an event.
 func run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S], recorder events.EventRecorder) Pass {
 	for i, p := range phases {
 		out, err := p.Run(ctx, scope)
@@ -101,7 +101,7 @@ func run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S], rec
 	return Pass{Complete: true}
 }
 
-// runEach runs phases that do not wait for each other, and adds to a pass what they came to.
+// runEach runs phases that do not depend on each other, and adds their outcomes to a pass.
 func runEach[S any](ctx context.Context, obj Object, scope S, phases []Phase[S], recorder events.EventRecorder, to *Pass) {
 	for _, p := range phases {
 		pass := run(ctx, obj, scope, []Phase[S]{p}, recorder)

@@ -13,50 +13,53 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A Reconciler reconciles objects of one kind. A pass opens a scope, runs the phases up to the first that is not
-// complete, and stores what they changed in the object, whatever they came to. What is nil is left out.
+// A Reconciler reconciles objects of one kind. A pass opens a scope, runs the phases up to the first one that is not
+// complete, and stores the changes to the object in any case. Functions that are nil are skipped.
 type Reconciler[T Object, S any] struct {
 	Client   client.Client
 	Recorder events.EventRecorder
 
-	// Open finds what a pass over an object begins with. During the pass, the patcher stores what cannot wait.
+	// Open returns the entry of a pass over an object. The patcher stores changes that cannot wait for the end of the
+	// pass.
 	Open func(ctx context.Context, obj T, patcher *Patcher) (Entry[S], error)
-	// Finalizer is added to an object before anything is made for it. An object with one also gets the condition Paused,
-	// and no pass while it is paused. Empty: the object is another reconciler's, which does both.
+	// Finalizer is added to an object before any resource is created for it. Such an object also gets the Paused
+	// condition, and is not reconciled while it is paused. If Finalizer is empty, another reconciler owns the object
+	// and does both.
 	Finalizer string
 	// Context derives the context of a pass.
 	Context func(ctx context.Context, obj client.Object) context.Context
-	// Begin runs before the phases. If its result is not done, the pass ends, stores nothing, and comes again as the
-	// result says.
+	// Begin runs before the phases. If its result is not Done, the pass ends without storing anything, and runs again
+	// after the delay of the result.
 	Begin func(context.Context, *S) (Result, error)
 
 	// Phases run in order.
 	Phases []Phase[*S]
-	// Deletion are the phases of an object that is being deleted; nil: the same.
+	// Deletion are the phases of an object that is being deleted; nil means Phases.
 	Deletion []Phase[*S]
-	// Ended learns what the phases came to, before the upkeep.
+	// Ended is called with the outcome of the phases, before the upkeep.
 	Ended func(*S, Pass)
-	// Upkeep are phases that do not wait for each other and are no part of Ready. They run after Phases, even if these
-	// are not complete, but not after an error. What they apply to is only decided then.
+	// Upkeep are phases that do not depend on each other and do not count for Ready. They run after Phases, even if
+	// these are not complete, but neither after an error nor during deletion. Their Applies functions are called only
+	// then.
 	Upkeep []Phase[*S]
-	// Ready says that the condition Ready sums up the phases. An object that several reconcilers write has one that
+	// Ready means that the Ready condition summarizes the phases. If several reconcilers write an object, one of them
 	// sets Ready.
 	Ready bool
 
-	// Finish runs before the object is stored, whatever the phases came to.
+	// Finish runs before the object is stored, regardless of the outcome of the phases.
 	Finish func(context.Context, *S, *Pass)
 	// Close runs at the end of a pass that was opened.
 	Close func(*S)
 }
 
-// An Entry is what a pass over an object begins with. The zero Entry ends the pass: there is nothing to do, now or ever.
+// An Entry is the start of a pass over an object. The zero Entry ends the pass without a requeue.
 type Entry[S any] struct {
 	Scope   *S
-	Cluster *clusterv1.Cluster // which pauses the object, too; nil: none does
+	Cluster *clusterv1.Cluster // pausing it also pauses the object; nil if there is no Cluster
 	After   time.Duration      // without a scope: when to reconcile again; zero if a watch triggers it
 }
 
-// Reconcile runs a pass over an object.
+// Reconcile runs one pass over an object.
 func (r Reconciler[T, S]) Reconcile(ctx context.Context, obj T) (ctrl.Result, error) {
 	patcher := &Patcher{client: r.Client, obj: obj}
 	entry, err := r.Open(ctx, obj, patcher)
@@ -85,12 +88,12 @@ func (r Reconciler[T, S]) Reconcile(ctx context.Context, obj T) (ctrl.Result, er
 	return ctrl.Result{RequeueAfter: pass.After}, nil
 }
 
-// pass runs the phases of an object, and stores what they changed.
+// pass runs the phases of an object and stores the changes.
 func (r Reconciler[T, S]) pass(ctx context.Context, obj T, scope *S, patcher *Patcher) Pass {
 	phases := applying(obj, scope, r.table(obj))
 	pass := run(ctx, obj, scope, phases, r.Recorder)
 	if pass.Complete {
-		passed(obj, clusterv1.ReadyCondition, passComplete)
+		countPass(obj, clusterv1.ReadyCondition, passComplete)
 	}
 	if r.Ended != nil {
 		r.Ended(scope, pass)
@@ -107,7 +110,7 @@ func (r Reconciler[T, S]) pass(ctx context.Context, obj T, scope *S, patcher *Pa
 	return pass
 }
 
-// table returns the phases that an object may have.
+// table returns the phases of an object, which depend on whether it is being deleted.
 func (r Reconciler[T, S]) table(obj T) []Phase[*S] {
 	if r.Deletion != nil && !obj.GetDeletionTimestamp().IsZero() {
 		return r.Deletion
@@ -115,8 +118,8 @@ func (r Reconciler[T, S]) table(obj T) []Phase[*S] {
 	return r.Phases
 }
 
-// store stores what a pass with some phases changed: the spec first, so that the status is of the generation that it
-// makes.
+// store stores the changes of a pass with the given phases. The spec comes first, so that the status refers to the
+// resulting generation.
 func (r Reconciler[T, S]) store(ctx context.Context, obj T, phases []Phase[*S], patcher *Patcher) error {
 	err := patcher.saveSpec(ctx)
 	var owned []string

@@ -18,35 +18,36 @@ import (
 )
 
 const (
-	// UnansweredRetry is when it is asked again what VCD did not answer for the first time.
+	// UnansweredRetry is the delay before the next attempt after VCD first failed to respond.
 	UnansweredRetry = 10 * time.Second
-	// RemedyPoll is for problems that a person mends in VCD, where no watch sees it. It is shorter while the object is
-	// new: the first problems are mended while a person watches it.
+	// RemedyPoll is the interval at which problems that a user fixes in VCD, where no watch sees the fix, are checked
+	// again. It is shorter while the object is new, because users watch a new object while they fix its first problems.
 	RemedyPoll = time.Minute
-	// firstRemedyPoll is that of an object made just now.
+	// firstRemedyPoll is the interval for an object that was just created.
 	firstRemedyPoll = 20 * time.Second
 )
 
-// An established scope is of an object that runs, or ran before. Missing access shows nothing about it: a condition
-// that was False for that would have health checks delete what works.
+// An established scope belongs to an object that runs, or ran before. Missing access proves nothing about such an
+// object. If it set a condition to False, health checks would delete a working object.
 type established interface {
 	Established() bool
 }
 
-// A tolerant scope is of an object that stays as it was said to be when VCD gives no answer for once: a cell is
-// restarted, a connection is lost, and nothing has become of the object.
+// A tolerant scope keeps the conditions of its object when VCD fails to respond once, because a cell restarts or a
+// connection is lost. The object itself has not changed.
 type tolerant interface {
-	// Tolerate records that VCD gave no answer in this pass, and reports whether it did in the one before.
+	// Tolerate records that VCD did not respond in this pass, and reports whether it responded in the previous one.
 	Tolerate() bool
 }
 
-// A deferred error is that of a request which was not sent yet: those of other objects come first.
+// A deferred error means that a request was not sent yet because requests of other objects come first.
 type deferred interface {
 	error
 	Later() time.Duration
 }
 
-// Report reports a result as a condition that no phase owns, and returns when to run again what came to it.
+// Report sets a condition that no phase owns. It returns the delay before the next attempt; zero if the result is
+// complete or a watch triggers the attempt.
 func Report(obj Object, condition string, out Result, recorder events.EventRecorder) time.Duration {
 	if out.isComplete() {
 		complete(obj, condition, out, recorder)
@@ -55,10 +56,11 @@ func Report(obj Object, condition string, out Result, recorder events.EventRecor
 	return incomplete(obj, condition, out, recorder)
 }
 
-// Drop removes a condition that does not apply to obj any more.
+// Drop removes a condition that no longer applies to obj.
 func Drop(obj Object, condition string) { conditions.Delete(obj, condition) }
 
-// complete makes the condition of a complete phase True. A warning that was not reported yet is an event, too.
+// complete sets the condition of a complete phase to True. A warning that was not reported before is also recorded as
+// an event.
 func complete(obj Object, condition string, out Result, recorder events.EventRecorder) {
 	if out == Obsolete {
 		Drop(obj, condition)
@@ -70,12 +72,12 @@ func complete(obj Object, condition string, out Result, recorder events.EventRec
 	set(obj, condition, out.status(), cmp.Or(out.Reason, infrav1.ReadyReason), out.Message)
 }
 
-// incomplete reports that the phase of a condition is not complete, and returns when to run it again.
+// incomplete sets the condition of a phase that is not complete, and returns the delay before the next run.
 func incomplete(obj Object, condition string, out Result, recorder events.EventRecorder) time.Duration {
 	if out.IsProblem() && !isReported(obj, condition, out) {
 		problemFound(recorder, obj, condition, out)
 	}
-	passed(obj, condition, out.outcome())
+	countPass(obj, condition, out.outcome())
 	set(obj, condition, out.status(), out.Reason, out.Message)
 	switch {
 	case out.IsProblem() && out.After == RemedyPoll:
@@ -86,45 +88,47 @@ func incomplete(obj Object, condition string, out Result, recorder events.EventR
 	return out.After
 }
 
-// remedyPoll is RemedyPoll for an object of some age.
+// remedyPoll returns RemedyPoll, or a shorter interval for an object that is still young.
 func remedyPoll(age time.Duration) time.Duration {
 	return min(RemedyPoll, max(firstRemedyPoll, age/20))
 }
 
-// reportOf reports that a phase of the object of a scope is not complete, and returns when to run it again.
+// reportOf reports that a phase is not complete, and returns the delay before its next run. The scope may be
+// established or tolerant.
 func reportOf(scope any, obj Object, condition string, out Result, recorder events.EventRecorder) time.Duration {
 	if e, ok := scope.(established); ok && e.Established() {
 		out = out.ofEstablished()
 	}
 	if t, ok := scope.(tolerant); ok && out.isUnanswered() && t.Tolerate() {
-		passed(obj, condition, out.outcome())
+		countPass(obj, condition, out.outcome())
 		setIfMissing(obj, condition, out.Reason, out.Message)
 		return Jitter(min(out.After, UnansweredRetry), string(obj.GetUID()))
 	}
 	return incomplete(obj, condition, out, recorder)
 }
 
-// reportError reports that the phase of a condition failed. A deferred request is no failure: it returns when to run
-// the phase again.
+// reportError reports that the phase of a condition failed. A deferred request is not a failure: reportError then
+// returns the delay before the next run, and no error.
 func reportError(obj Object, condition string, err error) (time.Duration, error) {
 	if later, ok := errors.AsType[deferred](err); ok {
-		passed(obj, condition, passWaiting)
+		countPass(obj, condition, passWaiting)
 		setIfMissing(obj, condition, infrav1.ThrottledReason, "Waiting for requests of other clusters to VCD")
 		return later.Later(), nil
 	}
-	passed(obj, condition, passError)
+	countPass(obj, condition, passError)
 	setIfMissing(obj, condition, infrav1.InternalErrorReason, "Please check controller logs for errors")
 	return 0, fmt.Errorf("reconciling %s: %w", condition, err)
 }
 
-// isReported reports whether the condition holds the result already.
+// isReported reports whether the condition already holds the result.
 func isReported(obj Object, condition string, out Result) bool {
 	was := conditions.Get(obj, condition)
 	return was != nil && was.Status == out.status() && was.Reason == out.Reason && was.Message == out.Message
 }
 
-// setReady sums up the conditions of phases: the first that is not true says why the object is not ready.
-// Tools that read a status take one of an earlier generation for work in progress.
+// setReady summarizes the conditions of phases in the Ready condition: the first one that is not True gives its reason
+// and message. It also updates the observed generation, because tools that read a status regard an older one as work in
+// progress.
 func setReady[S any](obj Object, phases []Phase[S]) {
 	if o, ok := obj.(interface{ ObserveGeneration() }); ok {
 		o.ObserveGeneration()
@@ -160,7 +164,7 @@ func setIfMissing(obj Object, condition, reason, message string) {
 	}
 }
 
-// Jitter spreads d over a fifth more, so that what was woken together does not stay together.
+// Jitter adds up to a fifth to d, derived from seed, so that objects that were woken together spread out.
 func Jitter(d time.Duration, seed string) time.Duration {
 	var sum uint32
 	for _, b := range []byte(seed) {

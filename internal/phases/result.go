@@ -11,14 +11,15 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// A Result is what a phase came to: it is complete, or why it is not and when to run it again. The zero value is [Done].
+// A Result is the result of a phase: complete, or the reason why not and when to run it again. The zero value is
+// [Done].
 type Result struct {
 	Reason  string
 	Message string
 	After   time.Duration // when to run again; zero if a watch triggers it
 
 	kind     kind
-	noAccess bool // for lack of access, which shows nothing about an object that ran before
+	noAccess bool // caused by missing access, which proves nothing about an object that ran before
 }
 
 // kind is the kind of a result.
@@ -26,19 +27,19 @@ type kind int
 
 const (
 	done       kind = iota // complete
-	obsolete               // complete, and the condition is not needed any more
+	obsolete               // complete; the condition is no longer needed
 	warned                 // complete, with a warning
 	noted                  // complete, with a remark
 	waiting                // in progress
 	failed                 // a problem: a user may have to act
-	unverified             // nothing is known yet, which is no problem so far
-	unsure                 // a problem that keeps the phase from finding out
+	unverified             // not known yet, which is not a problem so far
+	unsure                 // not known because of a problem
 )
 
 // Done is the result of a complete phase.
 var Done Result
 
-// Obsolete is the result of a complete phase whose condition goes: the object asks for none of this any more.
+// Obsolete is the result of a complete phase whose condition is removed, because it no longer applies to the object.
 var Obsolete = Result{kind: obsolete}
 
 // Wait is the result of a phase that makes progress and must run again.
@@ -46,34 +47,33 @@ func Wait(after time.Duration, reason, format string, args ...any) Result {
 	return result(waiting, after, reason, format, args...)
 }
 
-// Fail is the result of a phase that may need a user's help. It runs again all the same: most remedies are applied in
-// VCD, where no watch sees them.
+// Fail is the result of a phase that may need action by a user. The phase runs again nevertheless: most remedies are
+// applied in VCD, where no watch sees them.
 func Fail(after time.Duration, reason, format string, args ...any) Result {
 	return result(failed, after, reason, format, args...)
 }
 
-// Stop is the result of a phase that only a change to some Kubernetes object can help.
+// Stop is the result of a phase that can only continue after a change to a Kubernetes object.
 func Stop(reason, format string, args ...any) Result {
 	return result(failed, 0, reason, format, args...)
 }
 
-// Unsure is the result of a phase that could not find out.
+// Unsure is the result of a phase that a problem keeps from determining the state of the object.
 func Unsure(after time.Duration, reason, format string, args ...any) Result {
 	return result(unsure, after, reason, format, args...)
 }
 
-// Verify is the result of a phase that has to observe once more before it knows.
+// Verify is the result of a phase that must observe the object again before it can decide.
 func Verify(after time.Duration, reason, format string, args ...any) Result {
 	return result(unverified, after, reason, format, args...)
 }
 
-// Warn is the result of a phase that is complete, with something that a user should know. In a [Sequence] it is for the
-// last step.
+// Warn is the result of a complete phase with a warning for users. In a [Sequence], only the last step may return it.
 func Warn(reason, format string, args ...any) Result {
 	return result(warned, 0, reason, format, args...)
 }
 
-// Note is the result of a phase that is complete, with a remark that is worth no event.
+// Note is the result of a complete phase with a remark that does not merit an event.
 func Note(reason, format string, args ...any) Result {
 	return result(noted, 0, reason, format, args...)
 }
@@ -87,7 +87,7 @@ func result(of kind, after time.Duration, reason, format string, args ...any) Re
 	}
 }
 
-// NoAccess returns the result with the mark that it is for lack of access.
+// NoAccess returns the result, marked as caused by missing access. Done stays unmarked.
 func (r Result) NoAccess() Result {
 	r.noAccess = r != Done
 	return r
@@ -99,23 +99,23 @@ func (r Result) WithAccess() Result {
 	return r
 }
 
-// IsProblem reports whether the result is worth a warning: a user may have to act.
+// IsProblem reports whether the result merits a warning, because a user may have to act.
 func (r Result) IsProblem() bool { return r.kind == failed || r.kind == unsure }
 
-// IsUnknown reports whether the result shows nothing about the object: VCD could not be asked, or has to be once more.
+// IsUnknown reports whether the result proves nothing about the object: VCD did not respond, or must be queried again.
 func (r Result) IsUnknown() bool { return r.kind == unverified || r.kind == unsure }
 
-// isComplete reports whether the next phase runs.
+// isComplete reports whether the phase is complete, so that the next one runs.
 func (r Result) isComplete() bool {
 	return r.kind == done || r.kind == obsolete || r.kind == warned || r.kind == noted
 }
 
-// isUnanswered reports whether VCD could not be asked.
+// isUnanswered reports whether the state is unknown because VCD was unreachable or the request was throttled.
 func (r Result) isUnanswered() bool {
 	return r.IsUnknown() && (r.Reason == infrav1.SiteUnreachableReason || r.Reason == infrav1.ThrottledReason)
 }
 
-// ofEstablished returns the result for an object that ran before: lack of access shows nothing about it.
+// ofEstablished returns the result for an object that ran before, about which missing access proves nothing.
 func (r Result) ofEstablished() Result {
 	switch {
 	case !r.noAccess:
@@ -138,7 +138,7 @@ func (r Result) status() metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// outcome returns what metrics call a pass that a phase with the result ended.
+// outcome returns the metric label of a pass that ended with the result.
 func (r Result) outcome() string {
 	switch {
 	case r.IsUnknown():

@@ -14,28 +14,29 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// VDCName returns the URN of the VDC that was recorded for a cluster, else the name or URN in its spec, which is looked
-// up afresh until something depends on what was found. A rename in VCD does no harm then.
+// VDCName returns the recorded URN of a cluster's VDC. If none is recorded, it returns the name or URN in the spec,
+// which is looked up again until another object depends on the VDC. Once the URN is recorded, a rename in VCD does no
+// harm.
 func VDCName(c *infrav1.VCDCluster) string {
 	return cmp.Or(RecordedVDC(c), c.Spec.OVDC)
 }
 
-// NetworkName is [VDCName] for the network of a cluster.
+// NetworkName returns the recorded URN of a cluster's network, or else the name or URN in its spec, as [VDCName] does.
 func NetworkName(c *infrav1.VCDCluster) string {
 	return cmp.Or(recorded(c).OVDCNetworkID, c.Spec.OVDCNetwork)
 }
 
-// RecordedVDC returns the URN of the VDC that was recorded for a cluster, empty if none was.
+// RecordedVDC returns the recorded URN of a cluster's VDC; empty if none is recorded.
 func RecordedVDC(c *infrav1.VCDCluster) string { return recorded(c).OVDCID }
 
-// EndpointGateway returns the URN of the edge gateway that was recorded for the endpoint of a cluster, empty if none
-// was.
+// EndpointGateway returns the recorded URN of the edge gateway of a cluster's endpoint; empty if none is recorded.
 func EndpointGateway(c *infrav1.VCDCluster) string { return recorded(c).EndpointGatewayID }
 
-// EndpointAddresses returns the addresses that were recorded for the endpoint of a cluster.
+// EndpointAddresses returns the recorded addresses of a cluster's endpoint.
 func EndpointAddresses(c *infrav1.VCDCluster) []string { return recorded(c).EndpointAddresses }
 
-// recorded returns what was recorded with the id of a cluster. Without an id it is the copy of another cluster's.
+// recorded returns the recorded state of a cluster. Without an infrastructure ID, the state was copied from another
+// cluster and is ignored.
 func recorded(c *infrav1.VCDCluster) infrav1.VCDClusterRecordedState {
 	if c.Spec.InfraID == "" {
 		return infrav1.VCDClusterRecordedState{}
@@ -43,8 +44,8 @@ func recorded(c *infrav1.VCDCluster) infrav1.VCDClusterRecordedState {
 	return c.Spec.RecordedState
 }
 
-// Select returns those of the zones in the namespace of a cluster that its failureDomainSelector selects, sorted by
-// name; none without a selector.
+// Select returns the zones in the namespace of a cluster that its failureDomainSelector selects, sorted by name.
+// Without a selector it returns none.
 func Select(c *infrav1.VCDCluster, zones []infrav1.VCDDeploymentZone) ([]infrav1.VCDDeploymentZone, error) {
 	if c.Spec.FailureDomainSelector == nil {
 		return nil, nil

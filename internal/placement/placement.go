@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placement computes where the VM of a machine goes and what it is made of there: what its VCDMachine says,
-// what the zone adds that its Machine is for, and the VDC of its cluster if it is for none.
-//
-// It is pure. What is named by name or URN is found in VCD by those who use it.
+// Package placement computes where the VM of a machine is placed and which VCD objects it uses there. It combines the
+// VCDMachine with the zone of its Machine, or with the VDC of its cluster if the Machine has no zone. It is pure:
+// callers look up in VCD what a placement refers to by name or URN.
 package placement
 
 import (
@@ -24,23 +23,23 @@ type Zone struct {
 	Domain *infrav1.VCDFailureDomain
 }
 
-// ControlPlane reports whether control planes may go there.
+// ControlPlane reports whether control plane machines may be placed in the zone.
 func (z Zone) ControlPlane() bool { return ptr.Deref(z.Spec.ControlPlane, true) }
 
-// A Choice is the name or URN of something in VCD, empty where VCD chooses.
+// A Choice is the name or URN of an object in VCD. It is empty if VCD chooses.
 type Choice struct {
 	Name  string
-	Field string // that names it, or where it may be named, such as "spec.catalog of VCDDeploymentZone a"
+	Field string // field that sets it, or that may set it, such as "spec.catalog of VCDDeploymentZone a"
 }
 
-// A NIC is one of the machine, and its network.
+// A NIC is a NIC of the machine, with its network.
 type NIC struct {
 	infrav1.NetworkSpec
 
 	Network Choice
 }
 
-// A Placement is where the VM of a machine goes and what it is made of.
+// A Placement is the place of the VM of a machine, and the VCD objects that it uses.
 type Placement struct {
 	Zone     string // VCDDeploymentZone; empty: the VDC of the cluster
 	Region   string // value of topology.kubernetes.io/region; empty: none
@@ -55,17 +54,17 @@ type Placement struct {
 	NICs            []NIC
 }
 
-// A ConstraintError is something in the objects that contradicts something else in them, or that nothing says.
+// A ConstraintError describes a field that contradicts another field, or a required value that no field sets.
 type ConstraintError struct {
-	Field   string // with the kind of its object
-	Message string // what is wrong, and the remedy
+	Field   string // path of the field, with the kind of its object
+	Message string // the problem and its remedy
 }
 
 // Error implements error.
 func (e *ConstraintError) Error() string { return e.Field + " " + e.Message }
 
 // Of returns the placement of a machine in a zone, or in the VDC of its cluster if zone is nil. The error joins
-// [ConstraintError]s, in the order of the fields.
+// [ConstraintError]s in the order of the fields.
 func Of(c *infrav1.VCDCluster, zone *Zone, m *infrav1.VCDMachine) (Placement, error) {
 	b := builder{cluster: c, zone: zone, machine: m}
 	p := Placement{
@@ -97,7 +96,7 @@ func Of(c *infrav1.VCDCluster, zone *Zone, m *infrav1.VCDMachine) (Placement, er
 	return p, errors.Join(b.problems...)
 }
 
-// A builder collects what is wrong with a placement.
+// A builder collects the problems of a placement.
 type builder struct {
 	cluster  *infrav1.VCDCluster
 	zone     *Zone
@@ -109,12 +108,12 @@ func (b *builder) refuse(field, format string, args ...any) {
 	b.problems = append(b.problems, &ConstraintError{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// own returns what the machine itself chooses.
+// own returns the choice that the machine itself makes.
 func (b *builder) own(field, name string) Choice {
 	return Choice{name, "spec." + field + " of the VCDMachine"}
 }
 
-// either returns what the machine chooses, or else its zone.
+// either returns the choice of the machine or, if it makes none, that of its zone.
 func (b *builder) either(field, own, ofZone string) Choice {
 	if own != "" || ofZone == "" {
 		return b.own(field, own)
@@ -126,7 +125,7 @@ func (b *builder) inZone(field string) string {
 	return "spec.placementConstraint." + field + " of VCDDeploymentZone " + b.zone.Name
 }
 
-// checkRole refuses control planes in a zone that is not for them.
+// checkRole rejects a control plane machine in a zone that does not allow control planes.
 func (b *builder) checkRole() {
 	if _, is := b.machine.Labels[clusterv1.MachineControlPlaneLabel]; is && !b.zone.ControlPlane() {
 		b.refuse("spec.controlPlane of VCDDeploymentZone "+b.zone.Name,
@@ -134,7 +133,7 @@ func (b *builder) checkRole() {
 	}
 }
 
-// policy returns the placement policy, which is part of what a zone is: a machine cannot have another.
+// policy returns the placement policy. If the zone defines one, the machine cannot choose another.
 func (b *builder) policy() Choice {
 	own := b.own("placementPolicy", b.machine.Spec.PlacementPolicy)
 	if b.zone == nil || b.zone.Domain.Spec.PlacementPolicy == "" {
@@ -148,8 +147,8 @@ func (b *builder) policy() Choice {
 	return of
 }
 
-// nics returns the NICs of the machine. The zone gives its networks, in this order, to NICs without a name, and a NIC
-// for each of them to a machine that lists none.
+// nics returns the NICs of the machine. The zone assigns its networks, in order, to NICs without a name. A machine that
+// lists no NICs gets one for each network of the zone.
 func (b *builder) nics(ofZone []string) []NIC {
 	wished := b.machine.Spec.Networks
 	if len(wished) == 0 {

@@ -14,92 +14,92 @@ import (
 	"strings"
 )
 
-// clusterWindow is how many errors and events of the cluster are kept.
+// clusterWindow is how many errors and how many events of the cluster are kept.
 const clusterWindow = 20
 
-// VAppResource is the type of a vApp among the resources.
+// VAppResource is the resource type of vApps.
 const VAppResource = "VApp"
 
-// Errors of an entity that does not take the section of a cluster.
+// Errors for entities that cannot hold the section of the cluster.
 var (
 	// ErrForeign means that the entity belongs to another cluster.
 	ErrForeign = errors.New("the entity belongs to another cluster")
-	// ErrVersion means that the version of the entity's type has another layout.
+	// ErrVersion means that the version of the entity's type has an unsupported layout.
 	ErrVersion = errors.New("the version of the entity's type is not supported: it must be 1.1.0 or later, " +
 		"below 2.0.0")
 )
 
-// A Cluster is what section status.capvcd of an entity says about a cluster, and what the entity's metadata do.
+// A Cluster is the content of the section status.capvcd, and of the metadata of the entity.
 type Cluster struct {
-	UID       string // id of the cluster, by which it owns the entity
+	UID       string // ID of the cluster that owns the entity
 	Name      string
 	Site      string
 	Org       Named
 	VDCs      []VDC
 	Version   string // of the controller
 	Phase     string // of the Cluster
-	Ready     bool   // the control plane is
-	Host      string // of the API server; empty: not known yet
+	Ready     bool   // whether the control plane is ready
+	Host      string // of the API server; empty: unknown
 	Port      int32
 	Release   Release
-	Upgraded  bool // all machines have the version
+	Upgraded  bool // whether all machines have the version
 	Pods      []string
 	Services  []string
 	Pools     []NodePool
 	VApps     []Resource
-	Errors    []Entry // that stand now
+	Errors    []Entry // current errors
 	Events    []Entry
-	ParentUID string // empty: left as it is
+	ParentUID string // empty: unchanged
 
-	Management *bool   // nil: left as it is
-	Kubeconfig *string // nil: left as it is
+	Management *bool   // nil: unchanged
+	Kubeconfig *string // nil: unchanged
 }
 
-// Named is an object of VCD.
+// Named is an object in VCD.
 type Named struct {
 	Name string `json:"name,omitempty"`
 	ID   string `json:"id,omitempty"`
 }
 
-// A VDC is where machines of a cluster are.
+// A VDC is a VDC with machines of the cluster.
 type VDC struct {
 	Named
 
 	Network string `json:"ovdcNetworkName,omitempty"`
 }
 
-// A Release is what a cluster runs.
+// A Release holds the versions that a cluster runs.
 type Release struct {
 	Kubernetes string `json:"kubernetesVersion,omitempty"`
 	TKG        string `json:"tkgVersion,omitempty"`
 }
 
-// A NodePool is the control plane, or machines of one MachineDeployment.
+// A NodePool is the control plane, or the machines of one MachineDeployment.
 type NodePool struct {
 	Name            string
 	SizingPolicy    string
 	PlacementPolicy string
 	StorageProfile  string
-	DiskMiB         int64 // 0: not known
+	DiskMiB         int64 // 0: unknown
 	Desired         int32
 	Available       int32
 	Nodes           map[string]string // phases of the machines, by name
 }
 
-// supported matches the types of entities that have a section for clusters.
+// supported matches the entity types that have a section for clusters.
 var supported = regexp.MustCompile(`^urn:vcloud:type:vmware:capvcdCluster:1\.([1-9]\d*)\.\d+$`)
 
-// Supports reports whether entities of a type have the layout of 1.1.0.
+// Supports reports whether entities of a type have the layout of version 1.1.0.
 func Supports(entityType string) bool { return supported.MatchString(entityType) }
 
-// New returns the content of a new entity of a cluster.
+// New returns the content of a new entity for a cluster.
 func New(entityType string, c Cluster) (json.RawMessage, error) {
 	return Project(entityType, json.RawMessage("{}"), c)
 }
 
-// Project returns the content of an entity of a type with a cluster in it. Unknown members, and sections of others,
-// stay byte for byte, and so does everything if nothing differs. It fails with [ErrForeign] for the entity of another
-// cluster, and with [ErrVersion] for a type of another layout.
+// Project returns the content of an entity, updated with a cluster. Unknown members and the sections of other writers
+// stay byte for byte, as does the whole content if nothing differs. Project fails with [ErrForeign] for the entity of
+// another cluster, and with [ErrVersion] for a type with an unsupported layout.
 func Project(entityType string, content json.RawMessage, c Cluster) (json.RawMessage, error) {
 	switch {
 	case !strings.HasPrefix(entityType, "urn:vcloud:type:vmware:capvcdCluster:"):
@@ -119,7 +119,7 @@ func Project(entityType string, content json.RawMessage, c Cluster) (json.RawMes
 	return apply(content, []string{"status", "capvcd"}, c.section())
 }
 
-// Owner returns the id of the cluster that an entity belongs to; empty if that is not known.
+// Owner returns the ID of the cluster that owns an entity; empty if it is unknown.
 func Owner(content json.RawMessage) string {
 	var entity struct {
 		Status struct {
@@ -128,12 +128,12 @@ func Owner(content json.RawMessage) string {
 			} `json:"capvcd"`
 		} `json:"status"`
 	}
-	_ = json.Unmarshal(content, &entity) // what cannot be read names no owner
+	_ = json.Unmarshal(content, &entity) // invalid content names no owner
 	return entity.Status.CAPVCD.UID
 }
 
-// ManagedByCSE reports whether VMware's Container Service Extension manages the cluster of an entity, and the entity. Its
-// server marks the entity in the spec, and keeps a section of the status. CAPVCD 1.3 loses the mark when it writes the spec.
+// ManagedByCSE reports whether VMware's Container Service Extension manages an entity and its cluster. Its server marks
+// the entity in the spec, and keeps a section of the status. CAPVCD 1.3 drops the mark when it writes the spec.
 func ManagedByCSE(content json.RawMessage) bool {
 	var entity struct {
 		Spec struct {
@@ -145,11 +145,11 @@ func ManagedByCSE(content json.RawMessage) bool {
 			VCDKE map[string]any `json:"vcdKe"`
 		} `json:"status"`
 	}
-	_ = json.Unmarshal(content, &entity) // what cannot be read is not managed
+	_ = json.Unmarshal(content, &entity) // invalid content is not managed
 	return entity.Spec.VCDKE.IsVCDKECluster || len(entity.Status.VCDKE) > 0
 }
 
-// A member is one that is changed.
+// A member is the change of one member.
 type member struct {
 	path   []string
 	change func(json.RawMessage) (json.RawMessage, error)
@@ -165,7 +165,7 @@ func apply(content json.RawMessage, below []string, members []member) (json.RawM
 	return content, nil
 }
 
-// frame is what is outside the section of the cluster.
+// frame returns the members outside the section of the cluster.
 func (c Cluster) frame() []member {
 	return []member{
 		{[]string{"kind"}, unlessSet("CAPVCDCluster")},
@@ -185,7 +185,7 @@ func (c Cluster) firstVDC() string {
 	return c.VDCs[0].Name
 }
 
-// section is the section of the cluster.
+// section returns the members of the section of the cluster.
 func (c Cluster) section() []member {
 	members := []member{
 		{[]string{"uid"}, text(c.UID)},
@@ -227,7 +227,7 @@ func readiness(ready bool) string {
 	return "Not Ready"
 }
 
-// An apiEndpoint is an endpoint as it is written.
+// An apiEndpoint is the JSON form of an endpoint.
 type apiEndpoint struct {
 	Host string `json:"host"`
 	Port int32  `json:"port"`
@@ -249,7 +249,8 @@ func orEmpty(list []string) []string {
 
 var release = regexp.MustCompile(`^v?(\d+\.\d+\.\d+.*)$`)
 
-// semantic returns the number of a release; readers of entities parse it. Other builds have none.
+// semantic returns the version of a release without its prefix, because readers of entities parse it. Other builds get
+// 0.0.0.
 func semantic(version string) string {
 	if match := release.FindStringSubmatch(version); match != nil {
 		return match[1]
@@ -257,7 +258,7 @@ func semantic(version string) string {
 	return "0.0.0"
 }
 
-// upgrade notes the release before the current one when that changes.
+// upgrade updates the current release. If it changes, upgrade also records the previous one.
 func (c Cluster) upgrade(old json.RawMessage) (json.RawMessage, error) {
 	if c.Release.Kubernetes == "" {
 		return old, nil
@@ -267,13 +268,13 @@ func (c Cluster) upgrade(old json.RawMessage) (json.RawMessage, error) {
 		Previous json.RawMessage `json:"previous"`
 	}
 	var current Release
-	_ = json.Unmarshal(old, &have) // what cannot be read is replaced
+	_ = json.Unmarshal(old, &have) // invalid content is replaced
 	_ = json.Unmarshal(have.Current, &current)
 	var members []member
 	switch {
 	case current.Kubernetes != "" && current.Kubernetes != c.Release.Kubernetes:
 		members = append(members, member{[]string{"previous"}, value(have.Current)})
-	case string(have.Previous) == "null": // CAPVCD writes that, where the schema wants an object.
+	case string(have.Previous) == "null": // CAPVCD writes null, but the schema requires an object.
 		members = append(members, member{[]string{"previous"}, value(struct{}{})})
 	}
 	members = append(members, member{[]string{"current", "kubernetesVersion"}, text(c.Release.Kubernetes)},
@@ -281,7 +282,7 @@ func (c Cluster) upgrade(old json.RawMessage) (json.RawMessage, error) {
 	return apply(old, nil, members)
 }
 
-// pools lists node pools. What others wrote in the element of a pool stays.
+// pools writes the list of node pools. Members that other writers added to the element of a pool are kept.
 func pools(want []NodePool) func(json.RawMessage) (json.RawMessage, error) {
 	return editList(func(elements []json.RawMessage) ([]json.RawMessage, error) {
 		have := map[string]json.RawMessage{}
@@ -323,7 +324,7 @@ func (p NodePool) members() []member {
 	return append(members, member{[]string{"nodeStatus"}, value(nodes)})
 }
 
-// vApps lists the vApps among the resources. Resources of other types stay.
+// vApps writes the vApps among the resources. Resources of other types are kept.
 func vApps(want []Resource) func(json.RawMessage) (json.RawMessage, error) {
 	return editList(func(elements []json.RawMessage) ([]json.RawMessage, error) {
 		var out []json.RawMessage
@@ -352,7 +353,7 @@ func vApps(want []Resource) func(json.RawMessage) (json.RawMessage, error) {
 	})
 }
 
-// value writes a value, unless the same is there.
+// value writes a value, unless the old one is equal.
 func value(want any) func(json.RawMessage) (json.RawMessage, error) {
 	return func(old json.RawMessage) (json.RawMessage, error) {
 		raw, err := json.Marshal(want)
@@ -374,7 +375,7 @@ func sameValue(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// known writes a text, unless it is empty: then what is there stays.
+// known writes a text. An empty text means unknown, and keeps the old value.
 func known(want string) func(json.RawMessage) (json.RawMessage, error) {
 	if want == "" {
 		return func(old json.RawMessage) (json.RawMessage, error) { return old, nil }
@@ -382,7 +383,7 @@ func known(want string) func(json.RawMessage) (json.RawMessage, error) {
 	return text(want)
 }
 
-// secret writes a text; an empty one replaces what is there, and is not added.
+// secret writes a text. An empty text replaces an old value, but does not add the member.
 func secret(want string) func(json.RawMessage) (json.RawMessage, error) {
 	return func(old json.RawMessage) (json.RawMessage, error) {
 		if want == "" && old == nil {
@@ -392,7 +393,7 @@ func secret(want string) func(json.RawMessage) (json.RawMessage, error) {
 	}
 }
 
-// unlessSet writes a value where there is none.
+// unlessSet writes a value if the member is missing or null.
 func unlessSet(want any) func(json.RawMessage) (json.RawMessage, error) {
 	return func(old json.RawMessage) (json.RawMessage, error) {
 		if old != nil && string(old) != "null" {

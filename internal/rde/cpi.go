@@ -15,11 +15,11 @@ import (
 const (
 	// component is the name of the cloud controller manager in the entity.
 	component = "cloud-controller-manager"
-	// kept is how many errors and events are kept.
+	// kept is how many errors and how many events are kept.
 	kept = 10
 )
 
-// Types of resources, as VMware's CPI has them.
+// Types of resources, as VMware's CPI writes them.
 const (
 	VirtualService         = "virtual-service"
 	Pool                   = "lb-pool"
@@ -45,21 +45,21 @@ type Entry struct {
 	Detail       string
 }
 
-// A Change is what has happened in the load balancers of a cluster since the entity was last written.
+// A Change is what happened to the load balancers of a cluster since the entity was last written.
 type Change struct {
 	Version string // of the controller
 	Put     []Resource
-	Drop    []Resource // by type and id
+	Drop    []Resource // by type and ID
 	AddIPs  []string
 	DropIPs []string
 	Errors  []Entry
 	Events  []Entry
-	Healed  []string // names of resources whose errors are over
+	Healed  []string // names of resources whose errors are resolved
 }
 
-// Merge returns the content of an entity of a type with a change. Unknown members, also in the section itself, stay
-// byte for byte, and so does everything if nothing differs. It fails with [ErrOtherType] for types without a section
-// for it.
+// Merge returns the content of an entity, updated with a change. Unknown members, including those in the section
+// itself, stay byte for byte, as does the whole content if nothing differs. Merge fails with [ErrOtherType] for types
+// without a section for load balancers.
 func Merge(entityType string, content json.RawMessage, change Change) (json.RawMessage, error) {
 	switch {
 	case len(content) > 0 && !json.Valid(content):
@@ -102,7 +102,7 @@ func text(value string) func(json.RawMessage) (json.RawMessage, error) {
 	}
 }
 
-// appended returns a list with further values.
+// appended returns a list with more values.
 func appended[T any](list []json.RawMessage, values []T) ([]json.RawMessage, error) {
 	for _, v := range values {
 		element, err := json.Marshal(v)
@@ -114,7 +114,7 @@ func appended[T any](list []json.RawMessage, values []T) ([]json.RawMessage, err
 	return list, nil
 }
 
-// A wireResource is a resource as it is written.
+// A wireResource is the JSON form of a resource.
 type wireResource struct {
 	Type    string         `json:"type"`
 	ID      string         `json:"id"`
@@ -160,7 +160,7 @@ func resources(c Change) func(json.RawMessage) (json.RawMessage, error) {
 	})
 }
 
-// replaced returns the element itself if it has the wanted values.
+// replaced returns the new form of an element, or the element itself if it has the desired values.
 func replaced(element json.RawMessage, have, want wireResource) (json.RawMessage, error) {
 	if have.Details == nil {
 		have.Details = map[string]any{}
@@ -171,7 +171,7 @@ func replaced(element json.RawMessage, have, want wireResource) (json.RawMessage
 	return json.Marshal(want)
 }
 
-// A wireEntry is an entry as it is written.
+// A wireEntry is the JSON form of an entry.
 type wireEntry struct {
 	Name         string            `json:"name"`
 	OccurredAt   time.Time         `json:"occurredAt"`

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Listed returns the load balancer objects and the addresses that the section of the cloud controller manager lists.
-// Resources of other types, and entities without such a section, belong to others.
+// Listed returns the load balancer objects and the addresses in the section of the cloud controller manager. It ignores
+// resources of other types, and entities without such a section: they belong to other writers.
 func Listed(entityType string, content json.RawMessage) ([]Resource, []string) {
 	var entity struct {
 		Status struct {

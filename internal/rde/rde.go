@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rde writes sections of the runtime defined entity of a cluster: pure functions from the entity and a change
-// to the new entity. Unknown members stay as they are, byte for byte. The manager writes section status.capvcd, the
-// cloud controller manager section status.cpi.
+// Package rde computes the new content of a cluster's runtime defined entity from the old content and a change. Unknown
+// members stay byte for byte. The manager writes the section status.capvcd, the cloud controller manager the section
+// status.cpi.
 package rde
 
 import (
@@ -12,11 +12,11 @@ import (
 	"fmt"
 )
 
-// errNoObject means that a value that needs members is no object.
+// errNoObject means that a value that must have members is not a JSON object.
 var errNoObject = errors.New("is not a JSON object")
 
-// edit returns an object with the value of one member changed: change gets the old one, nil if there is none.
-// Everything else stays as it is written, and so does the member, if change returns it as it came.
+// edit returns an object in which change has replaced the value of one member. Change gets the old value; nil if the
+// member is missing. Everything else stays byte for byte, and so does the member if change returns its old value.
 func edit(object []byte, name string, change func(old json.RawMessage) (json.RawMessage, error)) ([]byte, error) {
 	if trimmed := bytes.TrimSpace(object); len(trimmed) == 0 || bytes.Equal(trimmed, []byte("null")) {
 		object = []byte("{}")
@@ -45,7 +45,7 @@ func edit(object []byte, name string, change func(old json.RawMessage) (json.Raw
 	return insert(object, at, name, value)
 }
 
-// insert adds a member.
+// insert adds a member to an object.
 func insert(object []byte, at position, name string, value json.RawMessage) ([]byte, error) {
 	key, err := json.Marshal(name)
 	if err != nil {
@@ -65,7 +65,7 @@ func splice(in []byte, from, to int, insert []byte) []byte {
 	return append(out, in[to:]...)
 }
 
-// A position is where a member's value is in an object, or where a new member goes.
+// A position is the range of a member's value in an object, or the place for a new member.
 type position struct {
 	from, to     int
 	found, empty bool
@@ -103,7 +103,7 @@ func find(object []byte, name string) (position, error) {
 	return at, nil
 }
 
-// editPath is [edit] along several members.
+// editPath is [edit] for a member of nested objects.
 func editPath(object []byte, path []string, change func(old json.RawMessage) (json.RawMessage, error)) ([]byte, error) {
 	if len(path) == 1 {
 		return edit(object, path[0], change)
@@ -112,7 +112,8 @@ func editPath(object []byte, path []string, change func(old json.RawMessage) (js
 		func(old json.RawMessage) (json.RawMessage, error) { return editPath(old, path[1:], change) })
 }
 
-// editList returns a change of a list: change gets its elements. Elements that it returns stay as they are written.
+// editList returns a change of a list. Change gets the elements of the list. Elements that it returns unchanged stay
+// byte for byte.
 func editList(change func(elements []json.RawMessage) ([]json.RawMessage,
 	error),
 ) func(json.RawMessage) (json.RawMessage, error) {

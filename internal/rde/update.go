@@ -14,13 +14,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// entities reads and writes entities; *[vcd.Entities] does.
+// entities reads and writes entities. *[vcd.Entities] implements it.
 type entities interface {
 	Get(ctx context.Context, id string) (vcd.Entity, error)
 	Update(ctx context.Context, read vcd.Entity, content json.RawMessage) (vcd.Entity, error)
 }
 
-// errNoETag means that VCD does not say which version of an entity it has: a write could undo another's.
+// errNoETag means that VCD returned no version of an entity, so that a write could undo that of another client.
 var errNoETag = errors.New("VCD returned no version (ETag) of the entity")
 
 // A Writer changes entities beside other writers.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Names of errors in the section of a cluster, as CAPVCD has them.
+// Names of errors in the section of a cluster, as CAPVCD writes them.
 const (
 	ClusterError          = "VCDClusterError"
 	EndpointError         = "LoadBalancerError"
@@ -21,7 +21,7 @@ const (
 	MachineError          = "VCDMachineError"
 )
 
-// Names of events in the section of a cluster, as CAPVCD has them.
+// Names of events in the section of a cluster, as CAPVCD writes them.
 const (
 	EndpointAvailable   = "LoadBalancerAvailable"
 	VAppAvailable       = "InfraVappAvailable"
@@ -31,7 +31,7 @@ const (
 	MachineUnhealthy    = "VcdMachineHealthCheckFailedEvent"
 )
 
-// clusterErrors are the errors that stand in the section of a cluster only while they last: those of above, and others
+// clusterErrors are the errors that the section of a cluster lists only while they last: the names above, and others
 // that CAPVCD wrote.
 var clusterErrors = []string{
 	ClusterError, EndpointError, VAppCreationError, VAppDeletionError, MachineCreationError, MachineBootstrapError,
@@ -41,7 +41,7 @@ var clusterErrors = []string{
 
 func isClusterError(name string) bool { return slices.Contains(clusterErrors, name) }
 
-// A stamped element of a window.
+// A stamped is an element of a window with a time stamp.
 type stamped struct {
 	wireEntry
 
@@ -53,8 +53,8 @@ func compareStamps(a, b stamped) int {
 		cmp.Compare(a.ResourceName, b.ResourceName))
 }
 
-// window keeps the last entries, in the order of their time: those that are there and the given ones. Of the former,
-// those whose name passes are kept only if they are among the given. What cannot be read counts as old.
+// window keeps the latest entries, old and given ones, sorted by time. Old entries whose name matches passes are kept
+// only if they are also given. Elements that cannot be parsed count as oldest.
 func window(detail string, entries []Entry, passes func(name string) bool) func(json.RawMessage) (json.RawMessage,
 	error,
 ) {
@@ -63,7 +63,7 @@ func window(detail string, entries []Entry, passes func(name string) bool) func(
 		var all []stamped
 		for _, element := range elements {
 			have := stamped{raw: element}
-			_ = json.Unmarshal(element, &have.wireEntry) // what cannot be read counts as old
+			_ = json.Unmarshal(element, &have.wireEntry) // an invalid element counts as oldest
 			i := slices.IndexFunc(add, func(s stamped) bool { return sameEntry(s.wireEntry, have.wireEntry, detail) })
 			switch {
 			case i >= 0:
@@ -89,7 +89,7 @@ func window(detail string, entries []Entry, passes func(name string) bool) func(
 	})
 }
 
-// stampsOf returns entries as they are written, each once. Conditions have no fractions of seconds.
+// stampsOf returns the JSON form of entries, without duplicates. Times are truncated to seconds, as in conditions.
 func stampsOf(detail string, entries []Entry) []stamped {
 	var out []stamped
 	for _, e := range entries {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package absence reports what is decided about VMs and vApps that VCD does not show.
+// Package absence records and reports decisions about VMs and vApps that VCD does not show.
 package absence
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// IsDeclared reports whether the VM of m is gone for good: a person declared it with an annotation, or it was proved
-// before the proof was deleted, too.
+// IsDeclared reports whether the VM of m is gone for good: a user declared it with an annotation, or it was proved gone
+// earlier.
 func IsDeclared(m *infrav1.VCDMachine) bool {
 	return m.Annotations[infrav1.VMGoneAnnotation] == "true" || m.Spec.RecordedState.VMGoneAt != nil
 }
 
-// Since returns when the VM of m was first found missing; zero if it was not.
+// Since returns when the VM of m was first found missing; zero if it is not missing.
 func Since(m *infrav1.VCDMachine) time.Time { return timeOf(m.Spec.RecordedState.MissingSince) }
 
 func timeOf(recorded *metav1.Time) time.Time {
@@ -33,8 +33,7 @@ func timeOf(recorded *metav1.Time) time.Time {
 	return recorded.Time
 }
 
-// Note records on m what a verdict means for the next observation, and reports whether this one was the first that
-// counts.
+// Note records on m a verdict for the next observation, and reports whether this observation was the first that counts.
 func Note(m *infrav1.VCDMachine, v gone.Verdict, now time.Time) bool {
 	if !v.Counts {
 		Forget(m)
@@ -45,8 +44,8 @@ func Note(m *infrav1.VCDMachine, v gone.Verdict, now time.Time) bool {
 	return m.Spec.RecordedState.MissingSince != before
 }
 
-// missingSince returns since when something is missing according to a verdict, if it was known to be missing since a time
-// before; nil is that it is not missing.
+// missingSince returns since when an object is missing, given the verdict and the earlier time; nil if it is not
+// missing.
 func missingSince(before *metav1.Time, v gone.Verdict, now time.Time) *metav1.Time {
 	switch {
 	case !v.Counts:
@@ -57,26 +56,26 @@ func missingSince(before *metav1.Time, v gone.Verdict, now time.Time) *metav1.Ti
 	return &metav1.Time{Time: now.UTC().Truncate(time.Second)}
 }
 
-// Forget removes what says that the VM or vApp of m is missing.
+// Forget removes the records that the VM or vApp of m is missing.
 func Forget(m *infrav1.VCDMachine) {
 	m.Spec.RecordedState.MissingSince = nil
 	m.Spec.RecordedState.VMNotFoundSince = nil
 }
 
-// Invisible reports whether VCD does not show an object, be it that there is none or that the user has no access.
+// Invisible reports whether VCD does not show an object, because it does not exist or because the user has no access.
 func Invisible(err error) bool {
 	return errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden)
 }
 
-// A VApp is one that is not found by its name.
+// A VApp is a vApp that was not found by name.
 type VApp struct {
 	Name string
 	VDC  vcd.VDC
-	IDs  []string // URNs that were recorded and are not shown; none: there may never have been one
+	IDs  []string // recorded URNs that VCD does not show; none: the vApp may never have existed
 }
 
-// Gone decides whether the vApp is gone, and returns since when it is missing then: the time is to be recorded, or
-// removed if it is nil, until the next observation.
+// Gone decides whether the vApp is gone. It also returns since when it is missing: the caller must record this time, or
+// remove it if it is nil, before the next observation.
 func (v VApp) Gone(ctx context.Context, s *session.Session, since *metav1.Time, now time.Time) (*metav1.Time, phases.Result,
 	error,
 ) {
@@ -101,7 +100,7 @@ func (v VApp) Gone(ctx context.Context, s *session.Session, since *metav1.Time, 
 	}
 }
 
-// unproved is the result of evidence that proves nothing.
+// unproved returns the result for evidence that proves nothing.
 func (v VApp) unproved(reason gone.Reason) phases.Result {
 	var why string
 	switch reason {
@@ -116,7 +115,7 @@ func (v VApp) unproved(reason gone.Reason) phases.Result {
 		"vApp %s is not visible, %s: grant the user of the identity access to it", v.Name, why)
 }
 
-// Once is the result of the first observation that something is missing.
+// Once returns the result of the first observation that an object is missing.
 func Once(v gone.Verdict, reason, what string) phases.Result {
 	return phases.Verify(v.After, reason, "%s is missing; the provider treats it as deleted if it is still "+
 		"missing in one minute", what)

@@ -14,17 +14,17 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// InspectTimeout bounds one inspection of a workload cluster: one with many objects may take its time.
+// InspectTimeout bounds one inspection of a workload cluster. It is long enough for clusters with many objects.
 const InspectTimeout = 30 * time.Second
 
-// RequestTimeout bounds each request of an inspection: a cluster that does not answer holds up no worker.
+// RequestTimeout bounds each request of an inspection, so that a cluster that does not respond blocks no worker.
 const RequestTimeout = 5 * time.Second
 
-// A Guest is a workload cluster. Its failures are of type Error, or become it where they are returned.
+// A Guest is a workload cluster. Its failures are of type [Error], or are wrapped in one before they are returned.
 type Guest struct {
 	client.Client
 
-	InfraID string // marks what is ours in it
+	InfraID string // identifies the objects of this cluster
 }
 
 // Get gets an object, within [RequestTimeout].
@@ -48,7 +48,7 @@ func (w *Guest) Delete(ctx context.Context, obj client.Object, opts ...client.De
 	return w.Client.Delete(ctx, obj, opts...)
 }
 
-// An Error is what the API server of a workload cluster answered, or did not.
+// An Error is an error from the API server of a workload cluster, or a failure to reach it.
 type Error struct{ Err error }
 
 // Error implements error.
@@ -57,7 +57,7 @@ func (e *Error) Error() string { return "querying the workload cluster: " + e.Er
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Compare returns the objects that should be there as they are, and the names of those that are missing or differ.
+// Compare returns the current state of the objects in manifests, and the names of those that are missing or differ.
 func (w *Guest) Compare(ctx context.Context, manifests []byte) (found []*unstructured.Unstructured, wrong []string,
 	err error,
 ) {
@@ -78,7 +78,7 @@ func (w *Guest) Compare(ctx context.Context, manifests []byte) (found []*unstruc
 	return found, itemNames(differ), nil
 }
 
-// remove deletes those items from the workload cluster that are marked as this cluster's, and names them.
+// remove deletes those items that are marked as this cluster's from the workload cluster, and returns their names.
 func (w *Guest) remove(ctx context.Context, items []item) ([]string, error) {
 	var removed []string
 	for _, i := range items {

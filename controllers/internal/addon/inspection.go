@@ -15,19 +15,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// StartPoll is how long to wait for what is soon there.
+// StartPoll is the interval at which something that will exist soon is checked again.
 const StartPoll = 15 * time.Second
 
-// An Inspection is what was last found in a workload cluster.
+// An Inspection is the result of the last inspection of a workload cluster.
 type Inspection struct {
 	At time.Time
 
-	hash string // of what should be there
+	hash string // of the desired objects
 	out  phases.Result
 }
 
-// current reports whether the inspection still counts: it is recent, and the same should be there. The result is to
-// run again when it does not count any more.
+// current reports whether the inspection is still valid: it is recent, and the desired objects are the same. The result
+// requeues when the inspection expires.
 func (i *Inspection) current(hash string, every time.Duration, now time.Time) (phases.Result, bool) {
 	if i.out != phases.Done {
 		every = min(every, i.out.After)
@@ -43,10 +43,10 @@ func (i *Inspection) current(hash string, every time.Duration, now time.Time) (p
 	return out, true
 }
 
-// An inspector asks a workload cluster.
+// An inspector sends requests to a workload cluster.
 type inspector func(ctx context.Context, w *Guest) (phases.Result, error)
 
-// Inspect inspects the workload cluster, if the last inspection does not count any more.
+// Inspect inspects the workload cluster, unless the last inspection is still valid.
 func (s *Set) Inspect(ctx context.Context, last *Inspection, every time.Duration, run inspector) (phases.Result,
 	error,
 ) {
@@ -56,14 +56,15 @@ func (s *Set) Inspect(ctx context.Context, last *Inspection, every time.Duration
 	}
 	return s.Ask(ctx, func(ctx context.Context, w *Guest) (phases.Result, error) {
 		out, err := run(ctx, w)
-		if err == nil && s.Hash() == hash { // Otherwise something was changed, and its state is not known.
+		if err == nil && s.Hash() == hash { // Otherwise an object was changed, and its state is unknown.
 			*last = Inspection{At: s.Now(), hash: hash, out: out}
 		}
 		return out, err
 	})
 }
 
-// Ask runs what asks the workload cluster, within [InspectTimeout]. That it does not answer is no error.
+// Ask runs an inspector within [InspectTimeout]. A workload cluster that does not respond yields a result, not an
+// error.
 func (s *Set) Ask(ctx context.Context, run inspector) (phases.Result, error) {
 	c, err := s.Workload(ctx, client.ObjectKeyFromObject(s.Cluster))
 	if err != nil {
@@ -82,7 +83,8 @@ func (s *Set) Ask(ctx context.Context, run inspector) (phases.Result, error) {
 		"The API server of the workload cluster does not respond: check the Cluster"), nil
 }
 
-// unreachablePoll is when to try again to reach the workload cluster: soon while its Nodes wait.
+// unreachablePoll returns when to try to reach the workload cluster again. It is short while its Nodes wait for the
+// manifests.
 func (s *Set) unreachablePoll() time.Duration {
 	if s.Secret == nil {
 		return StartPoll

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// An item is an object in a workload cluster, by name.
+// An item identifies an object in a workload cluster.
 type item struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -45,7 +45,7 @@ func itemsOf(objects []unstructured.Unstructured) []item {
 	return items
 }
 
-// itemNames are those of items, sorted.
+// itemNames returns the names of items, sorted.
 func itemNames(items []item) []string {
 	all := make([]string, 0, len(items))
 	for _, i := range items {
@@ -55,7 +55,7 @@ func itemNames(items []item) []string {
 	return all
 }
 
-// same reports whether two items are one object, in whatever version of its API.
+// same reports whether two items are the same object, regardless of the API version.
 func (i item) same(other item) bool {
 	group := func(i item) string {
 		g, _, found := strings.Cut(i.APIVersion, "/")
@@ -67,7 +67,7 @@ func (i item) same(other item) bool {
 	return group(i) == group(other) && i.Kind == other.Kind && i.Namespace == other.Namespace && i.Name == other.Name
 }
 
-// without returns the items that are not among others, each once.
+// without returns the items that are not among others, without duplicates.
 func without(items, others []item) []item {
 	var left []item
 	for _, i := range items {
@@ -78,7 +78,7 @@ func without(items, others []item) []item {
 	return left
 }
 
-// readItems reads a list of items from an annotation. An invalid one is empty.
+// readItems reads a list of items from an annotation. An invalid annotation yields no items.
 func readItems(annotation string) []item {
 	var items []item
 	if json.Unmarshal([]byte(annotation), &items) != nil {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package addon installs objects in workload clusters, by ClusterResourceSets of Cluster API, and keeps them as they
-// should be. It does not know what they are for.
-//
-// Cluster API applies a set again when its Secret changes, and removes nothing. So this package compares the workload
-// cluster with the Secret, changes the Secret where something differs, and removes what is in it no more.
+// Package addon installs objects in workload clusters with ClusterResourceSets of Cluster API, and repairs drift. It
+// does not depend on what the objects are for. Cluster API applies a set again when its Secret changes, and removes
+// nothing. This package therefore compares the workload cluster with the Secret, changes the Secret if something
+// differs, and removes objects that are no longer in the Secret.
 package addon
 
 import (
@@ -37,28 +36,28 @@ import (
 )
 
 const (
-	// ApplyPoll is how long to wait before a workload cluster is inspected again while Cluster API applies what is new.
+	// ApplyPoll is the interval between inspections of a workload cluster while Cluster API applies changes.
 	ApplyPoll = 5 * time.Second
-	// applyTime is how long Cluster API may take to apply something.
+	// applyTime is how long Cluster API may take to apply a change.
 	applyTime = time.Minute
 )
 
-// A Set is what the management cluster holds for a workload cluster: a Secret with manifests, and ClusterResourceSets
-// that apply it.
+// A Set holds the objects of the management cluster for a workload cluster: a Secret with manifests, and
+// ClusterResourceSets that apply it.
 type Set struct {
 	resourceset.Set
 
-	Live           client.Reader // no cache holds Secrets
+	Live           client.Reader // uncached, because no cache holds Secrets
 	Workload       workload.Opener
 	VCDCluster     *infrav1.VCDCluster // the owner
-	Suffix         string              // follows the name of the Cluster in the names of Secret and ClusterResourceSet
-	ApplyingReason string              // of the result while Cluster API applies
+	Suffix         string              // appended to the name of the Cluster in the names of Secret and ClusterResourceSet
+	ApplyingReason string              // reason of the result while Cluster API applies changes
 	Now            func() time.Time
-	Created        func()         // after the Secret was created
-	Secret         *corev1.Secret // nil: not written yet. Set by Read
+	Created        func()         // called after the Secret was created
+	Secret         *corev1.Secret // nil: not written yet; Read sets it
 }
 
-// Ready waits for the control plane of the workload cluster.
+// Ready waits for the control plane of the workload cluster to be initialized.
 func (s *Set) Ready() phases.Result {
 	if !workload.Initialized(s.Cluster) {
 		return phases.Wait(0, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized")
@@ -74,7 +73,7 @@ func (s *Set) Annotation(annotation string) string {
 	return s.Secret.Annotations[annotation]
 }
 
-// Read reads the Secret, if it was written earlier.
+// Read reads the Secret, if it exists.
 func (s *Set) Read(ctx context.Context) (phases.Result, error) {
 	secret := &corev1.Secret{}
 	key := s.Key(s.Suffix)
@@ -91,7 +90,7 @@ func (s *Set) Read(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// owns reports whether a Secret was written for this cluster.
+// owns reports whether a Secret belongs to this cluster.
 func (s *Set) owns(secret *corev1.Secret) bool {
 	return secret.Type == addonsv1.ClusterResourceSetSecretType && s.Owns(secret)
 }
@@ -99,7 +98,7 @@ func (s *Set) owns(secret *corev1.Secret) bool {
 // Selected reports whether the Cluster has the label.
 func (s *Set) Selected() bool { return s.Cluster.Labels[s.Label] != "" }
 
-// Write writes objects and annotations in the Secret, and reports whether that changed what is applied.
+// Write writes objects and annotations to the Secret, and reports whether the manifests changed.
 func (s *Set) Write(ctx context.Context, objects []unstructured.Unstructured, annotations map[string]string) (bool,
 	error,
 ) {
@@ -130,7 +129,7 @@ func (s *Set) Write(ctx context.Context, objects []unstructured.Unstructured, an
 	return changed, s.store(ctx, secret)
 }
 
-// annotate records on the Secret what is in it, and what was in it and must be removed.
+// annotate records in the Secret's annotations which objects it contains, and which former ones must be removed.
 func (s *Set) annotate(secret *corev1.Secret, items []item, annotations map[string]string, changed bool) error {
 	notes := secret.Annotations
 	if notes == nil {
@@ -171,7 +170,7 @@ func (s *Set) store(ctx context.Context, secret *corev1.Secret) error {
 	return nil
 }
 
-// Delete deletes an object of the set in the management cluster. One of that name with another owner stays.
+// Delete deletes an object of the set in the management cluster. An object with that name and another owner is kept.
 func (s *Set) Delete(ctx context.Context, obj client.Object, suffix string) error {
 	key := s.Key(suffix)
 	reader := client.Reader(s.Client)
@@ -193,14 +192,14 @@ func (s *Set) Delete(ctx context.Context, obj client.Object, suffix string) erro
 	return nil
 }
 
-// Hash identifies what should be in the workload cluster.
+// Hash returns a hash of the desired objects in the workload cluster, and of those to remove.
 func (s *Set) Hash() string {
 	sum := sha256.Sum256(slices.Concat(s.Secret.Data[resourceset.ManifestsKey],
 		[]byte(s.Annotation(infrav1.CloudProviderDroppedAnnotation))))
 	return hex.EncodeToString(sum[:])
 }
 
-// Applying waits for Cluster API to apply what is missing, or everything.
+// Applying waits for Cluster API to apply the missing objects, or all of them if missing is empty.
 func (s *Set) Applying(missing []string) phases.Result {
 	what := "the manifests"
 	if len(missing) > 0 {
@@ -210,13 +209,13 @@ func (s *Set) Applying(missing []string) phases.Result {
 		s.Key(s.Suffix).Name, what)
 }
 
-// Fresh reports whether Cluster API may not have had the time to apply the last change yet.
+// Fresh reports whether Cluster API may not have had time yet to apply the last change.
 func (s *Set) Fresh(every time.Duration) bool {
 	at, err := time.Parse(time.RFC3339, s.Annotation(infrav1.CloudProviderWrittenAnnotation))
 	return err == nil && s.Now().Sub(at) < min(applyTime, every)
 }
 
-// Again has Cluster API apply objects again, which the annotation that changes makes another set.
+// Again makes Cluster API apply the objects again, by changing an annotation of the manifests.
 func (s *Set) Again(ctx context.Context, render func(applied string) ([]unstructured.Unstructured, error),
 	annotations map[string]string,
 ) error {
@@ -230,7 +229,7 @@ func (s *Set) Again(ctx context.Context, render func(applied string) ([]unstruct
 	return err
 }
 
-// RemoveDropped removes from the workload cluster what is not in the Secret any more, and names it.
+// RemoveDropped removes objects that are no longer in the Secret from the workload cluster, and returns their names.
 func (s *Set) RemoveDropped(ctx context.Context, w *Guest) ([]string, error) {
 	dropped := readItems(s.Annotation(infrav1.CloudProviderDroppedAnnotation))
 	if len(dropped) == 0 {
@@ -245,13 +244,14 @@ func (s *Set) RemoveDropped(ctx context.Context, w *Guest) ([]string, error) {
 	return removed, s.store(ctx, secret)
 }
 
-// RemoveAll removes everything of the set from the workload cluster, and more, and names it.
+// RemoveAll removes all objects of the set, and more, from the workload cluster, and returns their names.
 func (s *Set) RemoveAll(ctx context.Context, w *Guest, more ...unstructured.Unstructured) ([]string, error) {
 	return w.remove(ctx, slices.Concat(readItems(s.Annotation(infrav1.CloudProviderInventoryAnnotation)),
 		readItems(s.Annotation(infrav1.CloudProviderDroppedAnnotation)), itemsOf(more)))
 }
 
-// Mark marks objects in the workload cluster as this cluster's. Applied is when they were last applied again.
+// Mark marks objects in the workload cluster as this cluster's. The time applied, if set, makes Cluster API apply them
+// again.
 func (s *Set) Mark(objects []unstructured.Unstructured, applied string) {
 	marks := map[string]string{infrav1.CloudProviderOfAnnotation: s.VCDCluster.Spec.InfraID}
 	if applied != "" {
@@ -260,7 +260,7 @@ func (s *Set) Mark(objects []unstructured.Unstructured, applied string) {
 	addons.Annotate(objects, marks)
 }
 
-// ClusterToVCDCluster finds the VCDCluster of a Cluster.
+// ClusterToVCDCluster maps a Cluster to its VCDCluster.
 func ClusterToVCDCluster(_ context.Context, obj client.Object) []ctrl.Request {
 	cluster, ok := obj.(*clusterv1.Cluster)
 	if !ok || cluster.Spec.InfrastructureRef.Kind != "VCDCluster" ||

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// An attempt removes load balancers once, from all gateways.
+// An attempt removes load balancers from all gateways once.
 type attempt struct {
 	purge    *Purge
 	on       Gateways
@@ -47,8 +47,8 @@ func newAttempt(p *Purge, r Request, on Gateways) *attempt {
 	return a
 }
 
-// run clears the gateways: one that fails does not keep the others from being cleared. A refusal counts only if nothing
-// else failed.
+// run clears the gateways. A failure on one gateway does not keep the others from being cleared. A refusal counts only
+// if there was no other failure.
 func (a *attempt) run(ctx context.Context) {
 	refused := a.on.Lost
 	failed := error(nil)
@@ -66,7 +66,7 @@ func (a *attempt) run(ctx context.Context) {
 	a.purge.retry = a.now().Add(retryAfter(a.purge.err))
 }
 
-// clear removes what is on a gateway. If that is proved gone, it removes what is not on it.
+// clear removes the objects on a gateway. If the gateway is proved gone, it removes the objects outside the gateway.
 func (a *attempt) clear(ctx context.Context, id string) error {
 	options := a.options
 	err := a.driver.Purge(ctx, id, options)
@@ -96,14 +96,14 @@ func (a *attempt) clear(ctx context.Context, id string) error {
 	return a.driver.Purge(ctx, id, options)
 }
 
-// before records that a step is about to run: first on the VCDCluster, so that another manager knows that something was
-// removed.
+// before records a step that is about to run. It writes to the VCDCluster first, so that another manager can see that
+// something was removed.
 func (a *attempt) before(ctx context.Context, owner loadbalancer.Owner, step lb.Step) error {
 	ctrl.LoggerFrom(ctx).Info("Removing a load balancer of the cluster", "step", step.String(), "service",
 		owner.String())
 	p := a.purge
 	at := a.now()
-	if !a.endpoint && at.Sub(p.noted) >= noteInterval { // only the running attempt uses it
+	if !a.endpoint && at.Sub(p.noted) >= noteInterval { // only the running attempt uses p.noted
 		if err := a.note(ctx, at); err != nil {
 			return err
 		}

@@ -10,18 +10,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Gateways are the edge gateways that load balancers of a cluster may be on.
+// Gateways are the edge gateways that may have load balancers of a cluster.
 type Gateways struct {
-	Name string // in messages; empty: the cluster cannot have load balancers
+	Name string // for messages; empty: the cluster cannot have load balancers
 	IDs  []string
-	Lost error // why further ones are not known
+	Lost error // why further gateways are unknown
 
-	Session   *session.Session // to ask VCD with
-	VDC       vcd.VDC          // of the cluster
-	Connected string           // the one that the network of the cluster is shown to be on
+	Session   *session.Session // for requests to VCD
+	VDC       vcd.VDC          // VDC of the cluster
+	Connected string           // gateway to which the network of the cluster is connected, according to VCD
 }
 
-// On returns the gateways of some references, by their names as far as these are known.
+// On returns the gateways of references. Its name contains their names, or URNs where names are unknown.
 func On(refs []vcd.Ref) Gateways {
 	var ids, names []string
 	for _, g := range refs {

@@ -16,11 +16,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// noteInterval is how often the VCDCluster records a removal: the last one may be that much later than it says.
+// noteInterval is the minimum time between records on the VCDCluster. The last removal may be later than recorded by up
+// to this time.
 const noteInterval = Afterlife / 4
 
-// notedRemoval returns when a manager last removed a load balancer of a cluster, at the latest; zero: none did. A
-// time that is still to come may be just now.
+// notedRemoval returns the latest time at which a manager may have removed a load balancer of a cluster; zero if none
+// did. The result is never in the future.
 func notedRemoval(c *infrav1.VCDCluster, now time.Time) time.Time {
 	at := c.Spec.RecordedState.LoadBalancersRemovedAt
 	if at == nil {
@@ -32,8 +33,8 @@ func notedRemoval(c *infrav1.VCDCluster, now time.Time) time.Time {
 	return now
 }
 
-// removalNote returns a function that records on the VCDCluster when a load balancer is removed. It runs beside
-// reconciles, so it shares no object with them.
+// removalNote returns a function that records on the VCDCluster when a load balancer is removed. The function runs
+// concurrently with reconciles, so it shares no object with them.
 func removalNote(to client.Client, c *infrav1.VCDCluster) func(context.Context, time.Time) error {
 	uid := c.UID
 	namespace := c.Namespace

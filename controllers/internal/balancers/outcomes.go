@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// OrLeave adds to a problem how a person ends the waiting.
+// OrLeave adds to a problem how a user can end the removal.
 func OrLeave(out phases.Result) phases.Result {
 	if out.IsProblem() {
 		out.Message += fmt.Sprintf(". Load balancers of the cluster may remain. To keep them in VCD, annotate "+
@@ -25,7 +25,7 @@ func OrLeave(out phases.Result) phases.Result {
 	return out
 }
 
-// retryAfter is how long the next attempt waits.
+// retryAfter returns the delay before the next attempt.
 func retryAfter(err error) time.Duration {
 	switch {
 	case err == nil:
@@ -38,7 +38,7 @@ func retryAfter(err error) time.Duration {
 	return session.UnreachablePoll
 }
 
-// problem says why the removal is not complete, by the error of the last attempt.
+// problem returns why the removal is not complete, given the error of the last attempt.
 func problem(err error, on Gateways, after time.Duration) phases.Result {
 	switch {
 	case err == nil:

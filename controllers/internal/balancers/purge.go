@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package balancers removes the load balancers of a VCDCluster that is deleted from edge gateways. The removal runs
-// beside reconciles, which report its progress. It ends when nothing is left, or when a person leaves the rest; never
-// because it takes long.
+// Package balancers removes the load balancers of a VCDCluster in deletion from edge gateways. The removal runs
+// concurrently with reconciles, which report its progress. It ends when nothing remains, or when a user decides to
+// leave the rest, but never because of a timeout.
 package balancers
 
 import (
@@ -23,48 +23,48 @@ import (
 )
 
 const (
-	// attemptTimeout bounds one attempt to remove the load balancers of a cluster. The next one finds what is left.
+	// attemptTimeout bounds one attempt to remove the load balancers of a cluster. The next attempt continues.
 	attemptTimeout = 10 * time.Minute
-	// Afterlife is how long a cloud controller manager may still work when the API server of its cluster is gone: it
-	// ends when it could not renew its lease for ten seconds, and no other can acquire it. The API server goes with the
-	// control plane, so before the VCDCluster.
+	// Afterlife is how long a cloud controller manager may still work after the API server of its cluster is gone. It
+	// exits when it could not renew its lease for ten seconds, and no other instance can acquire the lease. The API
+	// server is gone with the control plane, before the VCDCluster.
 	Afterlife = 20 * time.Second
 )
 
-// A Request says what is removed for which cluster. All requests to one [Purge] are for the same.
+// A Request describes a removal for a cluster. All requests to one [Purge] have the same cluster and scope.
 type Request struct {
 	Client   client.Client
 	Recorder events.EventRecorder
 	Cluster  *infrav1.VCDCluster
-	// Endpoint selects the load balancer of the control-plane endpoint, which no cloud controller manager writes. If it
-	// is not set, those of Services are removed.
+	// Endpoint selects the load balancer of the control-plane endpoint, which no cloud controller manager writes.
+	// Otherwise the load balancers of Services are removed.
 	Endpoint bool
-	// Wake starts another reconcile.
+	// Wake triggers another reconcile.
 	Wake func()
 	Now  func() time.Time
 }
 
-// A Purge is the removal of load balancers of one cluster. The zero value is one that has not begun. It is safe for
-// concurrent use.
+// A Purge is the removal of load balancers of one cluster. The zero value is a removal that has not begun. It is safe
+// for concurrent use.
 type Purge struct {
 	mu        sync.Mutex
 	begun     bool
-	attempted time.Time // the last attempt
-	removal   time.Time // when something was last removed, by any manager; zero: never
-	noted     time.Time // the last removal that this process recorded on the VCDCluster; zero: none
+	attempted time.Time // start of the last attempt
+	removal   time.Time // when any manager last removed an object; zero: never
+	noted     time.Time // last removal that this process recorded on the VCDCluster; zero: none
 	running   bool
-	listed    bool     // what a person leaves
-	over      bool     // nothing is left, or a person leaves it
-	step      string   // the last one
-	removed   []string // by all attempts
-	remains   []string // that a person leaves
+	listed    bool     // whether LeaveListed has started a list
+	over      bool     // nothing remains, or a user decided to leave the rest
+	step      string   // last step
+	removed   []string // objects that all attempts removed
+	remains   []string // objects that a user decided to leave
 	err       error    // of the last attempt
 	retry     time.Time
 
-	missing map[string]time.Time // gateways that are not shown, since when; only the running attempt uses it
+	missing map[string]time.Time // gateways that VCD does not show, and since when; only the running attempt uses it
 }
 
-// begin continues the removal of a former manager.
+// begin continues the removal of a previous manager.
 func (p *Purge) begin(r Request) {
 	if p.begun {
 		return
@@ -117,8 +117,8 @@ func (p *Purge) isComplete(r Request) bool {
 }
 
 // mayBeLeft reports whether a refusal ends the removal. With mode None, or if the provider never installed a cloud
-// controller manager that creates load balancers, the user needs no right to see gateways. Once a load balancer was
-// found and its removal began, the rest is waited for.
+// controller manager that creates load balancers, the user does not need the right to view gateways. Once the removal
+// of a load balancer has begun, the Purge waits for the rest.
 func (p *Purge) mayBeLeft(r Request) bool {
 	switch {
 	case r.Endpoint:
@@ -129,12 +129,12 @@ func (p *Purge) mayBeLeft(r Request) bool {
 	return p.removal.IsZero() && !areAllowed(r.Cluster)
 }
 
-// areAllowed reports whether the cloud controller manager of a cluster creates load balancers, or ever did.
+// areAllowed reports whether the cloud controller manager of a cluster creates load balancers, or did so earlier.
 func areAllowed(c *infrav1.VCDCluster) bool {
 	return c.Spec.RecordedState.LoadBalancersAllowed != nil || checks.CreatesBalancers(c)
 }
 
-// beside runs something beside reconciles. Its end wakes the cluster.
+// beside runs a function concurrently with reconciles, and wakes the cluster when it returns.
 func beside(ctx context.Context, wake func(), run func(context.Context)) {
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 	go func() {

@@ -12,14 +12,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// IsOver reports whether nothing is left, or a person leaves what is.
+// IsOver reports whether nothing remains, or a user decided to leave the rest.
 func (p *Purge) IsOver() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.over
 }
 
-// Leave ends the removal, as a person wishes, with an event; where says what may be left.
+// Leave ends the removal because a user decided so, and records an event. The argument where describes remaining
+// objects.
 func (p *Purge) Leave(r Request, where string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -28,8 +29,8 @@ func (p *Purge) Leave(r Request, where string) {
 	left(r.Recorder, r.Cluster, where)
 }
 
-// LeaveListed ends the removal, as a person wishes, with an event that lists what is left. It lists once, beside
-// reconciles.
+// LeaveListed ends the removal because a user decided so, and records an event that lists the remaining objects. It
+// lists them once, concurrently with reconciles.
 func (p *Purge) LeaveListed(ctx context.Context, r Request, on Gateways) phases.Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,12 +69,12 @@ func listing(on Gateways) phases.Result {
 		"Listing remaining load balancers of the cluster on %s", on.Name)
 }
 
-// A lister lists what a cluster has on a gateway.
+// A lister lists the objects of a cluster on a gateway.
 type lister interface {
 	Remains(ctx context.Context, gateway, cluster string) ([]string, error)
 }
 
-// remainsOn lists what a cluster has on some gateways, as far as that is shown.
+// remainsOn lists the objects of a cluster on gateways, as far as VCD shows them.
 func remainsOn(ctx context.Context, driver lister, on Gateways, cluster string) ([]string, error) {
 	all := []string{}
 	failed := on.Lost

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package batch lets machines that need VMs in the same vApp share one request: VCD does one thing after the other in a
-// vApp, and several VMs in one request take little longer than one.
+// Package batch lets machines that need VMs in the same vApp share one request. VCD runs one task at a time in a vApp,
+// and creating several VMs in one request takes little longer than creating one.
 package batch
 
 import (
@@ -15,21 +15,22 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A Member is a VM that is to be created in a vApp.
+// A Member is a VM to create in a vApp.
 type Member struct {
-	Key     string               // of the machine: its UID
+	Key     string               // UID of the machine
 	Machine types.NamespacedName // the VCDMachine
 	Spec    vcd.VMSpec
 	Alone   bool // its last creation failed: it shares no request
-	First   bool // VCD was never asked to create it before; set by the machine that sends the request
+	First   bool // its creation was never requested before; set by the machine that sends the request
 
-	Selected *infrav1.RecordedTemplate // vApp template that a selector selected for the VM; nil: the VCDMachine names it
+	Selected *infrav1.RecordedTemplate // vApp template that a selector selected; nil: the VCDMachine names the template
 
-	Follow func(step string, t vcd.Task) // called when VCD accepted the request that creates the VM
+	Follow func(step string, t vcd.Task) // called when VCD has accepted the request that creates the VM
 	Wake   func()
 }
 
-// Queues holds the members that wait for each vApp. One batch at a time is created in a vApp. The zero value is usable.
+// Queues holds the members that wait for each vApp. A vApp has one batch in flight at a time. The zero value is ready
+// to use.
 type Queues struct {
 	mu     sync.Mutex
 	byVApp map[string]*queue
@@ -37,17 +38,17 @@ type Queues struct {
 
 type queue struct {
 	waiting  map[string]Member
-	inFlight map[string]bool // keys of the batch; nil: there is none
-	running  func() bool     // reports whether the task of the last request still holds the vApp; nil: there is none
+	inFlight map[string]bool // keys of the batch; nil: no batch is in flight
+	running  func() bool     // reports whether the task of the last request still locks the vApp; nil: no task
 
-	writing int               // requests in flight about single VMs of the vApp
-	held    map[string]func() // wakes machines whose requests about their VMs were held back, by key
+	writing int               // number of requests in flight about single VMs of the vApp
+	held    map[string]func() // wake functions of machines whose requests were held back, by key
 }
 
-// busy reports whether a request or task holds the vApp: VCD refuses all other writes to it and its VMs.
+// busy reports whether a request or task locks the vApp. VCD then refuses all other writes to it and its VMs.
 func (l *queue) busy() bool { return l.inFlight != nil || l.running != nil && l.running() }
 
-// A Batch is the members that one machine creates for all. No other batch of the vApp begins before its End.
+// A Batch holds the members that one machine creates for all. No other batch of the vApp begins before End is called.
 type Batch struct {
 	Members []Member // sorted by name
 	End     func()
@@ -70,7 +71,7 @@ func (q *Queues) of(vApp string) *queue {
 	return q.byVApp[vApp]
 }
 
-// Begin joins, and begins a batch. It reports false while another batch is in flight: that creates m, or wakes it at
+// Begin joins m, and begins a batch. It returns false while another batch is in flight, which creates m, or wakes it at
 // its end.
 func (q *Queues) Begin(vApp string, m Member) (Batch, bool) {
 	q.mu.Lock()
@@ -93,14 +94,14 @@ func (q *Queues) Begin(vApp string, m Member) (Batch, bool) {
 	return b, true
 }
 
-// Started holds the vApp while the task of the batch's request is running.
+// Started locks the vApp until the task of the batch's request has ended.
 func (q *Queues) Started(vApp string, running func() bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.byVApp[vApp].running = running
 }
 
-// Ended releases the vApp after the task of a request.
+// Ended unlocks the vApp after the task of a request.
 func (q *Queues) Ended(vApp string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -118,8 +119,8 @@ func (q *Queues) end(vApp string) {
 	q.wake(vApp, l)
 }
 
-// Write begins a request about one VM of a vApp. While a request or task of ours holds the vApp, during which VCD
-// refuses such a request, it reports false, and wake is called at its end. Call done when VCD has answered the request.
+// Write begins a request about one VM of a vApp. It returns false while a batch or its task locks the vApp, because VCD
+// would refuse the request, and calls wake at the end. Call done when VCD has responded to the request.
 func (q *Queues) Write(vApp, key string, wake func()) (done func(), ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -140,7 +141,7 @@ func (q *Queues) written(vApp string) {
 	q.wake(vApp, l)
 }
 
-// wake wakes all that wait for a vApp, if it is free, and drops an empty queue.
+// wake wakes all machines that wait for a vApp if it is free, and drops an empty queue.
 func (q *Queues) wake(vApp string, l *queue) {
 	if l.busy() || l.writing > 0 {
 		return
@@ -157,7 +158,7 @@ func (q *Queues) wake(vApp string, l *queue) {
 	}
 }
 
-// Leave removes a machine from the queue of a vApp. It reports false while a request that may create its VM is in
+// Leave removes a machine from the queue of a vApp. It returns false while a request that may create its VM is in
 // flight.
 func (q *Queues) Leave(vApp, key string) bool {
 	q.mu.Lock()

@@ -13,16 +13,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// AccountLogin is the request by which a service account trades its token, as the simulator counts it.
+// AccountLogin is the request with which a service account rotates its token, as the simulator counts it.
 const AccountLogin = "POST /oauth/tenant/token"
 
-// NewToken grants a service account, and returns its first token.
+// NewToken creates a service account and returns its first token.
 func (w *Env) NewToken(t *testing.T, name string) string {
 	t.Helper()
 	return vcdsimtest.ServiceAccount(t, w.Sim, name, vcdsim.RoleClusterAuthor)
 }
 
-// UseAccount makes the identity that of a service account with a token.
+// UseAccount makes the identity use a service account with the given token.
 func (w *Env) UseAccount(token string) {
 	i := &infrav1.VCDIdentity{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: "tenant"}, i)).To(Succeed())
@@ -31,7 +31,7 @@ func (w *Env) UseAccount(token string) {
 	w.WriteToken(token)
 }
 
-// WriteToken is what a person does who writes a token into the Secret: they leave alone what else is there.
+// WriteToken writes a token into the Secret as a user does, without changing the Secret's annotations.
 func (w *Env) WriteToken(token string) {
 	secret := w.Secret("tenant-credentials")
 	secret.Data = map[string][]byte{"apiToken": []byte(token), "ca.crt": w.Sim.CA()}
@@ -41,5 +41,5 @@ func (w *Env) WriteToken(token string) {
 // Token returns the API token in the Secret of the identity.
 func (w *Env) Token() string { return string(w.Secret("tenant-credentials").Data["apiToken"]) }
 
-// AccountLogins counts the logins as a service account, tried ones too.
+// AccountLogins counts the logins as a service account, including failed ones.
 func (w *Env) AccountLogins() int { return w.Sim.Counters()[AccountLogin] }

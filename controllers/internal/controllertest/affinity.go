@@ -13,21 +13,21 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// ControlPlane makes a machine one of the control plane.
+// ControlPlane makes a machine a control plane machine.
 func ControlPlane(m *infrav1.VCDMachine) { m.Labels[clusterv1.MachineControlPlaneLabel] = "" }
 
-// OfDeployment makes a machine one of a MachineDeployment.
+// OfDeployment makes a machine a member of a MachineDeployment.
 func OfDeployment(name string) func(*infrav1.VCDMachine) {
 	return func(m *infrav1.VCDMachine) { m.Labels[clusterv1.MachineDeploymentNameLabel] = name }
 }
 
-// An AntiAffinity is what the machines of a group ask for.
+// An AntiAffinity is the anti-affinity of the machines of each group.
 type AntiAffinity struct {
 	ControlPlane       infrav1.AntiAffinity
 	MachineDeployments infrav1.AntiAffinity
 }
 
-// SetAntiAffinity changes which VMs of the cluster are kept on different hosts.
+// SetAntiAffinity changes the anti-affinity of the cluster's machines.
 func (w *Env) SetAntiAffinity(wanted AntiAffinity) {
 	list := &infrav1.VCDMachineList{}
 	w.Expect(w.Client.List(w.Ctx, list)).To(Succeed())
@@ -48,7 +48,8 @@ func (w *Env) ReconcileAffinity(g Gomega) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// EventuallyAffinity reconciles the rules of the VCDCluster until their condition has the reason, and returns it.
+// EventuallyAffinity reconciles the rules of the VCDCluster until their condition has the reason. It returns the
+// message.
 func (w *Env) EventuallyAffinity(reason string) (message string) {
 	w.Eventually(func(g Gomega) {
 		w.ReconcileAffinity(g)

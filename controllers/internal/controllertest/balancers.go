@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// NewBalancedOn makes an environment with a cluster that is ready, on a model whose second organization has an edge
+// NewBalancedOn returns an environment with a ready cluster. The second organization of the model must have an edge
 // gateway in its first VDC.
 func NewBalancedOn(t *testing.T, model vcdsim.Model) *Env {
 	t.Helper()
@@ -34,7 +34,7 @@ func NewBalancedOn(t *testing.T, model vcdsim.Model) *Env {
 	return w
 }
 
-// Balance makes a load balancer for a Service of a cluster.
+// Balance creates a load balancer for a Service of a cluster.
 func (w *Env) Balance(cluster, name string, oneArm *lb.Range) {
 	d := lb.Desired{
 		Desired: loadbalancer.Desired{
@@ -59,7 +59,7 @@ func (w *Env) Balance(cluster, name string, oneArm *lb.Range) {
 		for _, step := range plan.Steps {
 			err := w.balancing.Run(w.Ctx, w.Gateway, step)
 			if errors.Is(err, loadbalancer.ErrBusy) {
-				d.Intent = nil // What a manager began before it died took the address.
+				d.Intent = nil // The address is taken by an object that a killed manager began to create.
 				break
 			}
 			w.Expect(err).NotTo(HaveOccurred())
@@ -68,14 +68,14 @@ func (w *Env) Balance(cluster, name string, oneArm *lb.Range) {
 	w.Expect(name).To(BeEmpty(), "a load balancer that is never done")
 }
 
-// Owners are those of a cluster who have something on the gateway.
+// Owners returns the owners in a cluster that have objects on the gateway.
 func (w *Env) Owners(cluster string) []loadbalancer.Owner {
 	found, err := w.balancing.Owners(w.Ctx, w.Gateway, cluster)
 	w.Expect(err).NotTo(HaveOccurred())
 	return found
 }
 
-// ByHand deletes what a cluster has of some kinds.
+// ByHand deletes the objects of a cluster that have one of the kinds.
 func (w *Env) ByHand(cluster string, kinds ...loadbalancer.Kind) {
 	for _, owner := range slices.Backward(w.Owners(cluster)) {
 		nothing := lb.Desired{Desired: loadbalancer.Desired{
@@ -105,14 +105,14 @@ func (w *Env) Profiles(cluster string) []string {
 	return found
 }
 
-// LeaveBalancers annotates the cluster as a person does who leaves its load balancers in VCD.
+// LeaveBalancers sets the annotation with which users keep the load balancers of a cluster in VCD.
 func (w *Env) LeaveBalancers() {
 	c := w.VCDCluster()
 	notes.Set(c, infrav1.KeepLoadBalancersAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-// Hurry speeds the clock of the reconciler up so that the last observation comes soon.
+// Hurry speeds up the clock of the reconciler, so that the final check follows soon.
 func (w *Env) Hurry() {
 	began := time.Now()
 	w.Cluster.Now = func() time.Time { return began.Add(60 * time.Since(began)) }

@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// Later makes the clocks of all reconcilers go ahead by d.
+// Later sets the clocks of the machine and cluster reconcilers ahead by d.
 func (w *Env) Later(d time.Duration) {
 	now := func() time.Time { return time.Now().Add(d) }
 	w.Machine.Now = now
@@ -22,7 +22,7 @@ func (w *Env) Later(d time.Duration) {
 
 // IsClusterGone reconciles the cluster a few times and reports whether it is gone.
 func (w *Env) IsClusterGone() bool {
-	w.Eventually(func(g Gomega) { // Load balancers are removed beside reconciles.
+	w.Eventually(func(g Gomega) { // Load balancers are removed concurrently with reconciles.
 		_, err := w.ReconcileCluster()
 		g.Expect(err).NotTo(HaveOccurred())
 		c := &infrav1.VCDCluster{}

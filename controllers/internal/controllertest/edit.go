@@ -14,7 +14,7 @@ func (w *Env) Edit(name string, change func(*vcdsim.Editor, *vcdsim.VM)) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { change(e, e.VM(name)) })
 }
 
-// Record changes what is recorded of the VCDCluster.
+// Record changes the recorded state of the VCDCluster.
 func (w *Env) Record(change func(recorded *infrav1.VCDClusterRecordedState)) {
 	c := w.VCDCluster()
 	change(&c.Spec.RecordedState)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllertest provides what the tests of reconcilers run in: a simulated VCD, a fake API server, and the
+// Package controllertest provides the environment for tests of reconcilers: a simulated VCD, a fake API server, and the
 // reconcilers between them.
 package controllertest
 
@@ -54,10 +54,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
-// Patience is how long tests wait for what must happen.
+// Patience is how long tests wait for a result.
 const Patience = testtime.Patience
 
-// What the objects of an environment are named, and values to find again in what they cause.
+// Names of the objects of an environment, and values that tests search for.
 const (
 	Namespace   = "team-a"
 	ClusterName = "c1"
@@ -65,26 +65,26 @@ const (
 	Canary      = "canary-bootstrap-secret"
 )
 
-// A Env is a simulated VCD, a fake API server, and the reconcilers between them.
+// An Env is a simulated VCD, a fake API server, and the reconcilers between them.
 type Env struct {
 	*WithT
 
-	Ctx    context.Context //nolint:containedctx // that of the test
+	Ctx    context.Context //nolint:containedctx // the context of the test
 	Sim    *vcdsim.Simulator
 	Client client.Client
 	Events chan string
-	Clock  atomic.Int64  // how far the clock of sessions is ahead
-	Next   time.Duration // when the machine of the last passAt wants to be looked at again
+	Clock  atomic.Int64  // how far the clock of sessions is ahead, in nanoseconds
+	Next   time.Duration // requeue delay of the machine in the last passAt
 
-	LookupTTL time.Duration // of the sessions, from the next Restart; 0 is almost none
-	Between   func()        // called before each pass of a machine, if set: what other controllers do meanwhile
+	LookupTTL time.Duration // cache time of lookups in sessions, from the next Restart; 0 is almost none
+	Between   func()        // called before each pass of a machine, if set: simulates other controllers
 
-	Workload client.Client // the API server of the workload cluster; nil: it does not answer
+	Workload client.Client // API server of the workload cluster; nil: it does not respond
 
-	Gateway   string       // the edge gateway of the cluster; set by NewBalancedOn
-	balancing *edge.Driver // makes load balancers as a cloud controller manager does; set by NewBalancedOn
+	Gateway   string       // edge gateway of the cluster; set by NewBalancedOn
+	balancing *edge.Driver // creates load balancers as a cloud controller manager does; set by NewBalancedOn
 
-	// Dial connects reconcilers that are made by Restart to VCD; nil: by the network.
+	// Dial connects reconcilers to VCD after a Restart; nil: over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	Identity *identity.Reconciler
@@ -96,31 +96,30 @@ type Env struct {
 	Domain   *zone.DomainReconciler
 }
 
-// New makes an environment with an identity, a Cluster, and what more is given, in which nothing takes time.
+// New returns an environment with an identity, a Cluster and further objects, in which nothing takes time.
 func New(t *testing.T, objects ...client.Object) *Env {
 	t.Helper()
 	return NewOn(t, vcdsim.Instant, objects...)
 }
 
-// NewOn makes an environment with the latencies of a profile.
+// NewOn returns an environment with the latencies of a profile.
 func NewOn(t *testing.T, profile vcdsim.Profile, objects ...client.Object) *Env {
 	t.Helper()
 	return NewWith(t, vcdsim.Config{Profile: profile}, objects...)
 }
 
-// Hundredfold is how fast the clock of VCD goes where tasks take time, but no test waits for them.
+// Hundredfold is the speed of VCD's clock if tasks take time, so that tests do not wait long.
 const Hundredfold = 100
 
-// NewStandingStill makes an environment in which tasks take as long as real ones, by a clock that stands until it is
-// moved.
+// NewStandingStill returns an environment in which tasks take as long as in reality. The test moves its clock.
 func NewStandingStill(t *testing.T, objects ...client.Object) (*Env, *vcdsim.SimClock) {
 	t.Helper()
 	clock := vcdsim.NewManualClock(time.Now())
 	return NewWith(t, vcdsim.Config{Profile: vcdsim.Recorded, Clock: clock}, objects...), clock
 }
 
-// NewWith makes an environment with a simulator of a configuration. Nothing in it is shared with others, so the test
-// runs beside those of other worlds.
+// NewWith returns an environment with a configured simulator. The environment shares nothing with others, so that its
+// test runs in parallel.
 func NewWith(t *testing.T, config vcdsim.Config, objects ...client.Object) *Env {
 	t.Helper()
 	t.Parallel()
@@ -149,7 +148,7 @@ func NewWith(t *testing.T, config vcdsim.Config, objects ...client.Object) *Env 
 	return w
 }
 
-// Restart makes new reconcilers, which remember nothing.
+// Restart creates new reconcilers without any state in memory.
 func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) { //nolint:funlen // A table with one field per line.
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{
@@ -222,14 +221,14 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) { //nolint:fu
 	}
 }
 
-// aheadClock is the real one, some nanoseconds ahead.
+// aheadClock is the real clock, some nanoseconds ahead.
 type aheadClock struct{ by *atomic.Int64 }
 
 func (c aheadClock) Now() time.Time { return time.Now().Add(time.Duration(c.by.Load())) }
 
 func (c aheadClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// Admin returns a session of another user of the organization.
+// Admin returns a session of an administrator of the organization.
 func (w *Env) Admin(t *testing.T) *vcd.Session {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond})
@@ -244,7 +243,7 @@ func (w *Env) Admin(t *testing.T) *vcd.Session {
 	return s
 }
 
-// Await waits for a task in VCD to end well.
+// Await waits for a task in VCD to succeed.
 func (w *Env) Await(s *vcd.Session, task vcd.Task) {
 	s.Tasks.Follow("test", task, nil)
 	w.Eventually(func() vcd.TaskState {
@@ -253,7 +252,7 @@ func (w *Env) Await(s *vcd.Session, task vcd.Task) {
 	}, Patience, "5ms").Should(Equal(vcd.TaskSucceeded))
 }
 
-// PretendGuest comes up with the addresses that VCD offers it, and reads its bootstrap data.
+// PretendGuest is a guest that uses the addresses that VCD offers, and reads its bootstrap data.
 type PretendGuest struct{}
 
 // PowerOn reports the addresses that VCD offers, by MAC address.
@@ -277,7 +276,8 @@ func (PretendGuest) PowerOff(context.Context, string) {}
 // Delete does nothing.
 func (PretendGuest) Delete(context.Context, string) {}
 
-// NewClient knows only the kinds that are used: each write searches its whole scheme.
+// NewClient returns a fake client. Its scheme only contains the kinds that are used, because each write searches all of
+// it.
 func NewClient(objects ...client.Object) client.Client {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -304,7 +304,7 @@ func NewClient(objects ...client.Object) client.Client {
 		WithIndex(&infrav1.VCDMachine{}, ownership.InstanceIDField, ownership.InstanceIDs).Build()
 }
 
-// Meta returns the metadata of an object of the cluster; its UID follows from its name.
+// Meta returns the metadata of an object of the cluster. Its UID is derived from its name.
 func Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: Namespace,
@@ -314,7 +314,7 @@ func Meta(name string) metav1.ObjectMeta {
 	}
 }
 
-// NewIdentity returns the identity of the cluster at a site, with the credentials of [NewSecret].
+// NewIdentity returns the identity of the cluster for a site, with the credentials of [NewSecret].
 func NewIdentity(site string) *infrav1.VCDIdentity {
 	i := &infrav1.VCDIdentity{ObjectMeta: Meta("tenant")}
 	i.Spec.Site = site
@@ -322,7 +322,7 @@ func NewIdentity(site string) *infrav1.VCDIdentity {
 	return i
 }
 
-// NewSecret returns the credentials of a user of the simulator.
+// NewSecret returns a Secret with the credentials of a user of the simulator.
 func NewSecret(sim *vcdsim.Simulator) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: Meta("tenant-credentials"),
@@ -334,7 +334,7 @@ func NewSecret(sim *vcdsim.Simulator) *corev1.Secret {
 	}
 }
 
-// NewCAPICluster returns the Cluster that owns the VCDCluster; its infrastructure is provisioned.
+// NewCAPICluster returns the Cluster that owns the VCDCluster. Its infrastructure is provisioned.
 func NewCAPICluster() *clusterv1.Cluster {
 	c := &clusterv1.Cluster{ObjectMeta: Meta(ClusterName)}
 	c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
@@ -346,7 +346,7 @@ func NewCAPICluster() *clusterv1.Cluster {
 	return c
 }
 
-// NewVCDCluster returns a VCDCluster in the first VDC of the simulator, with an endpoint by kube-vip.
+// NewVCDCluster returns a VCDCluster in the first VDC of the simulator. kube-vip provides its endpoint.
 func NewVCDCluster(sim *vcdsim.Simulator) *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{ObjectMeta: Meta("vc1")}
 	c.OwnerReferences = []metav1.OwnerReference{{
@@ -396,14 +396,14 @@ func NewMachine(name string, mods ...func(*infrav1.VCDMachine)) []client.Object 
 	return []client.Object{m, v, secret}
 }
 
-// VCDCluster reads the VCDCluster from the API server; the test fails if there is none.
+// VCDCluster reads the VCDCluster from the API server. The test fails if it does not exist.
 func (w *Env) VCDCluster() *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: "vc1"}, c)).To(Succeed())
 	return c
 }
 
-// VCDMachine reads a VCDMachine from the API server; the test fails if there is none.
+// VCDMachine reads a VCDMachine from the API server. The test fails if it does not exist.
 func (w *Env) VCDMachine(name string) *infrav1.VCDMachine {
 	m := &infrav1.VCDMachine{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: name}, m)).To(Succeed())
@@ -471,7 +471,7 @@ func (w *Env) DeleteCluster() {
 	}, Patience, "5ms").Should(Succeed())
 }
 
-// Writes counts the requests to VCD that change something, logins apart.
+// Writes counts the requests that changed VCD, without logins.
 func (w *Env) Writes() int {
 	n := 0
 	for _, r := range w.Sim.Requests() {
@@ -482,7 +482,7 @@ func (w *Env) Writes() int {
 	return n
 }
 
-// ExpectSettled makes sure that another pass changes nothing, neither here nor in VCD.
+// ExpectSettled checks that another pass of a machine changes neither the API server nor VCD.
 func (w *Env) ExpectSettled(name string) {
 	before := w.VCDMachine(name).ResourceVersion
 	writes := w.Writes()
@@ -494,7 +494,7 @@ func (w *Env) ExpectSettled(name string) {
 	w.Expect(w.VCDMachine(name).ResourceVersion).To(Equal(before))
 }
 
-// EventTexts returns the events so far.
+// EventTexts returns and clears the recorded events.
 func (w *Env) EventTexts() []string {
 	var texts []string
 	for {

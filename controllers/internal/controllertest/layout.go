@@ -13,14 +13,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// SetLayout changes the layout of the cluster, which has no machines yet.
+// SetLayout changes the layout of the cluster, which must not have machines yet.
 func (w *Env) SetLayout(layout infrav1.VAppLayout) {
 	c := w.VCDCluster()
 	c.Spec.VApp.Layout = layout
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-// Hide takes away the user's access to a vApp, or grants it again: another user owns it, and shares it or does not.
+// Hide revokes or grants the user's access to a vApp. Another user owns the vApp.
 func (w *Env) Hide(vApp string, hidden bool) {
 	level := "FullControl"
 	if hidden {
@@ -32,7 +32,7 @@ func (w *Env) Hide(vApp string, hidden bool) {
 	})
 }
 
-// DeleteVAppByHand deletes a vApp as an administrator would: VCD's log of tasks shows it.
+// DeleteVAppByHand deletes a vApp as an administrator does, so that VCD's task log shows it.
 func (w *Env) DeleteVAppByHand(t *testing.T, name string) {
 	t.Helper()
 	admin := w.Admin(t)
@@ -49,17 +49,17 @@ func (w *Env) DeleteVAppByHand(t *testing.T, name string) {
 			w.Await(admin, task)
 		}
 	}
-	for range 2 { // It is undeployed first.
+	for range 2 { // The first task undeploys it.
 		task, err := admin.VApps.DeleteVApp(w.Ctx, "urn:vcloud:vapp:"+vApp.ID)
 		if err != nil {
-			break // It was not deployed any more.
+			break // It was already undeployed.
 		}
 		w.Await(admin, task)
 	}
 	w.Expect(w.Sim.State().VApps).NotTo(ContainElement(HaveField("Name", name)))
 }
 
-// Machines returns the objects of several machines, each as of [NewMachine].
+// Machines returns the objects of several machines, each created by [NewMachine].
 func Machines(names ...string) []client.Object {
 	var objects []client.Object
 	for _, name := range names {
@@ -68,7 +68,7 @@ func Machines(names ...string) []client.Object {
 	return objects
 }
 
-// ComposeForeign makes a vApp by hand.
+// ComposeForeign creates a vApp by hand.
 func (w *Env) ComposeForeign(name string) {
 	vdc := w.VCDCluster().Status.OVDC.ID
 	w.Person().Post("/api/vdc/"+vdc[strings.LastIndex(vdc, ":")+1:]+"/action/composeVApp",

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
 
-// parallel is how many tests run at a time. Mostly they wait for a clock.
+// parallel is the number of tests that run in parallel. They mostly wait for a clock.
 const parallel = "12"
 
 // Main runs the tests of a package.

@@ -26,10 +26,10 @@ type Person struct {
 // Person logs in to VCD as an administrator of the organization.
 func (w *Env) Person() *Person { return w.login("admin") }
 
-// Driver logs in to VCD as a storage driver does that has the provider's user: its disks are that user's.
+// Driver logs in to VCD as a storage driver that uses the provider's user, who then owns its disks.
 func (w *Env) Driver() *Person { return w.login("capvcd") }
 
-// login logs in as a user of the organization, or of that which follows an @.
+// login logs in as a user of the organization, or of the one after an @.
 func (w *Env) login(user string) *Person {
 	if !strings.Contains(user, "@") {
 		user += "@acme"
@@ -59,10 +59,10 @@ func (w *Env) login(user string) *Person {
 	return p
 }
 
-// Post sends a request with a body; the test fails if VCD refuses it.
+// Post sends a request with a body. The test fails if VCD rejects it.
 func (p *Person) Post(path, body string) { p.send(http.MethodPost, path, body) }
 
-// Delete sends a request to delete something; the test fails if VCD refuses it.
+// Delete sends a DELETE request. The test fails if VCD rejects it.
 func (p *Person) Delete(path string) { p.send(http.MethodDelete, path, "") }
 
 func (p *Person) send(method, path, body string) {

@@ -16,7 +16,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// A Pool is an IPAM provider with one pool, which does no more than the contract asks for.
+// A Pool is an IPAM provider with one pool, which does no more than the contract requires.
 type Pool struct {
 	infrav1.IPPoolReference
 
@@ -25,7 +25,7 @@ type Pool struct {
 	Gateway   string
 }
 
-// poolFinalizer keeps claims until the provider freed their addresses.
+// poolFinalizer keeps claims until the provider has released their addresses.
 const poolFinalizer = "ipam.example.com/release"
 
 // NewPool returns a pool of kind ExamplePool.
@@ -38,7 +38,7 @@ func NewPool(name string, prefix int32, gateway string, addresses ...string) *Po
 	}
 }
 
-// Range returns n addresses.
+// Range returns n consecutive addresses.
 func Range(first string, n int) []string {
 	var addresses []string
 	for a := netip.MustParseAddr(first); len(addresses) < n; a = a.Next() {
@@ -57,7 +57,7 @@ func (p *Pool) Object() client.Object {
 	return u
 }
 
-// Serve gives addresses to claims that have none, and takes back those of deleted claims.
+// Serve assigns addresses to claims without one, and releases those of deleted claims.
 func (p *Pool) Serve(ctx context.Context, c client.Client) error {
 	claims := &ipamv1.IPAddressClaimList{}
 	given := &ipamv1.IPAddressList{}
@@ -77,17 +77,17 @@ func (p *Pool) Serve(ctx context.Context, c client.Client) error {
 			continue
 		}
 		if !claim.DeletionTimestamp.IsZero() {
-			if err := p.take(ctx, c, claim); err != nil {
+			if err := p.release(ctx, c, claim); err != nil {
 				return err
 			}
-		} else if err := p.give(ctx, c, claim, used); err != nil {
+		} else if err := p.assign(ctx, c, claim, used); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *Pool) give(ctx context.Context, c client.Client, claim *ipamv1.IPAddressClaim, used map[string]bool) error {
+func (p *Pool) assign(ctx context.Context, c client.Client, claim *ipamv1.IPAddressClaim, used map[string]bool) error {
 	if claim.Status.AddressRef.Name != "" {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (p *Pool) give(ctx context.Context, c client.Client, claim *ipamv1.IPAddres
 	return c.Status().Update(ctx, claim)
 }
 
-// address returns a free address for a claim, or nil.
+// address returns a free address for a claim; nil if the pool is exhausted.
 func (p *Pool) address(claim *ipamv1.IPAddressClaim, used map[string]bool) *ipamv1.IPAddress {
 	address := &ipamv1.IPAddress{}
 	address.Namespace = claim.Namespace
@@ -135,7 +135,7 @@ func (p *Pool) address(claim *ipamv1.IPAddressClaim, used map[string]bool) *ipam
 	return nil
 }
 
-func (p *Pool) take(ctx context.Context, c client.Client, claim *ipamv1.IPAddressClaim) error {
+func (p *Pool) release(ctx context.Context, c client.Client, claim *ipamv1.IPAddressClaim) error {
 	address := &ipamv1.IPAddress{}
 	address.Namespace = claim.Namespace
 	address.Name = claim.Name

@@ -18,7 +18,7 @@ func (w *Env) Identify(name string) {
 	}
 }
 
-// Secret reads a Secret from the API server; the test fails if there is none.
+// Secret reads a Secret from the API server. The test fails if it does not exist.
 func (w *Env) Secret(name string) *corev1.Secret {
 	secret := &corev1.Secret{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: name}, secret)).To(Succeed())

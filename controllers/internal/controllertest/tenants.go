@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// OtherCluster returns the objects of a second cluster that wants the same vApp, and a machine of it.
+// OtherCluster returns the objects of a second cluster that uses the same vApp name, and of a machine of that cluster.
 func OtherCluster(sim *vcdsim.Simulator, machine string) []client.Object {
 	cluster := NewCAPICluster()
 	cluster.Name = "c2"

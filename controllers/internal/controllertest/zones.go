@@ -18,17 +18,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// ZoneVDCs are the VDCs of the zones of [NewInZones], by zone.
+// ZoneVDCs maps the zones of [NewInZones] to their VDCs.
 var ZoneVDCs = map[string]string{"a": "acme-vdc", "b": "acme-vdc-b", "c": "acme-vdc-c"}
 
-// NewZoned makes an environment without zones, on a model with the VDCs of [ZoneVDCs].
+// NewZoned returns an environment without zones. The model must have the VDCs of [ZoneVDCs].
 func NewZoned(t *testing.T, model vcdsim.Model, objects ...client.Object) *Env {
 	t.Helper()
 	return NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model}, objects...)
 }
 
-// NewInZones makes an environment with a cluster in three zones a, b and c, which are VDCs with catalogs of their own
-// and one network, and no VDC of its own. Its zones are valid.
+// NewInZones returns an environment with a cluster in three valid zones a, b and c. The zones are VDCs with their own
+// catalogs and one common network. The cluster itself has no VDC.
 func NewInZones(t *testing.T, objects ...client.Object) *Env {
 	t.Helper()
 	return NewInZonesOn(t, vcdsim.ThreeZones(), objects...)
@@ -50,7 +50,7 @@ func NewInZonesOn(t *testing.T, model vcdsim.Model, objects ...client.Object) *E
 	return w
 }
 
-// InZone returns the objects of a machine in a zone, which names no catalog itself.
+// InZone returns the objects of a machine in a zone. The machine itself names no catalog.
 func InZone(zone, name string, mods ...func(*infrav1.VCDMachine)) []client.Object {
 	mods = append([]func(*infrav1.VCDMachine){func(m *infrav1.VCDMachine) { m.Spec.Catalog = "" }}, mods...)
 	objects := NewMachine(name, mods...)
@@ -60,7 +60,7 @@ func InZone(zone, name string, mods ...func(*infrav1.VCDMachine)) []client.Objec
 	return objects
 }
 
-// CreateZone creates a VCDDeploymentZone and the VCDFailureDomain fd-<name> that it refers to.
+// CreateZone creates a VCDDeploymentZone and its VCDFailureDomain fd-<name>.
 func (w *Env) CreateZone(name string, mods ...func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone)) {
 	d := &infrav1.VCDFailureDomain{ObjectMeta: Meta("fd-" + name)}
 	d.Spec = infrav1.VCDFailureDomainSpec{Region: "eu", Zone: "eu-" + name, OVDC: ZoneVDCs[name]}
@@ -86,7 +86,7 @@ func (w *Env) CreateZone(name string, mods ...func(*infrav1.VCDFailureDomain, *i
 	w.Expect(w.Client.Create(w.Ctx, z)).To(Succeed())
 }
 
-// AddIdentity creates an identity with a Secret of its name, whose user is another of the organization.
+// AddIdentity creates an identity for another user of the organization, and a Secret with the same name.
 func (w *Env) AddIdentity(name, user string) {
 	identity := NewIdentity(w.Sim.URL())
 	secret := NewSecret(w.Sim)
@@ -99,7 +99,7 @@ func (w *Env) AddIdentity(name, user string) {
 	w.Expect(w.Client.Create(w.Ctx, secret)).To(Succeed())
 }
 
-// DeploymentZone reads a VCDDeploymentZone from the API server; the test fails if there is none.
+// DeploymentZone reads a VCDDeploymentZone from the API server. The test fails if it does not exist.
 func (w *Env) DeploymentZone(name string) *infrav1.VCDDeploymentZone {
 	z := &infrav1.VCDDeploymentZone{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: name}, z)).To(Succeed())
@@ -129,7 +129,7 @@ func (w *Env) ReconcileDomain(name string) (ctrl.Result, error) {
 		ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: name}})
 }
 
-// DeleteVDC deletes a VDC in VCD with everything in it, as the provider would.
+// DeleteVDC deletes a VDC with all its contents, as the provider does.
 func (w *Env) DeleteVDC(name string) {
 	w.DisableVDC(name, true)
 	var id string

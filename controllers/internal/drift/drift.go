@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drift compares a VM with how it was made.
+// Package drift compares a VM with its state at creation.
 package drift
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A Made is what a VM was made like. It is recorded on the VCDMachine, so that what a VM is compared with survives a
-// restart, and a move to another management cluster.
+// A Made is the state of a VM at creation. It is recorded on the VCDMachine, so that it survives a restart and a move
+// to another management cluster.
 type Made infrav1.RecordedVM
 
-// Differs reports whether the VM differed when it was compared last.
+// Differs reports whether the last comparison found a difference.
 func (m Made) Differs() bool { return m.Comparison == infrav1.ComparisonDifferent }
 
-// From returns what a VM is like, in a VDC.
+// From returns the current state of a VM in a VDC.
 func From(vm vcd.VM, vdc string) Made {
 	made := Made{
 		VAppID:            vm.VApp.ID,
@@ -42,7 +42,7 @@ func From(vm vcd.VM, vdc string) Made {
 	return made
 }
 
-// FirstDisk returns the disk that spec.diskSize speaks of: the first that is not an independent one.
+// FirstDisk returns the disk that spec.diskSize refers to: the first one that is not an independent disk.
 func FirstDisk(vm vcd.VM) vcd.Disk {
 	for _, disk := range vm.Disks {
 		if disk.Independent == nil {
@@ -52,11 +52,11 @@ func FirstDisk(vm vcd.VM) vcd.Disk {
 	return vcd.Disk{}
 }
 
-// A Difference is something of a VM that is not as it was made.
+// A Difference is a difference between a VM and its state at creation.
 type Difference struct{ reason, message string }
 
-// Unreachable returns how the NICs of a VM differ from how they were made, so far as its guest cannot work with it: it
-// has what it was told when it was made.
+// Unreachable returns the differences of a VM's NICs that break the network of its guest, which is still configured as
+// it was at creation.
 func (m Made) Unreachable(nics []infrav1.NICStatus) []Difference {
 	var found []Difference
 	for i, was := range m.NICs {
@@ -87,19 +87,18 @@ func (m Made) Unreachable(nics []infrav1.NICStatus) []Difference {
 	return found
 }
 
-// A Observed is what is known of a VM now.
+// An Observed is the current state of a VM.
 type Observed struct {
-	Name string // that it was made with
+	Name string // the name at creation
 	Row  vcd.VMRecord
-	VM   *vcd.VM // nil while it was not read
-	// Marker is the machine's.
+	VM   *vcd.VM // nil: not read
+	// Marker is the ownership marker of the machine.
 	Marker vcd.Marker
-	// wishedMiB is the wished size of its first disk, 0 if it may be as it was made.
+	// WishedMiB is the requested size of the first disk; 0 if the size at creation is acceptable.
 	WishedMiB int64
 }
 
-// Differences returns how a VM differs from how it was made, so far as its Node works all the same. The worst comes
-// first.
+// Differences returns the differences of a VM that do not stop its Node from working. The most severe one comes first.
 func (m Made) Differences(s Observed) []Difference {
 	found := m.location(s)
 	if s.VM == nil {
@@ -151,7 +150,7 @@ func (m Made) Differences(s Observed) []Difference {
 	return append(found, m.disk(s)...)
 }
 
-// location returns the differences that the inventory alone shows.
+// location returns the differences that the inventory shows.
 func (m Made) location(s Observed) []Difference {
 	var found []Difference
 	if m.OVDCID != "" && s.Row.VDC.ID != "" && s.Row.VDC.ID != m.OVDCID {
@@ -169,7 +168,8 @@ func (m Made) location(s Observed) []Difference {
 	return found
 }
 
-// disk returns whether the first disk has another size than wished, or than it was made with.
+// disk returns a difference if the first disk does not have the larger of the requested size and its size at creation,
+// or if the requested size is smaller than the disk.
 func (m Made) disk(s Observed) []Difference {
 	is := FirstDisk(*s.VM).SizeMiB
 	expected := max(m.DiskMiB, s.WishedMiB)
@@ -190,14 +190,14 @@ func (m Made) disk(s Observed) []Difference {
 	return nil
 }
 
-// Suspicious reports whether a row of the inventory shows something that has to be read from the VM.
+// Suspicious reports whether a row of the inventory shows a difference for which the VM must be read.
 func (m Made) Suspicious(row vcd.VMRecord) bool {
 	other := func(was, is string) bool { return is != "" && was != is }
 	return row.CPUs != 0 && row.CPUs != m.CPUs || row.MemoryMiB != 0 && row.MemoryMiB != m.MemoryMiB ||
 		other(m.SizingPolicyID, row.SizingPolicyID) || other(m.PlacementPolicyID, row.PlacementPolicyID)
 }
 
-// Summary joins differences to a reason, that of the first, and a message.
+// Summary returns the reason of the first difference, and a message with all differences.
 func Summary(found []Difference) (reason, message string) {
 	texts := make([]string, 0, len(found))
 	for _, d := range found {

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// adoptedMember returns the address of a machine that CAPVCD made a member of the endpoint, while the machine has not
-// recorded it; empty if the machine is no such member. The pool is not written before the address is known.
+// adoptedMember returns the address of a machine that CAPVCD added to the endpoint, before the machine has recorded it;
+// empty if the machine is not such a member. The pool is not written before the address is known.
 func adoptedMember(ctx context.Context, r Request, m *infrav1.VCDMachine) (string, phases.Result, error) {
 	is, err := isUnrecordedMember(ctx, r.Client, r.Cluster, m)
 	if err != nil || !is {
@@ -30,8 +30,8 @@ func adoptedMember(ctx context.Context, r Request, m *infrav1.VCDMachine) (strin
 		"Waiting for the address of control plane %s, which CAPVCD added to the endpoint", m.Name), nil
 }
 
-// isUnrecordedMember reports whether a machine is a control plane that CAPVCD made a member of the endpoint, and whose
-// address is not recorded yet.
+// isUnrecordedMember reports whether a machine is a control plane that CAPVCD added to the endpoint, and whose address
+// is not recorded yet.
 func isUnrecordedMember(ctx context.Context, c client.Client, of *infrav1.VCDCluster, m *infrav1.VCDMachine) (bool, error) {
 	if !ownership.ByCAPVCD(of) || m.Spec.ProviderID == "" || m.Spec.RecordedState.EndpointMember != "" ||
 		m.Spec.RecordedState.CreationRequestedAt != nil {
@@ -44,8 +44,8 @@ func isUnrecordedMember(ctx context.Context, c client.Client, of *infrav1.VCDClu
 	return owner != nil && util.IsControlPlaneMachine(owner), nil
 }
 
-// reportedAddress returns the address under which a control plane is a member, as the status has it from CAPVCD; empty
-// if it has none of the family of the endpoint.
+// reportedAddress returns the address with which CAPVCD added a control plane, according to the status; empty if it has
+// no address of the endpoint's family.
 func reportedAddress(c *infrav1.VCDCluster, m *infrav1.VCDMachine) string {
 	var internal []string
 	for _, a := range m.Status.Addresses {

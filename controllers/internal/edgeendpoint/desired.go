@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// desiredOf returns the load balancer that is the endpoint of a cluster.
+// desiredOf returns the load balancer of a cluster's endpoint.
 func desiredOf(r Request, members []netip.Addr) (lb.Desired, error) {
 	c := r.Cluster
 	spec := infrav1.EdgeGatewayEndpoint{}
@@ -51,17 +51,18 @@ func desiredOf(r Request, members []netip.Addr) (lb.Desired, error) {
 	return d, nil
 }
 
-// infraID returns the id that the endpoint of a cluster carries in VCD, also before it is stored.
+// infraID returns the ID that marks the endpoint of a cluster in VCD, even before the ID is stored.
 func infraID(c *infrav1.VCDCluster) string { return cmp.Or(c.Spec.InfraID, string(c.UID)) }
 
 func hostOf(c *infrav1.VCDCluster) string { return c.Spec.ControlPlaneEndpoint.Host }
 
-// requested returns the addresses that the endpoint has to have: that of its host, once known, and the secondary one.
+// requested returns the addresses that the endpoint must have: the address of its host, once known, and the secondary
+// one.
 func requested(c *infrav1.VCDCluster, spec infrav1.EdgeGatewayEndpoint) []netip.Addr {
 	return addresses([]string{hostOf(c), spec.SecondaryAddress})
 }
 
-// addresses reads addresses, without what is none, such as the name of a host.
+// addresses parses addresses. It skips other texts, such as host names.
 func addresses(texts []string) []netip.Addr {
 	var out []netip.Addr
 	for _, text := range texts {
@@ -72,8 +73,8 @@ func addresses(texts []string) []netip.Addr {
 	return out
 }
 
-// MemberFamily returns the family of the addresses under which control planes are members: that of the first address of
-// the endpoint. One pool serves all addresses, and its members have one family. It is empty while no address is known.
+// MemberFamily returns the address family of the members, which is that of the endpoint's first address. One pool
+// serves all addresses, and its members have one family. The family is empty while no address is known.
 func MemberFamily(c *infrav1.VCDCluster) loadbalancer.Family {
 	spec := infrav1.EdgeGatewayEndpoint{}
 	if given := c.Spec.ControlPlaneLoadBalancer.EdgeGateway; given != nil {
@@ -89,8 +90,8 @@ func MemberFamily(c *infrav1.VCDCluster) loadbalancer.Family {
 	return loadbalancer.FamilyOf(known[0])
 }
 
-// familiesOf returns the families of the addresses that are requested, else of those that are stored, else the usual
-// one.
+// familiesOf returns the families of the requested addresses. Without them it returns those of the stored addresses, or
+// the usual family.
 func familiesOf(d lb.Desired, usual loadbalancer.Family) []loadbalancer.Family {
 	known := d.Requested
 	if len(known) == 0 {
@@ -108,7 +109,7 @@ func familiesOf(d lb.Desired, usual loadbalancer.Family) []loadbalancer.Family {
 	return out
 }
 
-// listeners are the port of the API server and the extra ones.
+// listeners returns the listener of the API server and those of the extra ports.
 func listeners(c *infrav1.VCDCluster, owner *clusterv1.Cluster, spec infrav1.EdgeGatewayEndpoint) []lb.Listener {
 	monitor := lb.MonitorTCP
 	if spec.HealthMonitor == infrav1.EndpointMonitorPing {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package edgeendpoint keeps control-plane endpoints that are load balancers on edge gateways: it plans each with
-// package lb, carries the plan out with package edge beside reconciles, and keeps the members in step with the control
-// planes. Reconcilers of clusters and of machines share it.
+// Package edgeendpoint manages control-plane endpoints that are load balancers on edge gateways. It plans them with
+// package lb, executes the plans with package edge concurrently with reconciles, and keeps their members in sync with
+// the control planes. Reconcilers of clusters and of machines share it.
 package edgeendpoint
 
 import (
@@ -29,34 +29,34 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 )
 
-// workTimeout bounds how long the steps of one plan may take. The next plan continues.
+// workTimeout bounds the steps of one plan. The next plan continues.
 const workTimeout = 15 * time.Minute
 
-// Endpoints are the endpoints of clusters. The zero value is usable.
+// Endpoints holds the endpoints of clusters. The zero value is ready to use.
 type Endpoints struct {
 	store local.Store[endpoint]
 }
 
-// An endpoint is what the process knows of the endpoint of one cluster. It is safe for concurrent use.
+// An endpoint caches the state of one cluster's endpoint in this process. It is safe for concurrent use.
 type endpoint struct {
 	mu      sync.Mutex
 	running bool
-	step    string // the last one
+	step    string // last step
 	failure failure
 	waiting map[types.UID]func()
 	seen    map[types.UID]member
 	intent  intent
 }
 
-// An intent is a plan that waits until its addresses are stored. What is allocated of them before its steps run is
-// not the endpoint's.
+// An intent is a plan that waits until its addresses are stored. Addresses that are allocated before its steps run do
+// not belong to the endpoint.
 type intent struct {
 	plan     loadbalancer.Plan
 	gateway  string
 	settings settings.Version
 }
 
-// A failure is why the last attempt ended early, and until when there is no other.
+// A failure is the result of a failed attempt, and the time of the next attempt.
 type failure struct {
 	out      phases.Result
 	until    time.Time
@@ -64,26 +64,26 @@ type failure struct {
 	settings settings.Version
 }
 
-// A member is what a pass showed of a machine, which the cache that others read may not show yet.
+// A member is the state of a machine in its last pass, which the cache of other reconciles may not show yet.
 type member struct {
 	address string
 	leaves  bool
 }
 
-// A Request is what a reconcile wants of the endpoint of a cluster.
+// A Request is the request of a reconcile for the endpoint of a cluster.
 type Request struct {
 	Client  client.Client
 	Session *session.Session
 	Cluster *infrav1.VCDCluster
 	// Owner is the Cluster; nil if it is gone.
 	Owner *clusterv1.Cluster
-	// Machine is the one that is reconciled, as the pass has it; nil: none.
+	// Machine is the reconciled machine, as the pass sees it; nil: none.
 	Machine *infrav1.VCDMachine
 	// Gateway is the URN of the edge gateway.
 	Gateway string
-	// Family of the endpoint while nothing else decides it; empty: IPv4.
+	// Family is the family of the endpoint if nothing else determines it; empty: IPv4.
 	Family loadbalancer.Family
-	// Wake starts another reconcile.
+	// Wake triggers another reconcile.
 	Wake func()
 	Now  time.Time
 }
@@ -95,7 +95,7 @@ func (r Request) uid() types.UID {
 	return r.Cluster.UID
 }
 
-// Idle reports whether nothing is being written to the endpoint of a cluster.
+// Idle reports whether no steps are running for the endpoint of a cluster.
 func (e *Endpoints) Idle(cluster types.UID) bool {
 	own := e.store.Of(cluster)
 	own.mu.Lock()
@@ -103,11 +103,11 @@ func (e *Endpoints) Idle(cluster types.UID) bool {
 	return !own.running
 }
 
-// Forget forgets a cluster that is gone.
+// Forget drops the state of a cluster that is gone.
 func (e *Endpoints) Forget(cluster types.UID) { e.store.Drop(cluster) }
 
-// Ensure makes the endpoint as the cluster asks for it. With a plan that has an intent, the addresses in it have to be
-// stored first, as must the id of the cluster: until stored is set, nothing is written.
+// Ensure reconciles the endpoint with the spec of the cluster. If the plan has an intent, the caller must store its
+// addresses and the ID of the cluster. Ensure writes nothing to VCD until stored is set.
 func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (loadbalancer.Plan, phases.Result, error) {
 	own := e.store.Of(r.Cluster.UID)
 	own.mu.Lock()
@@ -126,7 +126,7 @@ func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (loadbal
 	return plan, own.follow(ctx, r, plan, stored), nil
 }
 
-// follow does what a plan says.
+// follow executes a plan, or returns why it cannot be executed now.
 func (own *endpoint) follow(ctx context.Context, r Request, plan loadbalancer.Plan, stored bool) phases.Result {
 	switch {
 	case len(plan.Refusals) > 0:
@@ -147,7 +147,7 @@ func (own *endpoint) follow(ctx context.Context, r Request, plan loadbalancer.Pl
 	return own.start(ctx, r, plan.Steps)
 }
 
-// intended takes the plan whose addresses were to be stored, and reports whether they are.
+// intended returns the plan that waited for its addresses to be stored, and reports whether they are stored.
 func (own *endpoint) intended(r Request, stored bool) (loadbalancer.Plan, bool) {
 	last := own.intent
 	if !stored || len(last.plan.Intent) == 0 || last.gateway != r.Gateway || last.settings != settings.Of(r.Cluster) ||
@@ -158,7 +158,7 @@ func (own *endpoint) intended(r Request, stored bool) (loadbalancer.Plan, bool) 
 	return last.plan, true
 }
 
-// Leave makes sure that machines which leave are no members any more. It creates nothing.
+// Leave ensures that leaving machines are not members any more. It creates nothing.
 func (e *Endpoints) Leave(ctx context.Context, r Request) (phases.Result, error) {
 	if r.Gateway == "" {
 		return unrecorded(), nil
@@ -177,7 +177,7 @@ func (e *Endpoints) Leave(ctx context.Context, r Request) (phases.Result, error)
 	return own.start(ctx, r, plan.Steps), nil
 }
 
-// keepMembers keeps the members in step while the endpoint cannot be as desired.
+// keepMembers keeps the members in sync while the endpoint cannot be as desired.
 func (own *endpoint) keepMembers(ctx context.Context, r Request) {
 	plan, out, err := own.plan(ctx, r, edge.PlanOptions{Follow: true})
 	if err == nil && out == phases.Done && len(plan.Steps) > 0 {
@@ -185,7 +185,7 @@ func (own *endpoint) keepMembers(ctx context.Context, r Request) {
 	}
 }
 
-// note remembers what a pass shows of its machine.
+// note records the state of the machine in its pass.
 func (own *endpoint) note(m *infrav1.VCDMachine) {
 	if m == nil {
 		return
@@ -196,7 +196,7 @@ func (own *endpoint) note(m *infrav1.VCDMachine) {
 	own.seen[m.UID] = member{m.Spec.RecordedState.EndpointMember, !m.DeletionTimestamp.IsZero()}
 }
 
-// busy returns why the endpoint cannot be planned now: steps run, or the last attempt failed a moment ago.
+// busy returns why the endpoint cannot be planned now: steps are running, or the last attempt has just failed.
 func (own *endpoint) busy(r Request) phases.Result {
 	if own.running {
 		own.await(r)
@@ -215,7 +215,7 @@ func working(step string) phases.Result {
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Setting up the endpoint: %s", step)
 }
 
-// await wakes the caller when the steps have ended.
+// await wakes the caller when the running steps have ended.
 func (own *endpoint) await(r Request) {
 	if own.waiting == nil {
 		own.waiting = map[types.UID]func(){}
@@ -223,7 +223,7 @@ func (own *endpoint) await(r Request) {
 	own.waiting[r.uid()] = r.Wake
 }
 
-// plan observes the gateway and plans.
+// plan observes the gateway and returns a plan.
 func (own *endpoint) plan(ctx context.Context, r Request, o edge.PlanOptions) (loadbalancer.Plan, phases.Result, error) {
 	members, out, err := own.members(ctx, r)
 	if err != nil || out != phases.Done {
@@ -242,7 +242,7 @@ func (own *endpoint) plan(ctx context.Context, r Request, o edge.PlanOptions) (l
 	return plan, phases.Done, nil
 }
 
-// members returns the addresses of the control planes that are members and stay.
+// members returns the addresses of the control planes that are members and do not leave.
 func (own *endpoint) members(ctx context.Context, r Request) ([]netip.Addr, phases.Result, error) {
 	list := &infrav1.VCDMachineList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(r.Cluster.Namespace),
@@ -279,7 +279,7 @@ func (own *endpoint) members(ctx context.Context, r Request) ([]netip.Addr, phas
 	return slices.Compact(found), phases.Done, nil
 }
 
-// start runs steps beside reconciles. Their end wakes the caller, and others that wait for it.
+// start runs steps concurrently with reconciles. At their end it wakes the caller and all others that wait.
 func (own *endpoint) start(ctx context.Context, r Request, steps []loadbalancer.Step) phases.Result {
 	own.running = true
 	own.step = steps[0].String()
@@ -309,7 +309,7 @@ func (own *endpoint) run(ctx context.Context, driver *edge.Driver, gateway strin
 	return nil
 }
 
-// end notes how steps ended, and wakes those who wait.
+// end records the outcome of steps, and wakes all that wait.
 func (own *endpoint) end(err error, of settings.Version, now time.Time) {
 	own.mu.Lock()
 	waiting := own.waiting

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// Of reports whether the endpoint of a cluster is on an edge gateway, and which, if that is stored.
+// Of reports whether the endpoint of a cluster is on an edge gateway, and returns its URN, if recorded.
 func Of(c *infrav1.VCDCluster) (gateway string, on bool) {
 	if c == nil || c.Spec.ControlPlaneLoadBalancer.Type != infrav1.EndpointEdgeGateway {
 		return "", false
@@ -27,9 +27,9 @@ func Of(c *infrav1.VCDCluster) (gateway string, on bool) {
 	return placement.EndpointGateway(c), true
 }
 
-// KeepsMember reports whether a control plane that runs stays a member under the address that is recorded. It does if
-// the address has the family of the endpoint, or if none that was read of its VM has: earlier versions recorded
-// addresses of any family.
+// KeepsMember reports whether a running control plane stays a member with its recorded address. It does if the address
+// has the family of the endpoint, or if no address that was read from its VM has. Earlier versions recorded addresses
+// of any family.
 func KeepsMember(c *infrav1.VCDCluster, m *infrav1.VCDMachine) bool {
 	family := MemberFamily(c)
 	if OfFamily([]string{m.Spec.RecordedState.EndpointMember}, family) != "" {
@@ -42,8 +42,8 @@ func KeepsMember(c *infrav1.VCDCluster, m *infrav1.VCDMachine) bool {
 	return OfFamily(read, family) == ""
 }
 
-// OfFamily returns the first of some addresses that has a family, or the first of all if none is wanted. What is no
-// address has none.
+// OfFamily returns the first address of a family, or the first address if family is empty. Invalid addresses are
+// skipped.
 func OfFamily(addresses []string, family loadbalancer.Family) string {
 	for _, text := range addresses {
 		address, err := netip.ParseAddr(text)
@@ -54,7 +54,7 @@ func OfFamily(addresses []string, family loadbalancer.Family) string {
 	return ""
 }
 
-// ofPrimary returns the addresses of a machine without those of further NICs. A status lists the primary NIC first.
+// ofPrimary returns the addresses of a machine's primary NIC, which a status lists first.
 func ofPrimary(s infrav1.VCDMachineStatus) []clusterv1.MachineAddress {
 	if len(s.NICs) < 2 {
 		return s.Addresses
@@ -68,8 +68,9 @@ func ofPrimary(s infrav1.VCDMachineStatus) []clusterv1.MachineAddress {
 	return s.Addresses
 }
 
-// Join makes the machine of a request a member under an address. The address is stored first, so that neither another
-// machine nor the cluster takes it out again. A machine that runs is kept a member by its cluster: it does not wait.
+// Join makes the machine of a request a member with an address. It stores the address first, so that neither another
+// machine nor the cluster removes the member again. A running machine does not wait, because its cluster keeps it a
+// member.
 func (e *Endpoints) Join(ctx context.Context, r Request, address string, runs bool,
 	store func(context.Context) error,
 ) (phases.Result, error) {
@@ -94,8 +95,8 @@ func (e *Endpoints) Join(ctx context.Context, r Request, address string, runs bo
 	return out, err
 }
 
-// stands reports whether the endpoint serves its members though it may not be as desired: its objects are there, the
-// members in its pools are those that there should be, and nothing is being written.
+// stands reports whether the endpoint serves its members even if it is not as desired: its objects exist, its pools
+// have the desired members, and no steps are running.
 func (e *Endpoints) stands(plan loadbalancer.Plan, c *infrav1.VCDCluster) bool {
 	kinds := map[loadbalancer.Kind]bool{}
 	for _, o := range plan.Status.Objects {
@@ -104,20 +105,20 @@ func (e *Endpoints) stands(plan loadbalancer.Plan, c *infrav1.VCDCluster) bool {
 	return len(plan.Steps) == 0 && kinds[lb.KindPool] && kinds[lb.KindService] && e.Idle(c.UID)
 }
 
-// checkEvery is how often an endpoint that is complete is compared with what is desired. Endpoints on one gateway are
-// due together, so that they share its lists.
+// checkEvery is the interval at which a complete endpoint is compared with the desired state. Endpoints on one gateway
+// are due together, so that they share its lists.
 const checkEvery = 5 * time.Minute
 
-// UntilCheck returns when the endpoint of a cluster on a gateway is due.
+// UntilCheck returns the time until the next check of a cluster's endpoint on a gateway.
 func UntilCheck(now time.Time, gateway string, cluster types.UID) time.Duration {
 	offset := spread(gateway, checkEvery)
 	last := now.Add(-offset).Truncate(checkEvery).Add(offset)
 	return last.Add(checkEvery).Sub(now) + spread(string(cluster), 5*time.Second)
 }
 
-// spread returns a time below d that is always the same for a seed.
+// spread returns a duration below d that depends only on seed.
 func spread(seed string, d time.Duration) time.Duration {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(seed))                // a hash takes everything
+	_, _ = h.Write([]byte(seed))                // never fails
 	return time.Duration(h.Sum64() % uint64(d)) //nolint:gosec // below d
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// longestPause is the longest pause after a failure. It doubles each time.
+// longestPause is the longest pause after a failure. Pauses double with each failure.
 const longestPause = 10 * time.Minute
 
-// refusals are the reasons of conditions, and the fields in messages, for the reasons of plans.
+// refusals maps the reasons of plans to reasons of conditions, and to fields for messages.
 var refusals = map[string]struct{ reason, field string }{
 	lb.AddressInUse:      {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneEndpoint"},
 	lb.AddressOutOfRange: {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneEndpoint"},
@@ -33,7 +33,7 @@ var refusals = map[string]struct{ reason, field string }{
 	lb.EngineGroupUnavailable: {infrav1.EngineGroupUnavailableReason, "spec.controlPlaneLoadBalancer.edgeGateway.serviceEngineGroup"},
 }
 
-// refusal returns the outcome of what a plan refuses.
+// refusal returns the result for a plan that was refused.
 func refusal(f loadbalancer.Finding) phases.Result {
 	known, ok := refusals[f.Reason]
 	if !ok {
@@ -43,13 +43,13 @@ func refusal(f loadbalancer.Finding) phases.Result {
 	return phases.Fail(session.RemedyPoll, known.reason, "%s: %s", known.field, f.Message)
 }
 
-// unrecorded returns the outcome for a machine while the gateway is not recorded, which its cluster does.
+// unrecorded returns the result for a machine while its cluster has not recorded the gateway.
 func unrecorded() phases.Result {
 	return phases.Wait(session.TaskPoll, infrav1.EndpointPendingReason,
 		"Waiting for the VCDCluster to record the edge gateway of its endpoint")
 }
 
-// unread returns the outcome of an observation that failed.
+// unread returns the result of a failed observation.
 func unread(err error, gateway string) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {
 		return phases.Fail(session.RemedyPoll, infrav1.EdgeGatewayNotFoundReason, "%v: correct "+
@@ -59,7 +59,7 @@ func unread(err error, gateway string) (phases.Result, error) {
 	return session.Unread(err, "Reading edge gateway "+gateway)
 }
 
-// after returns the failure of an attempt that ended with an error.
+// after returns the failure state after an attempt that ended with err.
 func (f failure) after(err error, of settings.Version, now time.Time) failure {
 	if err == nil {
 		return failure{}
@@ -78,7 +78,7 @@ func (f failure) after(err error, of settings.Version, now time.Time) failure {
 	return next
 }
 
-// refused returns the outcome of a step that failed.
+// refused returns the result of a failed step.
 func refused(err error) phases.Result {
 	const doing = "Setting up the endpoint"
 	if errors.Is(err, loadbalancer.ErrBusy) {

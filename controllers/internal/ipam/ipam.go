@@ -27,36 +27,36 @@ import (
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=inclusterippools;globalinclusterippools,verbs=get
 
-// Claims are the addresses that one object claims.
+// Claims manages the addresses that one object claims.
 type Claims struct {
 	Client client.Client
-	Live   client.Reader // of what no cache holds, or may hold too late
+	Live   client.Reader // for kinds without a cache, and reads for which the cache may be too old
 	Owner  client.Object
-	// ID identifies the owner in annotations of its claims. Unlike its UID it survives a move and a restore.
+	// ID identifies the owner in annotations of its claims. Unlike its UID, it survives a move and a restore.
 	ID string
 	// Cluster is the name of the Cluster.
 	Cluster string
 }
 
-// A Claim asks for one address.
+// A Claim requests one address.
 type Claim struct {
 	Name  string
 	Pool  infrav1.IPPoolReference
-	Field string // that names the pool, in messages
-	// InUse says that something may use the address: neither is it given back, nor replaced by another.
+	Field string // field that names the pool, for messages
+	// InUse means that the address may be in use, so that it is neither released nor replaced.
 	InUse bool
 }
 
-// An Address is what a claim was given.
+// An Address is the address that was assigned to a claim.
 type Address struct {
 	Addr    netip.Addr
-	Bits    int        // length of the subnet's prefix; 0: the pool gives none
-	Gateway netip.Addr // invalid: the pool gives none
+	Bits    int        // prefix length of the subnet; 0: the pool does not define it
+	Gateway netip.Addr // invalid: the pool does not define it
 
 	object *ipamv1.IPAddress
 }
 
-// Ensure makes sure that an address is claimed and assigned, and returns it.
+// Ensure claims an address if necessary, and returns it once it is assigned. Until then the result is not Done.
 func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Result, error) {
 	found := &ipamv1.IPAddressClaim{}
 	err := c.Client.Get(ctx, c.key(claim.Name), found)
@@ -83,7 +83,7 @@ func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Result
 	return c.assigned(ctx, claim, found)
 }
 
-// assigned returns the address that a claim was given.
+// assigned returns the address that was assigned to a claim.
 func (c Claims) assigned(ctx context.Context, claim Claim, found *ipamv1.IPAddressClaim) (Address, phases.Result,
 	error,
 ) {
@@ -115,7 +115,7 @@ func (c Claims) assigned(ctx context.Context, claim Claim, found *ipamv1.IPAddre
 	return address, phases.Done, nil
 }
 
-// parse reads an IPAddress; ok is false if what it has is no address.
+// parse reads an IPAddress. It returns false if the address or its gateway is invalid.
 func parse(object *ipamv1.IPAddress) (address Address, ok bool) {
 	var err, errGateway error
 	address.object = object
@@ -127,12 +127,12 @@ func parse(object *ipamv1.IPAddress) (address Address, ok bool) {
 	return address, err == nil && errGateway == nil
 }
 
-// create claims an address, if nothing is left of an earlier claim and the pool exists.
+// create creates a claim, unless an earlier claim still holds an address or the pool does not exist.
 func (c Claims) create(ctx context.Context, claim Claim) (phases.Result, error) {
 	if claim.InUse {
 		return c.lost(claim, "does not exist"), nil
 	}
-	if left, err := c.letGoOf(ctx, claim.Name); err != nil || left {
+	if left, err := c.unholdOf(ctx, claim.Name); err != nil || left {
 		return c.waitForDeletion(claim), err
 	}
 	if out, _, err := c.pool(ctx, claim); err != nil || out != phases.Done {
@@ -157,12 +157,12 @@ func (c Claims) create(ctx context.Context, claim Claim) (phases.Result, error) 
 		claim.Pool.Kind, claim.Pool.Name), nil
 }
 
-// awaitDeletion waits until a claim that is being deleted is gone. Its address is never used again.
+// awaitDeletion waits until a claim that is being deleted is gone. Its address is not used again.
 func (c Claims) awaitDeletion(ctx context.Context, claim Claim) (phases.Result, error) {
 	if claim.InUse {
 		return c.lost(claim, "is being deleted"), nil
 	}
-	_, err := c.letGoOf(ctx, claim.Name)
+	_, err := c.unholdOf(ctx, claim.Name)
 	return c.waitForDeletion(claim), err
 }
 
@@ -171,14 +171,14 @@ func (c Claims) waitForDeletion(claim Claim) phases.Result {
 		"Waiting for an earlier IPAddressClaim %s to be deleted", claim.Name)
 }
 
-// lost reports that a claim whose address is in use is not there, or not for long.
+// lost reports that the claim of an address in use does not exist, or is being deleted.
 func (c Claims) lost(claim Claim, why string) phases.Result {
 	return phases.Fail(session.RemedyPoll, infrav1.AddressClaimLostReason, "IPAddressClaim %s, whose address is "+
 		"in use, %s, so %s %s may assign the address again: replace this %s", claim.Name, why, claim.Pool.Kind,
 		claim.Pool.Name, c.kind())
 }
 
-// Kept returns why the claim of an address in use does not keep it any more.
+// Kept returns a problem if the claim of an address in use no longer reserves it.
 func (c Claims) Kept(ctx context.Context, claim Claim) (phases.Result, error) {
 	found := &ipamv1.IPAddressClaim{}
 	err := c.Client.Get(ctx, c.key(claim.Name), found)
@@ -195,7 +195,8 @@ func (c Claims) Kept(ctx context.Context, claim Claim) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// unclaimed reports that a claim is not there, or not for long: as a warning while the owner holds its address.
+// unclaimed reports that a claim does not exist or is being deleted. It is only a warning while the owner holds the
+// address.
 func (c Claims) unclaimed(ctx context.Context, claim Claim, why string) (phases.Result, error) {
 	held, err := c.held(ctx)
 	for _, address := range held {
@@ -208,8 +209,8 @@ func (c Claims) unclaimed(ctx context.Context, claim Claim, why string) (phases.
 	return c.lost(claim, why), err
 }
 
-// Unclaimed returns a warning that an address in use has none of its claims any more. It says whether the owner holds
-// an IPAddress of them, which keeps others from getting the address.
+// Unclaimed returns a warning that an address in use no longer has any of its claims. The message states whether the
+// owner holds an IPAddress of these claims, which keeps the address from being assigned again.
 func (c Claims) Unclaimed(ctx context.Context, address string, claims []Claim) (phases.Result, error) {
 	held, err := c.held(ctx)
 	if err != nil {
@@ -234,7 +235,7 @@ func (c Claims) Unclaimed(ctx context.Context, address string, claims []Claim) (
 		strings.Join(pools, ", ")), nil
 }
 
-// adopt makes a claim of ours the owner's again: a restore from a backup gave the owner another UID.
+// adopt makes the owner the controller of its claim again, because a restore from a backup changed the owner's UID.
 func (c Claims) adopt(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
 	ours := claim.DeepCopy()
 	ours.OwnerReferences = nil
@@ -247,7 +248,7 @@ func (c Claims) adopt(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
 	return nil
 }
 
-// owns reports whether a claim is the owner's. Claims that an earlier release made have no id.
+// owns reports whether a claim belongs to the owner. Claims that an earlier release created have no ID.
 func (c Claims) owns(claim *ipamv1.IPAddressClaim) bool {
 	return metav1.IsControlledBy(claim, c.Owner) ||
 		c.ID != "" && claim.Annotations[infrav1.InstanceIDAnnotation] == c.ID
@@ -269,14 +270,13 @@ func poolRef(pool infrav1.IPPoolReference) ipamv1.IPPoolReference {
 	return ipamv1.IPPoolReference{Name: pool.Name, Kind: pool.Kind, APIGroup: pool.APIGroup}
 }
 
-// lock returns a patch from what an object was, which fails if others changed it meanwhile.
+// lock returns a merge patch from an old version of an object. The patch fails if the object was changed meanwhile.
 func lock(was client.Object) client.Patch {
 	return client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})
 }
 
-// Hold keeps the IPAddress of an address from being deleted, until it is released: a claim that is deleted
-// earlier does not make it free. Call it before anything uses the address. The owner may have got its id after a first
-// call.
+// Hold adds a finalizer to the IPAddress of an address, so that the address does not become free if its claim is
+// deleted early. Call it before anything uses the address. The call may be repeated after the owner got its ID.
 func (c Claims) Hold(ctx context.Context, address Address) error {
 	if controllerutil.ContainsFinalizer(address.object, infrav1.AddressFinalizer) &&
 		address.object.Annotations[infrav1.InstanceIDAnnotation] == c.ID {

@@ -41,11 +41,11 @@ func (c Claims) unassigned(ctx context.Context, claim Claim, found *ipamv1.IPAdd
 		"Waiting for an address from %s %s: check IPAddressClaim %s", claim.Pool.Kind, claim.Pool.Name, found.Name), nil
 }
 
-// unknown is the number of free addresses of a pool that does not say it, or that the manager may not read.
+// unknown is the number of free addresses of a pool that does not report it, or that the manager may not read.
 const unknown = -1
 
-// pool returns what is wrong with the pool of a claim, and how many addresses of it are free. The kinds of the
-// in-cluster provider can be read, and those of another provider if the manager is granted it.
+// pool returns the problem of a claim's pool, and the number of free addresses in it. The manager can read the pools of
+// the in-cluster provider, and those of other providers if it is granted access.
 func (c Claims) pool(ctx context.Context, claim Claim) (out phases.Result, free int64, err error) {
 	kind := schema.GroupKind{Group: claim.Pool.APIGroup, Kind: claim.Pool.Kind}
 	mapping, err := c.Client.RESTMapper().RESTMapping(kind)
@@ -75,7 +75,7 @@ func (c Claims) pool(ctx context.Context, claim Claim) (out phases.Result, free 
 	}
 	free, ok, err := unstructured.NestedInt64(pool.Object, "status", "ipAddresses", "free")
 	if !ok || err != nil {
-		free = unknown // Another provider's pool.
+		free = unknown // The pool belongs to another provider.
 	}
 	return phases.Done, free, nil
 }

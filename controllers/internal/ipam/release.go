@@ -17,9 +17,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 )
 
-// Release frees all addresses of the owner: those of its claims, and those it holds without one. names are the claims
-// that it may have made just now, which no cache shows yet. It does not wait until the pools have them back: a pool may
-// keep an address for a while.
+// Release frees all addresses of the owner: those of its claims, and those that it holds without a claim. The names are
+// of claims that the owner may have created recently, which the cache may not show yet. Release does not wait until the
+// addresses are back in their pools, which may keep them for a while.
 func (c Claims) Release(ctx context.Context, names ...string) error {
 	claims, err := c.owned(ctx, names)
 	if err != nil {
@@ -32,14 +32,14 @@ func (c Claims) Release(ctx context.Context, names ...string) error {
 	}
 	held, err := c.held(ctx)
 	for _, address := range held {
-		if err := c.letGo(ctx, address); err != nil {
+		if err := c.unhold(ctx, address); err != nil {
 			return err
 		}
 	}
 	return err
 }
 
-// owned returns the claims of the owner: those that the cache shows, and those of names as they are now.
+// owned returns the claims of the owner: those in the cache, and those with the given names, which it reads live.
 func (c Claims) owned(ctx context.Context, names []string) (map[string]*ipamv1.IPAddressClaim, error) {
 	claims := map[string]*ipamv1.IPAddressClaim{}
 	list := &ipamv1.IPAddressClaimList{}
@@ -63,9 +63,9 @@ func (c Claims) owned(ctx context.Context, names []string) (map[string]*ipamv1.I
 	return claims, nil
 }
 
-// Free frees the address of a claim of ours, and deletes the claim.
+// Free releases the address of a claim of the owner, and deletes the claim.
 func (c Claims) Free(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
-	if err := c.letGoNow(ctx, claim); err != nil {
+	if err := c.unholdClaimed(ctx, claim); err != nil {
 		return err
 	}
 	if !claim.DeletionTimestamp.IsZero() {
@@ -79,8 +79,9 @@ func (c Claims) Free(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
 	return nil
 }
 
-// letGoNow lets the address of a claim be deleted, which the owner may have held a moment ago, maybe under another id.
-func (c Claims) letGoNow(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
+// unholdClaimed allows the IPAddress of a claim to be deleted. It reads live, because the owner may have held the
+// address a moment ago, perhaps under another ID.
+func (c Claims) unholdClaimed(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
 	name := claim.Status.AddressRef.Name
 	if name == "" {
 		return nil
@@ -94,12 +95,12 @@ func (c Claims) letGoNow(ctx context.Context, claim *ipamv1.IPAddressClaim) erro
 		return fmt.Errorf("getting IPAddress %s: %w", name, err)
 	case address.Annotations[infrav1.InstanceIDAnnotation] == c.ID,
 		metav1.IsControlledBy(claim, c.Owner) && address.Spec.ClaimRef.Name == claim.Name:
-		return c.letGo(ctx, address)
+		return c.unhold(ctx, address)
 	}
 	return nil
 }
 
-// held returns the addresses that the owner holds.
+// held returns the IPAddresses that the owner holds.
 func (c Claims) held(ctx context.Context) ([]*ipamv1.IPAddress, error) {
 	list := &ipamv1.IPAddressList{}
 	if err := c.Client.List(ctx, list, client.InNamespace(c.Owner.GetNamespace()),
@@ -117,19 +118,19 @@ func (c Claims) held(ctx context.Context) ([]*ipamv1.IPAddress, error) {
 	return held, nil
 }
 
-// letGoOf lets the address of a claim be deleted, and reports whether the owner held it.
-func (c Claims) letGoOf(ctx context.Context, claim string) (bool, error) {
+// unholdOf allows the IPAddress of a claim to be deleted, and reports whether the owner held it.
+func (c Claims) unholdOf(ctx context.Context, claim string) (bool, error) {
 	held, err := c.held(ctx)
 	for _, address := range held {
 		if address.Spec.ClaimRef.Name == claim {
-			return true, c.letGo(ctx, address)
+			return true, c.unhold(ctx, address)
 		}
 	}
 	return false, err
 }
 
-// letGo lets an address be deleted.
-func (c Claims) letGo(ctx context.Context, address *ipamv1.IPAddress) error {
+// unhold removes the finalizer of [Claims.Hold], so that an IPAddress can be deleted.
+func (c Claims) unhold(ctx context.Context, address *ipamv1.IPAddress) error {
 	was := address.DeepCopy()
 	if !controllerutil.RemoveFinalizer(address, infrav1.AddressFinalizer) {
 		return nil

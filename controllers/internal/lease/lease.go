@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// margin is how long before its end a lease is renewed; half of the lease, if that is less.
+	// margin is how long before its end a lease is renewed, unless half of the lease is shorter.
 	margin = 72 * time.Hour
-	// retry is the least time between two attempts.
+	// retry is the minimum time between two attempts.
 	retry = 10 * time.Minute
 )
 
-// Renewals holds the last renewal of each vApp, which several machines may be in. The zero value is usable.
+// Renewals holds the last renewal of each vApp, which may contain several machines. The zero value is ready to use.
 type Renewals struct {
 	mu     sync.Mutex
 	byVApp map[string]renewal
@@ -37,10 +37,10 @@ type Renewals struct {
 // A renewal is the last attempt to renew a lease.
 type renewal struct {
 	at      time.Time
-	problem string // why it failed
+	problem string // why it failed; empty: it did not
 }
 
-// begin reports whether the caller is to renew, now, the lease of a vApp that ends at end.
+// begin reports whether the caller must now renew the lease of a vApp that expires at end.
 func (r *Renewals) begin(vApp string, end, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,13 +50,13 @@ func (r *Renewals) begin(vApp string, end, now time.Time) bool {
 	if r.byVApp == nil {
 		r.byVApp = map[string]renewal{}
 	}
-	// Of an older renewal, the margin is more than half.
+	// Renewals that are older than this leave more than half of the lease as margin.
 	maps.DeleteFunc(r.byVApp, func(_ string, last renewal) bool { return now.Sub(last.at) > 2*margin })
 	r.byVApp[vApp] = renewal{at: now}
 	return true
 }
 
-// failed stores why the renewal that was begun failed; an empty problem allows another at once.
+// failed records why the current renewal failed. An empty problem allows another attempt at once.
 func (r *Renewals) failed(vApp, problem string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +70,7 @@ func (r *Renewals) failed(vApp, problem string) {
 	}
 }
 
-// next returns when the lease of a vApp is due, and why it was not renewed the last time.
+// next returns when the lease of a vApp is due for renewal, and why the last renewal failed.
 func (r *Renewals) next(vApp string, end time.Time) (due time.Time, problem string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,23 +90,23 @@ func (r *Renewals) dueAt(vApp string, end time.Time) time.Time {
 	return due
 }
 
-// A Keeper renews the lease of the vApp of a machine's VM. VCD is asked for leases that never end, so one that ends is
-// limited by the organization. The machine stays ready.
+// A Keeper renews the lease of the vApp that contains a machine's VM. The provider requests leases that never end, so a
+// lease that ends was limited by the organization. The machine stays ready.
 type Keeper struct {
 	Renewals *Renewals
 
 	Session  *session.Session
 	Machine  *infrav1.VCDMachine
-	Cluster  string // id of the cluster, which marks its vApps
+	Cluster  string // ID of the cluster, which marks its vApps
 	VDC      vcd.VDC
 	Row      vcd.VMRecord // of the VM in the inventory
 	Recorder events.EventRecorder
-	Wake     func() // called when a renewal ended
+	Wake     func() // called when a renewal has ended
 	Now      time.Time
 }
 
-// Keep renews the lease if it is due, and reports it by a condition that is no part of Ready. It returns when to call
-// it again; zero if that is not needed.
+// Keep renews the lease if it is due, and sets a condition that does not count for Ready. It returns the delay before
+// the next call; zero if none is needed.
 func (k Keeper) Keep(ctx context.Context) time.Duration {
 	if after, pending := k.settle(); pending {
 		return after
@@ -130,7 +130,7 @@ func (k Keeper) Keep(ctx context.Context) time.Duration {
 	return after
 }
 
-// end returns when the lease ends, zero if never, and what VCD does then.
+// end returns when the lease ends, and what VCD then does with the vApp. A zero time means never.
 func (k Keeper) end() (end time.Time, what string) {
 	row := k.Row
 	if row.LeaseEnd.IsZero() || !row.StorageEnd.IsZero() && row.StorageEnd.Before(row.LeaseEnd) {
@@ -139,7 +139,7 @@ func (k Keeper) end() (end time.Time, what string) {
 	return row.LeaseEnd, "stops"
 }
 
-// settle reports whether the inventory does not show the result of a renewal yet, and when to call again.
+// settle reports whether the inventory does not yet show the result of a renewal, and when to call again.
 func (k Keeper) settle() (after time.Duration, pending bool) {
 	key := k.key()
 	t, ok := k.Session.Task(key)
@@ -158,10 +158,10 @@ func (k Keeper) settle() (after time.Duration, pending bool) {
 	return session.BusyPoll, true
 }
 
-// key names the task of a renewal in the session.
+// key is the key of the renewal's task in the session.
 func (k Keeper) key() string { return "lease/" + k.Row.VApp.ID }
 
-// renew requests a lease that never ends, else the same once more. It reports whether VCD accepted.
+// renew requests a new lease, and reports whether VCD accepted the request.
 func (k Keeper) renew(ctx context.Context) bool {
 	id := k.Row.VApp.ID
 	log := ctrl.LoggerFrom(ctx).WithValues("vApp", k.Row.VApp.Name, "leaseEnd", k.Row.LeaseEnd, "storageEnd",
@@ -180,7 +180,8 @@ func (k Keeper) renew(ctx context.Context) bool {
 	return err == nil
 }
 
-// request requests a lease that never ends, else the same once more, of a vApp that is the cluster's.
+// request requests a lease that never ends for a vApp of the cluster. If VCD rejects that, it requests the current
+// lease again.
 func (k Keeper) request(ctx context.Context, id string) (vcd.Task, error) {
 	vApp, err := k.Session.VApp(ctx, id)
 	if err != nil {
@@ -200,7 +201,7 @@ func (k Keeper) request(ctx context.Context, id string) (vcd.Task, error) {
 	return task, err
 }
 
-// report sets the condition, and records an event when its message changes.
+// report sets the condition, and records an event if its message changes.
 func (k Keeper) report(end time.Time, what, problem string) {
 	if problem != "" {
 		problem = "; renewing failed: " + problem

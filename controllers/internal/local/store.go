@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package local holds what a process knows of objects besides what the API server stores. Losing it costs reads,
+// Package local stores data about objects in the memory of the process, beside the API server. Its loss costs reads,
 // nothing else.
 package local
 
@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// A Store holds one T per object. The zero value is usable. Only the reconcile of an object uses its T, unless T says
-// otherwise.
+// A Store holds one T per object. The zero value is ready to use. Only the reconcile of an object uses its T, unless
+// the documentation of T states otherwise.
 type Store[T any] struct {
 	mu    sync.Mutex
 	byUID map[types.UID]*T
 }
 
-// Of returns the T of an object, a zero one if there is none yet.
+// Of returns the T of an object. It creates a zero T if necessary.
 func (s *Store[T]) Of(uid types.UID) *T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,21 +35,21 @@ func (s *Store[T]) Of(uid types.UID) *T {
 	return s.byUID[uid]
 }
 
-// Drop forgets the T of an object.
+// Drop removes the T of an object.
 func (s *Store[T]) Drop(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byUID, uid)
 }
 
-// Len returns how many objects have a T.
+// Len returns the number of objects with a T.
 func (s *Store[T]) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.byUID)
 }
 
-// DropDeleted handles the events of the objects: it forgets the T of one that is gone, and starts no reconcile.
+// DropDeleted returns an event handler that drops the T of a deleted object. It triggers no reconciles.
 func (s *Store[T]) DropDeleted() handler.EventHandler {
 	return handler.Funcs{
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent,

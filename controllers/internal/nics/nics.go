@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nics decides what the NICs of a machine are: in VCD, and as its guest sees them.
+// Package nics computes the NICs of a machine, as VCD and as its guest see them.
 package nics
 
 import (
@@ -16,18 +16,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A NIC is one of a machine.
+// A NIC is a NIC of a machine.
 type NIC struct {
 	Index   int
 	Spec    infrav1.NetworkSpec
 	Network vcd.Network
-	// DualStack is set in a cluster of both families. A NIC of source StaticPool then gets an address of each that its
-	// network has a static pool of.
+	// DualStack is set in a dual-stack cluster. A NIC with source StaticPool then gets an address of each family for
+	// which its network has a static pool.
 	DualStack bool
-	Static    []Static // its addresses of sources Manual and IPAM, at most one of each family, in the order of the spec
+	Static    []Static // addresses from Manual and IPAM sources, at most one of each family, in the order of the spec
 }
 
-// VCD returns the NIC that VCD is asked for. VCD's first address of a NIC is the IPv4 one, where it has both.
+// VCD returns the NIC to request from VCD. If the NIC has addresses of both families, the IPv4 address is its first
+// one.
 func (n NIC) VCD() vcd.NIC {
 	nic := vcd.NIC{
 		Index:   n.Index,
@@ -64,10 +65,10 @@ func (n NIC) hasPool(family func(netip.Addr) bool) bool {
 
 // DualStack reports whether the pods or the Services of a cluster have addresses of both families.
 func DualStack(c *clusterv1.Cluster) bool {
-	return ofBoth(c.Spec.ClusterNetwork.Pods.CIDRBlocks) || ofBoth(c.Spec.ClusterNetwork.Services.CIDRBlocks)
+	return hasBothFamilies(c.Spec.ClusterNetwork.Pods.CIDRBlocks) || hasBothFamilies(c.Spec.ClusterNetwork.Services.CIDRBlocks)
 }
 
-func ofBoth(blocks []string) bool {
+func hasBothFamilies(blocks []string) bool {
 	var v4, v6 bool
 	for _, block := range blocks {
 		if prefix, err := netip.ParsePrefix(block); err == nil {
@@ -89,7 +90,7 @@ func modeOf(nic infrav1.NetworkSpec) vcd.AddressMode {
 	return vcd.ModePool
 }
 
-// Guest returns the NIC as the guest shall see it, from what VCD shows of it.
+// Guest returns the NIC as the guest must configure it, given the NIC that VCD shows.
 func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Result) {
 	guest := guestinfo.NIC{
 		MAC:           is.MAC,
@@ -102,7 +103,7 @@ func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Result) {
 		DHCP:          n.dhcp(),
 	}
 	for _, r := range n.Spec.Routes {
-		to, _ := netip.ParsePrefix(r.To) // guestinfo refuses what a webhook did not
+		to, _ := netip.ParsePrefix(r.To) // guestinfo rejects invalid values that no webhook rejected
 		via, _ := netip.ParseAddr(r.Via)
 		guest.Routes = append(guest.Routes, guestinfo.Route{To: to.Masked(), Via: via, Metric: int(r.Metric)})
 	}
@@ -124,7 +125,7 @@ func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Result) {
 	return guest, phases.Done
 }
 
-// statics returns the addresses that do not come by DHCP: those known before, or those that VCD assigned.
+// statics returns the addresses that do not come from DHCP: the static ones of the spec, or those that VCD assigned.
 func (n NIC) statics(is vcd.NIC) ([]Static, phases.Result) {
 	if is.Mode != vcd.ModePool && (is.Mode != vcd.ModeManual || len(n.Static) > 0) {
 		return n.Static, phases.Done
@@ -145,7 +146,7 @@ func assigned(addr netip.Addr) Static {
 	return Static{Addr: addr, From: "VCD", Remedy: "correct spec.networks, or the network"}
 }
 
-// configure adds an address to what the guest is told, with what its pool and the network say of it.
+// configure adds an address to the NIC of the guest, with the settings of its pool and its network.
 func (n NIC) configure(guest *guestinfo.NIC, static Static) phases.Result {
 	subnet, out := n.subnet(static)
 	if out != phases.Done {
@@ -172,14 +173,14 @@ func (n NIC) configure(guest *guestinfo.NIC, static Static) phases.Result {
 	return phases.Done
 }
 
-// useDomains has netplan's words for the uses of domains.
+// useDomains maps uses of domains to the values of netplan.
 var useDomains = map[infrav1.UseDomains]string{
 	infrav1.UseDomainsUse:       "true",
 	infrav1.UseDomainsIgnore:    "false",
 	infrav1.UseDomainsRouteOnly: "route",
 }
 
-// dhcp returns what the guest takes from a DHCP server. A metric of its gateway asks for its routes.
+// dhcp returns the settings that the guest accepts from DHCP. A metric of the gateway implies the use of DHCP's routes.
 func (n NIC) dhcp() guestinfo.DHCP {
 	taken := guestinfo.DHCP{Metric: int(n.Spec.GatewayMetric)}
 	if n.Spec.GatewayMetric > 0 {
@@ -198,7 +199,7 @@ func (n NIC) dhcp() guestinfo.DHCP {
 	return taken
 }
 
-// addresses parses addresses, leaving out what is none: a webhook refused it.
+// addresses parses addresses. It skips invalid ones, which the webhook rejects.
 func addresses(texts []string) []netip.Addr {
 	var result []netip.Addr
 	for _, text := range texts {

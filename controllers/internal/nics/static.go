@@ -13,23 +13,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A Static is an address that a NIC has before VCD knows of it.
+// A Static is an address of a NIC that is known before VCD creates the NIC.
 type Static struct {
 	Addr    netip.Addr
-	Bits    int        // length of the subnet's prefix as its source says; 0: it says none
-	Gateway netip.Addr // as its source says; invalid: it says none
+	Bits    int        // prefix length according to the source; 0: not defined
+	Gateway netip.Addr // gateway according to the source; invalid: not defined
 
-	From   string // what gave the address, for messages
-	Remedy string // how to get another
+	From   string // source of the address, for messages
+	Remedy string // how to get another address, for messages
 }
 
-// Manual returns the addresses that the spec of a NIC lists.
+// Manual returns the addresses in the spec of a NIC.
 func Manual(index int, spec infrav1.NetworkSpec) []Static {
 	var found []Static
 	for i, text := range spec.Addresses {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			continue // A webhook refused it.
+			continue // The webhook rejects it.
 		}
 		field := fmt.Sprintf("spec.networks[%d].addresses[%d]", index, i)
 		found = append(found, Static{
@@ -49,7 +49,7 @@ func HasStatic(m *infrav1.VCDMachine) bool {
 	})
 }
 
-// Problem returns why the static addresses of a machine's NICs cannot be used together, or in their networks.
+// Problem returns why the static addresses of a machine's NICs cannot be used together, or not in their networks.
 func Problem(all []NIC) phases.Result {
 	var seen []placed
 	for _, n := range all {
@@ -70,7 +70,7 @@ func Problem(all []NIC) phases.Result {
 	return phases.Done
 }
 
-// placed is an address in the subnet that it is of.
+// placed is an address with its subnet.
 type placed struct {
 	nic    NIC
 	static Static
@@ -90,7 +90,7 @@ func (p placed) collides(other placed) phases.Result {
 	return phases.Done
 }
 
-// subnet returns the subnet of the NIC's network that an address is in, or why the address cannot be used in it.
+// subnet returns the subnet of the NIC's network that contains an address, or why the address cannot be used.
 func (n NIC) subnet(static Static) (vcd.Subnet, phases.Result) {
 	at := slices.IndexFunc(n.Network.Subnets, func(s vcd.Subnet) bool { return s.Prefix.Contains(static.Addr) })
 	if at < 0 {
@@ -114,7 +114,7 @@ func (n NIC) subnet(static Static) (vcd.Subnet, phases.Result) {
 	return s, phases.Done
 }
 
-// reaches reports whether the gateway of an address is another one of its subnet.
+// reaches reports whether the gateway is another address of the subnet, or link-local.
 func (s Static) reaches(subnet netip.Prefix) bool {
 	return s.Gateway != s.Addr && (subnet.Contains(s.Gateway) || s.Gateway.IsLinkLocalUnicast())
 }
@@ -130,7 +130,7 @@ func invalid(static Static, format string, args ...any) phases.Result {
 		static.From, fmt.Sprintf(format, args...), static.Remedy)
 }
 
-// broadcast returns the last address of an IPv4 subnet, else an invalid one.
+// broadcast returns the last address of an IPv4 subnet. It returns an invalid address for other subnets.
 func broadcast(prefix netip.Prefix) netip.Addr {
 	if !prefix.Addr().Is4() || prefix.Bits() > 30 {
 		return netip.Addr{}
@@ -144,7 +144,7 @@ func broadcast(prefix netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(bytes)
 }
 
-// Taken returns why a static address of the NIC is not free: another than the VM of a name has it in VCD.
+// Taken returns a problem if a host other than the named VM uses a static address of the NIC in VCD.
 func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Result {
 	for _, host := range hosts {
 		for _, static := range n.Static {
@@ -158,7 +158,7 @@ func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Result {
 	return phases.Done
 }
 
-// Announced returns why a static address of the NIC is not free: it is a virtual IP of a cluster.
+// Announced returns a problem if a static address of the NIC is the virtual IP of a cluster.
 func (n NIC) Announced(virtualIPs []netip.Addr, holder string) phases.Result {
 	for _, static := range n.Static {
 		if slices.Contains(virtualIPs, static.Addr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodesecret writes the Secrets of a cluster that bootstrap configurations of its nodes take files from.
+// Package nodesecret writes Secrets of a cluster from which the bootstrap configurations of its nodes take files.
 package nodesecret
 
 import (
@@ -23,20 +23,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// A Secret is one that bootstrap configurations take files from.
+// A Secret is a Secret from which bootstrap configurations take files.
 type Secret struct {
 	Client  client.Client
-	Live    client.Reader // no cache holds Secrets
+	Live    client.Reader // uncached, because no cache holds Secrets
 	Owner   *infrav1.VCDCluster
 	Cluster string            // name of the Cluster
-	Suffix  string            // follows it in the name of the Secret
-	Holds   string            // what is in it, for messages
-	Type    corev1.SecretType // empty: Cluster API's type of Secrets
-	// Creating, if not nil, runs before the Secret is created for the first time.
+	Suffix  string            // appended to Cluster in the name of the Secret
+	Holds   string            // purpose of the content, for messages
+	Type    corev1.SecretType // empty: the type of Cluster API's Secrets
+	// Creating, if not nil, runs before the Secret is created.
 	Creating func(ctx context.Context) error
 }
 
-// Read returns what the Secret holds; nothing if it does not exist or is not the owner's.
+// Read returns the data of the Secret. It returns nothing if the Secret does not exist or has another owner.
 func (s Secret) Read(ctx context.Context) (map[string][]byte, error) {
 	key := client.ObjectKey{Namespace: s.Owner.Namespace, Name: s.Cluster + s.Suffix}
 	secret := &corev1.Secret{}
@@ -49,7 +49,7 @@ func (s Secret) Read(ctx context.Context) (map[string][]byte, error) {
 	return secret.Data, nil
 }
 
-// Write writes data unless the Secret holds it. A Secret that is not the owner's is left alone.
+// Write writes data if it differs. It does not change a Secret with another owner.
 func (s Secret) Write(ctx context.Context, data map[string][]byte) (phases.Result, error) {
 	key := client.ObjectKey{Namespace: s.Owner.Namespace, Name: s.Cluster + s.Suffix}
 	secret := &corev1.Secret{}
@@ -77,7 +77,7 @@ func (s Secret) Write(ctx context.Context, data map[string][]byte) (phases.Resul
 	return phases.Done, nil
 }
 
-// owns reports whether a Secret was written for this cluster.
+// owns reports whether a Secret belongs to this cluster.
 func (s Secret) owns(secret *corev1.Secret) bool {
 	return secret.Type == s.kind() && owned.By(s.Owner, secret, clusterv1.ClusterNameLabel, s.Cluster)
 }

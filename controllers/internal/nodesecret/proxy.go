@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 )
 
-// OfProxy selects the Secrets with the proxy settings of nodes.
+// OfProxy passes the Secrets with the proxy settings of nodes.
 func OfProxy() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(object client.Object) bool {
 		return strings.HasSuffix(object.GetName(), nodeproxy.SecretSuffix)

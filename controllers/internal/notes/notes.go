@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notes reads and writes what objects hold about VCD.
+// Package notes reads and writes the records about VCD in Kubernetes objects.
 package notes
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Set sets an annotation of obj, which is not saved.
+// Set sets an annotation of obj in memory.
 func Set(obj client.Object, key, value string) {
 	annotations := obj.GetAnnotations()
 	if annotations == nil {
@@ -22,7 +22,7 @@ func Set(obj client.Object, key, value string) {
 	obj.SetAnnotations(annotations)
 }
 
-// DetachedDisks lists the independent disks that were detached from VMs of c.
+// DetachedDisks lists the independent disks that were detached from VMs of c, for messages.
 func DetachedDisks(c *infrav1.VCDCluster) []string {
 	var disks []string
 	for id, name := range c.Spec.RecordedState.DetachedDisks {
@@ -34,7 +34,7 @@ func DetachedDisks(c *infrav1.VCDCluster) []string {
 // DiskText returns the name and URN of a disk, for messages.
 func DiskText(disk vcd.Ref) string { return disk.Name + " (" + disk.ID + ")" }
 
-// EntityID returns the URN of the runtime defined entity of a cluster; empty if there is none yet.
+// EntityID returns the URN of the runtime defined entity of a cluster; empty if it has none yet.
 func EntityID(c *infrav1.VCDCluster) string {
 	if c.Spec.RDE.ID != "" {
 		return c.Spec.RDE.ID

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package owned decides whether an object in the management cluster was made by the manager for another object. A
-// name proves nothing: a user may have made an object of that name.
+// Package owned decides whether the manager created an object in the management cluster for another object. A name
+// proves nothing, because a user may have created an object with that name.
 package owned
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// By reports whether obj was made for owner. A restore from a backup may have removed the owner reference: an object
-// without any controller is the owner's if a label has the value.
+// By reports whether obj belongs to owner. A restore from a backup may drop the owner reference, so an object without
+// any controller belongs to owner if its label has the value.
 func By(owner, obj client.Object, label, value string) bool {
 	if metav1.GetControllerOf(obj) != nil {
 		return metav1.IsControlledBy(obj, owner)
@@ -24,7 +24,7 @@ func By(owner, obj client.Object, label, value string) bool {
 	return value != "" && obj.GetLabels()[label] == value
 }
 
-// Conflict is the result for an object of another owner that has a name the manager needs.
+// Conflict returns the result for an object of another owner whose name the manager needs.
 func Conflict(kind, name, owner, purpose string) phases.Result {
 	return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
 		"%s %s exists but does not belong to this %s: delete or rename it, because %s needs this name",

@@ -12,7 +12,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// InstanceIDField is the index of VCDMachines by the id that marks their VMs. Clients that serve [Rivals] need it.
+// InstanceIDField is the index of VCDMachines by the ID that marks their VMs. The reader of [Rivals] needs it.
 const InstanceIDField = "spec.recordedState.instanceID"
 
 // InstanceIDs is the indexer of [InstanceIDField].
@@ -23,8 +23,8 @@ func InstanceIDs(obj client.Object) []string {
 	return nil
 }
 
-// Rivals returns the other VCDMachines that claim the VM of m: they have its instance ID. That is the UID of one
-// VCDMachine, so whatever else they name, at most one of them is the machine that the VM was created for.
+// Rivals returns the other VCDMachines that claim the VM of m, because they have the same instance ID. The instance ID
+// is the UID of one VCDMachine, so the VM was created for at most one of them, regardless of their names.
 func Rivals(ctx context.Context, r client.Reader, m *infrav1.VCDMachine) ([]*infrav1.VCDMachine, error) {
 	id := m.Spec.RecordedState.InstanceID
 	if id == "" {
@@ -43,15 +43,15 @@ func Rivals(ctx context.Context, r client.Reader, m *infrav1.VCDMachine) ([]*inf
 	return rivals, nil
 }
 
-// A Claim is what a VCDMachine proves about its right to the VM that it shares with others.
+// A Claim is the evidence for a VCDMachine's right to a VM that others claim, too.
 type Claim struct {
 	Machine *infrav1.VCDMachine
-	Refused bool // its cluster may not work under its id
+	Refused bool // its cluster may not use its ID
 }
 
-// Precedes reports whether the VM is this claim's rather than the other's. The VM is the machine's whose UID is its
-// instance ID. A move or a restore gives all of them new UIDs: then it is that of an accepted cluster, of a machine
-// that was complete here, of the older machine.
+// Precedes reports whether the VM belongs to this claim rather than the other. It belongs to the machine whose UID is
+// the instance ID. After a move or a restore, all machines have new UIDs. Then the machine of an accepted cluster
+// precedes, then one that was complete here, then the older one.
 func (c Claim) Precedes(other Claim) bool {
 	a := c.Machine
 	b := other.Machine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ownership decides which of several Kubernetes objects owns what carries their common id in VCD. Copies of
-// manifests and of backups have the ids and annotations of the original, so these prove nothing between them.
+// Package ownership decides which of several Kubernetes objects with the same ID owns the objects that are marked with
+// that ID in VCD. Copies of manifests and backups have the IDs and annotations of the original, so these prove nothing.
 package ownership
 
 import (
@@ -19,25 +19,26 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 )
 
-// isOriginal reports whether the id of c was made for it, in this management cluster.
+// isOriginal reports whether the ID of c was created for c, in this management cluster.
 func isOriginal(c *infrav1.VCDCluster) bool { return c.Spec.InfraID == string(c.UID) }
 
-// ByCAPVCD reports whether c has an id that CAPVCD made: the URN of an entity, or NO_RDE_<UUID>.
+// ByCAPVCD reports whether CAPVCD created the ID of c: the URN of an entity, or NO_RDE_<UUID>.
 func ByCAPVCD(c *infrav1.VCDCluster) bool { return capvcd.IsClusterID(c.Spec.InfraID) }
 
-// RanHere reports whether c was complete in this management cluster, and its status not lost since.
+// RanHere reports whether c was complete in this management cluster, and has not lost its status since.
 func RanHere(c *infrav1.VCDCluster) bool {
 	return ptr.Deref(c.Status.Initialization.Provisioned, false)
 }
 
-// Established reports whether a cluster was complete once, here or, by what a move keeps, elsewhere.
+// Established reports whether c was complete once, in this management cluster or, according to fields that survive a
+// move, in another one.
 func Established(c *infrav1.VCDCluster) bool {
 	return RanHere(c) || c.Spec.InfraID != "" && c.Spec.RecordedState.OVDCID != ""
 }
 
-// Duplicates returns the other VCDClusters with the id of c in the same organization, as are after a manifest was
-// copied or a backup was restored beside the original. All that is marked with the id may be theirs then. One that was
-// never ready, and is not the one that the id was created for, owns nothing; nor does one that is deleted, too.
+// Duplicates returns the other VCDClusters with the ID of c in the same organization. They exist after a manifest was
+// copied, or a backup was restored beside the original, and may own all objects with the ID. A cluster that was never
+// ready, and for which the ID was not created, owns nothing. Neither does a cluster that is being deleted.
 func Duplicates(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) ([]*infrav1.VCDCluster, error) {
 	if c.Spec.InfraID == "" {
 		return nil, nil
@@ -56,22 +57,23 @@ func Duplicates(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) ([]
 	return all, nil
 }
 
-// sharesID reports whether what carries the id of c in VCD may be the other's: the id was made for that, or it was
-// complete once. What a copied manifest says of the latter proves nothing against the cluster that the id was made for.
+// sharesID reports whether objects with the ID of c in VCD may belong to other: the ID was created for other, or other
+// was complete once. If the latter is only recorded in its spec, which may be copied, it proves nothing against the
+// original.
 func sharesID(c, other *infrav1.VCDCluster) bool {
 	return other.Spec.InfraID == c.Spec.InfraID && other.Spec.Org == c.Spec.Org &&
 		sites.Same(other.Spec.Site, c.Spec.Site) &&
 		(isOriginal(other) || RanHere(other) || Established(other) && !isOriginal(c))
 }
 
-// yieldsTo reports whether c may not work under the id that it shares with another. Of those that all may have been
-// ready, and have lost their status, the oldest one works.
+// yieldsTo reports whether c may not use the ID that it shares with other. If all of them may have been ready, and have
+// lost their status, the oldest one may use it.
 func yieldsTo(c, other *infrav1.VCDCluster) bool {
 	return !Established(c) || isOriginal(other) || RanHere(other) ||
 		!c.CreationTimestamp.Before(&other.CreationTimestamp)
 }
 
-// Refuse returns why neither c nor its machines may work under the id of c: it is another cluster's.
+// Refuse returns a problem if neither c nor its machines may use the ID of c, because it belongs to another cluster.
 func Refuse(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) (phases.Result, error) {
 	if isOriginal(c) || RanHere(c) {
 		return phases.Done, nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight reports on a VCDCluster what would keep machines from being created, found in what was read of VCD
-// anyway. It sends no request.
+// Package preflight reports on a VCDCluster problems that would keep machines from being created. It checks data that
+// was read from VCD for other purposes, and sends no requests.
 package preflight
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Report sets the condition of c by its VDC as it was found, and reports whether nothing is wrong. What was not
-// reported yet is also an event.
+// Report sets the condition of c from the state of its VDC, and reports whether the checks passed. A problem that was
+// not reported before is also recorded as an event.
 func Report(r events.EventRecorder, c *infrav1.VCDCluster, vdc vcd.VDC) (passed bool) {
 	out := session.Problem(cmp.Or(checks.VDCEnabled(vdc, ""), checks.AnyStorage(vdc)))
 	phases.Report(c, infrav1.PreflightPassedCondition, out, r)

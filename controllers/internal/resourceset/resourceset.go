@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resourceset has Cluster API apply manifests to one workload cluster: a ClusterResourceSet for a Secret of the
-// same name, and a label on the Cluster that selects it. The selector of a ClusterResourceSet is immutable and may not
-// be empty.
+// Package resourceset makes Cluster API apply manifests to one workload cluster. It creates a ClusterResourceSet for a
+// Secret of the same name, and a label on the Cluster that the ClusterResourceSet selects. The selector is immutable
+// and may not be empty.
 package resourceset
 
 import (
@@ -25,12 +25,12 @@ import (
 // ManifestsKey is the key of the manifests in their Secret.
 const ManifestsKey = "manifests.yaml"
 
-// A Set is what the management cluster holds for a workload cluster.
+// A Set is the set of objects in the management cluster for a workload cluster.
 type Set struct {
 	Client  client.Client
 	Owner   client.Object
 	Cluster *clusterv1.Cluster
-	// Label selects the Cluster by its name, and marks all objects of the set.
+	// Label selects the Cluster, with its name as value, and marks all objects of the set.
 	Label string
 	// WatchFilter is the value of Cluster API's watch label; empty: none.
 	WatchFilter string
@@ -62,7 +62,7 @@ func (s Set) Select(ctx context.Context, on bool) error {
 	return nil
 }
 
-// Own makes an object the owner's, with the labels that mark it.
+// Own sets the owner reference and the labels of an object of the set.
 func (s Set) Own(obj client.Object) error {
 	labels := obj.GetLabels()
 	if labels == nil {
@@ -82,8 +82,8 @@ func (s Set) Owns(obj client.Object) bool {
 	return owned.By(s.Owner, obj, s.Label, s.Cluster.Name)
 }
 
-// Create creates the ClusterResourceSet for the Secret of the same name, unless it exists. Its spec is immutable. One of
-// that name with another owner is a conflict.
+// Create creates the ClusterResourceSet for the Secret of the same name, unless it exists. Its spec is immutable. If it
+// has another owner, Create returns a conflict.
 func (s Set) Create(ctx context.Context, suffix string, strategy addonsv1.ClusterResourceSetStrategy) (phases.Result,
 	error,
 ) {
@@ -115,7 +115,7 @@ func (s Set) Create(ctx context.Context, suffix string, strategy addonsv1.Cluste
 	if err := s.Own(set); err != nil {
 		return phases.Done, err
 	}
-	// If the cache does not show one that exists, the next pass does, and finds out whose it is.
+	// If the cache does not show an existing object yet, creation fails, and the next pass checks its owner.
 	if err := s.Client.Create(ctx, set); err != nil {
 		return phases.Done, fmt.Errorf("creating ClusterResourceSet %s: %w", key, err)
 	}

@@ -18,24 +18,23 @@ import (
 )
 
 const (
-	// ManagerHolds is the holder of a token that this provider's manager uses itself. Others are ids of clusters, for
+	// ManagerHolds is the holder of a token that the manager itself uses. Other holders are the IDs of clusters, for
 	// their cloud controller managers.
 	ManagerHolds = "manager"
-	// fingerprintLength is how much of a hash distinguishes tokens without revealing them.
+	// fingerprintLength is how many bytes of a hash distinguish tokens without revealing them.
 	fingerprintLength = 16
 )
 
-// A TokenChain is what an annotation of a Secret says of the token of a service account in it. Tokens are in it as
-// fingerprints.
+// A TokenChain is the annotation of a Secret about its service account token. It contains tokens as fingerprints.
 type TokenChain struct {
-	Holder  string `json:"holder,omitempty"`  // the only user of the token; empty: it is unused
-	First   string `json:"first"`             // the token that a person wrote
-	Last    string `json:"last"`              // the one that came of it and is in the Secret now
-	Trading string `json:"trading,omitempty"` // the one that a login began with whose end was not written down
+	Holder  string `json:"holder,omitempty"`  // the only client of the token; empty: it is unused
+	First   string `json:"first"`             // the token that a user wrote
+	Last    string `json:"last"`              // the current token in the Secret, which VCD issued in exchange for earlier ones
+	Trading string `json:"trading,omitempty"` // the token with which a login began whose end was not recorded
 }
 
-// ChainOf reads the annotation. A token that it does not know was written by a person, and begins anew. It is outdated
-// if the first one is back, although VCD gave others for it.
+// ChainOf reads the annotation. An unknown token was written by a user and starts a new chain. The chain is outdated if
+// the Secret has the first token again although VCD has rotated it.
 func ChainOf(secret *corev1.Secret) (chain TokenChain, outdated bool) {
 	token := tokenIn(secret)
 	if token == "" {
@@ -65,13 +64,13 @@ func (c TokenChain) write(secret *corev1.Secret) error {
 	return nil
 }
 
-// fingerprint distinguishes tokens. Tokens are random and long, so it does not reveal them.
+// fingerprint returns a hash that distinguishes tokens. It does not reveal them, because tokens are random and long.
 func fingerprint(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:fingerprintLength])
 }
 
-// tokenKey is the key of a Secret that has the API token.
+// tokenKey returns the key of the API token in a Secret.
 func tokenKey(secret *corev1.Secret) string {
 	if strings.TrimSpace(string(secret.Data[infrav1.SecretAPIToken])) != "" {
 		return infrav1.SecretAPIToken
@@ -79,13 +78,13 @@ func tokenKey(secret *corev1.Secret) string {
 	return infrav1.SecretRefreshToken
 }
 
-// tokenIn returns the API token in a Secret; empty if there is none. White space around it comes from editors.
+// tokenIn returns the API token in a Secret; empty if it has none. It trims white space, which editors may add.
 func tokenIn(secret *corev1.Secret) string {
 	return strings.TrimSpace(string(secret.Data[tokenKey(secret)]))
 }
 
-// tokenProblem says why a Secret cannot be used by holder for an identity of a type: each use of the token of a service
-// account makes the one before worthless, so it has one user.
+// tokenProblem returns why holder cannot use a Secret for an identity of the given type. Each login with a service
+// account rotates its token, so only one client may use it.
 func tokenProblem(kind infrav1.CredentialType, secret *corev1.Secret, holder string) phases.Result {
 	chain, outdated := ChainOf(secret)
 	key := client.ObjectKeyFromObject(secret)
@@ -106,7 +105,8 @@ func tokenProblem(kind infrav1.CredentialType, secret *corev1.Secret, holder str
 			"Secret %s holds a service account token that %s uses, and only one client may use it: set another "+
 				"identity, or grant the service account again and store the new token",
 			key, holderName(chain.Holder))
-	// Only its data is, so that this would show when it is too late.
+	// Only the data of the Secret is immutable: the annotation could be written before the login, but not the next
+	// token.
 	case holder == ManagerHolds && ptr.Deref(secret.Immutable, false):
 		return phases.Stop(infrav1.TokenNotWritableReason,
 			"Secret %s is immutable, so the next token of the service account cannot be stored: recreate the "+

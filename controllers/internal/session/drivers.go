@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// idleDriver is how long a driver is kept that is not used: its session may be closed.
+	// idleDriver is how long an unused driver is kept, because its session may be closed.
 	idleDriver = time.Hour
-	// rollEvery is how often a pool on a gateway is read in full, for what lists do not show.
+	// rollEvery is how often a pool on a gateway is read in full, because lists do not show all of its fields.
 	rollEvery = 15 * time.Minute
 )
 
-// drivers are the shared drivers of load balancers, one for each session.
+// drivers holds the shared load balancer drivers, one for each session.
 type drivers struct {
 	clock vcd.Clock
 

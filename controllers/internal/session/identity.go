@@ -29,11 +29,11 @@ type Identities struct {
 	Client client.Client
 	// Live reads Secrets, which no cache holds.
 	Live client.Reader
-	// Secrets are those that were read for logins; nil: each is read anew.
+	// Secrets caches the Secrets that were read for logins. If nil, each login reads its Secret.
 	Secrets *Secrets
-	// Namespace is where the Secrets of VCDClusterIdentities are.
+	// Namespace contains the Secrets of VCDClusterIdentities.
 	Namespace string
-	// Accounts are the service accounts that are logged in with. All Identities of a process share them.
+	// Accounts are the service accounts that log in. All Identities of a process share them.
 	Accounts *Accounts
 }
 
@@ -45,25 +45,25 @@ type login struct {
 	allowedExtraConfig []string
 }
 
-// A grant is what an identity gives to a namespace.
+// A grant holds the data of an identity that a namespace may use.
 type grant struct {
 	infrav1.VCDIdentitySpec
 
 	name            string   // kind and name of the identity, for messages
-	orgs            []string // for which it may be used
+	orgs            []string // organizations for which it may be used
 	secretNamespace string
 }
 
-// An account is what an object logs in with.
+// An account describes the object that logs in, and the identity it uses.
 type account struct {
 	kind      string // of the object
 	namespace string
 	site, org string
 	ref       infrav1.IdentityReference
-	accepted  string // the version of the identity's Secret that last logged in
+	accepted  string // version of the identity's Secret that last logged in
 }
 
-// ofCluster returns the account of a cluster with an identity.
+// ofCluster returns the account of a cluster that uses an identity.
 func ofCluster(c *infrav1.VCDCluster, ref infrav1.IdentityReference) account {
 	return account{
 		kind:      "VCDCluster",
@@ -75,7 +75,7 @@ func ofCluster(c *infrav1.VCDCluster, ref infrav1.IdentityReference) account {
 	}
 }
 
-// resolve returns what an account logs in with, or the problem that keeps it from being used.
+// resolve returns the login of an account, or the problem that prevents it.
 func (i Identities) resolve(ctx context.Context, a account) (login, phases.Result, error) {
 	ref := a.ref
 	if ref.Kind == "" {
@@ -86,7 +86,8 @@ func (i Identities) resolve(ctx context.Context, a account) (login, phases.Resul
 	if err != nil || out != phases.Done {
 		return l, out, err
 	}
-	// Before the Secret is read: who may name a site must not learn what another site's password is.
+	// Check this before reading the Secret: users who can name a site must not learn anything about the password of
+	// another site.
 	if out := identity.covers(a); out != phases.Done {
 		return l, out, nil
 	}
@@ -99,14 +100,14 @@ func (i Identities) resolve(ctx context.Context, a account) (login, phases.Resul
 		return l, out, nil
 	}
 	l.config = i.ConfigFor(identity.VCDIdentitySpec, secret)
-	// The identity's word for the site: what it was compared with cannot mean something else to the client.
+	// Use the site of the identity, so that the client cannot interpret another spelling as another site.
 	l.config.Site = strings.TrimSuffix(identity.Site, "/")
 	l.config.Org = a.org
 	l.allowedExtraConfig = identity.AllowedExtraConfig
 	return l, phases.Done, nil
 }
 
-// covers reports whether the identity is for the site and organization of an account.
+// covers returns a problem unless the identity is for the site and organization of an account.
 func (g grant) covers(a account) phases.Result {
 	if sites.Normal(g.Site) == "" || !sites.Same(g.Site, a.site) {
 		return phases.Stop(infrav1.SiteNotAllowedReason,
@@ -122,7 +123,7 @@ func (g grant) covers(a account) phases.Result {
 	return phases.Done
 }
 
-// find returns what an identity gives to namespace.
+// find returns the grant of an identity to namespace, or the problem that prevents it.
 func (i Identities) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (grant, phases.Result,
 	error,
 ) {
@@ -138,7 +139,7 @@ func (i Identities) find(ctx context.Context, namespace string, ref infrav1.Iden
 			return g, phases.Done, err
 		}
 		if !allowed {
-			// No watch sees the labels of namespaces.
+			// No watch covers the labels of namespaces.
 			return g, phases.Fail(RemedyPoll, infrav1.NamespaceNotAllowedReason,
 				"VCDClusterIdentity %s does not allow namespace %s: list or select it in spec.allowedNamespaces of "+
 					"the identity", ref.Name, namespace), nil
@@ -167,7 +168,7 @@ func identityMissing(err error, ref infrav1.IdentityReference) (phases.Result, e
 	return phases.Done, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
 }
 
-// allows reports whether namespace is chosen. By default none is.
+// allows reports whether namespace is allowed. By default no namespace is.
 func (i Identities) allows(ctx context.Context, allowed *infrav1.AllowedNamespaces, namespace string) (bool, error) {
 	if allowed == nil {
 		return false, nil
@@ -205,7 +206,7 @@ func (i Identities) Secret(ctx context.Context, key types.NamespacedName, identi
 	return secret, phases.Done, nil
 }
 
-// credentialsProblem says why holder cannot use the Secret of an identity.
+// credentialsProblem returns why holder cannot use the Secret of an identity.
 func credentialsProblem(identity infrav1.VCDIdentitySpec, secret *corev1.Secret, holder string) phases.Result {
 	if out := MissingKeys(identity, secret); out != phases.Done {
 		return out
@@ -213,7 +214,7 @@ func credentialsProblem(identity infrav1.VCDIdentitySpec, secret *corev1.Secret,
 	return tokenProblem(identity.Type, secret, holder)
 }
 
-// MissingKeys says what is missing in the Secret of an identity.
+// MissingKeys returns a problem if keys are missing in the Secret of an identity.
 func MissingKeys(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) phases.Result {
 	if len(secret.Data[infrav1.SecretAPIToken]) > 0 || len(secret.Data[infrav1.SecretRefreshToken]) > 0 {
 		return phases.Done
@@ -237,8 +238,8 @@ func MissingKeys(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) phases
 		strings.Join(missing, " and no "), infrav1.SecretUsername, infrav1.SecretPassword, infrav1.SecretAPIToken)
 }
 
-// ConfigFor reads credentials for the manager itself. Those of a service account stay the same while it changes its
-// token.
+// ConfigFor returns the manager's login configuration. For a service account, it stays the same while the token
+// rotates.
 func (i Identities) ConfigFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
 	config := credentials.Config(identity, secret)
 	if identity.Type != infrav1.CredentialServiceAccount {
@@ -251,15 +252,15 @@ func (i Identities) ConfigFor(identity infrav1.VCDIdentitySpec, secret *corev1.S
 	return config
 }
 
-// Open logs in for the cluster, or says why that cannot be done. Every problem is retried after a while: an identity or
-// Secret that was missing for a moment wakes only the objects whose VCDCluster noticed.
+// Open logs in for a cluster, or returns the problem that prevents it. Every problem is retried after a while, because
+// the return of a missing identity or Secret only wakes objects whose VCDCluster noticed the problem.
 func (i Identities) Open(ctx context.Context, sessions Opener, c *infrav1.VCDCluster) (*Session, phases.Result,
 	error,
 ) {
 	return i.open(ctx, sessions, ofCluster(c, c.Spec.IdentityRef))
 }
 
-// OpenZone is [Identities.Open] for what is in a zone.
+// OpenZone is [Identities.Open] for the VDC of a zone.
 func (i Identities) OpenZone(ctx context.Context, sessions Opener, z *infrav1.VCDDeploymentZone) (*Session,
 	phases.Result, error,
 ) {

@@ -15,12 +15,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// OfCluster returns the labels by which objects of the Cluster with a name are found.
+// OfCluster returns the labels that select the objects of the named Cluster.
 func OfCluster(name string) client.MatchingLabels {
 	return client.MatchingLabels{clusterv1.ClusterNameLabel: name}
 }
 
-// VDCOf returns the VDC of a cluster, by the id found earlier if there is one.
+// VDCOf returns the VDC of a cluster. It uses the recorded URN if there is one.
 func VDCOf(ctx context.Context, s *Session, c *infrav1.VCDCluster) (vcd.VDC, phases.Result, error) {
 	if id := placement.RecordedVDC(c); id != "" {
 		return vcd.VDC{Ref: vcd.Ref{ID: id, Name: c.Spec.OVDC}}, phases.Done, nil
@@ -37,7 +37,7 @@ func VDCOf(ctx context.Context, s *Session, c *infrav1.VCDCluster) (vcd.VDC, pha
 	return vdc, phases.Done, nil
 }
 
-// NameFor names a VCDCluster in messages on obj, unless it is in another namespace.
+// NameFor returns the name of a VCDCluster for messages on obj. It hides the names of other namespaces.
 func NameFor(obj client.Object, c *infrav1.VCDCluster) string {
 	if c.Namespace == obj.GetNamespace() {
 		return "VCDCluster " + c.Name
@@ -45,7 +45,7 @@ func NameFor(obj client.Object, c *infrav1.VCDCluster) string {
 	return "another VCDCluster"
 }
 
-// ClusterName returns the name of the Cluster of c, also after it is gone.
+// ClusterName returns the name of the Cluster of c, even after the Cluster is gone.
 func ClusterName(c *infrav1.VCDCluster, cluster *clusterv1.Cluster) string {
 	if cluster != nil {
 		return cluster.Name

@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// LoginProblem says why no session could be opened, and what to do about it. Errors that say nothing about the
-// credentials or the site come back.
+// LoginProblem maps the failure to open a session to a result with its remedy. It returns errors that are unrelated to
+// the credentials or the site.
 func LoginProblem(err error, site, identity string) (phases.Result, error) {
 	out, err := loginProblem(err, site, identity)
 	return out.NoAccess(), err
@@ -45,8 +45,8 @@ func loginProblem(err error, site, identity string) (phases.Result, error) {
 	return AskProblem(err)
 }
 
-// AskProblem turns failures that say nothing about the request itself into results: VCD is busy, asks for patience
-// or does not answer. Other errors come back.
+// AskProblem maps failures that are unrelated to the request itself to results: VCD is busy, throttles requests or does
+// not respond. It returns other errors.
 func AskProblem(err error) (phases.Result, error) {
 	switch {
 	case errors.Is(err, vcd.ErrBusy):
@@ -57,7 +57,7 @@ func AskProblem(err error) (phases.Result, error) {
 		return phases.Unsure(delay(err, UnreachablePoll), infrav1.SiteUnreachableReason,
 			"%v: check spec.site, the network and VCD itself", err), nil
 	case errors.Is(err, vcd.ErrTLS):
-		// The next session cannot be opened either, and that says which identity it is.
+		// The next session cannot be opened either, and reports which identity it is.
 		return phases.Fail(BusyPoll, infrav1.CertificateNotTrustedReason,
 			"%v: add its certificate authority to spec.tls.caBundle of the identity in spec.identityRef of the "+
 				"VCDCluster, or to ca.crt in its Secret", err).NoAccess(), nil
@@ -69,8 +69,8 @@ func AskProblem(err error) (phases.Result, error) {
 	return phases.Done, err
 }
 
-// Refusal maps the failure of a request to do something to a result. VCD will most likely refuse it again,
-// so the caller decides when to retry.
+// Refusal maps the failure of a write request to a result. VCD will probably reject the request again, so the caller
+// decides when to retry.
 func Refusal(err error, doing string) (phases.Result, error) {
 	if out, err := AskProblem(err); err == nil {
 		return out, nil
@@ -91,8 +91,7 @@ func Refusal(err error, doing string) (phases.Result, error) {
 	return phases.Done, fmt.Errorf("%s: %w", doing, err)
 }
 
-// Unread maps the failure to read something to a result. Whatever VCD refuses it with, nothing is known of what
-// was to be read.
+// Unread maps the failure of a read request to a result. The failure proves nothing about the object.
 func Unread(err error, doing string) (phases.Result, error) {
 	out, err := Refusal(err, doing)
 	return out.NoAccess(), err
@@ -110,7 +109,7 @@ func delay(err error, least time.Duration) time.Duration {
 	return max(vcd.RetryAfter(err), least)
 }
 
-// Problem returns the result of a check that a person can remedy in VCD or in a spec; Done if it found nothing.
+// Problem returns the result of a check whose problem a user can fix in VCD or in a spec; Done if found is nil.
 func Problem(found *checks.Finding) phases.Result {
 	if found == nil {
 		return phases.Done
@@ -118,7 +117,7 @@ func Problem(found *checks.Finding) phases.Result {
 	return phases.Fail(RemedyPoll, found.Reason, "%s: %s", found.Message, found.Remedy)
 }
 
-// LookupProblem says that something a person named cannot be used.
+// LookupProblem maps the failure to look up an object that a user named to a result.
 func LookupProblem(err error, reason, remedy string) (phases.Result, error) {
 	if _, ok := errors.AsType[*vcd.LookupError](err); ok {
 		return phases.Fail(RemedyPoll, reason, "%v: %s", err, remedy), nil
@@ -130,19 +129,19 @@ func LookupProblem(err error, reason, remedy string) (phases.Result, error) {
 	return AskProblem(err)
 }
 
-// NotFound says that an object that a field names cannot be used.
+// NotFound maps the failure to look up an object that a field names to a result.
 func NotFound(err error, of checks.Lookup, field string) (phases.Result, error) {
 	return LookupProblem(err, of.Reason, of.Remedy(field))
 }
 
-// A Remedy says how what fields name is changed.
+// A Remedy describes how to change the objects that fields name.
 type Remedy func(fields ...string) string
 
-// Correct is the remedy where a person can change the fields.
+// Correct is the remedy if a user can change the fields.
 func Correct(fields ...string) string { return "correct " + strings.Join(fields, " and ") }
 
-// SelectorProblem says why there is no image for a selector: no such catalog, no template in it that matches, or nothing
-// usable in the newest.
+// SelectorProblem explains why a selector matches no usable image: the catalog does not exist, no template in it
+// matches, or the newest matching template is unusable.
 func SelectorProblem(err error, catalog placement.Choice, selector string, change Remedy) (phases.Result, error) {
 	lookup, ok := errors.AsType[*vcd.LookupError](err)
 	switch {
@@ -158,7 +157,8 @@ func SelectorProblem(err error, catalog placement.Choice, selector string, chang
 		"add such a template to the catalog, or "+change(selector, catalog.Field))
 }
 
-// TemplateProblem says why there is no image: no such catalog, no such template in it, or nothing usable in that.
+// TemplateProblem explains why a template is unusable: the catalog or the template does not exist, or it contains no
+// usable VM.
 func TemplateProblem(err error, catalog, template placement.Choice, change Remedy) (phases.Result, error) {
 	lookup, ok := errors.AsType[*vcd.LookupError](err)
 	switch {

@@ -14,22 +14,22 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// Secrets are the Secrets of identities as they were read last. One is read again when the cached metadata shows
-// another version, so that a pass of a machine reads none. They are only those that sessions are open with.
+// Secrets caches the Secrets of identities for which sessions are open. A Secret is read again when the cached metadata
+// shows another version, so that reconciles of machines usually read none.
 type Secrets struct {
-	metadata client.Reader // a cache
+	metadata client.Reader // cached
 
 	mu    sync.Mutex
 	byKey map[types.NamespacedName]*corev1.Secret
 }
 
-// NewSecrets returns Secrets whose versions a cache of metadata shows.
+// NewSecrets returns Secrets that compare versions with the cached metadata.
 func NewSecrets(metadata client.Reader) *Secrets {
 	return &Secrets{metadata: metadata, byKey: map[types.NamespacedName]*corev1.Secret{}}
 }
 
-// current returns the Secret if it was read in the version that the cache shows, else nil. A cache that does not hold
-// the namespace shows none.
+// current returns the cached Secret if its version is the one that the metadata shows, or nil otherwise. It returns nil
+// if the metadata cache does not contain the namespace.
 func (s *Secrets) current(ctx context.Context, key types.NamespacedName) *corev1.Secret {
 	s.mu.Lock()
 	known := s.byKey[key]
@@ -46,7 +46,7 @@ func (s *Secrets) current(ctx context.Context, key types.NamespacedName) *corev1
 	return known
 }
 
-// put stores a Secret that was read; nil forgets it.
+// put caches a Secret that was read; nil removes it.
 func (s *Secrets) put(key types.NamespacedName, secret *corev1.Secret) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Secrets) put(key types.NamespacedName, secret *corev1.Secret) {
 	s.byKey[key] = secret
 }
 
-// known returns the Secret of an identity, which must not be changed.
+// known returns the Secret of an identity, from the cache if it is current. The caller must not change it.
 func (i Identities) known(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret,
 	phases.Result, error,
 ) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session opens sessions in VCD for the identities that objects refer to, and turns what VCD answers into
-// results. It also holds what reconcilers of several kinds watch and look up.
+// Package session opens sessions in VCD for the identities that objects refer to, and maps responses of VCD to results.
+// It also contains watches and lookups that several reconcilers share.
 package session
 
 import (
@@ -16,31 +16,31 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// How long to wait before looking again.
+// Intervals between attempts.
 const (
-	// TaskPoll is a fallback: the end of a task wakes us.
+	// TaskPoll is a fallback, because the end of a task triggers a reconcile.
 	TaskPoll = 10 * time.Second
-	// BusyPoll is for entities held by the task of another user.
+	// BusyPoll is for entities that the task of another user has locked.
 	BusyPoll = 3 * time.Second
-	// UnreachablePoll is for a VCD that does not answer.
+	// UnreachablePoll is for a VCD that does not respond.
 	UnreachablePoll = 30 * time.Second
-	// RemedyPoll is for what a person has to mend in VCD.
+	// RemedyPoll is for problems that a user must fix in VCD.
 	RemedyPoll = phases.RemedyPoll
-	// trustPoll is for a site whose certificate is not trusted: it may get the former one back.
+	// trustPoll is for a site whose certificate is not trusted, which may get its former certificate back.
 	trustPoll = 20 * time.Second
-	// loginPoll is for refused credentials: those that never worked are tried once per version of their Secret, others
-	// again after a growing while.
+	// loginPoll is for rejected credentials. Credentials that never worked are tried once per version of their Secret,
+	// others with growing delays.
 	loginPoll = 10 * time.Minute
 )
 
-// Inventory answers for all machines at once.
+// Inventory lists the VMs of all machines at once.
 type Inventory interface {
 	VMs(ctx context.Context, vdc vcd.VDC, vApp string, maxAge time.Duration) ([]vcd.VMRecord, error)
 	QueryVM(ctx context.Context, id string) (vcd.VMRecord, error)
 	Invalidate(vdc vcd.VDC)
 }
 
-// tasks follows the tasks of a session in the background, and cancels them.
+// tasks tracks the tasks of a session in the background, and cancels them.
 type tasks interface {
 	Follow(key string, t vcd.Task, wake func())
 	Task(key string) (vcd.Task, bool)
@@ -48,7 +48,7 @@ type tasks interface {
 	CancelTask(ctx context.Context, id string) error
 }
 
-// The clients that a session consists of, by names that do not collide with their methods.
+// The embedded clients of a session, with names that do not collide with their methods.
 type (
 	affinity  = vcd.AffinityRules
 	disks     = vcd.Disks
@@ -62,7 +62,7 @@ type (
 	Machines = vcd.VMs
 )
 
-// A Session is what reconcilers need of a vcd.Session.
+// A Session is the part of a vcd.Session that reconcilers need.
 type Session struct {
 	*affinity
 	*disks
@@ -72,22 +72,22 @@ type Session struct {
 	*vApps
 	*vdcs
 	*Machines
-	Inventory // an interface, so that tests can lose rows
-	tasks     // an interface, because what follows a task outlives the context of the pass that started it
+	Inventory // an interface, so that tests can hide rows
+	tasks     // an interface, because tracking a task outlives the context of the pass that started it
 
-	Version string // of the Secret that it was opened with
+	Version string // version of the Secret with which the session was opened
 
-	Identity           string   // kind and name of the identity that it was opened with
+	Identity           string   // kind and name of the identity with which the session was opened
 	AllowedExtraConfig []string // patterns of the extra configuration that the identity allows
 
 	site    *vcd.Session
 	drivers *drivers
 }
 
-// Refresh forgets what was looked up by name.
+// Refresh clears the cache of lookups by name.
 func (s *Session) Refresh() { s.site.Refresh() }
 
-// MayHave reports whether the user may have a right: VCD does not show all users what they have.
+// MayHave reports whether the user may have a right. VCD does not show all users their rights.
 func (s *Session) MayHave(ctx context.Context, right string) (bool, error) {
 	return s.site.MayHave(ctx, right)
 }
@@ -110,19 +110,19 @@ func (s *Session) LostGateway(ctx context.Context, vdc vcd.VDC, id string) (vcd.
 // Entities returns the runtime defined entities.
 func (s *Session) Entities() *vcd.Entities { return s.site.Entities }
 
-// Balancers returns a driver of load balancers, with caches of its own.
+// Balancers returns a driver of load balancers with its own caches.
 func (s *Session) Balancers() *edge.Driver { return newDriver(s.site, edge.Options{}) }
 
-// SharedBalancers returns the driver of load balancers that all users of the session share, and its caches.
+// SharedBalancers returns the driver of load balancers, with its caches, that all users of the session share.
 func (s *Session) SharedBalancers() *edge.Driver { return s.drivers.of(s.site) }
 
-// Opener opens sessions, or returns those that are open.
+// Opener opens a session, or returns an open one.
 type Opener func(context.Context, vcd.Config) (*Session, error)
 
 // Logout ends the sessions of credentials at a site, without waiting.
 type Logout func(context.Context, vcd.Config)
 
-// Of returns the sessions of pool.
+// Of returns an Opener for the sessions of pool.
 func Of(pool *vcd.Pool) Opener {
 	shared := &drivers{clock: pool.Clock()}
 	return func(ctx context.Context, config vcd.Config) (*Session, error) {
@@ -147,10 +147,10 @@ func Of(pool *vcd.Pool) Opener {
 	}
 }
 
-// FirstRetry is the delay after the first failure. It doubles each time.
+// FirstRetry is the delay after the first failure. It doubles with each failure.
 const FirstRetry = 15 * time.Second
 
-// As returns a context whose requests to VCD count as those of the cluster of obj: clusters are queued fairly.
+// As returns a context that assigns requests to VCD to the cluster of obj, because clusters are queued fairly.
 func As(ctx context.Context, obj client.Object) context.Context {
 	return vcd.As(ctx, obj.GetNamespace()+"/"+obj.GetLabels()[clusterv1.ClusterNameLabel])
 }

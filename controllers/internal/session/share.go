@@ -21,16 +21,16 @@ import (
 // systemOrg is the organization of VCD's provider.
 const systemOrg = "system"
 
-// Shared is what a cloud controller manager is given to log in with.
+// Shared holds the credentials for a cloud controller manager.
 type Shared struct {
 	Config         vcd.Config
 	Name           string // kind and name of the identity, for messages
 	Secret         types.NamespacedName
-	ServiceAccount bool // the token changes with each use: it is given once, and never tried
+	ServiceAccount bool // each login rotates the token: it is handed over once, and never tested
 }
 
-// Share returns the credentials for the cloud controller manager of c, or says why it gets none. Nothing is read that
-// may not be shared.
+// Share returns the credentials for the cloud controller manager of c, or why it gets none. It does not read a Secret
+// that may not be shared.
 func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, phases.Result, error) {
 	account := accountOfCCM(c)
 	got := Shared{Name: string(account.ref.Kind) + " " + account.ref.Name}
@@ -68,14 +68,14 @@ func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, p
 	return got, phases.Done, nil
 }
 
-// accountOfCCM is what the cloud controller manager of c logs in with.
+// accountOfCCM returns the account of the cloud controller manager of c.
 func accountOfCCM(c *infrav1.VCDCluster) account {
 	ref := ptr.Deref(c.Spec.CloudProvider.IdentityRef, infrav1.IdentityReference{}) // the API requires it
 	ref.Kind = cmp.Or(ref.Kind, infrav1.NamespacedIdentity)
 	return ofCluster(c, ref)
 }
 
-// shareable says why the credentials of an identity are not for workload clusters, before they are read.
+// shareable returns why the credentials of an identity may not be copied into workload clusters. It does not read them.
 func shareable(identity grant, a account, rotatesForManager bool) phases.Result {
 	if out := identity.covers(a); out != phases.Done {
 		return out
@@ -94,8 +94,8 @@ func shareable(identity grant, a account, rotatesForManager bool) phases.Result 
 	return phases.Done
 }
 
-// Give writes down that the token of a service account is the cloud controller manager's of a cluster from now on. The
-// first who does so has it: the token may be used from the moment that it is in the workload cluster.
+// Give records that from now on the token of a service account belongs to the cloud controller manager of a cluster.
+// The first caller gets the token, which may be used as soon as it is in the workload cluster.
 func (i Identities) Give(ctx context.Context, secret types.NamespacedName, cluster string) error {
 	store := &TokenSecret{Identities: i, Key: secret}
 	return store.Change(ctx, func(secret *corev1.Secret) error {
@@ -108,7 +108,7 @@ func (i Identities) Give(ctx context.Context, secret types.NamespacedName, clust
 	})
 }
 
-// isSystem reports whether credentials are those of VCD's provider.
+// isSystem reports whether credentials belong to VCD's provider organization.
 func isSystem(config vcd.Config) bool {
 	org, _, found := strings.Cut(config.Credentials.Username, "/")
 	return found && strings.EqualFold(org, systemOrg) || strings.EqualFold(config.Org, systemOrg)

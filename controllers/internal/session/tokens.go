@@ -23,22 +23,22 @@ import (
 )
 
 const (
-	// tokenTimeout is how long the API server may take to answer: no login is possible meanwhile.
+	// tokenTimeout bounds the requests to the API server, because no login is possible meanwhile.
 	tokenTimeout = 10 * time.Second
-	// tokenPoll is for tokens that VCD refused: the manager before us may just have used them, and write down the next.
-	// VCD is not asked for that.
+	// tokenPoll is the delay after VCD rejected a token. A previous instance of the manager may just have used the
+	// token and may be about to store the next one. VCD is not queried for that.
 	tokenPoll = 35 * time.Second
 )
 
-// Accounts are the service accounts that this process logs in with, one for each Secret: all who use the Secret share
-// it, so that there is one login at a time. The zero value is usable.
+// Accounts holds the service accounts of this process, one for each Secret. All users of a Secret share its account, so
+// that there is one login at a time. The zero value is ready to use.
 type Accounts struct {
 	mu       sync.Mutex
 	bySecret map[types.NamespacedName]*vcd.ServiceAccount
 }
 
-// Of returns the service account with its token in a Secret. It is kept for good: two for one Secret would lock each
-// other out.
+// Of returns the service account with its token in a Secret. It is never dropped, because two accounts for one Secret
+// would lock each other out.
 func (a *Accounts) Of(i Identities, secret types.NamespacedName) *vcd.ServiceAccount {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,7 +51,7 @@ func (a *Accounts) Of(i Identities, secret types.NamespacedName) *vcd.ServiceAcc
 	return a.bySecret[secret]
 }
 
-// A TokenSecret keeps the token of a service account that the manager uses in the Secret of its identity.
+// A TokenSecret stores the token of a service account that the manager uses, in the Secret of its identity.
 type TokenSecret struct {
 	Identities Identities
 	Key        types.NamespacedName
@@ -59,7 +59,7 @@ type TokenSecret struct {
 
 var _ vcd.TokenStore = (*TokenSecret)(nil)
 
-// A storeError is why there is no token to log in with: a result for who wants to log in, or an error.
+// A storeError explains why no token is available. It holds a result for the object that logs in, or an error.
 type storeError struct {
 	out phases.Result
 	err error
@@ -73,8 +73,8 @@ func (p *storeError) Error() string {
 	return p.out.Message
 }
 
-// Load reads the token from the API server, and writes down there that it is the manager's and about to be traded: what
-// cannot be written now could not be written after the login either, when it is too late.
+// Load reads the token from the API server. It also records there that the manager holds the token and is about to
+// rotate it: if this write fails, the next token could not be stored after the login either, when it would be too late.
 func (t *TokenSecret) Load(ctx context.Context) (string, error) {
 	users, err := t.Identities.UsersOf(ctx, t.Key)
 	switch {
@@ -108,7 +108,7 @@ func (t *TokenSecret) Load(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// Store writes the next token, unless another was written.
+// Store writes the next token, unless the Secret has another token than old.
 func (t *TokenSecret) Store(ctx context.Context, old, token string) error {
 	return t.Change(ctx, func(secret *corev1.Secret) error {
 		if tokenIn(secret) != old {
@@ -123,7 +123,7 @@ func (t *TokenSecret) Store(ctx context.Context, old, token string) error {
 	})
 }
 
-// Change changes the Secret as it is at the API server. A conflict makes it read the Secret again.
+// Change changes the Secret at the API server. After a conflict it reads the Secret again and retries.
 func (t *TokenSecret) Change(ctx context.Context, change func(*corev1.Secret) error) error {
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
@@ -146,7 +146,7 @@ func (t *TokenSecret) Change(ctx context.Context, change func(*corev1.Secret) er
 	}
 }
 
-// problem says what a person has to do about a Secret that cannot be written. Other errors are tried again.
+// problem maps an error that a user must fix to a result. Other errors are retried.
 func (t *TokenSecret) problem(err error) error {
 	if problem, ok := errors.AsType[*storeError](err); ok {
 		return problem
@@ -162,11 +162,12 @@ func (t *TokenSecret) problem(err error) error {
 // Users counts the VCDClusters and VCDDeploymentZones that log in with a Secret.
 type Users struct {
 	Active int
-	Paused int // such as those that move to another management cluster, whose manager continues with the token
+	Paused int // such as those that move to another management cluster, whose manager takes over the token
 }
 
-// UsersOf counts the users of a Secret. No login with it is allowed unless one is active. A zone is paused with the
-// clusters of its namespace, as they move together; a zone in a namespace without clusters is active.
+// UsersOf counts the users of a Secret. No login with it is allowed unless a user is active. A zone counts as paused if
+// all clusters of its namespace are, because they move together. A zone in a namespace without clusters counts as
+// active.
 func (i Identities) UsersOf(ctx context.Context, secret types.NamespacedName) (Users, error) {
 	var users Users
 	identities, err := i.namesOf(ctx, secret)
@@ -177,7 +178,7 @@ func (i Identities) UsersOf(ctx context.Context, secret types.NamespacedName) (U
 	if err := i.Client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return users, fmt.Errorf("listing VCDClusters: %w", err)
 	}
-	byNamespace := map[string]Users{} // all clusters, whatever identity they use
+	byNamespace := map[string]Users{} // all clusters, regardless of their identity
 	for _, c := range clusters.Items {
 		paused, err := i.Paused(ctx, &c)
 		if err != nil {
@@ -202,7 +203,7 @@ func (i Identities) UsersOf(ctx context.Context, secret types.NamespacedName) (U
 	return users, nil
 }
 
-// with returns the count with another user.
+// with returns the counts with another user.
 func (u Users) with(paused bool) Users {
 	if paused {
 		u.Paused++
@@ -212,8 +213,8 @@ func (u Users) with(paused bool) Users {
 	return u
 }
 
-// namesOf finds the identities that have their credentials in a Secret; those of all namespaces have none. The cache
-// may lack the namespace of the Secret.
+// namesOf finds the identities whose credentials are in a Secret. The keys of VCDClusterIdentities have no namespace.
+// It reads VCDIdentities live, because the cache may lack the namespace of the Secret.
 func (i Identities) namesOf(ctx context.Context, secret types.NamespacedName) (map[client.ObjectKey]bool, error) {
 	found := map[client.ObjectKey]bool{}
 	namespaced := &infrav1.VCDIdentityList{}
@@ -240,7 +241,7 @@ func (i Identities) namesOf(ctx context.Context, secret types.NamespacedName) (m
 	return found, nil
 }
 
-// refersToOne reports whether a reference in a namespace is to one of some identities.
+// refersToOne reports whether a reference in a namespace refers to one of the identities.
 func refersToOne(namespace string, ref infrav1.IdentityReference, identities map[client.ObjectKey]bool) bool {
 	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
 	if ref.Kind == infrav1.ClusterIdentity {
@@ -249,7 +250,7 @@ func refersToOne(namespace string, ref infrav1.IdentityReference, identities map
 	return identities[key]
 }
 
-// Paused reports whether c is, or its Cluster.
+// Paused reports whether c or its Cluster is paused.
 func (i Identities) Paused(ctx context.Context, c *infrav1.VCDCluster) (bool, error) {
 	if annotations.HasPaused(c) {
 		return true, nil

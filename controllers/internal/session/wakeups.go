@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// WakeUps lets the end of a task in VCD start a reconcile. The zero value is usable.
+// WakeUps triggers a reconcile when a task in VCD ends. The zero value is ready to use.
 type WakeUps struct {
 	once sync.Once
 	ch   chan event.GenericEvent
@@ -24,13 +24,13 @@ func (w *WakeUps) channel() chan event.GenericEvent {
 	return w.ch
 }
 
-// Source returns what a controller watches to be woken.
+// Source returns the source that a controller must watch.
 func (w *WakeUps) Source() source.Source {
 	return source.Channel(w.channel(), &handler.EnqueueRequestForObject{})
 }
 
-// ForObject returns a function that starts a reconcile of obj. It never blocks: a wake-up that finds no room is
-// lost: the next scheduled reconcile replaces it.
+// ForObject returns a function that triggers a reconcile of obj. It never blocks. If the channel is full, the event is
+// lost, and the next scheduled reconcile replaces it.
 func (w *WakeUps) ForObject(obj client.Object) func() {
 	name := metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	wake := event.GenericEvent{Object: &metav1.PartialObjectMetadata{ObjectMeta: name}}
@@ -42,7 +42,7 @@ func (w *WakeUps) ForObject(obj client.Object) func() {
 	}
 }
 
-// Deletions lets only the end of an object through.
+// Deletions passes only delete events.
 func Deletions() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

@@ -27,7 +27,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 )
 
-// WatchCredentials starts reconciles when an identity of either kind, or the Secret of one, is changed.
+// WatchCredentials triggers reconciles when an identity of either kind, or the Secret of one, changes.
 func WatchCredentials(b *ctrl.Builder, changed predicate.Predicate, identity, secret handler.MapFunc) *ctrl.Builder {
 	return b.
 		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(identity), builder.WithPredicates(changed)).
@@ -37,14 +37,14 @@ func WatchCredentials(b *ctrl.Builder, changed predicate.Predicate, identity, se
 			builder.WithPredicates(changed))
 }
 
-// IdentityToClusters finds the VCDClusters that use an identity.
+// IdentityToClusters maps an identity to the VCDClusters that use it.
 func IdentityToClusters(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, identity client.Object) []ctrl.Request {
 		return RequestsFor(clustersOfIdentity(ctx, c, identity))
 	}
 }
 
-// SecretToClusters finds the VCDClusters whose identity has its credentials in a Secret.
+// SecretToClusters maps a Secret to the VCDClusters whose identity has its credentials there.
 func SecretToClusters(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, secret client.Object) []ctrl.Request {
 		return RequestsFor(clustersOfSecret(ctx, c, secret))
@@ -87,7 +87,7 @@ func RequestsFor(clusters []infrav1.VCDCluster) []ctrl.Request {
 	return requests
 }
 
-// clustersOf lists the VCDClusters that use an identity; an empty namespace is all.
+// clustersOf lists the VCDClusters that use an identity. An empty namespace means all namespaces.
 func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, namespace,
 	name string,
 ) []infrav1.VCDCluster {
@@ -99,7 +99,7 @@ func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind,
 	return slices.DeleteFunc(list.Items, func(c infrav1.VCDCluster) bool { return !RefersTo(&c, kind, name) })
 }
 
-// RefersTo reports whether c uses the identity of that kind and name.
+// RefersTo reports whether c uses the identity with the given kind and name.
 func RefersTo(c *infrav1.VCDCluster, kind infrav1.IdentityKind, name string) bool {
 	refs := []infrav1.IdentityReference{c.Spec.IdentityRef}
 	if other := c.Spec.CloudProvider.IdentityRef; other != nil {
@@ -108,25 +108,25 @@ func RefersTo(c *infrav1.VCDCluster, kind infrav1.IdentityKind, name string) boo
 	return slices.ContainsFunc(refs, func(ref infrav1.IdentityReference) bool { return SameIdentity(ref, kind, name) })
 }
 
-// SameIdentity reports whether ref is the identity of that kind and name.
+// SameIdentity reports whether ref refers to the identity with the given kind and name.
 func SameIdentity(ref infrav1.IdentityReference, kind infrav1.IdentityKind, name string) bool {
 	return cmp.Or(ref.Kind, infrav1.NamespacedIdentity) == cmp.Or(kind, infrav1.NamespacedIdentity) && ref.Name == name
 }
 
-// Watched reports whether obj has the label of what this manager reconciles. Not all that triggers a reconcile is
-// filtered by it: a Secret, or an identity, may be used by the objects of several managers.
+// Watched reports whether obj has the watch label of this manager. Not all triggers of a reconcile are filtered by it,
+// because the objects of several managers may use the same Secret or identity.
 func Watched(obj client.Object, filter string) bool {
 	return filter == "" || labels.HasWatchLabel(obj, filter)
 }
 
-// ExternallyManaged reports whether another controller manages c. The contract's pages disagree on whether that is an
-// annotation or a label.
+// ExternallyManaged reports whether another controller manages c. The pages of the Cluster API contract disagree on
+// whether that is an annotation or a label.
 func ExternallyManaged(c *infrav1.VCDCluster) bool {
 	_, labelled := c.Labels[clusterv1.ManagedByAnnotation]
 	return labelled || annotations.IsExternallyManaged(c)
 }
 
-// OwnerCluster returns the Cluster that owns c; nil if there is none yet, or none any more.
+// OwnerCluster returns the Cluster that owns c; nil if it does not exist yet, or no longer exists.
 func OwnerCluster(ctx context.Context, reader client.Client, c *infrav1.VCDCluster) (*clusterv1.Cluster, error) {
 	cluster, err := util.GetOwnerCluster(ctx, reader, c.ObjectMeta)
 	if err := client.IgnoreNotFound(err); err != nil {
@@ -135,8 +135,8 @@ func OwnerCluster(ctx context.Context, reader client.Client, c *infrav1.VCDClust
 	return cluster, nil
 }
 
-// ActiveCluster returns the Cluster that owns c; nil while nothing is to be done for c: it is another manager's, has no
-// owner, or is paused. A watch triggers the next reconcile when that changes.
+// ActiveCluster returns the Cluster that owns c; nil if c must not be reconciled, because another manager reconciles
+// it, or because it has no owner or is paused. When that changes, a watch triggers the next reconcile.
 func ActiveCluster(ctx context.Context, reader client.Client, c *infrav1.VCDCluster, watchFilter string) (*clusterv1.Cluster, error) {
 	if ExternallyManaged(c) || !Watched(c, watchFilter) {
 		return nil, nil
@@ -148,8 +148,8 @@ func ActiveCluster(ctx context.Context, reader client.Client, c *infrav1.VCDClus
 	return cluster, nil
 }
 
-// ClusterConcernsMachines passes those changes of a VCDCluster that concern its machines. Notes on it, which each of
-// the machines may leave there, concern none.
+// ClusterConcernsMachines passes the changes of a VCDCluster that matter to its machines. Records that its machines
+// write to it do not matter.
 func ClusterConcernsMachines() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*infrav1.VCDCluster)
@@ -158,12 +158,13 @@ func ClusterConcernsMachines() predicate.Predicate {
 	}}
 }
 
-// forMachines are the annotations of a VCDCluster that concern its machines.
+// forMachines are the annotations of a VCDCluster that matter to its machines.
 var forMachines = []string{
 	clusterv1.PausedAnnotation, clusterv1.ManagedByAnnotation, infrav1.GoneAcknowledgedAnnotation,
 }
 
-// concerning returns what concerns machines in a VCDCluster. Its Ready shows when VCD can be asked again.
+// concerning returns the parts of a VCDCluster that matter to its machines. Its Ready condition shows when VCD responds
+// again.
 func concerning(c *infrav1.VCDCluster) infrav1.VCDCluster {
 	found := infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{
 		UID:               c.UID,
@@ -186,22 +187,22 @@ func concerning(c *infrav1.VCDCluster) infrav1.VCDCluster {
 	return found
 }
 
-// IdentityToDeletedMachines finds the VCDMachines that are deleted with the help of an identity.
+// IdentityToDeletedMachines maps an identity to the VCDMachines in deletion that use it.
 func IdentityToDeletedMachines(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, identity client.Object) []ctrl.Request {
 		return deletedMachinesOf(ctx, c, clustersOfIdentity(ctx, c, identity))
 	}
 }
 
-// SecretToDeletedMachines finds the VCDMachines that are deleted with the credentials in a Secret.
+// SecretToDeletedMachines maps a Secret to the VCDMachines in deletion that use its credentials.
 func SecretToDeletedMachines(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, secret client.Object) []ctrl.Request {
 		return deletedMachinesOf(ctx, c, clustersOfSecret(ctx, c, secret))
 	}
 }
 
-// deletedMachinesOf finds the VCDMachines of VCDClusters that are deleted. Others learn by their VCDCluster that its
-// identity was mended; one that waits for its machines to be deleted does not log in.
+// deletedMachinesOf returns the VCDMachines in deletion of some VCDClusters. Other machines notice a fixed identity by
+// their VCDCluster, but a VCDCluster that waits for its machines to be deleted does not log in.
 func deletedMachinesOf(ctx context.Context, c client.Reader, clusters []infrav1.VCDCluster) []ctrl.Request {
 	var requests []ctrl.Request
 	for i := range clusters {
@@ -214,7 +215,7 @@ func deletedMachinesOf(ctx context.Context, c client.Reader, clusters []infrav1.
 	return requests
 }
 
-// ClusterToMachines finds the VCDMachines of a VCDCluster.
+// ClusterToMachines maps a VCDCluster to its VCDMachines.
 func ClusterToMachines(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, cluster client.Object) []ctrl.Request {
 		machines := machinesOf(ctx, c, cluster)

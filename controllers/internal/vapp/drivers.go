@@ -25,42 +25,41 @@ import (
 )
 
 const (
-	// driversAge is how long it is believed what runs in a workload cluster.
+	// driversAge is how long the result of an inspection is used.
 	driversAge = 10 * time.Minute
-	// driversMemory is how long it is believed while the workload cluster cannot be asked.
+	// driversMemory is how long the result is used while the workload cluster cannot be inspected.
 	driversMemory = time.Hour
-	// DriversRetry is how often a workload cluster is asked that runs what it should not, or that does not answer any
-	// more.
+	// DriversRetry is the interval for workload clusters that run incompatible drivers, or that no longer respond.
 	DriversRetry = time.Minute
-	// UnknownRetry is how often one is asked that has not answered yet: machines wait for it.
+	// UnknownRetry is the interval for workload clusters that have not responded yet: machines wait for them.
 	UnknownRetry = 5 * time.Second
 	// workloadTimeout bounds one inspection of a workload cluster.
 	workloadTimeout = 5 * time.Second
-	// workloadPage is how many objects of a workload cluster are held at once.
+	// workloadPage is the number of objects in one page of a list.
 	workloadPage = 200
 )
 
-// A release is a version of a driver, of which only the first numbers may be given.
+// A release is a version of a driver. Missing numbers are zero.
 type release [3]int
 
-// vAppBound holds the last releases of the drivers that search for nodes in the one vApp that their configuration
-// names, by the last word of their image.
+// vAppBound maps drivers, by the last part of their image's name, to their last releases that search for nodes only in
+// the vApp of their configuration.
 var vAppBound = map[string]release{
 	"cloud-director-named-disk-csi-driver": {1, 6, 999},
 	"cloud-provider-for-cloud-director":    {1, 6, 1},
 }
 
-// Drivers knows which drivers in workload clusters find nodes by their vApp. They are looked for seldom, and only for
-// those who ask.
+// Drivers finds the drivers in workload clusters that search for nodes by vApp. It inspects a workload cluster rarely,
+// and only when a caller requests the result.
 type Drivers struct {
 	open   workload.Opener
 	states local.Store[driverState] // by Cluster
 }
 
-// NewDrivers returns Drivers that list what runs by clients of open.
+// NewDrivers returns Drivers that list workloads with the clients of open.
 func NewDrivers(open workload.Opener) *Drivers { return &Drivers{open: open} }
 
-// A driverState is what runs in a workload cluster.
+// A driverState caches the drivers in a workload cluster.
 type driverState struct {
 	listing sync.Mutex // held while the cluster is inspected
 
@@ -70,7 +69,7 @@ type driverState struct {
 	legacy []string
 }
 
-// In returns the drivers that need all nodes in one vApp, as image:tag. It reports false if that is not known.
+// In returns the drivers that need all nodes in one vApp, as image:tag. It returns false if they are unknown.
 func (d *Drivers) In(ctx context.Context, cluster *clusterv1.Cluster, now time.Time) ([]string, bool) {
 	if cluster == nil || !workload.Initialized(cluster) {
 		return nil, true
@@ -83,15 +82,15 @@ func (d *Drivers) In(ctx context.Context, cluster *clusterv1.Cluster, now time.T
 	return found.answer(now)
 }
 
-// Forget drops what is known of a cluster that goes.
+// Forget drops the state of a cluster that is being deleted.
 func (d *Drivers) Forget(cluster *clusterv1.Cluster) {
 	if cluster != nil {
 		d.states.Drop(cluster.UID)
 	}
 }
 
-// due reports whether to inspect the cluster. Drivers that should not run are checked more often: they are being
-// removed.
+// due reports whether to inspect the cluster. A cluster with incompatible drivers is inspected more often, because they
+// are probably being removed.
 func (l *driverState) due(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +136,7 @@ func (d *Drivers) inspect(ctx context.Context, l *driverState, cluster client.Ob
 	slices.Sort(l.legacy)
 }
 
-// images returns the images of what runs in a workload cluster for good, in any namespace.
+// images returns the images of the Deployments, DaemonSets and StatefulSets in a workload cluster, in all namespaces.
 func (d *Drivers) images(ctx context.Context, cluster client.ObjectKey) ([]string, error) {
 	opened, err := d.open(ctx, cluster)
 	if err != nil {
@@ -151,7 +150,7 @@ func (d *Drivers) images(ctx context.Context, cluster client.ObjectKey) ([]strin
 	} {
 		for more := true; more; more = list.GetContinue() != "" {
 			err := opened.List(ctx, list, client.Limit(workloadPage), client.Continue(list.GetContinue()))
-			if err != nil && !meta.IsNoMatchError(err) { // There is none of a kind that is not served.
+			if err != nil && !meta.IsNoMatchError(err) { // A kind that is not served has no objects.
 				return nil, fmt.Errorf("listing the workloads of Cluster %s: %w", cluster, err)
 			}
 			for _, spec := range podSpecs(list) {
@@ -164,8 +163,8 @@ func (d *Drivers) images(ctx context.Context, cluster client.ObjectKey) ([]strin
 	return images, nil
 }
 
-// podSpecs returns what the objects of a list run, without the cloud controller manager that was installed by us: its
-// image has the name of VMware's, and it finds nodes wherever they are.
+// podSpecs returns the pod specs of a list, except for the cloud controller manager that this provider installed. Its
+// image has the same name as VMware's, but it finds nodes in any vApp.
 func podSpecs(list client.ObjectList) []corev1.PodSpec {
 	var specs []corev1.PodSpec
 	add := func(of metav1.ObjectMeta, template corev1.PodTemplateSpec) {
@@ -190,8 +189,8 @@ func podSpecs(list client.ObjectList) []corev1.PodSpec {
 	return specs
 }
 
-// boundToVApp reports whether an image is that of a driver which searches for nodes in one vApp. One of an unknown
-// version is.
+// boundToVApp reports whether an image is a driver that searches for nodes in one vApp. A driver of an unknown version
+// counts as such.
 func boundToVApp(image string) (string, bool) {
 	name := image[strings.LastIndex(image, "/")+1:]
 	name, _, _ = strings.Cut(name, "@")
@@ -204,7 +203,7 @@ func boundToVApp(image string) (string, bool) {
 	return name, !ok || slices.Compare(version[:], last[:]) <= 0
 }
 
-// parseRelease reads the numbers of a version, of which some may be missing; what follows "-" or "+" does not count.
+// parseRelease parses a version. Numbers may be missing, and a suffix after "-" or "+" is ignored.
 func parseRelease(tag string) (release, bool) {
 	var r release
 	if i := strings.IndexAny(tag, "-+"); i >= 0 {

@@ -11,17 +11,17 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// A Home is where vApps of a cluster are: the VDC of one of its zones, or that of the cluster.
+// A Home describes the vApps of a cluster in one VDC: that of one of its zones, or that of the cluster.
 type Home struct {
 	Zone  string   // VCDDeploymentZone; empty: the VDC of the cluster
-	VDC   string   // URN; empty: that of the cluster
+	VDC   string   // URN; empty: the VDC of the cluster
 	First string   // name of the first vApp
-	Count int      // how many vApps VCD was asked to create VMs in; 0: none is the cluster's
-	IDs   []string // URNs of those that VMs were deleted from
+	Count int      // number of vApps in which VMs were requested from VCD; 0: the cluster has none
+	IDs   []string // URNs of the vApps from which VMs were deleted
 }
 
-// NameIn returns the name of the first vApp of the cluster in a zone, or of all if zone is empty or the layout has one
-// vApp for the cluster.
+// NameIn returns the name of the cluster's first vApp in a zone. It returns the name of the cluster's first vApp if
+// zone is empty, or if the layout is one vApp per cluster.
 func NameIn(c *infrav1.VCDCluster, clusterName, zone string) string {
 	base := Name(c, clusterName)
 	if zone == "" || c.Spec.VApp.Layout == infrav1.VAppPerCluster {
@@ -32,12 +32,12 @@ func NameIn(c *infrav1.VCDCluster, clusterName, zone string) string {
 		return name
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(name)) // a hash takes everything
+	_, _ = h.Write([]byte(name)) // never fails
 	suffix := fmt.Sprintf("-%08x", h.Sum32())
 	return name[:maxName-len(suffix)] + suffix
 }
 
-// HomeIn returns what is recorded on a cluster of what it has in a zone; a zero Count and VDC if nothing is.
+// HomeIn returns the record of a cluster for a zone. Count and VDC are zero if nothing is recorded.
 func HomeIn(c *infrav1.VCDCluster, clusterName, zone string) Home {
 	recorded := c.Spec.RecordedState.Zones[zone]
 	return Home{
@@ -58,8 +58,8 @@ func Zones(c *infrav1.VCDCluster, clusterName string) []Home {
 	return homes
 }
 
-// Spread reports whether a cluster has vApps in several zones, or would with one in a further zone. Its own VDC is zone
-// "".
+// Spread reports whether a cluster has vApps in several zones, or would have them with further zones. The zone "" is
+// the VDC of the cluster.
 func Spread(c *infrav1.VCDCluster, further ...string) bool {
 	zones := slices.Clone(further)
 	for _, home := range Zones(c, "") {

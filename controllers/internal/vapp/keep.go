@@ -18,34 +18,36 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// IsKept reports whether an annotation keeps the vApp of obj, unless the vApp is empty and can be deleted.
+// IsKept reports whether an annotation keeps the vApp of obj unless the vApp is empty and can be deleted.
 func IsKept(obj client.Object) bool {
 	return obj.GetAnnotations()[infrav1.KeepVAppAnnotation] == "true"
 }
 
-// hanging is how long a task may run before a person who keeps a vApp need not wait for it: VCD may never end it.
-const hanging = 10 * time.Minute
+// hangTimeout is how long a task may run before the deletion of a kept vApp no longer waits for it. VCD may never end
+// it.
+const hangTimeout = 10 * time.Minute
 
-// Hangs reports whether one of the tasks that hold the vApp of obj, which a person keeps, runs for long.
+// Hangs reports whether the vApp of obj is kept and one of the tasks that lock it has been running for too long.
 func Hangs(obj client.Object, now time.Time, tasks ...vcd.Task) bool {
 	return IsKept(obj) && slices.ContainsFunc(tasks, func(t vcd.Task) bool {
-		return t.State == vcd.TaskRunning && !t.Started.IsZero() && now.Sub(t.Started) > hanging
+		return t.State == vcd.TaskRunning && !t.Started.IsZero() && now.Sub(t.Started) > hangTimeout
 	})
 }
 
-// StillHeld returns why a vApp stays that a person keeps, and that a task holds for long.
+// StillHeld returns the result for a kept vApp that a task has locked for too long.
 func StillHeld(name string) phases.Result {
 	return phases.Fail(session.RemedyPoll, infrav1.EntityBusyReason, "a VCD task has locked vApp %s for more "+
 		"than %s",
-		name, hanging)
+		name, hangTimeout)
 }
 
-// OrKeep adds to what keeps the vApp of obj from being deleted how a person leaves the vApp in VCD. If a person does,
-// an event says so, and there is nothing left to do. Progress is not affected.
+// OrKeep handles a result or error that prevents the deletion of the vApp of obj. If the vApp is kept, it records an
+// event and returns Done. Otherwise it adds to the message how a user can keep the vApp in VCD. It does not change
+// results that report progress.
 func OrKeep(ctx context.Context, r events.EventRecorder, obj client.Object, kind, name string, out phases.Result,
 	err error,
 ) (phases.Result, error) {
-	later := errors.Is(err, vcd.ErrLater) || out.Reason == infrav1.ThrottledReason // ends by itself
+	later := errors.Is(err, vcd.ErrLater) || out.Reason == infrav1.ThrottledReason // temporary
 	switch {
 	case later, ctx.Err() != nil, err == nil && !out.IsProblem() && !out.IsUnknown():
 		return out, err

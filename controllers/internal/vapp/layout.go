@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vapp knows how machines are laid out in vApps, and which drivers in workload clusters depend on that.
+// Package vapp defines the layout of machines in vApps, and finds drivers in workload clusters that depend on it.
 package vapp
 
 import (
@@ -9,7 +9,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// PerMachine reports whether each machine of a cluster has a vApp of its own.
+// PerMachine reports whether each machine of a cluster has its own vApp.
 func PerMachine(c *infrav1.VCDCluster) bool {
 	return c.Spec.VApp.Layout == infrav1.VAppPerMachine
 }
@@ -22,14 +22,14 @@ func Name(c *infrav1.VCDCluster, clusterName string) string {
 	return clusterName
 }
 
-// MaxVMs is how many VMs a vApp takes: VMware's documented maximum.
+// MaxVMs is the maximum number of VMs in a vApp, according to VMware's documentation.
 const MaxVMs = 128
 
-// maxName is how many characters the name of a vApp may have.
+// maxName is the maximum length of a vApp's name.
 const maxName = 128
 
-// Numbered returns the name of the n-th vApp of a cluster, from that of the first: the layout goes on in a second one
-// when the first is full.
+// Numbered returns the name of the n-th vApp of a cluster, given the name of the first. A cluster gets another vApp
+// when the last one is full.
 func Numbered(first string, n int) string {
 	if n <= 1 {
 		return first
@@ -38,16 +38,16 @@ func Numbered(first string, n int) string {
 	return first[:min(len(first), maxName-len(suffix))] + suffix
 }
 
-// LegacyDrivers is the message of a problem; its argument lists what runs in the workload cluster.
+// LegacyDrivers is the message of a problem. Its argument lists the drivers in the workload cluster.
 const LegacyDrivers = "Layout PerMachine is not compatible with drivers in the workload cluster that search a " +
 	"single vApp for nodes: %s. Replace or remove them, or recreate the cluster with layout " +
 	"PerFailureDomain"
 
-// LegacyDriversInZones is the message of a problem; its argument lists what runs in the workload cluster.
+// LegacyDriversInZones is the message of a problem. Its argument lists the drivers in the workload cluster.
 const LegacyDriversInZones = "The cluster has a vApp in each of several zones, but drivers in the workload " +
 	"cluster search a single vApp for nodes: %s. Replace or remove them, or recreate the cluster in " +
 	"one zone"
 
-// LegacyDriversFull is the message of a problem; its argument lists what runs in the workload cluster.
+// LegacyDriversFull is the message of a problem. Its argument lists the drivers in the workload cluster.
 const LegacyDriversFull = "The vApp is full, and drivers in the workload cluster search a single vApp for " +
 	"nodes: %s. Replace or remove them, or delete machines"

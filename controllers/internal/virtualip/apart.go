@@ -20,29 +20,29 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A seat is where control planes are, or may be.
-type seat struct {
-	who      string
-	networks []vcd.Ref // of the NICs, by what is known of them
+// An attachment lists the networks that a control plane, or all control planes in a zone, are attached to.
+type attachment struct {
+	owner    string
+	networks []vcd.Ref // of the NICs, with the known names and URNs
 }
 
-// Apart reports control planes of a cluster, and of the Cluster with a name, in networks between which ARP moves no
-// address. With BGP they may be in any.
+// Apart reports control planes of a cluster in networks between which ARP cannot move an address. With BGP, control
+// planes may be in any network. The name is that of the Cluster.
 func Apart(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name string, network vcd.Ref) (
 	phases.Result, error,
 ) {
 	if checks.KubeVIP(c).BGP != nil {
 		return phases.Done, nil
 	}
-	seats, err := zoneSeats(ctx, reader, c)
+	attachments, err := zoneAttachments(ctx, reader, c)
 	if err != nil {
 		return phases.Done, err
 	}
-	machines, err := machineSeats(ctx, reader, c.Namespace, name)
+	machines, err := machineAttachments(ctx, reader, c.Namespace, name)
 	if err != nil {
 		return phases.Done, err
 	}
-	for _, s := range append(seats, machines...) {
+	for _, s := range append(attachments, machines...) {
 		if network == (vcd.Ref{}) {
 			network = s.networks[0]
 		}
@@ -50,14 +50,14 @@ func Apart(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, nam
 			return phases.Fail(session.RemedyPoll, infrav1.ControlPlaneNetworkMismatchReason,
 				"%s is in network %s, not in %s, and ARP can move a virtual IP only within one network: set "+
 					"spec.controlPlaneLoadBalancer.kubeVIP.bgp, use an endpoint of type EdgeGateway or External, or "+
-					"move all control planes to one network", s.who, nameOf(s.networks[0]), nameOf(network)), nil
+					"move all control planes to one network", s.owner, nameOf(s.networks[0]), nameOf(network)), nil
 		}
 	}
 	return phases.Done, nil
 }
 
-// zoneSeats returns the zones that control planes of the cluster may be in and that have networks of their own.
-func zoneSeats(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster) ([]seat, error) {
+// zoneAttachments returns the zones that may contain control planes of the cluster and that set networks.
+func zoneAttachments(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster) ([]attachment, error) {
 	if c.Spec.FailureDomainSelector == nil {
 		return nil, nil
 	}
@@ -67,11 +67,11 @@ func zoneSeats(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster)
 	}
 	zones, err := placement.Select(c, list.Items)
 	if err != nil {
-		return nil, nil //nolint:nilerr // zones are selected elsewhere, which reports it
+		return nil, nil //nolint:nilerr // the selection of zones reports it
 	}
-	var seats []seat
+	var attachments []attachment
 	for _, z := range zones {
-		s := seat{who: "VCDDeploymentZone " + z.Name}
+		s := attachment{owner: "VCDDeploymentZone " + z.Name}
 		for i, name := range z.Spec.PlacementConstraint.Networks {
 			network := vcd.Ref{Name: name}
 			if i < len(z.Status.Networks) {
@@ -80,34 +80,34 @@ func zoneSeats(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster)
 			s.networks = append(s.networks, network)
 		}
 		if ptr.Deref(z.Spec.ControlPlane, true) && len(s.networks) > 0 {
-			seats = append(seats, s)
+			attachments = append(attachments, s)
 		}
 	}
-	return seats, nil
+	return attachments, nil
 }
 
-// machineSeats returns the control planes of the Cluster with a name that have networks of their own.
-func machineSeats(ctx context.Context, reader client.Reader, namespace, name string) ([]seat, error) {
+// machineAttachments returns the control planes of the named Cluster that set networks.
+func machineAttachments(ctx context.Context, reader client.Reader, namespace, name string) ([]attachment, error) {
 	machines := &infrav1.VCDMachineList{}
 	if err := reader.List(ctx, machines, client.InNamespace(namespace), session.OfCluster(name),
 		client.HasLabels{clusterv1.MachineControlPlaneLabel}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
-	var seats []seat
+	var attachments []attachment
 	for i := range machines.Items {
 		m := &machines.Items[i]
-		s := seat{who: "Control plane " + m.Name}
+		s := attachment{owner: "Control plane " + m.Name}
 		for _, nic := range m.Spec.Networks {
 			s.networks = append(s.networks, vcd.Ref{Name: nic.Name})
 		}
 		if len(s.networks) > 0 && !slices.Contains(s.networks, vcd.Ref{}) {
-			seats = append(seats, s)
+			attachments = append(attachments, s)
 		}
 	}
-	return seats, nil
+	return attachments, nil
 }
 
-// sameNetwork reports whether two networks are one, by their URNs if both are known. A name may be a URN.
+// sameNetwork reports whether two networks are the same, by URN if both are known. A name may be a URN.
 func sameNetwork(a, b vcd.Ref) bool {
 	if a.ID != "" && b.ID != "" {
 		return a.ID == b.ID

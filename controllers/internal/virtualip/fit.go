@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Fit reports why addresses cannot be the virtual IPs of a cluster in its network: each must fit the network, and two be
-// of both families.
+// Fit reports why addresses cannot be the virtual IPs of a cluster in its network. Each address must fit the network,
+// and two addresses must be of different families.
 func Fit(c *infrav1.VCDCluster, network vcd.Network, addresses []netip.Addr) phases.Result {
 	if len(addresses) == 2 && addresses[0].Is4() == addresses[1].Is4() {
 		return phases.Fail(session.RemedyPoll, infrav1.VIPFamilyConflictReason, "%s and %s are of the same IP "+

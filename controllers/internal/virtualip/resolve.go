@@ -17,11 +17,11 @@ import (
 // A Lookup resolves a name, as [net.Resolver.LookupNetIP] does.
 type Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-// lookupTimeout is how long an answer of DNS is waited for.
+// lookupTimeout is how long to wait for a response of DNS.
 const lookupTimeout = 3 * time.Second
 
-// Resolve returns the IPv4 addresses of the name of an endpoint, or why there are none. kube-vip 0.9 does not start
-// while a name does not resolve, and Cluster API reaches the cluster by the name, too. Without a lookup it asks DNS.
+// Resolve returns the IPv4 addresses of an endpoint's name, or a problem. kube-vip 0.9 does not start until the name
+// resolves, and Cluster API reaches the cluster by the name, too. If lookup is nil, Resolve queries DNS.
 func Resolve(ctx context.Context, lookup Lookup, name string) ([]netip.Addr, phases.Result) {
 	if lookup == nil {
 		lookup = net.DefaultResolver.LookupNetIP
@@ -45,7 +45,7 @@ func Resolve(ctx context.Context, lookup Lookup, name string) ([]netip.Addr, pha
 		"check its DNS servers", name, lookupProblem(err))
 }
 
-// lookupProblem returns what is wrong with DNS, without the address of the server, which may change each time.
+// lookupProblem describes a failure of DNS without the address of the server, which may change with each attempt.
 func lookupProblem(err error) string {
 	var failed *net.DNSError
 	switch {

@@ -18,8 +18,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// TakenByCluster reports another cluster of this management cluster that has one of the addresses in the same network.
-// Of two that are new, the older one gets it.
+// TakenByCluster reports another cluster of this management cluster that uses one of the addresses in the same network.
+// Of two new clusters, the older one gets the address.
 func TakenByCluster(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, network vcd.Network,
 	addresses []netip.Addr,
 ) (phases.Result, error) {
@@ -45,7 +45,7 @@ func TakenByCluster(ctx context.Context, reader client.Reader, c *infrav1.VCDClu
 	return phases.Done, nil
 }
 
-// announced returns which of the addresses kube-vip may announce for Services of a cluster.
+// announced returns the first address that kube-vip may announce for Services of a cluster.
 func announced(c *infrav1.VCDCluster, addresses []netip.Addr) (netip.Addr, bool) {
 	for _, r := range checks.ServiceRanges(c) {
 		if at := slices.IndexFunc(addresses, r.Contains); at >= 0 {
@@ -55,7 +55,7 @@ func announced(c *infrav1.VCDCluster, addresses []netip.Addr) (netip.Addr, bool)
 	return netip.Addr{}, false
 }
 
-// yields reports whether a cluster, which is new, leaves an address to another.
+// yields reports whether c, a new cluster, must leave an address to another cluster.
 func yields(c, other *infrav1.VCDCluster) bool {
 	if ownership.Established(other) || other.CreationTimestamp.Before(&c.CreationTimestamp) {
 		return true
@@ -63,13 +63,13 @@ func yields(c, other *infrav1.VCDCluster) bool {
 	return other.CreationTimestamp.Equal(&c.CreationTimestamp) && other.UID < c.UID
 }
 
-// A hostLister lists what has an address in a network.
+// A hostLister lists the hosts with an address in a network.
 type hostLister interface {
 	RecentHostsOn(ctx context.Context, network vcd.Ref) ([]vcd.HostAddress, error)
 }
 
-// TakenByHost reports something in VCD that has one of the addresses in the network. For a user who may not see what is
-// there, nothing has.
+// TakenByHost reports a host in VCD that uses one of the addresses in the network. It finds none if the user may not
+// see the hosts.
 func TakenByHost(ctx context.Context, in hostLister, c *infrav1.VCDCluster, network vcd.Network,
 	addresses []netip.Addr,
 ) (phases.Result, error) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload opens clients of workload clusters, whose API servers are called when something must be read, and
-// not in between.
+// Package workload creates clients of workload clusters. They send requests only for explicit calls, and run no
+// watches.
 package workload
 
 import (
@@ -23,16 +23,17 @@ import (
 const (
 	// callTimeout bounds one call.
 	callTimeout = 5 * time.Second
-	// idleTime is how long a client is kept that is not used. It holds what its API server serves, not a connection.
+	// idleTime is how long an unused client is kept. It caches the API resources of its server, and holds no
+	// connection.
 	idleTime = time.Hour
 	// userAgent is sent with each call.
 	userAgent = "cluster-api-provider-vcd"
 )
 
-// An Opener returns a client of the workload cluster of a Cluster, which nothing is cached for.
+// An Opener returns an uncached client of the workload cluster of a Cluster.
 type Opener func(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 
-// Clients are the clients of workload clusters, one for each.
+// Clients holds one client for each workload cluster.
 type Clients struct {
 	secrets client.Reader
 	scheme  *runtime.Scheme
@@ -49,12 +50,12 @@ type opened struct {
 	used       time.Time
 }
 
-// NewClients returns clients made from the kubeconfig Secrets that secrets reads.
+// NewClients returns Clients that read kubeconfig Secrets with the given reader.
 func NewClients(secrets client.Reader, scheme *runtime.Scheme) *Clients {
 	return &Clients{secrets: secrets, scheme: scheme, now: time.Now, open: map[client.ObjectKey]opened{}}
 }
 
-// Open returns the client of a workload cluster: the same as before, while the kubeconfig is.
+// Open returns the client of a workload cluster. It reuses the client until the kubeconfig changes.
 func (c *Clients) Open(ctx context.Context, cluster client.ObjectKey) (client.Client, error) {
 	raw, err := kubeconfig.FromSecret(ctx, c.secrets, cluster)
 	if err != nil {
@@ -89,8 +90,8 @@ func (c *Clients) connect(raw []byte) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: c.scheme})
 }
 
-// reachesOut reports whether a kubeconfig takes anything from outside itself. A tenant who may write the Secret
-// could otherwise have the manager send its own token, or run a program.
+// reachesOut reports whether a kubeconfig refers to anything outside itself. A tenant with write access to the Secret
+// could otherwise make the manager send its own token, or run a program.
 func reachesOut(c *rest.Config) bool {
 	tls := c.TLSClientConfig
 	return c.ExecProvider != nil || c.AuthProvider != nil || c.BearerTokenFile != "" ||

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
-// Initialized reports whether the control plane of a cluster has been initialized: its API server answers, or did.
-// Where the control plane consists of Machines without an owner, Cluster API sets the condition alone.
+// Initialized reports whether the control plane of a cluster was initialized, so that its API server has responded
+// once. For control planes that are Machines without an owner, Cluster API sets only the condition.
 func Initialized(cluster *clusterv1.Cluster) bool {
 	return ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) ||
 		conditions.IsTrue(cluster, clusterv1.ClusterControlPlaneInitializedCondition)

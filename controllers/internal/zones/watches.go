@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 )
 
-// IdentityToZones finds the zones that use an identity.
+// IdentityToZones maps an identity to the zones that use it.
 func IdentityToZones(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, identity client.Object) []ctrl.Request {
 		kind := infrav1.ClusterIdentity
@@ -24,7 +24,7 @@ func IdentityToZones(c client.Reader) handler.MapFunc {
 	}
 }
 
-// SecretToZones finds the zones whose identity owns a Secret.
+// SecretToZones maps a Secret to the zones whose identity owns it.
 func SecretToZones(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, secret client.Object) []ctrl.Request {
 		var requests []ctrl.Request
@@ -55,8 +55,8 @@ func zonesOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, na
 	return requests
 }
 
-// ToMachines finds the VCDMachines in the namespace of a zone or failure domain that may wait for it, or need it to be
-// deleted.
+// ToMachines maps a zone or failure domain to the VCDMachines in its namespace that may wait for it, or need it for
+// their deletion.
 func ToMachines(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []ctrl.Request {
 		list := &infrav1.VCDMachineList{}
@@ -75,7 +75,7 @@ func ToMachines(c client.Reader) handler.MapFunc {
 	}
 }
 
-// ToClusters finds the VCDClusters in the namespace of a zone or failure domain that select zones.
+// ToClusters maps a zone or failure domain to the VCDClusters in its namespace that select zones.
 func ToClusters(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []ctrl.Request {
 		list := &infrav1.VCDClusterList{}

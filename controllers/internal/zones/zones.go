@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package zones finds the zones that machines are in, and logs in with their identities.
+// Package zones looks up the zones of machines and their VDCs.
 package zones
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Find returns the zone of a name that machines of a cluster may be in, or says why there is none. Such a problem is
-// retried after a while, too: zones are not watched by all who use them.
+// Find returns the named zone for machines of a cluster, or the problem that prevents its use. The problem is also
+// retried after a while, because not all reconcilers watch zones.
 func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name string) (placement.Zone,
 	phases.Result, error,
 ) {
@@ -42,13 +42,13 @@ func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name
 	return zone, out, err
 }
 
-// Mismatch says why a cluster cannot use a zone: it is for another site or organization.
+// Mismatch returns a problem if a zone is for another site or organization than a cluster.
 func Mismatch(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 	return session.Problem(checks.Zone(c, z))
 }
 
-// Replaced says why no new machine of a cluster may go into a zone in the VDC of a URN: what the cluster has in the
-// zone is in another VDC, which was deleted, or renamed, before this one got its name.
+// Replaced returns a problem if a zone now refers to another VDC, given by its URN, than the one with the cluster's
+// objects. The old VDC was deleted or renamed, and the new one got its name.
 func Replaced(c *infrav1.VCDCluster, zone, vdc string) phases.Result {
 	home := vapp.HomeIn(c, "", zone)
 	if home.VDC == "" || home.VDC == vdc {
@@ -62,7 +62,7 @@ func Replaced(c *infrav1.VCDCluster, zone, vdc string) phases.Result {
 		zone, vdc, home.VDC, zone)
 }
 
-// DomainOf returns the failure domain that a zone refers to, or says why there is none.
+// DomainOf returns the failure domain that a zone refers to, or the problem that prevents its use.
 func DomainOf(ctx context.Context, reader client.Reader, z *infrav1.VCDDeploymentZone) (*infrav1.VCDFailureDomain,
 	phases.Result, error,
 ) {
@@ -79,7 +79,7 @@ func DomainOf(ctx context.Context, reader client.Reader, z *infrav1.VCDDeploymen
 	return domain, phases.Done, nil
 }
 
-// Admits says why no new machine of a cluster may go into a zone.
+// Admits returns a problem if no new machine of a cluster may be created in a zone.
 func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 	if !z.DeletionTimestamp.IsZero() {
 		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotFoundReason,
@@ -97,7 +97,7 @@ func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 	return phases.Done
 }
 
-// VDC finds the VDC of a failure domain, which must be enabled.
+// VDC finds the VDC of a failure domain. A disabled VDC is a problem.
 func VDC(ctx context.Context, s *session.Session, choice placement.Choice) (vcd.VDC, phases.Result, error) {
 	vdc, err := s.FindVDC(ctx, choice.Name)
 	if err != nil {
