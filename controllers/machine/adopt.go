@@ -63,8 +63,8 @@ func (a adoption) run(ctx context.Context) (phases.Result, error) {
 	return phases.Done, a.record(ctx, vm)
 }
 
-// doubt returns why it is uncertain that a VM belongs to the machine. A copied VCDMachine refers to the VM of the
-// original, but expects another name.
+// doubt returns why it is uncertain that a VM belongs to the machine; [phases.Done] if it is certain. A copied
+// VCDMachine refers to the VM of the original, but expects another name.
 func (a adoption) doubt(vm vcd.VM, owns bool) phases.Result {
 	expected := a.inputs.vmName()
 	switch {

@@ -23,7 +23,7 @@ type delay struct {
 	out    phases.Result // why the step failed
 	count  int
 	until  time.Time
-	wished infrav1.VCDMachineSpec // by users, at the time of the failure
+	wished infrav1.VCDMachineSpec // as set by users, at the time of the failure
 }
 
 // failed delays a step that failed, and returns out with the delay. The delays start over when users change the spec.

@@ -23,7 +23,7 @@ import (
 type creation struct {
 	found   []vcd.Ref     // VMs with the machine's name or marker, while no VM is recorded
 	pending phases.Result // why the VM does not exist yet
-	vApp    *vcd.VApp     // as just read, if it lacks VMs
+	vApp    *vcd.VApp     // as just read; set only if it lacks VMs
 	joined  bool          // another machine may create the VM
 	current batch.Batch   // the batch that this pass creates
 }
@@ -147,7 +147,7 @@ func (c creator) includes(m batch.Member, names map[string]bool, suits func(batc
 	return !names[m.Spec.Name] && ofCluster(m, c.inputs.vcdCluster.Spec.InfraID) && suits(m)
 }
 
-// ofCluster reports whether the VM of c belongs to the cluster with an ID.
+// ofCluster reports whether the VM of c belongs to the cluster with the infrastructure ID id.
 func ofCluster(c batch.Member, id string) bool {
 	marker, ok := vcd.ParseMarker(c.Spec.Description)
 	return ok && marker.Cluster == id

@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// deleteVM makes sure that the VM is gone. It shuts it down, powers it off, detaches its independent disks, and deletes
-// it.
+// deleteVM makes sure that the VM is gone: it shuts down the guest, powers off the VM, detaches its independent disks,
+// and deletes the VM.
 func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 	m := s.inputs.vcdMachine
 	switch {

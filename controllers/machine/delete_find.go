@@ -107,8 +107,8 @@ func (d deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 	return d.lost("").find(ctx)
 }
 
-// findUnrecorded decides whether a VM was never created, although its vApp is not found: a request to create it may
-// still be in progress if the response was lost.
+// findUnrecorded decides whether a VM whose vApp is not found was ever created. A request to create it may still be in
+// progress if the response was lost.
 func (d deletion) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	if asked, err := wasRequested(ctx, d.live, d.inputs.vcdMachine); err != nil || !asked {
 		return nil, phases.Done, err

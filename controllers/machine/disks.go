@@ -84,8 +84,8 @@ func (d disks) prepare(ctx context.Context) (phases.Result, error) {
 	return d.grow(ctx, vm.ID, wished)
 }
 
-// growLater takes the next step to expand the first disk of a VM that ran before. It looks up the VDC, which earlier
-// phases do not for such a VM.
+// growLater takes the next step to expand the first disk of a VM that ran before. It looks up the VDC, because earlier
+// phases do not look it up for such a VM.
 func (d disks) growLater(ctx context.Context, vmID string, wishedMiB int64) (phases.Result, error) {
 	vdc, err := d.session.FindVDC(ctx, d.target.vdc.ID)
 	if err != nil {

@@ -46,7 +46,7 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 // leaveEndpoint makes sure that the machine is no longer a member of its cluster's endpoint. It does nothing in these
 // cases:
 //   - The VM is declared gone, or a user keeps load balancers in VCD: the cluster removes the member.
-//   - The cluster was never provisioned here: it may be a copy, whose ID names the endpoint of the original.
+//   - The cluster was never provisioned here: it may be a copy, whose ID refers to the endpoint of the original.
 //   - The cluster is being deleted, and its gateway is not recorded: the cluster removes its endpoint later.
 func leaveEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	request := endpointRequest(s)
@@ -101,7 +101,7 @@ func newEndpointMember(s *scope) endpointMember {
 // address returns the address of the primary NIC with which the machine is a member of the endpoint. It has the family
 // of the endpoint's first address. A machine that never ran must have such an address, because the endpoint would not
 // reach it otherwise. A running machine keeps its recorded address while the inventory shows no other address, unless
-// it has an address of the family that is not recorded.
+// it has an unrecorded address of that family.
 func (e endpointMember) address(ctx context.Context) (string, phases.Result, error) {
 	family := edgeendpoint.MemberFamily(e.inputs.vcdCluster)
 	recorded := e.inputs.vcdMachine.Spec.RecordedState.EndpointMember

@@ -84,7 +84,7 @@ func joins(s *scope) bool {
 // then.
 func joinsBeforePowerOn(s *scope) bool { return joins(s) && !isPrimaryByDHCP(s) }
 
-// joinsAfterDHCP reports whether the machine joins once its guest has an address.
+// joinsAfterDHCP reports whether the machine joins once its guest has an address from DHCP.
 func joinsAfterDHCP(s *scope) bool { return joins(s) && isPrimaryByDHCP(s) }
 
 func isPrimaryByDHCP(s *scope) bool {

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcilePower makes sure that the VM runs. It always powers it on for the first time, and later only if the spec
-// requests it.
+// reconcilePower makes sure that the VM runs. It powers on a new VM in any case, and a VM that ran before only if
+// spec.powerOffPolicy requests it.
 func reconcilePower(ctx context.Context, s *scope) (phases.Result, error) {
 	p := newPower(s)
 	out, err := p.ensure(ctx)

@@ -28,8 +28,8 @@ type records struct {
 	patcher *phases.Patcher // of the VCDMachine; set by open
 }
 
-// noteOnce stores a time in a record of the VCDMachine that has none. It saves the VCDMachine at once, not at the end
-// of the pass.
+// noteOnce stores a time in a field of the recorded state, unless the field is set. It saves the VCDMachine at once,
+// not at the end of the pass.
 func (r *records) noteOnce(ctx context.Context, record **metav1.Time, now time.Time) error {
 	if *record != nil {
 		return nil
@@ -41,8 +41,8 @@ func (r *records) noteOnce(ctx context.Context, record **metav1.Time, now time.T
 // timeOf returns t as it is stored: in UTC, without fractions of a second.
 func timeOf(t time.Time) *metav1.Time { return ptr.To(metav1.NewTime(t.UTC().Truncate(time.Second))) }
 
-// noteVApp records the vApp on the VCDCluster, for the deletion of the cluster. A zone has one VDC: the vApp is not
-// recorded if another VDC has replaced that of the machine.
+// noteVApp records on the VCDCluster that the vApp exists, and its URN, for the deletion of the cluster. A zone has one
+// VDC: the vApp is not recorded if another VDC has replaced that of the machine.
 func (r *records) noteVApp(ctx context.Context) error {
 	if zone := r.inputs.zoneName(); zone != "" {
 		vdc := r.inputs.vcdMachine.Spec.RecordedState.OVDCID

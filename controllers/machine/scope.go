@@ -45,7 +45,8 @@ func (r *Reconciler) newScope(in inputs) *scope {
 	return s
 }
 
-// Tolerate reports whether VCD may fail to respond in this pass: it responded in the previous pass.
+// Tolerate reports whether this pass may end without a response from VCD, which requires that VCD responded in the
+// previous pass.
 func (s *scope) Tolerate() bool {
 	s.unanswered = true
 	return !s.state.unanswered
@@ -98,8 +99,8 @@ type state struct {
 	versionsCompared bool // of Kubernetes, in the image and in the Machine
 }
 
-// missing holds since when VCD does not show the VM. Zero times mean that VCD shows it, or that another process
-// observed it.
+// missing holds since when VCD does not show the VM. Zero times mean that VCD shows the VM, or that only another
+// process observed the loss.
 type missing struct {
 	since     time.Time
 	announced time.Time // when machines of other clusters were woken to observe their VMs

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 )
 
-// A site describes which VMs are missing on the site of a machine, and the machines that can show more. The records are
-// read from objects, so that a restart loses none.
+// A site describes the missing VMs on the site of a machine, and the machines of other clusters that can provide more
+// evidence. The records are read from objects, so that a restart loses none.
 type site struct {
 	gone.Site
 
