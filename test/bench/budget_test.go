@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// steadyCalls is how many calls a resync of a cluster of fifty machines may take, whatever else is in the VDC. What
-// the cluster stands in, its VDC and its network, is read once an hour on top, and the session renewed.
+// steadyCalls is how many calls a resync of a cluster of fifty machines may take, regardless of other VMs in the VDC.
+// Once an hour, the VDC and the network of the cluster are also read, and the session is renewed.
 const (
 	steadyCalls = 2
 	hourlyCalls = 5

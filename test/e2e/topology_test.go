@@ -50,7 +50,7 @@ var _ = Describe("Changing a ClusterClass", Label("clusterclass-changes"), func(
 			Flavor:                   "topology",
 			ModifyControlPlaneFields: map[string]any{"spec.kubeadmConfigSpec.verbosity": int64(4)},
 			ModifyMachineDeploymentBootstrapConfigTemplateFields: map[string]any{"spec.template.spec.verbosity": int64(4)},
-			// A patch of the class makes the spec; labels are the template's own.
+			// A patch of the class sets the spec. Labels come from the template itself.
 			ModifyMachineDeploymentInfrastructureMachineTemplateFields: map[string]any{
 				"spec.template.metadata.labels": map[string]any{"changed": "true"},
 			},

@@ -179,7 +179,7 @@ func makeVM(t *testing.T, s *vcd.Session, vdc vcd.VDC) {
 	g.Expect(ended.State).To(Equal(vcd.TaskSucceeded))
 }
 
-// exerciseControllers makes an object of each kind count, and runs a reconcile of a machine.
+// exerciseControllers counts an object of each kind, and runs a reconcile of a machine.
 func exerciseControllers(t *testing.T, registry prometheus.Registerer) {
 	t.Helper()
 	g := NewWithT(t)
