@@ -14,15 +14,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// An access finds where the machine's VM is, or shall be, and logs in there. A VM that ran is worked with when its zone
-// is gone, too, with the identity of the cluster. Nothing is created anywhere instead of in a zone that cannot be used.
+// access resolves the zone and the VDC of the machine's VM, and logs in there. If the zone of a VM that ran before, or
+// of a machine that is being deleted, is gone, it falls back to the identity of the cluster. A new VM is never created
+// outside a zone that cannot be used.
 type access struct {
 	client     client.Client
 	identities session.Identities
 	sessions   session.Opener
 	inputs     *inputs
 
-	zone   *placement.Zone  // set by findZone; nil: the machine has none, or it cannot be used any more
+	zone   *placement.Zone  // set by findZone; nil: the machine has no zone, or the zone can no longer be used
 	opened *session.Session // set by logIn
 	vdc    vcd.VDC          // set by findVDC
 }
@@ -36,7 +37,8 @@ func newAccess(s *scope) *access {
 	}
 }
 
-// findZone finds the zone of the machine.
+// findZone looks up the zone of the machine. A zone that cannot be used is a problem only until the VM ran once, and
+// not during a deletion.
 func (a *access) findZone(ctx context.Context) (phases.Result, error) {
 	name := a.inputs.zoneName()
 	if name == "" {
@@ -54,7 +56,7 @@ func (a *access) findZone(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// logIn logs in with the identity of the zone, or with that of the cluster.
+// logIn logs in with the identity of the zone, or with that of the cluster if no zone is set.
 func (a *access) logIn(ctx context.Context) (out phases.Result, err error) {
 	if a.zone == nil {
 		return a.logInToCluster(ctx)
@@ -63,14 +65,14 @@ func (a *access) logIn(ctx context.Context) (out phases.Result, err error) {
 	return out, err
 }
 
-// logInToCluster logs in with the identity of the cluster. Its endpoint is written with it: that of the machine's zone
-// may have rights on VMs only.
+// logInToCluster logs in with the identity of the cluster. The endpoint of the cluster is always written with this
+// identity, because that of the machine's zone may only have rights on VMs.
 func (a *access) logInToCluster(ctx context.Context) (out phases.Result, err error) {
 	a.opened, out, err = a.identities.Open(ctx, a.sessions, a.inputs.vcdCluster)
 	return out, err
 }
 
-// findVDC finds the VDC that the VM was created in.
+// findVDC resolves the VDC in which the VM was created. It does not look up a recorded VDC.
 func (a *access) findVDC(ctx context.Context) (out phases.Result, err error) {
 	id := a.inputs.vcdMachine.Spec.RecordedState.OVDCID
 	switch {
@@ -85,7 +87,7 @@ func (a *access) findVDC(ctx context.Context) (out phases.Result, err error) {
 	return phases.Done, nil
 }
 
-// openForDeletion logs in where the VM is, for a machine that is being deleted.
+// openForDeletion logs in at the location of the VM of a machine that is being deleted.
 func openForDeletion(ctx context.Context, s *scope) (phases.Result, error) {
 	a := newAccess(s)
 	out, err := phases.Sequence(ctx, a.findZone, a.logIn, a.findVDC)

@@ -20,8 +20,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// reconcileAddressesClaimed makes sure, before the VM is made, that those of its addresses which VCD neither assigns
-// nor leases are known, fit their networks, and are free.
+// reconcileAddressesClaimed makes sure that the addresses which VCD neither assigns nor leases are known, fit their
+// networks and are free before the VM is created.
 func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.cameUp() {
 		return phases.Done, nil
@@ -35,7 +35,7 @@ func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Result, er
 	if s.inputs.vmID() == "" {
 		wished := s.target.wished()
 		if out := nics.Problem(wished); out != phases.Done {
-			s.session.Refresh() // The network may be corrected in VCD.
+			s.session.Refresh() // A user may correct the network in VCD.
 			return out, nil
 		}
 		if out, err := newAddressCheck(s).free(ctx, wished); err != nil || out != phases.Done {
@@ -45,7 +45,7 @@ func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Result, er
 	return c.hold(ctx, claimed.held)
 }
 
-// Claims claims the addresses of a machine from pools, and releases them.
+// claims claims the addresses of a machine from pools, and releases them.
 type claims struct {
 	inputs *inputs
 	claims ipam.Claims
@@ -65,14 +65,15 @@ func newClaims(s *scope) claims {
 	}
 }
 
-// Claimed are the addresses of a machine that VCD neither assigns nor leases.
+// claimed holds the addresses of a machine that VCD neither assigns nor leases.
 type claimed struct {
-	static [][]nics.Static // of each NIC
-	held   []ipam.Address  // those of pools
+	static [][]nics.Static // per NIC
+	held   []ipam.Address  // from pools
 }
 
-// ensure returns the static addresses of each NIC, and claims those of pools: all at once, so that pools work in
-// parallel.
+// ensure returns the static addresses of each NIC, and claims addresses from pools. It creates all claims in the same
+// pass, so that the pools work in parallel. pending is why an address is not known yet. A problem takes precedence over
+// a wait.
 func (c claims) ensure(ctx context.Context) (found claimed, pending phases.Result, _ error) {
 	for i, wanted := range c.wanted() {
 		ofNIC := nics.Manual(i, c.inputs.vcdMachine.Spec.Networks[i])
@@ -113,7 +114,7 @@ func (c claims) hold(ctx context.Context, held []ipam.Address) (phases.Result, e
 	return phases.Done, nil
 }
 
-// lost returns whether a claim of an address that the guest uses is gone.
+// lost returns a warning or a problem if a claim of an address that the guest uses is gone.
 func (c claims) lost(ctx context.Context) (warning phases.Result, _ error) {
 	for _, wanted := range c.wanted() {
 		for _, claim := range wanted {
@@ -127,7 +128,7 @@ func (c claims) lost(ctx context.Context) (warning phases.Result, _ error) {
 	return warning, nil
 }
 
-// release frees the addresses of a machine whose VM is gone.
+// release releases the addresses of a machine whose VM is gone.
 func (c claims) release(ctx context.Context) error {
 	var names []string
 	for _, wanted := range c.wanted() {
@@ -138,7 +139,7 @@ func (c claims) release(ctx context.Context) error {
 	return c.claims.Release(ctx, names...)
 }
 
-// wanted returns the claims of each NIC.
+// wanted returns the claims that each NIC needs.
 func (c claims) wanted() [][]ipam.Claim {
 	all := make([][]ipam.Claim, len(c.inputs.vcdMachine.Spec.Networks))
 	for i, nic := range c.inputs.vcdMachine.Spec.Networks {
@@ -165,7 +166,7 @@ func newAddressCheck(s *scope) addressCheck {
 	return addressCheck{client: s.reconciler.Client, session: s.session, inputs: &s.inputs}
 }
 
-// free returns why an address is not free: it is the virtual IP of a cluster, or used in VCD.
+// free returns why an address is not free: it is the virtual IP of a cluster, or VCD shows that it is in use.
 func (a addressCheck) free(ctx context.Context, wished []nics.NIC) (phases.Result, error) {
 	for _, nic := range wished {
 		if len(nic.Static) == 0 {
@@ -185,8 +186,8 @@ func (a addressCheck) free(ctx context.Context, wished []nics.NIC) (phases.Resul
 	return phases.Done, nil
 }
 
-// announced returns which cluster has an address of a NIC as its virtual IP: that of the machine, or another one in the
-// network of the NIC.
+// announced returns a problem if an address of a NIC is the virtual IP of a cluster: of the machine's own cluster, or
+// of another one in the network of the NIC.
 func (a addressCheck) announced(ctx context.Context, nic nics.NIC) (phases.Result, error) {
 	list := &infrav1.VCDClusterList{}
 	if err := a.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileAddresses makes sure that the addresses of the machine are known, and later that they are those its guest
-// uses.
+// reconcileAddresses waits until the addresses of the machine are known. Once the machine is provisioned, it checks
+// that the guest still uses these addresses.
 func reconcileAddresses(ctx context.Context, s *scope) (phases.Result, error) {
 	a := newAddresses(s)
 	if s.vm.row != nil && s.inputs.provisioned() {
@@ -28,9 +28,9 @@ func reconcileAddresses(ctx context.Context, s *scope) (phases.Result, error) {
 	return a.await(ctx)
 }
 
-// Addresses reports the addresses of the machine's VM.
+// addresses reports the addresses of the machine's VM in the status.
 type addresses struct {
-	inputs   *inputs // their status is written
+	inputs   *inputs // the status of the VCDMachine is written
 	vdc      vcd.VDC
 	vm       *vmState
 	observer observer
@@ -69,8 +69,8 @@ func (a addresses) await(ctx context.Context) (phases.Result, error) {
 	return a.problem(), nil
 }
 
-// watch observes the addresses of a machine that runs. Its VM is read when the inventory shows that something
-// changed, and now and then.
+// watch observes the addresses of a provisioned machine. It reads the VM when the inventory shows a change, and
+// otherwise at long intervals.
 func (a addresses) watch(ctx context.Context) (phases.Result, error) {
 	a.schedule.within(untilNextInventory(a.now(), a.vdc.ID, a.inputs.key()))
 	known := a.known()
@@ -93,7 +93,7 @@ func (a addresses) watch(ctx context.Context) (phases.Result, error) {
 	return a.claims.lost(ctx)
 }
 
-// known reports whether what was read earlier still holds.
+// known reports whether the addresses in the status still match the inventory, which shows only the primary one.
 func (a addresses) known() bool {
 	if len(a.inputs.vcdMachine.Status.NICs) == 0 {
 		return false
@@ -101,7 +101,7 @@ func (a addresses) known() bool {
 	return a.vm.row.PrimaryAddress == "" || a.vm.row.PrimaryAddress == a.inputs.vcdMachine.Status.NICs[0].Address
 }
 
-// problem returns why the guest cannot be reached under the addresses that it uses.
+// problem returns why the guest cannot be reached at the addresses that it uses.
 func (a addresses) problem() phases.Result {
 	made, ok := a.inputs.made()
 	if !ok {
@@ -115,7 +115,7 @@ func (a addresses) problem() phases.Result {
 	return phases.Fail(inventoryEvery, reason, "%s. Revert the change in VCD, or replace the machine", message)
 }
 
-// reportAddresses writes what VCD says of the NICs of a VM to the status, the primary one first.
+// reportAddresses writes the NICs of a VM, as VCD shows them, to the status. The primary NIC comes first.
 func reportAddresses(m *infrav1.VCDMachine, vm vcd.VM) {
 	m.Status.Addresses = []clusterv1.MachineAddress{{
 		Type:    clusterv1.MachineHostName,
@@ -140,7 +140,7 @@ func reportNIC(status *infrav1.VCDMachineStatus, nic vcd.NIC) {
 	}
 }
 
-// hasAddress reports whether the primary NIC of a VM has an address.
+// hasAddress reports whether the primary NIC of a VM has an address. It returns true for a VM without NICs.
 func hasAddress(vm vcd.VM) bool {
 	if len(vm.NICs) == 0 {
 		return true
@@ -148,7 +148,7 @@ func hasAddress(vm vcd.VM) bool {
 	return slices.ContainsFunc(vm.NICs, func(nic vcd.NIC) bool { return nic.Primary && nic.Address != "" })
 }
 
-// primaryAddresses returns the addresses of the primary NIC, of which it may have one of each family.
+// primaryAddresses returns the addresses of the primary NIC: at most one per address family.
 func primaryAddresses(vm vcd.VM) []string {
 	var found []string
 	for _, nic := range vm.NICs {
@@ -159,7 +159,7 @@ func primaryAddresses(vm vcd.VM) []string {
 	return found
 }
 
-// addressesOf returns the addresses that a NIC has.
+// addressesOf returns the addresses of a NIC that are not empty.
 func addressesOf(nic vcd.NIC) []string {
 	return slices.DeleteFunc([]string{nic.Address, nic.Secondary}, func(address string) bool { return address == "" })
 }

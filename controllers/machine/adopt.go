@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileAdopted makes the VM that CAPVCD made the machine's. Nothing is written to the VM: what proves that it is the
-// machine's is in VCD and checked before each later write.
+// reconcileAdopted adopts the VM that CAPVCD created for the machine. It does not write to the VM: the proof of
+// ownership is in VCD, and is checked before each later write.
 func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.vcdMachine.Spec.RecordedState.PoweredOnAt != nil {
 		return phases.Done, nil
@@ -38,7 +38,7 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 	return a.run(ctx)
 }
 
-// An adoption proves that a VM which CAPVCD made is the machine's, and records that.
+// An adoption proves that a VM that CAPVCD created belongs to the machine, and records the result.
 type adoption struct {
 	session  *session.Session
 	inputs   *inputs
@@ -63,8 +63,8 @@ func (a adoption) run(ctx context.Context) (phases.Result, error) {
 	return phases.Done, a.record(ctx, vm)
 }
 
-// doubt returns why it is not certain that a VM is the machine's. A copied VCDMachine names the VM of another one: that
-// has another name.
+// doubt returns why it is uncertain that a VM belongs to the machine; [phases.Done] if it is certain. A copied
+// VCDMachine refers to the VM of the original, but expects another name.
 func (a adoption) doubt(vm vcd.VM, owns bool) phases.Result {
 	expected := a.inputs.vmName()
 	switch {
@@ -85,8 +85,8 @@ func (a adoption) doubt(vm vcd.VM, owns bool) phases.Result {
 	return phases.Done
 }
 
-// record stores the name of the VM, the id of the machine, and that the VM ran: CAPVCD recorded VMs once their nodes had
-// joined.
+// record stores the name of the VM, the ID of the machine, and that the VM ran. CAPVCD recorded a VM only after its
+// node had joined.
 func (a adoption) record(ctx context.Context, vm vcd.VM) error {
 	m := a.inputs.vcdMachine
 	record := &m.Spec.RecordedState
@@ -102,5 +102,5 @@ func (a adoption) record(ctx context.Context, vm vcd.VM) error {
 	return nil
 }
 
-// isAdopted reports whether the machine has a VM that CAPVCD made.
+// isAdopted reports whether the machine has a VM that CAPVCD created.
 func isAdopted(s *scope) bool { return s.inputs.madeByCAPVCD() && s.inputs.vmID() != "" }

@@ -13,20 +13,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// lastRetry is the longest delay after a failure. It doubles each time.
+// lastRetry is the longest delay after a failure. The delay doubles with each failure.
 const lastRetry = 10 * time.Minute
 
-// A backoff delays each step that failed. The zero value delays none.
+// A backoff delays the retry of each step that failed. The zero value delays no step.
 type backoff struct{ byStep map[step]delay }
 
 type delay struct {
 	out    phases.Result // why the step failed
 	count  int
 	until  time.Time
-	wished infrav1.VCDMachineSpec // by users, when the step failed
+	wished infrav1.VCDMachineSpec // as set by users, at the time of the failure
 }
 
-// failed delays a step that failed. A change of what users wish ends the delay.
+// failed delays a step that failed, and returns out with the delay. The delays start over when users change the spec.
 func (b *backoff) failed(what step, out phases.Result, now time.Time, wished infrav1.VCDMachineSpec) phases.Result {
 	count := 0
 	if last, ok := b.byStep[what]; ok && equality.Semantic.DeepEqual(last.wished, wished) {
@@ -40,7 +40,7 @@ func (b *backoff) failed(what step, out phases.Result, now time.Time, wished inf
 	return out
 }
 
-// failing returns why a step failed while it is delayed.
+// failing returns why a step failed while its retry is delayed; otherwise [phases.Done].
 func (b *backoff) failing(what step, now time.Time, wished infrav1.VCDMachineSpec) phases.Result {
 	last, ok := b.byStep[what]
 	if !ok || !now.Before(last.until) || !equality.Semantic.DeepEqual(last.wished, wished) {
@@ -50,7 +50,8 @@ func (b *backoff) failing(what step, now time.Time, wished infrav1.VCDMachineSpe
 	return last.out
 }
 
-// succeeded ends the delay of a step, and of those that did the same in another way.
+// succeeded ends the delay of a step. If the step creates the VM, it also ends the delays of the other steps that
+// create VMs.
 func (b *backoff) succeeded(what step) {
 	delete(b.byStep, what)
 	if creates(what) {
@@ -58,7 +59,7 @@ func (b *backoff) succeeded(what step) {
 	}
 }
 
-// creating reports whether a request that was to create the VM failed.
+// creating reports whether a request to create the VM failed.
 func (b *backoff) creating() bool {
 	_, added := b.byStep[stepAdd]
 	_, composed := b.byStep[stepCompose]

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// reconcileBootstrapReady waits for the bootstrap data and checks that it fits, before anything is created.
+// reconcileBootstrapReady waits for the bootstrap data, and validates it before anything is created in VCD.
 func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.cameUp() {
 		return phases.Done, nil
@@ -42,7 +42,7 @@ func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Result, erro
 	return out, err
 }
 
-// bootstrapData is what the bootstrap provider wants the guest to get.
+// bootstrapData is the data of the bootstrap provider for the guest.
 type bootstrapData struct {
 	value  []byte
 	format guestinfo.Format
@@ -64,7 +64,7 @@ func readBootstrap(ctx context.Context, live client.Reader, m *infrav1.VCDMachin
 	return data, data.problem(name), nil
 }
 
-// problem says why bootstrap data cannot be used. It quotes nothing of it.
+// problem returns why the bootstrap data cannot be used. The message quotes no part of the data.
 func (b bootstrapData) problem(secret string) phases.Result {
 	if len(b.value) == 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason,

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileBootstrapDataRemoved makes sure, once the guest has become a Node, that its bootstrap data is gone from the
-// VM. The guest removes it itself; if it did not, or if it is back when the VM is off, we do.
+// reconcileBootstrapDataRemoved makes sure that the VM no longer contains its bootstrap data once the guest is a Node.
+// The guest removes the data. The provider removes it if the guest did not, or if it reappears when the VM is off.
 func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Result, error) {
 	machine := s.inputs.machine
 	switch removed := s.inputs.vcdMachine.Spec.RecordedState.BootstrapDataRemoved; {
@@ -40,7 +40,7 @@ func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Result
 	return r.clear(ctx)
 }
 
-// A removal removes bootstrap data that the guest left.
+// A removal removes bootstrap data that the guest did not remove.
 type removal struct {
 	session  *session.Session
 	inputs   *inputs
@@ -49,7 +49,7 @@ type removal struct {
 	recorder events.EventRecorder
 }
 
-// clear reads the VM, and removes its bootstrap data if it is there.
+// clear reads the VM, and removes its bootstrap data if it contains any.
 func (r removal) clear(ctx context.Context) (phases.Result, error) {
 	vm, out, err := r.observer.owned(ctx)
 	if err != nil || out != phases.Done {
@@ -79,8 +79,8 @@ func (r removal) clear(ctx context.Context) (phases.Result, error) {
 	})
 }
 
-// noteRemoved notes that a VM that was just read shows no bootstrap data. What the guest itself changes lasts only until
-// the VM is off.
+// noteRemoved records that a VM that was just read shows no bootstrap data. A removal by the guest lasts only until the
+// VM is powered off.
 func noteRemoved(in *inputs, vm vcd.VM) {
 	removed := infrav1.BootstrapDataRemoved{Guest: infrav1.GuestRunning, BootID: bootID(in.machine)}
 	if vm.Status == vcd.StatusPoweredOff {
@@ -89,14 +89,14 @@ func noteRemoved(in *inputs, vm vcd.VM) {
 	in.vcdMachine.Spec.RecordedState.BootstrapDataRemoved = removed
 }
 
-// bootedSince reports whether the guest booted since bootstrap data was noted as removed. VCD's inventory does not show
-// that a VM was powered off and on again, and what the guest changed is lost by that.
+// bootedSince reports whether the guest booted since the removal of its bootstrap data was recorded. A power cycle
+// reverts the changes of the guest, and VCD's inventory does not show it.
 func bootedSince(machine *clusterv1.Machine, noted string) bool {
 	now := bootID(machine)
 	return now != "" && now != noted
 }
 
-// bootID identifies the boot of the machine's Node; empty if it is not known.
+// bootID returns the boot ID of the machine's Node; empty if it is unknown.
 func bootID(machine *clusterv1.Machine) string {
 	if machine == nil || machine.Status.NodeInfo == nil {
 		return ""

@@ -17,9 +17,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// claimProblem returns why the machine may not work with the VM that its spec names: its cluster works
-// under the id of another one, or another VCDMachine is the owner of the VM. The marker of the VM cannot show that:
-// copied objects name it, too.
+// claimProblem returns why the machine must not use the VM in its spec: its cluster uses the ID of another cluster, or
+// another VCDMachine owns the VM. The marker of the VM is no proof, because copied objects have the same marker.
 func claimProblem(ctx context.Context, c client.Client, in *inputs) (phases.Result, error) {
 	if out, err := ownership.Refuse(ctx, c, in.vcdCluster); err != nil || out != phases.Done {
 		return out, err
@@ -34,7 +33,8 @@ func claimProblem(ctx context.Context, c client.Client, in *inputs) (phases.Resu
 		nameOf(owner, in.vcdMachine), owner.Spec.RecordedState.InstanceID), nil
 }
 
-// nameOf names a VCDMachine in messages on another one, unless it is in another namespace.
+// nameOf returns how a message on another VCDMachine refers to m. The message must not reveal names from other
+// namespaces.
 func nameOf(m, on *infrav1.VCDMachine) string {
 	if m.Namespace == on.Namespace {
 		return "VCDMachine " + m.Name
@@ -42,7 +42,7 @@ func nameOf(m, on *infrav1.VCDMachine) string {
 	return "A VCDMachine of another namespace"
 }
 
-// otherOwner returns the VCDMachine that the VM belongs to rather than to m, nil if there is none.
+// otherOwner returns the VCDMachine that owns the VM instead of m; nil if no other VCDMachine has a better claim.
 func otherOwner(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (*infrav1.VCDMachine, error) {
 	rivals, err := ownership.Rivals(ctx, c, m)
 	if err != nil || len(rivals) == 0 {
@@ -64,8 +64,8 @@ func otherOwner(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (*i
 	return nil, nil
 }
 
-// claimOf returns what a VCDMachine proves about its right to a VM. The doubt about a cluster that is not found is its
-// machine's benefit.
+// claimOf returns the claim of a VCDMachine to its VM. A machine whose cluster is not found gets the benefit of the
+// doubt.
 func claimOf(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (ownership.Claim, error) {
 	claim := ownership.Claim{Machine: m}
 	cluster, err := util.GetClusterFromMetadata(ctx, c, m.ObjectMeta)
@@ -81,19 +81,20 @@ func claimOf(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (owner
 	return claim, err
 }
 
-// wasComplete reports whether a machine was complete here, and its status not lost since.
+// wasComplete reports whether the machine was provisioned in this management cluster. It returns false if the status
+// was lost since.
 func wasComplete(m *infrav1.VCDMachine) bool {
 	return ptr.Deref(m.Status.Initialization.Provisioned, false)
 }
 
-// leavesVM reports whether the deletion of the machine leaves the VM, its vApp and its addresses alone, because they
-// are, or may be, another VCDMachine's.
+// leavesVM reports whether the deletion of the machine must not touch the VM, its vApp and its addresses, because they
+// belong, or may belong, to another VCDMachine.
 func leavesVM(ctx context.Context, c client.Client, in *inputs) (bool, error) {
 	m := in.vcdMachine
 	if in.vcdCluster != nil && !ownership.IsOriginalMachine(ownership.Claim{Machine: m}) {
 		out, err := ownership.Refuse(ctx, c, in.vcdCluster)
 		if err != nil || out != phases.Done {
-			return true, err // The VM was created for a machine of the cluster that the id belongs to.
+			return true, err // The VM belongs to a machine of the cluster that owns the ID.
 		}
 	}
 	if owner, err := otherOwner(ctx, c, m); err != nil || owner != nil {
@@ -111,8 +112,9 @@ func leavesVM(ctx context.Context, c client.Client, in *inputs) (bool, error) {
 	return false, nil
 }
 
-// mayOwn reports whether the VM of m may be that of a rival, which stays: it was complete here, or m was not since both
-// were moved or restored. Status is lost by that: then the records are the proof.
+// mayOwn reports whether the VM of m may belong to a rival that is not being deleted. Either the rival was provisioned
+// here, or both were moved or restored and m was not provisioned since. A move or a restore loses the status, so the
+// recorded state is the proof then.
 func mayOwn(m, rival *infrav1.VCDMachine) bool {
 	if !rival.DeletionTimestamp.IsZero() || rival.Spec.ProviderID != m.Spec.ProviderID {
 		return false

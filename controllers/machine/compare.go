@@ -17,10 +17,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileAsSpecified compares the VM with what it was created like, and grows its disk.
+// reconcileAsSpecified compares the VM with its state at creation, and expands its disk.
 func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Result, error) {
 	c := newComparison(s)
-	if s.vm.row == nil { // It was created in this pass, or the one before.
+	if s.vm.row == nil { // The VM was created in this pass or the previous one.
 		c.recordNew()
 		return phases.Done, nil
 	}
@@ -47,7 +47,7 @@ func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Result, error) 
 	return c.compare(made), nil
 }
 
-// A comparison compares the VM with what it was created like, and grows its disk.
+// A comparison compares the VM with its state at creation, and expands its disk.
 type comparison struct {
 	session  *session.Session
 	inputs   *inputs
@@ -74,7 +74,7 @@ func newComparison(s *scope) comparison {
 	}
 }
 
-// recordNew stores what a VM that was just created is like.
+// recordNew records the state of a VM that was just created.
 func (c comparison) recordNew() {
 	if _, ok := c.inputs.made(); ok || c.vm.now() == nil {
 		return
@@ -85,8 +85,8 @@ func (c comparison) recordNew() {
 	c.observer.keep(vm)
 }
 
-// readAgain reads a VM that differed, when that is due: its row in the inventory does not show all that a user may set
-// back, such as the marker.
+// readAgain reads a VM with known drift again when a read is due. The inventory row does not show everything that a
+// user may revert, such as the marker.
 func (c comparison) readAgain(ctx context.Context) {
 	if c.vm.known() == nil || c.vm.current || c.vm.row.Busy || c.now().Before(c.vm.readNext) {
 		return
@@ -96,8 +96,8 @@ func (c comparison) readAgain(ctx context.Context) {
 	}
 }
 
-// growDisk takes the next step towards a first disk as large as wished. The VM keeps running; its guest has to grow the
-// file system.
+// growDisk takes the next step to expand the first disk to the desired size. The VM keeps running. The guest must
+// expand its file system.
 func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Result, error) {
 	if out := c.disks.awaitConsolidation(); out != phases.Done {
 		return out, nil
@@ -125,7 +125,7 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Resu
 	return c.growDiskTo(ctx, wished, made)
 }
 
-// growDiskTo asks for a first disk of a size, unless it has it.
+// growDiskTo requests a first disk of the desired size in MiB, unless the disk already has that size.
 func (c comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Made) (phases.Result, error) {
 	switch has := drift.FirstDisk(*c.vm.known()); {
 	case has.SizeMiB == wished:
@@ -133,14 +133,14 @@ func (c comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Ma
 		c.recordMade(*made)
 		return phases.Done, nil
 	case has.SizeMiB > wished || has.ID == "":
-		return phases.Done, nil // Reported as a difference.
+		return phases.Done, nil // compare reports the difference.
 	case c.vm.row.Busy:
 		return c.awaitOtherTask(), nil
 	}
 	vm, out, err := c.observer.owned(ctx)
 	switch {
 	case out.Reason == infrav1.VMNotOwnedReason:
-		return phases.Done, nil // Reported as a difference.
+		return phases.Done, nil // compare reports the difference.
 	case err != nil || out != phases.Done:
 		return out, err
 	case len(vm.Tasks) > 0:
@@ -149,13 +149,13 @@ func (c comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Ma
 	return c.disks.growLater(ctx, vm.ID, wished)
 }
 
-// awaitOtherTask waits for the end of a task on the VM that is not followed.
+// awaitOtherTask waits for the end of a task on the VM that the process does not follow.
 func (c comparison) awaitOtherTask() phases.Result {
-	c.session.Invalidate(c.vdc) // The next query shows its end.
+	c.session.Invalidate(c.vdc) // The next query shows the end of the task.
 	return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", c.vm.row.Name)
 }
 
-// compare reports the differences. That there are any is recorded: a new process then reads the VM at once.
+// compare reports drift. It also records whether drift exists, so that a new process reads such a VM at once.
 func (c comparison) compare(made drift.Made) phases.Result {
 	found := made.Differences(drift.Observed{
 		Name:      c.inputs.vcdMachine.Spec.RecordedState.VMName,
@@ -183,13 +183,13 @@ func (c comparison) compare(made drift.Made) phases.Result {
 		"as it is", message)
 }
 
-// recordMade stores what the VM was created like.
+// recordMade records the state of the VM at creation.
 func (c comparison) recordMade(made drift.Made) {
 	recorded := infrav1.RecordedVM(made)
 	c.inputs.vcdMachine.Spec.RecordedState.VM = &recorded
 }
 
-// driftInReady reports whether a machine is not ready when its VM was changed.
+// driftInReady reports whether a machine is not ready while its VM has drift.
 func driftInReady(m *infrav1.VCDMachine) bool {
 	return m.Annotations[infrav1.DriftInReadyAnnotation] == "true"
 }

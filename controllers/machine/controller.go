@@ -2,8 +2,8 @@
 
 // Package machine makes VMs in VCD match VCDMachines.
 //
-// A reconcile runs the phases that phases.go lists. Each phase is a function of one file, which is named after it. It
-// builds its step from the fields of the scope that the step needs, and stores what later phases read.
+// A reconcile runs the phases in the tables of phases.go. Each phase is a function in the file that is named after it.
+// It builds its step from the fields of the scope that the step needs, and stores results for later phases.
 package machine
 
 import (
@@ -47,7 +47,7 @@ import (
 // Reconciler makes VMs in VCD match VCDMachines.
 type Reconciler struct {
 	Client           client.Client
-	Live             client.Reader // for Secrets, which no cache holds
+	Live             client.Reader // for Secrets, which are not cached
 	Identities       session.Identities
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
@@ -55,7 +55,7 @@ type Reconciler struct {
 	Drivers          *vapp.Drivers
 	Apart            *affinity.Settled // which VMs are in the rules that must keep them apart
 	Endpoints        *edgeendpoint.Endpoints
-	Gather           time.Duration    // how long to wait for machines to create together; 0: a second
+	Gather           time.Duration    // how long to wait for machines to create together; 0: one second
 	Now              func() time.Time // nil: time.Now
 
 	wakeUps  session.WakeUps
@@ -121,7 +121,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (ctrl
 	}.Reconcile(ctx, m)
 }
 
-// open skips a machine that is another manager's, or is not to be reconciled yet.
+// open returns an empty entry, which ends the reconcile, if another manager is responsible for the machine, or if the
+// machine has no owner yet.
 func (r *Reconciler) open(ctx context.Context, m *infrav1.VCDMachine, patcher *phases.Patcher) (phases.Entry[scope], error) {
 	if !session.Watched(m, r.WatchFilterValue) {
 		return phases.Entry[scope]{}, nil
@@ -135,17 +136,17 @@ func (r *Reconciler) open(ctx context.Context, m *infrav1.VCDMachine, patcher *p
 	return phases.Entry[scope]{Scope: s, Cluster: in.cluster}, nil
 }
 
-// ended keeps what the phases came to, for the upkeep and the next pass.
+// ended stores the outcome of the phases for the upkeep and the next pass.
 func ended(s *scope, pass phases.Pass) {
 	if pass.Ended.IsProblem() {
-		s.vm.expire() // The remedy may be applied to the VM, in VCD.
+		s.vm.expire() // A user may fix the VM in VCD.
 	}
 	s.complete = pass.Complete
 	s.state.unanswered = s.unanswered
 	s.state.freshness.settled = false
 }
 
-// finish ends a pass. That the machine was complete once is stored together with Ready.
+// finish ends a pass. The first complete pass stores Provisioned together with Ready.
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	s.state.freshness.settled = s.complete && pass.Err == nil && !slices.Contains(pass.Due, infrav1.VMInSyncCondition)
 	s.creation.release()

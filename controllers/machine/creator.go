@@ -19,16 +19,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A creation is what a pass knows of the creation of the machine's VM.
+// A creation holds the state of a pass that creates the machine's VM.
 type creation struct {
-	found   []vcd.Ref     // VMs of the machine's name or marker, while none is recorded
+	found   []vcd.Ref     // VMs with the machine's name or marker, while no VM is recorded
 	pending phases.Result // why the VM does not exist yet
-	vApp    *vcd.VApp     // as it is now, if VMs are missing in it
+	vApp    *vcd.VApp     // as just read; set only if it lacks VMs
 	joined  bool          // another machine may create the VM
-	current batch.Batch   // what this pass creates
+	current batch.Batch   // the batch that this pass creates
 }
 
-// release ends the batch.
+// release ends the current batch.
 func (c *creation) release() {
 	if c.current.End != nil {
 		c.current.End()
@@ -36,7 +36,7 @@ func (c *creation) release() {
 	c.current = batch.Batch{}
 }
 
-// A creator creates VMs in the machine's vApp, its own among them.
+// A creator creates the machine's VM, and VMs of other machines, in the machine's vApp.
 type creator struct {
 	session     *session.Session
 	inputs      *inputs
@@ -52,7 +52,7 @@ type creator struct {
 	recorder    events.EventRecorder
 	now         func() time.Time
 	gatherFor   time.Duration // how long to wait for machines to create together
-	gatherSince *time.Time    // when the machine first required its VM to be created
+	gatherSince *time.Time    // when the machine first needed its VM
 }
 
 func newCreator(s *scope) creator {
@@ -75,11 +75,12 @@ func newCreator(s *scope) creator {
 	}
 }
 
-// defaultGather is how long the first machine waits for others: several VMs in one request take little longer than one,
-// and those that come later wait for the end of it.
+// defaultGather is how long the first machine waits for others. A request for several VMs takes little longer than a
+// request for one, and machines that come later must wait for its end.
 const defaultGather = time.Second
 
-// gather returns how long the machine waits for others to share its request; never in a vApp of its own.
+// gather returns how much longer the machine waits for others to share its request; zero or less if it does not wait. A
+// machine with a vApp of its own never waits.
 func (c creator) gather() time.Duration {
 	if vapp.PerMachine(c.inputs.vcdCluster) {
 		return 0
@@ -103,8 +104,8 @@ func (c creator) member() batch.Member {
 	}
 }
 
-// batch returns the members whose VMs one request creates: the machine's own, and those of its cluster that suit. That
-// VCD is asked to create them is stored on each VCDMachine before: from then on a VM that is not shown may exist.
+// batch returns the members whose VMs one request creates: the machine itself, and suitable members of its cluster. It
+// first records on each VCDMachine that the creation is requested. From then on, a VM that VCD does not show may exist.
 func (c creator) batch(ctx context.Context, suits func(batch.Member) bool) ([]batch.Member, error) {
 	if !vapp.PerMachine(c.inputs.vcdCluster) || c.inputs.zoneName() != "" {
 		if err := c.records.noteVApps(ctx); err != nil {
@@ -136,8 +137,9 @@ func (c creator) batch(ctx context.Context, suits func(batch.Member) bool) ([]ba
 	return members, nil
 }
 
-// includes reports whether the request is for m, too, beside members of some names. A naming template may give two
-// machines one name: the second gets a conflict in a batch of its own.
+// includes reports whether the request also creates the VM of m. names are the VM names that the batch already
+// contains. A naming template may give two machines the same name: the second one gets the conflict in a batch of its
+// own.
 func (c creator) includes(m batch.Member, names map[string]bool, suits func(batch.Member) bool) bool {
 	if m.Key == c.inputs.key() {
 		return true
@@ -145,13 +147,13 @@ func (c creator) includes(m batch.Member, names map[string]bool, suits func(batc
 	return !names[m.Spec.Name] && ofCluster(m, c.inputs.vcdCluster.Spec.InfraID) && suits(m)
 }
 
-// ofCluster reports whether c is a VM of the cluster with an id.
+// ofCluster reports whether the VM of c belongs to the cluster with the infrastructure ID id.
 func ofCluster(c batch.Member, id string) bool {
 	marker, ok := vcd.ParseMarker(c.Spec.Description)
 	return ok && marker.Cluster == id
 }
 
-// room returns how many VMs the vApp takes yet.
+// room returns how many more VMs the vApp can hold.
 func (c creator) room() int {
 	if c.pass.vApp == nil {
 		return vapp.MaxVMs
@@ -159,7 +161,7 @@ func (c creator) room() int {
 	return vapp.MaxVMs - len(c.pass.vApp.VMs)
 }
 
-// whileRoom returns a condition for members of a batch beside the machine, which holds for as many as the vApp takes.
+// whileRoom returns a filter for the other members of a batch, which accepts suitable members until the vApp is full.
 func (c creator) whileRoom(suits func(batch.Member) bool) func(batch.Member) bool {
 	left := c.room() - 1
 	return func(m batch.Member) bool {
@@ -171,7 +173,7 @@ func (c creator) whileRoom(suits func(batch.Member) bool) func(batch.Member) boo
 	}
 }
 
-// refused ends a request to create members that VCD refused.
+// refused handles a request to create members that failed. It withdraws their records if VCD certainly refused it.
 func (c creator) refused(ctx context.Context, what step, members []batch.Member, err error) (phases.Result,
 	error,
 ) {
@@ -181,7 +183,7 @@ func (c creator) refused(ctx context.Context, what step, members []batch.Member,
 	return c.tasks.refuse(what, err)
 }
 
-// specs returns the VMs of machines.
+// specs returns the VM specs of machines.
 func specs(machines []batch.Member) []vcd.VMSpec {
 	result := make([]vcd.VMSpec, 0, len(machines))
 	for _, c := range machines {

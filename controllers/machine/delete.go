@@ -19,12 +19,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// deleteVM makes sure that the VM is gone: shut down, power off, detach independent disks, delete.
+// deleteVM makes sure that the VM is gone: it shuts down the guest, powers off the VM, detaches its independent disks,
+// and deletes the VM.
 func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 	m := s.inputs.vcdMachine
 	switch {
 	case m.Spec.RecordedState.InstanceID == "" && m.Spec.ProviderID == "" && !s.inputs.madeByCAPVCD():
-		return phases.Done, nil // Nothing is created before the id is stored.
+		return phases.Done, nil // Nothing is created before the ID is stored.
 	case s.inputs.vcdCluster != nil && !s.reconciler.batches.Leave(s.inputs.queueName(), s.inputs.key()):
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
 			"Waiting for the creation of the VM to start or fail"), nil
@@ -49,7 +50,8 @@ func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 	return newDeletion(s).next(ctx)
 }
 
-// unlessNeverRequested passes on why VCD cannot be asked about the VM, unless VCD was never asked to make it.
+// unlessNeverRequested passes on why the VM cannot be looked up in VCD. It returns [phases.Done] if the creation of the
+// VM was never requested.
 func unlessNeverRequested(ctx context.Context, live client.Reader, in *inputs, out phases.Result, err error) (phases.Result, error) {
 	if err != nil || in.vmID() != "" {
 		return out, err
@@ -61,7 +63,7 @@ func unlessNeverRequested(ctx context.Context, live client.Reader, in *inputs, o
 	return phases.Done, nil
 }
 
-// A deletion removes the VM.
+// A deletion deletes the VM.
 type deletion struct {
 	live     client.Reader
 	session  *session.Session
@@ -92,7 +94,7 @@ func newDeletion(s *scope) deletion {
 	}
 }
 
-// next takes the next step, when VCD has ended the last one.
+// next takes the next step once VCD has ended the previous one.
 func (d deletion) next(ctx context.Context) (phases.Result, error) {
 	if out, gone := d.settleAll(); out != phases.Done || gone {
 		return out, nil
@@ -104,13 +106,13 @@ func (d deletion) next(ctx context.Context) (phases.Result, error) {
 	return d.takeDown(ctx, vm)
 }
 
-// settleAll waits for what was started earlier, be it by a creation that the deletion overtook. gone says that
-// our own task deleted the VM.
+// settleAll waits for steps that were started earlier, including those of a creation that the deletion overtook. gone
+// reports whether our own task deleted the VM.
 func (d deletion) settleAll() (out phases.Result, gone bool) {
 	for _, what := range []step{
 		stepCompose, stepConnect, stepAdd, stepCleanUp, stepConsolidate, stepInject, stepPowerOn, stepGrow, stepClear,
 	} {
-		// Whether these succeeded does not matter: what is there is read afresh.
+		// Their results do not matter, because the VM is read again.
 		if out, _ := d.tasks.settle(what); out.Reason == infrav1.TaskRunningReason {
 			return out, false
 		}
@@ -131,7 +133,7 @@ func (d deletion) settleAll() (out phases.Result, gone bool) {
 	return out, ended
 }
 
-// takeDown takes the next step of deleting a VM.
+// takeDown takes the next step to delete a VM that exists.
 func (d deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	if len(vm.Tasks) > 0 {
 		return d.shutdown.await(ctx, vm)
@@ -157,7 +159,7 @@ func (d deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Result, erro
 	return d.remove(ctx, vm)
 }
 
-// detach takes an independent disk out of a VM before its deletion.
+// detach detaches an independent disk from a VM before the VM is deleted.
 func (d deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.Result, error) {
 	ctrl.LoggerFrom(ctx).Info("Detaching disk", "vm", vm.ID, "disk", disk.ID)
 	if err := d.records.noteDisk(ctx, disk); err != nil {

@@ -53,7 +53,7 @@ func (d deletion) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.
 	return nil, out, err
 }
 
-// ownershipProblem returns why a VM without this machine's marker is not touched.
+// ownershipProblem returns why a VM is not touched: it has no ownership marker of this machine.
 func (d deletion) ownershipProblem(ctx context.Context, vm vcd.VM) (phases.Result, error) {
 	owns, err := ownsVM(ctx, d.session, d.inputs, vm)
 	switch {
@@ -68,7 +68,7 @@ func (d deletion) ownershipProblem(ctx context.Context, vm vcd.VM) (phases.Resul
 		vm.Name, d.inputs.marker(), infrav1.MachineFinalizer), nil
 }
 
-// findByName returns the VM in vApp that has the machine's name and marker, else one of its marker.
+// findByName returns the VM in vApp that has the machine's name and marker, otherwise a renamed VM with its marker.
 func (d deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Result, error) {
 	name := d.inputs.vmName()
 	for _, ref := range vApp.VMs {
@@ -94,8 +94,8 @@ func (d deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 	return d.findByMark(ctx, vApp)
 }
 
-// findByMark returns the VM in vApp that has the machine's marker under another name, if VCD was ever asked to create
-// it.
+// findByMark returns the VM in vApp that has the machine's marker under another name, if its creation was ever
+// requested.
 func (d deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Result, error) {
 	if asked, err := wasRequested(ctx, d.live, d.inputs.vcdMachine); err != nil || !asked {
 		return nil, phases.Done, err
@@ -107,8 +107,8 @@ func (d deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 	return d.lost("").find(ctx)
 }
 
-// findUnrecorded decides whether a VM whose vApp is not found was never created: a request to create it whose answer
-// was lost may still be in progress.
+// findUnrecorded decides whether a VM whose vApp is not found was ever created. A request to create it may still be in
+// progress if the response was lost.
 func (d deletion) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	if asked, err := wasRequested(ctx, d.live, d.inputs.vcdMachine); err != nil || !asked {
 		return nil, phases.Done, err
@@ -116,12 +116,12 @@ func (d deletion) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Result, e
 	return d.lost("").find(ctx)
 }
 
-// wasRequested reports whether VCD was asked to create the VM.
+// wasRequested reports whether the creation of the VM was ever requested.
 func wasRequested(ctx context.Context, live client.Reader, m *infrav1.VCDMachine) (bool, error) {
 	if m.Spec.RecordedState.CreationRequestedAt != nil {
 		return true, nil
 	}
-	now := &infrav1.VCDMachine{} // Another machine, which asked for both, may have noted it just now.
+	now := &infrav1.VCDMachine{} // Another machine that requested both VMs may have just recorded it.
 	if err := live.Get(ctx, client.ObjectKeyFromObject(m), now); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("getting VCDMachine %s: %w", m.Name, err)
 	}

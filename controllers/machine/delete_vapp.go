@@ -17,8 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// deleteMachineVApp removes the vApp of a machine that had one of its own. A vApp that machines share goes with the
-// cluster.
+// deleteMachineVApp deletes the vApp of a machine that has its own. A shared vApp is deleted with the cluster.
 func deleteMachineVApp(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.vcdCluster == nil || !vapp.PerMachine(s.inputs.vcdCluster) || !s.inputs.mayHaveVM() {
 		return phases.Done, nil
@@ -30,8 +29,8 @@ func deleteMachineVApp(ctx context.Context, s *scope) (phases.Result, error) {
 	return vapp.OrKeep(ctx, s.reconciler.Recorder, s.inputs.vcdMachine, "VCDMachine", s.inputs.vAppName(), out, err)
 }
 
-// deleteOwnVApp takes the next step of deleting the vApp that is the machine's alone. It does not wait for a task of
-// ours if a person leaves the vApp: VCD may never answer for it.
+// deleteOwnVApp takes the next step to delete the vApp that belongs to the machine alone. If a user keeps the vApp, it
+// does not wait for a task of ours, because VCD may never report its end.
 func deleteOwnVApp(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.session == nil {
 		if out, err := openForDeletion(ctx, s); err != nil || out != phases.Done {
@@ -46,7 +45,7 @@ func deleteOwnVApp(ctx context.Context, s *scope) (phases.Result, error) {
 	return d.next(ctx, ended)
 }
 
-// A vAppDeletion removes the vApp of a machine that had its own.
+// A vAppDeletion deletes the vApp of a machine that has its own.
 type vAppDeletion struct {
 	session  *session.Session
 	inputs   *inputs
@@ -69,7 +68,7 @@ func newVAppDeletion(s *scope) vAppDeletion {
 	}
 }
 
-// next deletes the vApp that is the machine's alone if it is there; ended says that our own task deleted it.
+// next deletes the machine's own vApp if it exists. ended means that our own task deleted it.
 func (d vAppDeletion) next(ctx context.Context, ended bool) (phases.Result, error) {
 	name := d.inputs.vAppName()
 	vApp, err := d.session.FindVApp(ctx, d.vdc, name)
@@ -106,7 +105,7 @@ func (d vAppDeletion) missingVApp(ctx context.Context, name string) (phases.Resu
 	return out, err
 }
 
-// renamedVApp finds the vApp that was created for the machine and renamed.
+// renamedVApp returns the vApp that was created for the machine, looked up by its URN in case it was renamed.
 func (d vAppDeletion) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, err error) {
 	id := d.inputs.madeIn()
 	if id == "" {
@@ -119,13 +118,13 @@ func (d vAppDeletion) renamedVApp(ctx context.Context) (vApp vcd.VApp, found boo
 	return vApp, err == nil && d.ownsVApp(vApp), err
 }
 
-// ownsVApp reports whether a vApp is the machine's alone.
+// ownsVApp reports whether a vApp belongs to the machine alone.
 func (d vAppDeletion) ownsVApp(vApp vcd.VApp) bool {
 	return d.inputs.marks(vApp.Description)
 }
 
-// remove takes the next step of deleting a vApp that is the machine's alone. It took the proof that the VM is gone
-// with it, which is stored first.
+// remove takes the next step to delete the machine's own vApp. With the vApp, the proof that the VM is gone is lost, so
+// that fact is stored first.
 func (d vAppDeletion) remove(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	others := vapp.Names(vApp.VMs)
 	switch {

@@ -11,13 +11,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
 
-// A design is what the machine's VM is to be.
+// A design describes the VM that is created for the machine.
 type design struct {
 	inputs *inputs
 	target *target
 }
 
-// vm is the VM that VCD is asked for.
+// vm returns the VM to request from VCD.
 func (d design) vm() vcd.VMSpec {
 	name := d.inputs.vcdMachine.Spec.RecordedState.VMName
 	p := d.target
@@ -33,7 +33,7 @@ func (d design) vm() vcd.VMSpec {
 	}
 }
 
-// selectedTemplate returns the template of the VM, as it is recorded, if it was selected; else nil.
+// selectedTemplate returns the template of the VM in its recorded form if a selector chose it; otherwise nil.
 func (d design) selectedTemplate() *infrav1.RecordedTemplate {
 	if d.inputs.vcdMachine.Spec.TemplateSelector == nil {
 		return nil
@@ -49,7 +49,7 @@ func (d design) nics() []vcd.NIC {
 	return result
 }
 
-// networks returns the networks of the machine, each once.
+// networks returns the networks of the machine without duplicates.
 func (d design) networks() []vcd.Ref {
 	var refs []vcd.Ref
 	for _, n := range d.target.networks {
@@ -60,7 +60,7 @@ func (d design) networks() []vcd.Ref {
 	return refs
 }
 
-// sameNetworks reports whether c needs no other networks than the machine.
+// sameNetworks reports whether c needs no networks besides those of the machine.
 func (d design) sameNetworks(c batch.Member) bool {
 	return !slices.ContainsFunc(c.Spec.NICs, func(nic vcd.NIC) bool {
 		return !slices.ContainsFunc(d.target.networks, func(n vcd.Network) bool { return n.Name == nic.Network })

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Disks gives VMs disks of the wished size. VCD changes no disk of a linked clone before it was consolidated.
+// disks gives VMs disks of the desired size. VCD does not change disks of a linked clone before the VM is consolidated.
 type disks struct {
 	session  *session.Session
 	inputs   *inputs
@@ -37,8 +37,8 @@ func newDisks(s *scope) disks {
 	}
 }
 
-// missing returns the additional disks that a VM which never ran does not have yet. They come in order, behind those of
-// its template.
+// missing returns the additional disks that a VM which never ran still lacks. They follow the disks of its template, in
+// order.
 func (d disks) missing(vm vcd.VM) []vcd.NewDisk {
 	has := -d.target.template.Disks
 	for _, disk := range vm.Disks {
@@ -56,7 +56,7 @@ func (d disks) await() phases.Result {
 	}
 	out, ended := d.tasks.settle(stepGrow)
 	if ended {
-		d.vm.current = false // It is read again, with its new disk.
+		d.vm.current = false // Read the VM again, with its new disk.
 	}
 	return out
 }
@@ -70,8 +70,8 @@ func (d disks) awaitConsolidation() phases.Result {
 	return out
 }
 
-// prepare takes the next step towards the wished size of a linked clone's first disk, before anything else is written
-// to it. The disks of other VMs grow by the request that writes the bootstrap data.
+// prepare takes the next step to expand the first disk of a linked clone to the desired size, before anything else is
+// written to the VM. The disks of other VMs are expanded by the request that writes the bootstrap data.
 func (d disks) prepare(ctx context.Context) (phases.Result, error) {
 	vm := d.vm.now()
 	wished := sizes.Disk(&d.inputs.vcdMachine.Spec)
@@ -84,8 +84,8 @@ func (d disks) prepare(ctx context.Context) (phases.Result, error) {
 	return d.grow(ctx, vm.ID, wished)
 }
 
-// growLater takes the next step towards the wished size of the first disk of a VM that ran. Its VDC was not looked up
-// for it.
+// growLater takes the next step to expand the first disk of a VM that ran before. It looks up the VDC, because earlier
+// phases do not look it up for such a VM.
 func (d disks) growLater(ctx context.Context, vmID string, wishedMiB int64) (phases.Result, error) {
 	vdc, err := d.session.FindVDC(ctx, d.target.vdc.ID)
 	if err != nil {
@@ -100,8 +100,8 @@ func (d disks) growLater(ctx context.Context, vmID string, wishedMiB int64) (pha
 	return d.grow(ctx, vmID, wishedMiB)
 }
 
-// consolidate makes sure that a VM of a VDC with fast provisioning is no linked clone any more. VCD does not show
-// whether it is one, and has nothing to do if it is not.
+// consolidate makes sure that a VM in a VDC with fast provisioning is no longer a linked clone. VCD does not show
+// whether it is one. For other VMs, the request is a no-op.
 func (d disks) consolidate(ctx context.Context, vmID string) (phases.Result, error) {
 	if d.vm.consolidated {
 		return phases.Done, nil
@@ -122,7 +122,7 @@ func (d disks) grow(ctx context.Context, vmID string, wishedMiB int64) (phases.R
 	})
 }
 
-// consolidationProblem returns why no disk of a linked clone can grow: the right to consolidate is missing.
+// consolidationProblem returns why the disks of linked clones cannot be expanded: the right to consolidate is missing.
 func consolidationProblem(ctx context.Context, opened *session.Session, vdc vcd.VDC) (phases.Result, error) {
 	may, err := opened.MayHave(ctx, vcd.RightConsolidate)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// joinEndpoint makes a control plane a member of its cluster's endpoint.
+// joinEndpoint makes a control plane machine a member of its cluster's endpoint.
 func joinEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	e := newEndpointMember(s)
 	address, out, err := e.address(ctx)
@@ -27,7 +27,7 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 		return out, err
 	}
 	joins := address != s.inputs.vcdMachine.Spec.RecordedState.EndpointMember
-	if joins { // Not the address of another's VM.
+	if joins { // The VM must belong to this machine.
 		if out, err := e.observer.ensureOwned(ctx); err != nil || out != phases.Done {
 			return out, err
 		}
@@ -43,10 +43,11 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	return s.reconciler.Endpoints.Join(ctx, request, address, s.inputs.provisioned(), s.records.patcher.Save)
 }
 
-// leaveEndpoint makes sure that a machine is no member of its cluster's endpoint any more, unless its VM is declared
-// gone, or a person leaves load balancers in VCD: then the cluster takes it out. A cluster that was never complete here
-// may be a copy, whose id names the endpoint of the original. One that is deleted, and whose gateway is not recorded,
-// removes its endpoint later.
+// leaveEndpoint makes sure that the machine is no longer a member of its cluster's endpoint. It does nothing in these
+// cases:
+//   - The VM is declared gone, or a user keeps load balancers in VCD: the cluster removes the member.
+//   - The cluster was never provisioned here: it may be a copy, whose ID refers to the endpoint of the original.
+//   - The cluster is being deleted, and its gateway is not recorded: the cluster removes its endpoint later.
 func leaveEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	request := endpointRequest(s)
 	c := s.inputs.vcdCluster
@@ -57,7 +58,7 @@ func leaveEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Done, nil
 	}
 	if leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
-		return phases.Done, err // The member is the machine's that owns the VM.
+		return phases.Done, err // The member belongs to the machine that owns the VM.
 	}
 	a := newAccess(s)
 	if out, err := a.logInToCluster(ctx); err != nil || out != phases.Done {
@@ -72,7 +73,7 @@ func leaveEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	return out, err
 }
 
-// endpointRequest is what the machine asks of its cluster's endpoint. The session is the caller's to add.
+// endpointRequest returns the request of the machine to its cluster's endpoint. The caller must set the session.
 func endpointRequest(s *scope) edgeendpoint.Request {
 	gateway, _ := edgeendpoint.Of(s.inputs.vcdCluster)
 	return edgeendpoint.Request{
@@ -86,7 +87,7 @@ func endpointRequest(s *scope) edgeendpoint.Request {
 	}
 }
 
-// An endpointMember chooses the address under which the machine is a member of its cluster's endpoint.
+// An endpointMember chooses the address with which the machine joins its cluster's endpoint.
 type endpointMember struct {
 	inputs   *inputs
 	vm       *vmState
@@ -97,10 +98,10 @@ func newEndpointMember(s *scope) endpointMember {
 	return endpointMember{inputs: &s.inputs, vm: s.vm, observer: newObserver(s)}
 }
 
-// address returns the address of the primary NIC under which the machine is a member of the endpoint. It has the family
-// of the endpoint's first address. A machine that never ran must have such an address: else it would run, and the
-// endpoint would not lead to it. One that runs keeps the address that is recorded while the inventory shows no other,
-// unless it has one of the family that was not recorded.
+// address returns the address of the primary NIC with which the machine is a member of the endpoint. It has the family
+// of the endpoint's first address. A machine that never ran must have such an address, because the endpoint would not
+// reach it otherwise. A running machine keeps its recorded address while the inventory shows no other address, unless
+// it has an unrecorded address of that family.
 func (e endpointMember) address(ctx context.Context) (string, phases.Result, error) {
 	family := edgeendpoint.MemberFamily(e.inputs.vcdCluster)
 	recorded := e.inputs.vcdMachine.Spec.RecordedState.EndpointMember
@@ -132,7 +133,7 @@ func (e endpointMember) address(ctx context.Context) (string, phases.Result, err
 			"of both families", family, strings.Join(has, ", ")), nil
 }
 
-// reported returns whether an address is one of those that were read last.
+// reported reports whether an address is in the status, which lists the addresses of the last read.
 func (e endpointMember) reported(address string) bool {
 	return slices.ContainsFunc(e.inputs.vcdMachine.Status.Addresses, func(a clusterv1.MachineAddress) bool {
 		return a.Address == address

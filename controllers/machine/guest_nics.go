@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// findNetworks finds the networks of the NICs that the VM was made with. The zone or the cluster, whose networks NICs
-// without a name of their own get, may name others by now.
+// findNetworks looks up the networks of the NICs with which the VM was created. A NIC without a network in the spec
+// gets the network of the zone or the cluster, which may have changed since.
 func (i *injection) findNetworks(ctx context.Context) (phases.Result, error) {
 	p := i.target
 	vm := i.vm.now()
@@ -33,7 +33,8 @@ func (i *injection) findNetworks(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// networkOf finds the network of a NIC of the VM: as wished if that is its network, or was before it was renamed.
+// networkOf looks up the network of a NIC of the VM. It returns the desired network if the NIC is connected to it, or
+// was connected before the network was renamed.
 func (i *injection) networkOf(ctx context.Context, index int, wished placement.NIC) (vcd.Network, error) {
 	network, err := i.session.FindNetwork(ctx, i.target.vdc, wished.Network.Name)
 	is, ok := nicOf(i.vm.now(), index)
@@ -46,7 +47,7 @@ func (i *injection) networkOf(ctx context.Context, index int, wished placement.N
 	return network, nil
 }
 
-// guestNICs returns the NICs as the guest shall see them.
+// guestNICs returns the NICs as the guest must configure them.
 func (i *injection) guestNICs() ([]guestinfo.NIC, phases.Result) {
 	var result []guestinfo.NIC
 	for index, wished := range i.target.wished() {

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// findTemplate finds the template.
+// findTemplate looks up the template of the VM.
 func (p *placer) findTemplate(ctx context.Context) (phases.Result, error) {
 	if selector := p.inputs.vcdMachine.Spec.TemplateSelector; selector != nil {
 		return p.selectTemplate(ctx, selector)
@@ -30,8 +30,8 @@ func (p *placer) findTemplate(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// selectTemplate finds the template that a selector selects. Once VCD was asked to create the VM, that is the recorded
-// one, unless it was deleted before there was a VM.
+// selectTemplate looks up the template that matches a selector. Once the creation of the VM was requested, it looks up
+// the recorded template, unless that was deleted before the VM existed.
 func (p *placer) selectTemplate(ctx context.Context, selector *infrav1.TemplateSelector) (phases.Result, error) {
 	catalog := p.wished.Catalog
 	if recorded := p.inputs.vcdMachine.Spec.RecordedState.Template; recorded != nil && p.inputs.mayHaveVM() {
@@ -59,7 +59,7 @@ func (p *placer) selectTemplate(ctx context.Context, selector *infrav1.TemplateS
 
 const templateSelectorField = "spec.templateSelector of the VCDMachine"
 
-// findStorage finds the storage profile.
+// findStorage looks up the storage profile of the VM, if one is set.
 func (p *placer) findStorage(ctx context.Context) (phases.Result, error) {
 	choice := p.wished.StorageProfile
 	if choice.Name == "" {
@@ -73,7 +73,7 @@ func (p *placer) findStorage(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// findPolicies finds the sizing and the placement policy.
+// findPolicies looks up the sizing policy and the placement policy, if they are set.
 func (p *placer) findPolicies(ctx context.Context) (phases.Result, error) {
 	if choice := p.wished.SizingPolicy; choice.Name != "" {
 		policy, err := p.session.FindSizingPolicy(ctx, p.target.vdc, choice.Name)
@@ -92,7 +92,7 @@ func (p *placer) findPolicies(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// checkCompute says why CPUs and memory cannot be set: a policy fixes them.
+// checkCompute returns why CPUs and memory cannot be set: a policy defines them.
 func (p *placer) checkCompute(ctx context.Context) (phases.Result, error) {
 	spec := p.inputs.vcdMachine.Spec
 	sizing := p.target.sizing
@@ -113,7 +113,7 @@ func (p *placer) checkCompute(ctx context.Context) (phases.Result, error) {
 	return p.defaultSizingProblem(ctx)
 }
 
-// defaultSizingProblem says why CPUs and memory cannot be set beside the default policy of the VDC.
+// defaultSizingProblem returns why CPUs and memory cannot be set in the VDC: its default sizing policy defines them.
 func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Result, error) {
 	spec := p.inputs.vcdMachine.Spec
 	fixed, err := p.session.FindDefaultSizing(ctx, p.target.vdc)
@@ -128,7 +128,7 @@ func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Result, error
 	return phases.Done, nil
 }
 
-// checkHardware says why the VM cannot have the wished version of virtual hardware.
+// checkHardware returns why the VM cannot have the requested version of virtual hardware.
 func (p *placer) checkHardware(ctx context.Context) (phases.Result, error) {
 	spec := &p.inputs.vcdMachine.Spec
 	template := p.target.template
@@ -145,17 +145,17 @@ func (p *placer) checkHardware(ctx context.Context) (phases.Result, error) {
 	return session.Problem(checks.HardwareSupported("spec.hardwareVersion", spec.HardwareVersion, p.target.vdc, versions)), nil
 }
 
-// checkExtraConfig says which extra configuration the identity does not allow.
+// checkExtraConfig checks that the identity allows the extra configuration of the machine.
 func (p *placer) checkExtraConfig(context.Context) (phases.Result, error) {
 	return extraConfigProblem(p.session, p.inputs.vcdMachine), nil
 }
 
-// extraConfigProblem says which extra configuration of a machine the identity of a session does not allow.
+// extraConfigProblem returns which extra configuration of a machine the identity of a session does not allow.
 func extraConfigProblem(opened *session.Session, m *infrav1.VCDMachine) phases.Result {
 	return session.Problem(checks.ExtraConfig(m.Spec.ExtraConfig, opened.Identity, opened.AllowedExtraConfig))
 }
 
-// checkDisk says why the disk cannot have the wished size.
+// checkDisk returns why the disk cannot have the requested size.
 func (p *placer) checkDisk(ctx context.Context) (phases.Result, error) {
 	spec := &p.inputs.vcdMachine.Spec
 	if checks.GrowsLinkedClone(spec, p.target.template, p.target.vdc) {
@@ -164,7 +164,7 @@ func (p *placer) checkDisk(ctx context.Context) (phases.Result, error) {
 	return session.Problem(checks.DiskSize(spec, p.target.template)), nil
 }
 
-// findDisks finds the storage profile of each additional disk, and the template, which has disks before them.
+// findDisks looks up the storage profile of each additional disk, and the template, whose disks come first.
 func (p *placer) findDisks(ctx context.Context) (phases.Result, error) {
 	specs := p.inputs.vcdMachine.Spec.AdditionalDisks
 	if len(specs) == 0 {

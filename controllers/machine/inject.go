@@ -46,12 +46,12 @@ func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Result, e
 	return i.ensure(ctx)
 }
 
-// An injection writes what the guest needs to a VM that never ran.
+// An injection writes the data that the guest needs to a VM that never ran.
 type injection struct {
 	live      client.Reader // for the bootstrap data
 	session   *session.Session
 	inputs    *inputs
-	zone      *placement.Zone // nil: none
+	zone      *placement.Zone // nil: the machine has no zone
 	target    *target
 	bootstrap *bootstrapData // nil: not read in this pass
 	vm        *vmState
@@ -75,7 +75,7 @@ func newInjection(s *scope) *injection {
 	}
 }
 
-// ensure writes what the guest needs to a VM that does not have it.
+// ensure writes the data that the guest needs, unless the VM already has it.
 func (i *injection) ensure(ctx context.Context) (phases.Result, error) {
 	if out, err := i.observer.ensureRead(ctx); err != nil || out != phases.Done {
 		return out, err
@@ -86,7 +86,7 @@ func (i *injection) ensure(ctx context.Context) (phases.Result, error) {
 	return phases.Sequence(ctx, i.checkOff, i.checkExtraConfig, i.disks.prepare, i.equip, i.read, i.findNetworks, i.write)
 }
 
-// checkOff checks that the VM did not run before it has its bootstrap data.
+// checkOff returns a problem if the VM was powered on before it had its bootstrap data.
 func (i *injection) checkOff(context.Context) (phases.Result, error) {
 	vm := i.vm.now()
 	if vm.Status != vcd.StatusPoweredOn {
@@ -96,19 +96,19 @@ func (i *injection) checkOff(context.Context) (phases.Result, error) {
 		"VM %s was powered on before it had its bootstrap data: power it off in VCD", vm.Name), nil
 }
 
-// checkExtraConfig says which extra configuration the identity does not allow, or not any more.
+// checkExtraConfig checks that the identity still allows the extra configuration of the machine.
 func (i *injection) checkExtraConfig(context.Context) (phases.Result, error) {
 	return extraConfigProblem(i.session, i.inputs.vcdMachine), nil
 }
 
-// isDone reports whether the VM has the machine's bootstrap data. What its template has of another machine, or of its
-// image, does not count.
+// isDone reports whether the VM has the machine's bootstrap data. Data that its template has from another machine or
+// from its image does not count.
 func (i *injection) isDone() bool {
 	return guestinfo.IsFor(i.vm.now().ExtraConfig, i.inputs.vcdMachine.Spec.RecordedState.InstanceID)
 }
 
-// done notes that VCD did all that was asked, or the task would have failed. It may not show the result: that takes a
-// right.
+// done adds the requested changes to the known VM. VCD made all of them, or the task would have failed. VCD may hide
+// the result, because reading it requires a right.
 func (i *injection) done() {
 	if i.vm.now().ExtraConfig == nil {
 		i.vm.now().ExtraConfig = map[string]string{}
@@ -119,8 +119,8 @@ func (i *injection) done() {
 	}
 }
 
-// equip gives a VM that never ran the hardware that it lacks. What VCD accepted and did not do is not asked again at
-// once.
+// equip gives a VM that never ran the hardware that it lacks. It does not immediately repeat a change that VCD accepted
+// but did not make.
 func (i *injection) equip(ctx context.Context) (phases.Result, error) {
 	vm := i.vm.now()
 	change := hardwareChange(i.inputs.vcdMachine, *vm)
@@ -146,7 +146,7 @@ func (i *injection) equip(ctx context.Context) (phases.Result, error) {
 	})
 }
 
-// read reads the bootstrap data, unless this pass did.
+// read reads the bootstrap data, unless this pass already did.
 func (i *injection) read(ctx context.Context) (out phases.Result, err error) {
 	if i.bootstrap == nil {
 		name := ptr.Deref(i.inputs.machine.Spec.Bootstrap.DataSecretName, "")
@@ -155,7 +155,7 @@ func (i *injection) read(ctx context.Context) (out phases.Result, err error) {
 	return out, err
 }
 
-// write writes bootstrap data and network configuration, and the size of the disk.
+// write writes the bootstrap data, the network configuration and the size of the first disk.
 func (i *injection) write(ctx context.Context) (phases.Result, error) {
 	guestNICs, out := i.guestNICs()
 	if out != phases.Done {
@@ -181,7 +181,7 @@ func (i *injection) write(ctx context.Context) (phases.Result, error) {
 	})
 }
 
-// renderProblem says why the guest cannot be configured.
+// renderProblem returns why the guest cannot be configured.
 func renderProblem(err error) phases.Result {
 	reason := infrav1.BootstrapDataInvalidReason
 	if _, ok := errors.AsType[*guestinfo.TooLargeError](err); ok {
@@ -190,7 +190,7 @@ func renderProblem(err error) phases.Result {
 	return phases.Fail(session.RemedyPoll, reason, "The guest cannot be configured: %v", err)
 }
 
-// input returns what the guest shall know.
+// input returns the data from which the configuration of the guest is rendered.
 func (i *injection) input(guestNICs []guestinfo.NIC) guestinfo.Input {
 	in := guestinfo.Input{
 		InstanceID:    i.inputs.vcdMachine.Spec.RecordedState.InstanceID,

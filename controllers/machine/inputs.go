@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Inputs are the objects of a reconcile. Each but the VCDMachine is nil if it does not exist any more.
+// inputs holds the objects of a reconcile. All except the VCDMachine are nil if they no longer exist.
 type inputs struct {
 	vcdMachine *infrav1.VCDMachine
 	machine    *clusterv1.Machine
@@ -31,8 +31,8 @@ type inputs struct {
 	vcdCluster *infrav1.VCDCluster
 }
 
-// findInputs returns the objects that belong to m, false if m is not to be reconciled yet. A VCDMachine that is deleted
-// needs no owner.
+// findInputs returns the objects that belong to m. It reports false if m must not be reconciled, because it has no
+// owner yet. A VCDMachine that is being deleted needs no owner.
 func findInputs(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (in inputs, ok bool, err error) {
 	in.vcdMachine = m
 	if in.machine, err = util.GetOwnerMachine(ctx, c, m.ObjectMeta); client.IgnoreNotFound(err) != nil {
@@ -49,7 +49,7 @@ func findInputs(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (in
 	return in, err == nil, err
 }
 
-// vcdClusterOf returns the VCDCluster of m, nil if there is none.
+// vcdClusterOf returns the VCDCluster of m; nil if it does not exist.
 func vcdClusterOf(ctx context.Context, c client.Client, m *infrav1.VCDMachine, cluster *clusterv1.Cluster) (*infrav1.VCDCluster, error) {
 	if cluster != nil && cluster.Spec.InfrastructureRef.IsDefined() {
 		found := &infrav1.VCDCluster{}
@@ -76,10 +76,11 @@ func vcdClusterOf(ctx context.Context, c client.Client, m *infrav1.VCDMachine, c
 	return &list.Items[0], nil
 }
 
-// key names the machine in the session and in lines.
+// key identifies the machine in the session and in queues.
 func (i *inputs) key() string { return string(i.vcdMachine.UID) }
 
-// marker is what our objects in VCD carry. It survives a move to another management cluster.
+// marker returns the ownership marker of the machine's objects in VCD. It survives a move to another management
+// cluster.
 func (i *inputs) marker() vcd.Marker {
 	return vcd.Marker{
 		Cluster: i.vcdCluster.Spec.InfraID,
@@ -87,14 +88,14 @@ func (i *inputs) marker() vcd.Marker {
 	}
 }
 
-// marks reports whether a description has the marker of the machine. One without an instance ID has none: the marker
-// of its cluster is that of what machines share.
+// marks reports whether a description has the ownership marker of the machine. A machine without an instance ID has no
+// marker: the marker of its cluster alone is that of objects that machines share.
 func (i *inputs) marks(description string) bool {
 	marker := i.marker()
 	return marker.Machine != "" && marker.IsOf(description)
 }
 
-// vmID returns the URN of the recorded VM, empty if none is.
+// vmID returns the URN of the recorded VM; empty if no VM is recorded.
 func (i *inputs) vmID() string {
 	id, err := providerid.Parse(i.vcdMachine.Spec.ProviderID)
 	if err != nil {
@@ -107,13 +108,13 @@ func (i *inputs) provisioned() bool {
 	return ptr.Deref(i.vcdMachine.Status.Initialization.Provisioned, false)
 }
 
-// cameUp reports whether the VM ran once: it is not created again. Unlike the status it survives a move to another
-// management cluster.
+// cameUp reports whether the VM ran once, after which it is not created again. Unlike the status, this fact survives a
+// move to another management cluster.
 func (i *inputs) cameUp() bool {
 	return i.provisioned() || i.vcdMachine.Spec.RecordedState.PoweredOnAt != nil
 }
 
-// creationRequested returns when VCD was asked last to create the VM; zero if that is not known.
+// creationRequested returns when the creation of the VM was last requested; zero if that is unknown.
 func (i *inputs) creationRequested() time.Time {
 	if at := i.vcdMachine.Spec.RecordedState.CreationRequestedAt; at != nil {
 		return at.Time
@@ -121,13 +122,14 @@ func (i *inputs) creationRequested() time.Time {
 	return time.Time{}
 }
 
-// mayHaveVM reports whether VCD was asked to create a VM.
+// mayHaveVM reports whether the creation of a VM was requested, so that the VM may exist.
 func (i *inputs) mayHaveVM() bool {
 	return i.vcdMachine.Spec.ProviderID != "" || i.vcdMachine.Spec.RecordedState.CreationRequestedAt != nil
 }
 
-// zoneName returns the VCDDeploymentZone of the machine, empty if it has none. What is recorded counts for life; before
-// that, it is what the Machine asks for, unless a VM exists that was created without.
+// zoneName returns the name of the machine's VCDDeploymentZone; empty if it has none. The recorded zone never changes.
+// While no zone is recorded, the failure domain of the Machine counts, unless the creation of a VM without a zone was
+// requested.
 func (i *inputs) zoneName() string {
 	zone := i.vcdMachine.Spec.RecordedState.DeploymentZone
 	if zone != "" || i.machine == nil || i.mayHaveVM() {
@@ -138,7 +140,7 @@ func (i *inputs) zoneName() string {
 
 func (i *inputs) clusterName() string { return session.ClusterName(i.vcdCluster, i.cluster) }
 
-// vAppName returns the name of the vApp that the machine's VM is created in.
+// vAppName returns the name of the vApp in which the machine's VM is created.
 func (i *inputs) vAppName() string {
 	if vapp.PerMachine(i.vcdCluster) {
 		return i.vcdMachine.Spec.RecordedState.VMName
@@ -146,12 +148,12 @@ func (i *inputs) vAppName() string {
 	return vapp.Numbered(vapp.NameIn(i.vcdCluster, i.clusterName(), i.zoneName()), i.vAppNumber())
 }
 
-// vAppNumber counts the vApps of the cluster up to the machine's.
+// vAppNumber returns the number of the machine's vApp among the vApps of the cluster, from 1.
 func (i *inputs) vAppNumber() int {
 	return max(1, int(i.vcdMachine.Spec.RecordedState.VAppNumber))
 }
 
-// made returns what the VM was created like, if that is known.
+// made returns the state of the VM at its creation. It reports false if that is not recorded.
 func (i *inputs) made() (drift.Made, bool) {
 	recorded := i.vcdMachine.Spec.RecordedState.VM
 	if recorded == nil {
@@ -160,7 +162,7 @@ func (i *inputs) made() (drift.Made, bool) {
 	return drift.Made(*recorded.DeepCopy()), true
 }
 
-// madeIn is the URN of the vApp that the machine's VM was created in; empty if that is not known.
+// madeIn returns the URN of the vApp in which the machine's VM was created; empty if it is unknown.
 func (i *inputs) madeIn() string {
 	if made, ok := i.made(); ok && made.VAppID != "" {
 		return made.VAppID
@@ -171,8 +173,8 @@ func (i *inputs) madeIn() string {
 	return ""
 }
 
-// queueName names the queue of the machine's vApp. Clusters never share one: their identities differ. vApps of one name
-// may be in several VDCs.
+// queueName identifies the queue of the machine's vApp. Clusters never share a queue, because their identities differ.
+// vApps with the same name may exist in several VDCs.
 func (i *inputs) queueName() string {
 	if i.vcdCluster == nil {
 		return ""

@@ -17,12 +17,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A layout decides which vApp the machine's VM is created in.
+// A layout decides in which vApp the machine's VM is created.
 type layout struct {
 	session *session.Session
 	inputs  *inputs
 	records *records
-	drivers *vapp.Drivers // what runs in the workload cluster
+	drivers *vapp.Drivers // finds legacy drivers in the workload cluster
 	now     func() time.Time
 }
 
@@ -36,11 +36,11 @@ func newLayout(s *scope) layout {
 	}
 }
 
-// nextVApp is how soon the machine goes on in the next vApp.
+// nextVApp is the delay before the machine continues in the next vApp.
 const nextVApp = time.Second
 
-// ownProblem returns why the machine must not get another vApp than others. That of a zone does not depend on whether
-// the workload cluster can be asked.
+// ownProblem returns why the machine must not get a vApp that other machines do not use. For the vApp of a zone, an
+// unreachable workload cluster is no problem.
 func (l layout) ownProblem(ctx context.Context) phases.Result {
 	switch {
 	case vapp.PerMachine(l.inputs.vcdCluster):
@@ -53,7 +53,7 @@ func (l layout) ownProblem(ctx context.Context) phases.Result {
 	return phases.Done
 }
 
-// problem says why nothing may or can be done with a vApp.
+// problem returns why a vApp must not be used, or cannot be used at the moment.
 func (l layout) problem(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	owns, err := marks.OwnsVApp(ctx, l.session, l.inputs.vcdCluster.Spec.InfraID, vApp)
 	switch {
@@ -69,8 +69,8 @@ func (l layout) problem(ctx context.Context, vApp vcd.VApp) (phases.Result, erro
 	return phases.Done, nil
 }
 
-// next makes the next pass create the VM in the next vApp of the cluster. Which that is, is stored before
-// anything is created in it.
+// next makes the next pass create the VM in the next vApp of the cluster. The number of that vApp is stored before
+// anything is created in it. why starts with the name of the current vApp.
 func (l layout) next(ctx context.Context, why string) (phases.Result, error) {
 	if l.now().Sub(l.inputs.creationRequested()) < gone.LateRequest {
 		return phases.Wait(session.RemedyPoll, infrav1.EntityBusyReason,
@@ -87,8 +87,8 @@ func (l layout) next(ctx context.Context, why string) (phases.Result, error) {
 	return phases.Wait(nextVApp, infrav1.EntityBusyReason, "vApp %s: continuing in vApp %s", why, l.inputs.vAppName()), nil
 }
 
-// driverProblem returns why the machine must not get another vApp than others: drivers that search for nodes in one
-// vApp run in the cluster, or may run. The message takes what runs.
+// driverProblem returns why the machine must not get a vApp that other machines do not use: drivers that search for
+// nodes in a single vApp run, or may run, in the cluster. message is a format for the names of these drivers.
 func (l layout) driverProblem(ctx context.Context, message string) phases.Result {
 	found, known := l.drivers.In(ctx, l.inputs.cluster, l.now())
 	switch {

@@ -8,7 +8,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
 )
 
-// keepLease renews the lease of the machine's vApp. The inventory shows when that is due: nothing is requested before.
+// keepLease renews the lease of the machine's vApp. The inventory shows when a renewal is due, and nothing is requested
+// before.
 func keepLease(ctx context.Context, s *scope) {
 	if s.vm.row == nil || !s.inputs.cameUp() {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Leftovers removes what a failed creation left behind.
+// leftovers removes the remains of a failed creation.
 type leftovers struct {
 	session  *session.Session
 	inputs   *inputs
@@ -35,8 +35,8 @@ func newLeftovers(s *scope) leftovers {
 	}
 }
 
-// cleanUpVM removes a VM of ours whose creation failed half-way. One that is still being created has the same status,
-// but for the task that holds its vApp.
+// cleanUpVM deletes a VM of the machine whose creation failed halfway. A VM that is still being created has the same
+// status, except that a task holds its vApp.
 func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Result, error) {
 	vApp, err := l.session.FindVApp(ctx, l.vdc, l.inputs.vAppName())
 	if err != nil {
@@ -45,7 +45,7 @@ func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Result, err
 	if out, err := l.layout.problem(ctx, vApp); err != nil || out != phases.Done {
 		return out, err
 	}
-	// The task may have ended well since the VM was read.
+	// The task may have succeeded since the VM was read.
 	now, err := l.session.VM(ctx, vm.ID)
 	if err != nil {
 		return session.Unread(err, "Reading VM "+vm.Name)
@@ -61,7 +61,7 @@ func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Result, err
 	return out, err
 }
 
-// cleanUpVApp removes a vApp of ours whose creation failed before it had a VM.
+// cleanUpVApp deletes a vApp of the cluster whose creation failed before it had a VM.
 func (l leftovers) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	task, err := l.session.DeleteVApp(ctx, vApp.ID)
 	if err != nil {
@@ -73,7 +73,7 @@ func (l leftovers) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Resul
 	return running(stepCleanUp), nil
 }
 
-// failedEarlier counts a failure that this process did not see, so that it is not repeated at once.
+// failedEarlier counts a failure that this process did not observe, so that the creation is not retried at once.
 func (l leftovers) failedEarlier() {
 	if l.tasks.backoff.creating() {
 		return
@@ -84,7 +84,7 @@ func (l leftovers) failedEarlier() {
 }
 
 // isLeftover reports whether a VM of the machine cannot become its node: its creation failed, or CAPVCD stopped before
-// it powered the VM on for the first time. Such a VM holds nothing, and is created anew.
+// it powered on the VM for the first time. Such a VM contains no data, and is created again.
 func isLeftover(in *inputs, vm vcd.VM) bool {
 	return failedCreation(vm.Status) || in.madeByCAPVCD() && !in.marks(vm.Description) && vm.Status == vcd.StatusPoweredOff
 }

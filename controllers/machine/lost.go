@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reportMissing reports what became of a recorded VM that the inventory does not show.
+// reportMissing reports the state of a recorded VM that the inventory does not show.
 func reportMissing(ctx context.Context, s *scope) (phases.Result, error) {
 	m := s.inputs.vcdMachine
 	id := s.inputs.vmID()
@@ -49,9 +49,9 @@ func reportMissing(ctx context.Context, s *scope) (phases.Result, error) {
 		"VM %s no longer exists in VCD: delete the Machine to replace it", id), nil
 }
 
-// lostVM is the VM of a machine that VCD may not show, be the machine in use or being deleted.
+// A lostVM is the VM of a machine that VCD may not show. The machine is in use or being deleted.
 type lostVM struct {
-	id   string // URN; empty: its creation was requested, and none is recorded
+	id   string // URN; empty: the creation was requested, but no VM is recorded
 	name string // in messages
 
 	client   client.Client
@@ -119,8 +119,8 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	return nil, out, err
 }
 
-// vAppOfCAPVCD returns the URN of the vApp that CAPVCD made for the cluster, empty if VCD shows none. CAPVCD recorded it
-// nowhere, and a VM that was gone before the adoption does not show it.
+// vAppOfCAPVCD returns the URN of the vApp that CAPVCD created for the cluster; empty if VCD shows none. CAPVCD did not
+// record the URN, and a VM that was gone before the adoption does not show it.
 func (l *lostVM) vAppOfCAPVCD(ctx context.Context) (string, phases.Result, error) {
 	name := l.inputs.vAppName()
 	vApp, err := l.session.FindVApp(ctx, l.vdc, name)
@@ -154,8 +154,8 @@ func (l *lostVM) read(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	return &vm, phases.Done, nil
 }
 
-// siblings returns the URNs of the VMs of the cluster's other machines in the same VDC: another one may be shown, or
-// hidden, apart from it.
+// siblings returns the URNs of the VMs of the cluster's other machines in the same VDC. VCD may show or hide the VMs of
+// another VDC independently of this one.
 func (l *lostVM) siblings(ctx context.Context) ([]string, error) {
 	list := &infrav1.VCDMachineList{}
 	cluster := session.OfCluster(session.ClusterName(l.inputs.vcdCluster, l.inputs.cluster))
@@ -172,7 +172,7 @@ func (l *lostVM) siblings(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// decide decides whether the VM is gone, and writes down what later decisions need to know.
+// decide decides whether the VM is gone, and records the facts that later decisions need.
 func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Result, error) {
 	m := l.inputs.vcdMachine
 	now := l.now()
@@ -198,7 +198,7 @@ func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Res
 	return l.report(ctx, gone.Decide(now, subject, &around.Site), around)
 }
 
-// report maps a verdict to a result.
+// report records a verdict, acts on it, and converts it to a result.
 func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phases.Result, error) {
 	if absence.Note(l.inputs.vcdMachine, v, l.now()) {
 		l.missing.since = l.now()
@@ -223,7 +223,7 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 				"%s does not exist, but a request to create it may still be in progress. The provider creates "+
 					"it again five minutes after the request", l.name), nil
 		default:
-			l.askNeighbors(around)
+			l.wakeNeighbors(around)
 			return phases.Unsure(v.After, infrav1.VMUnverifiedReason,
 				"%s is missing; the provider checks the other clusters of the site first", l.name), nil
 		}
@@ -232,7 +232,7 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 	}
 }
 
-// explain says why the evidence proves nothing, and what to do about it.
+// explain returns why the evidence proves nothing, and the remedy.
 func (l *lostVM) explain(why gone.Reason) string {
 	var hidden string
 	switch why {
@@ -257,7 +257,7 @@ func (l *lostVM) explain(why gone.Reason) string {
 		l.name, hidden, l.inputs.vAppName(), infrav1.VMGoneAnnotation)
 }
 
-// declareGone writes down that the VM is gone: it counts for the others of the cluster.
+// declareGone records that the VM is gone. The record counts in the decisions for other machines of the cluster.
 func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 	m := l.inputs.vcdMachine
 	if l.id == "" || absence.Since(m).IsZero() || m.Spec.RecordedState.VMNotFoundSince != nil {
@@ -265,7 +265,7 @@ func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 	}
 	now := timeOf(l.now())
 	if around.others {
-		// Of two machines that are released at the same time, one has to try again.
+		// If two machines are released at the same time, one gets a conflict and retries.
 		record := func(s *infrav1.VCDClusterRecordedState) { s.LastGoneAt = now }
 		if err := l.records.recordIfCurrent(ctx, "the time of the last VM loss", record); err != nil {
 			return err
@@ -275,8 +275,8 @@ func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 	return l.records.patcher.Save(ctx)
 }
 
-// stopSite records on the VCDCluster that VMs of several clusters of the site are missing: none counts as gone until a
-// person acknowledges it.
+// stopSite records on the VCDCluster that VMs of several clusters of the site are missing. None of them counts as gone
+// until a user acknowledges it.
 func (l *lostVM) stopSite(ctx context.Context) (phases.Result, error) {
 	c := l.inputs.vcdCluster
 	if c.Spec.RecordedState.GoneStoppedSince == nil {

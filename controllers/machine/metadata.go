@@ -12,13 +12,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// hasMetadata reports whether the VM should have metadata, or has some of ours.
+// hasMetadata reports whether the VM should have metadata, or has metadata that the provider wrote.
 func hasMetadata(m *infrav1.VCDMachine) bool {
 	return len(m.Spec.VMMetadata) > 0 || len(m.Spec.RecordedState.VMMetadata) > 0
 }
 
-// reconcileMetadata makes sure that the VM has the metadata of the spec. What was written is recorded, so that nothing
-// is requested at rest, and that what others wrote stays.
+// reconcileMetadata makes sure that the VM has the metadata of the spec. Written entries are recorded, so that no
+// requests are sent without a change, and that entries of others are not removed.
 func reconcileMetadata(ctx context.Context, s *scope) (phases.Result, error) {
 	if !hasMetadata(s.inputs.vcdMachine) {
 		return phases.Obsolete, nil
@@ -57,7 +57,7 @@ type metadataWriter struct {
 	tasks    tasks
 }
 
-// write writes what a record of the VM's metadata lacks, else removes an entry that the spec has no more.
+// write writes the missing entries. If none are missing, it removes an entry that is no longer in the spec.
 func (w metadataWriter) write(ctx context.Context, record vmmetadata.Record) (phases.Result, error) {
 	m := w.inputs.vcdMachine
 	wished := vmmetadata.Wished(m.Spec.VMMetadata)

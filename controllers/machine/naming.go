@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
 
-// name gives the machine the name of its VM, the id that marks it and its zone, for life. All are stored before
-// anything is created in VCD, by a patch that a pass which saw an old object cannot make.
+// name assigns the machine the name of its VM, its instance ID and its zone, which never change. They are stored before
+// anything is created in VCD. The patch fails in a pass that read an outdated object.
 func (p *placer) name(ctx context.Context) (phases.Result, error) {
 	m := p.inputs.vcdMachine
 	if m.Spec.RecordedState.InstanceID != "" && m.Spec.RecordedState.VMName != "" {
@@ -38,8 +38,8 @@ func (p *placer) name(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// vmName returns the name of the VM, which is its host name too: one that the machine has already, be it without an
-// instance id, else the one that its template gives, which is always the same.
+// vmName returns the name of the VM, which is also its host name. It returns the recorded name, even if no instance ID
+// is recorded. Otherwise, it renders the naming template, which always results in the same name.
 func (p *placer) vmName() (string, phases.Result) {
 	if name := p.inputs.vcdMachine.Spec.RecordedState.VMName; name != "" {
 		if err := vmname.Check(name); err != nil {

@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	// inventoryAge is how old the inventory may be for a machine that is being created, or has a problem. What our own
-	// tasks changed is queried again anyway.
+	// inventoryAge is how old the inventory may be for a machine that is being created or has a problem. The end of our
+	// own tasks always causes a new query.
 	inventoryAge = 30 * time.Second
-	// inventoryEvery is how often the inventory is queried for a machine without problems. All machines of a VDC are
-	// due at the same time, so that one query serves them.
+	// inventoryEvery is how often the inventory is queried for machines without problems. All machines of a VDC are due
+	// at the same time, so that one query serves them.
 	inventoryEvery = 5 * time.Minute
-	// readEvery is how often a VM is read whose inventory row does not show everything that may change unnoticed: the
-	// addresses of further NICs.
+	// readEvery is how often a VM is read if its inventory row does not show everything that may change: a row lacks
+	// the addresses of additional NICs.
 	readEvery = 9 * time.Minute
-	// readRarely is how often another VM is read though its row did not change.
+	// readRarely is how often any other VM is read although its inventory row did not change.
 	readRarely = 6 * time.Hour
 )
 
-// An observer finds the machine's VM, and reads it.
+// An observer finds the machine's VM and reads it.
 type observer struct {
 	client    client.Client
 	session   *session.Session
 	inputs    *inputs
 	vdc       vcd.VDC
-	vm        *vmState // what is read is kept here
+	vm        *vmState // stores what was read
 	freshness *freshness
 	tasks     tasks
 	now       func() time.Time
@@ -59,9 +59,9 @@ func newObserver(s *scope) observer {
 	}
 }
 
-// observe finds the VM with few requests: the recorded one by its id, else those of its name, else one of its marker.
-// It returns those that may be the machine's while none is recorded. While the machine is being created, the VM is as it
-// was read a moment ago: what else changes it shows soon enough.
+// observe finds the VM with few requests: the recorded VM by its ID, otherwise VMs by name, otherwise a VM by marker.
+// While no VM is recorded, it returns those that may belong to the machine. While the machine is being created, it uses
+// a recent read of the VM, because other changes show soon enough.
 func (o observer) observe(ctx context.Context) (found []vcd.Ref, _ phases.Result, _ error) {
 	id := o.inputs.vmID()
 	if id != "" && !o.inputs.provisioned() && o.isFresh() && o.vm.use(id, o.session.Machines) {
@@ -87,13 +87,13 @@ func (o observer) observe(ctx context.Context) (found []vcd.Ref, _ phases.Result
 	return o.observeRenamed(ctx)
 }
 
-// isFresh reports whether the VM of a machine that is being created is as it was read last: that is a moment ago, or a
-// task of ours works on it since, whose end shows the result.
+// isFresh reports whether the last read of a VM that is being created still holds: the read is recent, or a task of
+// ours changes the VM, and its end shows the result.
 func (o observer) isFresh() bool {
 	return o.now().Before(o.vm.expires) || slices.ContainsFunc(stepsOnVM, o.tasks.isRunning)
 }
 
-// observeRecorded finds the recorded VM among rows, or elsewhere if the vApp was renamed or the VM moved.
+// observeRecorded finds the recorded VM in rows. It queries the VM by its ID if the vApp was renamed or the VM moved.
 func (o observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMRecord) (phases.Result, error) {
 	if i := slices.IndexFunc(rows, func(r vcd.VMRecord) bool { return r.ID == id }); i >= 0 {
 		row := rows[i] // The rows are shared.
@@ -111,8 +111,8 @@ func (o observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMR
 	return phases.Done, nil
 }
 
-// observeRenamed searches for a VM that VCD was asked to create and that has another name, unless a create request is
-// in flight.
+// observeRenamed searches for a VM that was renamed after its creation was requested, unless a create request is in
+// flight.
 func (o observer) observeRenamed(ctx context.Context) ([]vcd.Ref, phases.Result, error) {
 	if o.inputs.vcdMachine.Spec.RecordedState.CreationRequestedAt == nil ||
 		o.tasks.queues.InFlight(o.inputs.queueName(), o.inputs.key()) {
@@ -133,8 +133,9 @@ func (o observer) observeRenamed(ctx context.Context) ([]vcd.Ref, phases.Result,
 	return []vcd.Ref{vm.Ref}, out, err
 }
 
-// findRenamed returns the VM in a vApp that has the machine's marker under another name: it was renamed before it was
-// recorded. Only VMs that no other machine claims are read. Of several copies, none is known to be the machine's.
+// findRenamed returns the VM in a vApp that has the machine's marker under another name, because it was renamed before
+// it was recorded. It reads only VMs that no other machine claims. If several copies have the marker, it returns a
+// problem, because none is known to be the machine's.
 func (o observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Result, error) {
 	refs, err := o.unclaimed(ctx, vApp.VMs)
 	if err != nil {
@@ -162,7 +163,7 @@ func (o observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phas
 		found[0].Name, found[1].Name, vApp.Name), nil
 }
 
-// readMarked returns a VM if it has the machine's marker.
+// readMarked reads a VM. It returns nil if the VM does not have the machine's marker, or if VCD does not show it.
 func (o observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.Result, error) {
 	vm, err := o.session.VM(ctx, ref.ID)
 	switch {
@@ -178,8 +179,7 @@ func (o observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.
 	return &vm, phases.Done, nil
 }
 
-// unclaimed returns those VMs that have neither the machine's name nor the URN or name of another machine of the
-// cluster.
+// unclaimed returns the VMs that have neither the machine's name nor the URN or name of another machine of the cluster.
 func (o observer) unclaimed(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, error) {
 	list := &infrav1.VCDMachineList{}
 	ofCluster := session.OfCluster(session.ClusterName(o.inputs.vcdCluster, o.inputs.cluster))
@@ -200,7 +200,7 @@ func (o observer) unclaimed(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, err
 		nil
 }
 
-// ensureRead reads the VM of a machine that is being created, unless it is known in full.
+// ensureRead reads the VM of a machine that is being created, unless the full VM is known.
 func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 	if o.vm.now() != nil {
 		return phases.Done, nil
@@ -213,7 +213,7 @@ func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 	if err != nil {
 		return session.Unread(err, "Reading the metadata of vApp "+vm.VApp.ID)
 	}
-	// A recorded id may come from a user. Once the VM ran, a lost marker is a difference like others.
+	// A user may have set the recorded ID. Once the VM ran, a lost marker is ordinary drift.
 	if !o.inputs.cameUp() && !owns {
 		return phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
 			"VM %s in spec.providerID has no ownership marker of this machine: add %q to its description if it "+
@@ -227,8 +227,8 @@ func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// owned reads the VM before something is written to it, and returns why that must not be: it does not have the
-// machine's marker. A recorded id alone gives no right to a VM.
+// owned reads the VM before it is changed. It returns a problem if the VM does not have the machine's marker: a
+// recorded ID alone does not prove ownership.
 func (o observer) owned(ctx context.Context) (vcd.VM, phases.Result, error) {
 	vm, err := o.session.VM(ctx, o.inputs.vmID())
 	if err != nil {
@@ -252,7 +252,7 @@ func (o observer) owned(ctx context.Context) (vcd.VM, phases.Result, error) {
 		vm.Name, o.inputs.marker()), nil
 }
 
-// ensureOwned returns why nothing may be written to the VM. It reads the VM, unless this pass knows its marker.
+// ensureOwned returns why the VM must not be changed. It reads the VM, unless this pass already knows its marker.
 func (o observer) ensureOwned(ctx context.Context) (phases.Result, error) {
 	if vm := o.vm.now(); vm != nil && o.inputs.marks(vm.Description) {
 		return phases.Done, nil
@@ -261,7 +261,7 @@ func (o observer) ensureOwned(ctx context.Context) (phases.Result, error) {
 	return out, err
 }
 
-// read reads the VM of a machine that runs. If that fails, what is known stays until it is read later.
+// read reads the VM of a running machine. If that fails, the known VM is kept until a later read.
 func (o observer) read(ctx context.Context) error {
 	vm, err := o.session.VM(ctx, o.vm.row.ID)
 	if err != nil {
@@ -269,12 +269,13 @@ func (o observer) read(ctx context.Context) error {
 		return err
 	}
 	noteShown(o.inputs.vcdMachine, vm)
-	vm.ExtraConfig = nil // It may be large, and is needed for the creation only.
+	vm.ExtraConfig = nil // It may be large, and only the creation needs it.
 	o.keep(vm)
 	return nil
 }
 
-// noteShown forgets that the bootstrap data was removed if a VM that was read shows it again, as after a power cycle.
+// noteShown resets the recorded removal if a VM that was just read shows its bootstrap data again, as it does after a
+// power cycle.
 func noteShown(m *infrav1.VCDMachine, vm vcd.VM) {
 	if !guestinfo.Redacted(vm.ExtraConfig) {
 		m.Spec.RecordedState.BootstrapDataRemoved = infrav1.BootstrapDataRemoved{}
@@ -297,6 +298,6 @@ func (o observer) keep(vm vcd.VM) {
 		interval = readEvery
 	}
 	v.expires = o.now().Add(inventoryAge)
-	// Machines that were created together are read apart.
+	// Spread the reads of machines that were created together.
 	v.readNext = o.now().Add(interval - spread(o.inputs.key(), interval/4))
 }

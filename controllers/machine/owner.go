@@ -11,9 +11,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
 
-// ownsVM reports whether a VM is the machine's, so that it may be written to. The marker in its description says so.
-// CAPVCD marked no VMs: one that it made has the machine's name, or the recorded URN once it is adopted, and is in the
-// vApp that CAPVCD made for the cluster. Before the adoption a URN alone is no proof: a copied VCDMachine has it, too.
+// ownsVM reports whether a VM belongs to the machine, so that it may be changed. The proof is the marker in its
+// description. CAPVCD did not mark VMs: a VM that it created has the machine's name, or the recorded URN after the
+// adoption, and is in the vApp that CAPVCD created for the cluster. Before the adoption, a URN alone is no proof,
+// because a copied VCDMachine has the same URN.
 func ownsVM(ctx context.Context, metadata marks.VAppMetadata, in *inputs, vm vcd.VM) (bool, error) {
 	if in.marks(vm.Description) {
 		return true, nil
@@ -29,15 +30,15 @@ func ownsVM(ctx context.Context, metadata marks.VAppMetadata, in *inputs, vm vcd
 	return marks.OwnsUnmarkedVM(ctx, metadata, in.vcdCluster.Spec.InfraID, vm)
 }
 
-// madeByCAPVCD reports whether the VM of the machine, if there is one, was made by CAPVCD: this provider notes its own
+// madeByCAPVCD reports whether CAPVCD created the VM of the machine, if the VM exists. This provider records its own
 // requests before it sends them.
 func (i *inputs) madeByCAPVCD() bool {
 	return i.vcdCluster != nil && ownership.ByCAPVCD(i.vcdCluster) &&
 		i.vcdMachine.Spec.RecordedState.CreationRequestedAt == nil
 }
 
-// vmName returns the recorded name of the VM. While none is recorded, it returns the name that CAPVCD gave it, which
-// follows from the naming template; empty if that is not known.
+// vmName returns the recorded name of the VM. While no name is recorded, it returns the name that CAPVCD gave the VM,
+// derived from the naming template; empty if that is unknown.
 func (i *inputs) vmName() string {
 	if name := i.vcdMachine.Spec.RecordedState.VMName; name != "" {
 		return name
@@ -52,7 +53,7 @@ func (i *inputs) vmName() string {
 	return name
 }
 
-// renderVMName returns the name that the naming template gives to the VM.
+// renderVMName returns the name of the VM according to the naming template.
 func (i *inputs) renderVMName() (string, error) {
 	return vmname.Render(i.vcdMachine.Spec.VMNamingTemplate, vmname.Input{
 		Cluster:    i.cluster.Name,

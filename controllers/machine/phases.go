@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// provisioning are the phases of a VCDMachine, in order. Ready sums up their conditions.
+// provisioning returns the phases of a VCDMachine in order. Ready summarizes their conditions.
 func provisioning() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
 		{Condition: infrav1.BootstrapReadyCondition, Run: reconcileBootstrapReady},
@@ -24,22 +24,23 @@ func provisioning() []phases.Phase[*scope] {
 		{Condition: infrav1.EndpointJoinedCondition, Run: joinEndpoint, Applies: joinsBeforePowerOn},
 		{Condition: infrav1.PoweredOnCondition, Run: reconcilePower},
 		{Condition: infrav1.AddressesReadyCondition, Run: reconcileAddresses},
-		{Condition: infrav1.EndpointJoinedCondition, Run: joinEndpoint, Applies: joinsWithItsAddress},
+		{Condition: infrav1.EndpointJoinedCondition, Run: joinEndpoint, Applies: joinsAfterDHCP},
 		{Condition: infrav1.VMInSyncCondition, Run: reconcileAsSpecified, Applies: hasDriftInReady},
 	}
 }
 
-// upkeep are the phases whose conditions are no part of Ready. They apply if the VM is observed, whatever state it is in.
+// upkeep returns the phases whose conditions are not part of Ready. They apply if the VM is observed, regardless of its
+// state.
 func upkeep() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
-		{Condition: infrav1.BootstrapDataRemovedCondition, Run: reconcileBootstrapDataRemoved, Applies: leavesBootstrapData},
+		{Condition: infrav1.BootstrapDataRemovedCondition, Run: reconcileBootstrapDataRemoved, Applies: mayHaveBootstrapData},
 		{Condition: infrav1.VMResetCondition, Run: reconcileReset, Applies: wantsReset, Optional: true},
 		{Condition: infrav1.VMMetadataReadyCondition, Run: reconcileMetadata, Applies: isObserved},
 		{Condition: infrav1.VMInSyncCondition, Run: reconcileAsSpecified, Applies: hasDriftBesideReady},
 	}
 }
 
-// deletionPhases are those of a VCDMachine that is deleted, in order.
+// deletionPhases returns the phases of a VCDMachine that is being deleted, in order.
 func deletionPhases() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
 		{Condition: infrav1.RemovedFromEndpointCondition, Run: leaveEndpoint, Applies: isEndpointMember},
@@ -52,7 +53,7 @@ func deletionPhases() []phases.Phase[*scope] {
 // isObserved reports whether the pass observed a VM that ran before.
 func isObserved(s *scope) bool { return s.complete || s.vm.row != nil && s.inputs.cameUp() }
 
-// wantsReset reports whether a VCDRemediation asks for a reset of a VM that is observed.
+// wantsReset reports whether a VCDRemediation requests a reset of a VM that is observed.
 func wantsReset(s *scope) bool {
 	return isObserved(s) && s.inputs.vcdMachine.Spec.RecordedState.Reset.Remediation != ""
 }
@@ -63,9 +64,9 @@ func hasDriftInReady(s *scope) bool { return driftInReady(s.inputs.vcdMachine) }
 
 func hasDriftBesideReady(s *scope) bool { return isObserved(s) && !hasDriftInReady(s) }
 
-// leavesBootstrapData reports whether bootstrap data that this provider wrote may be left in the VM. What CAPVCD wrote
-// stays: an adopted VM is not changed.
-func leavesBootstrapData(s *scope) bool { return isObserved(s) && !isAdopted(s) }
+// mayHaveBootstrapData reports whether the VM may still contain bootstrap data that this provider wrote. Data that
+// CAPVCD wrote stays, because an adopted VM is not changed.
+func mayHaveBootstrapData(s *scope) bool { return isObserved(s) && !isAdopted(s) }
 
 // isEndpointMember reports whether the machine became a member of its cluster's endpoint on an edge gateway.
 func isEndpointMember(s *scope) bool {
@@ -73,17 +74,18 @@ func isEndpointMember(s *scope) bool {
 	return on && s.inputs.vcdMachine.Spec.RecordedState.EndpointMember != ""
 }
 
-// joins reports whether the machine becomes a member of its cluster's endpoint on an edge gateway.
+// joins reports whether the machine must become a member of its cluster's endpoint on an edge gateway.
 func joins(s *scope) bool {
 	_, on := edgeendpoint.Of(s.inputs.vcdCluster)
 	return on && util.IsControlPlaneMachine(s.inputs.machine)
 }
 
-// joinsBeforePowerOn reports whether the machine joins before its VM runs: VCD gives it an address by then.
+// joinsBeforePowerOn reports whether the machine joins before its VM runs, because VCD has assigned its address by
+// then.
 func joinsBeforePowerOn(s *scope) bool { return joins(s) && !isPrimaryByDHCP(s) }
 
-// joinsWithItsAddress reports whether the machine joins when its guest has got an address.
-func joinsWithItsAddress(s *scope) bool { return joins(s) && isPrimaryByDHCP(s) }
+// joinsAfterDHCP reports whether the machine joins once its guest has an address from DHCP.
+func joinsAfterDHCP(s *scope) bool { return joins(s) && isPrimaryByDHCP(s) }
 
 func isPrimaryByDHCP(s *scope) bool {
 	networks := s.inputs.vcdMachine.Spec.Networks

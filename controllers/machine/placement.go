@@ -22,8 +22,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcilePlacement finds what the machine is made of. What is not needed any more is not looked up: a template that
-// was deleted since does not make a running machine less ready.
+// reconcilePlacement resolves the location and the parts of the VM. It does not look up parts that are no longer
+// needed, so that a template that was deleted since does not affect a running machine.
 func reconcilePlacement(ctx context.Context, s *scope) (phases.Result, error) {
 	if out := clusterProblem(s.inputs.vcdCluster); out != phases.Done {
 		return out, nil
@@ -46,7 +46,7 @@ func reconcilePlacement(ctx context.Context, s *scope) (phases.Result, error) {
 	return newPlacer(s).find(ctx)
 }
 
-// clusterProblem says why a machine of a VCDCluster cannot be placed yet.
+// clusterProblem returns why a machine of a VCDCluster cannot be placed yet.
 func clusterProblem(c *infrav1.VCDCluster) phases.Result {
 	switch {
 	case c == nil:
@@ -62,17 +62,17 @@ func clusterProblem(c *infrav1.VCDCluster) phases.Result {
 	return phases.Done
 }
 
-// A placer finds what a machine is created from, and where.
+// A placer finds the objects that the VM is created from, and its location.
 type placer struct {
 	session  *session.Session
 	inputs   *inputs
-	zone     *placement.Zone // nil: none
-	state    *state          // whether versions were compared
+	zone     *placement.Zone // nil: the machine has no zone
+	state    *state          // remembers that versions were compared
 	patcher  *phases.Patcher // of the VCDMachine
 	recorder events.EventRecorder
 
-	wished placement.Placement // what the zone or the cluster gives the machine; set by choose
-	target *target             // what is found
+	wished placement.Placement // from the zone or the cluster; set by choose
+	target *target             // stores the results
 }
 
 func newPlacer(s *scope) *placer {
@@ -87,7 +87,8 @@ func newPlacer(s *scope) *placer {
 	}
 }
 
-// find finds what the machine still needs to come to life.
+// find resolves the VDC, networks, template and policies for a new VM. For a VM that exists, it resolves only the data
+// that the guest and its disks still need.
 func (p *placer) find(ctx context.Context) (phases.Result, error) {
 	if p.inputs.vmID() != "" {
 		return phases.Sequence(ctx, p.choose, p.findVDC, p.name, p.findDisks, p.findNameservers)
@@ -95,7 +96,7 @@ func (p *placer) find(ctx context.Context) (phases.Result, error) {
 	return phases.Sequence(ctx, p.choose, p.findVDC, p.name, p.findNetworks, p.checkMarker, p.findParts, p.findNameservers)
 }
 
-// choose chooses the placement that the zone or the cluster of the machine gives it.
+// choose determines the placement of the machine from its zone or its cluster.
 func (p *placer) choose(context.Context) (phases.Result, error) {
 	if p.zone != nil && !p.inputs.mayHaveVM() {
 		if out := zones.Admits(p.inputs.vcdCluster, p.zone.VCDDeploymentZone); out != phases.Done {
@@ -108,7 +109,7 @@ func (p *placer) choose(context.Context) (phases.Result, error) {
 			strings.ReplaceAll(err.Error(), "\n", "; ")), nil
 	}
 	if id := p.inputs.vcdMachine.Spec.RecordedState.OVDCID; id != "" {
-		wished.VDC.Name = id // A rename in VCD does no harm from now on.
+		wished.VDC.Name = id // The ID survives a rename in VCD.
 	}
 	p.wished = wished
 	p.target.nics = wished.NICs
@@ -116,7 +117,7 @@ func (p *placer) choose(context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// findVDC finds the VDC of the VM. One that is yet to be created goes where the cluster has others of its zone.
+// findVDC looks up the VDC of the VM. A new VM must be created in the VDC of the cluster's other VMs in its zone.
 func (p *placer) findVDC(ctx context.Context) (out phases.Result, err error) {
 	p.target.vdc, out, err = zones.VDC(ctx, p.session, p.wished.VDC)
 	if err == nil && out == phases.Done && p.zone != nil && !p.inputs.mayHaveVM() {
@@ -125,7 +126,7 @@ func (p *placer) findVDC(ctx context.Context) (out phases.Result, err error) {
 	return out, err
 }
 
-// checkMarker checks that the machine's marker would be recognised.
+// checkMarker checks that the machine's marker can be parsed again.
 func (p *placer) checkMarker(context.Context) (phases.Result, error) {
 	marker := p.inputs.marker()
 	if marker.IsOf(marker.String()) {
@@ -135,7 +136,7 @@ func (p *placer) checkMarker(context.Context) (phases.Result, error) {
 		"with a spec.infraID of the VCDCluster that has no spaces", marker), nil
 }
 
-// findNetworks finds the network of each NIC.
+// findNetworks looks up the network of each NIC.
 func (p *placer) findNetworks(ctx context.Context) (phases.Result, error) {
 	for _, nic := range p.target.nics {
 		network, err := p.session.FindNetwork(ctx, p.target.vdc, nic.Network.Name)
@@ -147,7 +148,7 @@ func (p *placer) findNetworks(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// findParts finds what a VM is made from that does not exist yet.
+// findParts looks up and checks the objects that a new VM is created from.
 func (p *placer) findParts(ctx context.Context) (phases.Result, error) {
 	out, err := phases.Sequence(ctx, p.findTemplate, p.checkDisk, p.findPolicies, p.findStorage, p.checkCompute, p.checkHardware,
 		p.checkExtraConfig, p.findDisks)
@@ -158,8 +159,8 @@ func (p *placer) findParts(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// withRollout adds to a problem of the first control plane what replaces it: the owner of the others replaces it only
-// once it is a Node.
+// withRollout adds to a problem of the first control plane machine how to replace it. The owner of the control plane
+// replaces it only once it is a Node.
 func (p *placer) withRollout(out phases.Result) phases.Result {
 	_, controlPlane := p.inputs.vcdMachine.Labels[clusterv1.MachineControlPlaneLabel]
 	if out.IsProblem() && controlPlane && !workload.Initialized(p.inputs.cluster) {
@@ -169,7 +170,7 @@ func (p *placer) withRollout(out phases.Result) phases.Result {
 	return out
 }
 
-// compareVersions warns of an image that has another version of Kubernetes than the Machine asks for.
+// compareVersions emits a warning if the image has another version of Kubernetes than the Machine requests.
 func (p *placer) compareVersions() {
 	if p.state.versionsCompared || p.inputs.mayHaveVM() {
 		return
@@ -180,7 +181,7 @@ func (p *placer) compareVersions() {
 	}
 }
 
-// findNameservers warns, until the guest is up, that nothing gives it DNS servers.
+// findNameservers warns, until the guest is up, that the guest would have no DNS servers.
 func (p *placer) findNameservers(ctx context.Context) (phases.Result, error) {
 	var names []string
 	for _, nic := range p.wished.NICs {

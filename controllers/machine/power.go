@@ -16,14 +16,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcilePower makes sure that the VM runs: for the first time always, later if that is wished.
+// reconcilePower makes sure that the VM runs. It powers on a new VM in any case, and a VM that ran before only if
+// spec.powerOffPolicy requests it.
 func reconcilePower(ctx context.Context, s *scope) (phases.Result, error) {
 	p := newPower(s)
 	out, err := p.ensure(ctx)
 	return p.shownOff(out), err
 }
 
-// Power switches the VM on.
+// power powers on the VM.
 type power struct {
 	session  *session.Session
 	inputs   *inputs
@@ -59,28 +60,28 @@ func (p power) ensure(ctx context.Context) (phases.Result, error) {
 	}
 	if ended {
 		vmPoweredOn(p.recorder, p.inputs.vcdMachine)
-		p.isOn()
+		p.markPoweredOn()
 	}
 	status := p.status()
 	switch {
 	case status == vcd.StatusPoweredOn:
-		// Stored before anything else is built on it.
+		// Stored before later phases rely on it.
 		return phases.Done, p.records.noteOnce(ctx, &p.inputs.vcdMachine.Spec.RecordedState.PoweredOnAt, p.now())
 	case p.vm.row != nil && p.vm.row.Busy:
-		p.session.Invalidate(p.vdc) // The next query shows its end.
+		p.session.Invalidate(p.vdc) // The next query shows the end of the task.
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s",
 			p.vm.row.Name), nil
 	case !p.inputs.cameUp():
 		return p.onFirst(ctx)
 	case status == vcd.StatusPoweredOff && p.inputs.vcdMachine.Spec.PowerOffPolicy == infrav1.PowerOffPowerOn &&
 		!p.endsSoon():
-		return p.onAgain(ctx)
+		return p.powerOnAgain(ctx)
 	}
 	return powerProblem(status), nil
 }
 
-// shownOff returns the result of a VM that VCD shows powered off and that it refuses to read or to power on: VCD was
-// asked, so this is no lack of access that hides the state of the VM.
+// shownOff corrects the result for a VM that VCD shows as powered off, but refuses to read or power on. VCD responded,
+// so the missing access does not hide the state of the VM.
 func (p power) shownOff(out phases.Result) phases.Result {
 	if out.Reason != infrav1.ForbiddenReason || !p.vm.isOff() {
 		return out
@@ -135,9 +136,9 @@ func (p power) powerOn(ctx context.Context) (vcd.Task, error) {
 	return p.session.PowerOn(ctx, p.inputs.vmID())
 }
 
-// onAgain powers on a VM that ran before. How often it did so is stored before the request, so that neither a restart
-// nor a lost answer makes it more.
-func (p power) onAgain(ctx context.Context) (phases.Result, error) {
+// powerOnAgain powers on a VM that ran before. It stores the number of attempts before the request, so that neither a
+// restart nor a lost response leads to more attempts.
+func (p power) powerOnAgain(ctx context.Context) (phases.Result, error) {
 	now := p.now()
 	record := &p.inputs.vcdMachine.Spec.RecordedState
 	past := revivalsOf(record.PoweredOnAgain)
@@ -157,7 +158,7 @@ func (p power) onAgain(ctx context.Context) (phases.Result, error) {
 	defer done()
 	next := past.next(now)
 	record.PoweredOnAgain = next.record()
-	// What the guest changed is lost when its VM is powered off: bootstrap data may be back.
+	// A power-off reverts the changes of the guest, so the bootstrap data may have reappeared.
 	record.BootstrapDataRemoved = infrav1.BootstrapDataRemoved{}
 	if err := p.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
@@ -170,7 +171,7 @@ func (p power) onAgain(ctx context.Context) (phases.Result, error) {
 	return p.tasks.start(stepPowerOn, task), nil
 }
 
-// endsSoon reports whether the machine is about to be deleted: its VM stays off.
+// endsSoon reports whether the machine is about to be deleted, so that its VM stays off.
 func (p power) endsSoon() bool {
 	in := p.inputs
 	return in.machine != nil && !in.machine.DeletionTimestamp.IsZero() ||
@@ -178,8 +179,8 @@ func (p power) endsSoon() bool {
 		in.vcdMachine.Spec.RecordedState.ShutdownRequestedAt != nil
 }
 
-// isOn notes what a successful task says about the VM.
-func (p power) isOn() {
+// markPoweredOn updates the known state of the VM after the task succeeded.
+func (p power) markPoweredOn() {
 	if vm := p.vm.now(); vm != nil {
 		vm.Status = vcd.StatusPoweredOn
 	}
@@ -195,7 +196,7 @@ func (p power) status() vcd.Status {
 	return p.vm.now().Status
 }
 
-// powerProblem says that the VM of a machine that ran before does not run.
+// powerProblem returns why the VM of a machine that ran before does not run.
 func powerProblem(status vcd.Status) phases.Result {
 	switch status {
 	case vcd.StatusPoweredOff:

@@ -21,15 +21,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Records stores on the machine, and on its cluster, what later passes and other machines must know.
+// records stores facts on the machine and its cluster that later passes and other machines need.
 type records struct {
 	client  client.Client
 	inputs  *inputs
 	patcher *phases.Patcher // of the VCDMachine; set by open
 }
 
-// noteOnce stores a time in a record of the VCDMachine, if that has none. It is stored at once, rather than at the end of
-// the pass.
+// noteOnce stores a time in a field of the recorded state, unless the field is set. It saves the VCDMachine at once,
+// not at the end of the pass.
 func (r *records) noteOnce(ctx context.Context, record **metav1.Time, now time.Time) error {
 	if *record != nil {
 		return nil
@@ -38,11 +38,11 @@ func (r *records) noteOnce(ctx context.Context, record **metav1.Time, now time.T
 	return r.patcher.Save(ctx)
 }
 
-// timeOf returns a time as it is stored: without fractions of a second.
+// timeOf returns t as it is stored: in UTC, without fractions of a second.
 func timeOf(t time.Time) *metav1.Time { return ptr.To(metav1.NewTime(t.UTC().Truncate(time.Second))) }
 
-// noteVApp remembers that there was a vApp, and which, for the day when its cluster is deleted. A zone has one VDC: the
-// vApp is not noted if another has replaced that of the machine.
+// noteVApp records on the VCDCluster that the vApp exists, and its URN, for the deletion of the cluster. A zone has one
+// VDC: the vApp is not recorded if another VDC has replaced that of the machine.
 func (r *records) noteVApp(ctx context.Context) error {
 	if zone := r.inputs.zoneName(); zone != "" {
 		vdc := r.inputs.vcdMachine.Spec.RecordedState.OVDCID
@@ -64,7 +64,7 @@ func (r *records) noteVApp(ctx context.Context) error {
 	})
 }
 
-// noteVApps stores on the VCDCluster that it has vApps, and how many if there are several.
+// noteVApps records on the VCDCluster that it has vApps, and their number if there are several.
 func (r *records) noteVApps(ctx context.Context) error {
 	if zone := r.inputs.zoneName(); zone != "" {
 		return r.noteInZone(ctx, zone, "")
@@ -76,13 +76,13 @@ func (r *records) noteVApps(ctx context.Context) error {
 	return r.recordOnCluster(ctx, "the number of vApps", func(s *infrav1.VCDClusterRecordedState) { s.VAppCount = own })
 }
 
-// noteInZone stores on the VCDCluster what it has in a zone: the VDC, how many vApps, and the URN of one whose VM was
-// deleted, if that is not empty.
+// noteInZone records on the VCDCluster its resources in a zone: the VDC, the number of vApps and, unless id is empty,
+// the URN of a vApp whose VM was deleted.
 func (r *records) noteInZone(ctx context.Context, zone, id string) error {
 	before, known := r.inputs.vcdCluster.Spec.RecordedState.Zones[zone]
 	now := before
 	now.OVDCID = r.inputs.vcdMachine.Spec.RecordedState.OVDCID
-	if !vapp.PerMachine(r.inputs.vcdCluster) { // Machines take vApps of their own with them.
+	if !vapp.PerMachine(r.inputs.vcdCluster) { // A machine's own vApp is deleted with it.
 		now.VAppCount = max(now.VAppCount, int32(r.inputs.vAppNumber())) //nolint:gosec // at most 100
 	}
 	if id != "" && !slices.Contains(now.VAppIDs, id) {
@@ -103,11 +103,11 @@ func (r *records) noteInZone(ctx context.Context, zone, id string) error {
 	return r.recordIfCurrent(ctx, "zone "+zone, record)
 }
 
-// maxNotedDisks bounds how many disks a cluster remembers: the API server refuses more, and with that the deletion of
-// the machine.
+// maxNotedDisks limits how many disks a cluster records. The API server would reject more, which would block the
+// deletion of the machine.
 const maxNotedDisks = 400
 
-// noteDisk remembers that a disk outlives its VM, for the day when its cluster is deleted.
+// noteDisk records on the VCDCluster that a disk outlives its VM, for the deletion of the cluster.
 func (r *records) noteDisk(ctx context.Context, disk vcd.Ref) error {
 	known := r.inputs.vcdCluster.Spec.RecordedState.DetachedDisks
 	id := disk.ID[strings.LastIndex(disk.ID, ":")+1:]
@@ -127,8 +127,8 @@ func (r *records) recordOnCluster(ctx context.Context, what string, record func(
 	return r.patchCluster(ctx, what, record, client.MergeFrom(r.inputs.vcdCluster))
 }
 
-// recordIfCurrent stores a record on the VCDCluster that depends on what was read from it: of two machines that write
-// at the same time, one gets a conflict and tries again.
+// recordIfCurrent stores a record on the VCDCluster that depends on its previous content. If two machines write at the
+// same time, one gets a conflict and retries.
 func (r *records) recordIfCurrent(ctx context.Context, what string, record func(*infrav1.VCDClusterRecordedState)) error {
 	current := client.MergeFromWithOptions(r.inputs.vcdCluster, client.MergeFromWithOptimisticLock{})
 	return r.patchCluster(ctx, what, record, current)

@@ -13,7 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// releaseMachine lets the API server delete the VCDMachine.
+// releaseMachine releases the addresses of the machine and removes the finalizer of the VCDMachine. It first records a
+// shared vApp on the VCDCluster.
 func releaseMachine(ctx context.Context, s *scope) (phases.Result, error) {
 	leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs)
 	if err != nil {
@@ -28,7 +29,7 @@ func releaseMachine(ctx context.Context, s *scope) (phases.Result, error) {
 			return phases.Done, err
 		}
 	}
-	if !leaves { // Else the addresses stay with the VM.
+	if !leaves { // Otherwise, the addresses stay with the VM.
 		if err := newClaims(s).release(ctx); err != nil {
 			return phases.Done, err
 		}

@@ -18,14 +18,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Requests stores on VCDMachines, in the API server, that VCD is asked to create their VMs.
+// requests records on VCDMachines that the creation of their VMs is requested.
 type requests struct {
 	client client.Client
 	live   client.Reader
 }
 
-// note stores on the VCDMachine of c when VCD is asked to create its VM, and the template if it was selected. It reports
-// whether that is the first time, and fails if the machine is being deleted, or was replaced by another of its name.
+// note records on the VCDMachine of c when the creation of its VM is requested, and the template if a selector chose
+// it. first reports whether this is the first request. note fails if the machine is being deleted, or if another
+// machine with its name has replaced it.
 func (r requests) note(ctx context.Context, c batch.Member, at *metav1.Time) (first bool, err error) {
 	m := &infrav1.VCDMachine{}
 	if err := r.live.Get(ctx, c.Machine, m); err != nil {
@@ -37,7 +38,7 @@ func (r requests) note(ctx context.Context, c batch.Member, at *metav1.Time) (fi
 	return m.Spec.RecordedState.CreationRequestedAt == nil, r.patch(ctx, c, at)
 }
 
-// patch stores when VCD was asked to create the VM of c; nil is never.
+// patch records when the creation of the VM of c was requested; nil means never.
 func (r requests) patch(ctx context.Context, c batch.Member, at *metav1.Time) error {
 	recorded := map[string]any{"creationRequestedAt": at}
 	if c.Selected != nil {
@@ -59,8 +60,9 @@ func (r requests) patch(ctx context.Context, c batch.Member, at *metav1.Time) er
 	return nil
 }
 
-// withdraw removes the notes of members that VCD was never asked to create before, after it certainly refused: the
-// deletion of such a machine then needs no proof that its VM is gone. It returns the keys of those without a note.
+// withdraw removes the records of members without earlier requests, after VCD certainly refused the request. The
+// deletion of such a machine then needs no proof that its VM is gone. It returns the keys of the members whose record
+// was removed.
 func (r requests) withdraw(ctx context.Context, members []batch.Member, err error) (withdrawn []string) {
 	if !errors.Is(err, vcd.ErrInvalid) && !errors.Is(err, vcd.ErrQuota) && !errors.Is(err, vcd.ErrForbidden) &&
 		!errors.Is(err, vcd.ErrBusy) {

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileReset resets the VM once for each reset that a VCDRemediation asks for.
+// reconcileReset resets the VM once for each reset that a VCDRemediation requests.
 func reconcileReset(ctx context.Context, s *scope) (phases.Result, error) {
 	r := reset{
 		session:  s.session,
@@ -37,7 +37,7 @@ func reconcileReset(ctx context.Context, s *scope) (phases.Result, error) {
 	return r.send(ctx, wanted)
 }
 
-// A reset is a reset of the VM of a machine.
+// A reset resets the VM of a machine for a VCDRemediation.
 type reset struct {
 	session  *session.Session
 	inputs   *inputs
@@ -48,8 +48,8 @@ type reset struct {
 	now      func() time.Time
 }
 
-// send resets the VM. That it is sent is stored before the request, so that neither a restart nor a lost answer makes it
-// two.
+// send resets the VM. It records the reset before the request, so that neither a restart nor a lost response leads to a
+// second one.
 func (r reset) send(ctx context.Context, wanted *infrav1.RequestedReset) (phases.Result, error) {
 	vm, out, err := r.observer.owned(ctx)
 	if err != nil || out != phases.Done {
@@ -84,13 +84,13 @@ func (r reset) send(ctx context.Context, wanted *infrav1.RequestedReset) (phases
 	return r.again(wanted, out), err
 }
 
-// requestFor returns the request that makes a VM boot, false if there is none for its state.
+// requestFor returns the request that makes a VM boot. It reports false if the state of the VM allows no such request.
 func (r reset) requestFor(vm vcd.VM) (request func(context.Context, string) (vcd.Task, error), possible bool) {
 	switch vm.Status {
 	case vcd.StatusPoweredOn:
 		return r.session.Reset, true
 	case vcd.StatusPoweredOff:
-		// What the guest changed was lost when its VM was powered off: bootstrap data may be back.
+		// The power-off reverted the changes of the guest, so the bootstrap data may have reappeared.
 		r.inputs.vcdMachine.Spec.RecordedState.BootstrapDataRemoved = infrav1.BootstrapDataRemoved{}
 		return r.session.PowerOn, true
 	default:
@@ -98,7 +98,7 @@ func (r reset) requestFor(vm vcd.VM) (request func(context.Context, string) (vcd
 	}
 }
 
-// again makes the next pass send a reset again that VCD refused, or did not carry out.
+// again makes the next pass repeat a reset that VCD refused or did not carry out.
 func (r reset) again(wanted *infrav1.RequestedReset, out phases.Result) phases.Result {
 	if out.IsProblem() && !out.IsUnknown() {
 		wanted.SentAt = nil

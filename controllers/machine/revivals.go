@@ -11,18 +11,19 @@ import (
 
 const (
 	firstRevival = time.Minute
-	// maxRevivals in a row are followed by a pause of revivalMemory. A VM that stayed on for so long begins anew.
+	// maxRevivals is the number of attempts in a row before a pause of revivalMemory. The count starts over for a VM
+	// that stayed on for that long.
 	maxRevivals   = 5
 	revivalMemory = time.Hour
 )
 
-// revivals is how often in a row a VM was powered on again, and when last.
+// revivals counts how often in a row a VM was powered on again, and holds the time of the last attempt.
 type revivals struct {
 	count int
 	last  time.Time
 }
 
-// revivalsOf reads what is recorded.
+// revivalsOf converts the recorded state to revivals.
 func revivalsOf(recorded infrav1.PoweredOnAgain) revivals {
 	if recorded.LastAt == nil {
 		return revivals{}
@@ -30,7 +31,7 @@ func revivalsOf(recorded infrav1.PoweredOnAgain) revivals {
 	return revivals{int(recorded.Count), recorded.LastAt.Time}
 }
 
-// record returns what [revivalsOf] reads.
+// record is the inverse of [revivalsOf].
 func (r revivals) record() infrav1.PoweredOnAgain {
 	return infrav1.PoweredOnAgain{
 		Count:  int32(min(r.count, math.MaxInt32)), //nolint:gosec // not more
@@ -38,7 +39,7 @@ func (r revivals) record() infrav1.PoweredOnAgain {
 	}
 }
 
-// wait returns how long a VM is left off before it is powered on once more.
+// wait returns how long the VM stays off before it is powered on again.
 func (r revivals) wait(now time.Time) time.Duration {
 	pause := revivalMemory
 	switch {
@@ -50,7 +51,7 @@ func (r revivals) wait(now time.Time) time.Duration {
 	return max(0, r.last.Add(pause).Sub(now))
 }
 
-// next counts one more. What is long ago does not count.
+// next adds an attempt at time now. It discards a count that is older than revivalMemory.
 func (r revivals) next(now time.Time) revivals {
 	if now.Sub(r.last) >= revivalMemory {
 		r.count = 0

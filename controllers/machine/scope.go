@@ -10,8 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// A scope is one reconcile of a VCDMachine: its inputs, what the phases found so far, and what the process remembers of
-// the machine. A phase takes from it what its step needs, and stores what later phases read.
+// A scope is one reconcile of a VCDMachine: its inputs, the results of the phases so far, and the state of the machine
+// between passes. A phase takes the fields that its step needs, and stores results for later phases.
 type scope struct {
 	reconciler *Reconciler
 	inputs     inputs
@@ -20,14 +20,14 @@ type scope struct {
 	schedule   *schedule // of the next pass
 
 	session   *session.Session // set by PlacementReady, or by the deletion
-	zone      *placement.Zone  // set by PlacementReady, or by the deletion; nil: none, or it is gone
+	zone      *placement.Zone  // set by PlacementReady, or by the deletion; nil: no zone, or it is gone
 	target    target           // set by PlacementReady; its addresses by AddressesClaimed
 	vm        *vmState         // set by VAppReady, which observes
 	creation  creation         // set by VAppReady
-	bootstrap *bootstrapData   // set by BootstrapReady if it read it; nil: read when it is needed
+	bootstrap *bootstrapData   // set by BootstrapReady if it read the data; nil: read on demand
 
-	complete   bool // all phases of Ready are
-	unanswered bool // VCD gave no answer in this pass
+	complete   bool // all phases of Ready are complete
+	unanswered bool // VCD did not respond in this pass
 }
 
 // newScope returns a scope that has observed nothing yet.
@@ -45,13 +45,14 @@ func (r *Reconciler) newScope(in inputs) *scope {
 	return s
 }
 
-// Tolerate reports whether VCD may leave this pass unanswered: it answered in the one before.
+// Tolerate reports whether this pass may end without a response from VCD, which requires that VCD responded in the
+// previous pass.
 func (s *scope) Tolerate() bool {
 	s.unanswered = true
 	return !s.state.unanswered
 }
 
-// Established reports whether the VM ran once. Its node works on while VCD cannot be asked.
+// Established reports whether the VM ran once. Its node keeps working while VCD cannot be reached.
 func (s *scope) Established() bool {
 	return s.inputs.vcdMachine.DeletionTimestamp.IsZero() && s.inputs.cameUp()
 }
@@ -73,35 +74,37 @@ func (s *scope) leave() {
 	}
 }
 
-// A schedule is when a machine that is complete is reconciled again.
+// A schedule holds when a complete machine is reconciled again.
 type schedule struct{ after time.Duration } // zero: when a watch triggers it
 
-// within makes the next pass come within d.
+// within schedules the next pass within d.
 func (s *schedule) within(d time.Duration) {
 	if s.after == 0 || d < s.after {
 		s.after = d
 	}
 }
 
-// A state is what the process knows of a machine between passes.
+// A state caches facts about a machine between passes. It is lost on restart.
 type state struct {
 	vm           vmState
 	freshness    freshness
 	backoff      backoff
 	missing      missing
-	gatherSince  time.Time // when the machine first required its VM to be created
+	gatherSince  time.Time // when the machine first needed its VM
 	cancellation cancellation
-	unanswered   bool // VCD gave no answer in the last pass
-	// bootstrapChecked is the name of the Secret whose bootstrap data can be used. It is read again when it is written.
+	unanswered   bool // VCD did not respond in the last pass
+	// bootstrapChecked is the name of the Secret whose bootstrap data is valid. The data is read again when it is
+	// written to the VM.
 	bootstrapChecked string
 	versionsCompared bool // of Kubernetes, in the image and in the Machine
 }
 
-// Missing is since when VCD does not show the VM. Zero times: it does, or another process knows.
+// missing holds since when VCD does not show the VM. Zero times mean that VCD shows the VM, or that only another
+// process observed the loss.
 type missing struct {
 	since     time.Time
 	announced time.Time // when machines of other clusters were woken to observe their VMs
-	// held is when it was last held back although it could be declared gone, in Unix nanoseconds. The passes of the
-	// cluster's other machines read it.
+	// held is when the machine was last held back although its VM could have been declared gone, in Unix nanoseconds.
+	// The passes of the cluster's other machines read it.
 	held atomic.Int64
 }

@@ -18,17 +18,17 @@ import (
 
 const (
 	defaultShutdownTimeout = 60 * time.Second
-	// cancelRetry is how often VCD is asked to give up a shutdown that took too long.
+	// cancelRetry is the interval between requests to cancel a shutdown that takes too long.
 	cancelRetry = 30 * time.Second
 )
 
-// A cancellation is the last request to VCD to give up a shutdown that took too long.
+// A cancellation is the last request to cancel a shutdown that took too long.
 type cancellation struct {
 	last    time.Time
 	refused bool
 }
 
-// Shutdown ends the guest before the VM is deleted.
+// shutdown shuts down the guest before the VM is deleted.
 type shutdown struct {
 	session      *session.Session
 	inputs       *inputs
@@ -47,18 +47,18 @@ func newShutdown(s *scope) shutdown {
 	}
 }
 
-// settleTask waits for the task of the shutdown while the guest may take its time.
+// settleTask waits for the task of the shutdown while the guest has time left.
 func (s shutdown) settleTask() phases.Result {
 	out, _ := s.tasks.settle(stepShutdown)
 	left, _ := s.left()
 	if out.Reason != infrav1.TaskRunningReason || left <= 0 {
-		return phases.Done // What is there is looked at afresh.
+		return phases.Done // The VM is read again.
 	}
 	out.After = min(out.After, left)
 	return out
 }
 
-// ask asks the guest to shut down, once, and waits for it until the time is up.
+// ask requests a shutdown of the guest once, and waits for its end until the timeout.
 func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	if s.timeout() == 0 {
 		return phases.Done, nil
@@ -79,7 +79,7 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	task, err := s.session.Shutdown(ctx, vm.ID)
 	switch {
 	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrForbidden):
-		return phases.Done, nil // No VMware Tools run in the guest, or the right is missing: power it off.
+		return phases.Done, nil // The guest has no running VMware Tools, or the right is missing: power off the VM.
 	case err != nil:
 		return s.tasks.refuse(stepShutdown, err)
 	}
@@ -87,14 +87,14 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	return s.tasks.start(stepShutdown, task), nil
 }
 
-// await waits for the tasks of a VM before its deletion. A shutdown that takes too long is cancelled: VCD refuses to
-// power off the VM until it ends.
+// await waits for the tasks of a VM before its deletion. It cancels a shutdown that takes too long, because VCD refuses
+// to power off the VM until the shutdown ends.
 func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	left, asked := s.left()
 	for _, t := range vm.Tasks {
 		switch {
 		case !t.ShutsDown():
-		case !asked: // It was asked for, and the answer got lost.
+		case !asked: // The shutdown was requested, but the response was lost.
 			s.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt = timeOf(s.now())
 		case left <= 0:
 			return s.cancel(ctx, vm, t)
@@ -112,7 +112,7 @@ func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Re
 		err := s.session.CancelTask(ctx, t.ID)
 		switch {
 		case errors.Is(err, vcd.ErrForbidden), errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrNotFound):
-			s.cancellation.refused = true // It may have ended just now.
+			s.cancellation.refused = true // The task may have just ended.
 		case err != nil:
 			return session.Refusal(err, "Cancelling the shutdown of the guest")
 		}
@@ -125,14 +125,14 @@ func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Re
 		"The guest did not shut down in time: waiting for VCD to cancel the task"), nil
 }
 
-// left returns how long the guest may still take to shut down. It reports false if it was not asked to. The time is
-// counted from a record on the object, so that a restart does not start it again.
+// left returns how long the guest may still take to shut down. It reports false if no shutdown was requested. The time
+// counts from a record on the object, so that a restart does not extend it.
 func (s shutdown) left() (time.Duration, bool) {
 	record := &s.inputs.vcdMachine.Spec.RecordedState
 	if record.ShutdownRequestedAt == nil {
 		return 0, false
 	}
-	if now := s.now(); record.ShutdownRequestedAt.After(now.Add(time.Second)) { // The clock was put back.
+	if now := s.now(); record.ShutdownRequestedAt.After(now.Add(time.Second)) { // The clock was set back.
 		record.ShutdownRequestedAt = timeOf(now)
 	}
 	return record.ShutdownRequestedAt.Add(s.timeout()).Sub(s.now()), true

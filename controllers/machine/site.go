@@ -16,16 +16,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 )
 
-// A site is what is missing on the site of a machine, and who may know more. All of it is read from objects: a restart
-// forgets nothing.
+// A site describes the missing VMs on the site of a machine, and the machines of other clusters that can provide more
+// evidence. The records are read from objects, so that a restart loses none.
 type site struct {
 	gone.Site
 
-	others    bool                 // others of the machine's cluster are missing
-	neighbors []infrav1.VCDMachine // of the site's other clusters
+	others    bool                 // VMs of other machines of the cluster are missing
+	neighbors []infrav1.VCDMachine // machines of the site's other clusters
 }
 
-// site returns what is missing on the site besides the machine itself.
+// site returns the state of the site, without the machine itself.
 func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 	clusters := &infrav1.VCDClusterList{}
 	machines := &infrav1.VCDMachineList{}
@@ -54,8 +54,8 @@ func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 	return s, nil
 }
 
-// addClusters returns the clusters on the site of mine, by namespace and name, and notes whether one of them stopped
-// the site.
+// addClusters returns the clusters on the site of mine, by namespace and name. It also records whether one of them
+// stopped the site.
 func (s *site) addClusters(clusters []infrav1.VCDCluster, mine *infrav1.VCDCluster) map[string]bool {
 	s.Stopped = mine.Spec.RecordedState.GoneStoppedSince != nil
 	onSite := map[string]bool{}
@@ -72,7 +72,7 @@ func (s *site) addClusters(clusters []infrav1.VCDCluster, mine *infrav1.VCDClust
 	return onSite
 }
 
-// add counts another machine, which was last held back at a time.
+// add counts another machine. held is when it was last held back.
 func (s *site) add(m infrav1.VCDMachine, cluster string, mine bool, held time.Time) {
 	if mine {
 		s.Machines++
@@ -86,7 +86,8 @@ func (s *site) add(m infrav1.VCDMachine, cluster string, mine bool, held time.Ti
 	}
 }
 
-// heldAt returns when another machine was last held back although it could be declared gone; zero if it was not.
+// heldAt returns when another machine was last held back although its VM could have been declared gone; zero if it was
+// not.
 func (l *lostVM) heldAt(m *infrav1.VCDMachine) time.Time {
 	if at := l.states.Of(m.UID).missing.held.Load(); at != 0 {
 		return time.Unix(0, at)
@@ -94,7 +95,7 @@ func (l *lostVM) heldAt(m *infrav1.VCDMachine) time.Time {
 	return time.Time{}
 }
 
-// missingOf reads from the records of a machine whether its VM is missing. One that a person declared gone does not
+// missingOf reads from the records of a machine whether its VM is missing. A VM that a user declared gone does not
 // count.
 func missingOf(m *infrav1.VCDMachine, cluster string) (gone.Missing, bool) {
 	found := gone.Missing{Cluster: cluster, Name: m.Name, Since: absence.Since(m)}
@@ -105,8 +106,8 @@ func missingOf(m *infrav1.VCDMachine, cluster string) (gone.Missing, bool) {
 }
 
 // acknowledgedAt returns when a user last acknowledged that missing VMs are gone; zero if never. The reconciler of
-// VCDClusters replaces "true" with the time: until then it does not count. Neither does a time in the future, which
-// would cover VMs that go missing later.
+// VCDClusters replaces "true" with the time, and until then the annotation does not count. Neither does a time in the
+// future, which would cover VMs that go missing later.
 func acknowledgedAt(c *infrav1.VCDCluster, now time.Time) time.Time {
 	at, err := time.Parse(time.RFC3339, c.Annotations[infrav1.GoneAcknowledgedAnnotation])
 	if err != nil || at.After(now) {
@@ -115,9 +116,9 @@ func acknowledgedAt(c *infrav1.VCDCluster, now time.Time) time.Time {
 	return at
 }
 
-// askNeighbors makes the machines of other clusters of the site observe their VMs at once, so that a failure of the
-// whole site is known before the first of its machines counts as gone.
-func (l *lostVM) askNeighbors(around *site) {
+// wakeNeighbors makes the machines of the site's other clusters observe their VMs at once, so that a failure of the
+// whole site is noticed before the first of its machines counts as gone.
+func (l *lostVM) wakeNeighbors(around *site) {
 	if !l.missing.announced.IsZero() {
 		return
 	}

@@ -8,23 +8,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A target is what a machine is made of and where, as VCD knows it.
+// A target holds the VCD objects that the VM is created from, and its location.
 type target struct {
 	vdc      vcd.VDC
 	nics     []placement.NIC
-	networks []vcd.Network   // of each NIC
+	networks []vcd.Network   // per NIC
 	dual     bool            // the cluster is dual-stack
-	static   [][]nics.Static // of each NIC; none if all addresses are VCD's to assign
+	static   [][]nics.Static // per NIC; empty if VCD assigns all addresses
 
-	// Only until the VM exists.
+	// Set only until the VM exists.
 	template vcd.Template
 	sizing   *vcd.Policy
 	policy   *vcd.Policy
 	storage  *vcd.StorageProfile
-	disks    []vcd.NewDisk // besides those of the template, once the VM exists, too
+	disks    []vcd.NewDisk // in addition to those of the template; set even once the VM exists
 }
 
-// wished returns the NICs as they should be.
+// wished returns the desired NICs.
 func (t *target) wished() []nics.NIC {
 	all := make([]nics.NIC, 0, len(t.nics))
 	for i, nic := range t.nics {

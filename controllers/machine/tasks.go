@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A step is a request to VCD that ends with a task: what it does, as conditions say it.
+// A step is a request to VCD that starts a task. Its value describes the request in conditions.
 type step string
 
 const (
@@ -24,7 +24,7 @@ const (
 	stepCleanUp  step = "Removing the remains of a failed creation"
 	stepHardware step = "Setting CPUs, memory, hardware version and additional disks of the VM"
 	stepInject   step = "Writing bootstrap data" // and the size of the disk
-	// stepConsolidate gives a linked clone disks of its own.
+	// stepConsolidate makes a linked clone independent of its template.
 	stepConsolidate step = "Consolidating the VM"
 
 	stepPowerOn    step = "Powering on the VM"
@@ -39,16 +39,16 @@ const (
 	stepDeleteVApp step = "Deleting the machine's vApp"
 )
 
-// stepsOnVM are those on a VM that is being created.
+// stepsOnVM are the steps on a VM that is being created.
 var stepsOnVM = []step{stepHardware, stepInject, stepConsolidate, stepPowerOn, stepGrow}
 
 // creates reports whether a step creates the VM.
 func creates(what step) bool { return what == stepAdd || what == stepCompose }
 
-// Tasks sends requests about the machine's VM to VCD, and follows the tasks that VCD starts for them.
+// tasks sends requests about the machine's VM to VCD, and follows the tasks that they start.
 type tasks struct {
 	session *session.Session
-	vdc     vcd.VDC // its inventory is out of date once a task ended
+	vdc     vcd.VDC // its inventory is outdated once a task has ended
 	inputs  *inputs
 	vm      *vmState
 	backoff *backoff
@@ -84,8 +84,8 @@ func (t tasks) write(what step, send func() (vcd.Task, error)) (phases.Result, e
 	return t.start(what, task), nil
 }
 
-// beginWrite begins a request about the machine's VM, unless a request or task of ours holds its vApp: VCD would refuse
-// it. Call done once VCD has answered and the task is followed.
+// beginWrite begins a request about the machine's VM, unless a request or task of ours holds its vApp, during which VCD
+// would refuse it. The caller must call done once VCD has responded and the task is followed.
 func (t tasks) beginWrite(what step) (done func(), out phases.Result) {
 	done, ok := t.queues.Write(t.inputs.queueName(), t.inputs.key(), t.wake)
 	if !ok {
@@ -95,13 +95,14 @@ func (t tasks) beginWrite(what step) (done func(), out phases.Result) {
 	return done, phases.Done
 }
 
-// start follows the task of a step and returns the result of having started it.
+// start follows the task of a step, and returns the result of a running step.
 func (t tasks) start(what step, task vcd.Task) phases.Result {
 	t.follow(what, task)
 	return running(what)
 }
 
-// started follows what was asked for. What went away meanwhile is searched afresh.
+// started follows the task of a request, or handles its error. If the object no longer exists, the next pass searches
+// for it again.
 func (t tasks) started(what step, task vcd.Task, err error) (phases.Result, error) {
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
@@ -118,8 +119,8 @@ func (t tasks) follow(what step, task vcd.Task) {
 	t.session.Follow(t.keyOf(what), task, t.wake)
 }
 
-// followAll makes the machine, and every other whose VM a task creates, follow it. The task holds the vApp until it
-// ends.
+// followAll makes the machine, and every other machine whose VM a task creates, follow the task. The task holds the
+// vApp until it ends.
 func (t tasks) followAll(what step, task vcd.Task, machines []batch.Member) {
 	for _, c := range machines {
 		if c.Key != t.inputs.key() {
@@ -138,21 +139,21 @@ func (t tasks) followAll(what step, task vcd.Task, machines []batch.Member) {
 	})
 }
 
-// keyOf names the task of a step in the session.
+// keyOf returns the key of a step's task in the session.
 func (t tasks) keyOf(what step) string { return t.inputs.key() + "/" + string(what) }
 
 func running(what step) phases.Result {
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", what)
 }
 
-// isRunning reports whether VCD is at a step, or its end was not settled yet.
+// isRunning reports whether the task of a step is running, or has ended but is not settled yet.
 func (t tasks) isRunning(what step) bool {
 	_, ok := t.session.Task(t.keyOf(what))
 	return ok
 }
 
-// settle returns why a step that was started earlier has to be waited for; done if it has not. ended reports that its
-// task succeeded since the last call.
+// settle returns why the caller must wait for a step that was started earlier, or [phases.Done]. ended reports whether
+// its task succeeded since the last call.
 func (t tasks) settle(what step) (out phases.Result, ended bool) {
 	key := t.keyOf(what)
 	task, ok := t.session.Task(key)
@@ -178,8 +179,9 @@ func (t tasks) settle(what step) (out phases.Result, ended bool) {
 	return phases.Done, true
 }
 
-// refuse maps the failure of a request to a result, with a longer delay each time if VCD would only refuse again.
-// VCD may have accepted the request and only its answer was lost, or what is known is outdated: so it is forgotten.
+// refuse converts the failure of a request to a result. The delay increases with each failure if VCD would only refuse
+// again. The known state is discarded: VCD may have accepted the request and only the response was lost, or the state
+// was outdated.
 func (t tasks) refuse(what step, err error) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrLater) {
 		return phases.Done, err // Nothing was requested.
@@ -200,8 +202,8 @@ func (t tasks) failing(what step) phases.Result {
 	return t.backoff.failing(what, t.now(), settings.MachineSpec(t.inputs.vcdMachine))
 }
 
-// forget makes the next pass observe the VM again, after a step that failed. What a VM was to be created from may have
-// been replaced in VCD by something of the same name.
+// forget makes the next pass observe the VM again after a failed step. It also refreshes lookups if the step creates
+// VMs: an object may have been replaced in VCD by another with the same name.
 func (t tasks) forget(what step) {
 	t.vm.forget()
 	t.session.Invalidate(t.vdc)

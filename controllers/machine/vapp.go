@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileVApp makes sure that the vApp exists and is the cluster's. A vApp that is not there is created together with
-// the VMs that wait for it.
+// reconcileVApp makes sure that the vApp exists and belongs to the cluster. It creates a missing vApp together with the
+// VMs that wait for it.
 func reconcileVApp(ctx context.Context, s *scope) (out phases.Result, err error) {
 	t := newTasks(s)
 	for _, what := range []step{stepCompose, stepConnect, stepCleanUp} {
@@ -26,7 +26,7 @@ func reconcileVApp(ctx context.Context, s *scope) (out phases.Result, err error)
 		}
 	}
 	if s.inputs.vmID() == "" {
-		// While the VM is being added, or may not be yet, there is nothing to observe: reconcileVM reports why.
+		// While the VM is being added, or its creation is delayed, there is nothing to observe. reconcileVM reports why.
 		if s.creation.pending, _ = t.settle(stepAdd); s.creation.pending != phases.Done {
 			return phases.Done, nil
 		}
@@ -42,7 +42,7 @@ func reconcileVApp(ctx context.Context, s *scope) (out phases.Result, err error)
 	return c.prepareVApp(ctx)
 }
 
-// prepareVApp begins a batch, reads the vApp, and takes the next step towards one that VMs can be added to.
+// prepareVApp begins a batch, reads the vApp, and takes the next step towards a vApp to which VMs can be added.
 func (c creator) prepareVApp(ctx context.Context) (phases.Result, error) {
 	name := c.inputs.vAppName()
 	mine := c.member()
@@ -69,7 +69,7 @@ func (c creator) prepareVApp(ctx context.Context) (phases.Result, error) {
 	return c.useVApp(ctx, vApp)
 }
 
-// useVApp takes the next step towards a vApp that VMs can be added to, or finds that the VM is in it.
+// useVApp takes the next step towards a vApp to which VMs can be added, unless the VM already exists in it.
 func (c creator) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	switch out, err := c.layout.problem(ctx, vApp); {
 	case err != nil:
@@ -91,7 +91,7 @@ func (c creator) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, err
 	return c.makeRoom(ctx, vApp)
 }
 
-// makeRoom takes the next step towards a vApp of ours that the machine's VM, which is not in it, can be added to.
+// makeRoom takes the next step towards a vApp to which the machine's VM can be added.
 func (c creator) makeRoom(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	switch {
 	case failedCreation(vApp.Status) && len(vApp.VMs) == 0:
@@ -102,7 +102,7 @@ func (c creator) makeRoom(ctx context.Context, vApp vcd.VApp) (phases.Result, er
 	return c.connect(ctx, vApp)
 }
 
-// compose asks for a vApp with the VMs that wait for it.
+// compose requests a vApp with the VMs that wait for it.
 func (c creator) compose(ctx context.Context, name string) (phases.Result, error) {
 	marker := c.inputs.marker()
 	if !vapp.PerMachine(c.inputs.vcdCluster) {
@@ -122,7 +122,7 @@ func (c creator) compose(ctx context.Context, name string) (phases.Result, error
 	return running(stepCompose), nil
 }
 
-// connect connects the machine's networks to the vApp, if they are not.
+// connect connects the machine's networks to the vApp, unless they are connected.
 func (c creator) connect(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	var missing []vcd.Ref
 	for _, ref := range c.design.networks() {

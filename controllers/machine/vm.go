@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileVM makes sure that the VM exists and is known by its URN.
+// reconcileVM makes sure that the VM exists and that its URN is recorded.
 func reconcileVM(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.vmID() != "" {
 		keepLease(ctx, s)
@@ -41,7 +41,7 @@ func reconcileVM(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 }
 
-// addVM asks for the VM, and for those of the other machines that wait for this vApp.
+// addVM requests the VM, together with those of the other machines that wait for this vApp.
 func (c creator) addVM(ctx context.Context) (phases.Result, error) {
 	if c.pass.vApp == nil {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for vApp %s", c.inputs.vAppName()), nil
@@ -64,8 +64,8 @@ func (c creator) addVM(ctx context.Context) (phases.Result, error) {
 	return running(stepAdd), nil
 }
 
-// recordVM reads the VM of the machine's name and, if it is the machine's, stores its URN: from then on only that VM
-// is the machine's. It is stored before the VM is powered on.
+// recordVM reads the VM with the machine's name and records its URN if the VM belongs to the machine. From then on,
+// only that VM is the machine's. The URN is stored before the VM is powered on.
 func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, error) {
 	c.pass.release() // This pass creates no VMs.
 	vm, err := c.session.VM(ctx, ref.ID)
@@ -97,7 +97,7 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, erro
 		m.Status.VApp = &infrav1.ResourceReference{Name: c.inputs.vAppName(), ID: vm.VApp.ID}
 	}
 	adopts := c.inputs.madeByCAPVCD()
-	if adopts { // It runs, or it would be a leftover: it was bootstrapped by CAPVCD.
+	if adopts { // CAPVCD bootstrapped the VM: it runs, or it would be a leftover.
 		m.Spec.RecordedState.PoweredOnAt = timeOf(c.now())
 	}
 	if err := c.records.patcher.Save(ctx); err != nil {
@@ -135,7 +135,7 @@ func reportVM(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// reportFailureDomain reports the zone that the VM is in. A VM that was moved to another VDC is in none.
+// reportFailureDomain reports the zone of the VM. A VM that was moved to another VDC is in no zone.
 func reportFailureDomain(m *infrav1.VCDMachine, row *vcd.VMRecord) {
 	m.Status.FailureDomain = m.Spec.RecordedState.DeploymentZone
 	if row != nil && row.VDC.ID != "" && row.VDC.ID != m.Spec.RecordedState.OVDCID {

@@ -9,19 +9,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A vmState is the recorded VM as VCD showed it. It is kept between passes.
+// A vmState caches the recorded VM as VCD showed it. It is kept between passes.
 type vmState struct {
 	row  *vcd.VMRecord // in the inventory of this pass; nil: not listed, or not queried
-	full *vcd.VM       // as read last, with what our own tasks changed since
+	full *vcd.VM       // as last read, with later changes of our own tasks
 
-	askedMetadata map[string]string // the guest's metadata that was written last
-	askedDiskMiB  int64             // the size that its first disk was requested to have
-	askedHardware hardware          // what was requested last
-	consolidated  bool              // by this process, and nothing failed since
+	askedMetadata map[string]string // the guest's metadata that was last written
+	askedDiskMiB  int64             // the last requested size of its first disk
+	askedHardware hardware          // the last requested hardware
+	consolidated  bool              // by this process, with no failure since
 
 	current  bool              // full holds in this pass
 	outdated bool              // full does not hold after this pass
-	readWith *session.Machines // what full was read with
+	readWith *session.Machines // the client that read full
 	readRow  vcd.VMRecord      // the row when full was read
 	readNext time.Time         // when to read full again
 	expires  time.Time         // when full no longer holds for a machine that is being created
@@ -39,7 +39,7 @@ func (v *vmState) begin() {
 	}
 }
 
-// now returns the VM in full if that holds in this pass.
+// now returns the full VM if it holds in this pass; otherwise nil.
 func (v *vmState) now() *vcd.VM {
 	if !v.current {
 		return nil
@@ -47,7 +47,7 @@ func (v *vmState) now() *vcd.VM {
 	return v.full
 }
 
-// known returns the VM as it was read last; nil if this process did not read it since a step failed.
+// known returns the VM as last read; nil if this process has not read it since a step failed.
 func (v *vmState) known() *vcd.VM {
 	if v.outdated {
 		return nil
@@ -55,14 +55,14 @@ func (v *vmState) known() *vcd.VM {
 	return v.full
 }
 
-// use makes what was read earlier hold in this pass, if it is VM id and was read with the same credentials.
+// use makes an earlier read hold in this pass if it is of the VM with the ID and used the same credentials.
 func (v *vmState) use(id string, client *session.Machines) bool {
 	known := v.known()
 	v.current = known != nil && known.ID == id && v.readWith == client
 	return v.current
 }
 
-// expire makes the next pass of a machine that is being created read the VM again. What our own tasks changed stays
+// expire makes the next pass of a machine that is being created read the VM again. The changes of our own tasks stay
 // known until then.
 func (v *vmState) expire() { v.expires = time.Time{} }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package addons_test applies the manifests of the cloud controller manager to a real kube-apiserver, with kubectl,
-// as users do: to an empty cluster, and over VMware's CPI 1.6.1.
+// Package addons_test applies the manifests of the cloud controller manager to a real kube-apiserver with kubectl, as
+// users do: to an empty cluster, and over VMware's CPI 1.6.1.
 package addons_test
 
 import (
@@ -27,7 +27,7 @@ import (
 
 const image = "registry.example.com/cloud-provider-for-cloud-director:v2.0.0"
 
-// A cluster is an API server, used by one test after the other.
+// A cluster is an API server that the tests use one after the other.
 type cluster struct {
 	*WithT
 	*stack.Stack
@@ -57,7 +57,7 @@ func TestStandAloneManifests(t *testing.T) {
 	}
 }
 
-// manifest is one file of a release.
+// manifest returns a file of a release.
 func (c cluster) manifest(name string) []byte {
 	files, err := addons.StandAlone(image)
 	c.Expect(err).NotTo(HaveOccurred())
@@ -110,7 +110,7 @@ func installs(c cluster) {
 		},
 		{Verb: "update", Resource: "secrets", Namespace: "kube-system", Name: "vcloud-service-account"},
 	} {
-		// The API server learns of roles a moment later.
+		// The API server observes new roles with a delay.
 		c.Eventually(c.may).WithArguments(allowed).Should(BeTrue(), "%v", allowed)
 	}
 	for _, forbidden := range []authorizationv1.ResourceAttributes{
@@ -163,7 +163,7 @@ func (c cluster) bind(namespace, role string) {
 	})).To(Succeed())
 }
 
-// holdsAll reports whether the API server has the fields of a manifest, by the manager's comparison.
+// holdsAll reports whether the API server has the fields of a manifest, according to the manager's comparison.
 func (c cluster) holdsAll(manifest []byte) bool {
 	wished, err := addons.Parse(manifest)
 	c.Expect(err).NotTo(HaveOccurred())
@@ -218,7 +218,7 @@ func isRestricted(c cluster) {
 	d := &appsv1.Deployment{}
 	c.Expect(json.Unmarshal(raw, d)).To(Succeed())
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ccm"}, Spec: d.Spec.Template.Spec}
-	pod.Spec.PriorityClassName = "" // Its name belongs to kube-system.
+	pod.Spec.PriorityClassName = "" // Its name is reserved for kube-system.
 
 	c.Expect(c.Client().Create(c.t.Context(), pod.DeepCopy())).To(MatchError(MatchRegexp(
 		`violates PodSecurity "restricted:latest": host namespaces \(hostNetwork=true\), hostPort \([^)]*\)$`)))
@@ -231,8 +231,8 @@ func isRestricted(c cluster) {
 func upgradesApplied(c cluster) { c.upgrades("apply") }
 func upgradesCreated(c cluster) { c.upgrades("create") }
 
-// upgrades puts CPI 1.6.1 in place and applies ours over it: everything that it is known by stays, what it had of its
-// own goes.
+// upgrades installs CPI 1.6.1 and applies our manifests over it. Everything that identifies it stays, and its other
+// objects are removed.
 func (c cluster) upgrades(verb string) {
 	old, err := os.ReadFile("testdata/cpi-1.6.1.yaml")
 	c.Expect(err).NotTo(HaveOccurred())

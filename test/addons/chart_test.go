@@ -25,7 +25,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// charted are the values of a user for each cloud, and the manifest that the chart has to be the same as.
+// charted has the values of a user for each cloud, and the manifest that the chart must match.
 type charted struct {
 	cloud   func() addons.Cloud
 	values  string
@@ -174,7 +174,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	}
 }
 
-// installsByChart applies what Helm would.
+// installsByChart applies the objects that Helm would apply.
 func installsByChart(c cluster) {
 	for _, test := range chartedClouds() {
 		objects := render(c.WithT, test.values)
@@ -192,7 +192,7 @@ func render(g *WithT, values string) []unstructured.Unstructured {
 	return objects
 }
 
-// helm builds what renders charts by Helm's own engine, once.
+// helm builds the program that renders charts with Helm's own engine, once.
 var helm = sync.OnceValues(func() (string, error) {
 	root, err := framework.Root()
 	if err != nil {
@@ -243,7 +243,7 @@ func named(objects []unstructured.Unstructured) map[string]unstructured.Unstruct
 	return all
 }
 
-// hashOf returns the annotation that replaces the pods when the configuration changes.
+// hashOf returns the annotation whose change replaces the pods when the configuration changes.
 func hashOf(objects []unstructured.Unstructured) string {
 	for i := range objects {
 		hash, found, _ := unstructured.NestedString(objects[i].Object, "spec", "template", "metadata", "annotations",

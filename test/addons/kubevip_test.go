@@ -35,15 +35,15 @@ import (
 )
 
 const (
-	// serveVariable makes the test binary the web server of a node, with this answer.
+	// serveVariable makes the test binary the web server of a node, which responds with its value.
 	serveVariable = "ADDONS_TEST_SERVE"
-	// gateway is the address of this machine in the network of nodes, a part of the range for benchmarks.
+	// gateway is the address of this machine in the network of nodes, which is part of the range for benchmarks.
 	gateway = "198.18.77.1"
-	// takeOverTime is how long another node may take to announce an address: the lease has 15 s.
+	// takeOverTime is how long another node may take to announce an address. The lease lasts 15 s.
 	takeOverTime = time.Minute
 )
 
-// A nodeNetwork is a network of this machine with nodes and a client, each in a network namespace.
+// A nodeNetwork is a network on this machine with nodes and a client, each in a network namespace.
 type nodeNetwork struct {
 	*WithT
 
@@ -51,7 +51,7 @@ type nodeNetwork struct {
 	prefix string // of the names of its namespaces and interfaces
 }
 
-// newNodeNetwork makes a network; it skips the test if this process may not.
+// newNodeNetwork creates a network. It skips the test if this process lacks the permissions.
 func newNodeNetwork(t *testing.T) *nodeNetwork {
 	t.Helper()
 	if testing.Short() || os.Geteuid() != 0 {
@@ -67,7 +67,7 @@ func newNodeNetwork(t *testing.T) *nodeNetwork {
 	return n
 }
 
-// ip runs a command, also after the test.
+// ip runs a command, even after the test.
 func (n *nodeNetwork) ip(args ...string) string {
 	out, err := exec.Command("ip", args...).CombinedOutput()
 	n.Expect(err).NotTo(HaveOccurred(), "ip %s: %s", strings.Join(args, " "), out)
@@ -94,7 +94,7 @@ func (n *nodeNetwork) add(name, address string) {
 	}
 }
 
-// start starts a program in the namespace of a host, and returns how to stop it.
+// start starts a program in the namespace of a host, and returns a function that stops it.
 func (n *nodeNetwork) start(host string, env []string, program ...string) (stop func()) {
 	n.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -107,7 +107,7 @@ func (n *nodeNetwork) start(host string, env []string, program ...string) (stop 
 	n.Expect(command.Start()).To(Succeed())
 	done := make(chan struct{})
 	go func() {
-		_ = command.Wait() // kube-vip ends with a panic.
+		_ = command.Wait() // kube-vip exits with a panic.
 		close(done)
 	}()
 	stop = func() {
@@ -118,7 +118,7 @@ func (n *nodeNetwork) start(host string, env []string, program ...string) (stop 
 	return stop
 }
 
-// get returns what the client gets from an address: the name of the node that answers, or nothing.
+// get returns the response that the client gets from an address: the name of the node that responds, or empty.
 func (n *nodeNetwork) get(address string) string {
 	out, err := exec.CommandContext(n.t.Context(), "ip", "netns", "exec", n.namespace("client"),
 		"curl", "--silent", "--noproxy", "*", "--max-time", "2", "http://"+net.JoinHostPort(address, "8080")).Output()
@@ -128,7 +128,7 @@ func (n *nodeNetwork) get(address string) string {
 	return string(out)
 }
 
-// announcedBy returns the hardware address that the client knows for an address.
+// announcedBy returns the hardware address to which the client resolves an address.
 func (n *nodeNetwork) announcedBy(address string) string {
 	fields := strings.Fields(n.ip("-netns", n.namespace("client"), "neighbor", "show", address))
 	for i, field := range fields {
@@ -149,7 +149,7 @@ func (n *nodeNetwork) hardwareAddress(host string) string {
 	return ""
 }
 
-// serveAs answers all requests with the name of a node.
+// serveAs responds to all requests with the name of a node.
 func serveAs(node string) error {
 	server := &http.Server{
 		Addr:              ":8080",
@@ -159,7 +159,7 @@ func serveAs(node string) error {
 	return server.ListenAndServe()
 }
 
-// forwarded returns an address in the network of nodes that leads to the API server, which listens on the loopback
+// forwarded returns an address in the network of nodes that forwards to the API server, which listens on the loopback
 // interface only.
 func forwarded(t *testing.T, g *WithT, apiServer string) string {
 	t.Helper()
@@ -230,7 +230,7 @@ func newServing(t *testing.T, network *nodeNetwork) *serving {
 	return out
 }
 
-// home writes a kubeconfig with the rights of kube-vip's pods, where kube-vip looks for one.
+// home writes a kubeconfig with the permissions of kube-vip's pods to the path where kube-vip expects it.
 func (s *serving) home() string {
 	seconds := int64(3600)
 	token, err := s.clients.CoreV1().ServiceAccounts(addons.Namespace).CreateToken(s.t.Context(), kubevip.ServicesName,
@@ -255,7 +255,7 @@ func (s *serving) home() string {
 	return home
 }
 
-// assigns starts what the cloud controller manager does.
+// assigns starts to assign addresses, as the cloud controller manager does.
 func (s *serving) assigns() {
 	factory := informers.NewSharedInformerFactory(s.clients, 0)
 	core := factory.Core().V1()
@@ -277,7 +277,7 @@ func (s *serving) assigns() {
 	factory.Start(s.t.Context().Done())
 }
 
-// node adds a node with kube-vip and a web server, and returns how to stop kube-vip.
+// node adds a node with kube-vip and a web server, and returns a function that stops kube-vip.
 func (s *serving) node(name, address, home string) (stop func()) {
 	s.add(name, address)
 	self, err := os.Executable()
@@ -309,8 +309,8 @@ func (s *serving) published(of *corev1.Service) (string, error) {
 	return now.Status.LoadBalancer.Ingress[0].IP, nil
 }
 
-// TestAServiceIsReachedByTheAddressThatKubeVIPAnnounces runs kube-vip itself, with the settings and the rights of its
-// DaemonSet, on two nodes that are network namespaces.
+// TestAServiceIsReachedByTheAddressThatKubeVIPAnnounces runs kube-vip itself, with the settings and the permissions of
+// its DaemonSet, on two nodes that are network namespaces.
 func TestAServiceIsReachedByTheAddressThatKubeVIPAnnounces(t *testing.T) {
 	network := newNodeNetwork(t)
 	s := newServing(t, network)

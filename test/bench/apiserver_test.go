@@ -28,7 +28,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// An apiServer is one in memory: controller-runtime's fake, which real informers list and watch.
+// An apiServer is an API server in memory: controller-runtime's fake, which real informers list and watch.
 type apiServer struct {
 	client.WithWatch
 
@@ -62,7 +62,7 @@ func newAPIServer() *apiServer {
 		}
 		mapper.Add(gvk, scope)
 	}
-	// A tracker of managed fields, which is the default, takes half of the time of a test.
+	// The default tracker, which manages fields, takes half of the time of a test.
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
 	return &apiServer{
 		WithWatch: fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjectTracker(
@@ -75,12 +75,12 @@ func newAPIServer() *apiServer {
 	}
 }
 
-// newMapper is what the manager asks for the names of kinds.
+// newMapper returns the mapper that the manager uses for the names of kinds.
 func (a *apiServer) newMapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	return a.mapper, nil
 }
 
-// newCache makes a cache whose informers read from here.
+// newCache returns a cache whose informers read from the fake.
 func (a *apiServer) newCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 	opts.NewInformer = func(_ toolscache.ListerWatcher, obj runtime.Object, resync time.Duration,
 		indexers toolscache.Indexers,
@@ -119,7 +119,7 @@ func (a *apiServer) listWatch(obj runtime.Object) toolscache.ListerWatcher {
 			return in, true
 		}), nil
 	}
-	// The fake keeps no history: what changes between a list and the watch that follows would be missed.
+	// The fake keeps no history: changes between a list and the watch that follows would be missed.
 	var begun watch.Interface
 	return toolscache.ToListWatcherWithWatchListSemantics(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
@@ -146,7 +146,7 @@ type noWatchList struct{}
 // IsWatchListSemanticsUnSupported is checked by client-go.
 func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
-// metadataOf is what a watch of metadata shows of an object.
+// metadataOf returns the part of an object that a watch of metadata shows.
 func metadataOf(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -157,7 +157,8 @@ func metadataOf(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object 
 	return out
 }
 
-// newClient makes the manager's client: it reads from the cache all but Secrets and ConfigMaps, and writes here.
+// newClient returns the client of the manager. It reads everything except Secrets and ConfigMaps from the cache, and
+// writes to the fake.
 func (a *apiServer) newClient(_ *rest.Config, opts client.Options) (client.Client, error) {
 	return &managerClient{Client: a.WithWatch, cache: opts.Cache.Reader}, nil
 }

@@ -41,8 +41,8 @@ const (
 	guestBoots = 45 * time.Second // from power on to Node
 )
 
-// A bubble is a simulated VCD, an API server in memory, and the manager's reconcilers between them, in a time of their
-// own.
+// A bubble is a simulated VCD, an API server in memory, and the reconcilers of the manager between them. It has its own
+// time.
 type bubble struct {
 	*WithT
 	*vcdsim.Simulator
@@ -52,7 +52,7 @@ type bubble struct {
 	client client.Client   // the client of users and Cluster API
 }
 
-// inBubble runs a test in a bubble. Options may be nil.
+// inBubble runs a test in a bubble. change may be nil.
 func inBubble(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())
@@ -75,7 +75,7 @@ func inBubble(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 		b.Simulator = sim
 		api := newAPIServer()
 		b.client = api
-		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // That of the test ends before cleanups.
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // The context of the test ends before cleanups.
 		b.ctx = ctx
 		pool := vcd.NewPool(vcd.PoolOptions{Dial: network.Dial})
 		ended := b.startManager(api, pool)
@@ -98,7 +98,7 @@ func inBubble(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 	})
 }
 
-// startManager runs what main runs, but for webhooks, and a pretence of Cluster API's core.
+// startManager runs what main runs, except webhooks, and a fake of Cluster API's core.
 func (b *bubble) startManager(api *apiServer, pool *vcd.Pool) <-chan error {
 	mgr, err := ctrl.NewManager(&rest.Config{Host: "http://in-memory"}, ctrl.Options{
 		Scheme:         api.scheme,
@@ -133,7 +133,7 @@ func (b *bubble) startManager(api *apiServer, pool *vcd.Pool) <-chan error {
 	return ended
 }
 
-// bigTenant is a tenant with addresses for many machines.
+// bigTenant returns a tenant with addresses for many machines.
 func bigTenant() vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	nodes := &model.Orgs[1].VDCs[0].Networks[0]
@@ -143,7 +143,7 @@ func bigTenant() vcdsim.Model {
 	return model
 }
 
-// pretendGuest comes up with the addresses that VCD offers it, and reads its bootstrap data.
+// A pretendGuest boots with the addresses that VCD offers it, and reads its bootstrap data.
 type pretendGuest struct{}
 
 // PowerOn implements vcdsim.Guest.
@@ -175,11 +175,11 @@ func (b *bubble) create(objects ...client.Object) {
 		}
 		obj.SetUID(types.UID(fmt.Sprintf("%T/%s/%s", obj, obj.GetNamespace(), obj.GetName())))
 		b.Expect(b.client.Create(b.ctx, obj)).To(Succeed())
-		synctest.Wait() // A watch of the fake holds a hundred events, and is full then.
+		synctest.Wait() // A watch of the fake holds a hundred events, and would be full then.
 	}
 }
 
-// identity makes an identity for the user of the simulated tenant.
+// identity creates an identity for the user of the simulated tenant.
 func (b *bubble) identity(name string) {
 	b.t.Helper()
 	b.create(
@@ -201,7 +201,7 @@ func (b *bubble) identity(name string) {
 	)
 }
 
-// cluster makes the n-th cluster, with machines.
+// cluster creates cluster n, with machines.
 func (b *bubble) cluster(n, machines int, mods ...func(*infrav1.VCDCluster)) {
 	b.t.Helper()
 	name := fmt.Sprintf("c%d", n)
@@ -238,7 +238,7 @@ func (b *bubble) cluster(n, machines int, mods ...func(*infrav1.VCDCluster)) {
 	}
 }
 
-// machine makes a machine that only waits for its cluster.
+// machine creates a machine that only waits for its cluster.
 func (b *bubble) machine(cluster, name string, mods ...func(*clusterv1.Machine)) {
 	b.t.Helper()
 	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}}
@@ -262,7 +262,7 @@ func (b *bubble) machine(cluster, name string, mods ...func(*clusterv1.Machine))
 	v := &infrav1.VCDMachine{ObjectMeta: *meta.DeepCopy()}
 	v.OwnerReferences = owner(m, "Machine")
 	v.Spec = infrav1.VCDMachineSpec{Template: "ubuntu-2404-kube-v1.36.3", SizingPolicy: "small"}
-	if m.Spec.FailureDomain == "" { // else its zone names one
+	if m.Spec.FailureDomain == "" { // otherwise its zone names one
 		v.Spec.Catalog = "kubernetes"
 	}
 	b.create(v)
@@ -277,7 +277,7 @@ func owner(obj client.Object, kind string) []metav1.OwnerReference {
 	}}
 }
 
-// ready returns how many machines are ready, and why another one is not.
+// ready returns how many machines are ready, and why another machine is not.
 func (b *bubble) ready() (int, string) {
 	list := &infrav1.VCDMachineList{}
 	b.Expect(b.client.List(b.ctx, list)).To(Succeed())
@@ -303,7 +303,7 @@ func (b *bubble) machineReady(name string) bool {
 	return conditions.IsTrue(m, clusterv1.ReadyCondition)
 }
 
-// awaitReady waits until n machines are ready, and returns how long that took. Many are polled less often.
+// awaitReady waits until n machines are ready, and returns how long that took. It polls less often for many machines.
 func (b *bubble) awaitReady(n int, patience time.Duration) time.Duration {
 	b.t.Helper()
 	start := time.Now()
@@ -323,7 +323,7 @@ func (b *bubble) awaitReady(n int, patience time.Duration) time.Duration {
 	}
 }
 
-// writes lists the requests since a time that change something in VCD; logins do not.
+// writes lists the requests since a time that changed something in VCD. Logins do not count.
 func (b *bubble) writes(since time.Time) []string {
 	var writes []string
 	for _, r := range b.requests(since) {
@@ -334,7 +334,7 @@ func (b *bubble) writes(since time.Time) []string {
 	return writes
 }
 
-// requests returns those since a time.
+// requests returns the requests since a time.
 func (b *bubble) requests(since time.Time) []vcdsim.Request {
 	var later []vcdsim.Request
 	for _, r := range b.Requests() {
@@ -345,7 +345,7 @@ func (b *bubble) requests(since time.Time) []vcdsim.Request {
 	return later
 }
 
-// byOperation counts requests.
+// byOperation counts requests by operation.
 func byOperation(requests []vcdsim.Request) map[string]int {
 	counts := map[string]int{}
 	for _, r := range requests {
@@ -354,7 +354,7 @@ func byOperation(requests []vcdsim.Request) map[string]int {
 	return counts
 }
 
-// versions returns the resource version of every object of ours.
+// versions returns the resource version of each object of this provider.
 func (b *bubble) versions() map[string]string {
 	versions := map[string]string{}
 	for _, list := range []client.ObjectList{

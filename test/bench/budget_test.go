@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// steadyCalls is how many calls a resync of a cluster of fifty machines may take, whatever else is in the VDC. What
-// the cluster stands in, its VDC and its network, is read once an hour on top, and the session renewed.
+// steadyCalls is how many calls a resync of a cluster of fifty machines may take, regardless of other VMs in the VDC.
+// Once an hour, the VDC and the network of the cluster are also read, and the session is renewed.
 const (
 	steadyCalls = 2
 	hourlyCalls = 5
@@ -42,7 +42,7 @@ func TestASteadyResyncOfMachinesWithAVAppEach(t *testing.T) {
 	})
 }
 
-// expectSteady watches the resyncs of a while.
+// expectSteady checks the calls of the resyncs in a period.
 func (b *bubble) expectSteady(long time.Duration) {
 	b.t.Helper()
 	var perResync []int
@@ -77,8 +77,8 @@ func TestOneSessionServesAllClustersOfAnIdentity(t *testing.T) {
 	})
 }
 
-// growingCalls is how many calls, queries of running tasks apart, a cluster of three control planes and three workers
-// may take until it is ready, when they come one after the other as kubeadm's control plane makes them.
+// growingCalls is how many calls, without queries of running tasks, a cluster of three control planes and three workers
+// may take until it is ready. The machines are created one after the other, as the kubeadm control plane provider does.
 const growingCalls = 95
 
 func TestAClusterThatGrowsSendsNoRequestThatItsOwnTasksMakeVCDRefuse(t *testing.T) {
@@ -107,14 +107,15 @@ func TestAClusterThatGrowsSendsNoRequestThatItsOwnTasksMakeVCDRefuse(t *testing.
 	})
 }
 
-// guestsDoNotWrite makes guests leave their VMs alone, which makes VCD refuse requests without our doing.
+// guestsDoNotWrite prevents guests from changing their VMs, which would make VCD refuse requests through no fault of
+// the manager.
 func guestsDoNotWrite(c *vcdsim.Config) {
 	assume := vcdsim.DefaultAssumptions()
 	assume.GuestWriteBusy = false
 	c.Assumptions = &assume
 }
 
-// machines returns how many VCDMachines there are.
+// machines returns the number of VCDMachines.
 func (b *bubble) machines() int {
 	list := &infrav1.VCDMachineList{}
 	b.Expect(b.client.List(b.ctx, list)).To(Succeed())
@@ -140,7 +141,7 @@ func (b *bubble) refused() []string {
 	return refused
 }
 
-// addForeign fills the VDC with VMs of others.
+// addForeign fills the VDC with VMs of other owners.
 func (b *bubble) addForeign(n int) {
 	b.Edit(func(e *vcdsim.Editor) {
 		ours := e.VApp("c1")

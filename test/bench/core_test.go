@@ -17,8 +17,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// core pretends to be Cluster API's core: it passes on that infrastructure is there, and pairs a Node with a Machine
-// when its guest has had time to boot.
+// core fakes the core of Cluster API: it reports that infrastructure is provisioned, and assigns a Node to a Machine
+// once its guest has had time to boot.
 func core(mgr ctrl.Manager, c client.Client, o controller.Options) error {
 	return errors.Join(
 		ctrl.NewControllerManagedBy(mgr).For(&infrav1.VCDCluster{}).Named("core-cluster").WithOptions(o).Complete(

@@ -15,7 +15,7 @@ import (
 // VCD's own tasks are unavoidable; what comes on top is ours: finding out that a task ended, reading, asking for the
 // next.
 const (
-	oneMachine   = 1.1 // times the sum of its tasks, with the login and the look-ups of a site without a cache
+	oneMachine   = 1.1 // times the sum of its tasks, including the login and the lookups of a site without a cache
 	nineMachines = 1.2 // times the critical path of nine machines over three vApps
 )
 
@@ -55,7 +55,7 @@ func TestNineMachinesTakeLittleLongerThanTheCriticalPath(t *testing.T) {
 	}
 }
 
-// compare checks a time beside its critical path.
+// compare checks a time against its critical path.
 func (b *bubble) compare(what string, took, path time.Duration, limit float64) {
 	b.t.Helper()
 	ratio := took.Seconds() / path.Seconds()
@@ -64,7 +64,7 @@ func (b *bubble) compare(what string, took, path time.Duration, limit float64) {
 	b.Expect(ratio).To(BeNumerically("<=", limit), what)
 }
 
-// tasks counts those of an operation.
+// tasks counts the tasks of an operation.
 func (b *bubble) tasks(operation string) int {
 	n := 0
 	for _, t := range b.State().Tasks {
@@ -75,9 +75,8 @@ func (b *bubble) tasks(operation string) int {
 	return n
 }
 
-// criticalPath is how long VCD needed at least for the tasks since a time, as its log shows them. It does one thing
-// after the other in a vApp; once they are there, the VMs of one go their ways at the same time, each one task after
-// the other.
+// criticalPath returns the minimum time that VCD needed for the tasks since a time, according to its log. VCD runs the
+// tasks of a vApp one after the other. The VMs of a vApp then proceed in parallel, each with one task after the other.
 func criticalPath(state vcdsim.State, since time.Time) time.Duration {
 	vApps := map[string]time.Duration{}
 	vms := map[string]time.Duration{}

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// pipes is a network in memory with one host on it, vcdsim. Waiting on it does not keep a bubble's time from passing,
-// as waiting for a socket would.
+// pipes is a network in memory with a single host, vcdsim. Waiting on it lets the time of a bubble pass, unlike waiting
+// for a socket.
 type pipes struct {
 	incoming chan net.Conn
 	closed   chan struct{}
@@ -54,7 +54,7 @@ func (p *pipes) Close() error {
 // Addr implements net.Listener.
 func (p *pipes) Addr() net.Addr { return address{} }
 
-// address is that of the host.
+// address is the address of the host.
 type address struct{}
 
 // Network implements net.Addr.

@@ -17,15 +17,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// An endingQueue hands out nothing any more once its test is over. A priority queue of controller-runtime (v0.24) that
-// is shut down while an item becomes ready may offer it for ever to a worker that has gone; a bubble does not end then.
+// An endingQueue hands out no items after the end of its test. If a priority queue of controller-runtime (v0.24) is
+// shut down while an item becomes ready, it may offer the item forever to a worker that has ended. A bubble does not
+// end then.
 type endingQueue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 
 	test context.Context //nolint:containedctx // its end is all that counts
 }
 
-// queued are the options of a controller in a bubble.
+// queued returns the options of a controller in a bubble.
 func queued(test context.Context, workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,
@@ -70,7 +71,7 @@ func (q endingQueue) GetWithPriority() (item reconcile.Request, priority int, sh
 	return q.PriorityQueue.GetWithPriority()
 }
 
-// A bubble whose queue still offers something does not end: this test panics then.
+// A bubble does not end while its queue still offers an item: this test panics then.
 func TestAQueueThatEndsHoldsNothingUp(t *testing.T) {
 	for round := range 2000 {
 		synctest.Test(t, func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestAQueueThatEndsHoldsNothingUp(t *testing.T) {
 			for n := range 4 {
 				q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: fmt.Sprint(n)}})
 			}
-			for range round % 20 { // The moment at which it is shut down decides.
+			for range round % 20 { // The result depends on the moment of the shutdown.
 				runtime.Gosched()
 			}
 			q.ShutDown()
@@ -94,7 +95,7 @@ func TestAQueueThatEndsHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// work does nothing with what a queue hands out, until it is shut down.
+// work discards the items of a queue until the queue is shut down.
 func work(q priorityqueue.PriorityQueue[reconcile.Request]) {
 	for {
 		item, _, shutdown := q.GetWithPriority()

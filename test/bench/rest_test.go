@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// atRest is how long nothing happens before a system counts as at rest: guests boot, bootstrap data is looked
-	// after, what was looked up is forgotten.
+	// atRest is how long nothing happens before a system counts as at rest: guests boot, bootstrap data is removed, and
+	// cached lookups expire.
 	atRest = 30 * time.Minute
-	// heapGrowth is what a day may add to the heap, of which the simulator's log of requests is a part. Fifty bytes
-	// that are lost in each pass of each machine are more.
+	// heapGrowth is how much the heap may grow in a day, including the simulator's log of requests. A leak of fifty
+	// bytes in each pass of each machine exceeds it.
 	heapGrowth = 1 << 20
 )
 
@@ -61,7 +61,7 @@ func TestADayAtRest(t *testing.T) {
 	})
 }
 
-// behindProxy gives a cluster a proxy, by which it reaches VCD, too.
+// behindProxy sets a proxy for a cluster, through which it also reaches VCD.
 func behindProxy(c *infrav1.VCDCluster) {
 	c.Spec.Proxy = infrav1.ProxySpec{
 		HTTPProxy:  "http://proxy.example.com:3128",
@@ -70,7 +70,7 @@ func behindProxy(c *infrav1.VCDCluster) {
 	}
 }
 
-// byDaemonSet lets a DaemonSet announce the virtual IP of a cluster.
+// byDaemonSet makes a DaemonSet announce the virtual IP of a cluster.
 func byDaemonSet(c *infrav1.VCDCluster) {
 	c.Spec.ControlPlaneLoadBalancer.KubeVIP.Mode = infrav1.KubeVIPDaemonSet
 }
@@ -101,7 +101,7 @@ func TestLeasesAreKept(t *testing.T) {
 	})
 }
 
-// sessions counts those that VCD holds.
+// sessions counts the sessions that VCD holds.
 func (b *bubble) sessions() int {
 	n := 0
 	for _, s := range b.State().Sessions {
@@ -112,7 +112,7 @@ func (b *bubble) sessions() int {
 	return n
 }
 
-// liveHeap is what is in use after a collection.
+// liveHeap returns the bytes in use after a garbage collection.
 func liveHeap() uint64 {
 	runtime.GC()
 	runtime.GC()

@@ -45,7 +45,7 @@ func TestAServiceTakesLittleLongerThanTheTasksOfItsGateway(t *testing.T) {
 				first := balanced("first", ports)
 				second := balanced("second", ports)
 				balancers, sim := newBalancers(t, first, second)
-				for _, s := range []*corev1.Service{first, second} { // the first one finds its gateway
+				for _, s := range []*corev1.Service{first, second} { // the first one looks up its gateway
 					began := time.Now()
 
 					took := serve(t, balancers, s)
@@ -115,7 +115,8 @@ func newBalancers(t *testing.T, all ...*corev1.Service) (*cpi.LoadBalancers, *vc
 	}), sim
 }
 
-// serve makes the load balancer of a Service, as Kubernetes' service controller does, and returns how long it took.
+// serve creates the load balancer of a Service, as the service controller of Kubernetes does, and returns how long it
+// took.
 func serve(t *testing.T, balancers *cpi.LoadBalancers, s *corev1.Service) time.Duration {
 	t.Helper()
 	g := NewWithT(t)
@@ -137,7 +138,7 @@ func serve(t *testing.T, balancers *cpi.LoadBalancers, s *corev1.Service) time.D
 	}
 }
 
-// balanced is a Service with ports.
+// balanced returns a Service with ports.
 func balanced(name string, ports int) *corev1.Service {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name)},
@@ -154,7 +155,7 @@ func balanced(name string, ports int) *corev1.Service {
 	return s
 }
 
-// busy is how long VCD had at least one task since a time: it works on one thing of a gateway after the other.
+// busy returns how long VCD had at least one task since a time. It runs the tasks of a gateway one after the other.
 func busy(state vcdsim.State, since time.Time) time.Duration {
 	tasks := slices.DeleteFunc(slices.Clone(state.Tasks),
 		func(t vcdsim.Task) bool { return t.Started.Before(since) || t.Ended.IsZero() })

@@ -19,11 +19,11 @@ import (
 // zoneVDCs are the VDCs of the zones a, b and c.
 var zoneVDCs = map[string]string{"a": "acme-vdc", "b": "acme-vdc-b", "c": "acme-vdc-c"}
 
-// zonesAtRest is how many calls per hour three zones and a cluster in them may take: VDC, storage profiles and catalog
-// are read every five minutes or so, because VCD does not announce their loss, and networks every ten.
+// zonesAtRest is how many calls per hour three zones and a cluster in them may take. VDC, storage profiles and catalog
+// are read about every five minutes, because VCD does not announce their loss, and networks every ten minutes.
 const zonesAtRest = 240
 
-// inZones runs a test in a bubble whose VCD has a VDC, and Kubernetes a VCDDeploymentZone, for each zone.
+// inZones runs a test in a bubble with a VDC and a VCDDeploymentZone for each zone.
 func inZones(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 	t.Helper()
 	inBubble(t, func(c *vcdsim.Config) {
@@ -51,14 +51,14 @@ func inZones(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 	})
 }
 
-// inItsZones makes a cluster that selects all zones.
+// inItsZones makes a cluster select all zones.
 func inItsZones(c *infrav1.VCDCluster) {
 	c.Spec.OVDC = ""
 	c.Spec.OVDCNetwork = ""
 	c.Spec.FailureDomainSelector = &metav1.LabelSelector{}
 }
 
-// inZone makes a machine of the zone.
+// inZone places a machine in a zone.
 func inZone(zone string) func(*clusterv1.Machine) {
 	return func(m *clusterv1.Machine) { m.Spec.FailureDomain = zone }
 }
@@ -67,7 +67,7 @@ func TestMachinesOverThreeZonesTakeLittleLongerThanTheCriticalPath(t *testing.T)
 	for seed := range int64(2) {
 		inZones(t, func(c *vcdsim.Config) { c.Seed = seed }, func(b *bubble) {
 			b.cluster(1, 0, inItsZones)
-			for zone := range zoneVDCs { // A control plane and a worker in each.
+			for zone := range zoneVDCs { // a control plane and a worker in each
 				for i := range 2 {
 					b.machine("c1", fmt.Sprintf("c1-%s%d", zone, i), inZone(zone))
 				}

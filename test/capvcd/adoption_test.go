@@ -25,10 +25,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// recordedSite is the site in the objects of fixtures.
+// recordedSite is the address of the site in the objects of fixtures.
 const recordedSite = "https://vcd.fixture.example"
 
-// TestFixturesAreAdopted adopts what CAPVCD left in VCD and in a management cluster, as it was recorded.
+// TestFixturesAreAdopted adopts the recorded objects of CAPVCD in VCD and in a management cluster.
 func TestFixturesAreAdopted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts management clusters; left out by -short")
@@ -52,7 +52,7 @@ func TestFixturesAreAdopted(t *testing.T) {
 	}
 }
 
-// TestADeletionOfCAPVCDIsFinished deletes what is left of a cluster of which CAPVCD deleted a VM without recording that.
+// TestADeletionOfCAPVCDIsFinished deletes the remains of a cluster of which CAPVCD deleted a VM without recording that.
 func TestADeletionOfCAPVCDIsFinished(t *testing.T) {
 	needsAll(t)
 	a := startAdoption(t, "half-deleted")
@@ -75,7 +75,7 @@ func TestAdoptionSurvivesKills(t *testing.T) {
 			const flow = "adoption"
 			killer := chaos.New(t, chaos.Options{Victim: a.manager, Flow: flow})
 			a.simulator.SetGate(killer.Gate)
-			killer.During(flow, func() { // Before it trusts VCD, the manager writes nothing.
+			killer.During(flow, func() { // The manager writes nothing before it trusts VCD.
 				a.trust()
 				a.awaitReadyFor(ages)
 			})
@@ -92,7 +92,8 @@ func TestAdoptionSurvivesKills(t *testing.T) {
 	}
 }
 
-// TestACopyOfAClusterIsNotAdopted has two VCDClusters of one id: nothing in VCD shows whose the VMs are.
+// TestACopyOfAClusterIsNotAdopted creates two VCDClusters with the same ID, for which VCD does not show which of them
+// owns the VMs.
 func TestACopyOfAClusterIsNotAdopted(t *testing.T) {
 	needsAll(t)
 	const elsewhere = "copies"
@@ -114,8 +115,8 @@ func TestACopyOfAClusterIsNotAdopted(t *testing.T) {
 	}
 }
 
-// TestANamesakeInAnotherManagementClusterIsNotMixedUp has two management clusters with clusters of one name in one VDC.
-// The second one even names the VMs of the first one as its own.
+// TestANamesakeInAnotherManagementClusterIsNotMixedUp runs two management clusters with clusters of the same name in
+// one VDC. The second one even refers to the VMs of the first one.
 func TestANamesakeInAnotherManagementClusterIsNotMixedUp(t *testing.T) {
 	needsAll(t)
 	const otherID = "NO_RDE_11111111-2222-4333-8444-555555555555"
@@ -148,7 +149,8 @@ func TestANamesakeInAnotherManagementClusterIsNotMixedUp(t *testing.T) {
 	a.awaitReady()
 }
 
-// An adoption is a management cluster with the objects of a fixture, and a simulated VCD with what it has there.
+// An adoption is a management cluster with the Kubernetes objects of a fixture, and a simulated VCD with its VCD
+// objects.
 type adoption struct {
 	*upgrade
 
@@ -156,13 +158,13 @@ type adoption struct {
 	simulator *vcdsim.Simulator
 }
 
-// startAdoption starts one with the CRDs of CAPVCD.
+// startAdoption starts an adoption with the CRDs of CAPVCD.
 func startAdoption(t *testing.T, name string) *adoption {
 	t.Helper()
 	return startAdoptionFrom(t, name, name)
 }
 
-// startAdoptionFrom starts one whose VCD is as another fixture has it.
+// startAdoptionFrom starts an adoption whose VCD has the state of another fixture.
 func startAdoptionFrom(t *testing.T, name, inVCD string) *adoption {
 	t.Helper()
 	a := newAdoption(t, name, inVCD)
@@ -171,8 +173,8 @@ func startAdoptionFrom(t *testing.T, name, inVCD string) *adoption {
 	return a
 }
 
-// newAdoption starts one in which nothing of CAPVCD is installed, with the objects of one fixture, and VCD as a fixture
-// has it.
+// newAdoption starts an adoption without CAPVCD, with the Kubernetes objects of one fixture and the VCD state of
+// another.
 func newAdoption(t *testing.T, name, inVCD string) *adoption {
 	t.Helper()
 	a := &adoption{
@@ -209,7 +211,7 @@ func (a *adoption) createIn(in string, replaced ...string) {
 	here := strings.NewReplacer(append(replaced, recordedSite, a.simulator.URL(), "namespace: "+namespace,
 		"namespace: "+in)...)
 	for _, object := range parse(a.WithT, []byte(here.Replace(string(text)))) {
-		if object.GetKind() == "Machine" { // Cluster API takes over those that no controller owns.
+		if object.GetKind() == "Machine" { // Cluster API adopts Machines without a controller owner.
 			object.SetOwnerReferences(a.clusterAsOwner(in))
 		}
 		if isPending(object, waiting) {
@@ -226,8 +228,8 @@ func (a *adoption) createIn(in string, replaced ...string) {
 	}
 }
 
-// isPending reports whether a machine has no bootstrap data yet: nothing makes it without the controllers that a fixture
-// lacks. Those seen so far are kept in waiting.
+// isPending reports whether a machine has no bootstrap data yet. A fixture lacks the controllers that create it.
+// waiting collects the names of the pending machines.
 func isPending(object unstructured.Unstructured, waiting map[string]bool) bool {
 	switch object.GetKind() {
 	case "Machine":
@@ -246,7 +248,7 @@ func (a *adoption) clusterAsOwner(in string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*metav1.NewControllerRef(cluster, clusterv1.GroupVersion.WithKind("Cluster"))}
 }
 
-// trust gives the identity the authority of the simulated VCD.
+// trust adds the certificate authority of the simulated VCD to the identity.
 func (a *adoption) trust() {
 	a.t.Helper()
 	a.Eventually(func(g Gomega) { trustSite(a.t.Context(), g, a.client, a.simulator.CA()) }, patience, "20ms").Should(Succeed())
@@ -270,7 +272,7 @@ func (a *adoption) awaitReady() {
 	a.awaitReadyFor(patience)
 }
 
-// awaitReadyFor waits some time for that.
+// awaitReadyFor is awaitReady with a timeout.
 func (a *adoption) awaitReadyFor(some time.Duration) {
 	a.t.Helper()
 	machines := a.machines()
@@ -280,7 +282,7 @@ func (a *adoption) awaitReadyFor(some time.Duration) {
 	}, some, "100ms").Should(Succeed())
 }
 
-// machines is how many machines the cluster has.
+// machines returns the number of machines of the cluster.
 func (a *adoption) machines() int {
 	list := &clusterv1.MachineList{}
 	a.Expect(a.client.List(a.t.Context(), list, client.InNamespace(namespace))).To(Succeed())
@@ -296,7 +298,7 @@ func (a *adoption) vms() []string {
 	return ids
 }
 
-// ofCluster lists what carries the id of the cluster on gateways and beside them.
+// ofCluster lists the objects with the ID of the cluster on gateways and related to them.
 func (a *adoption) ofCluster() []string {
 	id := a.infraID()
 	var found []string
@@ -309,7 +311,7 @@ func (a *adoption) ofCluster() []string {
 	return found
 }
 
-// infraID is the id of the cluster, as the fixture has it.
+// infraID returns the ID of the cluster in the fixture.
 func (a *adoption) infraID() string {
 	text, err := os.ReadFile(filepath.Join(fixtureDir(a.name), fixtureObjects))
 	a.Expect(err).NotTo(HaveOccurred())

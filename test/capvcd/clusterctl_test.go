@@ -29,8 +29,8 @@ import (
 // capvcdVersion is the release of CAPVCD that is upgraded.
 const capvcdVersion = "v1.3.2"
 
-// TestClusterctlUpgradesFromCAPVCD replaces an installed CAPVCD by this provider with clusterctl, as users do: with a
-// cluster that runs, one that is being created, and one that is being deleted.
+// TestClusterctlUpgradesFromCAPVCD replaces an installed CAPVCD with this provider with clusterctl, as users do: with a
+// running cluster, one that is being created, and one that is being deleted.
 func TestClusterctlUpgradesFromCAPVCD(t *testing.T) {
 	needsAll(t)
 	for _, s := range scenarios() {
@@ -66,7 +66,7 @@ func TestClusterctlUpgradesFromCAPVCD(t *testing.T) {
 	}
 }
 
-// initCAPVCD installs CAPVCD with clusterctl, in a management cluster that Cluster API is already installed in.
+// initCAPVCD installs CAPVCD with clusterctl in a management cluster that already has Cluster API.
 func (a *adoption) initCAPVCD() {
 	a.t.Helper()
 	a.Expect(a.stack.InstallInventory(a.t.Context())).To(Succeed())
@@ -83,7 +83,7 @@ func (a *adoption) initCAPVCD() {
 	a.repository(framework.Version, a.shipped.components)
 }
 
-// repository makes a release of the provider known to clusterctl.
+// repository adds a release of the provider to clusterctl's local repository.
 func (a *adoption) repository(version string, components []byte) {
 	a.t.Helper()
 	releases, err := stack.Releases(a.stack)
@@ -99,7 +99,7 @@ func (a *adoption) repository(version string, components []byte) {
 	})).To(Succeed())
 }
 
-// clusterctl runs clusterctl, and issues certificates meanwhile as cert-manager does.
+// clusterctl runs clusterctl. In the meantime, it issues certificates, as cert-manager does.
 func (a *adoption) clusterctl(args ...string) {
 	a.t.Helper()
 	ctx, cancel := context.WithCancel(a.t.Context())
@@ -108,7 +108,7 @@ func (a *adoption) clusterctl(args ...string) {
 		defer close(ended)
 		issuer := stack.NewIssuer(a.stack)
 		for ctx.Err() == nil {
-			_ = issuer.Certify(ctx, a.client) // It fails where clusterctl writes the same object, and is repeated.
+			_ = issuer.Certify(ctx, a.client) // It fails if clusterctl writes the same object, and is repeated.
 			<-time.After(200 * time.Millisecond)
 		}
 	}()
@@ -120,7 +120,7 @@ func (a *adoption) clusterctl(args ...string) {
 	a.Expect(err).NotTo(HaveOccurred(), "%s", out)
 }
 
-// expectReplaced expects the manager and the inventory to be those of this provider.
+// expectReplaced checks that the manager and the inventory are those of this provider.
 func (a *adoption) expectReplaced() {
 	a.t.Helper()
 	deployments := &appsv1.DeploymentList{}
@@ -138,11 +138,11 @@ func (a *adoption) expectReplaced() {
 	a.Expect(inventory.Object).To(HaveKeyWithValue("version", framework.Version))
 }
 
-// uids are those of the objects of the cluster, by kind and name.
+// uids returns the UIDs of the objects of the cluster, by kind and name.
 func (a *adoption) uids() map[string]types.UID {
 	found := map[string]types.UID{}
 	for _, kind := range fixtureKinds {
-		if kind.Kind == "Secret" { // That with the credentials is replaced by one for the identity.
+		if kind.Kind == "Secret" { // The Secret of the identity replaces that with the credentials.
 			continue
 		}
 		list := &metav1.PartialObjectMetadataList{}

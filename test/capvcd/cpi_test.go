@@ -39,10 +39,10 @@ const (
 	originalCSI = "VMWARE_CSI_DRIVER"
 )
 
-// cpiFixture is what VMware's CPI and CSI driver left of the cluster of fixture two-arm.
+// cpiFixture has the objects that VMware's CPI and CSI driver left of the cluster in fixture two-arm.
 const cpiFixture = "two-arm-with-cpi"
 
-// fixtureService is the Service of that fixture.
+// fixtureService is the file with the Service of that fixture.
 const fixtureService = "service.yaml"
 
 const (
@@ -52,7 +52,7 @@ const (
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 )
 
-// TestTheCPIOfAnAdoptedClusterIsReplaced adopts a cluster in which VMware's CPI and CSI driver work, and asks for the
+// TestTheCPIOfAnAdoptedClusterIsReplaced adopts a cluster in which VMware's CPI and CSI driver work, and requests the
 // cloud controller manager of this provider.
 func TestTheCPIOfAnAdoptedClusterIsReplaced(t *testing.T) {
 	needsAll(t)
@@ -98,7 +98,7 @@ func TestTheCPIOfAnAdoptedClusterIsReplaced(t *testing.T) {
 	r.Expect(r.simulator.State().Disks).To(HaveLen(1), "volumes outlive their cluster")
 }
 
-// TestFixtureOfCPI makes the fixture with VMware's programs.
+// TestFixtureOfCPI writes the fixture with VMware's programs.
 func TestFixtureOfCPI(t *testing.T) {
 	if !*record {
 		t.Skip("makes a fixture with -record")
@@ -118,8 +118,8 @@ func needsOriginals(t *testing.T) {
 
 func hasOriginals() bool { return os.Getenv(originalCPI) != "" && os.Getenv(originalCSI) != "" }
 
-// A replacement is the adoption of a cluster with a workload cluster: a real API server with nodes for the VMs, in which
-// VMware's CPI and CSI driver work. Without these programs it has what they left.
+// A replacement is the adoption of a cluster with a workload cluster: a real API server with nodes for the VMs, in
+// which VMware's CPI and CSI driver work. Without these programs, it uses the objects that they left.
 type replacement struct {
 	*adoption
 
@@ -128,11 +128,11 @@ type replacement struct {
 	cpi       *pod // nil without the program
 	csi       *storageDriver
 	ccm       *pod
-	old       string // a worker that CAPVCD made
+	old       string // a worker that CAPVCD created
 	published string // the address of the Service
 }
 
-// volume is the disk of a volume.
+// volume is the name of the disk of a volume.
 const volume = "pvc-3f0c3a52-8a6c-4d6f-9a55-0b3f7d6d2b11"
 
 func startReplacement(t *testing.T) *replacement {
@@ -172,7 +172,8 @@ func startReplacement(t *testing.T) *replacement {
 	return r
 }
 
-// giveKubeconfig tells the management cluster where the workload cluster is, as the control plane provider does.
+// giveKubeconfig stores the kubeconfig of the workload cluster in the management cluster, as the control plane provider
+// does.
 func (r *replacement) giveKubeconfig() {
 	r.t.Helper()
 	access, err := os.ReadFile(r.workload.Kubeconfig())
@@ -183,7 +184,7 @@ func (r *replacement) giveKubeconfig() {
 	r.create(owned)
 }
 
-// installOriginals installs CPI and the CSI driver as VMware's manifests do, as far as it matters here.
+// installOriginals installs the relevant parts of CPI and the CSI driver, as VMware's manifests do.
 func (r *replacement) installOriginals() {
 	r.t.Helper()
 	site := r.simulator.State().Model.Orgs[1]
@@ -236,7 +237,7 @@ func (r *replacement) installOriginals() {
 	}
 }
 
-// configDir is where VMware's programs have their configuration.
+// configDir is the folder with the configuration of VMware's programs.
 const configDir = "/etc/kubernetes/vcloud"
 
 func inSystem(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: system, Name: name} }
@@ -250,7 +251,7 @@ func (r *replacement) configMap(name, key string, content map[string]any) *corev
 	}
 }
 
-// ofVMware is the Deployment of a program of VMware.
+// ofVMware returns the Deployment of a program of VMware.
 func ofVMware(labels map[string]string, name, image, config string, args ...string) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: inSystem(name),
@@ -308,7 +309,7 @@ func ofVMware(labels map[string]string, name, image, config string, args ...stri
 	}
 }
 
-// createNode registers the node of a VM, as kubelet does: without a provider ID, it waits for one.
+// createNode registers the node of a VM, as kubelet does. Without a provider ID, the node waits for one.
 func (r *replacement) createNode(name, providerID string) {
 	r.t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -321,7 +322,7 @@ func (r *replacement) createNode(name, providerID string) {
 	r.Expect(r.guest.Status().Update(r.t.Context(), node)).To(Succeed())
 }
 
-// service is one that users of CPI had.
+// service returns a Service as users of CPI had.
 func service() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
@@ -342,7 +343,8 @@ func service() *corev1.Service {
 	}
 }
 
-// startOriginals starts CPI, until it serves the nodes and a Service, and the CSI driver, which attaches a disk.
+// startOriginals starts CPI, waits until it serves the nodes and a Service, and starts the CSI driver, which attaches a
+// disk.
 func (r *replacement) startOriginals() {
 	r.t.Helper()
 	r.cpi = r.startProgram(addons.DeploymentName, os.Getenv(originalCPI), "--port=0", "--secure-port=0")
@@ -379,7 +381,7 @@ func (r *replacement) startProgram(deployment, program string, args ...string) *
 	return startPod(r.t, r.workload, d, program, args...)
 }
 
-// address is the address that the Service has published.
+// address returns the address in the status of the Service.
 func (r *replacement) address() string {
 	svc := service()
 	r.Expect(r.guest.Get(r.t.Context(), client.ObjectKeyFromObject(svc), svc)).To(Succeed())
@@ -389,7 +391,7 @@ func (r *replacement) address() string {
 	return ""
 }
 
-// record writes what VMware's programs left in VCD, and the Service.
+// record writes the objects that VMware's programs left in VCD, and the Service.
 func (r *replacement) record() {
 	r.t.Helper()
 	r.Expect(os.MkdirAll(fixtureDir(cpiFixture), 0o750)).To(Succeed())
@@ -416,7 +418,7 @@ func (r *replacement) createServiceOfFixture() {
 	r.Expect(r.guest.Status().Update(r.t.Context(), svc)).To(Succeed())
 }
 
-// secretsOfOriginals are the Secrets that the CSI driver shares with CPI.
+// secretsOfOriginals returns the Secrets that the CSI driver shares with CPI.
 func (r *replacement) secretsOfOriginals() []corev1.Secret {
 	r.t.Helper()
 	found := make([]corev1.Secret, 2)
@@ -426,7 +428,7 @@ func (r *replacement) secretsOfOriginals() []corev1.Secret {
 	return found
 }
 
-// manage asks for the cloud controller manager of this provider, with the credentials of the cluster.
+// manage requests the cloud controller manager of this provider, with the credentials of the cluster.
 func (r *replacement) manage() {
 	r.t.Helper()
 	const identity = clusterName + "-user"
@@ -438,7 +440,7 @@ func (r *replacement) manage() {
 	r.Expect(r.client.Patch(r.t.Context(), managed, client.RawPatch(types.MergePatchType, []byte(change)))).To(Succeed())
 }
 
-// awaitCloudProvider waits until CloudProviderReady has a status, and perhaps a reason.
+// awaitCloudProvider waits until CloudProviderReady has a status and, optionally, a reason.
 func (r *replacement) awaitCloudProvider(state string) {
 	r.t.Helper()
 	r.Eventually(func() (string, error) {
@@ -452,7 +454,7 @@ func (r *replacement) awaitCloudProvider(state string) {
 	}, patience, "250ms").Should(HavePrefix(state))
 }
 
-// removeCPI does what the message of the condition says.
+// removeCPI applies the remedy in the message of the condition.
 func (r *replacement) removeCPI() {
 	r.t.Helper()
 	d := &appsv1.Deployment{ObjectMeta: inSystem(addons.DeploymentName)}
@@ -462,7 +464,7 @@ func (r *replacement) removeCPI() {
 	}
 }
 
-// startCCM runs what the manager installed.
+// startCCM runs the program that the manager installed.
 func (r *replacement) startCCM() {
 	r.t.Helper()
 	program := filepath.Join(r.t.TempDir(), "ccm")
@@ -489,14 +491,14 @@ func (r *replacement) startCCM() {
 	r.Expect(r.guest.Status().Update(r.t.Context(), d)).To(Succeed())
 }
 
-// recordsOfServices are what our cloud controller manager has recorded.
+// recordsOfServices returns the records of our cloud controller manager.
 func (r *replacement) recordsOfServices() (map[string]string, error) {
 	records := &corev1.ConfigMap{}
 	err := r.guest.Get(r.t.Context(), client.ObjectKey{Namespace: system, Name: "cloud-controller-manager-services"}, records)
 	return records.Data, client.IgnoreNotFound(err)
 }
 
-// cloudControllerManagers are what runs a cloud controller manager in the workload cluster.
+// cloudControllerManagers lists the workloads that run a cloud controller manager in the workload cluster.
 func (r *replacement) cloudControllerManagers() []string {
 	r.t.Helper()
 	list := &appsv1.DeploymentList{}
@@ -514,7 +516,7 @@ func withoutIPSets(objects []string) []string {
 	return slices.DeleteFunc(objects, func(o string) bool { return strings.Contains(o, "firewallGroups") })
 }
 
-// documentsWith are the objects of the cluster in VCD that contain a text.
+// documentsWith returns the objects of the cluster in VCD that contain a text.
 func (r *replacement) documentsWith(text string) []string {
 	var found []string
 	for _, d := range r.simulator.State().Documents {
@@ -525,7 +527,7 @@ func (r *replacement) documentsWith(text string) []string {
 	return found
 }
 
-// workerOfCAPVCD is the name of a worker's Machine in the fixture.
+// workerOfCAPVCD returns the name of a worker's Machine in the fixture.
 func (r *replacement) workerOfCAPVCD() string {
 	r.t.Helper()
 	machines := &clusterv1.MachineList{}
@@ -535,7 +537,7 @@ func (r *replacement) workerOfCAPVCD() string {
 	return machines.Items[0].Name
 }
 
-// addWorker makes a Machine as a MachineSet does, until its node is initialized, and returns its name.
+// addWorker creates a Machine as a MachineSet does, waits until its node is initialized, and returns its name.
 func (r *replacement) addWorker() string {
 	r.t.Helper()
 	const name = clusterName + "-workers-n8z5c-added"
@@ -577,7 +579,7 @@ func (r *replacement) addWorker() string {
 	return name
 }
 
-// addressOf is the internal address of a node.
+// addressOf returns the internal address of a node.
 func (r *replacement) addressOf(name string) string {
 	r.t.Helper()
 	node := &corev1.Node{}
@@ -591,7 +593,7 @@ func (r *replacement) addressOf(name string) string {
 	return ""
 }
 
-// moveDisk has the CSI driver, started anew, attach the disk to another node. Without the driver, the disk stays.
+// moveDisk restarts the CSI driver and makes it attach the disk to another node. Without the driver, the disk stays.
 func (r *replacement) moveDisk(to string) {
 	r.t.Helper()
 	if r.csi == nil {
@@ -606,7 +608,7 @@ func (r *replacement) moveDisk(to string) {
 	r.csi.attach(volume, r.old)
 }
 
-// diskOn is the name of the disk that is attached to a VM; empty without one.
+// diskOn returns the name of the disk that is attached to a VM; empty if none is.
 func (r *replacement) diskOn(name string) string {
 	state := r.simulator.State()
 	for i := range state.VMs {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// A storageDriver is VMware's CSI driver, asked as the containers beside it ask.
+// A storageDriver is VMware's CSI driver, called in the same way as by its sidecar containers.
 type storageDriver struct {
 	*WithT
 
@@ -34,7 +34,7 @@ func newStorageDriver(t *testing.T, p *pod, address string) *storageDriver {
 	}
 }
 
-// mounted is how volumes here are used.
+// mounted returns how the tests use volumes.
 func mounted() *csi.VolumeCapability {
 	return &csi.VolumeCapability{
 		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: "ext4"}},
@@ -42,7 +42,7 @@ func mounted() *csi.VolumeCapability {
 	}
 }
 
-// restart starts the driver again: it reads its Secret at the start.
+// restart restarts the driver, which reads its Secret at startup.
 func (d *storageDriver) restart() {
 	d.t.Helper()
 	d.pod.stop()
@@ -84,7 +84,7 @@ func (d *storageDriver) detach(volume, node string) {
 	})
 }
 
-// eventually asks until the driver does it: it starts, and VCD may be busy.
+// eventually repeats a request until the driver succeeds, because it may be starting, or VCD may be busy.
 func (d *storageDriver) eventually(ask func() error) {
 	d.t.Helper()
 	d.Eventually(ask, patience, "500ms").Should(Succeed())

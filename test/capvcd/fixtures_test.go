@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// fixtureKinds are the kinds of objects that a fixture has of a management cluster, in the order of their creation.
+// fixtureKinds are the kinds of objects of a management cluster in a fixture, in the order of their creation.
 var fixtureKinds = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Secret"},
 	{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"},
@@ -35,7 +35,7 @@ const (
 
 func fixtureDir(name string) string { return filepath.Join("testdata", "fixtures", name) }
 
-// record writes what CAPVCD left in VCD, and in the management cluster, as a fixture.
+// record writes the objects that CAPVCD left in VCD and in the management cluster as a fixture.
 func (o *original) record(name string) {
 	o.t.Helper()
 	o.Expect(os.MkdirAll(fixtureDir(name), 0o750)).To(Succeed())
@@ -66,7 +66,7 @@ func (o *original) write(name, file string, text []byte) {
 	o.Expect(os.WriteFile(filepath.Join(fixtureDir(name), file), text, 0o600)).To(Succeed())
 }
 
-// recordState writes what is in VCD.
+// recordState writes the state of VCD.
 func recordState(g *WithT, simulator *vcdsim.Simulator, name string) {
 	var dump bytes.Buffer
 	g.Expect(simulator.Dump(&dump)).To(Succeed())
@@ -78,7 +78,7 @@ func recordState(g *WithT, simulator *vcdsim.Simulator, name string) {
 	g.Expect(os.WriteFile(filepath.Join(fixtureDir(name), fixtureVCD), text, 0o600)).To(Succeed())
 }
 
-// scrubState drops what a fixture does not need: sessions and tasks that have ended, and bootstrap data.
+// scrubState removes the parts that a fixture does not need: sessions and tasks that have ended, and bootstrap data.
 func scrubState(dump map[string]any) {
 	store, _ := dump["store"].(map[string]any)
 	store["Sessions"] = map[string]any{}
@@ -96,7 +96,7 @@ func scrubState(dump map[string]any) {
 	}
 }
 
-// belongsInFixture leaves out Secrets that Cluster API made, but for bootstrap data.
+// belongsInFixture excludes Secrets that Cluster API created, except bootstrap data.
 func belongsInFixture(object *unstructured.Unstructured) bool {
 	if object.GetKind() != "Secret" {
 		return true
@@ -110,7 +110,8 @@ func isBootstrapData(secret *unstructured.Unstructured) bool {
 	return found
 }
 
-// scrubObject removes what the API server sets, and what needs controllers that a fixture does not have.
+// scrubObject removes fields that the API server sets, and fields that require controllers that a fixture does not
+// have.
 func scrubObject(object *unstructured.Unstructured) {
 	for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"} {
 		unstructured.RemoveNestedField(object.Object, "metadata", field)

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
 )
 
-// all adds what takes minutes.
+// all enables tests that take minutes.
 var all = flag.Bool("all", false, "run all tests, and adopt every fixture instead of one")
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// scratch is a folder for what all tests share; empty without any.
+// scratch is a folder that all tests share; empty if they need none.
 var scratch string
 
 // A product is this provider as it is shipped.

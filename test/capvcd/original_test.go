@@ -40,7 +40,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// record makes the test write its fixtures anew.
+// record makes the tests write their fixtures again.
 var record = flag.Bool("record", false, "write the fixtures of adoption with the original manager")
 
 // Variables of the environment that name the original.
@@ -51,7 +51,7 @@ const (
 	originalComponents = "CAPVCD_COMPONENTS"
 )
 
-// ages is how long clusters may take: CAPVCD looks at a booting machine every ten seconds, up to four times.
+// ages is how long clusters may take. CAPVCD checks a booting machine every ten seconds, up to four times.
 const ages = 10 * time.Minute
 
 // An original is a management cluster with CAPVCD 1.3.2 as VMware released it, and a simulated VCD.
@@ -63,7 +63,7 @@ type original struct {
 	stack   *stack.Stack
 	client  client.Client
 	manager *capvcd
-	before  []string // what was on gateways before the first cluster
+	before  []string // objects on gateways before the first cluster
 }
 
 // startOriginal starts Cluster API, a simulated VCD and the CRDs of CAPVCD. It skips the test without the original.
@@ -90,7 +90,8 @@ func startOriginal(t *testing.T, model vcdsim.Model) *original {
 	return o
 }
 
-// installCRDs installs the CRDs of CAPVCD without its conversion: nothing here is stored in its first version.
+// installCRDs installs the CRDs of CAPVCD without its conversion, because no object here is stored in its first
+// version.
 func (o *original) installCRDs() {
 	o.t.Helper()
 	components, err := os.ReadFile(os.Getenv(originalComponents))
@@ -209,7 +210,8 @@ func (o *original) create(s scenario) {
 	}
 }
 
-// addEntity gives VCD an entity of the user who makes the cluster, and returns its URN; empty for none.
+// addEntity creates an entity that belongs to the user who creates the cluster, and returns its URN; empty if content
+// is nil.
 func (o *original) addEntity(content map[string]any) string {
 	if content == nil {
 		return ""
@@ -228,11 +230,12 @@ func (o *original) addEntity(content map[string]any) string {
 			"entity":     content,
 		})
 	})
-	o.before = documents(o.site.Simulator) // It stays.
+	o.before = documents(o.site.Simulator) // The entity stays.
 	return urn
 }
 
-// entityOfCSE is what the server of Container Service Extension makes before it lets CAPVCD make a cluster.
+// entityOfCSE returns the entity that the server of Container Service Extension creates before it makes CAPVCD create a
+// cluster.
 func entityOfCSE() map[string]any {
 	return map[string]any{
 		"apiVersion": "capvcd.vmware.com/v1.1",
@@ -248,7 +251,7 @@ func entityOfCSE() map[string]any {
 	}
 }
 
-// initializeNodes gives the nodes of a cluster their provider IDs, as VMware's cloud controller manager does.
+// initializeNodes sets the provider IDs of the nodes of a cluster, as VMware's cloud controller manager does.
 func (o *original) initializeNodes(ctx context.Context, cluster string) error {
 	kubeconfig, err := o.site.Workloads.AdminKubeconfig(cluster)
 	if err != nil {
@@ -300,7 +303,7 @@ func (o *original) awaitMachines(machines int) {
 // clusterName is the name of the cluster of each scenario.
 const clusterName = "prod"
 
-// A scenario is a cluster that CAPVCD makes.
+// A scenario is a cluster that CAPVCD creates.
 type scenario struct {
 	name          string
 	model         func() vcdsim.Model
@@ -309,17 +312,17 @@ type scenario struct {
 	controlPlanes int
 	workers       int // in each pool
 	furtherPools  int // of workers
-	// entity is the runtime defined entity that CAPVCD is given, by whoever asked for the cluster; nil: none.
+	// entity is the runtime defined entity for CAPVCD, from the program that requested the cluster; nil for none.
 	entity map[string]any
-	// then happens once the cluster is complete, while CAPVCD runs; nil: nothing.
+	// then runs once the cluster is complete, while CAPVCD is running; nil for nothing.
 	then func(*original)
-	// until reports when CAPVCD is stopped; nil: once the cluster is complete, and then has happened.
+	// until reports when CAPVCD is stopped; nil: once the cluster is complete and then has returned.
 	until func(*original) bool
 	// isDeleted is set if the cluster is being deleted when CAPVCD is stopped.
 	isDeleted bool
 }
 
-// machines is how many machines the cluster has.
+// machines returns the number of machines of the cluster.
 func (s scenario) machines() int { return s.controlPlanes + s.workers*(1+s.furtherPools) }
 
 const withoutEntity = "CAPVCD_SKIP_RDE=true"
@@ -406,7 +409,7 @@ func scenarios() []scenario {
 	}
 }
 
-// scenarioOf is the scenario of a name.
+// scenarioOf returns the scenario with a name.
 func scenarioOf(name string) scenario {
 	all := scenarios()
 	return all[slices.IndexFunc(all, func(s scenario) bool { return s.name == name })]
@@ -419,8 +422,8 @@ func theCluster() *clusterv1.Cluster {
 	return cluster
 }
 
-// TestClustersOfTheOriginalAreAdopted makes clusters with CAPVCD, replaces it by this provider, and lives with them
-// until they are deleted.
+// TestClustersOfTheOriginalAreAdopted creates clusters with CAPVCD, replaces it with this provider, and operates the
+// clusters until they are deleted.
 func TestClustersOfTheOriginalAreAdopted(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
@@ -435,7 +438,7 @@ func TestClustersOfTheOriginalAreAdopted(t *testing.T) {
 	}
 }
 
-// makeCluster makes the cluster of a scenario with CAPVCD, and stops CAPVCD.
+// makeCluster creates the cluster of a scenario with CAPVCD, and stops CAPVCD.
 func (o *original) makeCluster(s scenario) {
 	o.t.Helper()
 	o.startManager(s.env...)
@@ -452,7 +455,7 @@ func (o *original) makeCluster(s scenario) {
 	o.stopManager()
 }
 
-// adoptCluster replaces CAPVCD by this provider, and lives with the cluster until it is deleted.
+// adoptCluster replaces CAPVCD with this provider, and operates the cluster until it is deleted.
 func (o *original) adoptCluster(s scenario) {
 	o.t.Helper()
 	before := o.vms()
@@ -477,12 +480,12 @@ func (o *original) adoptCluster(s scenario) {
 	o.delete()
 }
 
-// renameVDC renames the VDC of the cluster. CAPVCD goes on by the id in the status.
+// renameVDC renames the VDC of the cluster. CAPVCD continues with the ID in the status.
 func (o *original) renameVDC() {
 	o.site.Simulator.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Name = "acme-vdc-renamed" })
 }
 
-// vms are the URNs of the VMs in VCD.
+// vms returns the URNs of the VMs in VCD.
 func (o *original) vms() []string {
 	var ids []string
 	state := o.site.Simulator.State()
@@ -492,10 +495,10 @@ func (o *original) vms() []string {
 	return ids
 }
 
-// running are the URNs of the VMs that are powered on.
+// running returns the URNs of the VMs that are powered on.
 func running(simulator *vcdsim.Simulator) []string { return inPower(simulator, vcdsim.PoweredOn) }
 
-// inPower are the URNs of the VMs in a state.
+// inPower returns the URNs of the VMs in a state.
 func inPower(simulator *vcdsim.Simulator, status vcdsim.Status) []string {
 	var ids []string
 	state := simulator.State()
@@ -507,7 +510,7 @@ func inPower(simulator *vcdsim.Simulator, status vcdsim.Status) []string {
 	return ids
 }
 
-// changesOf lists the requests since a time that change one of some VMs.
+// changesOf lists the requests since a time that changed one of some VMs.
 func changesOf(simulator *vcdsim.Simulator, vms []string, since time.Time) []string {
 	var changes []string
 	for _, r := range simulator.Requests() {
@@ -538,7 +541,8 @@ func (o *original) replace() {
 	o.Expect(manager.Start(o.t.Context())).To(Succeed())
 }
 
-// trustSite gives the identity of the cluster the authority of the simulated VCD, which CAPVCD did not verify.
+// trustSite adds the certificate authority of the simulated VCD to the identity of the cluster. CAPVCD did not verify
+// it.
 func trustSite(ctx context.Context, g Gomega, c client.Client, authority []byte) {
 	trustSiteIn(ctx, g, c, authority, namespace)
 }
@@ -605,7 +609,7 @@ func (o *original) rollOut() {
 	o.Expect(o.client.Patch(o.t.Context(), controlPlane, change)).To(Succeed())
 }
 
-// awaitReplaced waits until none of some VMs is left, and as many machines run.
+// awaitReplaced waits until none of some VMs is left and the same number is running.
 func (o *original) awaitReplaced(vms []string, machines int) {
 	o.t.Helper()
 	o.Eventually(func(g Gomega) {
@@ -634,7 +638,7 @@ func (o *original) expectGone() {
 	o.Expect(documents(o.site.Simulator)).To(ConsistOf(o.before))
 }
 
-// documents lists what is on gateways and beside them: virtual services, pools, NAT rules, allocations, entities.
+// documents lists the objects on gateways and related ones: virtual services, pools, NAT rules, allocations, entities.
 func documents(simulator *vcdsim.Simulator) []string {
 	var all []string
 	for _, d := range simulator.State().Documents {
@@ -643,7 +647,7 @@ func documents(simulator *vcdsim.Simulator) []string {
 	return all
 }
 
-// problems are the messages of the Ready conditions of what is left of a cluster that is deleted.
+// problems returns the messages of the Ready conditions of the remaining objects of a cluster that is being deleted.
 func problems(ctx context.Context, c client.Client) []string {
 	found := []string{"the Cluster"}
 	vcdCluster := &infrav1.VCDCluster{}

@@ -26,11 +26,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
-// accountDir is where a container finds the token of its service account.
+// accountDir is the folder with the token of the service account in a container.
 const accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// A pod is the program of a Deployment with what kubelet gives to it: a root directory with volumes of ConfigMaps and
-// Secrets, environment, and the token of its service account.
+// A pod is the program of a Deployment with the environment that kubelet provides: a root directory with volumes of
+// ConfigMaps and Secrets, environment variables, and the token of its service account.
 type pod struct {
 	*WithT
 
@@ -43,7 +43,7 @@ type pod struct {
 	ended      chan struct{}
 }
 
-// startPod runs the first container of a Deployment until the end of the test or stop.
+// startPod runs the first container of a Deployment until stop is called or the test ends.
 func startPod(t *testing.T, in *stack.Stack, deployment *appsv1.Deployment, program string, args ...string) *pod {
 	t.Helper()
 	p := &pod{
@@ -61,7 +61,7 @@ func startPod(t *testing.T, in *stack.Stack, deployment *appsv1.Deployment, prog
 
 func (p *pod) container() *corev1.Container { return &p.deployment.Spec.Template.Spec.Containers[0] }
 
-// start runs the program in a new root directory, which has what its volumes are now.
+// start runs the program in a new root directory with the current content of its volumes.
 func (p *pod) start() {
 	p.t.Helper()
 	root := p.t.TempDir()
@@ -131,7 +131,7 @@ func (p *pod) volume(name string) map[string][]byte {
 	return files
 }
 
-// read reads what the pod refers to, in its namespace.
+// read reads an object that the pod refers to, in its namespace.
 func (p *pod) read(name string, into client.Object, optional bool) {
 	p.t.Helper()
 	err := p.cluster.Client().Get(p.t.Context(), client.ObjectKey{Namespace: p.deployment.Namespace, Name: name}, into)
@@ -141,7 +141,8 @@ func (p *pod) read(name string, into client.Object, optional bool) {
 	p.Expect(err).NotTo(HaveOccurred())
 }
 
-// environment is that of the container. The API server is where it is, not at the control plane endpoint.
+// environment returns the environment of the container. It has the real address of the API server, not the control
+// plane endpoint.
 func (p *pod) environment() []string {
 	p.t.Helper()
 	var env []string

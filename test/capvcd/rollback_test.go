@@ -9,11 +9,11 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// settled is three times the period in which CAPVCD looks at all objects here.
+// settled is three times the period in which CAPVCD resyncs all objects in these tests.
 const settled = 90 * time.Second
 
-// TestCAPVCDTakesItsClustersBack returns to CAPVCD after adoption: the management cluster is made anew from its backup,
-// and CAPVCD's own manager works with what this provider leaves in VCD.
+// TestCAPVCDTakesItsClustersBack returns to CAPVCD after adoption. The management cluster is restored from its backup,
+// and CAPVCD's own manager works with the objects that this provider leaves in VCD.
 func TestCAPVCDTakesItsClustersBack(t *testing.T) {
 	needsOriginal(t)
 	for _, name := range []string{"two-arm", "one-arm-with-entity", "ip-spaces"} {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package capvcd upgrades a management cluster from CAPVCD: CRDs with the versions of CAPVCD and objects stored in them
-// are replaced by this provider as it is shipped, on a real API server with Cluster API's core manager.
+// Package capvcd upgrades a management cluster from CAPVCD. This provider, as it is shipped, replaces CRDs with the
+// versions of CAPVCD, with objects stored in these versions, on a real API server with Cluster API's core manager.
 package capvcd
 
 import (
@@ -37,7 +37,7 @@ const (
 	namespace = "default"
 	infraID   = "NO_RDE_11111111-1111-1111-1111-111111111111"
 	password  = "canary-password"
-	// identity is the name that the conversion gives to an identity for credentials in a VCDCluster.
+	// identity is the name of the identity that the conversion creates for credentials in a VCDCluster.
 	identity = "demo-capvcd-credentials"
 	patience = 2 * time.Minute
 )
@@ -69,7 +69,7 @@ func TestUpgradeFromCAPVCD(t *testing.T) {
 	t.Run("the versions of CAPVCD are not needed any more", u.in(oldVersionsCanBeDropped))
 }
 
-// An upgrade is a management cluster before or after it.
+// An upgrade is a management cluster before or after the upgrade.
 type upgrade struct {
 	*WithT
 
@@ -120,14 +120,14 @@ func (u *upgrade) in(part func(*upgrade)) func(*testing.T) {
 	}
 }
 
-// installVersions installs the CRDs with some of their versions, the last of which is stored, without conversion: with
-// those of CAPVCD, they are its CRDs.
+// installVersions installs the CRDs with some of their versions, without conversion. The last version is stored. With
+// the versions of CAPVCD, they equal its CRDs.
 func (u *upgrade) installVersions(versions ...string) {
 	u.t.Helper()
 	u.Expect(u.stack.InstallCRDs(u.t.Context(), u.definitions(versions...)...)).To(Succeed())
 }
 
-// definitions are the CRDs with some of their versions.
+// definitions returns the CRDs with some of their versions.
 func (u *upgrade) definitions(versions ...string) []unstructured.Unstructured {
 	u.t.Helper()
 	var crds []unstructured.Unstructured
@@ -254,7 +254,7 @@ func objectsAreWhatTheyWere(u *upgrade) {
 	u.Expect(c.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
 	before := oldCluster()
 	now := get[v1beta2.VCDCluster](u, "demo")
-	now.Spec.UserCredentialsContext = before.Spec.UserCredentialsContext // They may have been moved.
+	now.Spec.UserCredentialsContext = before.Spec.UserCredentialsContext // It may have been moved.
 	now.Spec.RDEID = ""                                                  // CAPVCD would have set it by now.
 	u.Expect(now.Spec).To(Equal(before.Spec))
 	u.Expect(now.Status.InfraID).To(Equal(infraID))
@@ -340,7 +340,7 @@ func oldObjectsCanBeMade(u *upgrade) {
 	u.create(&v1beta2.VCDMachine{ObjectMeta: named("new"), Spec: oldMachineSpec()})
 }
 
-// stored returns the versions that objects may be stored in.
+// stored returns the versions in which objects may be stored.
 func (u *upgrade) stored(plural string) []string {
 	u.t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{}
@@ -369,7 +369,7 @@ func passwordIsNowhereElse(u *upgrade) {
 	u.Expect(string(log)).NotTo(ContainSubstring("is forbidden"))
 }
 
-// oldVersionsCanBeDropped reads what is stored without conversion: an object that was never written since the upgrade
+// oldVersionsCanBeDropped reads the stored objects without conversion. An object that was not written since the upgrade
 // would lack the fields of our version.
 func oldVersionsCanBeDropped(u *upgrade) {
 	u.Expect(u.manager.Stop()).To(Succeed())

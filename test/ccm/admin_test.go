@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// An admin changes VCD by hand, as an administrator of the organization.
+// An admin changes VCD manually, as an administrator of the organization.
 type admin struct {
 	t     *testing.T
 	v     *vcd
@@ -46,7 +46,7 @@ func (v *vcd) admin(t *testing.T) *admin {
 	return p
 }
 
-// ask asks the JSON API for something.
+// ask sends a request to the JSON API.
 func (p *admin) ask(method, path string, body any) (http.Header, []byte, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *admin) ask(method, path string, body any) (http.Header, []byte, error) 
 	return res.Header, answer, nil
 }
 
-// must asks until VCD has time for it, and returns when it is done.
+// must repeats a request until VCD is not busy, and returns when its task is done.
 func (p *admin) must(method, path string, body any) {
 	p.t.Helper()
 	g := NewWithT(p.t)
@@ -90,7 +90,7 @@ func (p *admin) must(method, path string, body any) {
 	p.done(header)
 }
 
-// done waits for the task that an answer names.
+// done waits for the task that a response names.
 func (p *admin) done(header http.Header) {
 	p.t.Helper()
 	location := header.Get("Location")
@@ -108,13 +108,14 @@ func (p *admin) done(header http.Header) {
 	}, patience, poll).Should(Equal("success"))
 }
 
-// path is where a document is.
+// pathOf returns the path of a document.
 func pathOf(d vcdsim.Document) string {
 	return strings.ReplaceAll(d.Path, "{gateway}", vcdsim.URN("gateway", d.Parent)) + "/" + d.ID
 }
 
-// deleteByHand deletes what is marked with an owner, of some kinds: those that use others first. The controller may
-// restore a user of something before that is deleted: then the user is deleted again.
+// deleteByHand deletes objects of some kinds that are marked with an owner, in an order in which objects come before
+// those that they use. The controller may restore an object that uses another before the other is deleted. Then the
+// first is deleted again.
 func (v *vcd) deleteByHand(t *testing.T, uid string, kinds ...string) {
 	t.Helper()
 	p := v.admin(t)
@@ -142,7 +143,7 @@ func (v *vcd) deleteByHand(t *testing.T, uid string, kinds ...string) {
 	}, patience, poll).Should(Succeed())
 }
 
-// owned are the documents of a kind that are marked with an owner.
+// owned returns the documents of a kind that are marked with an owner.
 func (v *vcd) owned(kind, uid string) []vcdsim.Document {
 	wanted := ownedBy(uid)
 	var out []vcdsim.Document

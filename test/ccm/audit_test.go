@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/audit"
 )
 
-// auditRights reports it if the controllers of the shared cluster were denied anything.
+// auditRights reports whether the controllers of the shared cluster were denied anything.
 func auditRights(code int) int {
 	if err := sharedCluster.auditRights(); err != nil {
 		return report(err)
@@ -23,8 +23,8 @@ func auditRights(code int) int {
 	return code
 }
 
-// auditRights holds what controllers asked of the API server against the rights of their manifest: nothing may have
-// been denied.
+// auditRights compares the requests of controllers to the API server with the permissions of their manifest. None may
+// have been denied.
 func (h *cluster) auditRights() error {
 	log, err := os.Open(h.AuditLog())
 	if err != nil {
@@ -54,7 +54,7 @@ func (h *cluster) auditRights() error {
 	var wrong []error
 	for _, denied := range found.Denied {
 		if strings.HasPrefix(denied, "get secrets ") {
-			continue // The role for it is not bound in the namespace yet: TestTLS.
+			continue // Its role is not bound in the namespace yet: TestTLS.
 		}
 		wrong = append(wrong, fmt.Errorf("the cloud controller manager may not %s", denied))
 	}

@@ -12,8 +12,8 @@ import (
 
 // These tests count, in fixtures of their own.
 
-// TestBudgetOfAService counts what a Service costs: the first one of a controller, for which it has to learn of the
-// gateway and makes the IP set of the cluster, and those after it.
+// TestBudgetOfAService counts the cost of Services: of the first one of a controller, which looks up the gateway and
+// creates the IP set of the cluster, and of later ones.
 func TestBudgetOfAService(t *testing.T) {
 	t.Parallel()
 	const n = 4 // ports
@@ -37,7 +37,7 @@ func TestBudgetOfAService(t *testing.T) {
 	}
 }
 
-// counted makes a Service and counts what that takes.
+// counted creates a Service and counts the requests.
 func (w *fixture) counted(t *testing.T, what string, budget int, changes ...change) *service {
 	t.Helper()
 	g := NewWithT(t)
@@ -54,7 +54,7 @@ func (w *fixture) counted(t *testing.T, what string, budget int, changes ...chan
 	return s
 }
 
-// settles waits until the controller has asked for nothing for a while.
+// settles waits until the controller has sent no requests for a while.
 func (w *fixture) settles(t *testing.T) {
 	t.Helper()
 	NewWithT(t).Eventually(func() int {
@@ -64,7 +64,7 @@ func (w *fixture) settles(t *testing.T) {
 	}, patience, "1ms").Should(BeZero(), "it asks for something all the time")
 }
 
-// TestBudgetOfAResync has a controller check many Services without drift.
+// TestBudgetOfAResync makes a controller check many Services without drift.
 func TestBudgetOfAResync(t *testing.T) {
 	t.Parallel()
 	const services = 100
@@ -80,7 +80,7 @@ func TestBudgetOfAResync(t *testing.T) {
 			args:     []string{"--vcd-task-poll=20ms", quickQPS, quickBurst},
 		})
 		g.Expect(err).NotTo(HaveOccurred())
-		t.Cleanup(func() { g.Expect(w.end()).To(Succeed()) }) // That Services leave nothing is not what is tested.
+		t.Cleanup(func() { g.Expect(w.end()).To(Succeed()) }) // This test does not check that Services leave nothing.
 		ns := w.namespace(t)
 		var all []*service
 		for i := range services {
@@ -90,8 +90,8 @@ func TestBudgetOfAResync(t *testing.T) {
 			s.served()
 		}
 		g.Expect(w.controller.Restart(t.Context())).To(Succeed())
-		<-time.After(pause) // Until it has begun.
-		w.settles(t)        // What it reads once at its start is not part of the resync.
+		<-time.After(pause) // until it has begun
+		w.settles(t)        // Reads at its start are not part of the resync.
 		w.cloud.forget()
 
 		// One check of all of them, 36 to 44 s after its start.
@@ -110,8 +110,8 @@ func TestBudgetOfAResync(t *testing.T) {
 	}
 }
 
-// TestBudgetAtRest counts what is asked when nothing happens: what was listed is believed for 30 s, so in less time no
-// list is read twice.
+// TestBudgetAtRest counts the requests when nothing happens. Lists are cached for 30 s, so that no list is read twice
+// in less time.
 func TestBudgetAtRest(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "rest", fixtureOption{settings: settings{"loadbalancer.driftInterval": "10s"}})
@@ -136,7 +136,7 @@ func TestBudgetAtRest(t *testing.T) {
 	}
 }
 
-// budgetOfANode counts what a node costs that joins: with IP sets one read and one write for each gateway.
+// budgetOfANode counts the cost of a node that joins: with IP sets, one read and one write for each gateway.
 func budgetOfANode(t *testing.T, h *cluster) {
 	t.Helper()
 	const listAge = 30 * time.Second // after that, cached lists are read again
@@ -172,15 +172,15 @@ func budgetOfANode(t *testing.T, h *cluster) {
 	g.Expect(len(reads)).To(BeNumerically("<=", allowed))
 }
 
-// TestASlowGatewayHoldsUpNoOther holds all requests that make pools on one gateway.
+// TestASlowGatewayHoldsUpNoOther holds all requests that create pools on one gateway.
 func TestASlowGatewayHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "slow", fixtureOption{})
 	g := NewWithT(t)
-	release := w.vcd().hold("POST /cloudapi/1.0.0/edgeGateways/nat/rules") // Only the one-arm gateway asks for these.
+	release := w.vcd().hold("POST /cloudapi/1.0.0/edgeGateways/nat/rules") // Only the one-arm gateway sends these.
 	defer release()
 	var slow []*service
-	for range 12 { // More than there are workers.
+	for range 12 { // more than the number of workers
 		slow = append(slow, w.service(t, "slow", by(oneArm)))
 	}
 	g.Eventually(func() []string { return w.cloud.left(slow[0].uid) }, patience, poll).ShouldNot(BeEmpty())

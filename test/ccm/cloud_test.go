@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 )
 
-// A cloud is what the suite needs of a cloud. It is one for each fixture, and the machines of all are the same.
+// A cloud has the methods that the suite needs. Each fixture has its own, and the machines of all are the same.
 type cloud interface {
 	program
 	compute
@@ -24,18 +24,18 @@ type cloud interface {
 
 // A program configures how the cloud controller manager runs on a cloud.
 type program interface {
-	// files are the files that it reads, by their paths below its folder; the configuration has the settings besides
-	// those that all clouds need. The first of them is given to --cloud-config.
+	// files returns the files that it reads, by their paths below its folder. The configuration has the settings in
+	// addition to those that all clouds need. config is the path for --cloud-config.
 	files(s settings) (config string, files map[string]string, err error)
-	// secret is what it reads from the API server, by the name in its manifest; nil: nothing.
+	// secret returns the data that it reads from the API server, by the name in its manifest; nil for none.
 	secret() map[string]string
-	// manifest is what its users apply.
+	// manifest returns the manifest that its users apply.
 	manifest() addons.Cloud
-	// lacks are the capabilities that the cloud has not, with the reason.
+	// lacks returns the capabilities that the cloud does not have, with the reason.
 	lacks() map[capability]string
 }
 
-// A capability is what a scenario needs and not every cloud has.
+// A capability is a feature that a scenario needs and that not every cloud has.
 type capability string
 
 // Capabilities.
@@ -47,7 +47,7 @@ const (
 // settings are keys of the configuration, by their paths, such as loadbalancer.class.
 type settings map[string]any
 
-// or returns a setting, or what it is otherwise.
+// or returns a setting, or otherwise a default.
 func (s settings) or(key, otherwise string) any {
 	if value, is := s[key]; is {
 		return value
@@ -55,39 +55,40 @@ func (s settings) or(key, otherwise string) any {
 	return otherwise
 }
 
-// A compute is what a cloud has of machines.
+// A compute manages the machines of a cloud.
 type compute interface {
 	machines() []machine
 	powerOff(name string)
 	powerOn(name string)
 	// remove removes a machine.
 	remove(name string)
-	// readdress gives a machine another address.
+	// readdress changes the address of a machine.
 	readdress(name string, to netip.Addr)
 }
 
-// A machine is a machine of a cloud, as kubelet on it would know it.
+// A machine is a machine of a cloud, with the data that its kubelet has.
 type machine struct {
 	Name, ProviderID string
 	Addresses        []netip.Addr
 }
 
-// A balancing is what a cloud has of load balancers.
+// A balancing shows the load balancers of a cloud.
 type balancing interface {
-	// fronts are all that clients reach, sorted; of an owner, only those that are marked as its own.
+	// fronts returns everything that clients reach, sorted. If an owner is given, it returns only objects with its
+	// marker.
 	fronts(uid string) []front
-	// left is everything that is there and was not in the beginning, sorted; of an owner, only what is marked as its
-	// own.
+	// left returns everything that did not exist in the beginning, sorted. If an owner is given, it returns only
+	// objects with its marker.
 	left(uid string) []string
-	// mark describes the objects with an owner's marker, for comparisons: ids and contents.
+	// mark describes the objects with an owner's marker for comparisons: IDs and contents.
 	mark(uid string) []string
-	// ruin deletes what sends clients to the nodes for an owner, as a person does.
+	// ruin deletes the objects that send clients to the nodes for an owner, as a user would.
 	ruin(t *testing.T, uid string)
-	// addressAnnotation asks for an address.
+	// addressAnnotation returns the annotation that requests an address.
 	addressAnnotation() string
 }
 
-// A front is an address and port that clients reach, and whom behind.
+// A front is an address and port that clients reach, and its backends.
 type front struct {
 	Gateway  string
 	Address  netip.Addr
@@ -97,20 +98,20 @@ type front struct {
 
 	Application string
 	Certificate string   // its name
-	Monitors    []string // in the cloud's words
+	Monitors    []string // in the terms of the cloud
 	Sticky      bool
 	Transparent bool
 }
 
-// String is what matters to clients.
+// String returns the parts that matter to clients.
 func (f front) String() string {
 	return fmt.Sprintf("%s %s -> %s", netip.AddrPortFrom(f.Address, uint16(f.Port)), f.Protocol,
 		strings.Join(f.Backends, ","))
 }
 
-// A wire is what goes between the cloud controller manager and its cloud.
+// A wire records the traffic between the cloud controller manager and its cloud.
 type wire interface {
-	// requests are those since the last call of forget.
+	// requests returns the requests since the last call of forget.
 	requests() []request
 	forget()
 }
@@ -121,22 +122,22 @@ type request struct {
 	Kind      requestKind
 }
 
-// A requestKind is what a request is for.
+// A requestKind is the purpose of a request.
 type requestKind int
 
 // Kinds of requests.
 const (
 	reading requestKind = iota
 	writing
-	waiting // for what was written to be done
+	waiting // for the completion of a write
 	knocking
 )
 
 // faults are disturbances, by operation.
 type faults interface {
-	// add orders one that hits an operation so many times.
+	// add makes an operation fail the given number of times.
 	add(kind fault, operation string, times int)
-	// left lists those that did not happen.
+	// left lists the faults that did not happen.
 	left() []string
 	clear()
 }
@@ -155,15 +156,15 @@ const (
 	unauthorized  fault = "401"
 )
 
-// allFaults are all of them, by symptom.
+// allFaults returns all faults, by symptom.
 func allFaults() map[string][]fault {
 	return map[string][]fault{
-		"silence":  {droppedBefore, droppedAfter, unavailable}, // after which a cloud is left alone for a while
+		"silence":  {droppedBefore, droppedAfter, unavailable}, // after which no requests are sent to a cloud for a while
 		"refusals": {serverError, busy, taskFailed, unauthorized},
 	}
 }
 
-// describe describes how many requests of a kind there were, by operation.
+// describe returns the number of requests of some kinds, by operation.
 func describe(requests []request, kinds ...requestKind) []string {
 	var out []string
 	for _, r := range requests {

@@ -12,7 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
 )
 
-// otherClouds start a cloud that is not VMware Cloud Director, with so many machines; tiers of VPCs only in long forms.
+// otherClouds returns functions that start a cloud other than VMware Cloud Director, with a number of machines. Tiers
+// of VPCs are only part of long forms.
 func otherClouds() map[string]func(context.Context, int) (cloud, error) {
 	out := map[string]func(context.Context, int) (cloud, error){
 		"cloudstack": func(_ context.Context, n int) (cloud, error) { return newCloudStack(n, ""), nil },
@@ -26,8 +27,8 @@ func otherClouds() map[string]func(context.Context, int) (cloud, error) {
 	return out
 }
 
-// TestOtherClouds runs the lives of Nodes and Services on every other cloud, each in a cluster of its own with the
-// rights of its manifest. What a cloud has not is skipped, with the reason.
+// TestOtherClouds runs the scenarios of Nodes and Services on each other cloud, in a cluster of its own with the
+// permissions of its manifest. Scenarios that need a missing capability are skipped, with the reason.
 func TestOtherClouds(t *testing.T) {
 	t.Parallel()
 	for name, start := range otherClouds() {
@@ -55,8 +56,8 @@ func TestOtherClouds(t *testing.T) {
 	}
 }
 
-// TestMemoryOnOtherClouds measures the process with 500 nodes, and with 200 Services where there are load balancers,
-// with -ccm-bench.
+// TestMemoryOnOtherClouds measures the memory of the process with 500 nodes and, where the cloud has load balancers,
+// with 200 Services. It requires -ccm-bench.
 func TestMemoryOnOtherClouds(t *testing.T) {
 	if !*benchmark {
 		t.Skip("-ccm-bench is not set")
@@ -82,7 +83,7 @@ func TestMemoryOnOtherClouds(t *testing.T) {
 				measureServices(t, w)
 				return
 			}
-			<-time.After(45 * time.Second) // Time for a resync of nodes.
+			<-time.After(45 * time.Second) // time for a resync of nodes
 			peak, err := w.controller.peakKiB()
 			g.Expect(err).NotTo(HaveOccurred())
 			t.Logf("%d nodes: %.1f MiB at the most", manyNodes, float64(peak)/1024)

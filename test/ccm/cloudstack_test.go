@@ -27,8 +27,8 @@ type cloudStack struct {
 	seen []request
 }
 
-// newCloudStack starts a simulator with n machines, in an isolated network or, with the id of a VPC, in a tier of it.
-// Simulators of one kind with equally many have the same machines.
+// newCloudStack starts a simulator with n machines, in an isolated network or, if the ID of a VPC is given, in a tier
+// of it. Simulators of one kind with the same number of machines have the same machines.
 func newCloudStack(n int, vpc string) *cloudStack {
 	sim := cloudstacksim.New(cloudstacksim.Options{})
 	network := sim.AddNetwork("nodes", vpc)
@@ -104,7 +104,7 @@ func (c *cloudStack) powerOn(name string) {
 	c.edit(name, func(o cloudstacksim.Object) { o["state"] = "Running" })
 }
 
-// remove destroys a machine, as its owner does: CloudStack's log mentions it.
+// remove destroys a machine, as its owner does. CloudStack records it in its log.
 func (c *cloudStack) remove(name string) {
 	c.edit(name, func(o cloudstacksim.Object) { o["state"] = "Expunging" })
 	for _, vm := range c.Objects(cloudstacksim.VMs) {
@@ -130,7 +130,7 @@ func (c *cloudStack) readdress(name string, to netip.Addr) {
 	})
 }
 
-// owned returns the objects of a kind that are marked as an owner's; all, of an empty one.
+// owned returns the objects of a kind that are marked with an owner; all objects if uid is empty.
 func (c *cloudStack) owned(kind, uid string) []cloudstacksim.Object {
 	return slices.DeleteFunc(c.Objects(kind), func(o cloudstacksim.Object) bool {
 		marks := fmt.Sprint(o["description"], o["reason"], o["tags"])
@@ -171,7 +171,7 @@ func (c *cloudStack) fronts(uid string) []front {
 	return out
 }
 
-// kindsOfCloudStack are the kinds of objects that load balancers are made of.
+// kindsOfCloudStack returns the kinds of objects of which load balancers consist.
 func kindsOfCloudStack() []string {
 	return []string{cloudstacksim.Addresses, cloudstacksim.Rules, cloudstacksim.Firewalls, cloudstacksim.ACLs}
 }
@@ -240,8 +240,8 @@ func (c *cloudStack) close() error {
 	return nil
 }
 
-// TestClustersThatShareANetworkOfCloudStack has two clusters in one account and network. Each process dies while both
-// serve a Service. Neither cluster may change or report what the other has.
+// TestClustersThatShareANetworkOfCloudStack runs two clusters in one account and network. Each process is killed while
+// both serve a Service. Neither cluster may change or report objects of the other.
 func TestClustersThatShareANetworkOfCloudStack(t *testing.T) {
 	t.Parallel()
 	const searched = "15s" // Orphaned load balancers are searched for one drift interval after the start.

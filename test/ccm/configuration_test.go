@@ -11,7 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestBadConfiguration does not start with an invalid configuration, and reports all errors in it.
+// TestBadConfiguration checks that the program does not start with an invalid configuration, and reports all its
+// errors.
 func TestBadConfiguration(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -23,7 +24,7 @@ func TestBadConfiguration(t *testing.T) {
 		settings settings
 		secrets  map[string]string
 		says     []string
-		heals    bool // what is missing may come while it runs
+		heals    bool // the missing object may be created while the program runs
 	}{
 		{
 			"unknown keys, all at once",
@@ -78,7 +79,7 @@ func TestBadConfiguration(t *testing.T) {
 	}
 }
 
-// TestGoodConfiguration finds nothing wrong with what all other tests run with.
+// TestGoodConfiguration checks that the configuration of all other tests is valid.
 func TestGoodConfiguration(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -93,7 +94,7 @@ func TestGoodConfiguration(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred(), out)
 }
 
-// TestRotatedSecret changes the password in VCD and the Secret on disk, in this order: what is asked meanwhile waits.
+// TestRotatedSecret changes the password in VCD and then the Secret on disk. Requests in between wait.
 func TestRotatedSecret(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "rotated", fixtureOption{})
@@ -112,8 +113,8 @@ func TestRotatedSecret(t *testing.T) {
 	s.g.Expect(w.controller.log()).NotTo(ContainSubstring("another"), "no secret is logged")
 }
 
-// TestWrongSecret starts with credentials that VCD does not take: one attempt for each, so that the account is not
-// locked, and all is well when they are right.
+// TestWrongSecret starts with credentials that VCD rejects. The program tries each only once, so that the account is
+// not locked, and recovers when they are correct.
 func TestWrongSecret(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "wrong", fixtureOption{vcd: []vcdOption{func(c *vcdsim.Config) {
@@ -136,7 +137,7 @@ func TestWrongSecret(t *testing.T) {
 	s.served()
 }
 
-// TestRestart starts the controller anew: nothing is written to the cloud, and nothing changes.
+// TestRestart restarts the controller: nothing is written to the cloud, and nothing changes.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "restart", fixtureOption{})

@@ -12,13 +12,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A flow is a part of a Service's life, and what must hold at its end.
+// A flow is a part of a Service's life, and the conditions that must hold at its end.
 type flow struct {
 	name string
 	do   func(*service)
 }
 
-// flows are a Service's life after its creation in Kubernetes.
+// flows returns the flows of a Service's life after its creation in Kubernetes.
 func flows() []flow {
 	return []flow{
 		{"create", func(s *service) { s.served() }},
@@ -36,8 +36,8 @@ func flows() []flow {
 	}
 }
 
-// TestCrashMatrix kills the controller before and after every single write of a Service's life, by every way to make a
-// load balancer: each way in a fixture of its own, all at the same time. In the end, the cloud is as it was in the
+// TestCrashMatrix kills the controller before and after each write of a Service's life, for each way to create a load
+// balancer. Each way has a fixture of its own, and all run in parallel. In the end, the cloud must be as it was in the
 // beginning.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
@@ -56,7 +56,7 @@ func TestCrashMatrix(t *testing.T) {
 	}
 }
 
-// crash lives a Service's life, and kills the controller at each write of one flow of it.
+// crash runs the life of a Service, and kills the controller at each write of one of its flows.
 func crash(t *testing.T, w *fixture, way, fatal string) {
 	t.Helper()
 	g := NewWithT(t)

@@ -22,9 +22,9 @@ import (
 type crashCase struct {
 	name    string
 	fixture fixtureOption
-	// start begins the life, and returns what happens then.
+	// start begins the life, and returns the flows that follow.
 	start func(*testing.T, *fixture) (s *service, fatal, quiet []flow)
-	// rest returns other objects of load balancers, without a description, which must be the same in the end; nil:
+	// rest returns other objects of load balancers, without a description, which must be the same in the end; nil for
 	// none.
 	rest func(*fixture) []string
 }
@@ -58,8 +58,8 @@ func crashCases() []crashCase {
 	}
 }
 
-// TestCrashesInOtherLives is the crash matrix of what does not happen in each Service's life: certificates from
-// Secrets, source ranges, moves between gateways and between load balancer classes.
+// TestCrashesInOtherLives is the crash matrix of flows that do not occur in each Service's life: certificates from
+// Secrets, source ranges, and moves between gateways and between load balancer classes.
 func TestCrashesInOtherLives(t *testing.T) {
 	t.Parallel()
 	for _, crashCase := range crashCases() {
@@ -86,7 +86,7 @@ func TestCrashesInOtherLives(t *testing.T) {
 	}
 }
 
-// crashAtEachWrite kills the controller of a fixture before and after each write to the cloud while something is done.
+// crashAtEachWrite kills the controller of a fixture before and after each write to the cloud that do causes.
 func crashAtEachWrite(t *testing.T, w *fixture, do func()) {
 	t.Helper()
 	const flow = "life"
@@ -111,7 +111,7 @@ func crashAtEachWrite(t *testing.T, w *fixture, do func()) {
 	g.Expect(logged).To(Equal(len(writes)), "the killer has seen each write")
 }
 
-// written is how many requests changed something, by VCD's own log.
+// written returns how many requests changed something, according to the log of VCD.
 func (v *vcd) written() int {
 	n := 0
 	for _, r := range v.Requests() {
@@ -175,7 +175,7 @@ func startCertificate(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	}, nil
 }
 
-// startRanges creates, changes and deletes firewall rules beside one of an admin.
+// startRanges creates, changes and deletes firewall rules next to a rule of an administrator.
 func startRanges(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	t.Helper()
 	w.vcd().foreignRule()
@@ -209,7 +209,8 @@ func startRanges(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	}, nil
 }
 
-// startAnotherAddress gives virtual services that share an address another one, which VCD takes only for new ones.
+// startAnotherAddress changes the address of virtual services that share one. VCD accepts it only for new virtual
+// services.
 func startAnotherAddress(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	t.Helper()
 	w.vcd().Edit(func(e *vcdsim.Editor) { e.Assumptions().SharedVIPStays = true })
@@ -278,7 +279,7 @@ func startClass(t *testing.T, w *fixture) (*service, []flow, []flow) {
 }
 
 // TestServicesThatAreDeletedWhileTheControllerIsDown kills the controller after each write of a creation, and deletes
-// the Service before the controller is started again: everything created until then is deleted.
+// the Service before it starts the controller again. Everything that was created until then must be deleted.
 func TestServicesThatAreDeletedWhileTheControllerIsDown(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways() {
@@ -295,8 +296,8 @@ func TestServicesThatAreDeletedWhileTheControllerIsDown(t *testing.T) {
 	}
 }
 
-// deleteAfterCrash makes a Service that is deleted while the controller is dead, which dies after so many writes; false
-// means that there are fewer.
+// deleteAfterCrash creates a Service that is deleted while the controller is dead. The controller is killed after the
+// given number of writes. It returns false if there are fewer writes.
 func (w *fixture) deleteAfterCrash(t *testing.T, after int64) bool {
 	t.Helper()
 	g := NewWithT(t)
@@ -339,8 +340,8 @@ func (w *fixture) deleteAfterCrash(t *testing.T, after int64) bool {
 	return died
 }
 
-// crashesWhileNodesComeAndGo kills the controllers of two fixtures at each write that follows a node. Nodes are members
-// of one IP set, or of each pool where there is no right to make IP sets.
+// crashesWhileNodesComeAndGo kills the controllers of two fixtures at each write that follows a change of nodes. Nodes
+// are members of one IP set, or of each pool if the right to create IP sets is missing.
 func crashesWhileNodesComeAndGo(t *testing.T, h *cluster) {
 	t.Helper()
 	sets := newFixture(t, "crash-node", fixtureOption{cluster: h, settings: only(twoArm)})

@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// longForms runs every fault at every call three times over instead of once.
+// longForms makes each fault at each call happen three times instead of once.
 var longForms = flag.Bool("ccm-long", false, "run the long forms of the tests of the cloud controller manager")
 
-// TestEveryFaultAtEveryCall lets every call that the lives of Services take fail in every way, once at least. Load
-// balancers end right all the same, with no second object of anything, and nothing is left of them.
+// TestEveryFaultAtEveryCall makes each call in the lives of Services fail in each way at least once. Load balancers
+// must still become correct, without duplicates, and leave nothing.
 func TestEveryFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for name, kinds := range allFaults() {
@@ -59,7 +59,7 @@ func everyFault(t *testing.T, w *fixture, kinds []fault) {
 				operations = []string{"create*", "update*", "delete*"} // of tasks
 			}
 			if kind == droppedBefore {
-				operations = writes[flow] // A read whose answer is lost is one that was never made.
+				operations = writes[flow] // A read whose response is lost equals a read that was never sent.
 			}
 			for _, operation := range operations {
 				w.vcd().faults().add(kind, operation, times)
@@ -86,7 +86,7 @@ func distinct(all []string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// A crowd are the Services that live at the same time.
+// A crowd holds the Services that exist at the same time.
 type crowd struct {
 	mu  sync.Mutex
 	all []*service
@@ -104,8 +104,8 @@ func (c *crowd) members() []*service {
 	return slices.Clone(c.all)
 }
 
-// hurry has Services reconciled again and again, as after edits of users, until the returned function is called:
-// Kubernetes tries what failed ever later, up to five minutes, and that is not what is tested.
+// hurry makes Services reconcile repeatedly, as after edits by users, until the returned function is called. Kubernetes
+// increases its retry delay up to five minutes, which these tests do not check.
 func (c *crowd) hurry(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -117,7 +117,7 @@ func (c *crowd) hurry(t *testing.T) (stop func()) {
 					fmt.Appendf(nil, `{"metadata":{"annotations":{"ccm.test/edit":"%d"}}}`, n))
 				if err := s.client.Patch(ctx, &corev1.Service{ObjectMeta: metaOf(s)},
 					edit); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
-					t.Logf("editing Service %s: %s", s.key, err) // The next edit is due soon.
+					t.Logf("editing Service %s: %s", s.key, err) // The next edit follows soon.
 				}
 			}
 			select {
@@ -132,7 +132,7 @@ func (c *crowd) hurry(t *testing.T) (stop func()) {
 	}
 }
 
-// lives goes through the lives of n Services by each way at the same time; around is called with each flow.
+// lives runs the lives of n Services for each way in parallel. around is called with each flow.
 func lives(t *testing.T, w *fixture, n int, around func(flow string, all *crowd, do func())) {
 	t.Helper()
 	g := NewWithT(t)

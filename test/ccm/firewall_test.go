@@ -14,12 +14,12 @@ import (
 
 const firewallRules = "1.0.0/edgeGateways/{gateway}/firewall/rules"
 
-// ranges are the source ranges of a Service.
+// ranges sets the source ranges of a Service.
 func ranges(sources ...string) change {
 	return func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = sources }
 }
 
-// foreignRule creates an admin's rule in the firewall of the first gateway.
+// foreignRule creates a rule of an administrator in the firewall of the first gateway.
 func (v *vcd) foreignRule() {
 	org := v.State().Model.Orgs[1]
 	v.Edit(func(e *vcdsim.Editor) {
@@ -35,7 +35,7 @@ func (v *vcd) foreignRule() {
 	})
 }
 
-// firewall describes the rules in order; those of admins by their names.
+// firewall describes the rules in order. It lists those of administrators by their names.
 func (v *vcd) firewall() []string {
 	var found struct {
 		Rules []struct {

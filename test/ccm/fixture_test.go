@@ -23,11 +23,11 @@ const (
 	// to 40 times.
 	crashPatience = 5 * patience
 	poll          = 100 * time.Millisecond
-	// pause is how long nothing may happen, where nothing should.
+	// pause is how long nothing must happen where nothing should.
 	pause = 3 * time.Second
 )
 
-// A fixture is a cloud, and a cloud controller manager that makes load balancers there for Services of its class.
+// A fixture is a cloud, and a cloud controller manager that creates load balancers there for Services of its class.
 type fixture struct {
 	*cluster
 
@@ -48,14 +48,14 @@ type fixtureOption struct {
 	settings settings
 	args     []string
 	vcd      []vcdOption
-	patience time.Duration           // 0: as anything
+	patience time.Duration           // 0: the default
 	prepare  func(*controller) error // before it starts; nil: nothing
 }
 
-// nodeControllers are those that only one fixture in a cluster may have.
+// nodeControllers are the controllers that only one fixture in a cluster may run.
 const nodeControllers = "--controllers=cloud-node-controller,cloud-node-lifecycle-controller,service-lb-controller"
 
-// newFixture starts a fixture, which ends with the test. Nothing may be left in its cloud then.
+// newFixture starts a fixture, which ends with the test. Its cloud must be empty then.
 func newFixture(t *testing.T, name string, o fixtureOption) *fixture {
 	t.Helper()
 	g := NewWithT(t)
@@ -132,7 +132,7 @@ func (w *fixture) store(ctx context.Context) error {
 	})
 }
 
-// end stops the fixture. It fails if its controller ended by itself before.
+// end stops the fixture. It fails if its controller exited by itself before.
 func (w *fixture) end() error {
 	if err := w.controller.died(); err != nil {
 		return err
@@ -143,14 +143,14 @@ func (w *fixture) end() error {
 	return w.cloud.close()
 }
 
-// patientWithCrashes lets flows take crashPatience until restore is called.
+// patientWithCrashes allows flows to take crashPatience until restore is called.
 func (w *fixture) patientWithCrashes() (restore func()) {
 	usual := w.patience
 	w.patience = max(usual, crashPatience)
 	return func() { w.patience = usual }
 }
 
-// vcd is the cloud of tests that are about VMware Cloud Director.
+// vcd returns the cloud in tests of VMware Cloud Director.
 func (w *fixture) vcd() *vcd {
 	v, ok := w.cloud.(*vcd)
 	if !ok {
@@ -165,7 +165,7 @@ var sharedFixture struct {
 	*fixture
 }
 
-// common returns the fixture that scenarios share; it begins with the first of them.
+// shared returns the fixture that scenarios share. The first of them starts it.
 func shared(t *testing.T) *fixture {
 	t.Helper()
 	sharedFixture.Lock()
@@ -179,7 +179,7 @@ func shared(t *testing.T) *fixture {
 	return sharedFixture.fixture
 }
 
-// endSharedFixture ends the shared fixture, in which nothing may be left when every test passed.
+// endSharedFixture stops the shared fixture, which must be empty if every test passed.
 func endSharedFixture(code int) int {
 	w := sharedFixture.fixture
 	if w == nil {
@@ -197,10 +197,10 @@ func endSharedFixture(code int) int {
 	return code
 }
 
-// context is one that outlives tests: cleaning up needs it.
+// context returns a context that outlives tests, for cleanups.
 func (w *fixture) context() context.Context { return context.Background() }
 
-// namespace makes a namespace that ends with the test.
+// namespace creates a namespace that is deleted with the test.
 func (w *fixture) namespace(t *testing.T) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "ccm-"}}

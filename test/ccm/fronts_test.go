@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// Where VCD keeps what is ours.
+// Paths of the documents in VCD that belong to the cloud controller manager.
 const (
 	poolsPath        = "1.0.0/loadBalancer/pools"
 	servicesPath     = "1.0.0/loadBalancer/virtualServices"
@@ -36,7 +36,7 @@ var ourPaths = map[string]string{
 // A ref refers to a document.
 type ref struct{ ID, Name string }
 
-// Documents as the API shows them, as far as they matter here.
+// Documents of the API, with the fields that these tests use.
 type (
 	virtualService struct {
 		VirtualIPAddress     string
@@ -72,12 +72,12 @@ type (
 func decode[T any](d vcdsim.Document) T {
 	var out T
 	if err := json.Unmarshal(d.Body, &out); err != nil {
-		panic(err) // The simulator wrote it.
+		panic(err) // The simulator wrote the document.
 	}
 	return out
 }
 
-// fronts implements balancing: what clients reach is a virtual service, directly or by a DNAT rule to its address.
+// fronts implements balancing. Clients reach a virtual service, directly or by a DNAT rule to its address.
 func (v *vcd) fronts(uid string) []front {
 	wanted := ownedBy(uid)
 	documents := v.State().Documents
@@ -130,7 +130,7 @@ func serviceFronts(vs virtualService, byID map[string]vcdsim.Document) []front {
 	return out
 }
 
-// backends are the members of a pool, one by one or those of its IP set.
+// backends returns the members of a pool, or those of its IP set.
 func backends(p pool, byID map[string]vcdsim.Document) []string {
 	var addresses []string
 	for _, m := range p.Members {
@@ -146,7 +146,8 @@ func backends(p pool, byID map[string]vcdsim.Document) []string {
 	return addresses
 }
 
-// throughNAT is what clients outside reach of a front: itself, or what rules lead to it.
+// throughNAT returns what external clients reach of a front: the front itself, or the addresses of rules that lead to
+// it.
 func throughNAT(f front, gateway string, byID map[string]vcdsim.Document) []front {
 	var out []front
 	for _, d := range byID {
@@ -175,7 +176,7 @@ func (r natRule) leads(protocol string, byID map[string]vcdsim.Document) bool {
 		func(p struct{ Protocol string }) bool { return p.Protocol == protocol })
 }
 
-// everything is all that could be ours, by kind and name.
+// everything lists all documents that may belong to the cloud controller manager, by kind and name.
 func (v *vcd) everything() []string { return v.inventory(func(string) bool { return true }, false) }
 
 // left implements balancing.
@@ -192,7 +193,7 @@ func ownedBy(uid string) func(description string) bool {
 	}
 }
 
-// inventory lists what has a description that is wanted, and, in detail, also the versions.
+// inventory lists the documents whose descriptions match, in detail with their versions.
 func (v *vcd) inventory(wanted func(description string) bool, detail bool) []string {
 	var out []string
 	state := v.State()

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestWhatTheOldCPIMadeIsAdopted starts our controller instead of VMware's CPI 1.6.1, beside what that made: the
-// address stays, and nothing is left when the Service goes.
+// TestWhatTheOldCPIMadeIsAdopted replaces VMware's CPI 1.6.1 with our controller while objects of the former exist. The
+// address stays, and nothing is left after the deletion of the Service.
 func TestWhatTheOldCPIMadeIsAdopted(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways() {
@@ -65,7 +65,7 @@ func (v *vcd) gateway(way string) vcdsim.EdgeGateway {
 	return v.State().Model.Orgs[1].VDCs[0].EdgeGateways[slices.Index(ways(), way)]
 }
 
-// oldCPI makes what VMware's CPI 1.6.1 made, under the names that it gave.
+// An oldCPI creates the objects of VMware's CPI 1.6.1, with its names.
 type oldCPI struct {
 	*admin
 
@@ -101,7 +101,7 @@ func (o *oldCPI) ref() map[string]any {
 	return map[string]any{"id": vcdsim.URN("gateway", o.gateway.ID), "name": o.gateway.Name}
 }
 
-// balance makes a pool and a virtual service.
+// balance creates a pool and a virtual service.
 func (o *oldCPI) balance(name, vip string, p corev1.ServicePort) {
 	var members []any
 	for _, n := range o.nodes {
@@ -132,7 +132,7 @@ func (o *oldCPI) balance(name, vip string, p corev1.ServicePort) {
 	})
 }
 
-// forward makes an application port profile and a DNAT rule.
+// forward creates an application port profile and a DNAT rule.
 func (o *oldCPI) forward(service, external, inside string, number int32) {
 	port := strconv.Itoa(int(number))
 	org := o.v.State().Model.Orgs[1]
@@ -183,7 +183,7 @@ func (o *oldCPI) engines() any {
 	return nil
 }
 
-// find returns the id of what has a name.
+// find returns the ID of the object with a name.
 func (o *oldCPI) find(kind, name string) string {
 	for _, d := range o.v.State().Documents {
 		if d.Path == kind && decode[struct{ Name string }](d).Name == name {

@@ -50,20 +50,20 @@ func (h *cluster) close() error {
 	return err
 }
 
-// sharedCluster is shared by tests, each with a fixture or a namespace of its own.
+// sharedCluster is the cluster of tests that have a fixture or a namespace of their own in it.
 var sharedCluster *cluster
 
 const (
 	serviceAccount = "cloud-controller-manager"
-	// standing is how many nodes there are all the time.
+	// standing is the number of nodes that always exist.
 	standing = 3
-	// fleet is how many machines each cloud has; those after the standing ones are for tests of nodes.
+	// fleet is the number of machines of each cloud. Those after the standing ones are for tests of nodes.
 	fleet = 12
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "40"); err != nil { // Mostly they wait.
+	if err := flag.Set("test.parallel", "40"); err != nil { // They mostly wait.
 		os.Exit(report(err))
 	}
 	os.Exit(run(m))
@@ -121,7 +121,7 @@ func build(ctx context.Context, path string) error {
 	return framework.Build(ctx, root, "./cmd/cpi", path)
 }
 
-// newCluster starts an API server with Nodes of some machines, and gives the cloud controller manager there the rights
+// newCluster starts an API server with Nodes of some machines, and grants the cloud controller manager the permissions
 // of its manifest.
 func newCluster(
 	ctx context.Context, dir, binary string, cloud addons.Cloud, machines []machine,

@@ -16,19 +16,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// benchmark measures more than make test has time for.
+// benchmark enables measurements that take longer than make test allows.
 var benchmark = flag.Bool("ccm-bench", false,
 	"measure the memory of the cloud controller manager with 500 nodes and 200 Services")
 
 const (
 	manyNodes    = 500
 	manyServices = 200
-	// quick lets the controller ask the API server of a test as fast as it can.
+	// quickQPS and quickBurst let the controller send requests to the API server of a test as fast as it can.
 	quickQPS, quickBurst = "--kube-api-qps=300", "--kube-api-burst=600"
 )
 
-// TestManyNodes starts a controller beside 500 nodes that wait for it. With -ccm-bench, 200 Services follow, and its
-// memory is measured.
+// TestManyNodes starts a controller with 500 nodes that wait for it. With -ccm-bench, it adds 200 Services and measures
+// its memory.
 func TestManyNodes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -43,7 +43,7 @@ func TestManyNodes(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(w.end()).To(Succeed()) })
 	g.Expect(w.controller.Stop()).To(Succeed())
-	for _, m := range w.cloud.machines()[:standing] { // Those of every cluster.
+	for _, m := range w.cloud.machines()[:standing] { // the machines of every cluster
 		g.Expect(h.client.Delete(t.Context(), kubelet(m))).To(Succeed())
 	}
 	parallel(t, w.cloud.machines(),
@@ -92,7 +92,7 @@ func measureServices(t *testing.T, w *fixture) {
 	for _, s := range all {
 		s.served()
 	}
-	<-time.After(45 * time.Second) // Time for a resync of nodes and a drift check of load balancers.
+	<-time.After(45 * time.Second) // time for a resync of nodes and a drift check of load balancers
 	peak, err := w.controller.peakKiB()
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Logf("%d nodes and %d Services: %.1f MiB at the most", manyNodes, manyServices, float64(peak)/1024)
@@ -122,7 +122,7 @@ func waitingNodes(ctx context.Context, c client.Client) (int, error) {
 	return waiting, nil
 }
 
-// parallel does something for each, some at a time.
+// parallel calls do for each item, some at a time.
 func parallel[T any](t *testing.T, all []T, do func(context.Context, T) error) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())

@@ -14,17 +14,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// uninitialized is the taint that kubelet gives to nodes that wait for their cloud.
+// uninitialized is the taint that kubelet sets on nodes that wait for their cloud.
 const (
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 	shutdown      = "node.cloudprovider.kubernetes.io/shutdown"
 )
 
-// A nodeChange is one of a Node before it is made.
+// A nodeChange changes a Node before its creation.
 type nodeChange func(*corev1.Node)
 
-// kubelet returns the Node that kubelet makes on a machine: with an external cloud provider it waits for it. Load
-// balancers leave it alone: other tests compare their members.
+// kubelet returns the Node that kubelet creates for a machine. With an external cloud provider, the Node waits for it.
+// Load balancers exclude the Node, because other tests compare their members.
 func kubelet(m machine, changes ...nodeChange) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,13 +50,13 @@ func kubelet(m machine, changes ...nodeChange) *corev1.Node {
 	return n
 }
 
-// balanced lets load balancers send to the node.
+// balanced allows load balancers to send traffic to the node.
 func balanced(n *corev1.Node) { delete(n.Labels, corev1.LabelNodeExcludeBalancers) }
 
-// unnamed leaves out the provider ID, like a kubelet without --provider-id.
+// unnamed removes the provider ID, like a kubelet without --provider-id.
 func unnamed(n *corev1.Node) { n.Spec.ProviderID = "" }
 
-// initialized is what the cloud controller manager would have made of the node.
+// initialized changes a Node as the cloud controller manager would have.
 func initialized(m machine) nodeChange {
 	return func(n *corev1.Node) {
 		n.Spec.Taints = nil
@@ -67,7 +67,7 @@ func initialized(m machine) nodeChange {
 	}
 }
 
-// standingOfVCD are the machines in VMware Cloud Director whose nodes are there all the time.
+// standingOfVCD returns the machines in VMware Cloud Director whose nodes always exist.
 func standingOfVCD() ([]machine, error) {
 	v, err := newVCD(fleet)
 	if err != nil {
@@ -76,7 +76,7 @@ func standingOfVCD() ([]machine, error) {
 	return v.machines()[:standing], v.close()
 }
 
-// stand makes the nodes that are there all the time.
+// stand creates the nodes that always exist.
 func (h *cluster) stand(ctx context.Context, machines []machine) error {
 	for _, m := range machines {
 		if err := h.makeNode(ctx, kubelet(m, balanced, initialized(m))); err != nil {
@@ -93,11 +93,11 @@ func (h *cluster) makeNode(ctx context.Context, n *corev1.Node) error {
 	}
 	before := n.DeepCopy()
 	n.Status = status
-	// The controller may have changed the Node already.
+	// The controller may already have changed the Node.
 	return h.client.Status().Patch(ctx, n, client.MergeFrom(before))
 }
 
-// node makes a Node that ends with the test.
+// node creates a Node that is deleted with the test.
 func (w *fixture) node(t *testing.T, m machine, changes ...nodeChange) *corev1.Node {
 	t.Helper()
 	n := kubelet(m, changes...)
@@ -122,7 +122,7 @@ func (w *fixture) exists(name string) func() bool {
 	}
 }
 
-// taints are the keys of a Node's taints.
+// taints returns the keys of a Node's taints.
 func (w *fixture) taints(name string) func() ([]string, error) {
 	return func() ([]string, error) {
 		n, err := w.getNode(name)
@@ -148,7 +148,7 @@ func (w *fixture) setReady(t *testing.T, name string, status corev1.ConditionSta
 	}, patience, poll).Should(Succeed())
 }
 
-// internal are the internal addresses of a Node.
+// internal returns the internal addresses of a Node.
 func internal(n *corev1.Node) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range n.Status.Addresses {

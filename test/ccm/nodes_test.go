@@ -14,16 +14,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// spare is a machine of the common fixture that has no node yet: each test of nodes takes one of its own.
+// spare returns a machine of the shared fixture that has no node yet. Each test of nodes uses a different one.
 func spare(w *fixture, n int) machine { return w.cloud.machines()[standing+n] }
 
-// TestNodes runs the lives of Nodes.
+// TestNodes runs the scenarios of Nodes.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	nodeScenarios(t, shared(t))
 }
 
-// nodeScenarios are those that every cloud is put to.
+// nodeScenarios runs the scenarios of each cloud.
 func nodeScenarios(t *testing.T, w *fixture) {
 	t.Helper()
 	for name, run := range map[string]func(*testing.T, *fixture){
@@ -62,7 +62,7 @@ func isInitialized(t *testing.T, w *fixture, m machine, changes ...nodeChange) {
 	}, patience, poll).Should(Equal(m.Addresses))
 	g.Expect(n.Labels).To(HaveKey(corev1.LabelTopologyZone))
 
-	// A taint that comes back, as when kubelet registers anew, goes again.
+	// A taint that reappears, as when kubelet registers again, is removed again.
 	g.Eventually(func() error {
 		n, err := w.getNode(m.Name)
 		if err != nil {
@@ -119,7 +119,7 @@ func provedGone(t *testing.T, w *fixture) {
 	g.Expect(time.Since(began)).To(BeNumerically(">", time.Minute), "it is looked for twice, a minute apart")
 }
 
-// TestLossOfRightsDeletesNoNode takes away the rights to see what is there: nothing may be taken for gone.
+// TestLossOfRightsDeletesNoNode removes the rights to view objects. None may be treated as gone.
 func TestLossOfRightsDeletesNoNode(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "blind", fixtureOption{cluster: ownCluster(t, "blind"), args: []string{nodeControllers}})
@@ -129,7 +129,7 @@ func TestLossOfRightsDeletesNoNode(t *testing.T) {
 	w.node(t, m)
 	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
 
-	v.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM(m.Name)) }) // Even what is gone cannot be proved so.
+	v.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM(m.Name)) }) // Even a deleted VM cannot be proved gone.
 	v.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
 	v.Faults().Add(vcdsim.Fault{Operation: "GET /api/vdc*", Status: http.StatusForbidden})
 	w.setReady(t, m.Name, corev1.ConditionUnknown)
@@ -144,7 +144,8 @@ func TestLossOfRightsDeletesNoNode(t *testing.T) {
 	}, "80s", "1s").Should(Equal(standing + 1))
 }
 
-// TestMembersFollowNodes has a cluster of its own: it changes the nodes that all load balancers there send to.
+// TestMembersFollowNodes has a cluster of its own, because it changes the nodes to which all its load balancers send
+// traffic.
 func TestMembersFollowNodes(t *testing.T) {
 	t.Parallel()
 	h := ownCluster(t, "members")

@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestWhatOthersHaveStays has load balancers of another cluster on the same gateways, made by the old CPI for a Service
-// of the same name.
+// TestWhatOthersHaveStays adds load balancers of another cluster on the same gateways, which the old CPI created for a
+// Service with the same name.
 func TestWhatOthersHaveStays(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "others", fixtureOption{})
@@ -39,7 +39,7 @@ func TestWhatOthersHaveStays(t *testing.T) {
 	}
 	before := v.inventory(func(string) bool { return true }, true)
 	for _, name := range v.everything() {
-		v.before[name] = true // It is not left by us.
+		v.before[name] = true // It is not a leftover of this test.
 	}
 
 	ns := w.namespace(t)
@@ -56,7 +56,7 @@ func TestWhatOthersHaveStays(t *testing.T) {
 	g.Expect(v.inventory(func(string) bool { return true }, true)).To(Equal(before), "they are unchanged")
 }
 
-// TestWhatPeopleSetInAPoolStays changes settings of a pool by hand that are not ours.
+// TestWhatPeopleSetInAPoolStays manually changes settings of a pool that the controller does not manage.
 func TestWhatPeopleSetInAPoolStays(t *testing.T) {
 	t.Parallel()
 	w := shared(t)

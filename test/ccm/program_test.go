@@ -38,7 +38,7 @@ type controller struct {
 	dir    string
 	binary string
 	args   []string
-	env    []string // besides that of the tests, without their proxies
+	env    []string // in addition to that of the tests, without their proxies
 
 	port int
 
@@ -46,8 +46,8 @@ type controller struct {
 	process *process.Process
 }
 
-// newController writes what a cloud controller manager reads. It runs with the arguments of its manifest, then those
-// given.
+// newController writes the files of a cloud controller manager. It runs with the arguments of its manifest, followed by
+// the given ones.
 func newController(ctx context.Context, h *cluster, name string, files map[string]string, config string,
 	args ...string,
 ) (*controller, error) {
@@ -86,10 +86,10 @@ func newController(ctx context.Context, h *cluster, name string, files map[strin
 	return c, nil
 }
 
-// kubeconfig is the path of its kubeconfig.
+// kubeconfig returns the path of its kubeconfig.
 func (c *controller) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
 
-// write writes files below the folder of the controller, each at once.
+// write writes files below the folder of the controller, each atomically.
 func (c *controller) write(files map[string]string) error {
 	for path, content := range files {
 		path = filepath.Join(c.dir, path)
@@ -106,7 +106,7 @@ func (c *controller) write(files map[string]string) error {
 	return nil
 }
 
-// writeKubeconfig gives the controller the rights of its service account, and no others.
+// writeKubeconfig writes a kubeconfig with only the permissions of the controller's service account.
 func writeKubeconfig(ctx context.Context, s *stack.Stack, server *httptest.Server, path string) error {
 	clients, err := kubernetes.NewForConfig(s.RESTConfig())
 	if err != nil {
@@ -133,7 +133,7 @@ func writeKubeconfig(ctx context.Context, s *stack.Stack, server *httptest.Serve
 	return clientcmd.WriteToFile(*config, path)
 }
 
-// Start starts it and returns when it is healthy.
+// Start starts the program and returns when it is healthy.
 func (c *controller) Start(ctx context.Context) error {
 	p, err := process.Start(process.Spec{
 		Name: "ccm-" + c.name,
@@ -197,7 +197,7 @@ func (c *controller) current() *process.Process {
 	return c.process
 }
 
-// Kill ends it at once, as a crash would.
+// Kill kills the program, like a crash.
 func (c *controller) Kill() error {
 	if p := c.current(); p != nil {
 		return p.Kill()
@@ -205,8 +205,8 @@ func (c *controller) Kill() error {
 	return nil
 }
 
-// Stop asks it to end, and waits for what it has in hand: one that is killed while it logs in loses a token that is
-// good for once.
+// Stop asks the program to exit, and waits for its work in progress. A program that is killed during a login loses a
+// single-use token.
 func (c *controller) Stop() error {
 	if p := c.current(); p != nil {
 		return p.Stop(patience)
@@ -214,12 +214,12 @@ func (c *controller) Stop() error {
 	return nil
 }
 
-// Restart ends it and starts it again.
+// Restart stops the program and starts it again.
 func (c *controller) Restart(ctx context.Context) error {
 	return errors.Join(c.Stop(), c.Start(ctx))
 }
 
-// died returns an error if it ended by itself.
+// died returns an error if the program exited by itself.
 func (c *controller) died() error {
 	if p := c.current(); p != nil {
 		return p.Err()
@@ -227,7 +227,7 @@ func (c *controller) died() error {
 	return nil
 }
 
-// log is everything that all its runs printed.
+// log returns the output of all its runs.
 func (c *controller) log() string {
 	p := c.current()
 	if p == nil {
@@ -242,7 +242,7 @@ func (c *controller) log() string {
 
 var peakLine = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// peakKiB is the most memory that its process ever held.
+// peakKiB returns the peak memory of its process in KiB.
 func (c *controller) peakKiB() (int, error) {
 	pids, err := os.ReadFile(filepath.Join(c.dir, "pids", "ccm-"+c.name+".pid"))
 	if err != nil {

@@ -24,18 +24,19 @@ import (
 )
 
 const (
-	// proxiedSite is a host that only the proxy resolves. The certificate of the simulator is for it, too.
+	// proxiedSite is a host that only the proxy resolves. The certificate of the simulator is also valid for it.
 	proxiedSite   = "vcdsim"
 	proxiedTarget = proxiedSite + ":443"
 	proxyPassword = "canary:/?#%"
-	// apiServerHost is this machine by a name that, unlike those of the loopback interface, is not excepted from proxies.
+	// apiServerHost is a name of this machine that, unlike those of the loopback interface, is not excluded from
+	// proxies.
 	apiServerHost = "0.0.0.0"
 	// hostVariable names the host of the API server in the environment of pods.
 	hostVariable = "KUBERNETES_SERVICE_HOST"
 )
 
-// TestVCDByAProxyAlone runs the program in the environment of its pods behind a proxy, as a managed cluster has it. Only
-// the proxy leads to VCD, and it requires a user name and a password. The API server is reached without it.
+// TestVCDByAProxyAlone runs the program behind a proxy in the environment of its pods, as in a managed cluster. VCD is
+// reachable only through the proxy, which requires a user name and a password. The API server is reached without it.
 func TestVCDByAProxyAlone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -77,7 +78,7 @@ func TestVCDByAProxyAlone(t *testing.T) {
 	g.Eventually(proxy.Targets, patience, poll).Should(ContainElement(HavePrefix(apiServerHost + ":")))
 }
 
-// A guardedListener listens for the simulator, and notes where connections come from.
+// A guardedListener listens for the simulator, and records the source of each connection.
 type guardedListener struct {
 	net.Listener
 
@@ -103,14 +104,14 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// accepted returns where connections came from.
+// accepted returns the sources of all connections.
 func (l *guardedListener) accepted() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.from)
 }
 
-// strangers returns where connections came from that were not made by a proxy.
+// strangers returns the sources of connections that did not come from a proxy.
 func (l *guardedListener) strangers(p *connectproxy.Proxy) []string {
 	all := l.accepted()
 	for _, tunnel := range p.Tunnels() {
@@ -119,7 +120,8 @@ func (l *guardedListener) strangers(p *connectproxy.Proxy) []string {
 	return all
 }
 
-// behindProxy starts a proxy that leads to the listener as to the host of the site, and requires a user name and a password.
+// behindProxy starts a proxy that resolves the host of the site to the listener, and requires a user name and a
+// password.
 func (l *guardedListener) behindProxy(t *testing.T) *connectproxy.Proxy {
 	t.Helper()
 	g := NewWithT(t)
@@ -138,8 +140,8 @@ func (l *guardedListener) behindProxy(t *testing.T) *connectproxy.Proxy {
 	return p
 }
 
-// podEnvironment returns the environment that pods of a managed cloud controller manager have of a proxy and of the API
-// server.
+// podEnvironment returns the environment variables for the proxy and the API server in pods of a managed cloud
+// controller manager.
 func podEnvironment(p *connectproxy.Proxy) ([]string, error) {
 	content, err := addons.Proxy(p.URL(), nodeproxy.Cluster{
 		Endpoint: "api.example.com",
@@ -159,7 +161,8 @@ func podEnvironment(p *connectproxy.Proxy) ([]string, error) {
 	return env, nil
 }
 
-// callAPIServer makes it call the API server by another name of this machine, for which its certificate is not.
+// callAPIServer makes the program call the API server by another name of this machine, for which the certificate is not
+// valid.
 func (c *controller) callAPIServer(host string) error {
 	config, err := clientcmd.LoadFromFile(c.kubeconfig())
 	if err != nil {

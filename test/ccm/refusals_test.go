@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestWhatCannotBe has Services ask for something impossible: a Warning says why, nothing half-built stands, and all
-// is well when they have mended it.
+// TestWhatCannotBe creates Services with impossible requests. A Warning reports the reason, no partial load balancer
+// stays, and each Service recovers when it is corrected.
 func TestWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
@@ -167,7 +167,7 @@ func TestDualStackIsServedAsFarAsItGoes(t *testing.T) {
 	s.g.Expect(s.served()).To(HaveLen(1), "the cluster has one family")
 }
 
-// TestSourceRangesAreRules has an admin's rule in the firewall of the gateway, which must not change.
+// TestSourceRangesAreRules adds a rule of an administrator to the firewall of the gateway, which must not change.
 func TestSourceRangesAreRules(t *testing.T) {
 	t.Parallel()
 	for _, release := range []vcdsim.Version{vcdsim.Version105, vcdsim.Version106} {
@@ -226,16 +226,16 @@ func TestSourceRangesAreRefusedBeforeVCD1051(t *testing.T) {
 	s.served()
 }
 
-// A mishap is something that is wrong on the side of VCD.
+// A mishap is an error on the side of VCD.
 type mishap struct {
 	name    string
 	faults  []vcdsim.Fault
 	warning string
-	blind   bool // nothing can be read, so nothing is proved to be gone
+	blind   bool // nothing can be read, so nothing can be proved gone
 }
 
-// TestMishaps has errors in VCD, not in a Service: a Warning reports them, nothing half-built stays, and it recovers
-// by itself.
+// TestMishaps causes errors in VCD, not in a Service. A Warning reports them, no partial load balancer stays, and the
+// controller recovers by itself.
 func TestMishaps(t *testing.T) {
 	t.Parallel()
 	for i, tc := range []mishap{
@@ -279,7 +279,7 @@ func TestMishaps(t *testing.T) {
 
 			if other := w.service(t, "other"); !tc.blind {
 				other.refused(tc.warning)
-				other.delete() // all the same
+				other.delete() // despite the error
 			}
 
 			w.vcd().Faults().Clear()
@@ -288,7 +288,7 @@ func TestMishaps(t *testing.T) {
 	}
 }
 
-// TestNoEngineGroup has no service engine group to make virtual services in.
+// TestNoEngineGroup has no service engine group for virtual services.
 func TestNoEngineGroup(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "engines", fixtureOption{

@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// TestRotatingTokens has two clusters whose controllers log in as service accounts, whose tokens change with each
-// login. Their sessions end again and again, and they are restarted: the account is never locked.
+// TestRotatingTokens runs two clusters whose controllers log in as service accounts with tokens that change with each
+// login. Their sessions end repeatedly, and they are restarted. The accounts must never be locked.
 func TestRotatingTokens(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -81,7 +81,7 @@ func newTokenUser(t *testing.T, v *vcd, name string) *tokenUser {
 	u.controller, err = newController(t.Context(), u.cluster, name, files, config, nodeControllers,
 		"--node-monitor-period=200ms")
 	g.Expect(err).NotTo(HaveOccurred())
-	// A node that is not ready is asked for all the time.
+	// A node that is not ready causes requests all the time.
 	w := &fixture{cluster: u.cluster}
 	w.setReady(t, v.machines()[0].Name, corev1.ConditionUnknown)
 	g.Expect(u.controller.Start(t.Context())).To(Succeed())
@@ -89,7 +89,7 @@ func newTokenUser(t *testing.T, v *vcd, name string) *tokenUser {
 	return u
 }
 
-// token is the one that is written down.
+// token returns the stored token.
 func (u *tokenUser) token() (string, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: addons.Namespace, Name: addons.ServiceAccountName}

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestServices runs the lives of Services, each with every kind of gateway. They all end with nothing left.
+// TestServices runs the scenarios of Services, each with every kind of gateway. All must leave nothing.
 func TestServices(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
@@ -38,11 +38,11 @@ func TestServices(t *testing.T) {
 type scenario struct {
 	name string
 	run  func(*testing.T, *fixture, change)
-	// needs is what not every cloud has besides load balancers; empty: nothing.
+	// needs is a capability that not every cloud has, in addition to load balancers; empty for none.
 	needs capability
 }
 
-// scenarios are those that every cloud with load balancers is put to.
+// scenarios returns the scenarios of every cloud with load balancers.
 func scenarios() []scenario {
 	return []scenario{
 		{"a Service with two ports gets one address, and leaves nothing", created, ""},
@@ -109,11 +109,11 @@ func addressAsked(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	probe := w.service(t, "probe", way)
 	address := probe.served()[0]
-	probe.delete() // Now we know an address that is free.
+	probe.delete() // Its address is free now.
 
 	s := w.service(t, "web", way, annotated(w.cloud.addressAnnotation(), address.String()))
 	s.g.Expect(s.served()).To(Equal([]netip.Addr{address}))
-	s.change(annotated(w.cloud.addressAnnotation(), "")) // It is kept without the annotation.
+	s.change(annotated(w.cloud.addressAnnotation(), "")) // The address is kept without the annotation.
 	s.calm()
 	s.g.Expect(s.served()).To(Equal([]netip.Addr{address}))
 }

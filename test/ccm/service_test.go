@@ -28,11 +28,11 @@ type service struct {
 	uid string
 }
 
-// A change is one of a Service.
+// A change changes a Service.
 type change func(*corev1.Service)
 
-// service makes a Service, with port 80 unless a change says otherwise. If it is still there when the test ends, it is
-// deleted, and nothing of it may be left.
+// service creates a Service, with port 80 unless a change sets other ports. If the Service still exists when the test
+// ends, it is deleted, and nothing of it may be left.
 func (w *fixture) service(t *testing.T, name string, changes ...change) *service {
 	t.Helper()
 	return w.serviceIn(t, w.namespace(t), name, changes...)
@@ -91,7 +91,7 @@ func ports(all ...corev1.ServicePort) change {
 	return func(s *corev1.Service) { s.Spec.Ports = all }
 }
 
-// annotated adds annotations, given as alternating keys and values; an empty value removes one.
+// annotated adds annotations, given as alternating keys and values. An empty value removes an annotation.
 func annotated(pairs ...string) change {
 	return func(s *corev1.Service) {
 		for i := 0; i+1 < len(pairs); i += 2 {
@@ -104,13 +104,13 @@ func annotated(pairs ...string) change {
 	}
 }
 
-// by chooses the gateway, by its name; empty is the default.
+// by chooses the gateway by name; empty is the default.
 func by(gateway string) change { return annotated(gatewayAnnotation, gateway) }
 
-// at asks for an address.
+// at requests an address.
 func at(address string) change { return annotated(addressAnnotation, address) }
 
-// get returns the Service as it is.
+// get returns the current Service.
 func (s *service) get() (*corev1.Service, error) {
 	svc := &corev1.Service{}
 	return svc, s.client.Get(s.t.Context(), s.key, svc)
@@ -131,8 +131,8 @@ func (s *service) change(changes ...change) {
 	}, s.patience, poll).Should(Succeed())
 }
 
-// served waits until clients reach exactly the ports and nodes of the Service, at the addresses in its status, and
-// the cloud has nothing superfluous of it; it returns the addresses.
+// served waits until clients reach exactly the ports and nodes of the Service at the addresses in its status, and the
+// cloud has no superfluous objects of it. It returns the addresses.
 func (s *service) served() []netip.Addr {
 	s.t.Helper()
 	var addresses []netip.Addr
@@ -173,8 +173,8 @@ func (s *service) unserved() ([]netip.Addr, error) {
 	return addresses, s.superfluous(max(len(svc.Spec.Ports), len(addresses)))
 }
 
-// superfluous returns an error if there are more objects than a Service needs: at most one of each kind for a port,
-// or for an address.
+// superfluous returns an error if more objects exist than a Service needs: at most one of each kind per port or
+// address.
 func (s *service) superfluous(most int) error {
 	left := s.cloud.left(s.uid)
 	for kind, n := range kinds(left) {
@@ -210,7 +210,7 @@ func wantedFronts(svc *corev1.Service, addresses []netip.Addr, nodes []netip.Add
 	return out
 }
 
-// members are the addresses of the nodes that load balancers may send to.
+// members returns the addresses of the nodes to which load balancers may send traffic.
 func (w *fixture) members() ([]netip.Addr, error) {
 	nodes := &corev1.NodeList{}
 	if err := w.client.List(w.context(), nodes); err != nil {
@@ -233,7 +233,7 @@ func (w *fixture) members() ([]netip.Addr, error) {
 	return out, nil
 }
 
-// delete deletes the Service, if it is there, and waits until it and everything of it is gone.
+// delete deletes the Service, if it exists, and waits until it and all its objects are gone.
 func (s *service) delete() {
 	s.t.Helper()
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
@@ -248,7 +248,7 @@ func (s *service) delete() {
 	s.g.Expect(s.cloud.left(s.uid)).To(BeEmpty(), "left of %s when it was gone", s.key)
 }
 
-// warnings are the messages of Warning events about the Service, the last first.
+// warnings returns the messages of Warning events about the Service, the latest first.
 func (s *service) warnings() []string {
 	return s.eventsOf("Service", s.key.Namespace, s.key.Name, corev1.EventTypeWarning)
 }
@@ -269,7 +269,7 @@ func (w *fixture) eventsOf(kind, namespace, name, sort string) []string {
 	return out
 }
 
-// refused waits for a Warning with the reason. The Service may have nothing then.
+// refused waits for a Warning with the reason. The Service must have no objects in the cloud then.
 func (s *service) refused(because string) {
 	s.t.Helper()
 	s.g.Eventually(s.warnings, s.patience, poll).Should(ContainElement(ContainSubstring(because)))
@@ -277,14 +277,14 @@ func (s *service) refused(because string) {
 	s.g.Expect(s.cloud.fronts(s.uid)).To(BeEmpty(), "half-built")
 }
 
-// calm checks that what is marked as the Service's does not change.
+// calm checks that the objects with the Service's marker do not change.
 func (s *service) calm() {
 	s.t.Helper()
 	before := s.cloud.mark(s.uid)
 	s.g.Consistently(func() []string { return s.cloud.mark(s.uid) }, pause, poll).Should(Equal(before))
 }
 
-// kinds counts what is left by its kind, the words before the name.
+// kinds counts leftovers by kind, which is the part before the name.
 func kinds(left []string) map[string]int {
 	out := map[string]int{}
 	for _, l := range left {

@@ -15,7 +15,7 @@ import (
 // sharedVApp is the second vApp of fixtures with vAppsOfOthers.
 const sharedVApp = "acme-vdc-vapp-001"
 
-// vAppsOfOthers has the controller's user see only what is shared with it: two vApps of an administrator.
+// vAppsOfOthers limits the controller's user to the vApps that are shared with it: two vApps of an administrator.
 func vAppsOfOthers(c *vcdsim.Config) {
 	org := &c.Model.Orgs[1]
 	org.VDCs[0].Fleet.VApps = 2
@@ -28,8 +28,8 @@ func vAppsOfOthers(c *vcdsim.Config) {
 	}
 }
 
-// TestNodesStayWhenTheirVAppIsNoLongerShared: a VM that is not shown although VMs of other vApps are proves nothing, for
-// longer than the proof of a loss takes.
+// TestNodesStayWhenTheirVAppIsNoLongerShared hides a VM while VMs of other vApps are visible, for longer than the proof
+// of a loss takes. That must prove nothing.
 func TestNodesStayWhenTheirVAppIsNoLongerShared(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "unshared", fixtureOption{

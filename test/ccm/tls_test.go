@@ -21,8 +21,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 )
 
-// TestTLS ends TLS at the load balancer with a certificate of the library, with one of a Secret, which may change, and
-// not at all.
+// TestTLS terminates TLS at the load balancer with a certificate of the library and with one of a Secret, which may
+// change, and also disables it.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
@@ -87,7 +87,7 @@ func (w *fixture) letSecretsBeRead(t *testing.T, namespace string) {
 	})).To(Succeed())
 }
 
-// newCertificate makes a certificate that signs itself, in the keys of a Secret.
+// newCertificate returns a self-signed certificate in the keys of a Secret.
 func newCertificate(t *testing.T, name string) map[string][]byte {
 	t.Helper()
 	g := NewWithT(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// Names in the simulated VCD. It has three edge gateways, one for each way to make a load balancer.
+// Names in the simulated VCD. It has three edge gateways, one for each way to create a load balancer.
 const (
 	twoArm   = ""       // the default: virtual services on addresses of the gateway
 	oneArm   = "arm"    // virtual services inside, behind DNAT rules
@@ -29,11 +29,11 @@ const (
 	vcdOrg  = "acme"
 	vcdVDC  = "acme-vdc"
 	vcdVApp = "acme-vdc-vapp-000"
-	// certificate is the alias of one in the library.
+	// certificate is the alias of a certificate in the library.
 	certificate = "web"
 )
 
-// ways are all gateways, by the name that Services choose them by.
+// ways returns the names of all gateways by which Services choose them.
 func ways() []string { return []string{twoArm, oneArm, ipSpaces} }
 
 // A vcd is a cloud: a simulated VMware Cloud Director.
@@ -41,7 +41,7 @@ type vcd struct {
 	*vcdsim.Simulator
 
 	secrets map[string]string // files of the Secret
-	before  map[string]bool   // what is there without us
+	before  map[string]bool   // documents that existed before
 
 	mu   sync.Mutex
 	seen []request
@@ -50,10 +50,10 @@ type vcd struct {
 // A vcdOption changes a simulator before it starts.
 type vcdOption func(*vcdsim.Config)
 
-// brisk is quick, but slow enough for tasks to be seen running.
+// brisk is fast, but slow enough to observe running tasks.
 var brisk = vcdsim.Profile{Name: "brisk", Scale: 0.02}
 
-// only is a configuration with one gateway and a drift check every hour.
+// only returns a configuration with one gateway and a drift check every hour.
 func only(way string) settings { return onlyEvery(way, "1h") }
 
 func onlyEvery(way, interval string) settings {
@@ -69,10 +69,10 @@ func onlyEvery(way, interval string) settings {
 	return s
 }
 
-// instant is an option for tests that are about how much is asked, not when.
+// instant is an option for tests that count requests and do not depend on time.
 func instant(c *vcdsim.Config) { c.Profile = vcdsim.Instant }
 
-// newVCD starts a simulator with n machines. Simulators with equally many have the same machines.
+// newVCD starts a simulator with n machines. Simulators with the same number of machines have the same machines.
 func newVCD(n int, options ...vcdOption) (*vcd, error) {
 	v := &vcd{secrets: map[string]string{"username": "ccm", "password": "password"}}
 	config := vcdsim.Config{Model: vcdModel(n), Profile: brisk, Seed: 5, Observe: v.observe}
@@ -140,10 +140,10 @@ func vcdModel(n int) vcdsim.Model {
 	return m
 }
 
-// outside is the network before the gateways.
+// outside is the external network of the gateways.
 var outside = netip.MustParsePrefix("100.64.0.1/16")
 
-// uplink has a range of addresses, the first of which is the gateway's own.
+// uplink returns an uplink with a range of addresses, the first of which belongs to the gateway itself.
 func uplink(from, to string) []vcdsim.Uplink {
 	all := addresses(from, to)
 	return []vcdsim.Uplink{{
@@ -245,7 +245,7 @@ func (v *vcd) powerOff(name string) { v.Edit(func(e *vcdsim.Editor) { e.PowerOff
 
 func (v *vcd) powerOn(name string) { v.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM(name)) }) }
 
-// remove powers a VM off and deletes it, as its owner does: VCD's log of tasks mentions it.
+// remove powers off a VM and deletes it, as its owner does. VCD records it in its log of tasks.
 func (v *vcd) remove(name string) {
 	ctx := context.Background()
 	id := ""
@@ -279,7 +279,7 @@ func (v *vcd) readdress(name string, to netip.Addr) {
 	v.Edit(func(e *vcdsim.Editor) { e.VM(name).NICs[0].Address = to.String() })
 }
 
-// observe is called with every exchange.
+// observe is called with each exchange.
 func (v *vcd) observe(e vcdsim.Exchange) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -330,7 +330,7 @@ func (v *vcd) hold(operation string) (release func()) {
 	return sync.OnceFunc(func() { close(held) })
 }
 
-// faults is where disturbances are ordered.
+// faults returns the faults of the simulator.
 func (v *vcd) faults() faults { return vcdFaults{v.Simulator} }
 
 type vcdFaults struct{ *vcdsim.Simulator }

@@ -48,7 +48,7 @@ func newVSphere(ctx context.Context, n int) (*vSphere, error) {
 	return v, v.permit(ctx)
 }
 
-// boot makes VMs until there are n, and lets VMware Tools of all report a name and an address.
+// boot creates VMs until there are n, and makes VMware Tools of each VM report a name and an address.
 func (v *vSphere) boot(n int) {
 	vspheresim.Multiply(v.model, n)
 	for i, vm := range vspheresim.VMs(v.model) {
@@ -59,7 +59,7 @@ func (v *vSphere) boot(n int) {
 	}
 }
 
-// permit lets the user read everything, and gives the datacenter a zone and a region.
+// permit allows the user to read everything, and assigns a zone and a region to the datacenter.
 func (v *vSphere) permit(ctx context.Context) error {
 	user := v.server.URL.User
 	datacenter := v.model.Map().Any("Datacenter")
@@ -160,14 +160,14 @@ func (v *vSphere) readdress(name string, to netip.Addr) {
 	v.change(name, func(vm *mo.VirtualMachine) { vm.Guest.Net[0].IpAddress = []string{to.String()} })
 }
 
-// There are no load balancers.
+// This cloud has no load balancers.
 func (*vSphere) fronts(string) []front     { return nil }
 func (*vSphere) left(string) []string      { return nil }
 func (*vSphere) mark(string) []string      { return nil }
 func (*vSphere) ruin(*testing.T, string)   {}
 func (*vSphere) addressAnnotation() string { return "" }
 
-// requests implements wire: tests in cpi/vsphere count them.
+// requests implements wire. Tests in cpi/vsphere count the requests.
 func (*vSphere) requests() []request { return nil }
 
 func (*vSphere) forget() {}

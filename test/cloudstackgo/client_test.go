@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cloudstackgo_test lets cloudstack-go, the client that CloudStack's project publishes, call the simulated
-// CloudStack: its requests and signatures are accepted, and it understands the answers.
+// Package cloudstackgo_test calls the simulated CloudStack with cloudstack-go, the client that the CloudStack project
+// publishes. The simulator must accept its requests and signatures, and the client must understand the responses.
 package cloudstackgo_test
 
 import (
@@ -51,7 +51,7 @@ func newScene(t *testing.T, key, secret, vpc string) *scene {
 // called are the commands that tests called.
 var called = map[string]bool{"queryAsyncJobResult": true} // by each asynchronous one
 
-// TestMain holds that every command that is served was called, when all tests ran.
+// TestMain checks that the tests called each command that is served, if all tests ran.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
@@ -260,7 +260,7 @@ func TestTags(t *testing.T) {
 	s.Expect(s.sim.Objects(cloudstacksim.Addresses)[0]).NotTo(HaveKey("tags"))
 }
 
-// TestWhatTheOriginalAsksForAtItsStart is why it needs a root administrator.
+// TestWhatTheOriginalAsksForAtItsStart shows why the original needs a root administrator.
 func TestWhatTheOriginalAsksForAtItsStart(t *testing.T) {
 	s := newUser(t, "")
 	_, err := s.Management.ListManagementServersMetrics(s.Management.NewListManagementServersMetricsParams())

@@ -25,7 +25,7 @@ const (
 	cpiList    = "cpi-must-pass.txt"
 )
 
-// goFormat is how the testing package reports. Some of these tests are unit tests, so none needs a request.
+// goFormat is the output format of the testing package. Some of these tests are unit tests, so none needs a request.
 var goFormat = format{
 	started: regexp.MustCompile(`(?m)^=== RUN\s+(Test\w+)$`),
 	ended:   regexp.MustCompile(`(?m)^--- (PASS|FAIL|SKIP): (Test\w+) `),
@@ -65,7 +65,7 @@ func TestCloudProvider(t *testing.T) {
 	checkWire(t, s.wire.Exchanges())
 }
 
-// cpiModel is the tenant for Kubernetes with the names these tests are written against.
+// cpiModel returns the tenant for Kubernetes with the names that these tests use.
 func cpiModel() vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	m.Orgs[0].Users[0].APITokens = []string{"system-api-token"}
@@ -109,7 +109,7 @@ func cpiModel() vcdsim.Model {
 	return m
 }
 
-// certificate is one for nothing, for the library.
+// certificate returns a certificate for the library, which is not valid for any host.
 func certificate() []byte {
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -123,7 +123,7 @@ func certificate() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// cpiConfig are the files the tests are configured with.
+// cpiConfig returns the configuration files of the tests.
 func cpiConfig(url string) map[string]object {
 	return map[string]object{
 		"vcd_info.yaml": {

@@ -26,14 +26,14 @@ const govcdList = "govcd-must-pass.txt"
 
 var runOtherSDKs = flag.Bool("other-sdks", false, "run the listed tests of other versions of the SDK, too (minutes each)")
 
-// checkFormat is how gopkg.in/check.v1 reports.
+// checkFormat is the output format of gopkg.in/check.v1.
 var checkFormat = format{
 	started: regexp.MustCompile(`(?m)^START: \S+ TestVCD\.(Test\w+)`),
 	ended:   regexp.MustCompile(`(?m)^(PASS|FAIL|SKIP|MISS|PANIC): \S+ TestVCD\.(Test\w+)`),
 	needs:   1,
 }
 
-// shards is how many simulators share the tests: most of the time the client sleeps between two polls of a task.
+// shards is how many simulators share the tests. The client mostly sleeps between two polls of a task.
 const shards = 4
 
 // An sdk is one version of VMware's Go SDK, compiled with its functional tests.
@@ -60,7 +60,7 @@ func TestGoVCloudDirector(t *testing.T) {
 	checkWire(t, exchanges)
 }
 
-// otherSDKs are further versions of the SDK, each with the release of VCD that it is run against. The folder sdk has a
+// otherSDKs are other versions of the SDK, each with the release of VCD against which it runs. The folder sdk has a
 // go.mod and a go.sum for each.
 var otherSDKs = []struct {
 	version string
@@ -69,7 +69,7 @@ var otherSDKs = []struct {
 }{
 	{
 		version: "v2.24.0",
-		vcd:     vcdsim.Version105, // It asks for API 36.0 in places, which VCD 10.6 does not serve.
+		vcd:     vcdsim.Version105, // It requests API 36.0 in places, which VCD 10.6 does not serve.
 		failing: map[string]string{
 			"Test_RdeAndRdeType": "expects a site whose tenants see no entity types; the simulator has those of Kubernetes clusters",
 		},
@@ -87,7 +87,7 @@ var otherSDKs = []struct {
 	},
 }
 
-// TestOtherSDKs runs the listed tests of other versions of the SDK. A test that a version does not have is left out.
+// TestOtherSDKs runs the listed tests of other versions of the SDK. It skips tests that a version does not have.
 func TestOtherSDKs(t *testing.T) {
 	skipShort(t)
 	if !*runOtherSDKs {
@@ -112,7 +112,7 @@ func TestOtherSDKs(t *testing.T) {
 	}
 }
 
-// copyModule lays out a Go module of its own with the go.mod and go.sum of an SDK version, and returns its folder.
+// copyModule creates a Go module with the go.mod and go.sum of an SDK version, and returns its folder.
 func copyModule(t *testing.T, version string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -128,7 +128,7 @@ func copyModule(t *testing.T, version string) string {
 	return folder
 }
 
-// runShards runs the named tests on several simulators of a release of VCD, side by side.
+// runShards runs the named tests in parallel on several simulators of a release of VCD.
 func runShards(t *testing.T, client sdk, release vcdsim.Version, names []string) (results, []vcdsim.Exchange) {
 	t.Helper()
 	got := results{}
@@ -149,7 +149,7 @@ func runShards(t *testing.T, client sdk, release vcdsim.Version, names []string)
 	return got, exchanges
 }
 
-// sharded deals the tests out by their names, so that a test always meets the same others.
+// sharded distributes the tests by name, so that a test always shares its simulator with the same others.
 func sharded(names []string) [][]string {
 	out := make([][]string, shards)
 	for _, name := range names {
@@ -165,7 +165,7 @@ func runGovcd(t *testing.T, client sdk, release vcdsim.Version, names []string) 
 	t.Helper()
 	s := start(t, checkFormat, govcdModel(), release)
 	s.binary = client.tests
-	// The tests write beside them and read ../test-resources: they run in a directory like theirs.
+	// The tests write to their folder and read ../test-resources, so they run in a similar directory.
 	root := s.dir
 	s.dir = filepath.Join(root, "govcd")
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
@@ -182,7 +182,7 @@ func runGovcd(t *testing.T, client sdk, release vcdsim.Version, names []string) 
 	return got, s.wire.Exchanges()
 }
 
-// govcdNames are the tests to run.
+// govcdNames returns the tests to run.
 func govcdNames(t *testing.T, binary string) []string {
 	t.Helper()
 	if *only == "" && !*all {
@@ -202,11 +202,11 @@ func checkTests(t *testing.T, binary, expression string) []string {
 	return out
 }
 
-// govcdModel is the tenant for Kubernetes with what these tests want besides.
+// govcdModel returns the tenant for Kubernetes with the additional objects that these tests need.
 func govcdModel() vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	acme := &m.Orgs[1]
-	acme.Catalogs[0].Templates[0].VMs[0].Name = "Photon OS" // as the image is called that VMware's tests begin with
+	acme.Catalogs[0].Templates[0].VMs[0].Name = "Photon OS" // the name of the first image in VMware's tests
 	acme.Catalogs[0].Templates = append(acme.Catalogs[0].Templates, vcdsim.Template{
 		Name:        "three-vms",
 		Description: "A template of three VMs",
@@ -217,8 +217,8 @@ func govcdModel() vcdsim.Model {
 	return m
 }
 
-// addNSX adds a VDC with a gateway that has no load balancer, and a data center group that has the other VDC: some
-// tests want a VDC that is no candidate for their groups. The tests bring their own load balancing.
+// addNSX adds a VDC with a gateway without load balancer, and a data center group with the other VDC, because some
+// tests need a VDC that is no candidate for their groups. The tests create their own load balancing.
 func addNSX(m *vcdsim.Model) {
 	block := func(gateway, from, to string) vcdsim.ExternalSubnet {
 		return vcdsim.ExternalSubnet{
@@ -293,7 +293,7 @@ func templateVM(name string) vcdsim.TemplateVM {
 
 type object map[string]any
 
-// govcdConfig is the file the tests are configured with.
+// govcdConfig returns the configuration file of the tests.
 func govcdConfig(url string) object {
 	return object{
 		"provider": object{

@@ -31,8 +31,7 @@ var (
 		"directory to write what each test printed to, in files named after outcome and test")
 )
 
-// TestMain lets the shards run side by side also where there are fewer processors: their clients sleep most of the
-// time.
+// TestMain makes the shards run in parallel even on fewer processors, because their clients sleep most of the time.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(shards)); err != nil {
 		panic(err)
@@ -44,12 +43,12 @@ func TestMain(m *testing.M) {
 func compileTests(t *testing.T, folder, pkg string, tags ...string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), filepath.Base(pkg)+".test")
-	// Some tests upload their own source file: they need its whole path, whatever the caller's GOFLAGS say.
+	// Some tests upload their own source file, so they need its full path, regardless of the caller's GOFLAGS.
 	run(t, folder, nil, "go", "test", "-c", "-trimpath=false", "-tags", strings.Join(tags, ","), "-o", binary, pkg)
 	return binary
 }
 
-// moduleDir is where a module lies in the cache, in the version that the module in folder requires.
+// moduleDir returns the folder of a module in the cache, in the version that the module in folder requires.
 func moduleDir(t *testing.T, folder, module string) string {
 	t.Helper()
 	return strings.TrimSpace(run(t, folder, nil, "go", "list", "-m", "-f", "{{.Dir}}", module))
@@ -74,7 +73,7 @@ func skipShort(t *testing.T) {
 	}
 }
 
-// A suite is a test binary about to run against a simulator.
+// A suite is a test binary that runs against a simulator.
 type suite struct {
 	t      *testing.T
 	binary string
@@ -87,13 +86,13 @@ type suite struct {
 	limit  time.Duration // of one run
 }
 
-// start begins a suite: a simulator that reports every request to the tally. Nothing takes any time in it, so that no
-// client waits for a task.
+// start begins a suite with a simulator that reports every request to the tally. Its tasks take no time, so that no
+// client waits for them.
 func start(t *testing.T, f format, model vcdsim.Model, release vcdsim.Version) *suite {
 	t.Helper()
 	s := &suite{t: t, dir: t.TempDir(), format: f, tally: newTally(t, f), limit: 20 * time.Minute}
 	if *all {
-		s.limit = 4 * time.Minute // Some of those that are not listed never end.
+		s.limit = 4 * time.Minute // Some tests that are not listed never end.
 	}
 	sim, err := vcdsim.New(vcdsim.Config{
 		Model:   model,
@@ -113,7 +112,7 @@ func start(t *testing.T, f format, model vcdsim.Model, release vcdsim.Version) *
 	return s
 }
 
-// run runs the binary and returns what became of each test.
+// run runs the binary and returns the result of each test.
 func (s *suite) run(args ...string) results {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), s.limit)
@@ -167,7 +166,7 @@ func judge(t *testing.T, list string, got results) {
 	}
 }
 
-// judgeNames fails the test for each of the names that did not pass.
+// judgeNames fails the test for each listed name that did not pass.
 func judgeNames(t *testing.T, must []string, got results) {
 	t.Helper()
 	for _, name := range must {

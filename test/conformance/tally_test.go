@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// A result is what became of a test.
+// A result is the outcome of a test.
 type result struct {
 	outcome  string // PASS, FAIL, SKIP …; empty while it runs
 	requests int
-	needs    int // requests it takes to count
+	needs    int // requests that the test must send to count
 	output   string
 }
 
@@ -38,15 +38,16 @@ func (r result) String() string {
 
 type results map[string]result
 
-// A format is how a test binary reports. Both expressions have the test's name in the last group.
+// A format is the output format of a test binary. Both expressions have the name of the test in the last group.
 type format struct {
 	started *regexp.Regexp
 	ended   *regexp.Regexp // outcome, name
 	needs   int
 }
 
-// A tally reads what a test binary prints and counts the requests of each test. It is the handler of the simulator's
-// log: at each request it first reads everything that was printed before, so the request belongs to the test that runs.
+// A tally reads the output of a test binary and counts the requests of each test. It is the handler of the simulator's
+// log. At each request, it first reads all previous output, so that the request is assigned to the test that is
+// running.
 type tally struct {
 	format format
 	read   *os.File
@@ -82,7 +83,7 @@ func (c *tally) WithAttrs([]slog.Attr) slog.Handler { return c }
 // WithGroup implements slog.Handler.
 func (c *tally) WithGroup(string) slog.Handler { return c }
 
-// Handle implements slog.Handler. The simulator logs a request before it answers.
+// Handle implements slog.Handler. The simulator logs a request before it responds.
 func (c *tally) Handle(_ context.Context, rec slog.Record) error {
 	if rec.Message != "Request" {
 		return nil
@@ -97,7 +98,7 @@ func (c *tally) Handle(_ context.Context, rec slog.Record) error {
 	return nil
 }
 
-// drain takes what is in the pipe, without waiting for more.
+// drain reads the content of the pipe without waiting for more.
 func (c *tally) drain() {
 	conn, err := c.read.SyscallConn()
 	if err != nil {
@@ -107,7 +108,7 @@ func (c *tally) drain() {
 	for {
 		n := 0
 		err := conn.Read(func(fd uintptr) bool {
-			n, _ = syscall.Read(int(fd), buf) // EAGAIN: nothing there
+			n, _ = syscall.Read(int(fd), buf) // EAGAIN: the pipe is empty
 			return true
 		})
 		if err != nil || n <= 0 {
@@ -144,7 +145,7 @@ func (c *tally) line(line string) {
 	}
 }
 
-// follow reads until the binary is done.
+// follow reads until the binary exits.
 func (c *tally) follow(done <-chan error) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -167,7 +168,7 @@ func (c *tally) follow(done <-chan error) error {
 	}
 }
 
-// excerpt is the end of what a test printed.
+// excerpt returns the end of the output of a test.
 func (c *tally) excerpt(name string) string {
 	from, ok := c.starts[name]
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
-// TestProjectsOwnTests runs the simulator's tests and holds what goes over the wire to what VMware published. Exchanges
-// that other tests of the project recorded in the directory VCDSIM_RECORD are checked too.
+// TestProjectsOwnTests runs the simulator's tests and compares their traffic with the documents that VMware published.
+// It also checks exchanges that other tests of the project recorded in the directory VCDSIM_RECORD.
 func TestProjectsOwnTests(t *testing.T) {
 	skipShort(t)
 	dir := os.Getenv("VCDSIM_RECORD")
@@ -33,7 +33,7 @@ func TestProjectsOwnTests(t *testing.T) {
 	checkWire(t, exchanges)
 }
 
-// checkWire requires that exchanges are as published.
+// checkWire checks that exchanges match the published documents.
 func checkWire(t *testing.T, exchanges []vcdsim.Exchange) {
 	t.Helper()
 	report, err := wire.CheckPublished(t.Context(), t.TempDir(), exchanges)

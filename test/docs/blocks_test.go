@@ -24,7 +24,7 @@ type block struct {
 	language, text string
 }
 
-// first returns the line by which a block is found in the tables.
+// first returns the line that identifies a block in the tables.
 func (b block) first() string {
 	line, _, _ := strings.Cut(b.text, "\n")
 	return line
@@ -54,7 +54,7 @@ func pages(t *testing.T, root string) []string {
 	return found
 }
 
-// blocksOf returns the blocks of a page, without the indentation of the list that they are in.
+// blocksOf returns the blocks of a page, without the indentation of an enclosing list.
 func blocksOf(t *testing.T, path string) []block {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -67,7 +67,7 @@ func blocksOf(t *testing.T, path string) []block {
 	return all
 }
 
-// shellOf returns the shell commands of a page; of a block that shows a console, the lines after a prompt.
+// shellOf returns the shell commands of a page. For a block that shows a console, it returns the lines after a prompt.
 func shellOf(t *testing.T, path string) []block {
 	t.Helper()
 	var all []block

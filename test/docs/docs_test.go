@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs_test runs the shell commands of README and documentation as they are printed: in the order of each page,
-// with a real API server, Cluster API, this provider and a simulated VCD. What cannot run here is listed with the reason.
+// Package docs_test runs the shell commands of README and documentation as printed, in the order of each page, with a
+// real API server, Cluster API, this provider and a simulated VCD. Commands that cannot run here are listed with the
+// reason.
 package docs_test
 
 import (

@@ -36,8 +36,8 @@ const (
 	provider         = "infrastructure-vcd"
 )
 
-// TestTheFirstClusterAsPrinted follows the page of the first cluster: from the source to a cluster that is available,
-// and its deletion. A registry in this test receives the images. The manager is the program of the image that was pushed.
+// TestTheFirstClusterAsPrinted follows the page of the first cluster, from the source code to an available cluster and
+// its deletion. A registry in this test receives the images. The manager is the program of the pushed image.
 func TestTheFirstClusterAsPrinted(t *testing.T) {
 	if !*asPrinted {
 		t.Skip("-as-printed is not set")
@@ -69,7 +69,7 @@ func newBareWorld(t *testing.T) *world {
 	dir := t.TempDir()
 	site := newSite(t, dir)
 	w := readerOf(site, dir)
-	w.limit = 25 * time.Minute // It builds all programs.
+	w.limit = 25 * time.Minute // The page builds all programs.
 	root, err := framework.Root()
 	g.Expect(err).NotTo(HaveOccurred())
 	management, err := stack.Start(t.Context(), stack.Options{
@@ -85,8 +85,8 @@ func newBareWorld(t *testing.T) *world {
 	return w
 }
 
-// otherProviders returns the lines of clusterctl.yaml with releases of cert-manager and of Cluster API, which clusterctl
-// would download, up to the list of providers.
+// otherProviders returns lines for clusterctl.yaml with local releases of cert-manager and of Cluster API, which
+// clusterctl would download otherwise. The list of providers comes last.
 func (w *world) otherProviders(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -114,7 +114,7 @@ func (w *world) otherProviders(t *testing.T) string {
 	return before + "providers:\n  " + strings.ReplaceAll(strings.TrimSuffix(list, "\n"), "\n", "\n  ") + "\n"
 }
 
-// A machine does what a node of the management cluster does: it runs the Deployment of the manager.
+// A machine does the work of a node of the management cluster: it runs the Deployment of the manager.
 type machine struct {
 	world *world
 	image string
@@ -130,7 +130,7 @@ func (m *machine) start(t *testing.T) {
 	go func() { m.ended <- m.run(t.Context()) }()
 }
 
-// failure returns why the manager does not run.
+// failure returns why the manager is not running.
 func (m *machine) failure() error {
 	select {
 	case err := <-m.ended:
@@ -169,8 +169,8 @@ func (m *machine) run(ctx context.Context) error {
 	return m.world.Client().Status().Update(ctx, deployment)
 }
 
-// awaitDeployment waits until clusterctl has created the Deployment of the manager and its webhooks. Meanwhile it issues
-// certificates, as cert-manager does.
+// awaitDeployment waits until clusterctl has created the Deployment of the manager and its webhooks. In the meantime,
+// it issues certificates, as cert-manager does.
 func (m *machine) awaitDeployment(ctx context.Context) (*appsv1.Deployment, error) {
 	issuer := stack.NewIssuer(m.world.Stack)
 	ticker := time.NewTicker(200 * time.Millisecond)
@@ -181,7 +181,7 @@ func (m *machine) awaitDeployment(ctx context.Context) (*appsv1.Deployment, erro
 			return nil, ctx.Err()
 		case <-ticker.C:
 		}
-		_ = issuer.Certify(ctx, m.world.Client()) // It fails where clusterctl writes the same object, and is repeated.
+		_ = issuer.Certify(ctx, m.world.Client()) // It fails if clusterctl writes the same object, and is repeated.
 		installed := client.MatchingLabels{"cluster.x-k8s.io/provider": provider}
 		var deployments appsv1.DeploymentList
 		var webhooks admissionregistrationv1.ValidatingWebhookConfigurationList
@@ -194,7 +194,7 @@ func (m *machine) awaitDeployment(ctx context.Context) (*appsv1.Deployment, erro
 	}
 }
 
-// startManager runs the manager as a process. There are no pods here, so webhooks call a local port.
+// startManager runs the manager as a process. Webhooks call a local port, because there are no pods.
 func (m *machine) startManager(ctx context.Context, program string) error {
 	release := filepath.Join(m.world.clone, "out", "release", provider, framework.Version, stack.ComponentsFile)
 	components, err := os.ReadFile(release)
@@ -216,7 +216,7 @@ func (m *machine) startManager(ctx context.Context, program string) error {
 	return m.world.Manager.Start(ctx)
 }
 
-// pull returns an image as a container runtime on this machine gets it.
+// pull returns an image as a container runtime on this machine would pull it.
 func pull(image string) (v1.Image, error) {
 	reference, err := name.ParseReference(image)
 	if err != nil {

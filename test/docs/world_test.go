@@ -33,7 +33,8 @@ const (
 	ccmToken  = "a-token-of-the-cloud-controller-manager"
 )
 
-// simulator is vcdsim for the reader: what it prints is for the site that runs already, and another one ends after seconds.
+// simulator is the vcdsim of the reader. It prints the data of the site that is already running, and a second site ends
+// after seconds.
 const simulator = `#!/usr/bin/env bash
 case " $* " in
 *" --print "*) exec vcdsim-program "$@" --ca-file ca.pem --tls-cert "$HOME/printing.pem" --tls-key "$HOME/printing.key" ;;
@@ -41,17 +42,18 @@ esac
 timeout 3 vcdsim-program "$@" --listen 127.0.0.1:0 --ca-file "$HOME/vcdsim.pem" || [ $? = 124 ]
 `
 
-// world is what the reader of the documentation has: a management cluster, a VCD, a clone of the repository, a shell.
+// A world is the environment of a reader of the documentation: a management cluster, a VCD, a clone of the repository,
+// and a shell.
 type world struct {
 	*framework.ManagementCluster
 
 	site             *simsite.Site
 	clone, home, bin string
-	replace          []string      // Pairs of what is printed and what it is here.
-	limit            time.Duration // Of the commands of a page.
+	replace          []string      // pairs of printed texts and their replacements
+	limit            time.Duration // of the commands of a page
 }
 
-// newSite starts a VCD whose users have the tokens of the reader.
+// newSite starts a VCD whose users have the reader's tokens.
 func newSite(t *testing.T, dir string) *simsite.Site {
 	t.Helper()
 	g := NewWithT(t)
@@ -71,7 +73,7 @@ func newSite(t *testing.T, dir string) *simsite.Site {
 	return site
 }
 
-// readerOf returns the reader of pages without a management cluster.
+// readerOf returns the world of a reader without a management cluster.
 func readerOf(site *simsite.Site, dir string) *world {
 	return &world{
 		site:    site,
@@ -99,7 +101,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// cloneRepository makes the clone, the home folder and the namespace of the reader.
+// cloneRepository creates the clone, the home folder and the namespace of the reader.
 func (w *world) cloneRepository(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -129,7 +131,7 @@ func (w *world) installPrograms(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile(filepath.Join(w.home, "printing.pem"), authority.Certificate(), 0o600)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(w.home, "printing.key"), key, 0o600)).To(Succeed())
-	// An editor that leaves files as they are.
+	// An editor that does not change files.
 	g.Expect(os.WriteFile(filepath.Join(w.bin, "vi"), []byte("#!/bin/sh\n"), 0o700)).To(Succeed())
 }
 
@@ -147,7 +149,7 @@ func (w *world) applyManager(ctx context.Context) error {
 	return nil
 }
 
-// rollOut reports Deployments and DaemonSets as rolled out: the stack has no nodes.
+// rollOut marks Deployments and DaemonSets as rolled out, because the stack has no nodes.
 func (w *world) rollOut(ctx context.Context) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -187,7 +189,7 @@ func (w *world) rollOut(ctx context.Context) {
 
 func (w *world) kubeconfig() string { return filepath.Join(w.home, "kubeconfig") }
 
-// inOrder puts the page that creates the cluster first, and those that replace or delete it last.
+// inOrder sorts the page that creates the cluster first, and the pages that replace or delete it last.
 func (w *world) inOrder(all []string) []string {
 	position := func(page string) int {
 		if slices.Contains(needed(), page) {
@@ -227,7 +229,7 @@ func (w *world) samples(t *testing.T, page string) {
 	}
 }
 
-// names learns what the machines of the cluster are called.
+// names looks up the names of the cluster's machines.
 func (w *world) names(t *testing.T) {
 	t.Helper()
 	if len(w.replace) > 4 {
@@ -252,7 +254,7 @@ func (w *world) shell(t *testing.T, script string) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail")
 	cmd.Stdin = strings.NewReader(script)
 	cmd.Dir = w.clone
-	cmd.WaitDelay = time.Second // What it runs may hold the output open.
+	cmd.WaitDelay = time.Second // Its children may keep the output open.
 	cmd.Env = append(os.Environ(), w.environment(t)...)
 
 	out, err := cmd.CombinedOutput()

@@ -16,17 +16,19 @@ import (
 )
 
 const (
-	// upgradeFrom is the Kubernetes version that upgrades start from; they end at programs.KubernetesVersion.
+	// upgradeFrom is the initial Kubernetes version of upgrades. They end at programs.KubernetesVersion.
 	upgradeFrom = "v1.35.4"
-	// chainFrom is the version that a chained upgrade starts from: it goes by upgradeFrom.
+	// chainFrom is the initial version of a chained upgrade, which goes through upgradeFrom.
 	chainFrom = "v1.34.3"
-	// endpoint stands in templates for the control plane endpoint, until the proxy puts a free one there.
+	// endpoint is the placeholder for the control plane endpoint in templates, which the proxy replaces with a free
+	// address.
 	endpoint = "192.0.2.1"
 	// usual is the template that users start with.
 	usual = "cluster-template.yaml"
 )
 
-// variables are what a user of the simulated tenant writes into clusterctl.yaml, and what the specs want to know.
+// variables returns the variables that a user of the simulated tenant sets in clusterctl.yaml, and the variables of the
+// specs.
 func variables(s suite) map[string]string {
 	variables := s.Variables()
 	maps.Copy(variables, map[string]string{
@@ -40,7 +42,7 @@ func variables(s suite) map[string]string {
 	return variables
 }
 
-// intervals are the timeouts and polling intervals of the specs.
+// intervals returns the timeouts and polling intervals of the specs.
 func intervals() map[string][]string {
 	return map[string][]string{
 		"default/wait-cluster":                         {"10m", "1s"},

@@ -18,7 +18,7 @@ const (
 	upgradedWorkers      = "upgraded-workers"
 )
 
-// flavors are the templates that specs want besides the usual one, as changes of it.
+// flavors returns the additional templates that specs need, as changes of the usual one.
 func flavors() map[string]func([]byte) ([]byte, error) {
 	return map[string]func([]byte) ([]byte, error){"upgrades": upgrades, "taints": tainted, "md-remediation": remedied}
 }
@@ -32,7 +32,7 @@ const (
 	taintedTopology = "cluster-template-topology-taints.yaml"
 )
 
-// addTopologies adds what the specs of ClusterClasses want to the files of a release.
+// addTopologies adds the files for specs of ClusterClasses to the files of a release.
 func addTopologies(files map[string][]byte) error {
 	var err error
 	if files[taintedTopology], err = taintedOfClass(files[ofClass]); err != nil {
@@ -48,8 +48,8 @@ func addTopologies(files map[string][]byte) error {
 	return err
 }
 
-// taintedOfClass has the taints on control planes and workers that the spec of rollouts expects at the beginning, and no
-// others: no cloud controller manager would take away its own.
+// taintedOfClass sets the initial taints on control planes and workers that the spec of rollouts expects, and no
+// others: no cloud controller manager would remove its taint.
 func taintedOfClass(template []byte) ([]byte, error) {
 	const taints = `
 %[1]staints:
@@ -71,7 +71,7 @@ func taintedOfClass(template []byte) ([]byte, error) {
 
 var separator = []byte("\n---\n")
 
-// upgrades starts with the VM template of the old Kubernetes version, and has machine templates with the new one.
+// upgrades starts with the VM template of the old Kubernetes version, and adds machine templates with the new one.
 func upgrades(template []byte) ([]byte, error) {
 	const variable = `"${VCD_TEMPLATE_NAME}"`
 	var added [][]byte
@@ -94,7 +94,7 @@ func upgrades(template []byte) ([]byte, error) {
 		[]byte(simsite.TemplateName(programs.KubernetesVersion))), nil
 }
 
-// tainted has the taints on control planes and workers that the spec of rollouts expects at the beginning.
+// tainted sets the initial taints on control planes and workers that the spec of rollouts expects.
 func tainted(template []byte) ([]byte, error) {
 	taints := []byte(`
       taints:
@@ -112,7 +112,7 @@ func tainted(template []byte) ([]byte, error) {
 	return template, nil
 }
 
-// remedied has a MachineHealthCheck that replaces any worker at once whose node has a condition that only the spec
+// remedied adds a MachineHealthCheck that immediately replaces a worker whose node has a condition that only the spec
 // sets.
 func remedied(template []byte) ([]byte, error) {
 	conditions := []byte("\n    unhealthyNodeConditions:")

@@ -19,14 +19,14 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// The last bytes of the addresses for control plane endpoints: they are in the nodes' network, outside its pools.
+// The last bytes of the addresses for control plane endpoints, which are in the nodes' network, outside its pools.
 const (
 	firstEndpoint = 200
 	lastEndpoint  = 250
 )
 
-// proxy is the framework's way to the management cluster. It gives each cluster an endpoint of its own, and reaches
-// workload clusters through the simulated guests' HTTP proxy.
+// A proxy is the framework's access to the management cluster. It gives each cluster an endpoint of its own, and
+// reaches workload clusters through the HTTP proxy of the simulated guests.
 type proxy struct {
 	framework.ClusterProxy
 
@@ -48,7 +48,7 @@ func (p *proxy) Create(ctx context.Context, resources []byte, options ...framewo
 	return p.ClusterProxy.Create(ctx, p.withEndpoint(resources), options...)
 }
 
-// GetWorkloadCluster leads to a workload cluster.
+// GetWorkloadCluster returns the access to a workload cluster.
 func (p *proxy) GetWorkloadCluster(ctx context.Context, namespace, name string,
 	options ...framework.Option,
 ) framework.ClusterProxy {
@@ -59,7 +59,7 @@ func (p *proxy) GetWorkloadCluster(ctx context.Context, namespace, name string,
 	return p.ClusterProxy.GetWorkloadCluster(ctx, namespace, name, options...)
 }
 
-// withEndpoint replaces the endpoint of a template by one that no other cluster has had.
+// withEndpoint replaces the endpoint of a template with one that no other cluster has used.
 func (p *proxy) withEndpoint(resources []byte) []byte {
 	if !bytes.Contains(resources, []byte(endpoint)) {
 		return resources
@@ -69,7 +69,8 @@ func (p *proxy) withEndpoint(resources []byte) []byte {
 	return bytes.ReplaceAll(resources, []byte(endpoint), fmt.Appendf(nil, "192.168.100.%d", next))
 }
 
-// withoutSubresource sends changes of a node's status to the node itself: simulated API servers have no subresources.
+// withoutSubresource sends changes of a node's status to the node itself, because simulated API servers have no
+// subresources.
 type withoutSubresource struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

@@ -34,14 +34,14 @@ func controller(apiVersion, kind string) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Controller: ptr.To(true)}
 }
 
-// ownedBy wants exactly these owners.
+// ownedBy checks that an object has exactly these owners.
 func ownedBy(owners ...metav1.OwnerReference) func(types.NamespacedName, []metav1.OwnerReference) error {
 	return func(_ types.NamespacedName, got []metav1.OwnerReference) error {
 		return framework.HasExactOwners(got, owners...)
 	}
 }
 
-// owners are the expected owners in the whole graph of a cluster.
+// owners returns the expected owners in the object graph of a cluster.
 func owners() []ownerAssertions {
 	return []ownerAssertions{
 		framework.CoreOwnerReferenceAssertion,
@@ -51,7 +51,7 @@ func owners() []ownerAssertions {
 			"VCDCluster":         ownedBy(cluster),
 			"VCDMachine":         ownedBy(machine),
 			"VCDMachineTemplate": ownedBy(cluster),
-			"VCDIdentity":        ownedBy(), // Its Secret goes with it; it outlives clusters.
+			"VCDIdentity":        ownedBy(), // Its Secret is deleted with it. It outlives clusters.
 			"Secret":             secretOwners,
 		},
 	}
@@ -69,7 +69,7 @@ func secretOwners(name types.NamespacedName, got []metav1.OwnerReference) error 
 	}
 }
 
-// finalizers are the expected finalizers in the whole graph of a cluster; kinds without an entry have none.
+// finalizers returns the expected finalizers in the object graph of a cluster. Kinds without an entry have none.
 func finalizers() []finalizerAssertions {
 	always := func(finalizer string) func(types.NamespacedName) []string {
 		return func(types.NamespacedName) []string { return []string{finalizer} }

@@ -36,8 +36,8 @@ func startSuite(ctx context.Context, dir string) (suite, error) {
 	return suite{Site: s, ManagementCluster: w}, nil
 }
 
-// tenant is the simulator's usual one with further templates, which have the Kubernetes versions that upgrades start
-// from.
+// tenant returns the usual tenant of the simulator with additional templates, which have the initial Kubernetes
+// versions of upgrades.
 func tenant() vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	catalog := &model.Orgs[1].Catalogs[0]

@@ -26,7 +26,8 @@ var _ = Describe("Quick start, and objects that are mended after damage", Label(
 	})
 })
 
-// resilience takes owners and finalizers away from all objects of a cluster, and sees them come back and rest.
+// resilience removes owners and finalizers from all objects of a cluster, and checks that they are restored and then
+// stay unchanged.
 func resilience(proxy framework.ClusterProxy, namespace, clusterName string) {
 	filter := clusterctlcluster.FilterClusterObjectsWithNameFilter(clusterName)
 	By("Removing all owner references")
@@ -69,7 +70,7 @@ var _ = Describe("Deleting a cluster in order", Label("deletion"), func() {
 	})
 })
 
-// deletionPhases is the order in which a cluster goes: workers, control planes, infrastructure.
+// deletionPhases returns the order in which a cluster is deleted: workers, control planes, infrastructure.
 func deletionPhases() []clusterapi.ClusterDeletionPhase {
 	kinds := func(names ...string) func(corev1.ObjectReference, []metav1.OwnerReference) bool {
 		return func(object corev1.ObjectReference, _ []metav1.OwnerReference) bool {
@@ -127,7 +128,7 @@ var _ = Describe("Upgrading Kubernetes", Label("upgrade"), func() {
 			ArtifactFolder:           artifacts,
 			ControlPlaneMachineCount: ptr.To[int64](3),
 			WorkerMachineCount:       ptr.To[int64](2),
-			SkipConformanceTests:     true, // No kubelet runs.
+			SkipConformanceTests:     true, // No kubelet is running.
 		}
 	})
 })

@@ -21,10 +21,10 @@ import (
 
 var enabled = flag.Bool("e2e", false, "Run the end-to-end specs; without it they are skipped.")
 
-// ctx is the context of all specs: they want one while the tree of specs is built.
+// ctx is the context of all specs, which need it while the tree of specs is built.
 var ctx = context.Background()
 
-// What BeforeSuite makes and all specs share.
+// BeforeSuite sets these variables, which all specs share.
 var (
 	shared           suite
 	config           *clusterctl.E2EConfig
@@ -63,8 +63,8 @@ var _ = BeforeSuite(func() {
 	management = newProxy(shared)
 })
 
-// After each spec its cluster is deleted: nothing of it may be left in VCD, and nothing that VCD does not know may have
-// been asked for.
+// After each spec, its cluster is deleted. Nothing of it may be left in VCD, and no unknown request may have been sent
+// to VCD.
 var _ = AfterEach(func() {
 	Eventually(shared.Left).WithPolling(time.Second).Should(BeEmpty(), "left in the simulated VCD")
 	Expect(shared.Failed()).NotTo(Receive(), "a program ended by itself")

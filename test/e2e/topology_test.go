@@ -50,7 +50,7 @@ var _ = Describe("Changing a ClusterClass", Label("clusterclass-changes"), func(
 			Flavor:                   "topology",
 			ModifyControlPlaneFields: map[string]any{"spec.kubeadmConfigSpec.verbosity": int64(4)},
 			ModifyMachineDeploymentBootstrapConfigTemplateFields: map[string]any{"spec.template.spec.verbosity": int64(4)},
-			// A patch of the class makes the spec; labels are the template's own.
+			// A patch of the class sets the spec. Labels come from the template itself.
 			ModifyMachineDeploymentInfrastructureMachineTemplateFields: map[string]any{
 				"spec.template.metadata.labels": map[string]any{"changed": "true"},
 			},
@@ -71,7 +71,7 @@ var _ = Describe("Rolling out a ClusterClass", Label("clusterclass-rollout"), fu
 	})
 })
 
-// withoutOurs are labels and annotations but for those that this provider adds.
+// withoutOurs returns the labels and annotations without those that this provider adds.
 func withoutOurs(object client.Object) clusterv1.ObjectMeta {
 	ours := func(key, _ string) bool { return strings.HasPrefix(key, "infrastructure.cluster.x-k8s.io/") }
 	meta := clusterv1.ObjectMeta{Labels: maps.Clone(object.GetLabels()), Annotations: maps.Clone(object.GetAnnotations())}
@@ -88,7 +88,7 @@ var _ = Describe("Upgrading Kubernetes over several versions by one field", Labe
 	upgradeByTopology("chained", chainFrom)
 })
 
-// upgradeByTopology changes spec.topology.version alone: the class chooses the VM template.
+// upgradeByTopology changes only spec.topology.version: the class chooses the VM template.
 func upgradeByTopology(flavor, from string) {
 	clusterapi.ClusterUpgradeConformanceSpec(ctx, func() clusterapi.ClusterUpgradeConformanceSpecInput {
 		upgrade := *config
@@ -102,7 +102,7 @@ func upgradeByTopology(flavor, from string) {
 			Flavor:                   ptr.To(flavor),
 			ControlPlaneMachineCount: ptr.To[int64](3),
 			WorkerMachineCount:       ptr.To[int64](1),
-			SkipConformanceTests:     true, // No kubelet runs.
+			SkipConformanceTests:     true, // No kubelet is running.
 		}
 	})
 }

@@ -13,13 +13,13 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// What an idle machine reaches, and beyond what a busy one fails.
+// The figures of an idle machine, and the limits for a busy one.
 const (
 	goalShown, goalHealed   = 10 * time.Second, 30 * time.Second
 	limitShown, limitHealed = 60 * time.Second, 120 * time.Second
 )
 
-// A row is what one mistake cost.
+// A row has the measurements of one mistake.
 type row struct {
 	mistake, object, text string
 	shown, healed         float64 // seconds
@@ -49,7 +49,7 @@ func TestMistakesOfTheFirstHour(t *testing.T) {
 	}
 }
 
-// try makes a mistake, waits until the object says so, corrects it, and waits until all is well.
+// try makes a mistake, waits until the object reports it, corrects it, and waits until everything is healthy.
 func try(t *testing.T, m mistake) row {
 	t.Helper()
 	w := newTrial(t)
@@ -88,7 +88,7 @@ func try(t *testing.T, m mistake) row {
 	return r
 }
 
-// table prints what was measured.
+// table prints the measurements.
 func table(rows []row) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%-46s %6s %6s  what is seen\n", "mistake", "shown", "healed")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package firsthour makes the typical mistakes of people who set a cluster up for the first time, on a real API server
-// with Cluster API and this provider as it is shipped, and measures when the object they look at says what to do, and
-// when it heals.
+// Package firsthour makes the typical mistakes of people who set up a cluster for the first time, on a real API server
+// with Cluster API and this provider as it is shipped. It measures when the object that they look at reports the
+// remedy, and when it recovers.
 package firsthour
 
 import (
@@ -25,20 +25,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
-// api is the API server of the management cluster that all mistakes are made in.
+// api is the API server of the management cluster of all mistakes.
 var api client.Client
 
-// enabled lets the mistakes be made: they take minutes of a management cluster.
+// enabled runs the mistakes, which take minutes and a management cluster.
 var enabled = flag.Bool("firsthour", false, "Make the mistakes; without it they are skipped.")
 
-// idle holds the figures against what an idle machine reaches.
+// idle compares the figures with those of an idle machine.
 var idle = flag.Bool("idle", false, "fail beyond the figures of an idle machine")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	parallel := "40" // Mostly they wait.
+	parallel := "40" // They mostly wait.
 	if *idle {
-		parallel = "3" // The others are load, too.
+		parallel = "3" // The other tests are load, too.
 	}
 	if err := flag.Set("test.parallel", parallel); err != nil {
 		os.Exit(report(err))

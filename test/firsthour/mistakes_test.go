@@ -19,16 +19,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A mistake is what a person gets wrong, what they see, and how they correct it.
+// A mistake is an error that a user makes, what they see, and how they correct it.
 type mistake struct {
 	name string
 	make func(*trial) // before anything is created
-	// later makes the mistake when cluster and machine are ready; nil: it is made before.
+	// later makes the mistake when cluster and machine are ready; nil: before they are created.
 	later func(*trial)
 
-	inMachine bool     // the VCDMachine says it, not the VCDCluster
+	inMachine bool     // the VCDMachine reports it, not the VCDCluster
 	reason    string   // of the condition and of the event
-	says      []string // what the message names: the object or field, and the cause
+	says      []string // parts of the message: the object or field, and the cause
 	mend      func(*trial)
 }
 
@@ -106,7 +106,7 @@ func credentialMistakes() []mistake {
 	}
 }
 
-// at puts a wrong address of the site into all objects, as a template does.
+// at sets a wrong address of the site in all objects, as a template does.
 func at(site string) func(*trial) {
 	return func(w *trial) {
 		w.cluster.Spec.Site = site
@@ -242,7 +242,7 @@ func endpointMistakes() []mistake {
 	}
 }
 
-// withMachine makes another machine of the cluster, as one does who cannot change the one that there is.
+// withMachine creates another machine of the cluster, like a user who cannot change the existing one.
 func withMachine(w *trial) {
 	w.Expect(api.Delete(w.ctx, &clusterv1.Machine{ObjectMeta: w.meta(w.machine.Name)})).To(Succeed())
 	w.machine = w.newMachine("demo-1")
@@ -260,7 +260,7 @@ func machineMistakes() []mistake {
 	return []mistake{
 		{
 			name:      "a network without a free address",
-			make:      func(w *trial) { w.sim.Edit(static("192.168.100.10")) }, // which another VM has
+			make:      func(w *trial) { w.sim.Edit(static("192.168.100.10")) }, // the address of another VM
 			inMachine: true,
 			reason:    infrav1.TaskFailedReason,
 			says:      []string{"insufficient IP addresses", "add IP addresses"},
@@ -309,7 +309,7 @@ func machineMistakes() []mistake {
 	}
 }
 
-// role gives the user of the manager a role.
+// role assigns a role to the user of the manager.
 func role(name string) func(*vcdsim.Editor) {
 	return func(e *vcdsim.Editor) { e.SetRole("acme", "capvcd", name) }
 }

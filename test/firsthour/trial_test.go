@@ -22,10 +22,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// roleWithoutVMs has all rights that a user of the manager needs, but for that to create VMs.
+// roleWithoutVMs has all rights that a user of the manager needs, except the right to create VMs.
 const roleWithoutVMs = "Kubernetes Cluster Author without VMs"
 
-// A trial is one person with a VCD and a namespace, in which a cluster with a machine is made.
+// A trial is one user with a VCD and a namespace, in which a cluster with a machine is created.
 type trial struct {
 	*WithT
 
@@ -34,14 +34,14 @@ type trial struct {
 	namespace string
 	cleanup   func(func())
 
-	// What is going to be created; mistakes change it.
+	// The objects to create, which mistakes change.
 	identity *infrav1.VCDIdentity
 	secret   *corev1.Secret // nil: forgotten
 	cluster  *infrav1.VCDCluster
 	machine  *infrav1.VCDMachine // nil: none
 }
 
-// newTrial starts a VCD, and fills in what a person does who makes no mistake.
+// newTrial starts a VCD, and prepares the objects of a user who makes no mistake.
 func newTrial(t *testing.T) *trial {
 	t.Helper()
 	w := &trial{WithT: NewWithT(t), ctx: t.Context(), cleanup: t.Cleanup}
@@ -117,7 +117,7 @@ func (w *trial) newMachine(name string) *infrav1.VCDMachine {
 	return m
 }
 
-// create creates an object, as soon as webhooks take it, unless there is one.
+// create creates an object as soon as webhooks accept it, unless it exists.
 func (w *trial) create(obj client.Object) {
 	if obj.GetUID() != "" {
 		return
@@ -161,7 +161,7 @@ func reference(kind, name string) clusterv1.ContractVersionedObjectReference {
 	return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: name}
 }
 
-// apply creates all that is planned.
+// apply creates all prepared objects.
 func (w *trial) apply() {
 	w.create(w.identity)
 	if w.secret != nil {
@@ -195,7 +195,7 @@ type conditioned interface {
 	GetConditions() []metav1.Condition
 }
 
-// ready reads the Ready condition, as "Status Reason: Message".
+// ready returns the Ready condition as "Status Reason: Message".
 func (w *trial) ready(obj conditioned) string {
 	if err := api.Get(w.ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 		return err.Error()
@@ -208,7 +208,7 @@ func (w *trial) ready(obj conditioned) string {
 	return ""
 }
 
-// warnings are the events of type Warning about an object, as "Reason: Message".
+// warnings returns the events of type Warning about an object, as "Reason: Message".
 func (w *trial) warnings(obj client.Object) []string {
 	list := &corev1.EventList{}
 	if err := api.List(w.ctx, list, client.InNamespace(w.namespace)); err != nil {
@@ -223,7 +223,7 @@ func (w *trial) warnings(obj client.Object) []string {
 	return found
 }
 
-// remove deletes everything, so that the manager does not go on with it.
+// remove deletes everything, so that the manager stops working on it.
 func (w *trial) remove() {
 	clusters := &clusterv1.ClusterList{}
 	w.Expect(api.List(w.ctx, clusters, client.InNamespace(w.namespace))).To(Succeed())
@@ -232,10 +232,10 @@ func (w *trial) remove() {
 	}
 }
 
-// seconds is how long ago a time was.
+// seconds returns the time since a moment in seconds.
 func seconds(since time.Time) float64 { return time.Since(since).Seconds() }
 
-// oneLine shortens what a person sees.
+// oneLine shortens a message to one line.
 func oneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ignition_test lets the real Ignition read what guests get, and looks at the files that it writes: the one of
-// today for version 3 of its specification, Flatcar's of former times for version 2, which Cluster API's kubeadm bootstrap
-// provider makes.
+// Package ignition_test runs the real Ignition on the data of guests, and checks the files that it writes. It uses the
+// current Ignition for version 3 of its specification, and Flatcar's former one for version 2, which Cluster API's
+// kubeadm bootstrap provider generates.
 package ignition_test
 
 import (
@@ -35,13 +35,13 @@ import (
 
 var ignitionToo = flag.Bool("ignition", false, "build Ignition and run it")
 
-// The programs, and where they are pinned.
+// The programs, and the folders that pin them.
 const (
 	current = "ignition"
 	flatcar = "flatcar"
 )
 
-// A program is an Ignition with what it takes beside a stage.
+// A program is an Ignition with the flags that it needs in addition to a stage.
 type program struct {
 	name   string
 	stages []string
@@ -83,7 +83,7 @@ var build = sync.OnceValues(func() (*programs.Set, error) {
 		})
 })
 
-// bin returns the path of a program, built if it is not there.
+// bin returns the path of a program, and builds it if necessary.
 func bin(t *testing.T, name string) string {
 	t.Helper()
 	if !*ignitionToo {
@@ -100,7 +100,8 @@ func bin(t *testing.T, name string) string {
 	return set.Bin(name)
 }
 
-// boot runs Ignition on what a VM has, and returns the folder with the files of the guest, whose image has some.
+// boot runs Ignition on the extra configuration of a VM. image has the existing files of the guest. It returns the
+// folder with the files of the guest.
 func boot(t *testing.T, p program, extraConfig map[string]string, image map[string]string) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -124,7 +125,7 @@ func boot(t *testing.T, p program, extraConfig map[string]string, image map[stri
 	return root
 }
 
-// decode does as Ignition's provider for VMware, which needs a hypervisor.
+// decode decodes a value like Ignition's provider for VMware, which needs a hypervisor.
 func decode(t *testing.T, value string) []byte {
 	t.Helper()
 	g := NewWithT(t)
@@ -137,7 +138,7 @@ func decode(t *testing.T, value string) []byte {
 	return data
 }
 
-// machine is one with two NICs.
+// machine returns a machine with two NICs.
 func machine(bootstrapData []byte) guestinfo.Input {
 	return guestinfo.Input{
 		InstanceID:    "0f3c5a0e-6f0e-4b3c-8f57-6d0f7c1f4a11",
@@ -159,7 +160,7 @@ func machine(bootstrapData []byte) guestinfo.Input {
 	}
 }
 
-// has returns the text of a file of a guest.
+// has returns the content of a file of a guest.
 func has(t *testing.T, root, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, path))
@@ -167,7 +168,7 @@ func has(t *testing.T, root, path string) string {
 	return string(data)
 }
 
-// expectMachine checks who the guest is and how it is connected.
+// expectMachine checks the identity and the network of the guest.
 func expectMachine(t *testing.T, root string, in guestinfo.Input) {
 	t.Helper()
 	g := NewWithT(t)
@@ -242,7 +243,7 @@ func TestWhatTheBootstrapDataSayCounts(t *testing.T) {
 	}
 }
 
-// workers returns the configuration of the workers of flavour flatcar.
+// workers returns the configuration of the workers of flavor flatcar.
 func workers(t *testing.T) bootstrapv1.KubeadmConfigSpec {
 	t.Helper()
 	g := NewWithT(t)
@@ -267,7 +268,8 @@ func workers(t *testing.T) bootstrapv1.KubeadmConfigSpec {
 	return bootstrapv1.KubeadmConfigSpec{}
 }
 
-// TestIgnitionAppendsWhatClusterAPIMakes has data that the kubeadm bootstrap provider makes of flavour flatcar.
+// TestIgnitionAppendsWhatClusterAPIMakes uses the data that the kubeadm bootstrap provider generates for flavor
+// flatcar.
 func TestIgnitionAppendsWhatClusterAPIMakes(t *testing.T) {
 	g := NewWithT(t)
 	config := workers(t)

@@ -14,8 +14,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestAHealthCheckReplacesNothingForLackOfAccess: with the documented health check, wrong credentials replace no node of
-// ten, neither while they are wrong, for many times the check's timeout, nor while machines are observed again one by one.
+// TestAHealthCheckReplacesNothingForLackOfAccess checks that, with the documented health check, wrong credentials do
+// not replace any of ten nodes: neither while they are wrong, for many times the timeout of the check, nor while the
+// machines are observed again one by one.
 func TestAHealthCheckReplacesNothingForLackOfAccess(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, shared.replica, 9)
@@ -42,9 +43,9 @@ func TestAHealthCheckReplacesNothingForLackOfAccess(t *testing.T) {
 	l.die()
 }
 
-// TestNothingIsLostWhenAVAppIsNoLongerShared: the user of the manager sees the vApps of one machine's siblings, not its
-// own, for longer than the proof of a loss takes. The documented health check replaces nothing, no Node goes, and
-// nothing is made or deleted in VCD; when the vApp is shared again, all is well.
+// TestNothingIsLostWhenAVAppIsNoLongerShared hides the vApp of one machine, but not those of its siblings, from the
+// user of the manager, for longer than the proof of a loss takes. The documented health check replaces nothing, no Node
+// is removed, and nothing is created or deleted in VCD. Once the vApp is shared again, everything is healthy.
 func TestNothingIsLostWhenAVAppIsNoLongerShared(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, shared.replica, 2)
@@ -92,7 +93,7 @@ func TestNothingIsLostWhenAVAppIsNoLongerShared(t *testing.T) {
 	l.die()
 }
 
-// machineUIDs are those of the Machines that are not deleted, by name.
+// machineUIDs returns the UIDs of the Machines that are not being deleted, by name.
 func (l *life) machineUIDs() map[string]types.UID {
 	uids := map[string]types.UID{}
 	for _, m := range l.machines() {
@@ -103,7 +104,8 @@ func (l *life) machineUIDs() map[string]types.UID {
 	return uids
 }
 
-// eventuallyAll has the manager reconcile all machines until Ready of each begins with a status and a reason.
+// eventuallyAll makes the manager reconcile all machines until the Ready condition of each begins with a status and a
+// reason.
 func (l *life) eventuallyAll(prefix string) {
 	l.t.Helper()
 	for _, m := range l.machines() {

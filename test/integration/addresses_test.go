@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// pool makes a pool of the in-cluster provider, and returns a reference to it.
+// pool creates a pool of the in-cluster provider, and returns a reference to it.
 func (s *site) pool(kind, name, namespace, addresses, gateway string) infrav1.IPPoolReference {
 	s.t.Helper()
 	metadata := map[string]any{"name": name}

@@ -14,7 +14,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// TestAdmissionRefusesWhatItCanKnow asks the real API server, with schema, CEL rules and webhooks as they are shipped.
+// TestAdmissionRefusesWhatItCanKnow sends invalid objects to a real API server with the schema, CEL rules and webhooks
+// as they are shipped.
 func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -243,8 +244,8 @@ func TestAdmissionRefusesIdentities(t *testing.T) {
 	}
 }
 
-// TestAdmissionCannotKnowTheIdentity: it may come later than the cluster; so a condition reports that it is for
-// another site.
+// TestAdmissionCannotKnowTheIdentity checks that a condition, not admission, reports an identity for another site,
+// because the identity may be created after the cluster.
 func TestAdmissionCannotKnowTheIdentity(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -328,7 +329,7 @@ func TestWhatExistsCannotBecomeSomethingElse(t *testing.T) {
 		return c.Status.Initialization.Provisioned != nil, s.get(c)
 	}, patience).Should(BeTrue())
 
-	// A patch, lest it is refused because the manager has written meanwhile.
+	// A patch, which is not refused if the manager has written to the object in the meantime.
 	become := func(obj client.Object, spec string) error {
 		return shared.client.Patch(t.Context(), obj,
 			client.RawPatch(types.MergePatchType, []byte(`{"spec":{`+spec+`}}`)))

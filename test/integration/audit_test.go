@@ -22,7 +22,7 @@ import (
 
 const lists = "API servers that cannot stream lists to those who watch are asked for lists"
 
-// unusedRights are those that these tests need not use, and why the manager has them all the same.
+// unusedRights are the rights that these tests need not use, and why the manager has them.
 var unusedRights = []audit.Allowance{
 	{
 		Verbs:     []string{"list"},
@@ -142,8 +142,8 @@ var unusedRights = []audit.Allowance{
 	},
 }
 
-// auditRights holds what the manager asked for against the role it is shipped with: nothing may have been denied, and
-// after all tests no right may be unused without a reason.
+// auditRights compares the requests of the manager with the role that it is shipped with. No request may have been
+// denied. After all tests, no right may be unused without a reason.
 func auditRights(code int) int {
 	requests, err := readAudit(shared.AuditLog())
 	if err != nil {
@@ -189,7 +189,7 @@ func readAudit(path string) ([]audit.Request, error) {
 	return audit.Read(log)
 }
 
-// shippedRights are those of the manager's ClusterRole and Role in the components.
+// shippedRights returns the rights of the manager's ClusterRole and Role in the components.
 func shippedRights(components []byte) ([]audit.Right, error) {
 	var rights []audit.Right
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(components), 4096)
@@ -217,7 +217,7 @@ func shippedRights(components []byte) ([]audit.Right, error) {
 	}
 }
 
-// isForUsers reports whether a role is added to the built-in ones of users.
+// isForUsers reports whether a role is aggregated to the built-in roles of users.
 func isForUsers(role *unstructured.Unstructured) bool {
 	for label := range role.GetLabels() {
 		if strings.HasPrefix(label, "rbac.authorization.k8s.io/aggregate-to-") {

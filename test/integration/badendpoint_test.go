@@ -10,7 +10,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// inClusterPool is a pool of Cluster API's in-cluster provider.
+// inClusterPool returns a pool of Cluster API's in-cluster provider.
 func (s *site) inClusterPool(name, addresses string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "ipam.cluster.x-k8s.io/v1alpha2",
@@ -24,7 +24,7 @@ func poolRef(name string) infrav1.IPPoolReference {
 	return infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: name}
 }
 
-// endpointMistakes are those of virtual IPs.
+// endpointMistakes are the mistakes in virtual IPs.
 func endpointMistakes() []mistake {
 	pools := func(names ...string) func(*infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) {

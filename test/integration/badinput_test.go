@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// healing is how long a correction may take to be seen: VCD is checked once a minute.
+// healing is how long it may take until a correction is observed. The manager checks VCD once a minute.
 const healing = "5m"
 
 // A mistake is wrong input to a cluster with a machine, and its correction.
@@ -232,12 +232,12 @@ func (tt mistake) changesToMachine() []func(*infrav1.VCDMachine) {
 	return []func(*infrav1.VCDMachine){tt.machine}
 }
 
-// edit mends something in VCD.
+// edit corrects something in VCD.
 func edit(f func(*vcdsim.Editor)) func(*site) {
 	return func(s *site) { s.Edit(f) }
 }
 
-// bootstrap writes bootstrap data, before or after the machine that uses it is there.
+// bootstrap writes bootstrap data, before or after the creation of the machine that uses it.
 func (s *site) bootstrap(name, value string) {
 	s.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: s.meta(name)}
@@ -250,9 +250,9 @@ func (s *site) bootstrap(name, value string) {
 	s.g.Expect(shared.client.Update(s.t.Context(), secret)).To(Succeed())
 }
 
-// noise does not compress.
+// noise returns data that does not compress.
 func noise(size int) string {
 	b := make([]byte, size)
-	_, _ = rand.Read(b) // It never fails.
+	_, _ = rand.Read(b) // It never returns an error.
 	return base64.StdEncoding.EncodeToString(b)
 }

@@ -37,18 +37,18 @@ import (
 // clusterLabel is on the Nodes and Services of a balancedCluster's cluster.
 const clusterLabel = "integration.test/cluster"
 
-// uninitialized is the taint that kubelets put on Nodes for a cloud controller manager to remove.
+// uninitialized is the taint that kubelets set on Nodes until a cloud controller manager removes it.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // A balancedCluster is a whole cluster with its real cloud controller manager: the program that is shipped, with the
-// arguments and files that the manager rendered and Cluster API applied. Pretend clusters know neither Services nor
-// leases, so it works on those in the API server of the management cluster, where it sees nothing but its own
-// cluster's.
+// arguments and files that the manager rendered and Cluster API applied. The simulated clusters support neither
+// Services nor leases. Therefore, the program works on those in the API server of the management cluster, where it only
+// sees the objects of its own cluster.
 type balancedCluster struct {
 	*guest
 
-	remembered *infrav1.VCDCluster // as it was when the cluster was up
-	front      *httptest.Server    // the API server that it sees
+	remembered *infrav1.VCDCluster // its state when the cluster was up
+	front      *httptest.Server    // the API server from its point of view
 	process    *process.Process
 }
 
@@ -58,11 +58,11 @@ var buildCCM = sync.OnceValues(func() (string, error) {
 	return path, framework.Build(context.Background(), shared.Root, "./cmd/cpi", path)
 })
 
-// further is the edge gateway that caretakers' clusters have besides that of their nodes, and the name that Services
-// choose it by.
+// further is the edge gateway that the clusters of caretakers have in addition to that of their nodes, and the name by
+// which Services choose it.
 const further = "dmz"
 
-// withFurtherGateway adds it to the first VDC, with addresses of its own.
+// withFurtherGateway adds the further gateway to the first VDC, with addresses of its own.
 func withFurtherGateway(c *vcdsim.Config) {
 	vdc := &c.Model.Orgs[1].VDCs[0]
 	gateway := vdc.EdgeGateways[0]
@@ -81,7 +81,8 @@ func withFurtherGateway(c *vcdsim.Config) {
 	vdc.EdgeGateways = append(vdc.EdgeGateways, gateway)
 }
 
-// newBalancedCluster brings up a cluster with a further gateway. It checks load balancers on changes only: its requests are predictable.
+// newBalancedCluster creates a cluster with a further gateway. It checks load balancers only on changes, so that its
+// requests are predictable.
 func newBalancedCluster(t *testing.T, c replica) *balancedCluster {
 	t.Helper()
 	l := newLife(t, c, 1, withFurtherGateway)
@@ -95,14 +96,14 @@ func newBalancedCluster(t *testing.T, c replica) *balancedCluster {
 
 func keyOf(obj client.Object) client.ObjectKey { return client.ObjectKeyFromObject(obj) }
 
-// ours is the metadata of what the cloud controller manager sees.
+// ours returns the metadata of an object that the cloud controller manager sees.
 func (c *balancedCluster) ours(name string) metav1.ObjectMeta {
 	meta := c.meta(name)
 	meta.Labels = map[string]string{clusterLabel: c.name}
 	return meta
 }
 
-// start does what kubelet would: it mounts and runs what is in the workload cluster. It waits until the Nodes have
+// start does the work of kubelet: it mounts and runs the pod in the workload cluster. It waits until the Nodes have
 // their addresses.
 func (c *balancedCluster) start() {
 	c.t.Helper()
@@ -175,11 +176,11 @@ func (c *balancedCluster) environment(pod corev1.PodSpec) []string {
 	c.t.Helper()
 	var out []string
 	for _, e := range pod.Containers[0].Env {
-		if e.ValueFrom == nil { // Where the API server is: the program has a kubeconfig.
+		if e.ValueFrom == nil { // The address of the API server: the program has a kubeconfig.
 			continue
 		}
 		ref := e.ValueFrom.SecretKeyRef
-		if ref == nil { // Name and UID of the pod.
+		if ref == nil { // The name and UID of the pod.
 			out = append(out, e.Name+"="+c.name)
 			continue
 		}
@@ -195,7 +196,7 @@ func withoutProxies() []string {
 		func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") })
 }
 
-// serve serves the API server with the Nodes and Services of the cluster only, and returns the path of a kubeconfig for
+// serve serves the API server with only the Nodes and Services of the cluster, and returns the path of a kubeconfig for
 // it.
 func (c *balancedCluster) serve(dir string) string {
 	c.t.Helper()
@@ -235,15 +236,15 @@ func (c *balancedCluster) closeFront() {
 	c.front.Close()
 }
 
-// losesItsAPIServer ends the API server that the cloud controller manager sees, as the last control plane does when it
-// goes; and waits until it ends by itself.
+// losesItsAPIServer stops the API server that the cloud controller manager sees, as the removal of the last control
+// plane does, and waits until the program exits.
 func (c *balancedCluster) losesItsAPIServer() {
 	c.t.Helper()
 	c.closeFront()
 	c.g.Eventually(c.process.Done(), patience, "100ms").Should(BeClosed(), "the lease is lost")
 }
 
-// register makes the nodes of the workload cluster anew, as kubelets do that wait for a cloud controller manager.
+// register creates the Nodes of the workload cluster again, as kubelets do that wait for a cloud controller manager.
 func (c *balancedCluster) register() []*corev1.Node {
 	c.t.Helper()
 	list := &corev1.NodeList{}

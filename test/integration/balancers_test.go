@@ -22,11 +22,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// managersUser is who the manager works as in VCD; cloud controller managers have a user of their own.
+// managersUser is the user of the manager in VCD. Cloud controller managers have a user of their own.
 const managersUser = "capvcd"
 
-// TestLoadBalancersGoWithTheirCluster deletes clusters whose real cloud controller manager made a load balancer, while
-// its Service is there.
+// TestLoadBalancersGoWithTheirCluster deletes clusters whose real cloud controller manager created a load balancer,
+// while the Service still exists.
 func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -51,12 +51,12 @@ func testMadeAgain(t *testing.T) {
 	c.serves()
 	c.servesFurther()
 	c.delete()
-	// What it creates again before the last check is removed by it, and another check follows.
+	// The last check removes objects that the cloud controller manager recreated before it. Another check follows.
 	c.g.Eventually(func() (bool, error) {
 		last, err := c.lastCheck()
 		return last && len(c.made()) == 0, err
 	}, ages, "100ms").Should(BeTrue(), "what was there is removed")
-	// No last check meanwhile.
+	// No last check in the meantime.
 	c.Faults().Add(vcdsim.Fault{
 		Operation: "GET /cloudapi/*",
 		User:      managersUser,
@@ -139,7 +139,7 @@ func testLoadBalancersKept(t *testing.T) {
 		infrav1.LoadBalancersNotDeletedReason), ContainSubstring(c.remembered.Spec.InfraID))))
 }
 
-// serves waits until the cloud controller manager has made a load balancer for a Service with two ports.
+// serves waits until the cloud controller manager has created a load balancer for a Service with two ports.
 func (c *balancedCluster) serves() {
 	c.t.Helper()
 	c.remembered = c.vcdCluster()
@@ -155,8 +155,8 @@ func (c *balancedCluster) serves() {
 	c.g.Expect(c.made()).To(HaveLen(2*2+1), "a pool and a virtual service for each port, and the IP set of the cluster")
 }
 
-// servesFurther waits until the cloud controller manager has made a load balancer on the further gateway, which it
-// knows from what the manager wrote.
+// servesFurther waits until the cloud controller manager has created a load balancer on the further gateway, which it
+// finds in the configuration from the manager.
 func (c *balancedCluster) servesFurther() {
 	c.t.Helper()
 	service := c.service("api")
@@ -171,8 +171,8 @@ func (c *balancedCluster) servesFurther() {
 	c.g.Expect(c.made()).To(HaveLen(2*(2*2+1)), "each gateway has its own IP set")
 }
 
-// reportsRefusal changes the password of the cloud controller manager in VCD: events on its pod and on a waiting
-// Service report it, once each.
+// reportsRefusal changes the password of the cloud controller manager in VCD. Events on its pod and on a waiting
+// Service must report the refusal, once each.
 func (c *balancedCluster) reportsRefusal() {
 	c.t.Helper()
 	c.Edit(func(e *vcdsim.Editor) {
@@ -191,7 +191,7 @@ func (c *balancedCluster) reportsRefusal() {
 		"it is not the Service's fault")
 }
 
-// warnings are the reasons of Warning events about an object.
+// warnings returns the reasons of Warning events about an object.
 func (c *balancedCluster) warnings(namespace, kind, name string) []string {
 	list := &corev1.EventList{}
 	c.g.Expect(shared.client.List(c.t.Context(), list, client.InNamespace(namespace))).To(Succeed())
@@ -205,7 +205,7 @@ func (c *balancedCluster) warnings(namespace, kind, name string) []string {
 	return out
 }
 
-// service is a Service with two ports.
+// service returns a Service with two ports.
 func (c *balancedCluster) service(name string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: c.ours(name),
@@ -240,14 +240,14 @@ func (c *balancedCluster) delete() {
 	c.g.Expect(shared.client.Delete(c.t.Context(), &clusterv1.Cluster{ObjectMeta: c.meta(c.name)})).To(Succeed())
 }
 
-// diesWithItsMachines waits until there are no VMs, and ends the cloud controller manager, which was on one of them.
+// diesWithItsMachines waits until no VMs exist, and stops the cloud controller manager, which ran on one of them.
 func (c *balancedCluster) diesWithItsMachines() {
 	c.t.Helper()
 	c.g.Eventually(func() []vcdsim.VM { return c.State().VMs }, ages, "50ms").Should(BeEmpty())
 	c.g.Expect(c.process.Kill()).To(Succeed())
 }
 
-// gone waits until the cluster is.
+// gone waits until the cluster is gone.
 func (c *balancedCluster) gone() {
 	c.t.Helper()
 	c.g.Eventually(func() error { return c.life.get(&clusterv1.Cluster{ObjectMeta: c.meta(c.name)}) }, ages,
@@ -255,7 +255,7 @@ func (c *balancedCluster) gone() {
 	c.empty()
 }
 
-// lastCheck reports whether all load balancers are removed, and only the last check is missing.
+// lastCheck reports whether all load balancers are removed, and only the last check remains.
 func (c *balancedCluster) lastCheck() (bool, error) {
 	state, err := c.state(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, infrav1.LoadBalancersDeletedCondition)
 	return strings.HasPrefix(state, "False "+infrav1.WaitingForFinalCheckReason), err
@@ -272,7 +272,7 @@ func balancing(r vcdsim.Request) bool {
 	return strings.Contains(r.Path, "/loadBalancer/") || strings.Contains(r.Path, "/firewallGroups")
 }
 
-// made is what there is of load balancers in VCD.
+// made lists the objects of load balancers in VCD.
 func (c *balancedCluster) made() []string {
 	var out []string
 	for _, d := range c.State().Documents {

@@ -33,7 +33,7 @@ func TestCreatingAMachineCosts(t *testing.T) {
 	s.ready(cold)
 	coldCalls := s.calls(0)
 
-	s.quiet() // Calls after the first machine, such as the check of the steady state, are not the second one's.
+	s.quiet() // Calls after the first machine, such as the check of the steady state, do not count for the second one.
 	since := len(s.Requests())
 	warm := s.machine("cheap", "warm")
 	s.ready(warm)
@@ -51,8 +51,8 @@ func TestCreatingAMachineCosts(t *testing.T) {
 	s.empty()
 }
 
-// quiet waits until for a while VCD was not asked for anything, and nothing was written to objects: on a busy machine
-// the manager may take seconds to go on.
+// quiet waits until no requests to VCD and no writes to objects happen for a while. On a busy machine, the manager may
+// take seconds to continue.
 func (s *site) quiet(objects ...conditioned) {
 	s.t.Helper()
 	now := func() (seen []string) {
@@ -81,8 +81,8 @@ func (s *site) calls(since int) map[string]int {
 	return counts
 }
 
-// tasksAreAskedSeldom checks that a session asks for tasks no more often than once in two seconds. How long a query is
-// on its way differs, so that two may arrive closer to each other than they were sent; not so all of them.
+// tasksAreAskedSeldom checks that a session queries tasks at most once in two seconds. Queries take different times to
+// arrive, so two of them may be closer to each other than when they were sent, but not all of them.
 func (s *site) tasksAreAskedSeldom() {
 	s.t.Helper()
 	arrived := map[string][]time.Time{}

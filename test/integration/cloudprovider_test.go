@@ -28,15 +28,16 @@ const (
 	systemCanary = "canary-in-the-password-of-the-system-c0de"
 )
 
-// A guest is a life with a client of its workload cluster, where Cluster API's own controller applies what the
-// manager renders.
+// A guest is a life with a client of its workload cluster, where Cluster API's own controller applies the manifests
+// that the manager renders.
 type guest struct {
 	*life
 
 	workload client.Client
 }
 
-// TestTheCloudProviderOfAWholeCluster follows the cloud controller manager of one cluster from its arrival to its end.
+// TestTheCloudProviderOfAWholeCluster follows the cloud controller manager of one cluster from its installation to its
+// end.
 func TestTheCloudProviderOfAWholeCluster(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, newReplica(t, "ccm", "--cloud-provider-sync-period=2s",
@@ -72,7 +73,7 @@ func (l *life) workloadClient() client.Client {
 	return workload
 }
 
-// secretsOfSets are the Secrets with manifests in the management cluster.
+// secretsOfSets returns the Secrets with manifests in the management cluster.
 func (l *life) secretsOfSets() []corev1.Secret {
 	list := &corev1.SecretList{}
 	l.g.Expect(shared.client.List(l.t.Context(), list, client.InNamespace(l.namespace),
@@ -96,8 +97,8 @@ func (gst *guest) reports(prefix string) {
 		"100ms").Should(HavePrefix(prefix))
 }
 
-// works sets a pod available, as kubelet would, until the condition reports it. The in-memory server has no status
-// apart, so that whatever is applied takes it away, and counts a generation for every change.
+// works marks a pod as available, as kubelet would, until the condition reports it. The in-memory server has no status
+// subresource, so that each apply removes the status, and each change increases the generation.
 func (gst *guest) works() {
 	gst.t.Helper()
 	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}
@@ -241,7 +242,8 @@ func (gst *guest) givesWayToAnother() {
 	gst.works()
 }
 
-// keepsSystemOut gives the cloud controller manager's identity the name of a system administrator: nothing of it leaves its own Secret.
+// keepsSystemOut sets the name of a system administrator in the identity of the cloud controller manager. No part of it
+// may leave its own Secret.
 func (gst *guest) keepsSystemOut() {
 	gst.t.Log("a system administrator")
 	gst.identitySecret(map[string]string{"apiToken": "", "username": "System/administrator", "password": systemCanary})
@@ -269,7 +271,7 @@ func (gst *guest) keepsSystemOut() {
 	gst.works()
 }
 
-// ownCopies counts how often a text is in Secrets of identities, where it belongs.
+// ownCopies counts how often a text occurs in Secrets of identities, where it belongs.
 func ownCopies(list client.ObjectList, form string) int {
 	secrets, ok := list.(*corev1.SecretList)
 	if !ok {

@@ -18,12 +18,12 @@ import (
 
 const (
 	crashes = 20
-	// quickPoll is for tests that are about what happens, not about how often VCD is asked.
+	// quickPoll is for tests that do not depend on how often VCD is polled.
 	quickPoll = "--vcd-task-poll=500ms"
 )
 
-// TestKilledAtAnyMoment kills the manager at random moments of creating and deleting machines: each time while one is
-// created and another is deleted. CRASH_SEED repeats a run.
+// TestKilledAtAnyMoment kills the manager at random moments, each time while one machine is created and another is
+// deleted. CRASH_SEED repeats a run.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	random := seeded(t)
@@ -53,7 +53,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	s.g.Expect(seen.made()).To(Equal(crashes+2), "a vApp, and a VM per machine")
 }
 
-// seeded returns what decides at random; CRASH_SEED repeats a run.
+// seeded returns the random source. CRASH_SEED repeats a run.
 func seeded(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -66,7 +66,7 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, seed))
 }
 
-// crashAfter kills the manager in a while and starts it again.
+// crashAfter kills the manager after a delay and starts it again.
 func (s *site) crashAfter(d time.Duration) {
 	s.t.Helper()
 	<-time.After(d)

@@ -25,19 +25,19 @@ type mood int32
 
 const (
 	honest   mood = iota
-	empty         // 200, and nothing in it
-	shifting      // one row a page, and what is read moves on by one row between the pages
+	empty         // 200, with an empty list
+	shifting      // one row per page, and the rows shift by one between the pages
 )
 
-// A front stands before a simulator and tampers with its answers, as a VCD does whose database or rights are not what
-// they were.
+// A front is a proxy in front of a simulator. It changes responses, like a VCD whose database or permissions have
+// changed.
 type front struct {
 	*httptest.Server
 
 	mood atomic.Int32
 }
 
-// newFront puts a front before a site. Objects made from then on go to it.
+// newFront puts a front before a site. Objects that are created from then on use it.
 func (s *site) newFront(t *testing.T) *front {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -72,13 +72,13 @@ func isVMQuery(u *url.URL) bool {
 	return u.Path == "/api/query" && u.Query().Get("type") == "vm"
 }
 
-// ask shifts the pages.
+// ask shifts the pages of a query.
 func (f *front) ask(u *url.URL) {
 	if mood(f.mood.Load()) != shifting || !isVMQuery(u) {
 		return
 	}
 	q := u.Query()
-	page, _ := strconv.Atoi(q.Get("page")) // The first by default.
+	page, _ := strconv.Atoi(q.Get("page")) // page 1 by default
 	q.Set("page", strconv.Itoa(max(1, page-1)))
 	q.Set("pageSize", "1")
 	u.RawQuery = q.Encode()
@@ -89,7 +89,7 @@ var (
 	totalOf  = regexp.MustCompile(`total="\d+"`)
 )
 
-// answer empties the list.
+// answer empties the list of a response.
 func (f *front) answer(res *http.Response) error {
 	if mood(f.mood.Load()) != empty || !isVMQuery(res.Request.URL) || res.StatusCode != http.StatusOK {
 		return nil

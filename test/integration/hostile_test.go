@@ -21,7 +21,7 @@ import (
 // proofTime is longer than the proof that something is gone: two checks, a minute apart.
 const proofTime = 75 * time.Second
 
-// hostage is a site with a front and a cluster with three machines that are ready.
+// hostage returns a site with a front, and a cluster with three ready machines.
 func hostage(t *testing.T) (*site, *front, []*infrav1.VCDMachine) {
 	t.Helper()
 	s := newBareSite(t, shared.replica)
@@ -42,14 +42,14 @@ func hostage(t *testing.T) (*site, *front, []*infrav1.VCDMachine) {
 func (s *site) trigger(obj client.Object) {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"test.example.com/look":%q}}}`,
 		time.Now().Format(time.RFC3339Nano))
-	s.g.Eventually(func() error { // A webhook may be away for a moment.
+	s.g.Eventually(func() error { // A webhook may be unavailable for a moment.
 		err := shared.client.Patch(s.t.Context(), obj.DeepCopyObject().(client.Object),
 			client.RawPatch(types.MergePatchType, []byte(patch)))
 		return client.IgnoreNotFound(err)
 	}, patience, "250ms").Should(Succeed())
 }
 
-// noneIsGone has the manager reconcile machines again and again, for longer than a proof takes: none may be reported
+// noneIsGone makes the manager reconcile machines repeatedly, for longer than a proof takes. None may be reported as
 // gone.
 func (s *site) noneIsGone(machines ...*infrav1.VCDMachine) {
 	s.t.Helper()
@@ -66,7 +66,7 @@ func (s *site) noneIsGone(machines ...*infrav1.VCDMachine) {
 	}, proofTime, "5s").Should(Succeed())
 }
 
-// unsure waits until a condition of a machine is Unknown, and why.
+// unsure waits until a condition of a machine is Unknown with the reason.
 func (s *site) unsure(m *infrav1.VCDMachine) {
 	s.t.Helper()
 	s.g.Eventually(func() (string, error) {
@@ -100,7 +100,7 @@ func TestRightsWithdrawnDuringDeletion(t *testing.T) {
 	s.survives(machines[1:])
 }
 
-// survives checks that machines are as well as before, and goes home.
+// survives checks that machines are as healthy as before, and cleans up.
 func (s *site) survives(machines []*infrav1.VCDMachine) {
 	s.t.Helper()
 	for _, m := range machines {
@@ -112,7 +112,7 @@ func (s *site) survives(machines []*infrav1.VCDMachine) {
 	s.leave(machines)
 }
 
-// leave deletes machines and the cluster; nothing may be left.
+// leave deletes machines and the cluster. Nothing may be left.
 func (s *site) leave(machines []*infrav1.VCDMachine) {
 	s.t.Helper()
 	for _, m := range machines {

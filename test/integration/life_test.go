@@ -28,12 +28,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// lives counts the whole clusters of all tests: each has an endpoint and VM ids of its own, because their pretend nodes
-// live together.
+// lives counts the whole clusters of all tests. Each has its own endpoint and VM IDs, because their simulated nodes
+// share one server.
 var lives atomic.Int64
 
-// A life is a whole cluster, of the template that is shipped: control plane and workers on two NICs each, whose VMs
-// become nodes.
+// A life is a whole cluster from the template that is shipped: a control plane and workers with two NICs each, whose
+// VMs become nodes.
 type life struct {
 	*site
 
@@ -41,10 +41,10 @@ type life struct {
 	controlPlanes  int
 	workers        int
 	balancer       map[string]any // spec.loadBalancer of the VCDCluster; nil: as in the template
-	perMachine     bool           // Each VM has a vApp of its own.
+	perMachine     bool           // each VM has a vApp of its own
 
 	flavor string            // its template is cluster-template<flavor>.yaml
-	values map[string]string // of further variables of the template
+	values map[string]string // of additional variables of the template
 }
 
 // newLife prepares a site for a whole cluster.
@@ -79,7 +79,7 @@ func (l *life) born() {
 	l.up()
 }
 
-// manifest is the shipped template with the values of this life.
+// manifest returns the shipped template with the values of this life.
 func (l *life) manifest() []*unstructured.Unstructured {
 	l.t.Helper()
 	template, err := os.ReadFile(filepath.Join(shared.Root, "templates", "cluster-template"+l.flavor+".yaml"))
@@ -134,13 +134,13 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 		put("100%", "spec", "remediation", "triggerIf", "unhealthyLessThanOrEqualTo")
 	case "VCDMachineTemplate":
 		if l.flavor != "" {
-			return // Its networks are those of its zones.
+			return // The networks come from its zones.
 		}
 		second := "storage"
 		if strings.HasSuffix(object.GetName(), "-md-0") {
-			second = "backup" // The vApp does not have it yet when the workers come.
+			second = "backup" // The vApp does not have it yet when the workers are created.
 		} else {
-			put("24Gi", "spec", "template", "spec", "diskSize") // Linked clones are consolidated before they grow.
+			put("24Gi", "spec", "template", "spec", "diskSize") // Linked clones are consolidated before their disks are expanded.
 		}
 		l.g.Expect(unstructured.SetNestedSlice(object.Object, []any{
 			map[string]any{"addressSource": "StaticPool"},
@@ -149,7 +149,7 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 	}
 }
 
-// up waits until all machines are ready nodes, and there is nothing else in VCD.
+// up waits until all machines are ready nodes, and VCD contains nothing else.
 func (l *life) up() {
 	l.t.Helper()
 	want := l.controlPlanes + l.workers
@@ -165,7 +165,7 @@ func (l *life) up() {
 	l.sound()
 }
 
-// machines lists the cluster's Machines, with those that go.
+// machines lists the Machines of the cluster, including those that are being deleted.
 func (l *life) machines(mods ...client.ListOption) []clusterv1.Machine {
 	list := &clusterv1.MachineList{}
 	l.g.Expect(shared.client.List(l.t.Context(), list, append(mods, client.InNamespace(l.namespace))...)).To(Succeed())
@@ -176,7 +176,7 @@ func (l *life) deployment() *clusterv1.MachineDeployment {
 	return &clusterv1.MachineDeployment{ObjectMeta: l.meta(l.name + "-md-0")}
 }
 
-// patch merges a patch into an object; a webhook may be away for a moment.
+// patch applies a merge patch to an object. It retries, because a webhook may be unavailable for a moment.
 func (l *life) patch(obj client.Object, patch string) {
 	l.t.Helper()
 	l.g.Eventually(func() error {
@@ -192,7 +192,7 @@ func (l *life) scale(workers int) {
 	l.up()
 }
 
-// roll replaces the workers by those of a new template.
+// roll replaces the workers with workers from a new template.
 func (l *life) roll(name string, change func(*infrav1.VCDMachineSpec)) {
 	l.t.Helper()
 	old := l.name + "-md-0"
@@ -202,7 +202,7 @@ func (l *life) roll(name string, change func(*infrav1.VCDMachineSpec)) {
 	})
 }
 
-// rollControlPlane replaces the control plane by one of a new template.
+// rollControlPlane replaces the control plane with one from a new template.
 func (l *life) rollControlPlane(name string, change func(*infrav1.VCDMachineSpec)) {
 	l.t.Helper()
 	old := l.name + "-control-plane"
@@ -217,7 +217,7 @@ func (l *life) rollControlPlane(name string, change func(*infrav1.VCDMachineSpec
 	})
 }
 
-// copyTemplate makes a template that differs from another.
+// copyTemplate creates a template that differs from another.
 func (l *life) copyTemplate(name, copied string, change func(*infrav1.VCDMachineSpec)) {
 	l.t.Helper()
 	old := &infrav1.VCDMachineTemplate{ObjectMeta: l.meta(name)}
@@ -227,7 +227,7 @@ func (l *life) copyTemplate(name, copied string, change func(*infrav1.VCDMachine
 	l.create(next)
 }
 
-// replaceAll does what has all VMs replaced whose names begin so, and waits for that.
+// replaceAll runs do, which replaces all VMs whose names have the prefix, and waits until they are replaced.
 func (l *life) replaceAll(prefix string, do func()) {
 	l.t.Helper()
 	before := l.State().VMs
@@ -251,7 +251,7 @@ func contains(vms []vcdsim.VM, id string) bool {
 	return false
 }
 
-// aWorker is a worker and the id of its VM.
+// aWorker returns a worker and the ID of its VM.
 func (l *life) aWorker() (worker *clusterv1.Machine, vm string) {
 	l.t.Helper()
 	workers := l.machines(client.HasLabels{clusterv1.MachineDeploymentNameLabel})
@@ -263,7 +263,7 @@ func (l *life) aWorker() (worker *clusterv1.Machine, vm string) {
 	return &workers[0], strings.TrimPrefix(id, "urn:vcloud:vm:")
 }
 
-// repair stops a worker's VM behind our back and has the MachineHealthCheck replace it.
+// repair powers off the VM of a worker without the manager, and waits until the MachineHealthCheck replaces it.
 func (l *life) repair() {
 	l.t.Helper()
 	broken, vm := l.aWorker()

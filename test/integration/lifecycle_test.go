@@ -98,8 +98,8 @@ func TestAnEndpointOfSomebodyElse(t *testing.T) {
 	s.empty()
 }
 
-// restful checks that ready objects at rest are left alone: nothing is written to them nor to VCD when the manager
-// reconciles again.
+// restful checks that ready objects at rest are left alone: when the manager reconciles them again, it writes neither
+// to them nor to VCD.
 func (s *site) restful(objects ...conditioned) {
 	s.t.Helper()
 	s.quiet(objects...)
@@ -119,12 +119,12 @@ func (s *site) restful(objects ...conditioned) {
 	s.g.Expect(simsite.Writes(s.Simulator, since)).To(BeEmpty())
 }
 
-// ofTheAPIServer are errors of a reconcile that a busy API server, and others who write to the same objects, may cause
+// ofTheAPIServer matches errors of a reconcile that a busy API server, or other writers to the same objects, may cause
 // at any time.
 var ofTheAPIServer = regexp.MustCompile(
 	`the object has been modified|failed calling webhook|etcdserver: |context deadline exceeded`)
 
-// errorsLogged lists errors in the manager's log about reconciles of this site's objects.
+// errorsLogged lists the errors in the manager's log about reconciles of objects of this site.
 func (s *site) errorsLogged() []string {
 	s.t.Helper()
 	log, err := os.ReadFile(shared.Manager.LogPath())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package integration tests this provider as it is shipped: its manager as a process with the rights of its role, a
-// real API server with Cluster API's core manager, and simulated VMware Cloud Directors over HTTPS.
+// Package integration tests this provider as it is shipped: its manager as a process with the permissions of its role,
+// a real API server with the core manager of Cluster API, and simulated VMware Cloud Directors over HTTPS.
 package integration
 
 import (
@@ -28,8 +28,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/workload"
 )
 
-// shared is the management cluster of all tests. Each test has a namespace and simulators of its own, so they run at
-// the same time.
+// shared is the management cluster of all tests. Each test has its own namespace and simulators, so tests run in
+// parallel.
 var shared struct {
 	*framework.ManagementCluster
 
@@ -39,15 +39,15 @@ var shared struct {
 }
 
 // A replica is a manager and the label of the objects that it reconciles. A test that kills its replica does not
-// disturb others.
+// disturb other tests.
 type replica struct {
 	*stack.Manager
 
 	label string
-	down  *sync.Mutex // held while it does not run
+	down  *sync.Mutex // held while the manager does not run
 }
 
-// Kill kills the manager. No other test can kill or start it until Start.
+// Kill kills the manager. No other test can kill or start it until Start returns.
 func (c replica) Kill() error {
 	c.down.Lock()
 	return c.Manager.Kill()
@@ -61,7 +61,7 @@ func (c replica) Start(ctx context.Context) error {
 
 const (
 	sharedLabel = "shared"
-	// tests is how many run at a time. Mostly they wait.
+	// tests is how many tests run at a time. They mostly wait.
 	tests = "20"
 )
 
@@ -91,7 +91,7 @@ func run(m *testing.M) int {
 		Dir: dir,
 		Out: os.Stderr,
 		Env: shared.workloads.Env(),
-		// Secrets are searched for in the most verbose log.
+		// The tests search the most verbose log for secrets.
 		ManagerArgs: []string{"--watch-filter=" + sharedLabel, "--v=5"},
 	})
 	if err != nil {

@@ -22,12 +22,12 @@ type flow struct {
 	do   func(*life)
 }
 
-// whole is a life from birth to death.
+// whole returns the flows of a life from creation to deletion.
 func whole(between []flow) []flow {
 	return slices.Concat([]flow{{"create", (*life).born}}, between, []flow{{"delete", (*life).die}})
 }
 
-// changes are what users and health checks have done to a cluster, in order: each begins where the one before ends.
+// changes returns changes by users and health checks, in order. Each begins where the previous one ends.
 func changes() []flow {
 	return []flow{
 		{"scale up", func(l *life) { l.scale(l.workers + 1) }},
@@ -37,8 +37,8 @@ func changes() []flow {
 	}
 }
 
-// upkeep is what else there is to write. It is for another life: one with all of this would be what all others wait
-// for.
+// upkeep returns the remaining flows that write. They run in another life, because a single life with all flows would
+// take longest.
 func upkeep() []flow {
 	return []flow{
 		{"clean up", (*life).cleanUp},
@@ -49,11 +49,11 @@ func upkeep() []flow {
 
 func larger(m *infrav1.VCDMachineSpec) { m.SizingPolicy = "large" }
 
-// flows are all of them.
+// flows returns all flows.
 func flows() []flow { return whole(slices.Concat(changes(), upkeep())) }
 
-// TestCrashMatrix kills the manager before and after every write to VCD of every flow: for each flow in a life of its
-// own, all lives at the same time. Two more lives without kills record the writes.
+// TestCrashMatrix kills the manager before and after each write to VCD in each flow. Each flow runs in a life of its
+// own, and all lives run in parallel. Two more lives without kills record the writes.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	var changed, kept *chaos.Killer
@@ -110,7 +110,7 @@ func TestCrashMatrix(t *testing.T) {
 	t.Logf("%d times the manager died at a write", cells)
 }
 
-// live lives through flows, and is killed in one of them. The cluster is deleted at the end.
+// live runs flows, and kills the manager in one of them. The cluster is deleted at the end.
 func live(l *life, fatal string, flows ...flow) *chaos.Killer {
 	l.t.Helper()
 	seen := &tracker{marked: map[string]map[string]bool{}}
@@ -126,7 +126,7 @@ func live(l *life, fatal string, flows ...flow) *chaos.Killer {
 	return k
 }
 
-// needed are the flows that a life needs to get to one, and to its end.
+// needed returns the flows that a life needs to reach the named one and its end.
 func needed(name string) []flow {
 	var out []flow
 	for _, f := range flows() {
@@ -137,8 +137,8 @@ func needed(name string) []flow {
 	return out
 }
 
-// count counts writes by operation. What is written twice to the same object, as to a disk that grows and then with
-// bootstrap data, is one write: the manager is killed at the first.
+// count counts writes by operation. Two writes to the same object, such as the expansion of a disk and then bootstrap
+// data, count as one: the manager is killed at the first.
 func count(writes []chaos.Write) map[string]int {
 	out := map[string]int{}
 	seen := map[chaos.Write]bool{}

@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/audit"
 )
 
-// TestTheManagerOfOneNamespaceNeedsRightsThereOnly runs a manager with the rights of config/namespaced, and no others.
+// TestTheManagerOfOneNamespaceNeedsRightsThereOnly runs a manager with only the permissions of config/namespaced.
 func TestTheManagerOfOneNamespaceNeedsRightsThereOnly(t *testing.T) {
 	t.Parallel()
 	const account = "namespaced"

@@ -30,8 +30,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// TestManagersProtectWhatTheyServeAndElectALeader runs a manager as it is shipped: with leader election, and metrics by
-// HTTPS for those who may get them.
+// TestManagersProtectWhatTheyServeAndElectALeader runs a manager as it is shipped: with leader election, and with
+// metrics over HTTPS for authorized clients.
 func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -64,7 +64,7 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 		{"an administrator", administrator, http.MethodDelete, "/debug/vcd-wire-log", 200},
 		{"an administrator", administrator, http.MethodGet, "/debug/pprof/cmdline", 200},
 	} {
-		// The API server learns of roles a moment later, and that there are none is remembered for a while.
+		// The API server observes new roles with a delay, and caches their absence for a while.
 		g.Eventually(func() int {
 			status, _ := ask(t, tt.token, tt.method, site+tt.path)
 			return status
@@ -106,7 +106,7 @@ func applyRoles(t *testing.T) []string {
 	}
 }
 
-// token makes a service account with a role, and returns a token of it.
+// token creates a service account with a role, and returns a token for it.
 func token(t *testing.T, name, role string) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -127,7 +127,7 @@ func token(t *testing.T, name, role string) string {
 	return request.Status.Token
 }
 
-// ask makes a request to what signs its certificate itself.
+// ask sends a request to a server with a self-signed certificate.
 func ask(t *testing.T, token, method, url string) (int, string) {
 	t.Helper()
 	g := NewWithT(t)

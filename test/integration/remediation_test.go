@@ -15,14 +15,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// resetCall is how the simulator counts resets of VMs.
+// resetCall is the operation under which the simulator counts resets of VMs.
 const resetCall = "POST /api/vApp/vm/power/action/reset"
 
 // brokenCondition is a condition of Machines that only this test sets.
 const brokenCondition = "Broken"
 
-// TestAHealthCheckActsOnWhatWeReport: a MachineHealthCheck acts on conditions of a VM, without any of the node. It
-// replaces the machine, or has its VM reset first.
+// TestAHealthCheckActsOnWhatWeReport checks that a MachineHealthCheck acts on conditions of a VM, without conditions of
+// the node. It replaces the machine, or first has its VM reset.
 func TestAHealthCheckActsOnWhatWeReport(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, shared.replica, 1)
@@ -36,7 +36,7 @@ func TestAHealthCheckActsOnWhatWeReport(t *testing.T) {
 	l.die()
 }
 
-// replacedByHealthCheck has a worker replaced whose VM is powered off.
+// replacedByHealthCheck powers off the VM of a worker, and waits until the worker is replaced.
 func (l *life) replacedByHealthCheck() {
 	l.t.Helper()
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}
@@ -49,17 +49,17 @@ func (l *life) replacedByHealthCheck() {
 	l.g.Eventually(func() (string, error) {
 		l.trigger(m)
 		return l.state(m, clusterv1.ReadyCondition)
-	}, patience, "250ms").Should(HavePrefix("False " + infrav1.VMPoweredOffReason)) // It is so for 15 s: then it is replaced.
+	}, patience, "250ms").Should(HavePrefix("False " + infrav1.VMPoweredOffReason)) // It lasts 15 s, until the machine is replaced.
 	l.g.Eventually(func() (bool, error) { return !broken.DeletionTimestamp.IsZero(), l.get(broken) }, patience,
 		"100ms").Should(BeTrue())
-	// Who takes its place is not ready at once.
+	// Its replacement is not ready at once.
 	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":null}}}`)
 	l.g.Eventually(func() error { return l.get(broken) }, ages, "250ms").ShouldNot(Succeed())
 	l.up()
 }
 
-// useRemediation makes the health check reset VMs once before their machines are replaced, and find broken Machines
-// unhealthy.
+// useRemediation makes the health check treat broken Machines as unhealthy, and reset VMs once before their machines
+// are replaced.
 func (l *life) useRemediation(timeout time.Duration) {
 	l.t.Helper()
 	template := &infrav1.VCDRemediationTemplate{ObjectMeta: l.meta("reset-once")}
@@ -121,7 +121,7 @@ func (l *life) breakUntilReset(m *clusterv1.Machine) {
 	l.g.Eventually(func() int { return l.Counters()[resetCall] - before }, ages, "250ms").Should(Equal(1))
 }
 
-// editStatus changes the status of a Machine, which Cluster API changes, too.
+// editStatus changes the status of a Machine, which Cluster API also changes.
 func (l *life) editStatus(m *clusterv1.Machine, change func(*clusterv1.Machine)) {
 	l.t.Helper()
 	l.g.Eventually(func() error {

@@ -16,7 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestVCDRestoredFromADumpOfAnHourAgo: what was made since is gone and what was deleted is back, all at once.
+// TestVCDRestoredFromADumpOfAnHourAgo checks the recovery when objects that were created since the dump disappear, and
+// deleted objects reappear, all at once.
 func TestVCDRestoredFromADumpOfAnHourAgo(t *testing.T) {
 	t.Parallel()
 	s, _, old := hostage(t)
@@ -41,7 +42,7 @@ func TestVCDRestoredFromADumpOfAnHourAgo(t *testing.T) {
 	for _, m := range old[1:] {
 		s.ready(m)
 	}
-	// An administrator acknowledges it.
+	// An administrator acknowledges the loss.
 	for _, m := range young {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, infrav1.VMGoneAnnotation)
 		s.g.Expect(shared.client.Patch(t.Context(), m,
@@ -52,7 +53,7 @@ func TestVCDRestoredFromADumpOfAnHourAgo(t *testing.T) {
 	}
 	cluster := &infrav1.VCDCluster{ObjectMeta: s.meta("hostage")}
 	s.g.Expect(shared.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: cluster.ObjectMeta})).To(Succeed())
-	// No object refers to the VM that came back, but it runs: an administrator has to decide.
+	// No object refers to the VM that reappeared, but it runs: an administrator must decide.
 	s.g.Eventually(func() (string, error) { return s.state(cluster, clusterv1.ReadyCondition) }, ages, "250ms").
 		Should(And(HavePrefix("False "+infrav1.VAppNotEmptyReason), ContainSubstring(old[0].Name)))
 	s.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM(old[0].Name)) })

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// Canaries are secrets that appear nowhere but in Secrets and, the second one, in the VM.
+// The canaries are secrets that must appear only in Secrets and, in case of the second one, in the VM.
 const (
 	passwordCanary  = "canary-in-the-password-4f1c"
 	tokenCanary     = "canary-in-the-api-token-9b7d"
@@ -36,7 +36,7 @@ func TestNoSecretLeavesItsSecret(t *testing.T) {
 	m := s.machine("canary", "canary-0")
 	broken := s.machine("canary", "canary-2", func(m *infrav1.VCDMachine) { m.Spec.Template = "nowhere" })
 	s.ready(m)
-	// Errors must not contain it either.
+	// Errors must not contain the password either.
 	s.credentials(map[string]string{infrav1.SecretPassword: "wrong-" + passwordCanary})
 	s.g.Eventually(func() (string, error) { return s.state(broken, infrav1.PlacementReadyCondition) }, patience,
 		"100ms").ShouldNot(BeEmpty())
@@ -59,15 +59,15 @@ func TestNoSecretLeavesItsSecret(t *testing.T) {
 	}
 }
 
-// basicAuth is how a password travels.
+// basicAuth returns the form in which a password is sent.
 func basicAuth(password string) string {
 	return base64.StdEncoding.EncodeToString([]byte("capvcd@acme:" + password))
 }
 
-// credentials changes keys of the identity's Secret; an empty value removes the key.
+// credentials changes keys of the Secret of the identity. An empty value removes the key.
 func (s *site) credentials(values map[string]string) {
 	s.t.Helper()
-	s.g.Eventually(func() error { // The manager makes the Secret the identity's, perhaps meanwhile.
+	s.g.Eventually(func() error { // The manager may be setting the owner of the Secret at the same time.
 		secret := &corev1.Secret{ObjectMeta: s.meta("vcd")}
 		if err := s.get(secret); err != nil {
 			return err
@@ -83,7 +83,7 @@ func (s *site) credentials(values map[string]string) {
 	}, patience, "100ms").Should(Succeed())
 }
 
-// everythingSaid is the manager's log, all events and all objects but Secrets.
+// everythingSaid returns the log of the manager, all events, and all objects except Secrets.
 func (s *site) everythingSaid() []byte {
 	s.t.Helper()
 	seen, err := os.ReadFile(shared.Manager.LogPath())

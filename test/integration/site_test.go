@@ -28,7 +28,7 @@ const (
 	vip      = "192.168.100.200"
 )
 
-// brisk is quick, but slow enough for tasks to be seen running.
+// brisk is fast, but slow enough to observe running tasks.
 var brisk = vcdsim.Profile{Name: "brisk", Scale: 0.03}
 
 // A site is a simulated VCD with a namespace whose objects live in it.
@@ -39,10 +39,10 @@ type site struct {
 	g         *WithT
 	namespace string
 	replica   replica
-	front     *front // before the simulator; nil if there is none
+	front     *front // in front of the simulator; nil: none
 }
 
-// URL is where the site is found.
+// URL returns the address of the site.
 func (s *site) URL() string {
 	if s.front != nil {
 		return s.front.URL
@@ -50,7 +50,7 @@ func (s *site) URL() string {
 	return s.Simulator.URL()
 }
 
-// CA is who signed the site's certificate.
+// CA returns the certificate authority of the site.
 func (s *site) CA() []byte {
 	if s.front != nil {
 		return s.front.ca()
@@ -58,13 +58,13 @@ func (s *site) CA() []byte {
 	return s.Simulator.CA()
 }
 
-// newSite starts a simulator and makes a namespace with an identity for it, which the shared manager reconciles.
+// newSite starts a simulator, and creates a namespace with an identity for it, which the shared manager reconciles.
 func newSite(t *testing.T, mods ...func(*vcdsim.Config)) *site {
 	t.Helper()
 	return newSiteOf(t, shared.replica, mods...)
 }
 
-// newSiteOf is newSite with a manager of the caller's.
+// newSiteOf is newSite with the caller's manager.
 func newSiteOf(t *testing.T, c replica, mods ...func(*vcdsim.Config)) *site {
 	t.Helper()
 	s := newBareSite(t, c, mods...)
@@ -96,7 +96,7 @@ func newBareSite(t *testing.T, c replica, mods ...func(*vcdsim.Config)) *site {
 	return s
 }
 
-// identify makes the identity.
+// identify creates the identity.
 func (s *site) identify() {
 	s.t.Helper()
 	s.create(&corev1.Secret{
@@ -113,7 +113,7 @@ func (s *site) identify() {
 	})
 }
 
-// password is the one of the seeded user.
+// password returns the password of the seeded user.
 func (s *site) password() string {
 	return s.State().Model.Orgs[1].Users[1].Password
 }
@@ -162,7 +162,7 @@ func (s *site) cluster(name string, mods ...func(*infrav1.VCDCluster)) *infrav1.
 				Type:    infrav1.EndpointKubeVIP,
 				KubeVIP: &infrav1.KubeVIPEndpoint{},
 			},
-			// There is no workload cluster to put one into; whole clusters have one.
+			// No workload cluster exists to install one in. Whole clusters have one.
 			CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},
 		},
 	}
@@ -216,7 +216,8 @@ func (s *site) get(obj client.Object) error {
 	return shared.client.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)
 }
 
-// ready waits until an object's Ready condition is True, and all of ours in the namespace are sound.
+// ready waits until the Ready condition of an object is True, and all objects of this provider in the namespace are
+// sound.
 func (s *site) ready(obj conditioned) {
 	s.t.Helper()
 	s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.ReadyCondition) }, patience,
@@ -230,7 +231,7 @@ type conditioned interface {
 	GetConditions() []metav1.Condition
 }
 
-// state reads a condition, as "Status Reason: Message".
+// state returns a condition as "Status Reason: Message".
 func (s *site) state(obj conditioned, condition string) (string, error) {
 	if err := s.get(obj); err != nil {
 		return "", err
@@ -289,7 +290,8 @@ func (s *site) empty() {
 	s.g.Expect(state.VApps).To(BeEmpty())
 }
 
-// removeAll deletes what a test left, so that the manager does not go on asking a simulator that is gone.
+// removeAll deletes the objects that a test left, so that the manager does not keep sending requests to a simulator
+// that is gone.
 func (s *site) removeAll() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// promised are the conditions that an object has all its life, by kind, beside Ready and Paused.
+// promised are the conditions that an object always has, by kind, in addition to Ready and Paused.
 var promised = map[string][]string{
 	"VCDCluster": {infrav1.IdentityReadyCondition, infrav1.NetworkReadyCondition, infrav1.EndpointReadyCondition},
 	"VCDMachine": {
@@ -33,13 +33,14 @@ var promised = map[string][]string{
 	"VCDIdentity": {infrav1.SecretReadyCondition},
 }
 
-// sound checks that our objects in the namespace have complete conditions, and that generic tools understand it.
+// sound checks that the objects of this provider in the namespace have complete conditions, and that generic tools
+// interpret them correctly.
 func (s *site) sound() {
 	s.t.Helper()
 	s.g.Eventually(s.unsound, patience, "250ms").Should(BeEmpty())
 }
 
-// unsound lists what is wrong with our objects.
+// unsound lists the problems of the objects of this provider.
 func (s *site) unsound() []string {
 	var problems []string
 	for _, list := range []client.ObjectList{
@@ -52,7 +53,7 @@ func (s *site) unsound() []string {
 			obj, ok := item.(conditioned)
 			s.g.Expect(ok).To(BeTrue())
 			gvk, err := shared.client.GroupVersionKindFor(obj)
-			if err != nil || len(obj.GetFinalizers()) == 0 { // Not reconciled yet, or never.
+			if err != nil || len(obj.GetFinalizers()) == 0 { // not reconciled yet, or never
 				return err
 			}
 			for _, problem := range append(lacks(gvk.Kind, obj), misread(gvk.Kind, obj)...) {
@@ -64,7 +65,7 @@ func (s *site) unsound() []string {
 	return problems
 }
 
-// lacks lists what is missing in an object's conditions.
+// lacks lists the conditions that an object lacks.
 func lacks(kind string, obj conditioned) []string {
 	var problems []string
 	if !meta.IsStatusConditionTrue(obj.GetConditions(), clusterv1.PausedCondition) &&

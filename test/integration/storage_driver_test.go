@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A storageDriver makes and attaches disks. It has the user of the manager.
+// A storageDriver creates and attaches disks with the user of the manager.
 type storageDriver struct {
 	site  *site
 	http  *http.Client
@@ -36,7 +36,7 @@ func (s *site) storageDriver() *storageDriver {
 	return p
 }
 
-// post asks for something until VCD has time for it, and returns the header of its answer.
+// post repeats a request until VCD is not busy, and returns the header of the response.
 func (p *storageDriver) post(path, body string) (header http.Header) {
 	p.site.t.Helper()
 	p.site.g.Eventually(func() (err error) {
@@ -74,7 +74,7 @@ func (p *storageDriver) ask(path, body string) (http.Header, error) {
 
 const vcloud = `xmlns="http://www.vmware.com/vcloud/v1.5"`
 
-// attachDisk gives a worker an independent disk, as a CSI driver does.
+// attachDisk attaches an independent disk to a worker, as a CSI driver does.
 func (l *life) attachDisk() {
 	l.t.Helper()
 	_, vm := l.aWorker()

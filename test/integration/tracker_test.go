@@ -12,11 +12,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A tracker records every vApp and VM that ever was in a simulator, by its marker. It observes the state before and
-// after each request, so it misses nothing that a request creates or deletes.
+// A tracker records all vApps and VMs that ever existed in a simulator, by marker. It observes the state before and
+// after each request, so that it misses no object that a request creates or deletes.
 type tracker struct {
 	mu     sync.Mutex
-	marked map[string]map[string]bool // ids by kind and marker
+	marked map[string]map[string]bool // IDs by kind and marker
 }
 
 // tracker starts to observe a site's simulator.
@@ -47,7 +47,7 @@ func (w *tracker) note(what, id string) {
 	w.marked[what][id] = true
 }
 
-// made is how many vApps and VMs were ever created.
+// made returns how many vApps and VMs were ever created.
 func (w *tracker) made() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,7 +58,7 @@ func (w *tracker) made() int {
 	return n
 }
 
-// duplicates lists what was created more than once.
+// duplicates lists the markers of objects that were created more than once.
 func (w *tracker) duplicates() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// cleanUp makes a worker's VM hold bootstrap data again, as if its guest could not remove it, and waits until it is
+// cleanUp adds bootstrap data to the VM of a worker again, as if its guest could not remove it, and waits until it is
 // removed.
 func (l *life) cleanUp() {
 	l.t.Helper()
@@ -41,8 +41,8 @@ func (l *life) cleanUp() {
 	l.up()
 }
 
-// renewLease sets a short lease of the vApp, as an admin would, and waits until it never expires again. A manager
-// checks leases when it starts.
+// renewLease sets a short lease of the vApp, as an administrator would, and waits until it never expires again. A
+// manager checks leases when it starts.
 func (l *life) renewLease() {
 	l.t.Helper()
 	vApp := l.State().VApps[0].ID
@@ -57,8 +57,8 @@ func (l *life) renewLease() {
 	l.up()
 }
 
-// TestWorkersAreReplacedWhenTheyAreDeleted: with the strategy OnDelete a new template is for new machines, and none
-// goes.
+// TestWorkersAreReplacedWhenTheyAreDeleted checks that with the strategy OnDelete, a new template applies to new
+// machines only, and no machine is replaced.
 func TestWorkersAreReplacedWhenTheyAreDeleted(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, shared.replica, 2)
@@ -90,7 +90,7 @@ func TestWorkersAreReplacedWhenTheyAreDeleted(t *testing.T) {
 	l.die()
 }
 
-// strangers are the VMs that were not there before.
+// strangers returns the VMs that did not exist before.
 func strangers(before, now []vcdsim.VM) []vcdsim.VM {
 	return slices.DeleteFunc(slices.Clone(now), func(vm vcdsim.VM) bool { return contains(before, vm.ID) })
 }

@@ -23,10 +23,10 @@ import (
 
 var wholeZones = flag.Bool("zones", false, "Run a whole cluster over three zones, with an upgrade.")
 
-// olderVersion is the Kubernetes version that clusters over zones begin with.
+// olderVersion is the initial Kubernetes version of clusters that span zones.
 const olderVersion = "v1.35.4"
 
-// A zonedLife is a cluster of the template with three zones: three control planes, and workers in each zone.
+// A zonedLife is a cluster from the template with three zones: three control planes, and workers in each zone.
 type zonedLife struct{ *life }
 
 func newZonedLife(t *testing.T) zonedLife {
@@ -113,7 +113,7 @@ func (l zonedLife) controlPlane() *unstructured.Unstructured {
 	return plane
 }
 
-// upgrade replaces all machines by those of the newer version of Kubernetes.
+// upgrade replaces all machines with machines of the newer Kubernetes version.
 func (l zonedLife) upgrade() {
 	l.t.Helper()
 	newer := func(s *infrav1.VCDMachineSpec) { s.Template = simsite.TemplateName(programs.KubernetesVersion) }
@@ -136,8 +136,8 @@ func (l zonedLife) upgrade() {
 	}
 }
 
-// TestAClusterOverThreeZones creates one, scales it, rolls it to another version of Kubernetes, takes one zone out of
-// the selector, and deletes it.
+// TestAClusterOverThreeZones creates a cluster, scales it, upgrades it to another Kubernetes version, removes one zone
+// from the selector, and deletes the cluster.
 func TestAClusterOverThreeZones(t *testing.T) {
 	if !*wholeZones {
 		t.Skip("takes minutes of processor time: make e2e runs it")
@@ -163,7 +163,7 @@ func TestAClusterOverThreeZones(t *testing.T) {
 	c := &infrav1.VCDDeploymentZone{ObjectMeta: l.meta(l.name + "-c")}
 	l.patch(c, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, clusterv1.ClusterNameLabel))
 	l.published("a", "b")
-	l.up() // What runs there stays.
+	l.up() // Machines that run there stay.
 	l.g.Expect(l.where("-control-plane")).To(Equal(spread))
 	l.g.Expect(l.where("-md-c")).To(Equal(map[string]int{"acme-vdc-c": 1}))
 
@@ -172,8 +172,8 @@ func TestAClusterOverThreeZones(t *testing.T) {
 	l.die()
 }
 
-// TestALostZone disables a VDC: its machines stay, new ones are refused there with what is wrong, the rest of the
-// cluster goes on, and a control plane is remediated into another zone.
+// TestALostZone disables a VDC. Its machines stay, new ones are refused there with the reason, the rest of the cluster
+// keeps working, and a control plane is remediated into another zone.
 func TestALostZone(t *testing.T) {
 	t.Parallel()
 	l := newZonedLife(t)
@@ -210,7 +210,7 @@ func TestALostZone(t *testing.T) {
 	l.die()
 }
 
-// refusals are why machines have no placement.
+// refusals returns why machines have no placement.
 func (l zonedLife) refusals() []string {
 	list := &infrav1.VCDMachineList{}
 	l.g.Expect(shared.client.List(l.t.Context(), list, client.InNamespace(l.namespace))).To(Succeed())
@@ -224,7 +224,7 @@ func (l zonedLife) refusals() []string {
 	return found
 }
 
-// remediateControlPlane has the control plane in a zone replaced, and waits until it is gone.
+// remediateControlPlane triggers the replacement of the control plane in a zone, and waits until it is gone.
 func (l zonedLife) remediateControlPlane(zone string) {
 	l.t.Helper()
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-control-plane")}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubernetes runs Kubernetes' own end-to-end tests, those of the folders that a cluster without a cloud, storage
-// and hardware of its own can pass. `make conformance-kubernetes` builds it and runs the chosen ones.
+// Package kubernetes runs Kubernetes' own end-to-end tests from the folders that a cluster can pass without a cloud,
+// storage or special hardware. `make conformance-kubernetes` builds it and runs the selected tests.
 package kubernetes
 
 import (
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	testfiles.AddFileSource(testdata.GetConformanceTestdataFS())
 	if *list == "" {
 		fmt.Println("make conformance-kubernetes runs this, in a cluster of its own")
-		os.Exit(0) // whatever cluster KUBECONFIG leads to
+		os.Exit(0) // never run against the cluster of KUBECONFIG
 	}
 	specs, err := readList(*list)
 	if err == nil {
@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// readList reads a list of specs; lines that begin with # are comments.
+// readList reads a list of specs. Lines that begin with # are comments.
 func readList(path string) ([]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -90,7 +90,7 @@ func quoted(specs []string) []string {
 
 var listed []string
 
-// A spec that is listed and does not pass fails the run, also if no such spec exists.
+// A spec in the list that does not pass fails the run, even if no such spec exists.
 var _ = ginkgo.ReportAfterSuite("All specs of the list passed", func(report ginkgo.Report) {
 	passed := map[string]bool{}
 	for _, spec := range report.SpecReports {

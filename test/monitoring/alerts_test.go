@@ -15,11 +15,11 @@ import (
 	"github.com/prometheus/prometheus/storage"
 )
 
-// step is the distance between samples and evaluations.
+// step is the interval between samples and between evaluations.
 const step = time.Minute
 
-// fires reports whether the alert fires at a time: its expression had a result at every evaluation of the time it
-// must last.
+// fires reports whether the alert fires at a time: its expression must have a result at each evaluation in the period
+// of its for clause.
 func fires(t *testing.T, engine *promql.Engine, samples storage.Storage, r rule, at time.Duration) bool {
 	t.Helper()
 	g := NewWithT(t)
@@ -41,7 +41,7 @@ func fires(t *testing.T, engine *promql.Engine, samples storage.Storage, r rule,
 	return true
 }
 
-// A story is what is measured in three hours, in Prometheus' notation for samples, and which alert it is about.
+// A story has the samples of three hours, in Prometheus' notation, and the alert that it tests.
 type story struct {
 	alert, name string
 	series      []string
@@ -450,7 +450,7 @@ func conditions(kind, condition, status, reason, values string) string {
 		reason, values)
 }
 
-// TestAlertsFireWhenTheyShould runs series through Prometheus' engine.
+// TestAlertsFireWhenTheyShould evaluates series with Prometheus' engine.
 func TestAlertsFireWhenTheyShould(t *testing.T) {
 	rules := map[string]rule{}
 	for _, r := range readAlerts(t) {

@@ -52,7 +52,7 @@ func readAlerts(t *testing.T) []rule {
 	return all
 }
 
-// A dashboard is what matters of one here.
+// A dashboard has the fields of a dashboard that these tests use.
 type dashboard struct {
 	UID           string `json:"uid"`
 	SchemaVersion int    `json:"schemaVersion"`
@@ -90,12 +90,12 @@ func readDashboard(t *testing.T) dashboard {
 	return d
 }
 
-// grafana fills in what Grafana does before it asks Prometheus.
+// grafana replaces the variables that Grafana replaces before it queries Prometheus.
 var grafana = strings.NewReplacer("$__rate_interval", "5m", "$site", "vcd.example.com", "$job", "capvcd")
 
 var labelValues = regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`)
 
-// expressions are those of all alerts and panels, by where they are.
+// expressions returns the expressions of all alerts and panels, by location.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	g := NewWithT(t)
@@ -119,8 +119,8 @@ func expressions(t *testing.T) map[string]string {
 	return all
 }
 
-// TestExpressionsNameWhatThereIs parses every expression and searches for each metric and label in what a manager
-// really serves.
+// TestExpressionsNameWhatThereIs parses each expression and checks that a manager serves each of its metrics and
+// labels.
 func TestExpressionsNameWhatThereIs(t *testing.T) {
 	served := gather(t)
 	words := words(t)
@@ -151,7 +151,7 @@ func TestExpressionsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// checkMatcher checks that a label is there, and that its value can be.
+// checkMatcher checks that a label exists and can have the value.
 func checkMatcher(g *WithT, served map[string]map[string]bool, words map[string]bool, m *labels.Matcher) {
 	if m.Name == labels.MetricName {
 		return
@@ -159,7 +159,7 @@ func checkMatcher(g *WithT, served map[string]map[string]bool, words map[string]
 	g.ExpectWithOffset(1, served).To(HaveKey(m.Name))
 	for value := range strings.SplitSeq(m.Value, "|") {
 		if literal := strings.TrimSuffix(value, ".*"); literal != value {
-			continue // any that begin so
+			continue // any value with this prefix
 		}
 		switch m.Name {
 		case "condition", "reason":
@@ -175,7 +175,7 @@ func checkMatcher(g *WithT, served map[string]map[string]bool, words map[string]
 	}
 }
 
-// The values that labels may have; the page of metrics lists them.
+// The possible values of labels, as listed on the page of metrics.
 var (
 	kinds    = []string{"VCDCluster", "VCDMachine", "VCDMachineTemplate", "VCDIdentity", "VCDClusterIdentity"}
 	holders  = []string{"rate_limit", "in_flight", "vcd", "outage"}
@@ -187,7 +187,7 @@ var (
 	}
 )
 
-// grouping are the labels that the expression groups by, at any depth.
+// grouping returns the labels by which the expression groups, at any depth.
 func grouping(expr promparser.Expr) []string {
 	var found []string
 	promparser.Inspect(expr, func(node promparser.Node, _ []promparser.Node) error {
@@ -204,7 +204,7 @@ func grouping(expr promparser.Expr) []string {
 	return found
 }
 
-// words are the conditions and reasons of the API.
+// words returns the conditions and reasons of the API.
 func words(t *testing.T) map[string]bool {
 	t.Helper()
 	g := NewWithT(t)
@@ -231,7 +231,7 @@ func words(t *testing.T) map[string]bool {
 	return found
 }
 
-// TestEveryMetricIsShown searches for each metric of ours in the panels.
+// TestEveryMetricIsShown checks that the panels show each metric of this provider.
 func TestEveryMetricIsShown(t *testing.T) {
 	d := readDashboard(t)
 	var panels strings.Builder

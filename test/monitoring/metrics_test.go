@@ -44,13 +44,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// Known metrics are what a query can name: the labels of each, with their values.
+// known holds the metrics that a query can name: the labels of each, with their values.
 type known map[string]map[string]map[string]bool
 
-// targetLabels are those that Prometheus adds when it scrapes.
+// targetLabels are the labels that Prometheus adds when it scrapes.
 var targetLabels = []string{"job", "instance", "pod", "namespace"}
 
-// gather makes the metrics that a manager makes, by doing what it does.
+// gather produces the metrics of a manager by doing its work.
 func gather(t *testing.T) known {
 	t.Helper()
 	g := NewWithT(t)
@@ -70,7 +70,7 @@ func gather(t *testing.T) known {
 	return all
 }
 
-// add notes a family under the names that its series have.
+// add records a family under the names of its series.
 func (k known) add(family *dto.MetricFamily) {
 	suffixes := []string{""}
 	if family.GetType() == dto.MetricType_HISTOGRAM {
@@ -96,7 +96,7 @@ func (k known) add(family *dto.MetricFamily) {
 	}
 }
 
-// exerciseClient creates a VM in a simulated VCD, is refused, is throttled, and finds the site down.
+// exerciseClient creates a VM in a simulated VCD, and is refused, throttled, and disconnected from the site.
 func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	t.Helper()
 	g := NewWithT(t)
@@ -141,14 +141,13 @@ func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(ctx)) })
 }
 
-// queueCalls makes so many calls at once that some are queued, which those that are made one after the other need not
-// do where each takes long.
+// queueCalls sends calls in parallel, so that some are queued. Sequential calls might not be queued if each takes long.
 func queueCalls(t *testing.T, s *vcd.Session, registry prometheus.Gatherer) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (int, error) {
 		var calls sync.WaitGroup
 		for i := range 8 {
-			calls.Go(func() { _, _ = s.VDCs.FindVDC(t.Context(), fmt.Sprint("nowhere-", i)) }) // It is not there.
+			calls.Go(func() { _, _ = s.VDCs.FindVDC(t.Context(), fmt.Sprint("nowhere-", i)) }) // It does not exist.
 		}
 		calls.Wait()
 		return testutil.GatherAndCount(registry, "capvcd_vcd_wait_seconds_total")
@@ -180,7 +179,7 @@ func makeVM(t *testing.T, s *vcd.Session, vdc vcd.VDC) {
 	g.Expect(ended.State).To(Equal(vcd.TaskSucceeded))
 }
 
-// exerciseControllers has an object of each kind counted, and lets a machine pass through a reconciler.
+// exerciseControllers counts an object of each kind, and runs a reconcile of a machine.
 func exerciseControllers(t *testing.T, registry prometheus.Registerer) {
 	t.Helper()
 	g := NewWithT(t)
@@ -204,7 +203,7 @@ func exerciseControllers(t *testing.T, registry prometheus.Registerer) {
 	}
 }
 
-// A gateway always knows what to do, which is nothing.
+// A gateway always plans nothing.
 type gateway struct{ cpi.Balancer }
 
 func (gateway) Locate(context.Context, string) (string, error) { return "urn:vcloud:gateway:1", nil }
@@ -213,7 +212,7 @@ func (gateway) Plan(context.Context, string, cpi.PlanRequest) (loadbalancer.Plan
 	return loadbalancer.Plan{}, nil
 }
 
-// exerciseBalancers counts a Service that asks for something impossible, and reads a gateway.
+// exerciseBalancers counts a Service with an impossible request, and reads a gateway.
 func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
 	t.Helper()
 	g := NewWithT(t)
@@ -242,7 +241,7 @@ func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
 	g.Expect(registry.Register(balancers.Collector())).To(Succeed())
 }
 
-// exerciseLibraries runs a controller of the name that ours has, and elects a leader.
+// exerciseLibraries runs a controller with the name of ours, and elects a leader.
 func exerciseLibraries(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)

@@ -17,12 +17,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// account is the identity that the manager logs in with, and its Secret: a service account, whose token changes with
-// each login.
+// account is the name of the identity that the manager logs in with, and of its Secret. It is a service account, whose
+// token changes with each login.
 const account = name + "-account"
 
-// asAccount makes that identity, and changes a manifest so that its cluster uses it; the cloud controller manager keeps
-// the one it has.
+// asAccount creates that identity, and changes a manifest so that its cluster uses it. The cloud controller manager
+// keeps its identity.
 func (s *scene) asAccount(h cluster, manifest string) string {
 	s.Expect(h.client.Create(s.t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: namespace},
@@ -57,7 +57,7 @@ func (s *scene) held(h cluster) {
 	}, patience, "250ms").Should(Succeed())
 }
 
-// neverRefused checks that each login was one with VCD's last token.
+// neverRefused checks that each login used the last token of VCD.
 func (s *scene) neverRefused() {
 	s.t.Helper()
 	logins := 0

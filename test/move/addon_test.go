@@ -24,11 +24,11 @@ import (
 // addon is the name of the Secret with the manifests of the cloud controller manager, and of its ClusterResourceSet.
 const addon = name + "-cloud-provider"
 
-// token is one of the user whose password the cluster was made with.
+// token is a token of the user with whose password the cluster was created.
 const token = "token-of-the-cluster-that-moves"
 
-// delivered waits until the cloud controller manager is in the workload cluster as a management cluster has it, in
-// which each object that brings it there is once, and is owned by what is there.
+// delivered waits until the cloud controller manager is in the workload cluster as a management cluster has it. Each
+// object that installs it must exist once, with an owner in the same management cluster.
 func (s *scene) delivered(h cluster) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
@@ -61,7 +61,7 @@ func (s *scene) delivered(h cluster) {
 	}, patience, "250ms").Should(Succeed())
 }
 
-// uidOf is the UID of what an owner reference names.
+// uidOf returns the UID of the object in an owner reference.
 func (s *scene) uidOf(h cluster, ref metav1.OwnerReference) (types.UID, error) {
 	owner := &unstructured.Unstructured{}
 	owner.SetAPIVersion(ref.APIVersion)
@@ -90,8 +90,8 @@ func (s *scene) workload() client.Client {
 	return c
 }
 
-// installed is what is in the workload cluster. To apply it anew changes nothing: Cluster API does so if it sees the
-// ClusterResourceSet that moves before the record of where it was applied.
+// installed returns the objects in the workload cluster. Applying them again must change nothing. Cluster API does so
+// if the moved ClusterResourceSet arrives before the record of where it was applied.
 func (s *scene) installed() map[string]string {
 	s.t.Helper()
 	contents := map[string]string{}
@@ -103,7 +103,7 @@ func (s *scene) installed() map[string]string {
 	} {
 		obj.SetNamespace(addons.Namespace)
 		s.Expect(workload.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
-		obj.SetResourceVersion("") // The workload clusters here count each write, even without a change.
+		obj.SetResourceVersion("") // The simulated workload clusters count each write, even without a change.
 		obj.SetGeneration(0)
 		obj.SetManagedFields(nil)
 		content, err := json.Marshal(obj)
@@ -113,8 +113,8 @@ func (s *scene) installed() map[string]string {
 	return contents
 }
 
-// rotate changes the token of the cluster's identity, an empty one back to the password, and waits until it is in the
-// workload cluster.
+// rotate changes the token of the cluster's identity, and waits until it is in the workload cluster. An empty token
+// switches back to the password.
 func (s *scene) rotate(h cluster, token string) {
 	s.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-ccm-credentials", Namespace: namespace}}

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// travellingPools are what the cluster claims from. Their label takes them along.
+// travellingPools are the pools from which the cluster claims addresses. Their label makes clusterctl move them.
 const travellingPools = `
 apiVersion: ipam.cluster.x-k8s.io/v1alpha2
 kind: InClusterIPPool
@@ -21,7 +21,7 @@ metadata: {name: virtual-ips, namespace: default, labels: {clusterctl.cluster.x-
 spec: {addresses: [192.168.100.230], prefix: 24, gateway: 192.168.100.1}
 `
 
-// claimed returns the addresses that are held, by claim. No two claims have one.
+// claimed returns the addresses that are held, by claim. No two claims may have the same address.
 func (s *scene) claimed(h cluster) map[string]string {
 	s.t.Helper()
 	addresses := &ipamv1.IPAddressList{}

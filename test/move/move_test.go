@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package move takes a running cluster to another management cluster and back, as clusterctl move does.
+// Package move moves a running cluster to another management cluster and back, with clusterctl move.
 package move
 
 import (
@@ -112,8 +112,8 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.Eventually(func() map[string]string { return s.claimed(s.home) }, patience, "250ms").Should(BeEmpty())
 }
 
-// createCluster is what a user does who wrote the Secrets with the credentials by hand: no label of ours is on them.
-// All addresses are claimed from pools.
+// createCluster does the same as a user who creates the Secrets with the credentials by hand: they have no label of
+// this provider. All addresses are claimed from pools.
 func (s *scene) createCluster(h cluster) {
 	manifest, err := h.Clusterctl(s.t.Context(), "generate", "cluster", name, "--infrastructure=vcd:"+version,
 		"--flavor=ipam", "--target-namespace="+namespace, "--kubernetes-version="+programs.KubernetesVersion,
@@ -139,7 +139,7 @@ func (s *scene) createCluster(h cluster) {
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
-// available waits until the cluster is available with so many machines, all of them ready and nodes.
+// available waits until the cluster is available with the number of machines, all of which are ready nodes.
 func (s *scene) available(h cluster, machines int) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
@@ -186,15 +186,15 @@ func (s *scene) scale(h cluster, workers int32) {
 	s.Expect(h.client.Patch(s.t.Context(), md, client.MergeFrom(before))).To(Succeed())
 }
 
-// move runs clusterctl move to its end.
+// move runs clusterctl move to completion.
 func (s *scene) move(from, to cluster) {
 	s.t.Helper()
 	_, err := from.Clusterctl(s.t.Context(), "move", "--namespace="+namespace, "--to-kubeconfig="+to.Kubeconfig())
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
-// killedMove runs clusterctl move and kills it as soon as something is seen. It gets no answer any more from then on:
-// however busy the machine is, it does not come to its end before.
+// killedMove runs clusterctl move and kills it as soon as seen returns true. From then on, it gets no response, so that
+// it cannot complete before, however busy the machine is.
 func (s *scene) killedMove(from, to cluster, seen func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
@@ -214,8 +214,8 @@ func (s *scene) killedMove(from, to cluster, seen func() bool) {
 	s.Expect(cmd.Wait()).To(MatchError(ContainSubstring("killed")), "clusterctl ended by itself: %s", &out)
 }
 
-// answersUntil serves the API server of a management cluster until seen returns true, and reports then that the
-// request at hand and all after it are held. It returns the path of a kubeconfig for it.
+// answersUntil serves the API server of a management cluster until seen returns true. It then signals that the current
+// request and all later ones are held. It returns the path of a kubeconfig for it.
 func (s *scene) answersUntil(h cluster, seen func() bool, reached chan<- struct{}) string {
 	s.t.Helper()
 	target, err := url.Parse(h.RESTConfig().Host)
@@ -252,7 +252,7 @@ func (s *scene) answersUntil(h cluster, seen func() bool, reached chan<- struct{
 	return path
 }
 
-// pause pauses a cluster, or goes on.
+// pause pauses or unpauses a cluster.
 func (s *scene) pause(h cluster, paused bool) {
 	s.t.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
@@ -260,7 +260,7 @@ func (s *scene) pause(h cluster, paused bool) {
 	s.Expect(h.client.Patch(s.t.Context(), cluster, patch)).To(Succeed())
 }
 
-// forget removes what a killed move left, as described in docs/operate/move-clusters.md.
+// forget removes the remains of a killed move, as described in docs/operate/move-clusters.md.
 func (s *scene) forget(h cluster) {
 	s.t.Helper()
 	const kinds = "machines,machinesets,machinedeployments,kubeadmcontrolplanes,kubeadmconfigs,kubeadmconfigtemplates," +
@@ -276,13 +276,13 @@ func (s *scene) forget(h cluster) {
 			`--patch={"metadata":{"finalizers":null}}`, object)
 		s.Expect(err == nil || strings.Contains(err.Error(), "NotFound")).To(BeTrue(), "%v", err)
 	}
-	s.Eventually(func() error { // The provider of pools refuses until it sees that no address is left.
+	s.Eventually(func() error { // The provider of pools refuses until it observes that no address is left.
 		_, err := h.Kubectl(s.t.Context(), nil, "delete", "--namespace="+namespace, "--all", "inclusterippools")
 		return err
 	}, patience, "250ms").Should(Succeed())
 }
 
-// exists reports whether there are objects of a list's kind.
+// exists reports whether objects of the kind of a list exist.
 func (s *scene) exists(h cluster, list client.ObjectList) bool {
 	s.Expect(h.client.List(s.t.Context(), list, client.InNamespace(namespace), client.Limit(1))).To(Succeed())
 	return listLen(list) > 0

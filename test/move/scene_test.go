@@ -86,7 +86,7 @@ func (s *scene) newCluster(dir string) cluster {
 	return cluster{ManagementCluster: w, client: c}
 }
 
-// vms are the VMs of the simulated VCD, by what makes them the same VM.
+// vms lists the VMs of the simulated VCD, each with its identifying fields.
 func (s *scene) vms() []string {
 	var vms []string
 	for _, vm := range s.site.Simulator.State().VMs {
@@ -96,7 +96,7 @@ func (s *scene) vms() []string {
 	return vms
 }
 
-// nothingAt checks that nothing of a cluster that moved is left, its credentials least of all.
+// nothingAt checks that no objects of a moved cluster are left, in particular not its credentials.
 func (s *scene) nothingAt(h cluster) {
 	s.t.Helper()
 	for _, list := range []client.ObjectList{

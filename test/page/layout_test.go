@@ -13,13 +13,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// overflowing lists elements that reach beyond the viewport, or that scroll sideways.
+// overflowing lists elements that extend beyond the viewport, or that scroll horizontally.
 const overflowing = `[...document.querySelectorAll("body, body *")].filter((e) => e.checkVisibility() && !e.classList.contains("skip"))
 	.filter((e) => e.getBoundingClientRect().right > innerWidth + 0.5 || e.getBoundingClientRect().left < -0.5 || (e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1))
 	.map((e) => e.outerHTML.slice(0, 120))`
 
-// broken lists words that stand on two lines. A line may end after a hyphen, a slash or a dot, and within what is longer
-// than any word.
+// broken lists words that are split over two lines. A line may end after a hyphen, a slash or a dot, and within a
+// string that is longer than any word.
 const broken = `(() => {
 	const all = [];
 	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -37,7 +37,7 @@ const broken = `(() => {
 	return all;
 })()`
 
-// clusterOf gives the fleet the names of a cluster's machines, and everything else names of a usual length.
+// clusterOf sets the names of a cluster's machines in the fleet, and names of a usual length elsewhere.
 func (v *browser) clusterOf() {
 	state := v.sim.State()
 	names := []string{
@@ -122,7 +122,7 @@ func TestEachSectionOfThePageIsLive(t *testing.T) {
 	v.Expect(v.noise()).To(BeEmpty())
 }
 
-// with lets a part of a test use the browser.
+// with returns the browser for a part of a test.
 func (v *browser) with(t *testing.T) *browser {
 	t.Helper()
 	part := *v

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package page_test tests the page that vcdsim serves with a real browser.
+// Package page_test tests the web page of vcdsim in a real browser.
 package page_test
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// hostile is a name that runs a script wherever it is taken for markup.
+// hostile is a name that runs a script wherever it is interpreted as markup.
 const hostile = `<img src=x onerror="document.title='owned'"><b id=owned>`
 
 func TestMain(m *testing.M) {
@@ -78,7 +78,7 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *browser {
 	return v
 }
 
-// rename gives the vApps and VMs of a small fleet shorter names.
+// rename sets shorter names of the vApps and VMs of a small fleet.
 func (v *browser) rename() {
 	state := v.sim.State()
 	if len(state.VApps) > 2 {
@@ -99,7 +99,7 @@ func short(name string) string {
 		"-").Replace(name)
 }
 
-// listen collects exceptions and errors on the console: a violated policy is one.
+// listen collects exceptions and errors on the console, such as a violated policy.
 func listen(ctx context.Context) func() []string {
 	heard := make(chan string, 100)
 	chromedp.ListenTarget(ctx, func(event any) {
@@ -128,7 +128,7 @@ func (v *browser) do(actions ...chromedp.Action) {
 	v.ExpectWithOffset(1, chromedp.Run(ctx, actions...)).To(Succeed())
 }
 
-// open starts the browser and goes to an address of the page, until it shows something.
+// open starts the browser, opens an address of the page, and waits until the page shows content.
 func (v *browser) open(address string) {
 	v.Expect(chromedp.Run(v.ctx)).To(Succeed(), "starting the browser")
 	v.do(chromedp.Navigate(v.sim.URL()+address), chromedp.WaitVisible("#vapps details", chromedp.ByQuery))
@@ -142,7 +142,7 @@ func eval[T any](v *browser, script string) func() T {
 	}
 }
 
-// text is the visible text at a selector.
+// text returns the visible text at a selector.
 func (v *browser) text(selector string) func() string {
 	return eval[string](v, `document.querySelector("`+selector+`").innerText`)
 }
@@ -158,7 +158,7 @@ func (v *browser) shoot(name string) {
 	v.Expect(os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600)).To(Succeed())
 }
 
-// client calls the simulator as a tenant.
+// client returns a function that calls the simulator as a tenant.
 func (v *browser) client() func(method, path, body string) int {
 	pool := x509.NewCertPool()
 	v.Expect(pool.AppendCertsFromPEM(v.sim.CA())).To(BeTrue())
@@ -233,8 +233,8 @@ func TestThePageShowsWhatHappens(t *testing.T) {
 	v.Expect(v.noise()).To(BeEmpty())
 }
 
-// balance puts a virtual service with a pool of two members on the first gateway, one of which does not answer, an
-// allocated address and an entity.
+// balance adds a virtual service with a pool of two members, one of which does not respond, an allocated address and an
+// entity to the first gateway.
 func (v *browser) balance(name string) {
 	gateway := ""
 	pool := ""
@@ -344,7 +344,7 @@ func TestThePageIsAccessible(t *testing.T) {
 		}}))
 		v.Expect(eval[[]string](v, contrast)()).To(BeEmpty(), "text that is hard to read, "+scheme)
 	}
-	// By keyboard: a vApp is closed and stays closed when the page refreshes.
+	// With the keyboard: a vApp is closed and stays closed when the page refreshes.
 	v.do(chromedp.Focus("#vapps summary", chromedp.ByQuery), chromedp.KeyEvent(" "))
 	v.Eventually(eval[bool](v, `document.querySelector("#vapps details").open`)).Should(BeFalse())
 	v.client()
@@ -354,7 +354,7 @@ func TestThePageIsAccessible(t *testing.T) {
 		"the focus stays")
 }
 
-// contrast lists texts whose contrast with what is behind them is below 4.5, which WCAG asks for.
+// contrast lists texts whose contrast with their background is below 4.5, the minimum of WCAG.
 const contrast = `(() => {
 	const rgb = (s) => s.match(/[\d.]+/g).map(Number);
 	const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)

@@ -17,7 +17,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestThreeControlPlanesOfRealNodes ends the VM that holds the virtual IP, and waits until a health check replaced it.
+// TestThreeControlPlanesOfRealNodes stops the VM that holds the virtual IP, and waits until a health check has replaced
+// it.
 func TestThreeControlPlanesOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
 	s := newScene(t, func(o *options) { o.controlPlanes = 3 })
@@ -26,8 +27,8 @@ func TestThreeControlPlanesOfRealNodes(t *testing.T) {
 	s.deleted()
 }
 
-// failoverWithin is what kube-vip's lease of 15 s and an election of etcd may take on a machine that is busy; 20 s on an
-// idle one.
+// failoverWithin is how long the expiry of kube-vip's lease of 15 s and an election of etcd may take on a busy machine.
+// They take 20 s on an idle one.
 const failoverWithin = time.Minute
 
 func (s *scene) failsOver() {
@@ -46,7 +47,7 @@ func (s *scene) failsOver() {
 	s.Expect(api.gap).To(BeNumerically("<=", failoverWithin))
 }
 
-// holder is the holder, or nothing while the API server does not answer.
+// holder returns the holder of the virtual IP; empty while the API server does not respond.
 func (s *scene) holder() string {
 	lease := &coordinationv1.Lease{}
 	key := client.ObjectKey{Namespace: "kube-system", Name: "plndr-cp-lock"}
@@ -94,7 +95,7 @@ func (s *scene) remediates() {
 	s.Expect(strings.Fields(s.kubectl("get", "nodes", "-o=name"))).To(HaveLen(4))
 }
 
-// look lets the manager reconcile a machine now.
+// look makes the manager reconcile a machine now.
 func (s *scene) look(name string) {
 	m := s.vcdMachine(name)
 	patch := client.MergeFrom(m.DeepCopy())

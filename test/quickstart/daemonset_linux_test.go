@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// TestKubeVIPByDaemonSetAndProxyOfRealNodes creates a cluster whose pods get the variables of a proxy that nothing can
-// reach, and whose virtual IP is held by a DaemonSet.
+// TestKubeVIPByDaemonSetAndProxyOfRealNodes creates a cluster whose pods get the variables of an unreachable proxy, and
+// whose virtual IP is held by a DaemonSet.
 func TestKubeVIPByDaemonSetAndProxyOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
 	s := newScene(t, func(o *options) {
@@ -35,8 +35,8 @@ func TestKubeVIPByDaemonSetAndProxyOfRealNodes(t *testing.T) {
 	s.deleted()
 }
 
-// TestBGPOfRealNodes creates a cluster whose control planes announce the virtual IP to a router, with a password, and
-// whose virtual IP is in no network of VMs: it is reached through the router alone.
+// TestBGPOfRealNodes creates a cluster whose control planes announce the virtual IP to a router, with a password. The
+// virtual IP is in no network of VMs, so that it is reachable only through the router.
 func TestBGPOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
 	r := &router{password: "before"}
@@ -61,8 +61,8 @@ func TestBGPOfRealNodes(t *testing.T) {
 	s.deleted()
 }
 
-// changesPassword changes the password in the Secret, then on the router, as users do: while the router has the former
-// one, it has no session with pods that have the new one, and nothing leads to the virtual IP.
+// changesPassword changes the password in the Secret and then on the router, as users do. While the router has the
+// former password, it has no session with pods that have the new one, and the virtual IP is unreachable.
 func (r *router) changesPassword(s *scene) {
 	const after = "after-$(X)" // kubelet would expand $(X)
 	s.Eventually(r.sessions, nodeWithin, pollTest).Should(HaveLen(s.q.controlPlanes))
@@ -100,12 +100,12 @@ func (r *router) changesPassword(s *scene) {
 	s.Expect(s.holder()).NotTo(BeEmpty())
 }
 
-// peersWith is how kube-vip is told of the router, with a password.
+// peersWith returns the configuration of the router as a peer of kube-vip, with a password.
 func peersWith(password string) string {
 	return fmt.Sprintf("%s:%d:%s:false", nodesGateway, routerAS, password)
 }
 
-// peers is what the pods of the DaemonSet are told of BGP peers.
+// peers returns the BGP peers in the configuration of the DaemonSet's pods.
 func (s *scene) peers(by client.Client) string {
 	s.t.Helper()
 	secret := &corev1.Secret{}
@@ -117,8 +117,8 @@ func (s *scene) peers(by client.Client) string {
 // refusedFor is longer than a pod waits before it tries to connect to the router again.
 const refusedFor = 30 * time.Second
 
-// daemonSetPods are the pods of kube-vip's DaemonSet, by name, and whether they are ready. They are read by an API server
-// that is reached without the virtual IP.
+// daemonSetPods returns the pods of kube-vip's DaemonSet by name, and whether they are ready. It reads them from an API
+// server that is reachable without the virtual IP.
 func (s *scene) daemonSetPods(by client.Client) map[string]bool {
 	s.t.Helper()
 	var all corev1.PodList
@@ -133,7 +133,7 @@ func (s *scene) daemonSetPods(by client.Client) map[string]bool {
 	return found
 }
 
-// byDaemonSet lets a DaemonSet hold the virtual IP.
+// byDaemonSet makes a DaemonSet hold the virtual IP.
 func byDaemonSet(o *unstructured.Unstructured) error {
 	if o.GetKind() != "VCDCluster" {
 		return nil
@@ -141,8 +141,8 @@ func byDaemonSet(o *unstructured.Unstructured) error {
 	return unstructured.SetNestedField(o.Object, "DaemonSet", "spec", "controlPlaneLoadBalancer", "kubeVIP", "mode")
 }
 
-// handedOver waits until no node has a static pod of kube-vip, and finds the virtual IP answering all the time: on one
-// node, it is not away. A router needs a new session.
+// handedOver waits until no node has a static pod of kube-vip, and checks that the virtual IP responds all the time.
+// With a single node, it is never unavailable, but a router needs a new session.
 func (s *scene) handedOver() {
 	s.Eventually(func(g Gomega) {
 		static := 0
@@ -164,7 +164,7 @@ func (s *scene) handedOver() {
 	s.Expect(s.holder()).NotTo(BeEmpty())
 }
 
-// kubeVIPPods are the pods of kube-vip, of both kinds.
+// kubeVIPPods returns the pods of kube-vip, of both kinds.
 func (s *scene) kubeVIPPods() []corev1.Pod {
 	s.t.Helper()
 	var all corev1.PodList
@@ -188,10 +188,10 @@ func podReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// daemonSetWithoutProxy finds the proxy in a pod of the cluster, and in none of kube-vip.
+// daemonSetWithoutProxy checks that a pod of the cluster has the proxy, and that no pod of kube-vip has it.
 func (s *scene) daemonSetWithoutProxy() {
 	s.Eventually(func() string {
-		s.kubectl("rollout", "restart", "deployment/web") // only new pods are changed
+		s.kubectl("rollout", "restart", "deployment/web") // the policies only change new pods
 		s.kubectl("rollout", "status", "deployment/web", "--timeout="+nodeWithin.String())
 		return s.kubectl("exec", "deployment/web", "--", "env")
 	}, nodeWithin, pollTest).Should(ContainSubstring("HTTPS_PROXY=" + httpProxy))
@@ -202,7 +202,7 @@ func (s *scene) daemonSetWithoutProxy() {
 	}
 }
 
-// kubeVIPRestarts replaces the pods of kube-vip, and measures how long the API server does not answer.
+// kubeVIPRestarts replaces the pods of kube-vip, and measures how long the API server does not respond.
 func (s *scene) kubeVIPRestarts() {
 	api := s.probe("API server", "/readyz")
 	s.kubectl("--namespace=kube-system", "rollout", "restart", "daemonset/kube-vip-ds")

@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
 )
 
-// apiName is what DHCP and DNS have for the endpoint. The record leads elsewhere until DHCP gave the address: kube-vip
-// starts only where the name resolves.
+// apiName is the entry of DHCP and DNS for the endpoint. The record has another address until DHCP assigns one, because
+// kube-vip starts only if the name resolves.
 var apiName = hypervisor.Reservation{
 	Client:  "api",
 	Name:    "api.demo.example.com",
@@ -28,8 +28,9 @@ var apiName = hypervisor.Reservation{
 	Before:  netip.MustParseAddr("192.168.100.240"),
 }
 
-// TestDynamicDNSOfRealNodes creates a cluster whose endpoint is a name. The control plane with kube-vip's lease asks a
-// DHCP server for the address, which updates DNS; then its VM ends, and another control plane asks.
+// TestDynamicDNSOfRealNodes creates a cluster whose endpoint is a name. The control plane with kube-vip's lease
+// requests the address from a DHCP server, which updates DNS. Then its VM is stopped, and another control plane
+// requests the address.
 func TestDynamicDNSOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
 	s := newScene(t, func(o *options) {
@@ -47,7 +48,7 @@ func TestDynamicDNSOfRealNodes(t *testing.T) {
 	s.deleted()
 }
 
-// byDynamicDNS makes a name the endpoint, whose address comes from DHCP.
+// byDynamicDNS makes the endpoint a name, whose address comes from DHCP.
 func byDynamicDNS(o *unstructured.Unstructured) error {
 	if o.GetKind() != "VCDCluster" {
 		return nil
@@ -60,13 +61,13 @@ func byDynamicDNS(o *unstructured.Unstructured) error {
 		}, "spec", "controlPlaneLoadBalancer"))
 }
 
-// withHosts starts a program that has another /etc/hosts, and leaves that of the machine alone.
+// withHosts starts a program with its own /etc/hosts, and does not change that of the machine.
 const withHosts = `#!/bin/sh
 exec unshare --mount sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' %q %q "$@"
 `
 
-// resolvingAPI wraps the manager, so that it resolves the name of the API server: it checks that it can before it makes
-// the cluster. All else reaches the API server by the proxy, which resolves the name.
+// resolvingAPI wraps the manager so that it resolves the name of the API server, which it checks before it creates the
+// cluster. Everything else reaches the API server through the proxy, which resolves the name.
 func resolvingAPI(manager string) (string, error) {
 	dir := filepath.Join(filepath.Dir(manager), "resolving")
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -81,8 +82,8 @@ func resolvingAPI(manager string) (string, error) {
 	return wrapper, os.WriteFile(wrapper, fmt.Appendf(nil, withHosts, hosts, manager), 0o700)
 }
 
-// answersByName finds the API server under its name, on the node that holds kube-vip's lease and no other, which asked
-// DHCP for the address, and nodes that have it by DNS.
+// answersByName checks that the API server responds under its name, only on the node with kube-vip's lease, which got
+// the address from DHCP, and that nodes resolve the name with DNS.
 func (s *scene) answersByName() {
 	s.Expect(s.config().Host).To(Equal("https://" + apiName.Name + ":6443"))
 	s.Eventually(s.holder, nodeWithin, pollTest).ShouldNot(BeEmpty())

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	testtime.Main(m)
 }
 
-// terminal opens a pseudo terminal: what is written to keys is typed into screen.
+// terminal opens a pseudo terminal. Input that is written to keys is typed into screen.
 func terminal(t *testing.T) (keys, screen *os.File) {
 	t.Helper()
 	g := NewWithT(t)

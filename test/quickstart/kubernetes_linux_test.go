@@ -24,7 +24,7 @@ var (
 	kubernetesProcs = flag.Int("kubernetes-procs", 4, "how many specs run at a time")
 )
 
-// TestKubernetesItself runs Kubernetes' own end-to-end tests, those of checked-in lists, in a cluster of real nodes.
+// TestKubernetesItself runs Kubernetes' own end-to-end tests, selected by checked-in lists, in a cluster of real nodes.
 func TestKubernetesItself(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
 	if *kubernetesTests == "" {
@@ -37,13 +37,13 @@ func TestKubernetesItself(t *testing.T) {
 	s.deleted()
 }
 
-// runsSpecs runs the specs of a list; what they print and a report are in the folder of logs.
+// runsSpecs runs the specs of a list. Their output and a report are written to the folder of logs.
 func (s *scene) runsSpecs(name string) {
 	folder := s.q.logDir()
 	list := filepath.Join(s.q.root, "test/kubernetes", name+".txt")
 	output, err := os.Create(filepath.Join(folder, name+".log"))
 	s.Expect(err).NotTo(HaveOccurred())
-	defer func() { _ = output.Close() }() // written by a process that ended
+	defer func() { _ = output.Close() }() // written by a process that has exited
 	cmd := exec.CommandContext(s.t.Context(), filepath.Join(*kubernetesTests, "ginkgo"),
 		"--procs="+strconv.Itoa(*kubernetesProcs), "--no-color", "--timeout=90m", "--output-dir="+folder,
 		"--json-report="+name+".json", filepath.Join(*kubernetesTests, "e2e.test"), "--",

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A probe asks for a page again and again, each time by a new connection.
+// A probe requests a page repeatedly, each time with a new connection.
 type probe struct {
 	scene *scene
 	name  string
@@ -25,26 +25,26 @@ type probe struct {
 
 	began         time.Time
 	asked, failed int
-	gap           time.Duration // the longest without an answer
+	gap           time.Duration // the longest time without a response
 	outages       []outage
-	vms           map[string]string // names of VMs by the id that requests name them by, deleted ones too
+	vms           map[string]string // names of VMs by the ID in requests, including deleted VMs
 }
 
-// An outage is requests in a row that failed.
+// An outage is a sequence of failed requests.
 type outage struct {
 	began, ended time.Time
 	failed       int
-	reason       string // of the first
+	reason       string // of the first failure
 }
 
 const (
 	probeEvery  = 200 * time.Millisecond
 	probeWithin = time.Second
-	// namesEvery is after how many requests new VMs are looked for.
+	// namesEvery is the number of requests between two searches for new VMs.
 	namesEvery = 25
 )
 
-// probe starts a probe of a page of the cluster's API server, or of another.
+// probe starts a probe of a page of the cluster's API server, or of another server.
 func (s *scene) probe(name, page string) *probe {
 	config := s.config()
 	tls, err := rest.TLSConfigFor(config)
@@ -105,7 +105,7 @@ func (p *probe) run() {
 	}
 }
 
-// fails records a request that failed; the one before may have been answered.
+// fails records a failed request. answered reports whether the previous one succeeded.
 func (p *probe) fails(asked time.Time, answered bool, err error) {
 	p.failed++
 	if answered {
@@ -121,14 +121,14 @@ func (p *probe) ask() error {
 	if err != nil {
 		return err
 	}
-	_ = res.Body.Close() // only the status counts
+	_ = res.Body.Close() // only the status matters
 	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers %s", res.Status)
 	}
 	return nil
 }
 
-// end ends the probe and logs what it saw: when requests failed, and when VMs were powered off meanwhile.
+// end ends the probe and logs when requests failed, and when VMs were powered off in the meantime.
 func (p *probe) end(t *testing.T) {
 	t.Helper()
 	close(p.stop)
@@ -156,7 +156,7 @@ func (p *probe) end(t *testing.T) {
 	}
 }
 
-// since is a time as it is logged: after the beginning of the probe.
+// since returns a time as it is logged: relative to the start of the probe.
 func (p *probe) since(at time.Time) time.Duration {
 	return at.Sub(p.began).Round(100 * time.Millisecond)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
 )
 
-// TestAClusterOfRealNodes creates one, reaches a Service of type LoadBalancer in it, reboots its worker, deletes it and
-// finds nothing left.
+// TestAClusterOfRealNodes creates a cluster, reaches a Service of type LoadBalancer in it, reboots its worker, deletes
+// the cluster, and checks that nothing is left.
 func TestAClusterOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
 	s := newScene(t)
@@ -30,7 +30,7 @@ func (s *scene) redacted() {
 	s.Expect(vms).To(HaveLen(2))
 	for _, vm := range vms {
 		for _, key := range []string{"guestinfo.userdata", "guestinfo.vendordata"} {
-			seen, _ := s.tryInVM(vm.Name, "vmware-rpctool", "info-get "+key) // a key that is absent is an error
+			seen, _ := s.tryInVM(vm.Name, "vmware-rpctool", "info-get "+key) // a missing key is an error
 			s.Expect(seen).To(Or(Equal("---"), Equal("No value found"), BeEmpty()), "%s of %s", key, vm.Name)
 			s.Expect(vm.ExtraConfig[key]).To(Or(Equal("---"), BeEmpty()), "%s of %s", key, vm.Name)
 		}
@@ -65,7 +65,7 @@ func (s *scene) reboots() {
 	s.Expect(s.worker()).To(Equal(name))
 }
 
-// boots is how often a VM booted, by its console.
+// boots returns how often a VM booted, according to its console.
 func (s *scene) boots(vm string) int {
 	file, err := hypervisor.ConsoleFile(bootedDir, vm)
 	s.Expect(err).NotTo(HaveOccurred())

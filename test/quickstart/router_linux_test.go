@@ -31,14 +31,14 @@ const (
 	nodesAS  = 65000
 )
 
-// routerEnv makes this test's program a router instead, in the network namespace it is started in. Its value is the
+// routerEnv makes this test binary a router instead, in the network namespace in which it is started. Its value is the
 // address of the router.
 const routerEnv = "QUICKSTART_BGP_ROUTER"
 
 // nodesGateway is the gateway of the network of the nodes.
 const nodesGateway = "192.168.100.1"
 
-// A router is a BGP peer of the nodes, in a process of its own. The test asks it by its standard input.
+// A router is a BGP peer of the nodes, in a process of its own. The test controls it through its standard input.
 type router struct {
 	password string // of its sessions, when it starts; empty: none
 
@@ -46,15 +46,15 @@ type router struct {
 	output *bufio.Scanner
 }
 
-// start starts the router where edge gateways are. VMs of a network may be its BGP peers, and what they announce becomes
-// routes of the kernel there. The test ends it.
+// start starts the router in the network of edge gateways. VMs of a network may be its BGP peers, and their
+// announcements become routes of the kernel there. It ends with the test.
 func (r *router) start(t *testing.T, q *quickstart) error {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(context.Background(), self) // it ends with its input
+	cmd := exec.CommandContext(context.Background(), self) // it exits at the end of its input
 	cmd.Env = append(os.Environ(), routerEnv+"="+nodesGateway, withoutMultipath)
 	cmd.Stderr = os.Stderr
 	if r.input, err = cmd.StdinPipe(); err != nil {
@@ -69,22 +69,23 @@ func (r *router) start(t *testing.T, q *quickstart) error {
 		return fmt.Errorf("starting the router: %w", err)
 	}
 	t.Cleanup(func() {
-		_ = r.input.Close() // it may have ended
+		_ = r.input.Close() // it may have exited
 		NewWithT(t).Expect(cmd.Wait()).To(Succeed(), "the router")
 	})
 	return r.setPassword(r.password)
 }
 
-// withoutMultipath makes listeners those of TCP alone: a socket of multipath TCP, which Go prefers, takes no password.
+// withoutMultipath makes listeners use plain TCP. A multipath TCP socket, which Go prefers, does not support a
+// password.
 const withoutMultipath = "GODEBUG=multipathtcp=0"
 
-// Requests to the router, each a line. A password follows the first.
+// Requests to the router, one per line. A password follows the first.
 const (
 	usePassword  = "password "
 	listSessions = "sessions"
 )
 
-// ask returns the answer to a request.
+// ask sends a request and returns the response.
 func (r *router) ask(request string) (string, error) {
 	if _, err := fmt.Fprintln(r.input, request); err != nil {
 		return "", fmt.Errorf("asking the router: %w", err)
@@ -95,7 +96,7 @@ func (r *router) ask(request string) (string, error) {
 	return r.output.Text(), nil
 }
 
-// setPassword gives sessions from now on another password. Those that are established keep theirs.
+// setPassword changes the password of new sessions. Established sessions keep theirs.
 func (r *router) setPassword(password string) error {
 	answer, err := r.ask(usePassword + password)
 	if err == nil && answer != "" {
@@ -119,7 +120,7 @@ func runRouter(address string) error {
 	err := bgp.StartBgp(ctx, &api.StartBgpRequest{Global: &api.Global{
 		Asn:             routerAS,
 		RouterId:        address,
-		ListenAddresses: []string{"0.0.0.0"}, // The network's gateway comes with its first VM.
+		ListenAddresses: []string{"0.0.0.0"}, // The gateway of the network is created with its first VM.
 		ListenPort:      179,
 	}})
 	if err != nil {
@@ -139,7 +140,7 @@ func runRouter(address string) error {
 	return nil
 }
 
-// answerOf does what the test asks for, and returns the answer.
+// answerOf handles a request of the test, and returns the response.
 func answerOf(ctx context.Context, bgp *server.BgpServer, network netip.Prefix, request string) string {
 	if password, ok := strings.CutPrefix(request, usePassword); ok {
 		if err := acceptNodes(ctx, bgp, network, password); err != nil {
@@ -171,9 +172,9 @@ func peerGroup(password string) *api.PeerGroup {
 	}
 }
 
-// acceptNodes lets all addresses of the router's network be peers with a password.
+// acceptNodes accepts all addresses of the router's network as peers with a password.
 func acceptNodes(ctx context.Context, bgp *server.BgpServer, network netip.Prefix, password string) error {
-	// The kernel has one password for a range: the one before goes first.
+	// The kernel has one password for a range, so the previous one is removed first.
 	if err := bgp.DeleteDynamicNeighbor(ctx, &api.DeleteDynamicNeighborRequest{
 		Prefix:    network.String(),
 		PeerGroup: nodesGroup,
@@ -189,7 +190,7 @@ func acceptNodes(ctx context.Context, bgp *server.BgpServer, network netip.Prefi
 	}})
 }
 
-// followRoutes makes the best paths routes of the kernel.
+// followRoutes installs the best paths as routes of the kernel.
 func followRoutes(ctx context.Context, bgp *server.BgpServer) error {
 	best := &api.WatchEventRequest{Table: &api.WatchEventRequest_Table{
 		Filters: []*api.WatchEventRequest_Table_Filter{{Type: api.WatchEventRequest_Table_Filter_BEST}},
@@ -232,7 +233,7 @@ func setRoute(path *api.Path) error {
 	return nil
 }
 
-// routerLog drops what BGP logs, but for errors and warnings.
+// routerLog drops the log of BGP, except errors and warnings.
 type routerLog struct{}
 
 // Panic implements log.Logger.
@@ -246,7 +247,7 @@ func (*routerLog) Error(msg string, fields log.Fields) {
 	fmt.Fprintln(os.Stderr, "router:", msg, fields)
 }
 
-// Warn implements log.Logger. It warns of a password that is not used, too.
+// Warn implements log.Logger. Its warnings include an unused password.
 func (*routerLog) Warn(msg string, fields log.Fields) {
 	fmt.Fprintln(os.Stderr, "router:", msg, fields)
 }

@@ -19,7 +19,7 @@ import (
 // TestTheRouterHasSessionsOnlyWithNodesThatHaveItsPassword changes the password of a router on the loopback interface.
 func TestTheRouterHasSessionsOnlyWithNodesThatHaveItsPassword(t *testing.T) {
 	g := NewWithT(t)
-	t.Setenv("GODEBUG", "multipathtcp=0") // as the process of the router has it
+	t.Setenv("GODEBUG", "multipathtcp=0") // as in the process of the router
 	const address = "127.0.0.1"
 	network := netip.MustParsePrefix("127.0.0.0/8")
 	port := freePort(t)
@@ -64,7 +64,7 @@ func speaker(t *testing.T, global *api.Global) *server.BgpServer {
 	return bgp
 }
 
-// freePort returns a port of the loopback interface that nothing listened on a moment ago.
+// freePort returns a port of the loopback interface on which nothing listened a moment ago.
 func freePort(t *testing.T) int32 {
 	t.Helper()
 	g := NewWithT(t)

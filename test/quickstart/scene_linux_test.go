@@ -41,7 +41,7 @@ type scene struct {
 	q *quickstart
 }
 
-// needsRealNodes skips a test where VMs cannot boot, or that was not asked for.
+// needsRealNodes skips a test if VMs cannot boot, or if the test was not requested.
 func needsRealNodes(t *testing.T, versions ...string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -61,7 +61,7 @@ func needsRealNodes(t *testing.T, versions ...string) {
 	}
 }
 
-// newScene brings a cluster up; when the test ends everything is taken down, and nothing is left.
+// newScene creates a cluster. At the end of the test, everything is stopped, and nothing is left.
 func newScene(t *testing.T, changes ...func(*options)) *scene {
 	t.Helper()
 	g := NewWithT(t)
@@ -80,7 +80,7 @@ func newScene(t *testing.T, changes ...func(*options)) *scene {
 	s := &scene{WithT: g, t: t, q: newQuickstart(opts, os.Stdout)}
 	t.Cleanup(func() {
 		if t.Failed() {
-			_ = s.q.keepLogs() // the test failed with something else
+			_ = s.q.keepLogs() // the test failed for another reason
 		}
 		g.Expect(s.q.close()).To(Succeed())
 		g.Expect(hypervisor.Left(bootedDir)).To(BeEmpty(), "left on this machine")
@@ -90,7 +90,7 @@ func newScene(t *testing.T, changes ...func(*options)) *scene {
 	return s
 }
 
-// run runs a part of the test, and none after one that failed.
+// run runs a part of the test, unless an earlier part failed.
 func (s *scene) run(name string, part func(*scene)) {
 	s.t.Helper()
 	passed := s.t.Run(name, func(t *testing.T) {
@@ -103,13 +103,13 @@ func (s *scene) run(name string, part func(*scene)) {
 	}
 }
 
-// deleted deletes the cluster and finds nothing of it, in VCD or on this machine.
+// deleted deletes the cluster and checks that nothing of it is left in VCD or on this machine.
 func (s *scene) deleted() {
 	s.Expect(s.q.deleteCluster(s.t.Context())).To(Succeed())
 	s.Eventually(func() []string { return hypervisor.Left(bootedDir) }, nodeWithin, pollTest).Should(BeEmpty())
 }
 
-// config leads to the cluster as a user of the kubeconfig has it.
+// config returns the access to the cluster of a user with the kubeconfig.
 func (s *scene) config() *rest.Config {
 	config, err := clientcmd.BuildConfigFromFlags("", s.q.kubeconfig())
 	s.Expect(err).NotTo(HaveOccurred())
@@ -117,10 +117,10 @@ func (s *scene) config() *rest.Config {
 	return config
 }
 
-// workload is a client of the cluster, which knows the kinds of a management cluster, too.
+// workload returns a client of the cluster that also supports the kinds of a management cluster.
 func (s *scene) workload() client.Client { return s.clientOf(s.config()) }
 
-// workloadBy is such a client that asks the API server of one node.
+// workloadBy returns such a client for the API server of one node.
 func (s *scene) workloadBy(node string) client.Client {
 	config := s.config()
 	config.Host = "https://" + net.JoinHostPort(node, "6443")
@@ -137,7 +137,7 @@ func (s *scene) clientOf(config *rest.Config) client.Client {
 	return c
 }
 
-// kubectl runs it in the cluster, manage in the management cluster.
+// kubectl runs kubectl in the cluster, manage in the management cluster.
 func (s *scene) kubectl(args ...string) string {
 	return s.manage("", append([]string{"--kubeconfig=" + s.q.kubeconfig()}, args...)...)
 }
@@ -166,7 +166,7 @@ func (s *scene) tryInVM(vm string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// machines are those of control planes or of workers, by name.
+// machines returns the machines of control planes or of workers, by name.
 func (s *scene) machines(controlPlanes bool) []clusterv1.Machine {
 	s.t.Helper()
 	var all clusterv1.MachineList
@@ -200,7 +200,7 @@ func (s *scene) node(name string) *corev1.Node {
 	return n
 }
 
-// ready reports whether a node is, by what it wrote after a time.
+// ready reports whether a node is ready, according to a status that it wrote after a time.
 func ready(n *corev1.Node, since time.Time) bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
@@ -210,7 +210,7 @@ func ready(n *corev1.Node, since time.Time) bool {
 	return false
 }
 
-// vm is a VM as the simulator has it.
+// vm returns a VM in the simulator.
 func (s *scene) vm(name string) vcdsim.VM {
 	s.t.Helper()
 	for _, vm := range s.q.site.Simulator.State().VMs {
@@ -222,12 +222,12 @@ func (s *scene) vm(name string) vcdsim.VM {
 	return vcdsim.VM{}
 }
 
-// powerOff pulls the plug of a VM, as an administrator of VCD can.
+// powerOff powers off a VM without shutdown, as an administrator of VCD can.
 func (s *scene) powerOff(name string) {
 	s.q.site.Simulator.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(name)) })
 }
 
-// settled waits until all machines are ready, and are as many.
+// settled waits until all machines are ready and their number is as expected.
 func (s *scene) settled(machines int, within time.Duration) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {

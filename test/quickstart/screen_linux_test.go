@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tree of clusterctl is wider than most terminals, and filled with spaces.
+// TestTheTreeOfObjectsDoesNotWrap checks the tree of clusterctl, which is wider than most terminals and padded with
+// spaces.
 func TestTheTreeOfObjectsDoesNotWrap(t *testing.T) {
 	g := NewWithT(t)
 	_, out := terminal(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// TestASelfHostedClusterOfRealNodes moves a cluster into itself: its managers run in it, as pods. It scales itself,
-// replaces all its nodes, those that its managers run on among them, and moves back to be deleted.
+// TestASelfHostedClusterOfRealNodes moves a cluster into itself, so that its managers run in it as pods. The cluster
+// scales itself, replaces all its nodes, including those of its managers, and moves back to be deleted.
 func TestASelfHostedClusterOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
 	s := newScene(t)
@@ -35,7 +35,7 @@ func TestASelfHostedClusterOfRealNodes(t *testing.T) {
 	s.deleted()
 }
 
-// initialised does what a user does who makes a management cluster. The images are in the nodes' store.
+// initialised does the steps of a user who creates a management cluster. The images are in the nodes' store.
 func (s *scene) initialised() {
 	releases, err := stack.Releases(s.q.stack)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -72,7 +72,7 @@ func (s *scene) certifies() (stop func()) {
 		defer ticker.Stop()
 		for ctx.Err() == nil {
 			if err := issuer.Certify(ctx, inside); err != nil && ctx.Err() == nil {
-				s.t.Log("certificates:", err) // such as conflicts with clusterctl: it tries again
+				s.t.Log("certificates:", err) // such as conflicts with clusterctl, after which it retries
 			}
 			select {
 			case <-ctx.Done():
@@ -83,12 +83,12 @@ func (s *scene) certifies() (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// managerPods tells where the managers run.
+// managerPods returns where the managers run.
 func (s *scene) managerPods() string {
 	return s.kubectl("get", "pods", "--all-namespaces", "--selector=cluster.x-k8s.io/provider", "-o=wide")
 }
 
-// movesIn moves the cluster into itself: no VM changes by that.
+// movesIn moves the cluster into itself, which changes no VM.
 func (s *scene) movesIn() {
 	before := s.vmIDs()
 	requests := len(s.q.site.Simulator.Requests())
@@ -140,7 +140,7 @@ func (s *scene) scalesItself() {
 	s.t.Logf("a second worker is ready after %s", time.Since(began).Round(time.Second))
 }
 
-// replacesItself replaces the nodes that the managers run on, while the Service and the API server answer.
+// replacesItself replaces the nodes of the managers, while the Service and the API server respond.
 func (s *scene) replacesItself() {
 	before := slices.Collect(maps.Keys(s.vmIDs()))
 	api := s.probe("API server", "/readyz")

@@ -25,8 +25,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestRealNodesOfAnotherSite creates a cluster by a proxy, whose endpoint is on the edge gateway, and whose nodes have two
-// cards, the first with an address of an IPAM pool.
+// TestRealNodesOfAnotherSite creates a cluster through a proxy, with an endpoint on the edge gateway, and with nodes
+// that have two NICs, the first with an address of an IPAM pool.
 func TestRealNodesOfAnotherSite(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
 	s := newScene(t, func(o *options) {
@@ -43,7 +43,7 @@ func TestRealNodesOfAnotherSite(t *testing.T) {
 }
 
 const (
-	httpProxy = "http://192.168.100.1:3128" // nothing has to go through it: all images are there
+	httpProxy = "http://192.168.100.1:3128" // nothing must use it: all images are present
 	ipamPool  = `apiVersion: ipam.cluster.x-k8s.io/v1alpha2
 kind: InClusterIPPool
 metadata: {name: nodes}
@@ -112,7 +112,7 @@ func changeObject(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// without removes the items of a list that have a text in them.
+// without removes the items of a list that contain a text.
 func without(o *unstructured.Unstructured, text string, path ...string) error {
 	items, _, err := unstructured.NestedSlice(o.Object, path...)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *scene) proxied() {
 		s.Expect(s.q.client.Get(s.t.Context(), key, c)).To(Succeed())
 		return meta.IsStatusConditionTrue(c.Status.Conditions, infrav1.PodProxyReadyCondition)
 	}, nodeWithin, pollTest).Should(BeTrue())
-	s.kubectl("rollout", "restart", "deployment/web") // only new pods are changed
+	s.kubectl("rollout", "restart", "deployment/web") // the policies only change new pods
 	s.kubectl("rollout", "status", "deployment/web", "--timeout="+nodeWithin.String())
 	s.Expect(s.kubectl("exec", "deployment/web", "--", "env")).To(ContainSubstring("HTTPS_PROXY=" + httpProxy))
 
@@ -173,8 +173,8 @@ func (s *scene) proxied() {
 	}
 }
 
-// direct are pods that clients reach without kube-proxy, as an ingress controller that needs their addresses: the number
-// of the host port is that of the Service's node port.
+// direct are pods that clients reach without kube-proxy, like an ingress controller that needs client addresses. The
+// host port equals the Service's node port.
 const direct = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: direct}
@@ -198,7 +198,7 @@ spec:
   ports: [{port: 8081, nodePort: 30777}]
 `
 
-// hostPort finds pods that answer at a host port behind a Service that selects no pods.
+// hostPort checks pods that respond on a host port behind a Service without a selector.
 func (s *scene) hostPort() {
 	_, err := s.q.stack.Kubectl(s.t.Context(), strings.NewReader(fmt.Sprintf(direct, busybox)),
 		"--kubeconfig="+s.q.kubeconfig(), "apply", "-f", "-")
@@ -211,7 +211,7 @@ func (s *scene) hostPort() {
 	s.kubectl("delete", "service/direct", "daemonset/direct")
 }
 
-// reportedWithin is a little more than a machine without problems accepts an inventory of VMs.
+// reportedWithin is slightly longer than a machine without problems accepts an inventory of VMs.
 const reportedWithin = 6 * time.Minute
 
 func (s *scene) drifts() {
@@ -238,7 +238,7 @@ func (s *scene) drifts() {
 	s.Eventually(func() error { return s.q.fetch(s.t.Context(), s.q.website) }, nodeWithin, pollTest).Should(Succeed())
 }
 
-// ipOf is the address of a node.
+// ipOf returns the address of a node.
 func ipOf(n *corev1.Node) string {
 	for _, a := range n.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP {

@@ -21,7 +21,8 @@ var realControlPlanes = flag.Int("real-control-planes", 3, "how many control pla
 // previousKubernetes is the other version of make node-image.
 const previousKubernetes = "v1.35.4"
 
-// TestAnUpgradeOfRealNodes replaces all nodes by those of the next release, while the API server and a Service are used.
+// TestAnUpgradeOfRealNodes replaces all nodes with nodes of the next release, while the API server and a Service are in
+// use.
 func TestAnUpgradeOfRealNodes(t *testing.T) {
 	needsRealNodes(t, previousKubernetes, programs.KubernetesVersion)
 	s := newScene(t, func(o *options) {
@@ -55,8 +56,8 @@ func (s *scene) upgrades() {
 	}
 	api.end(s.t)
 	web.end(s.t)
-	// Cluster API asks for 10 s to delete the Node of a VM that is gone. The virtual IP may be away for longer; then the
-	// cloud controller manager deletes the Node.
+	// Cluster API tries for 10 s to delete the Node of a VM that is gone. The virtual IP may be unavailable for longer.
+	// Then the cloud controller manager deletes the Node.
 	s.Eventually(func() string {
 		return s.kubectl("get", "nodes", "-o=jsonpath={.items[*].status.nodeInfo.kubeletVersion}")
 	}, nodeWithin, pollTest).ShouldNot(ContainSubstring(previousKubernetes))
@@ -64,7 +65,7 @@ func (s *scene) upgrades() {
 		"-o=jsonpath={.spec.template.spec.containers[0].image}")).To(HaveSuffix(":" + programs.KubernetesVersion))
 }
 
-// nextTemplate makes a machine template as another is, of VMs with the next release.
+// nextTemplate creates a machine template like another, for VMs with the next release.
 func (s *scene) nextTemplate(name string) {
 	old := &infrav1.VCDMachineTemplate{}
 	next := &infrav1.VCDMachineTemplate{}
@@ -76,7 +77,7 @@ func (s *scene) nextTemplate(name string) {
 	s.Expect(s.q.client.Create(s.t.Context(), next)).To(Succeed())
 }
 
-// newVersion is the change of a control plane or of workers.
+// newVersion returns the patch of a control plane or of workers.
 func newVersion(kind, template string) string {
 	type object = map[string]any
 	reference := object{"infrastructureRef": object{"name": template}}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rotation has the manager and cloud controller managers log in to one simulated VMware Cloud Director with
-// tokens that change with each login, on a real API server.
+// Package rotation tests logins of the manager and of cloud controller managers to one simulated VMware Cloud Director,
+// with tokens that change with each login, on a real API server.
 package rotation
 
 import (
@@ -35,12 +35,12 @@ import (
 
 const (
 	namespace = "team-a"
-	// managers is the identity that the manager logs in with, and its Secret.
+	// managers is the name of the identity that the manager logs in with, and of its Secret.
 	managers = "manager"
 	patience = time.Minute
 )
 
-// An environment is an API server with the kinds of Cluster API and of this provider, beside a simulated VCD.
+// An environment is an API server with the kinds of Cluster API and of this provider, and a simulated VCD.
 type environment struct {
 	*WithT
 	*stack.Stack
@@ -85,7 +85,7 @@ func newEnvironment(t *testing.T) *environment {
 	return h
 }
 
-// installKinds installs the CRDs. There is no conversion: all have one version.
+// installKinds installs the CRDs without conversion, because all have one version.
 func (h *environment) installKinds() {
 	root, err := framework.Root()
 	h.Expect(err).NotTo(HaveOccurred())
@@ -118,7 +118,7 @@ func (h *environment) create(obj client.Object) {
 
 func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 
-// identity makes an identity with what is in a Secret, which may be another's.
+// identity creates an identity with the credentials of a Secret, which may belong to another identity.
 func (h *environment) identity(name, secret string, kind infrav1.CredentialType, share bool) {
 	h.t.Helper()
 	i := &infrav1.VCDIdentity{ObjectMeta: meta(name)}
@@ -137,14 +137,14 @@ func (h *environment) secret(name string, data map[string]string) {
 	h.create(&corev1.Secret{ObjectMeta: meta(name), StringData: data})
 }
 
-// account makes an identity of a new service account.
+// account creates an identity of a new service account.
 func (h *environment) account(name, role string, share bool) {
 	h.t.Helper()
 	h.secret(name, map[string]string{infrav1.SecretAPIToken: vcdsimtest.ServiceAccount(h.t, h.sim, name, role)})
 	h.identity(name, name, infrav1.CredentialServiceAccount, share)
 }
 
-// cluster makes a cluster whose control plane is up, and whose cloud controller manager is to log in with an identity.
+// cluster creates a cluster whose control plane is up. ccm is the identity for its cloud controller manager.
 func (h *environment) cluster(name, address, ccm string) {
 	h.t.Helper()
 	c := &clusterv1.Cluster{ObjectMeta: meta(name)}
@@ -183,7 +183,7 @@ func (h *environment) cluster(name, address, ccm string) {
 	h.create(v)
 }
 
-// value is what a key of a Secret has now.
+// value returns the current value of a key of a Secret.
 func (h *environment) value(namespace, name, key string) string {
 	secret := &corev1.Secret{}
 	h.Expect(h.client.Get(h.ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)).To(Succeed())

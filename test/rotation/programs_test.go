@@ -30,12 +30,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// newPool makes what a program has once. It has no caches of look-ups, so that it logs in.
+// newPool returns the clients that a program shares. It has no lookup caches, so that it logs in.
 func newPool() *vcd.Pool {
 	return vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 10000, Burst: 10000, LookupTTL: time.Nanosecond})
 }
 
-// A manager is what main makes of the provider's manager, as far as it logs in.
+// A manager consists of the parts of the provider's manager that log in, as main creates them.
 type manager struct {
 	environment *environment
 	identity    *identity.Reconciler
@@ -43,7 +43,7 @@ type manager struct {
 	provider    *cloudprovider.Reconciler
 }
 
-// newManager starts one without state.
+// newManager starts a manager without state.
 func (h *environment) newManager() *manager {
 	r := controllers.New(controllers.Options{
 		Client:    h.client,
@@ -59,7 +59,7 @@ func (h *environment) newManager() *manager {
 	return &manager{environment: h, identity: r.Identity, cluster: r.Cluster, provider: r.CloudProvider}
 }
 
-// empty is a workload cluster with nothing in it.
+// empty returns a workload cluster without objects.
 func empty(context.Context, client.ObjectKey) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -87,7 +87,7 @@ func (m *manager) pass(r reconcile.ObjectReconciler[*infrav1.VCDCluster], name, 
 	return metav1.Condition{}, nil
 }
 
-// ready reconciles a cluster until it has its network, which it is asked for each time.
+// ready reconciles a cluster until it has its network. Each reconcile sends a request for it.
 func (m *manager) ready(name string) {
 	m.environment.t.Helper()
 	m.environment.Eventually(func(g Gomega) {
@@ -97,7 +97,7 @@ func (m *manager) ready(name string) {
 	}, patience, "5ms").Should(Succeed())
 }
 
-// keeps reconciles an identity, and reports whether clusterctl has to wait with its Secret.
+// keeps reconciles an identity, and reports whether clusterctl must not move its Secret yet.
 func (m *manager) keeps(identity string) bool {
 	key := client.ObjectKey{Namespace: namespace, Name: identity}
 	const passes = 4 // The finalizer and the condition Paused take one each.
@@ -112,7 +112,7 @@ func (m *manager) keeps(identity string) bool {
 	return waits
 }
 
-// A ccm is a cloud controller manager, as far as it logs in; its workload cluster is a namespace.
+// A ccm consists of the parts of a cloud controller manager that log in. Its workload cluster is a namespace.
 type ccm struct {
 	name     string
 	clients  kubernetes.Interface
@@ -120,7 +120,7 @@ type ccm struct {
 	sessions *cpivcd.Sessions
 }
 
-// newCCM takes the first token from what the manager had rendered, as Cluster API does, and starts.
+// newCCM takes the first token from the manifests that the manager rendered, as Cluster API does, and starts.
 func (h *environment) newCCM(cluster string) *ccm {
 	clients, err := kubernetes.NewForConfig(h.RESTConfig())
 	h.Expect(err).NotTo(HaveOccurred())
@@ -142,14 +142,14 @@ func (h *environment) newCCM(cluster string) *ccm {
 	return c
 }
 
-// restart starts one that remembers nothing.
+// restart starts the program again without state.
 func (c *ccm) restart() {
 	account := vcd.NewServiceAccount(cpivcd.NewTokenSecret(c.clients.CoreV1().Secrets(c.name),
 		addons.ServiceAccountName))
 	c.sessions = cpivcd.NewSessions(newPool(), c.config, nil).As(account)
 }
 
-// work asks VCD for something.
+// work sends a request to VCD.
 func (c *ccm) work(ctx context.Context) error {
 	s, err := c.sessions.Session(ctx)
 	if err != nil {

@@ -27,13 +27,13 @@ import (
 
 const (
 	rounds = 100
-	// password of the system administrator whom no workload cluster may have.
+	// password of the system administrator, which no workload cluster may get.
 	password = "canary-of-the-provider"
 )
 
 // TestNobodyIsLockedOut ends all sessions a hundred times. The manager, whose service account several clusters share,
-// and the cloud controller managers of two of them log in again at the same time, and are killed and started again in
-// between.
+// and the cloud controller managers of two of them log in again at the same time. They are also killed and started
+// again in between.
 func TestNobodyIsLockedOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an API server, and -short is set")
@@ -81,7 +81,8 @@ func TestNobodyIsLockedOut(t *testing.T) {
 	h.tokensAreWhereTheyBelong(seen)
 }
 
-// round runs all programs at the same time, each for several clusters. A cluster is reconciled when its spec changes.
+// round runs all programs in parallel, each for several clusters. A change of its spec triggers a reconcile of a
+// cluster.
 func (h *environment) round(round int, m *manager, ccms []*ccm) {
 	h.t.Helper()
 	var all sync.WaitGroup
@@ -99,7 +100,7 @@ func (h *environment) round(round int, m *manager, ccms []*ccm) {
 	all.Wait()
 }
 
-// tokenOf is the token of the manager or of a cloud controller manager.
+// tokenOf returns the token of the manager or of a cloud controller manager.
 func (h *environment) tokenOf(user string) string {
 	if user == managers {
 		return h.value(namespace, managers, infrav1.SecretAPIToken)
@@ -118,7 +119,7 @@ func (h *environment) reports(m *manager, cluster, reason string) {
 	}, patience, "5ms").Should(Succeed())
 }
 
-// neverShared asks for credentials that must not leave the management cluster.
+// neverShared requests credentials that must not leave the management cluster.
 func (h *environment) neverShared(m *manager) {
 	for i, tt := range []struct{ cluster, identity, reason string }{
 		{"c", managers, infrav1.IdentityNotShareableReason},
@@ -132,8 +133,8 @@ func (h *environment) neverShared(m *manager) {
 	}
 }
 
-// tokensMoveWhenTheyMay checks that the manager's token can be moved to another management cluster from the moment
-// that no program logs in with it any more, and that those of cloud controller managers always can.
+// tokensMoveWhenTheyMay checks that the manager's token can be moved to another management cluster as soon as no
+// program logs in with it, and that the tokens of cloud controller managers can always be moved.
 func (h *environment) tokensMoveWhenTheyMay(m *manager) {
 	h.Expect(m.keeps(managers)).To(BeTrue())
 	h.Expect(m.keeps("ccm-a")).To(BeFalse())
@@ -146,7 +147,7 @@ func (h *environment) tokensMoveWhenTheyMay(m *manager) {
 	h.Expect(m.keeps(managers)).To(BeFalse())
 }
 
-// noLoginWasRefused checks that every login was one with the newest token.
+// noLoginWasRefused checks that every login used the newest token.
 func (h *environment) noLoginWasRefused() {
 	logins := 0
 	for _, r := range h.sim.Requests() {
@@ -159,8 +160,7 @@ func (h *environment) noLoginWasRefused() {
 	h.Expect(logins).To(BeNumerically("<", 4*rounds), "one login for all who need it")
 }
 
-// tokensAreWhereTheyBelong searches for all tokens that ever existed, and for the password, in everything that holds
-// data.
+// tokensAreWhereTheyBelong searches everything that stores data for all tokens that ever existed, and for the password.
 func (h *environment) tokensAreWhereTheyBelong(seen map[string][]string) {
 	secrets := &corev1.SecretList{}
 	maps := &corev1.ConfigMapList{}
@@ -186,7 +186,7 @@ func (h *environment) tokensAreWhereTheyBelong(seen map[string][]string) {
 	}
 }
 
-// holding lists what has one of some secrets in it, as it is or encoded.
+// holding lists the texts that contain one of the secrets, in plain form or encoded.
 func holding(texts map[string]string, hidden []string) []string {
 	var found []string
 	for name, text := range texts {

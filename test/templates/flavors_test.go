@@ -36,7 +36,7 @@ const (
 	namespace = "default"
 )
 
-// pools are what clusters of flavours ipam and dual-stack claim from.
+// pools are the pools from which clusters of flavors ipam and dual-stack claim addresses.
 const pools = `
 apiVersion: ipam.cluster.x-k8s.io/v1alpha2
 kind: InClusterIPPool
@@ -54,16 +54,17 @@ metadata: {name: virtual-ips, namespace: default}
 spec: {addresses: [192.168.100.230-192.168.100.231], prefix: 24, gateway: 192.168.100.1}
 `
 
-// A flavoredCluster is a cluster of a flavour, on one simulated site with those of others.
+// A flavoredCluster is a cluster of a flavor. It shares a simulated site with those of other flavors.
 type flavoredCluster struct {
 	flavor               string
-	endpoint             string // CONTROL_PLANE_ENDPOINT_IP; empty where nothing is typed
+	endpoint             string // CONTROL_PLANE_ENDPOINT_IP; empty if the user sets none
 	controlPlanes, nodes int
 	networks             string // of its machines, instead of the one of the cluster
 	check                func(*stage, flavoredCluster)
 }
 
-// twoNICs are an address of the pool in the nodes' network, and one of VCD's static pool in another.
+// twoNICs are one NIC with an address of the pool in the nodes' network, and one with an address of VCD's static pool
+// in another network.
 const twoNICs = `
       networks:
         - addressSource: IPAM
@@ -83,7 +84,7 @@ func flavored() []flavoredCluster {
 	}
 }
 
-// withoutNetworks ends the spec of a machine in the templates.
+// withoutNetworks is the last line of a machine's spec in the templates.
 const withoutNetworks = "diskSize: ${DISK_SIZE:=null}"
 
 // A stage is a simulated site with a management cluster.
@@ -124,8 +125,8 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// TestFlavorsComeUp creates a cluster of each flavour whose endpoint or addresses are not typed or not of one network,
-// as a user does, sees it become available with what makes the flavour, and deletes it.
+// TestFlavorsComeUp creates a cluster of each flavor whose endpoint or addresses are not set by the user or not from a
+// single network. It waits until the cluster is available, checks the features of the flavor, and deletes the cluster.
 func TestFlavorsComeUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a management cluster; left out by -short")
@@ -153,7 +154,7 @@ func (s *stage) apply(manifests []byte) {
 	s.Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
-// create does what a user does: clusterctl generate cluster, kubectl apply.
+// create does the steps of a user: clusterctl generate cluster, kubectl apply.
 func (s *stage) create(c flavoredCluster) {
 	s.t.Helper()
 	files, err := simsite.ReleaseFiles(s.w.Root, s.w.Components, filepath.Join("templates", "*.yaml"))
@@ -209,7 +210,7 @@ func (s *stage) machines(g Gomega, c flavoredCluster) []infrav1.VCDMachine {
 	return list.Items
 }
 
-// addressesOf returns the addresses of a machine by family, and those of IPv4 first.
+// addressesOf returns the addresses of a machine by family, IPv4 first.
 func addressesOf(m infrav1.VCDMachine) (v4, v6 []netip.Addr) {
 	for _, a := range m.Status.Addresses {
 		switch addr, err := netip.ParseAddr(a.Address); {
@@ -223,7 +224,7 @@ func addressesOf(m infrav1.VCDMachine) (v4, v6 []netip.Addr) {
 	return v4, v6
 }
 
-// allFromPools checks that nodes and the virtual IP have addresses of pools, each its own.
+// allFromPools checks that each node and the virtual IP have different addresses of pools.
 func (s *stage) allFromPools(c flavoredCluster) {
 	s.t.Helper()
 	s.Expect(s.vcdCluster(s, c).Spec.ControlPlaneEndpoint.Host).To(MatchRegexp(`^192\.168\.100\.23[01]$`))
@@ -238,7 +239,7 @@ func (s *stage) allFromPools(c flavoredCluster) {
 	}
 }
 
-// behindTheGateway checks that the control planes alone are members of the pool.
+// behindTheGateway checks that only the control planes are members of the pool.
 func (s *stage) behindTheGateway(c flavoredCluster) {
 	s.t.Helper()
 	pools := 0
@@ -257,7 +258,8 @@ func (s *stage) behindTheGateway(c flavoredCluster) {
 	s.Expect(pools).To(Equal(1))
 }
 
-// ofBothFamilies checks that nodes have an address of each family, and kube-vip announces both of the endpoint's.
+// ofBothFamilies checks that nodes have an address of each family, and that kube-vip announces both addresses of the
+// endpoint.
 func (s *stage) ofBothFamilies(c flavoredCluster) {
 	s.t.Helper()
 	for _, m := range s.machines(s, c) {
@@ -269,7 +271,7 @@ func (s *stage) ofBothFamilies(c flavoredCluster) {
 	s.Expect(s.kubeVIP(c)).To(And(ContainSubstring(c.endpoint), ContainSubstring(needed["CONTROL_PLANE_ENDPOINT_IPV6"])))
 }
 
-// withIgnition checks that each guest had its configuration from Ignition, which deleted it, and came up with the name, the
+// withIgnition checks that each guest got its configuration from Ignition, which deleted it, and has the name, the
 // addresses and the provider ID of its machine.
 func (s *stage) withIgnition(c flavoredCluster) {
 	s.t.Helper()
@@ -293,7 +295,7 @@ func (s *stage) withIgnition(c flavoredCluster) {
 	}
 }
 
-// announcedByBGP checks that kube-vip has the router as peer.
+// announcedByBGP checks that the router is a peer of kube-vip.
 func (s *stage) announcedByBGP(c flavoredCluster) {
 	s.t.Helper()
 	s.Expect(s.kubeVIP(c)).To(And(ContainSubstring("bgp_enable"), ContainSubstring(needed["BGP_PEER_ADDRESS"])))

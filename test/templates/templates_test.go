@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package templates_test generates every cluster template with the real clusterctl and asks a real API server, with the
-// webhooks of Cluster API and of this provider, whether it would take the result.
+// Package templates_test generates each cluster template with the real clusterctl, and checks that a real API server
+// with the webhooks of Cluster API and of this provider would accept the result.
 package templates_test
 
 import (
@@ -31,7 +31,7 @@ var (
 	)
 )
 
-// kinds are what each flavour makes.
+// kinds are the kinds of objects of each flavor.
 var kinds = map[string][]string{
 	"": {
 		"cluster",
@@ -173,7 +173,7 @@ func everyFlavor(ctx context.Context, t *testing.T, w *framework.ManagementClust
 	}
 }
 
-// publish makes a release of what is in the work tree and a configuration of clusterctl with the variables.
+// publish creates a release from the work tree, and a configuration of clusterctl with the variables.
 func publish(t *testing.T, w *framework.ManagementCluster, variables map[string]string) {
 	t.Helper()
 	g := NewWithT(t)

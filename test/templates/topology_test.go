@@ -26,7 +26,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
 )
 
-// A topology is a Cluster of ClusterClass quick-start, whose topology controller is Cluster API's.
+// A topology is a Cluster of ClusterClass quick-start, reconciled by Cluster API's topology controller.
 type topology struct {
 	*WithT
 
@@ -60,7 +60,7 @@ func (p *topology) cluster() *clusterv1.Cluster {
 	return c
 }
 
-// set changes variables of the Cluster; null removes one.
+// set changes variables of the Cluster. The value null removes a variable.
 func (p *topology) set(values map[string]string) error {
 	c := p.cluster()
 	before := c.DeepCopy()
@@ -76,10 +76,11 @@ func (p *topology) set(values map[string]string) error {
 	return p.client.Patch(p.ctx, c, client.MergeFrom(before))
 }
 
-// A rendering is what the topology controller made: what replaces machines if it changes, and the VCDCluster.
+// A rendering has the objects that the topology controller created: those whose change replaces machines, and the
+// VCDCluster.
 type rendering struct{ ControlPlane, Workers, Cluster string }
 
-// rendered waits until the topology is as the Cluster asks, and returns what came of it.
+// rendered waits until the topology matches the Cluster, and returns the result.
 func (p *topology) rendered() rendering {
 	p.Eventually(func() error {
 		c := p.cluster()
@@ -109,7 +110,7 @@ func (p *topology) rendered() rendering {
 	}
 }
 
-// workerConfig is the configuration that workers are made with.
+// workerConfig returns the configuration with which workers are created.
 func (p *topology) workerConfig() string {
 	deployments := &clusterv1.MachineDeploymentList{}
 	p.Expect(p.client.List(p.ctx, deployments, client.InNamespace("default"))).To(Succeed())
@@ -126,14 +127,14 @@ func text(p *topology, value any) string {
 	return string(raw)
 }
 
-// A variableChange is a new value of variables of the ClusterClass, and what it may touch.
+// A variableChange is a new value of variables of the ClusterClass, and the objects that it may change.
 type variableChange struct {
 	name                           string
 	values                         map[string]string
 	controlPlane, workers, cluster bool
 }
 
-// variableChanges follow each other, each from what the one before left.
+// variableChanges returns changes in order. Each starts from the result of the previous one.
 func variableChanges() []variableChange {
 	image := func(template string) string {
 		return fmt.Sprintf(`{"catalog": %q, "template": %q}`, needed["VCD_CATALOG"], template)
@@ -201,8 +202,8 @@ func variableChanges() []variableChange {
 	}
 }
 
-// topologyIsExact changes each variable, and compares what the topology controller makes of it: what must stay keeps its
-// templates, so that no machine is replaced.
+// topologyIsExact changes each variable, and compares the results of the topology controller. Unaffected parts keep
+// their templates, so that no machine is replaced.
 func topologyIsExact(ctx context.Context, t *testing.T, w *framework.ManagementCluster) {
 	t.Helper()
 	p := newTopology(ctx, t, w)
@@ -241,8 +242,8 @@ func topologyIsExact(ctx context.Context, t *testing.T, w *framework.ManagementC
 	p.quiet(before)
 }
 
-// quiet has the topology reconciled again, and expects nothing to change: what the API server defaults or a controller
-// writes is no difference.
+// quiet makes the topology reconcile again, and expects no change: defaults of the API server and writes of controllers
+// are no difference.
 func (p *topology) quiet(before rendering) {
 	templates := p.templates()
 	for range 3 {
@@ -258,7 +259,7 @@ func (p *topology) quiet(before rendering) {
 	p.Expect(p.templates()).To(Equal(templates), "no template is made anew")
 }
 
-// templates are the names of the templates that machines of the cluster are made from.
+// templates returns the names of the templates of the cluster's machines.
 func (p *topology) templates() []string {
 	var names []string
 	for _, list := range []client.ObjectList{&infrav1.VCDMachineTemplateList{}, &bootstrapv1.KubeadmConfigTemplateList{}} {
@@ -279,7 +280,7 @@ func (p *topology) templates() []string {
 	return names
 }
 
-// badVariables are refused when the Cluster is admitted.
+// badVariables checks that the admission of the Cluster refuses invalid variables.
 func badVariables(ctx context.Context, t *testing.T, w *framework.ManagementCluster) {
 	t.Helper()
 	publish(t, w, needed)

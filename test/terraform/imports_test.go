@@ -15,7 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A resource is one of a state.
+// A resource is a resource in a state.
 type resource struct {
 	Address string         `json:"address"`
 	Type    string         `json:"type"`
@@ -28,19 +28,20 @@ func (r resource) text(name string) string {
 	return value
 }
 
-// A planned is what a plan does with a resource.
+// A planned is the action of a plan for a resource.
 type planned struct {
 	Address string `json:"address"`
 	Type    string `json:"type"`
 	Change  struct {
-		Before    map[string]any  `json:"before"` // as it was imported
+		Before    map[string]any  `json:"before"` // the imported values
 		Importing json.RawMessage `json:"importing"`
 	} `json:"change"`
 }
 
-// unread are the attributes that an import does not set, by type: the provider has them from the configuration only.
+// unread are the attributes that an import does not set, by type, because the provider has them only from the
+// configuration.
 var unread = map[string][]string{
-	"vcd_network_routed_v2":     {"metadata_entry"}, // of one in a data center group
+	"vcd_network_routed_v2":     {"metadata_entry"}, // of a network in a data center group
 	"vcd_nsxt_app_port_profile": {"context_id"},
 	"vcd_api_token":             {"allow_token_file", "file_name"},
 	"vcd_catalog":               {"delete_force", "delete_recursive"},
@@ -56,7 +57,7 @@ var unread = map[string][]string{
 	"vcd_vm":                    machineUnread,
 }
 
-// machineUnread are those of VMs: an imported one does not tell what it was made from.
+// machineUnread are those of VMs: an imported VM does not show from what it was created.
 var machineUnread = []string{
 	"accept_all_eulas", "boot_image_id", "catalog_name", "imported", "override_template_disk", "power_on", "template_name",
 	"vapp_template_id",
@@ -66,7 +67,7 @@ var machineUnread = []string{
 // sets them.
 var fromProvider = []string{"org", "vdc"}
 
-// importID is how the provider wants a resource named that is to be imported; "" for those that are not imported.
+// importID returns the ID by which the provider imports a resource; "" for resources that are not imported.
 func (w *workspace) importID(r resource) string {
 	org := w.name("org", "acme")
 	vdc := w.name("vdc", "acme-vdc")
@@ -123,10 +124,10 @@ func (w *workspace) importID(r resource) string {
 	return strings.Join(parts, separator)
 }
 
-// separator is between the parts of a name; the usual dot is in versions, too.
+// separator separates the parts of a name. The usual dot also occurs in versions.
 const separator = "|"
 
-// name is the value of a variable, the first of a list.
+// name returns the value of a variable, or the first value of a list.
 func (w *workspace) name(variable, otherwise string) string {
 	switch value := w.variables[variable].(type) {
 	case string:
@@ -139,13 +140,13 @@ func (w *workspace) name(variable, otherwise string) string {
 	return otherwise
 }
 
-// expectImports imports all that can be imported into a state of its own, and wants it to be as it is in the state of
-// those who made it.
+// expectImports imports all importable resources into a separate state, and checks that it equals the state in which
+// they were created.
 func (w *workspace) expectImports(revision int) {
 	w.t.Helper()
 	other := w.fresh()
 	other.setRevision(revision)
-	made := w.plan().Prior.resources() // as the plan has read them
+	made := w.plan().Prior.resources() // as read by the plan
 	types := other.writeImports(made)
 	for _, p := range other.plan().Changes {
 		if len(p.Change.Importing) == 0 {
@@ -159,7 +160,7 @@ func (w *workspace) expectImports(revision int) {
 	w.Expect(types).To(BeEmpty(), "types that were not imported")
 }
 
-// writeImports writes what is to be imported, and returns its types.
+// writeImports writes the import blocks, and returns the types of the resources.
 func (w *workspace) writeImports(resources map[string]resource) map[string]bool {
 	w.t.Helper()
 	var blocks strings.Builder
@@ -174,7 +175,7 @@ func (w *workspace) writeImports(resources map[string]resource) map[string]bool 
 	return types
 }
 
-// differences are the attributes that differ from those of the resource as it was made.
+// differences returns the attributes that differ from those of the created resource.
 func (p planned) differences(made resource) []string {
 	var out []string
 	for name, value := range made.Values {
@@ -189,8 +190,8 @@ func (p planned) differences(made resource) []string {
 	return out
 }
 
-// sameValue reports whether two values are the same, when it does not matter whether something is empty or not there at
-// all, nor in which order lists are: most are sets.
+// sameValue reports whether two values are the same. It ignores whether a value is empty or missing, and the order of
+// lists, because most are sets.
 func sameValue(a, b any) bool {
 	a = withoutEmpty(a)
 	b = withoutEmpty(b)
@@ -200,13 +201,13 @@ func sameValue(a, b any) bool {
 	return cmp.Equal(a, b, cmpopts.SortSlices(func(x, y any) bool { return fmt.Sprint(x) < fmt.Sprint(y) }))
 }
 
-// A plan is what the program writes of one.
+// A plan is a plan in the output of the program.
 type plan struct {
 	Changes []planned `json:"resource_changes"`
 	Prior   state     `json:"prior_state"`
 }
 
-// A state is what the program writes of one.
+// A state is a state in the output of the program.
 type state struct {
 	Values struct {
 		Root struct {
@@ -215,7 +216,7 @@ type state struct {
 	} `json:"values"`
 }
 
-// resources are those of the state, by address.
+// resources returns the resources of the state, by address.
 func (s state) resources() map[string]resource {
 	out := map[string]resource{}
 	for _, r := range s.Values.Root.Resources {
@@ -224,7 +225,7 @@ func (s state) resources() map[string]resource {
 	return out
 }
 
-// plan makes a plan and reads it.
+// plan creates a plan and reads it.
 func (w *workspace) plan() plan {
 	w.t.Helper()
 	code, out := w.run("plan", "-input=false", "-no-color", "-out=plan")

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// inventory is all that a simulator has, but for its tasks and sessions, as JSON without what is empty.
+// inventory returns everything that a simulator stores, except its tasks and sessions, as JSON without empty values.
 func inventory(g *WithT, sim *vcdsim.Simulator) map[string]any {
 	state := sim.State()
 	state.Tasks = nil
@@ -29,7 +29,7 @@ func inventory(g *WithT, sim *vcdsim.Simulator) map[string]any {
 	return filled
 }
 
-// objects are those of the documents that are not the settings of something as they were before anyone set them.
+// objects returns the objects of the documents, without settings that still have their initial values.
 func objects(documents any) []any {
 	list, _ := documents.([]any)
 	var out []any
@@ -37,7 +37,7 @@ func objects(documents any) []any {
 		document, _ := item.(map[string]any)
 		delete(document, "Version") // counts the changes
 		body, _ := withoutEmpty(document["Body"]).(map[string]any)
-		delete(body, "listenerIp") // of DNS, which is shown while it is off, too
+		delete(body, "listenerIp") // of DNS, which is shown even while it is off
 		if body["mode"] == "DISABLED" {
 			delete(body, "mode") // of DHCPv6
 		}
@@ -48,16 +48,16 @@ func objects(documents any) []any {
 	return out
 }
 
-// shared are the settings of what is shared with anyone.
+// shared returns the settings of objects that are shared with anyone.
 func shared(settings any) []any {
 	list, _ := settings.([]any)
 	return slices.DeleteFunc(list, func(item any) bool {
 		setting, _ := withoutEmpty(item).(map[string]any)
-		return len(setting) == 1 // its id
+		return len(setting) == 1 // its ID
 	})
 }
 
-// withoutEmpty is a value without what is empty, null, zero or false.
+// withoutEmpty returns a value without parts that are empty, null, zero or false.
 func withoutEmpty(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -91,7 +91,7 @@ func isEmpty(value any) bool {
 	}
 }
 
-// expectSame wants the same inventory as before.
+// expectSame checks that the inventory is the same as before.
 func expectSame(t *testing.T, before, after map[string]any) {
 	t.Helper()
 	if difference := cmp.Diff(before, after); difference != "" {

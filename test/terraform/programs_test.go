@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// override is the variable of the environment that names a Terraform or OpenTofu to run instead of the built one.
+// override is the environment variable that names a Terraform or OpenTofu to run instead of the built one.
 const override = "TERRAFORM"
 
 // The programs and their folders.

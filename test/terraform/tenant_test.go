@@ -11,17 +11,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// brokenQuery is what the provider's client asks for after an upload: its question mark is escaped, so that it is part
-// of the path, which no VCD has.
+// brokenQuery is a request of the provider's client after an upload. Its question mark is escaped and therefore part of
+// the path, which no VCD has.
 const brokenQuery = "GET /api/query%3Ftype=task&format=records&page=1&pageSize=5&"
 
-// A tenant is the part of a preset that the configuration is applied to: the variables of testdata/tenant.
+// A tenant is the part of a preset to which the configuration is applied: the variables of testdata/tenant.
 type tenant struct {
 	preset    string
 	variables map[string]any
 }
 
-// tenants are all presets but the large one, which is the same for Terraform, with more VMs.
+// tenants returns all presets except the large one, which is the same for Terraform, with more VMs.
 func tenants() []tenant {
 	return []tenant{
 		{preset: "cloud-provider"},

@@ -52,7 +52,7 @@ func newWorkspace(t *testing.T, programs tools, sim *vcdsim.Simulator, tenant te
 	return w
 }
 
-// fill writes the configuration, and that of the program: it is to use the provider that was built.
+// fill writes the configuration, and that of the program, which makes it use the built provider.
 func (w *workspace) fill() {
 	w.t.Helper()
 	w.Expect(os.CopyFS(w.dir, os.DirFS(configuration))).To(Succeed())
@@ -61,7 +61,7 @@ func (w *workspace) fill() {
 	w.Expect(os.WriteFile(filepath.Join(w.dir, "cli.tfrc"), []byte(settings), 0o600)).To(Succeed())
 }
 
-// fresh is a workspace of the same tenant without state.
+// fresh returns a workspace of the same tenant without state.
 func (w *workspace) fresh() *workspace {
 	w.t.Helper()
 	other := *w
@@ -84,7 +84,7 @@ func (w *workspace) destroy(revision int) {
 	w.Expect(code).To(BeZero(), "destroying:\n%s", out)
 }
 
-// expectNoDifference wants an empty plan.
+// expectNoDifference checks that the plan is empty.
 func (w *workspace) expectNoDifference(revision int) {
 	w.t.Helper()
 	w.setRevision(revision)
@@ -104,7 +104,7 @@ func (w *workspace) setRevision(revision int) {
 	w.Expect(os.WriteFile(filepath.Join(w.dir, "terraform.tfvars.json"), encoded, 0o600)).To(Succeed())
 }
 
-// run runs the program and returns its exit code and what it reports: errors if there are any, else its output.
+// run runs the program and returns its exit code and its errors, or its output if there are none.
 func (w *workspace) run(args ...string) (int, string) {
 	w.t.Helper()
 	began := time.Now()

@@ -18,26 +18,26 @@ import (
 // maxReported is how many findings of a kind are reported.
 const maxReported = 20
 
-// answers are what the simulator answered: an exchange of each shape, and what it refused.
+// answers records the responses of the simulator: an exchange of each shape, and the refusals.
 type answers struct {
 	shapes  wire.Collector
 	mu      sync.Mutex
 	refused map[string]int // how often, by call, status and code
-	bad     []string       // answers that blame the server, or that no client asks for
+	bad     []string       // responses that blame the server, or that no client should cause
 }
 
 // minorCode finds the code of an error, in XML and JSON.
 var minorCode = regexp.MustCompile(`minorErrorCode"?[=:] ?"(\w+)"`)
 
-// refusals are those that clients cause while others work: operation, status and code, any if empty. Some clients do
-// not tell them from other errors, so that they are held to this list here.
+// refusals are the refusals that clients cause while others work: operation, status and code, which may be empty to
+// match any. Some clients do not distinguish them from other errors, so the test checks them here.
 var refusals = []struct{ operation, refusal string }{
 	{"", "400 BUSY_ENTITY"},
-	{"GET ", "403 ACCESS_TO_RESOURCE_IS_FORBIDDEN"},               // what was deleted
-	{"POST /api/vApp/vapp/action/undeploy", "400 BAD_REQUEST"},    // CAPVCD undeploys what is off
-	{"POST /cloudapi/1.0.0/ipSpaces/allocate", "400 BAD_REQUEST"}, // another took the suggested address
-	{"POST /oauth/provider/token", "400 "},                        // the cloud provider tries that first
-	{"PUT /cloudapi/1.0.0/entities", "412 "},                      // another wrote since the entity was read
+	{"GET ", "403 ACCESS_TO_RESOURCE_IS_FORBIDDEN"},               // deleted objects
+	{"POST /api/vApp/vapp/action/undeploy", "400 BAD_REQUEST"},    // CAPVCD undeploys vApps that are off
+	{"POST /cloudapi/1.0.0/ipSpaces/allocate", "400 BAD_REQUEST"}, // another client took the suggested address
+	{"POST /oauth/provider/token", "400 "},                        // the cloud provider tries this first
+	{"PUT /cloudapi/1.0.0/entities", "412 "},                      // another client wrote after the entity was read
 }
 
 func (a *answers) observe(x vcdsim.Exchange) {
@@ -64,7 +64,7 @@ func (a *answers) observe(x vcdsim.Exchange) {
 	}
 }
 
-// check wants no answer that is not listed, and all of the shapes that VMware published.
+// check fails for each response that is not listed, and for each response whose shape VMware did not publish.
 func (a *answers) check(t *testing.T) {
 	t.Helper()
 	for _, text := range a.bad {

@@ -13,7 +13,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// A capvcd makes vApps with VMs, and entities of clusters, as VMware's CAPVCD does.
+// A capvcd creates vApps with VMs, and entities of clusters, as VMware's CAPVCD does.
 type capvcd struct{ original }
 
 func newCAPVCD(a assignment) (client, error) { return &capvcd{newOriginal(a)}, nil }
@@ -25,7 +25,7 @@ func (c *capvcd) kinds() []kind {
 	}
 }
 
-// createVApp makes a vApp with a VM, named as of a node.
+// createVApp creates a vApp with a VM that has the name of a node.
 func (c *capvcd) createVApp(t *thing) error {
 	machines, err := vcdsdk.NewVDCManager(c.client, "acme", "acme-vdc")
 	if err != nil {
@@ -102,7 +102,7 @@ func toggle(vm *govcd.VM) error {
 	return waited(vm.PowerOn())
 }
 
-// removeVApp deletes a vApp. VMware's client calls one that is there already gone.
+// removeVApp deletes a vApp. VMware's client may report an existing vApp as gone.
 func removeVApp(machines *vcdsdk.VdcManager, name string) error {
 	err := machines.DeleteVApp(name)
 	if errors.Is(err, govcd.ErrorEntityNotFound) {
@@ -111,7 +111,7 @@ func removeVApp(machines *vcdsdk.VdcManager, name string) error {
 	return err
 }
 
-// createEntity makes the entity of a cluster, in whose status several programs write.
+// createEntity creates the entity of a cluster, to whose status several programs write.
 func (c *capvcd) createEntity(t *thing) error {
 	ofType, err := c.client.VCDClient.GetRdeType("vmware", "capvcdCluster", "1.3.0")
 	if err != nil {
@@ -129,8 +129,8 @@ func (c *capvcd) createEntity(t *thing) error {
 	return nil
 }
 
-// report lets CAPVCD, the cloud provider and the CSI driver write in the status of a cluster at the same time. Each
-// writes what it made, and an error that it removes again.
+// report makes CAPVCD, the cloud provider and the CSI driver write to the status of a cluster at the same time. Each
+// writes the objects that it created, and an error that it removes again.
 func (c *capvcd) report(entity string) error {
 	components := []string{vcdsdk.ComponentCAPVCD, vcdsdk.ComponentCPI, vcdsdk.ComponentCSI}
 	failures := make(chan error)

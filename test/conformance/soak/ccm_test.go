@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A ccm makes load balancers as this project's cloud controller manager of one cluster does: it observes an edge
+// A ccm creates load balancers as this project's cloud controller manager of one cluster does: it observes an edge
 // gateway, plans, and runs the steps.
 type ccm struct {
 	number  int
@@ -25,10 +25,10 @@ type ccm struct {
 	config  vcd.Config
 	pool    *vcd.Pool
 	driver  *edge.Driver
-	blocks  string // the URN of the gateway that has addresses itself
-	spaces  string // that of the gateway with addresses of an IP Space
+	blocks  string // the URN of the gateway with its own addresses
+	spaces  string // the URN of the gateway with addresses of an IP Space
 	cluster string
-	// services counts those at a gateway: with the last, everything that they share is removed.
+	// services counts the Services at a gateway. With the last one, all shared objects are removed.
 	services map[string]int
 }
 
@@ -49,12 +49,12 @@ func (c *ccm) kinds() []kind {
 	}
 }
 
-// subnet is where the addresses of the client are in the block of the gateway.
+// subnet returns the part of the gateway's block with the addresses of the client.
 func (c *ccm) subnet() netip.Prefix {
 	return netip.MustParsePrefix(fmt.Sprintf("203.0.113.%d/29", 48+8*c.number))
 }
 
-// login starts as a new process does.
+// login starts like a new process.
 func (c *ccm) login() error {
 	ctx := context.Background()
 	c.pool = newPool()
@@ -78,7 +78,7 @@ func (c *ccm) logout() error { return c.pool.Close(context.Background()) }
 
 func (c *ccm) expected(err error) bool { return errors.Is(err, loadbalancer.ErrBusy) }
 
-// createService makes the load balancer of a Service at a gateway.
+// createService creates the load balancer of a Service at a gateway.
 func (c *ccm) createService(t *thing, gateway string, subnet netip.Prefix) error {
 	want := &lb.Desired{
 		Desired: loadbalancer.Desired{
@@ -141,7 +141,7 @@ func (c *ccm) createService(t *thing, gateway string, subnet netip.Prefix) error
 	return c.reach(gateway, want)
 }
 
-// removeService removes the load balancer of a Service, and with the last one what all share.
+// removeService removes the load balancer of a Service and, with the last one, the shared objects.
 func (c *ccm) removeService(gateway string, want *lb.Desired) error {
 	want.Absent = true
 	want.Accompanied = c.services[gateway] > 1
@@ -160,7 +160,7 @@ func (c *ccm) removeService(gateway string, want *lb.Desired) error {
 	return nil
 }
 
-// oneArm is where the client has addresses behind DNAT rules.
+// oneArm returns the client's range of addresses behind DNAT rules.
 func (c *ccm) oneArm() *lb.Range {
 	return &lb.Range{
 		First: netip.MustParseAddr(fmt.Sprintf("192.168.8.%d", 10+20*c.number)),
@@ -168,8 +168,8 @@ func (c *ccm) oneArm() *lb.Range {
 	}
 }
 
-// reach plans and runs steps until a gateway is as desired. It tries again at once, as the controller does within
-// seconds: the next plan also leaves an address that others have.
+// reach plans and runs steps until a gateway has the desired state. It retries at once, as the controller does within
+// seconds: the next plan also avoids an address that another client has taken.
 func (c *ccm) reach(gateway string, want *lb.Desired) error {
 	var plan loadbalancer.Plan
 	var err error
@@ -189,7 +189,7 @@ func (c *ccm) reach(gateway string, want *lb.Desired) error {
 	return errors.Join(err, fmt.Errorf("not as desired after %s: %+v", patience, plan))
 }
 
-// round plans, stores the addresses that are intended, and runs the steps.
+// round plans, stores the intended addresses, and runs the steps.
 func (c *ccm) round(gateway string, want *lb.Desired) (loadbalancer.Plan, error) {
 	ctx := context.Background()
 	plan, err := c.driver.Plan(ctx, gateway, *want, edge.PlanOptions{NAT: true})
@@ -205,7 +205,7 @@ func (c *ccm) round(gateway string, want *lb.Desired) (loadbalancer.Plan, error)
 	return plan, nil
 }
 
-// intentAfter is what is stored of addresses after a plan.
+// intentAfter returns the addresses to store after a plan.
 func intentAfter(stored []netip.Addr, plan loadbalancer.Plan) []netip.Addr {
 	if len(plan.Intent) > 0 {
 		stored = plan.Intent

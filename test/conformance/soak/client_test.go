@@ -9,18 +9,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A client is a program that talks to VCD. A worker lets it work at random.
+// A client is a program that talks to VCD. A worker makes it work at random.
 type client interface {
 	// login opens the sessions of the client, and logout ends them.
 	login() error
 	logout() error
-	// kinds are the things that the client can make.
+	// kinds returns the kinds of things that the client can create.
 	kinds() []kind
-	// expected reports whether an error is one that other clients cause, such as that something is busy.
+	// expected reports whether other clients may cause an error, such as that an object is busy.
 	expected(err error) bool
 }
 
-// An assignment is what a client gets to work with.
+// An assignment has the data with which a client works.
 type assignment struct {
 	sim    *vcdsim.Simulator
 	number int // of all clients of its kind
@@ -29,12 +29,12 @@ type assignment struct {
 
 // A program is a kind of client.
 type program struct {
-	name    string // which the names of things begin with, too
-	workers int    // how many work at once
+	name    string // also the prefix of the names of things
+	workers int    // how many work in parallel
 	create  func(a assignment) (client, error)
 }
 
-// programs are all clients that work at once. Each has addresses of its own where it chooses some itself.
+// programs are all clients that work in parallel. Each has its own range of addresses if it chooses some itself.
 var programs = []program{
 	{name: "sdk", workers: 8, create: newSDK},
 	{name: "manager", workers: 3, create: newManager},
@@ -44,14 +44,15 @@ var programs = []program{
 	{name: "csi", workers: 2, create: newCSI},
 }
 
-// A kind is a kind of thing: how it is made. Its creation says first how to remove what there may be of it.
+// A kind is a kind of thing with a function that creates it. The function first registers how to remove a partially
+// created thing.
 type kind struct {
 	name   string
-	alone  bool // a worker has one at most
+	alone  bool // a worker has at most one
 	create func(t *thing) error
 }
 
-// A thing is something that a client made.
+// A thing is an object that a client created.
 type thing struct {
 	kind    string
 	number  int // of all things of its worker
@@ -66,5 +67,5 @@ type change struct {
 	do   func() error
 }
 
-// text is some text.
+// text returns a random text.
 func text(rng *rand.Rand) string { return fmt.Sprintf("text %d", rng.IntN(1000)) }

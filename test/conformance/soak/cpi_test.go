@@ -10,7 +10,7 @@ import (
 	"github.com/vmware/cloud-provider-for-cloud-director/pkg/vcdsdk"
 )
 
-// A cpi makes load balancers as VMware's cloud provider does.
+// A cpi creates load balancers as VMware's cloud provider does.
 type cpi struct{ original }
 
 func newCPI(a assignment) (client, error) { return &cpi{newOriginal(a)}, nil }
@@ -31,7 +31,7 @@ type service struct {
 	nodes   []string
 }
 
-// createService makes a load balancer for the nodes of a network.
+// createService creates a load balancer for the nodes of a network.
 func (c *cpi) createService(t *thing, network string) error {
 	gateway, err := vcdsdk.NewGatewayManager(context.Background(), c.client, network, c.subnet(network), "acme-vdc")
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *cpi) createService(t *thing, network string) error {
 	return s.create()
 }
 
-// subnet is where the addresses of the client are in the block of the gateway of a network.
+// subnet returns the part of the block of a network's gateway with the addresses of the client.
 func (c *cpi) subnet(network string) string {
 	if network != "nodes" {
 		return ""
@@ -88,7 +88,7 @@ func (s *service) create() error {
 	return err
 }
 
-// update changes the load balancer. One that was made in part only is made again.
+// update changes the load balancer. It creates a partially created one again.
 func (s *service) update() error {
 	address, err := s.address()
 	if err != nil {

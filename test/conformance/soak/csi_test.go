@@ -10,15 +10,15 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// A csi makes named disks and attaches them to nodes, in the order of VMware's CSI driver. The driver's module cannot be
-// imported, so the calls are those of the clients below it.
+// A csi creates named disks and attaches them to nodes, in the order of VMware's CSI driver. The driver's module cannot
+// be imported, so the calls are those of its underlying clients.
 type csi struct {
 	original
 
 	machines *vcdsdk.VdcManager
 }
 
-// What the driver sets in each disk.
+// The values that the driver sets in each disk.
 const (
 	busType    = "6"
 	busSubType = "VirtualSCSI"
@@ -41,7 +41,7 @@ func (c *csi) kinds() []kind {
 	}
 }
 
-// createVolume makes a disk, unless it exists.
+// createVolume creates a disk, unless it exists.
 func (c *csi) createVolume(t *thing) error {
 	t.remove = func() error { return c.deleteVolume(t.name) }
 	t.changes = []change{{"make again", func() error { return c.ensureVolume(t.name) }}}
@@ -67,7 +67,7 @@ func (c *csi) ensureVolume(name string) error {
 	}}))
 }
 
-// volume finds a disk in the VDC, read anew.
+// volume reads a disk in the VDC again.
 func (c *csi) volume(name string) (*govcd.Disk, error) {
 	found, err := c.machines.Vdc.GetDisksByName(name, true)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *csi) deleteVolume(name string) error {
 	return waited(disk.Delete())
 }
 
-// createCluster makes a vApp of two VMs, and a volume that goes to and fro between them.
+// createCluster creates a vApp with two VMs, and a volume that moves between them.
 func (c *csi) createCluster(t *thing) error {
 	nodes := []string{t.name + "-node-0", t.name + "-node-1"}
 	t.remove = func() error { return c.removeCluster(t.name) }
@@ -124,7 +124,7 @@ func (c *csi) createCluster(t *thing) error {
 	return nil
 }
 
-// attach attaches the volume of a cluster to a node, from which other it may be.
+// attach attaches the volume of a cluster to a node, and detaches it from another node first.
 func (c *csi) attach(cluster, node string) error {
 	vm, err := c.machines.FindVMByName(cluster, node)
 	if err != nil {
@@ -166,7 +166,7 @@ func (c *csi) detach(cluster string) error {
 	return waited(vm.DetachDisk(&types.DiskAttachOrDetachParams{Disk: &types.Reference{HREF: disk.Disk.HREF}}))
 }
 
-// removeCluster deletes what there is of a cluster: its volume, and its vApp.
+// removeCluster deletes the existing parts of a cluster: its volume and its vApp.
 func (c *csi) removeCluster(name string) error {
 	if err := c.detach(name); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// inventory is all that a simulator has, but for its tasks and sessions, as JSON without what is empty.
+// inventory returns everything that a simulator stores, except its tasks and sessions, as JSON without empty values.
 func inventory(t *testing.T, sim *vcdsim.Simulator) map[string]any {
 	t.Helper()
 	state := sim.State()
@@ -30,7 +30,7 @@ func inventory(t *testing.T, sim *vcdsim.Simulator) map[string]any {
 	return filled
 }
 
-// withoutEmpty is a value without what is empty, null, zero or false.
+// withoutEmpty returns a value without parts that are empty, null, zero or false.
 func withoutEmpty(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -57,7 +57,7 @@ func isEmpty(value any) bool {
 	}
 }
 
-// expectSame wants the same inventory as before.
+// expectSame checks that the inventory is the same as before.
 func expectSame(t *testing.T, before, after map[string]any) {
 	t.Helper()
 	had := map[string]string{}
@@ -96,7 +96,7 @@ func flatten(path string, value any, into map[string]string) {
 	}
 }
 
-// keyOf is the name and ID of an item in a list, else its position.
+// keyOf returns the name and ID of an item in a list, or its position if it has neither.
 func keyOf(item any, position int) string {
 	fields, _ := item.(map[string]any)
 	if fields["ID"] == nil {

@@ -32,7 +32,7 @@ func newManager(a assignment) (client, error) {
 	return &manager{rng: a.rng, config: configOf(a, "capvcd")}, nil
 }
 
-// configOf is how a user of the organization logs in by this project's client.
+// configOf returns the configuration with which a user of the organization logs in with this project's client.
 func configOf(a assignment, user string) vcd.Config {
 	return vcd.Config{
 		Site:        a.sim.URL(),
@@ -43,7 +43,7 @@ func configOf(a assignment, user string) vcd.Config {
 	}
 }
 
-// newPool makes a pool that does not wait: the simulator is asked by this process alone.
+// newPool returns a pool without rate limits, because only this process calls the simulator.
 func newPool() *vcd.Pool {
 	return vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
 }
@@ -55,7 +55,7 @@ func (m *manager) kinds() []kind {
 	}
 }
 
-// login starts as a new process does, and finds where the manager works.
+// login starts like a new process, and looks up where the manager works.
 func (m *manager) login() (err error) {
 	ctx := context.Background()
 	m.pool = newPool()
@@ -89,7 +89,7 @@ func (m *manager) expected(err error) bool {
 	return errors.Is(err, vcd.ErrBusy) || errors.Is(err, vcd.ErrLater) || errors.Is(err, vcd.ErrThrottled)
 }
 
-// wait waits for a task that a call began.
+// wait waits for a task that a call started.
 func (m *manager) wait(task vcd.Task, err error) error {
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (m *manager) wait(task vcd.Task, err error) error {
 	return fmt.Errorf("task %s ended as %q: %w", ended.Operation, ended.State, ended.Err)
 }
 
-// vm is what a new VM looks like.
+// vm returns the spec of a new VM.
 func (m *manager) vm(name string) vcd.VMSpec {
 	return vcd.VMSpec{
 		Name:         name,
@@ -111,7 +111,7 @@ func (m *manager) vm(name string) vcd.VMSpec {
 	}
 }
 
-// createVApp makes a vApp of two VMs.
+// createVApp creates a vApp with two VMs.
 func (m *manager) createVApp(t *thing) error {
 	ctx := context.Background()
 	t.remove = func() error { return m.removeVApp(t.name) }
@@ -152,7 +152,7 @@ func (m *manager) setLease(vAppID string) error {
 	return m.wait(m.session.VApps.SetLease(context.Background(), vAppID, runtime, 0))
 }
 
-// withVM does something with a VM of a vApp, if it has one.
+// withVM calls do with a VM of a vApp, if it has one.
 func (m *manager) withVM(vAppID string, do func(vm vcd.VM) error) error {
 	ctx := context.Background()
 	vApp, err := m.session.VApps.VApp(ctx, vAppID)
@@ -212,7 +212,7 @@ func (m *manager) tag(vm vcd.VM) error {
 	}}))
 }
 
-// exchangeRule keeps the VMs of a vApp apart, or no longer.
+// exchangeRule adds or removes an anti-affinity rule for the VMs of a vApp.
 func (m *manager) exchangeRule(vAppID, name string) error {
 	ctx := context.Background()
 	rule, found, err := m.findRule(name)
@@ -248,7 +248,7 @@ func (m *manager) findRule(name string) (vcd.AffinityRule, bool, error) {
 	return vcd.AffinityRule{}, false, nil
 }
 
-// removeVApp deletes what there is of a vApp: its rule, and the vApp with its VMs.
+// removeVApp deletes the existing parts of a vApp: its rule, and the vApp with its VMs.
 func (m *manager) removeVApp(name string) error {
 	rule, found, err := m.findRule(name)
 	if err != nil {
@@ -262,7 +262,7 @@ func (m *manager) removeVApp(name string) error {
 	return m.deleteVApp(name)
 }
 
-// deleteVApp powers a vApp off and deletes it, a step at a time, until it is gone.
+// deleteVApp powers off a vApp and deletes it, step by step, until it is gone.
 func (m *manager) deleteVApp(name string) error {
 	ctx := context.Background()
 	for {
@@ -276,7 +276,7 @@ func (m *manager) deleteVApp(name string) error {
 	}
 }
 
-// createEntity makes an entity as of a cluster.
+// createEntity creates an entity like that of a cluster.
 func (m *manager) createEntity(t *thing) error {
 	ctx := context.Background()
 	t.remove = func() error { return m.removeEntity(t.name) }
@@ -323,7 +323,7 @@ func (m *manager) removeEntity(name string) error {
 	return m.session.Entities.Delete(ctx, found[0].ID)
 }
 
-// clusterEntity is the content of the entity of a cluster.
+// clusterEntity returns the content of the entity of a cluster.
 func clusterEntity(name string) map[string]any {
 	return map[string]any{
 		"kind":       "CAPVCDCluster",

@@ -42,7 +42,7 @@ func newOriginal(a assignment) original {
 	return original{number: a.number, rng: a.rng, site: a.sim.URL()}
 }
 
-// login logs in, at first; then it gives the client a new token, as the programs do for each reconcile.
+// login logs in the first time. Later, it gives the client a new token, as the programs do for each reconcile.
 func (o *original) login() (err error) {
 	if o.client != nil {
 		return o.client.RefreshBearerToken()
@@ -53,8 +53,8 @@ func (o *original) login() (err error) {
 
 func (o *original) logout() error { return o.client.VCDClient.Disconnect() }
 
-// expected are the errors after which VMware's programs try again. A part of the client keeps of a busy gateway no more
-// than the status: the codes of all refusals are checked where the simulator answers.
+// expected reports whether VMware's programs retry after an error. For a busy gateway, a part of the client returns
+// only the status. The codes of all refusals are checked in the responses of the simulator.
 func (o *original) expected(err error) bool {
 	return busy(err) ||
 		errors.As(err, new(*vcdsdk.GatewayBusyError)) ||

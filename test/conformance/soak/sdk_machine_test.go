@@ -9,7 +9,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// createMachine makes a vApp on the network of nodes with one VM.
+// createMachine creates a vApp on the network of nodes with one VM.
 func (s *sdk) createMachine(t *thing) error {
 	t.remove = func() error { return s.removeMachine(t.name) }
 	vapp, err := s.vdc.CreateRawVApp(t.name, "")
@@ -69,7 +69,7 @@ func (s *sdk) resize(vm *govcd.VM) error {
 	return vm.ChangeCPU(1+s.rng.IntN(4), 1)
 }
 
-// exchangeDisk attaches a disk of the machine's own, or detaches and deletes it.
+// exchangeDisk attaches a disk that belongs to the machine, or detaches and deletes it.
 func (s *sdk) exchangeDisk(vm *govcd.VM, name string) func() error {
 	return func() error {
 		found, err := s.vdc.GetDisksByName(name, true)
@@ -107,7 +107,7 @@ func (s *sdk) removeDisk(vm *govcd.VM, disk *govcd.Disk) error {
 	return waited(disk.Delete())
 }
 
-// removeMachine deletes what there is of a machine: its disk, and its vApp, which must not be on.
+// removeMachine deletes the existing parts of a machine: its disk and its vApp, which must be off.
 func (s *sdk) removeMachine(name string) error {
 	vapp, err := s.vdc.GetVAppByName(name, true)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/govcd"
 )
 
-// An sdk is VMware's Go client, used as by programs of an organization's administrator.
+// An sdk is VMware's Go client, used as by programs of an administrator of an organization.
 type sdk struct {
 	number int // of all clients of its kind
 	rng    *rand.Rand
 	client *govcd.VCDClient
-	author *govcd.VCDClient // whose role has entities
+	author *govcd.VCDClient // whose role allows entities
 	org    *govcd.Org
 	vdc    *govcd.Vdc
 	edge   *govcd.NsxtEdgeGateway
@@ -50,7 +50,7 @@ func (s *sdk) kinds() []kind {
 	}
 }
 
-// login opens the sessions of both users, and finds where the client works.
+// login opens the sessions of both users, and looks up where the client works.
 func (s *sdk) login() (err error) {
 	if err := s.client.Authenticate("admin", "password", "acme"); err != nil {
 		return err
@@ -74,7 +74,8 @@ func (s *sdk) logout() error { return errors.Join(s.client.Disconnect(), s.autho
 
 func (s *sdk) expected(err error) bool { return busy(err) }
 
-// busy reports whether something could not be done because another operation runs on it. VMware's client keeps no code.
+// busy reports whether a call failed because another operation is running on the object. VMware's client does not keep
+// the error code.
 func busy(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "BUSY_ENTITY") || strings.Contains(err.Error(), " is busy") ||
 		strings.Contains(err.Error(), "Unable to perform this action. Contact your cloud administrator."))

@@ -10,7 +10,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// waited waits for a task that a call began.
+// waited waits for a task that a call started.
 func waited(task govcd.Task, err error) error {
 	if err != nil {
 		return err
@@ -18,7 +18,7 @@ func waited(task govcd.Task, err error) error {
 	return task.WaitTaskCompletion()
 }
 
-// taggable is what has metadata.
+// A taggable has metadata.
 type taggable interface {
 	AddMetadataEntryWithVisibility(key, value, typedValue, visibility string, isSystem bool) error
 	DeleteMetadataEntryWithDomain(key string, isSystem bool) error
@@ -42,7 +42,7 @@ func (s *sdk) tag(of taggable) func() error {
 	}
 }
 
-// gone makes the removal of what is not there a success.
+// gone returns nil if the removed object did not exist.
 func gone(err error) error {
 	if govcd.ContainsNotFound(err) {
 		return nil
@@ -120,7 +120,7 @@ func (s *sdk) createNetwork(t *thing) error {
 	return nil
 }
 
-// createBalancer makes a pool and a virtual service at the worker's own address.
+// createBalancer creates a pool and a virtual service at the worker's own address.
 func (s *sdk) createBalancer(t *thing) error {
 	t.remove = func() error {
 		service, err := s.client.GetAlbVirtualServiceByName(s.edge.EdgeGateway.ID, t.name)
@@ -337,7 +337,7 @@ func (s *sdk) tagEntity(of *govcd.DefinedEntity) func() error {
 	}
 }
 
-// createAllocation takes an address of the IP Space.
+// createAllocation allocates an address of the IP Space.
 func (s *sdk) createAllocation(t *thing) error {
 	space, err := s.client.GetIpSpaceByName("public")
 	if err != nil {

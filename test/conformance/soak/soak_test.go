@@ -22,15 +22,15 @@ var (
 // maxTasks is how many finished tasks the simulator keeps.
 const maxTasks = 20000
 
-// running is how many tasks may run beside them.
+// running is how many tasks may run in addition.
 const running = 100
 
-// profile makes tasks take a part of a millisecond: most have ended when their client looks first, which otherwise
-// sleeps for three seconds, and some make what they work on busy for the other clients.
+// profile makes tasks take a fraction of a millisecond. Most tasks have ended when their client checks for the first
+// time, which otherwise sleeps for three seconds. Some make their object busy for the other clients.
 var profile = vcdsim.Profile{Name: "soak", Scale: 0.00003}
 
-// Random work of many clients leaves nothing behind: no object, no session, no more tasks than are kept, and no answer
-// that blames the server.
+// TestRandomWorkLeavesNothingBehind checks that random work of many clients leaves no objects, no sessions, no more
+// tasks than are kept, and causes no response that blames the server.
 func TestRandomWorkLeavesNothingBehind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("20 seconds of work; not in short mode")
@@ -60,7 +60,7 @@ func TestRandomWorkLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// logCounts logs how often was what.
+// logCounts logs counts by name.
 func logCounts(t *testing.T, counts map[string]int) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -68,7 +68,7 @@ func logCounts(t *testing.T, counts map[string]int) {
 	}
 }
 
-// start starts a simulator of everything a tenant may have.
+// start starts a simulator with all kinds of objects that a tenant may have.
 func start(t *testing.T, failures *answers) *vcdsim.Simulator {
 	t.Helper()
 	model := vcdsim.CloudProvider()
@@ -91,7 +91,7 @@ func start(t *testing.T, failures *answers) *vcdsim.Simulator {
 	return sim
 }
 
-// work lets workers of all programs work and returns how often they did what.
+// work runs the workers of all programs, and returns how often they did each operation.
 func work(t *testing.T, sim *vcdsim.Simulator, number uint64) map[string]int {
 	t.Helper()
 	until := time.Now().Add(*duration)

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// maxThings is how many things a worker has at most.
+// maxThings is the maximum number of things of a worker.
 const maxThings = 6
 
 // patience bounds the retries of a deletion while other workers keep the object busy. It is long: on a loaded machine, many
 // workers of one gateway can starve another for minutes.
 const patience = 5 * time.Minute
 
-// sessionAge is how old the sessions of a worker become before it logs in again: they end after an hour.
+// sessionAge is the age of a worker's sessions at which it logs in again. Sessions end after an hour.
 const sessionAge = 10 * time.Minute
 
-// A worker lets a client make, change and delete things of its own. It reports problems at once.
+// A worker makes a client create, change and delete its own things. It reports problems at once.
 type worker struct {
 	name    string
 	program string
 	rng     *rand.Rand
 	client  client
 	kinds   []kind
-	made    int // numbers the names
+	made    int // counts the created things, for their names
 	things  []*thing
 	done    map[string]int
 	problem func(format string, args ...any)
@@ -51,7 +51,7 @@ func newWorker(p program, a assignment, problem func(format string, args ...any)
 	}, nil
 }
 
-// run works until a time, with new sessions now and then, deletes what is left, and logs out.
+// run works until a time, logs in again at intervals, deletes the remaining things, and logs out.
 func (w *worker) run(until time.Time) {
 	renewal := min(sessionAge, time.Until(until)/3)
 	renewed := time.Now()
@@ -80,7 +80,7 @@ func (w *worker) logout() {
 	}
 }
 
-// step does one thing at random.
+// step does one random operation.
 func (w *worker) step() {
 	n := w.rng.IntN(10)
 	switch {
@@ -93,7 +93,7 @@ func (w *worker) step() {
 	}
 }
 
-// create makes something. What could be made in part only is kept, too, so that it is removed.
+// create creates a thing. It also keeps a partially created thing, so that it is removed.
 func (w *worker) create() {
 	k := w.kinds[w.rng.IntN(len(w.kinds))]
 	if k.alone && w.has(k.name) {
@@ -129,7 +129,7 @@ func (w *worker) change(t *thing) {
 	w.note(c.name+" "+t.kind, t.name, c.do())
 }
 
-// remove deletes a thing, and tries again while it is busy.
+// remove deletes a thing, and retries while it is busy.
 func (w *worker) remove(i int) {
 	t := w.things[i]
 	var err error
@@ -146,7 +146,7 @@ func (w *worker) remove(i int) {
 	w.things = append(w.things[:i], w.things[i+1:]...)
 }
 
-// note counts what was done. An error that other clients cause is no problem.
+// note counts an operation. An error that other clients cause is not a problem.
 func (w *worker) note(what, name string, err error) {
 	switch {
 	case err == nil:

@@ -56,10 +56,10 @@ func TestWhatNobodyAskedForIsUnused(t *testing.T) {
 	found := Compare(requests(t), us, rights)
 
 	g.Expect(found.Unused).To(ConsistOf(
-		Right{"get", "", "secrets", ""}, // another account did
-		Right{"delete", "", "pods", ""}, // was denied
+		Right{"get", "", "secrets", ""}, // used by another account
+		Right{"delete", "", "pods", ""}, // denied
 		Right{"patch", "x.io", "crds", "b"},
-		Right{"patch", "x.io", "vms", ""}, // of the status only
+		Right{"patch", "x.io", "vms", ""}, // used for the status only
 	))
 }
 

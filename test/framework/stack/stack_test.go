@@ -63,7 +63,7 @@ func TestStack(t *testing.T) {
 	NewWithT(t).Expect(processesIn(t, dir)).To(BeEmpty(), "processes that outlive the stack")
 }
 
-// start starts a stack; the time it takes is logged.
+// start starts a stack, and logs how long that takes.
 func start(ctx context.Context, t *testing.T, dir string) *stack.Stack {
 	t.Helper()
 	g := NewWithT(t)

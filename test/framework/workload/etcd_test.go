@@ -26,8 +26,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/workload"
 )
 
-// etcdMember connects to a member as the kubeadm control plane provider does: with its client, by a port forward
-// through the API server.
+// etcdMember connects to a member as the kubeadm control plane provider does: with its client, through a port forward
+// of the API server.
 func (b *bed) etcdMember(ctx context.Context, w *workload.Workloads, node string) *etcd.Client {
 	b.t.Helper()
 	kubeconfig, err := w.AdminKubeconfig("demo")
@@ -64,8 +64,8 @@ func (b *bed) etcdMember(ctx context.Context, w *workload.Workloads, node string
 	return &etcd.Client{EtcdClient: client, LeaderID: status.Leader, CallTimeout: testtime.Patience}
 }
 
-// forwarder dials through port forwards, each time with a dialer of its own: one cannot be used twice at once, as gRPC
-// would.
+// forwarder dials through port forwards, each time with a new dialer, because gRPC would use a dialer concurrently,
+// which it does not support.
 func forwarder(config *rest.Config) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, address string) (net.Conn, error) {
 		dialer, err := proxy.NewDialer(proxy.Proxy{
@@ -98,7 +98,7 @@ func TestEtcdMembership(t *testing.T) {
 	_, err = w.PowerOn(ctx, third)
 	g.Expect(err).NotTo(HaveOccurred())
 
-	// All members see each other, and the first leads.
+	// All members see each other, and the first is the leader.
 	client := b.etcdMember(ctx, w, "cp-1")
 	members, err := client.Members(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -110,7 +110,7 @@ func TestEtcdMembership(t *testing.T) {
 	g.Expect(client.LeaderID).To(Equal(id["cp-0"]))
 	g.Expect(client.Close()).To(Succeed())
 
-	// The leader goes: another leads, and the member that is away cannot be reached.
+	// The leader stops: another member becomes the leader, and the stopped one is unreachable.
 	w.PowerOff(ctx, first.ID)
 	forward := set.CoreV1().RESTClient().Post().Namespace("kube-system").Resource("pods").Name("etcd-cp-0").SubResource(
 		"portforward")
@@ -119,14 +119,14 @@ func TestEtcdMembership(t *testing.T) {
 	g.Expect(client.LeaderID).NotTo(Equal(id["cp-0"]))
 	g.Expect(client.Close()).To(Succeed())
 
-	// Most members are away: the API server cannot answer.
+	// Most members are down: the API server cannot respond.
 	w.PowerOff(ctx, second.ID)
 	_, err = set.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	g.Expect(err).To(MatchError(ContainSubstring("no leader")))
 	_, err = w.PowerOn(ctx, reboot(second, report))
 	g.Expect(err).NotTo(HaveOccurred())
 
-	// A member is removed, its VM and its Node deleted: nothing of it is left.
+	// A member is removed, and its VM and Node are deleted: nothing of it is left.
 	client = b.etcdMember(ctx, w, "cp-2")
 	g.Expect(client.RemoveMember(ctx, id["cp-0"])).To(Succeed())
 	w.Delete(ctx, first.ID)

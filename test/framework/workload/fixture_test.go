@@ -36,7 +36,8 @@ const (
 	version = "v1.36.3"
 )
 
-// bed makes the VMs of one cluster: bootstrap data from Cluster API's own renderer, guestinfo from the provider's.
+// A bed creates the VMs of one cluster, with bootstrap data from Cluster API's own renderer and guestinfo from the
+// provider's.
 type bed struct {
 	t            *testing.T
 	certificates secret.Certificates
@@ -80,7 +81,7 @@ func (b *bed) registration() bootstrapv1.NodeRegistrationOptions {
 	}
 }
 
-// base is what all kinds of bootstrap data have in common; control planes bring kube-vip.
+// base returns the common part of all kinds of bootstrap data. Control planes include kube-vip.
 func (b *bed) base(controlPlane bool) cloudinit.BaseUserData {
 	base := cloudinit.BaseUserData{KubernetesVersion: semver.MustParse(strings.TrimPrefix(b.version, "v"))}
 	base.Users = []bootstrapv1.User{{Name: "capv", SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA"}}}
@@ -155,7 +156,7 @@ func (b *bed) workerData() []byte {
 	return data
 }
 
-// ignitionWorkerData is the worker's data in the other format.
+// ignitionWorkerData returns the worker's data in the Ignition format.
 func (b *bed) ignitionWorkerData() []byte {
 	data, _, err := ignition.NewNode(&ignition.NodeInput{
 		NodeInput: &cloudinit.NodeInput{BaseUserData: b.base(false), JoinConfiguration: b.joinConfiguration(false)},
@@ -174,7 +175,7 @@ func (b *bed) controlPlaneData() []byte {
 	return data
 }
 
-// vm is a VM with one card in a static pool, as the provider configures it.
+// vm returns a VM with one NIC in a static pool, as the provider configures it.
 func (b *bed) vm(name string, number int, data []byte) vcdsim.GuestVM {
 	id := fmt.Sprintf("00000000-0000-0000-0000-%012d", number)
 	mac := fmt.Sprintf("00:50:56:01:00:%02x", number)
@@ -212,7 +213,7 @@ func (b *bed) vm(name string, number int, data []byte) vcdsim.GuestVM {
 	}
 }
 
-// reboot is the VM as the simulator has it after the guest's first report.
+// reboot returns the VM in the state of the simulator after the guest's first report.
 func reboot(vm vcdsim.GuestVM, report vcdsim.GuestReport) vcdsim.GuestVM {
 	vm.ExtraConfig = maps.Clone(vm.ExtraConfig)
 	maps.Copy(vm.ExtraConfig, report.ExtraConfig)
@@ -233,7 +234,7 @@ func start(t *testing.T, options workload.Options) *workload.Workloads {
 	return w
 }
 
-// clients connects to the cluster with a kubeconfig of its CA, through the proxy.
+// clients returns a client of the cluster with a kubeconfig of its CA, through the proxy.
 func clients(g Gomega, w *workload.Workloads) *kubernetes.Clientset {
 	data, err := w.AdminKubeconfig("demo")
 	g.Expect(err).NotTo(HaveOccurred())

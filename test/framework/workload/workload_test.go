@@ -251,7 +251,7 @@ func TestGuestsThatDoNotComeUp(t *testing.T) {
 	}
 }
 
-// TestIgnitionGuestsMakeACluster has guests with the name, the address and the provider ID that Ignition gave them.
+// TestIgnitionGuestsMakeACluster boots guests with the name, the address and the provider ID from Ignition.
 func TestIgnitionGuestsMakeACluster(t *testing.T) {
 	g := NewWithT(t)
 	w := start(t, workload.Options{})
@@ -276,7 +276,8 @@ func TestIgnitionGuestsMakeACluster(t *testing.T) {
 	}
 }
 
-// TestIgnitionWithoutTheMetadataIsReported has a guest whose commands do not put the metadata into kubeadm's configuration.
+// TestIgnitionWithoutTheMetadataIsReported boots a guest whose commands do not write the metadata to the kubeadm
+// configuration.
 func TestIgnitionWithoutTheMetadataIsReported(t *testing.T) {
 	g := NewWithT(t)
 	w := start(t, workload.Options{})

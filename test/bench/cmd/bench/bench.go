@@ -26,12 +26,12 @@ import (
 
 const (
 	clusterNamespace = "default"
-	// A page of what clusters are made of is asked for this often: Cluster API and the API server are not to be slowed
-	// down by being watched.
-	lookEvery = 2 * time.Second
+	// pollEvery is the interval between reads of all objects. Reading must not slow down Cluster API and the API
+	// server.
+	pollEvery = 2 * time.Second
 )
 
-// bench is one run.
+// A bench is one run.
 type bench struct {
 	options
 
@@ -104,7 +104,7 @@ func (b *bench) start(ctx context.Context) error {
 	return err
 }
 
-// model is a tenant with addresses for many machines.
+// model returns a tenant with addresses for many machines.
 func model() vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	nodes := &model.Orgs[1].VDCs[0].Networks[0]
@@ -119,7 +119,7 @@ func (b *bench) await(ctx context.Context, machines int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.timeout,
 		fmt.Errorf("the clusters did not come up within %s", b.timeout))
 	defer cancel()
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	said := time.Now()
 	for {
@@ -144,11 +144,11 @@ func (b *bench) await(ctx context.Context, machines int) error {
 	}
 }
 
-// progress is how far the clusters are.
+// progress counts the objects that are complete.
 type progress struct {
-	vms       int // VCDMachines that are ready
+	vms       int // ready VCDMachines
 	nodes     int // Machines with a Node
-	available int // Clusters
+	available int // available Clusters
 	problem   string
 }
 
@@ -190,7 +190,7 @@ func (b *bench) progress(ctx context.Context) (progress, error) {
 	return p, nil
 }
 
-// count counts the items that are as wanted.
+// count returns how many items match.
 func count[T any](items []T, wanted func(*T) bool) int {
 	n := 0
 	for i := range items {
@@ -206,7 +206,7 @@ func (b *bench) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.out, "[%4.0fs] %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// close takes down whatever is up.
+// close stops everything that was started.
 func (b *bench) close() error {
 	if b.site == nil {
 		return nil

@@ -27,8 +27,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// creators is how many clusters are created at the same time: one after the other, admission would be all that is
-// measured.
+// creators is how many clusters are created at the same time. If they were created one after the other, the run would
+// only measure admission.
 const creators = 8
 
 func (b *bench) createClusters(ctx context.Context) error {
@@ -63,7 +63,7 @@ func (b *bench) createCluster(ctx context.Context, template []byte, n int) error
 
 func clusterName(n int) string { return fmt.Sprintf("bench-%d", n) }
 
-// render makes the objects of the n-th cluster from the template that is shipped, as clusterctl does.
+// render renders the objects of cluster n from the template that is shipped, as clusterctl does.
 func (b *bench) render(template []byte, n int) ([]client.Object, error) {
 	variables := b.variables(n)
 	text, err := yamlprocessor.NewSimpleProcessor().Process(template, func(name string) (string, error) {
@@ -106,7 +106,7 @@ func (b *bench) variables(n int) map[string]string {
 	return variables
 }
 
-// withoutOwners leaves of a cluster what is not about control planes and workers.
+// withoutOwners returns the objects that do not concern control planes and workers.
 func withoutOwners(objects []client.Object) []client.Object {
 	var kept []client.Object
 	for _, obj := range objects {
@@ -125,7 +125,7 @@ func withoutOwners(objects []client.Object) []client.Object {
 	return kept
 }
 
-// bareMachines are the machines of the n-th cluster, with existing bootstrap data.
+// bareMachines returns the machines of cluster n, with existing bootstrap data.
 func (b *bench) bareMachines(n int) []client.Object {
 	var objects []client.Object
 	ref := func(name string) clusterv1.ContractVersionedObjectReference {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures many clusters on one management cluster: how long they take, what the manager needs for it,
-// and which program the time went to. It runs real programs against the simulator on this machine. `make bench` runs
-// it.
+// Command bench measures many clusters on one management cluster: how long they take, which resources the manager
+// needs, and which program used the time. It runs real programs against the simulator on this machine. `make bench`
+// runs it.
 package main
 
 import (
@@ -35,17 +35,17 @@ func main() {
 	}
 }
 
-// What Cluster API does in a run.
+// Setups of a run.
 const (
-	// setupFull is all of Cluster API: control planes and workers come from KubeadmControlPlanes and
+	// setupFull uses all of Cluster API: control planes and workers come from KubeadmControlPlanes and
 	// MachineDeployments, and boot as nodes of simulated clusters in memory.
 	setupFull = "full"
-	// setupMachines is its core only: Machines are made by hand, and nothing boots. It shows the manager without the
-	// rest.
+	// setupMachines uses only the core of Cluster API: bench creates the Machines, and nothing boots. It shows the cost
+	// of the manager alone.
 	setupMachines = "machines"
 )
 
-// options are the flags.
+// options are the flags of the command.
 type options struct {
 	setup             string
 	clusters, workers int

@@ -16,28 +16,29 @@ import (
 	"time"
 )
 
-// ticksPerSecond is the unit of /proc/PID/stat, the same on every Linux that Go runs on.
+// ticksPerSecond is the unit of times in /proc/PID/stat. It is the same on every Linux that Go supports.
 const ticksPerSecond = 100
 
-// ourself is how this process is listed: it is everything that a real installation would not have, or not here.
-const ourself = "bench (simulator, simulated clusters, driver)"
+// ownProcess is the name of this process in the report. It does the work that a real installation would not do, or
+// would do elsewhere.
+const ownProcess = "bench (simulator, simulated clusters, driver)"
 
-// cpuSeconds returns the processor time of this process and of its children so far, by the name of the program.
+// cpuSeconds returns the processor time of this process and its children so far, by program name.
 func cpuSeconds() (map[string]float64, error) {
 	used := map[string]float64{}
 	err := children(func(pid int, name string, stat []string) {
 		user, _ := strconv.ParseFloat(stat[11], 64)
 		system, _ := strconv.ParseFloat(stat[12], 64)
 		if pid == os.Getpid() {
-			name = ourself
+			name = ownProcess
 		}
 		used[name] += (user + system) / ticksPerSecond
 	})
 	return used, err
 }
 
-// children calls f for this process and each of its children, with its program and the fields of its stat after the
-// name.
+// children calls f for this process and each of its children, with the name of its program and the fields of its stat
+// file after the name.
 func children(f func(pid int, name string, stat []string)) error {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -46,7 +47,7 @@ func children(f func(pid int, name string, stat []string)) error {
 	for _, path := range stats {
 		content, err := os.ReadFile(path) //nolint:gosec // of the kernel
 		if err != nil {
-			continue // It ended.
+			continue // The process has ended.
 		}
 		begin := strings.IndexByte(string(content), '(')
 		end := strings.LastIndexByte(string(content), ')')
@@ -64,8 +65,8 @@ func children(f func(pid int, name string, stat []string)) error {
 	return nil
 }
 
-// residentMemory returns a figure of the resident memory of a program that this process started, in MiB: VmHWM is its
-// peak, RssAnon what is now its own, RssFile what is now mapped of its binary.
+// residentMemory returns a figure of the resident memory of a program that this process started, in MiB. VmHWM is the
+// peak, RssAnon the current private memory, and RssFile the part of the binary that is currently mapped.
 func residentMemory(program, figure string) float64 {
 	var found float64
 	_ = children(func(pid int, name string, _ []string) {
@@ -94,7 +95,7 @@ func subtract(after, before map[string]float64) map[string]float64 {
 // managerProgram is the name of this provider's binary.
 const managerProgram = "manager"
 
-// report prints the table, and names the bottleneck.
+// report prints the table of results and the bottleneck.
 func (b *bench) report(took time.Duration, machines int, cpu map[string]float64) error {
 	calls := 0
 	counters := b.site.Simulator.Counters()
@@ -135,7 +136,7 @@ func (b *bench) report(took time.Duration, machines int, cpu map[string]float64)
 	return w.Flush()
 }
 
-// bottleneck names what a run waited for most.
+// bottleneck names the resource that a run waited for most.
 func (b *bench) bottleneck(busiest string, busy, callsPerSecond float64) string {
 	switch {
 	case busy > 0.8:

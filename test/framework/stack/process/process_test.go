@@ -24,7 +24,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
 )
 
-// TestMain doubles as the parent that is killed: it starts a child, prints its number and waits.
+// TestMain doubles as the parent that is killed: it starts a child, prints its process ID and waits.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("PROCESS_TEST_PARENT"); dir != "" {
 		parent(dir)
@@ -162,7 +162,7 @@ func TestPortsAreReservedOnce(t *testing.T) {
 	g := NewWithT(t)
 	const callers, each = 20, 5
 	reserved := make(chan []int, callers)
-	for range callers { // The locks are those of open files: callers in one process exclude each other as processes do.
+	for range callers { // The locks belong to open files, so that callers in one process exclude each other like processes.
 		go func() {
 			ports, err := process.ReservePorts(t.Context(), each)
 			if err != nil {
@@ -190,7 +190,7 @@ func pidOf(g *WithT, path string) int {
 	return pid
 }
 
-// alive reports whether a process runs; a zombie does not.
+// alive reports whether a process is running. A zombie is not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// tiny is a group with a module of its own, so that a build takes a second and downloads nothing.
+// tiny returns a group with a module of its own, whose build takes a second and downloads nothing.
 func tiny(t *testing.T, source string) (Options, []Group, *bytes.Buffer) {
 	t.Helper()
 	g := NewWithT(t)
