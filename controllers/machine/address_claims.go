@@ -177,7 +177,7 @@ func (a addressCheck) free(ctx context.Context, wished []nics.NIC) (phases.Resul
 		}
 		hosts, err := a.session.RecentHostsOn(ctx, nic.Network.Ref)
 		if err != nil {
-			return session.Unread(err, "Reading the used addresses of network "+nic.Network.Name+" are used")
+			return session.Unread(err, "Reading the used addresses of network "+nic.Network.Name)
 		}
 		if out := nic.Taken(hosts, a.inputs.vcdMachine.Spec.RecordedState.VMName); out != phases.Done {
 			return out, nil

@@ -180,12 +180,15 @@ func (o objects) release() string {
 	if o.controlPlane != "" {
 		return o.controlPlane
 	}
-	newest := &clusterv1.Machine{}
+	var newest *clusterv1.Machine
 	for i := range o.machines {
 		m := &o.machines[i]
-		if isControlPlane(m) && newest.CreationTimestamp.Before(&m.CreationTimestamp) || newest.Spec.Version == "" {
+		if isControlPlane(m) && (newest == nil || newest.CreationTimestamp.Before(&m.CreationTimestamp)) {
 			newest = m
 		}
+	}
+	if newest == nil {
+		return ""
 	}
 	return newest.Spec.Version
 }

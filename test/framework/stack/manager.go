@@ -194,7 +194,7 @@ func (m *Manager) Kill() error {
 	return nil
 }
 
-// Stop requests that the manager ends, and kills it after three seconds.
+// Stop requests that the manager ends, and kills it after [grace].
 func (m *Manager) Stop() error {
 	if p := m.current(); p != nil {
 		return p.Stop(grace)
