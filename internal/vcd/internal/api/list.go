@@ -16,17 +16,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// maxPages bounds how many pages of one list are read, should a server always offer another one.
+// maxPages limits the number of pages read from one list, in case a server always offers another page.
 const maxPages = 400
 
-// A Listing is a list of the JSON API.
+// A Listing describes a list in the JSON API.
 type Listing struct {
 	Path  string
-	What  string      // plural, for messages
-	Of    string      // what they belong to, for messages; may be empty
-	Terms []fiql.Term // of our own words and ids, which every filter can carry
-	Sort  string      // field that orders the pages; empty where VCD knows none
-	Size  int         // of a page, where VCD gives smaller ones than usual; 0: as usual
+	What  string      // plural noun for messages
+	Of    string      // the container of the items, for messages; may be empty
+	Terms []fiql.Term // only of constants and IDs, which need no escaping
+	Sort  string      // field that orders the pages; empty if VCD supports none
+	Size  int         // page size if VCD limits it below PageSize; 0: PageSize
 }
 
 func (l Listing) query(page int) string {
@@ -38,7 +38,7 @@ func (l Listing) query(page int) string {
 		"filter", filter)
 }
 
-// An item is something that stands in a list. Its key is empty if several items may be the same.
+// An item is an element of a list. Its key is empty if the list may contain equal items.
 type item interface{ Key() string }
 
 // ListAll reads all pages of a list.
@@ -59,8 +59,8 @@ func ListAll[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
 	return items, failure.Wrap(err, "listing", l.What+l.Of)
 }
 
-// ListUnordered reads all pages of a list without an order, whose items have no ids. A second page may then have items
-// of the first one again, in the place of others: such a list is read until two readings have the same items.
+// ListUnordered reads all pages of a list that has no order and whose items have no IDs. A later page may then repeat
+// items of an earlier page and miss others, so the list is read until two consecutive reads return the same items.
 func ListUnordered[T interface {
 	item
 	comparable
@@ -83,7 +83,7 @@ func ListUnordered[T interface {
 	return nil, failure.Unavailable("the list of " + l.What + l.Of + " has no stable order")
 }
 
-// ListAs is listAll with a conversion.
+// ListAs is [ListAll] with a conversion of each item.
 func ListAs[T item, U any](ctx context.Context, c *Client, l Listing, convert func(*T) U) ([]U, error) {
 	items, err := ListAll[T](ctx, c, l)
 	if err != nil {
@@ -96,8 +96,8 @@ func ListAs[T item, U any](ctx context.Context, c *Client, l Listing, convert fu
 	return converted, nil
 }
 
-// complete reads all pages of a list. An item that comes or goes between two pages would be seen twice or never: such
-// an answer is discarded, and the list is read once more.
+// complete reads all pages of a list. An item that is added or removed between two pages could be seen twice or not at
+// all. Such a result is discarded, and the list is read once more.
 func complete[T any](what string, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T,
 	error,
 ) {
@@ -127,7 +127,7 @@ func complete[T any](what string, id func(T) string, read func(page int) (items 
 	})
 }
 
-// twice reads a list, once more if the first answer is not complete.
+// twice reads a list, and reads it once more if the first result is incomplete.
 func twice[T any](what string, read func() (items []T, complete bool, err error)) ([]T, error) {
 	for range 2 {
 		items, complete, err := read()
@@ -138,7 +138,7 @@ func twice[T any](what string, read func() (items []T, complete bool, err error)
 	return nil, failure.Unavailable("the list of " + what + " changed while it was read")
 }
 
-// unseen records items and reports whether none was there before.
+// unseen records items and reports whether all of them are new.
 func unseen[T any](seen map[string]bool, items []T, id func(T) string) bool {
 	for _, item := range items {
 		key := id(item)
@@ -150,10 +150,10 @@ func unseen[T any](seen map[string]bool, items []T, id func(T) string) bool {
 	return true
 }
 
-// nextCursor finds where a list goes on that has cursors instead of pages.
+// nextCursor matches the link to the next page of a list that has cursors instead of page numbers.
 var nextCursor = regexp.MustCompile(`<([^<>]*)>\s*;[^,]*rel="?nextPage"?`)
 
-// ListByCursor reads a list that does not contain its length, as far as its cursors lead.
+// ListByCursor reads all pages of a list that has cursors and does not state its length.
 func ListByCursor[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
 	items, err := twice(l.What, func() ([]T, bool, error) {
 		var items []T
@@ -184,8 +184,8 @@ func ListByCursor[T item](ctx context.Context, c *Client, l Listing) ([]T, error
 	return items, failure.Wrap(err, "listing", l.What+l.Of)
 }
 
-// cursorIn takes the cursor of the next page out of the links of an answer; empty if this was the last one. Of the
-// link, only the cursor is used: it decides nothing about where the next call goes.
+// cursorIn returns the cursor of the next page from the Link headers of a response, or the empty string on the last
+// page. It uses only the cursor, so the link cannot redirect the next request.
 func cursorIn(header http.Header) string {
 	for _, link := range header.Values("Link") {
 		match := nextCursor.FindStringSubmatch(link)
