@@ -13,11 +13,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// serving is the health of a virtual service with a member that answers.
+// serving is the health of a virtual service with a responding member.
 const serving = "UP"
 
-// Drift returns what is wrong with objects of one cluster on edge gateways, in words, by the URN of the object. It
-// reads each of its pools and IP sets, whose members lists do not show.
+// Drift returns descriptions of the faults of one cluster's objects on edge gateways, by the URN of the object. It
+// reads each pool and IP set of the cluster, because lists do not contain their members.
 func Drift(ctx context.Context, s *vcd.Session, objects []Object) (map[string]string, error) {
 	members := map[string][]netip.Addr{}
 	for _, o := range objects {
@@ -41,7 +41,7 @@ func Drift(ctx context.Context, s *vcd.Session, objects []Object) (map[string]st
 	return drift(objects, members), nil
 }
 
-// drift compares objects of one cluster with each other, and the members of pools and IP sets with its VMs.
+// drift compares the objects of one cluster with each other, and the members of pools and IP sets with its VMs.
 func drift(objects []Object, members map[string][]netip.Addr) map[string]string {
 	w := wiring{members: members}
 	for _, o := range objects {
@@ -66,13 +66,13 @@ func drift(objects []Object, members map[string][]netip.Addr) map[string]string 
 	return found
 }
 
-// wiring is how the objects of a cluster depend on each other.
+// wiring holds the references between the objects of a cluster.
 type wiring struct {
 	machines   []string // addresses of VMs
 	virtual    []string // addresses of virtual services
 	translated []string // outer addresses of NAT rules
 	pools      []string // URNs of pools that virtual services use
-	known      []string // URNs of pools that there are
+	known      []string // URNs of existing pools
 	members    map[string][]netip.Addr
 }
 
@@ -84,9 +84,9 @@ func (w wiring) drift(o Object) string {
 		if !slices.Contains(w.pools, o.ID) {
 			return "not used by a virtual service"
 		}
-		return w.strangers(o)
+		return w.unknownMembers(o)
 	case string(lb.KindSet):
-		return w.strangers(o)
+		return w.unknownMembers(o)
 	case string(lb.KindRule):
 		if o.inside != "" && !slices.Contains(w.virtual, o.inside) {
 			return "its target is " + o.inside + ", which is not an address of a virtual service"
@@ -99,7 +99,7 @@ func (w wiring) drift(o Object) string {
 	return ""
 }
 
-// unserved returns why nothing answers at a virtual service.
+// unserved returns the reason why a virtual service does not respond, or the empty string.
 func (w wiring) unserved(o Object) string {
 	switch {
 	case o.pool != "" && !slices.Contains(w.known, o.pool):
@@ -110,13 +110,14 @@ func (w wiring) unserved(o Object) string {
 	return ""
 }
 
-// has reports whether a virtual service or a NAT rule has an address.
+// has reports whether a virtual service or a NAT rule uses an address.
 func (w wiring) has(a string) bool {
 	return slices.Contains(w.virtual, a) || slices.Contains(w.translated, a)
 }
 
-// strangers names members that no VM of the cluster has as an address. Where no VM is shown nothing is known.
-func (w wiring) strangers(o Object) string {
+// unknownMembers reports members that are not the address of a VM of the cluster. It reports nothing if no VM is
+// visible.
+func (w wiring) unknownMembers(o Object) string {
 	var found []string
 	for _, a := range w.members[o.ID] {
 		if !slices.Contains(w.machines, a.String()) {

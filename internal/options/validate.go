@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
 )
 
-// Validate reports everything that is wrong with the flags, by name and with the remedy.
+// Validate returns all errors of the flags, each with the name of the flag and the remedy.
 func (o *Options) Validate() error {
 	_, tls := o.Serving.TLS()
 	return errors.Join(
@@ -91,7 +91,7 @@ func (o *Options) phases() error {
 	return nil
 }
 
-// leases compares the times of leader election, as the election itself does later, with less clear errors.
+// leases validates the durations of leader election. The election itself also does so later, with less clear errors.
 func (o *Options) leases() error {
 	switch {
 	case o.RetryPeriod <= 0:
@@ -107,7 +107,7 @@ func (o *Options) leases() error {
 	return nil
 }
 
-// tag matches tags of images.
+// tag matches image tags.
 var tag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
 func (o *Options) image() error {
@@ -130,7 +130,7 @@ func (o *Options) port() error {
 	return nil
 }
 
-// address checks [host]:port; the empty string and 0 disable a server.
+// address validates [host]:port. The empty string and 0 disable a server.
 func address(flag, value string) error {
 	if value == "" || value == "0" {
 		return nil
