@@ -11,26 +11,26 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// busyTries is how often two writes are made to see whether they exclude each other.
+// busyTries is the number of attempts to find out whether two writes exclude each other.
 const busyTries = 5
 
-// errTooQuick means that a task always ended before the answer to the second write.
+// errTooQuick means that the task of the first write always finished before the response to the second write.
 var errTooQuick = errors.New("the first write always finished before the response to the second one")
 
-// A starter makes a write and returns the id of its task.
+// A starter sends a write request and returns the ID of its task.
 type starter func(ctx context.Context) (string, error)
 
-// An exclusion is what came of two writes at the same time.
+// An exclusion is the result of two concurrent writes.
 type exclusion struct {
 	busy    bool
-	refusal error // of the second write, if it was busy
+	refusal error // error of the second write, if busy
 }
 
-// excluded makes a second write while a first one runs. Both have ended when it returns.
+// excluded sends a second write while the first one is running. Both have finished when it returns.
 func (b *bench) excluded(ctx context.Context, first, second starter) (exclusion, error) {
 	for range busyTries {
 		var running string
-		err := b.calls.unbusy(ctx, func() (err error) {
+		err := b.calls.retryBusy(ctx, func() (err error) {
 			running, err = first(ctx)
 			return err
 		})
@@ -61,7 +61,7 @@ func (b *bench) excluded(ctx context.Context, first, second starter) (exclusion,
 	return exclusion{}, errTooQuick
 }
 
-// exclusive makes two writes and says whether they exclude each other.
+// exclusive reports, as a result, whether two writes exclude each other.
 func (b *bench) exclusive(ctx context.Context, first, second starter) (seen, error) {
 	got, err := b.excluded(ctx, first, second)
 	if err != nil {
@@ -74,7 +74,7 @@ func isTrue(how Text) seen { return seen{value: "true", how: how} }
 
 func isFalse(how Text) seen { return seen{value: "false", how: how} }
 
-// is returns a result that is true if a claim is; each way has its own sentence.
+// is returns the result true with the sentence yes if the claim is true, otherwise false with the sentence no.
 func is(claim bool, yes, no Text) seen {
 	if claim {
 		return isTrue(yes)
@@ -86,17 +86,17 @@ func number(n int, how Text) seen { return seen{value: strconv.Itoa(n), how: how
 
 func unknown(reason Text) seen { return seen{reason: reason} }
 
-// addVM is the starter of adding a VM to the vApp.
+// addVM is a starter that adds a VM to the vApp.
 func (b *bench) addVM(ctx context.Context) (string, error) {
 	spec, err := b.newVM("spare")
 	if err != nil {
 		return "", err
 	}
 	t, err := b.session.VApps.AddVMs(ctx, b.vApp, []vcd.VMSpec{spec})
-	return bare(t.ID), err
+	return uuidOf(t.ID), err
 }
 
-// writeVM returns the starter of a small write to one of the two VMs.
+// writeVM returns a starter of a small write to one of the two VMs.
 func (b *bench) writeVM(ctx context.Context, i int) (starter, error) {
 	if err := b.compose(ctx); err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func vmWriteLocksVApp(ctx context.Context, b *bench) (seen, error) {
 	return b.exclusive(ctx, first, second)
 }
 
-// busyTextTenant writes to a VM twice, and reads with which words the second write is refused.
+// busyTextTenant writes to a VM twice, and checks the message with which VCD rejects the second write.
 func busyTextTenant(ctx context.Context, b *bench) (seen, error) {
 	write, err := b.writeVM(ctx, 0)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // rightExtraConfig is the right to change any extra configuration of VMs.
 const rightExtraConfig = "vApp: Allow All Extra Config"
 
-// extraConfigTakesRight changes extra configuration as a user without the right to.
+// extraConfigTakesRight changes extra configuration as a user without that right.
 func extraConfigTakesRight(ctx context.Context, b *bench) (seen, error) {
 	if reason, err := b.mustLack(ctx, rightExtraConfig); err != nil || reason != "" {
 		return unknown(reason), err
@@ -33,7 +33,7 @@ func extraConfigTakesRight(ctx context.Context, b *bench) (seen, error) {
 	return seen{}, err
 }
 
-// mustLack returns why a probe cannot be made that needs a user without some rights.
+// mustLack returns the reason why a probe cannot run that requires a user without some rights, or the empty text.
 func (b *bench) mustLack(ctx context.Context, rights ...string) (Text, error) {
 	has, known, err := b.session.Rights(ctx)
 	switch {
@@ -49,7 +49,7 @@ func (b *bench) mustLack(ctx context.Context, rights ...string) (Text, error) {
 	return "", nil
 }
 
-// emptyHardwareKeepsItems sends an empty section of hardware.
+// emptyHardwareKeepsItems sends an empty hardware section.
 func emptyHardwareKeepsItems(ctx context.Context, b *bench) (seen, error) {
 	id, err := b.spare(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func emptyHardwareKeepsItems(ctx context.Context, b *bench) (seen, error) {
 	return is(same, howHardwareSame, howHardwareChanged), b.drop(ctx)
 }
 
-// deployedBlocksDelete deletes a VM that is powered off and still deployed.
+// deployedBlocksDelete deletes a VM that is powered off but still deployed.
 func deployedBlocksDelete(ctx context.Context, b *bench) (seen, error) {
 	id, err := b.spare(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func deployedBlocksDelete(ctx context.Context, b *bench) (seen, error) {
 	return b.deletes(ctx, id)
 }
 
-// deletes tries to delete a VM, and says whether that is refused.
+// deletes tries to delete a VM and reports, as a result, whether VCD rejects it.
 func (b *bench) deletes(ctx context.Context, vm string) (seen, error) {
 	err := b.calls.do(ctx, xmlCall(http.MethodDelete, vmPath(vm), "", ""))
 	if err != nil && !refused(err) {
@@ -105,7 +105,7 @@ func (b *bench) deletes(ctx context.Context, vm string) (seen, error) {
 	return is(err != nil, howDeleteRefused, howDeleteAccepted), b.tidy(ctx)
 }
 
-// tidy leaves the vApp as probes expect it: with its two VMs only, and undeployed.
+// tidy restores the state of the vApp that probes expect: undeployed, with only its two VMs.
 func (b *bench) tidy(ctx context.Context) error {
 	if err := b.drop(ctx); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (b *bench) tidy(ctx context.Context) error {
 	return b.rest(ctx)
 }
 
-// vAppStaysDeployed starts a VM and undeploys it, and looks at its vApp.
+// vAppStaysDeployed starts and undeploys a VM, and then reads its vApp.
 func vAppStaysDeployed(ctx context.Context, b *bench) (seen, error) {
 	if err := b.compose(ctx); err != nil {
 		return seen{}, err
@@ -131,9 +131,9 @@ func vAppStaysDeployed(ctx context.Context, b *bench) (seen, error) {
 	return is(now.Deployed, howDeployedRead, howDeployedRead), b.rest(ctx)
 }
 
-// attachedDiskBlocksDelete deletes a VM with an independent disk attached.
+// attachedDiskBlocksDelete deletes a VM with an attached independent disk.
 func attachedDiskBlocksDelete(ctx context.Context, b *bench) (seen, error) {
-	if err := b.made.add(kindDisk); err != nil {
+	if err := b.created.add(kindDisk); err != nil {
 		return seen{}, err
 	}
 	vm, err := b.spare(ctx)
@@ -141,7 +141,7 @@ func attachedDiskBlocksDelete(ctx context.Context, b *bench) (seen, error) {
 		return seen{}, err
 	}
 	name := b.nextName("disk")
-	err = b.calls.do(ctx, xmlCall(http.MethodPost, "/api/vdc/"+bare(b.vdc.ID)+"/disk", "diskCreateParams", fmt.Sprintf(
+	err = b.calls.do(ctx, xmlCall(http.MethodPost, "/api/vdc/"+uuidOf(b.vdc.ID)+"/disk", "diskCreateParams", fmt.Sprintf(
 		`<DiskCreateParams %s><Disk name="%s" sizeMb="16"><Description>%s</Description></Disk></DiskCreateParams>`,
 		namespaces, name, markOf(b.run))))
 	if err != nil {
@@ -171,7 +171,7 @@ func attachedDiskBlocksDelete(ctx context.Context, b *bench) (seen, error) {
 	return is(blocks, howDeleteRefused, howDeleteAccepted), b.drop(ctx)
 }
 
-// disk returns the URN of a disk of the VDC.
+// disk returns the URN of a disk in the VDC.
 func (b *bench) disk(ctx context.Context, name string) (string, error) {
 	disks, err := b.session.Disks.NamedDisks(ctx, b.vdc)
 	if err != nil {
@@ -185,7 +185,7 @@ func (b *bench) disk(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("disk %s is not in the VDC: %w", name, vcd.ErrNotFound)
 }
 
-// runningBlocksNetworkRemoval takes a network without NICs away from a vApp that runs.
+// runningBlocksNetworkRemoval removes a network without NICs from a running vApp.
 func runningBlocksNetworkRemoval(ctx context.Context, b *bench) (seen, error) {
 	if err := b.connected(ctx); err != nil {
 		return seen{}, err
@@ -203,7 +203,7 @@ func runningBlocksNetworkRemoval(ctx context.Context, b *bench) (seen, error) {
 	return got, b.rest(ctx)
 }
 
-// usedNetworkStays takes a network away from a vApp that is stopped, while a NIC is on it.
+// usedNetworkStays removes a network from a stopped vApp while a NIC is connected to it.
 func usedNetworkStays(ctx context.Context, b *bench) (seen, error) {
 	if err := b.connected(ctx); err != nil {
 		return seen{}, err
@@ -218,7 +218,7 @@ func usedNetworkStays(ctx context.Context, b *bench) (seen, error) {
 	return got, b.drop(ctx)
 }
 
-// disconnects takes all networks away from the vApp, and says whether that is refused.
+// disconnects removes all networks from the vApp and reports, as a result, whether VCD rejects it.
 func (b *bench) disconnects(ctx context.Context) (seen, error) {
 	err := b.calls.do(ctx, xmlCall(http.MethodPut, vAppPath(b.vApp)+"/networkConfigSection/", "networkConfigSection",
 		`<NetworkConfigSection `+namespaces+`><ovf:Info>Networks</ovf:Info></NetworkConfigSection>`))
@@ -228,7 +228,7 @@ func (b *bench) disconnects(ctx context.Context) (seen, error) {
 	return is(err != nil, howRemovalRefused, howRemovalAccepted), nil
 }
 
-// linkedClonesKeepSize grows the disk of a new VM in a VDC with fast provisioning.
+// linkedClonesKeepSize expands the disk of a new VM in a VDC with fast provisioning.
 func linkedClonesKeepSize(ctx context.Context, b *bench) (seen, error) {
 	if !b.vdc.FastProvisioning {
 		return unknown(noFastVDC), nil
@@ -282,7 +282,7 @@ func poolAddressKept(ctx context.Context, b *bench) (seen, error) {
 	return is(before == after, howAddressRead, howAddressRead), b.tidy(ctx)
 }
 
-// address returns the address of the first NIC of a VM; empty if it has none.
+// address returns the address of the first NIC of a VM, or the empty string.
 func (b *bench) address(ctx context.Context, vm string) (string, error) {
 	now, err := b.session.VMs.VM(ctx, vm)
 	if err != nil || len(now.NICs) == 0 {
@@ -291,9 +291,9 @@ func (b *bench) address(ctx context.Context, vm string) (string, error) {
 	return now.NICs[0].Address, nil
 }
 
-// cancelUndoesCompose cancels the creation of another vApp, and looks whether there is one.
+// cancelUndoesCompose cancels the creation of another vApp, and checks whether the vApp exists.
 func cancelUndoesCompose(ctx context.Context, b *bench) (seen, error) {
-	if err := b.made.add(kindVApp); err != nil {
+	if err := b.created.add(kindVApp); err != nil {
 		return seen{}, err
 	}
 	vm, err := b.newVM("cancelled")
@@ -309,7 +309,7 @@ func cancelUndoesCompose(ctx context.Context, b *bench) (seen, error) {
 		return seen{}, err
 	}
 	cancelled := b.session.Tasks.CancelTask(ctx, started.ID)
-	if err := b.calls.await(ctx, bare(started.ID)); cancelled != nil || err == nil {
+	if err := b.calls.await(ctx, uuidOf(started.ID)); cancelled != nil || err == nil {
 		return unknown(tooQuick), errors.Join(ctx.Err(), b.removeVApp(ctx, vApp))
 	}
 	_, err = b.session.VApps.VApp(ctx, vApp.ID)

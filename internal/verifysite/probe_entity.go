@@ -12,16 +12,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// The type of the entities that are created, which clusters use.
+// The type of the created entities, which clusters also use.
 const (
 	entityVendor = "vmware"
 	entityNSS    = "capvcdCluster"
 )
 
-// entityType returns the URN of a version of the type that clusters use; empty if none is shown.
+// entityType returns the URN of a supported version of the entity type, or the empty string if none is visible.
 func (b *bench) entityType(ctx context.Context) (string, error) {
 	versions, err := b.session.Entities.TypeVersions(ctx, entityVendor, entityNSS)
-	if unlessHidden(err) != nil {
+	if ignoreHidden(err) != nil {
 		return "", err
 	}
 	for _, v := range versions {
@@ -34,7 +34,7 @@ func (b *bench) entityType(ctx context.Context) (string, error) {
 
 // entity creates an entity of the run and returns its URN.
 func (b *bench) entity(ctx context.Context, ofType string, content json.RawMessage) (string, error) {
-	if err := b.made.add(kindEntity); err != nil {
+	if err := b.created.add(kindEntity); err != nil {
 		return "", err
 	}
 	name := b.nextName("entity")
@@ -54,7 +54,7 @@ func (b *bench) entity(ctx context.Context, ofType string, content json.RawMessa
 	return found[0].ID, nil
 }
 
-// entitiesTakeRights creates an entity as a user without the right of its type.
+// entitiesTakeRights creates an entity as a user without the right for its type.
 func entitiesTakeRights(ctx context.Context, b *bench) (seen, error) {
 	const prefix = entityVendor + ":" + entityNSS + ": "
 	reason, err := b.mustLack(ctx, prefix+"Full Access", prefix+"Administrator Full access",
@@ -79,8 +79,8 @@ func entitiesTakeRights(ctx context.Context, b *bench) (seen, error) {
 	return isFalse(howEntityCreated), b.sweep(ctx, kindEntity)
 }
 
-// entitiesAdmitNull resolves an entity with a field that is null where the schema of its type wants an object, and one
-// without the field.
+// entitiesAdmitNull resolves two entities: one with a null field where the schema of its type requires an object, and
+// one without the field.
 func entitiesAdmitNull(ctx context.Context, b *bench) (seen, error) {
 	ofType, err := b.entityType(ctx)
 	if err != nil {

@@ -12,26 +12,27 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// errControl means that the request was refused, too, to which a probe compares another one.
+// errControl means that the control request of a probe was also rejected.
 var errControl = errors.New("the control request was also rejected")
 
-// accepts makes a request that creates an object of a kind, removes the object again, and says whether it was accepted.
+// accepts sends a request that creates an object of a kind, removes the object, and reports whether VCD accepted the
+// request.
 func (b *bench) accepts(ctx context.Context, k kind, call vcd.RawCall) (bool, error) {
-	if err := b.made.add(k); err != nil {
+	if err := b.created.add(k); err != nil {
 		return false, err
 	}
 	err := b.calls.do(ctx, call)
 	if err != nil && !refused(err) {
 		return false, err
 	}
-	// What a task could not create may be there all the same.
+	// A failed task may have created the object nevertheless.
 	return err == nil, b.sweep(ctx, k)
 }
 
-// refusedAlone says whether a request is refused while one to compare with is accepted. Without the second, a refusal
-// may have any cause.
-func (b *bench) refusedAlone(ctx context.Context, k kind, asked, control vcd.RawCall) (bool, error) {
-	accepted, err := b.accepts(ctx, k, asked)
+// refusedAlone reports whether VCD rejects a request but accepts a control request. Without the control request, a
+// rejection may have any cause.
+func (b *bench) refusedAlone(ctx context.Context, k kind, requested, control vcd.RawCall) (bool, error) {
+	accepted, err := b.accepts(ctx, k, requested)
 	if err != nil || accepted {
 		return false, err
 	}
@@ -42,7 +43,7 @@ func (b *bench) refusedAlone(ctx context.Context, k kind, asked, control vcd.Raw
 	return err == nil, err
 }
 
-// document is the body of a request with a name and the mark of the run.
+// document returns the body of a request with a name and the mark of the run.
 func (b *bench) document(what string, fields map[string]any) map[string]any {
 	body := map[string]any{"name": b.nextName(what), "description": markOf(b.run)}
 	for name, value := range fields {
@@ -53,7 +54,7 @@ func (b *bench) document(what string, fields map[string]any) map[string]any {
 
 func ref(id string) map[string]any { return map[string]any{"id": id} }
 
-// profile creates an application port profile; fields replace and add to those that it needs.
+// profile returns the request for an application port profile. fields override or extend the required fields.
 func (b *bench) profile(fields map[string]any) vcd.RawCall {
 	body := b.document("profile", map[string]any{
 		"scope":            "TENANT",
@@ -69,12 +70,12 @@ func (b *bench) profile(fields map[string]any) vcd.RawCall {
 
 // tenantProfilesNeedOrg creates an application port profile without the organization.
 func tenantProfilesNeedOrg(ctx context.Context, b *bench) (seen, error) {
-	asked := b.profile(map[string]any{"orgRef": nil})
-	alone, err := b.refusedAlone(ctx, kindProfile, asked, b.profile(nil))
+	requested := b.profile(map[string]any{"orgRef": nil})
+	alone, err := b.refusedAlone(ctx, kindProfile, requested, b.profile(nil))
 	return is(alone, howRefusedAlone, howAccepted), err
 }
 
-// maxNetworkName finds how long the name of an application port profile may be.
+// maxNetworkName determines the maximum length of the name of an application port profile.
 func maxNetworkName(ctx context.Context, b *bench) (seen, error) {
 	const assumed = 128
 	return b.longest(ctx, assumed, func(n int) vcd.RawCall {
@@ -83,7 +84,7 @@ func maxNetworkName(ctx context.Context, b *bench) (seen, error) {
 	})
 }
 
-// maxNetworkDescription finds how long the description of an application port profile may be.
+// maxNetworkDescription determines the maximum length of the description of an application port profile.
 func maxNetworkDescription(ctx context.Context, b *bench) (seen, error) {
 	const assumed = 1024
 	return b.longest(ctx, assumed, func(n int) vcd.RawCall {
@@ -93,13 +94,14 @@ func maxNetworkDescription(ctx context.Context, b *bench) (seen, error) {
 }
 
 const (
-	// shortest is longer than each name and mark of a run.
+	// shortest is a length that exceeds every name and mark of a run.
 	shortest = 100
-	// endless is a length that no field has which is bounded.
+	// endless is a length that exceeds the limit of every limited field.
 	endless = 8192
 )
 
-// longest finds the longest text that is accepted, 0 if there is no limit. It begins with what the simulator assumes.
+// longest determines the length of the longest text that VCD accepts, or 0 if there is no limit. It starts with the
+// length that the simulator assumes.
 func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.RawCall) (seen, error) {
 	fits := func(n int) (bool, error) { return b.accepts(ctx, kindProfile, of(n)) }
 	more, err := fits(assumed + 1)
@@ -146,7 +148,7 @@ func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.Raw
 	return number(low, howLengthsTried), nil
 }
 
-// firewallRule creates a firewall rule that does nothing, as it is not active.
+// firewallRule returns the request for an inactive firewall rule.
 func (b *bench) firewallRule(version string, position map[string]any) vcd.RawCall {
 	body := map[string]any{
 		"name":        b.nextName("rule"),
@@ -170,7 +172,7 @@ func (b *bench) firewallRule(version string, position map[string]any) vcd.RawCal
 	return call
 }
 
-// edgeRuleCreateSince creates a firewall rule in each version of the API, until one accepts it.
+// edgeRuleCreateSince creates a firewall rule in each API version, until one accepts it.
 func edgeRuleCreateSince(ctx context.Context, b *bench) (seen, error) {
 	return b.firstVersion(ctx, nil)
 }
@@ -180,7 +182,7 @@ func edgeRuleTopSince(ctx context.Context, b *bench) (seen, error) {
 	return b.firstVersion(ctx, map[string]any{"rulePosition": "TOP"})
 }
 
-// firstVersion finds the first version of the API in which a firewall rule can be created.
+// firstVersion determines the first API version in which a firewall rule can be created.
 func (b *bench) firstVersion(ctx context.Context, position map[string]any) (seen, error) {
 	for i, version := range b.versions {
 		accepted, err := b.acceptsRule(ctx, b.firewallRule(version, position))
@@ -196,10 +198,10 @@ func (b *bench) firstVersion(ctx context.Context, position map[string]any) (seen
 	return unknown(noVersion), nil
 }
 
-// acceptsRule is [bench.accepts] for firewall rules: only one that is created counts, and in versions without the request
-// VCD may answer that it is not found.
+// acceptsRule is [bench.accepts] for firewall rules. Only a created rule counts toward the limit, and VCD may respond
+// with "not found" in versions without this request.
 func (b *bench) acceptsRule(ctx context.Context, call vcd.RawCall) (bool, error) {
-	b.made[kindFirewall] = max(b.made[kindFirewall], 1)
+	b.created[kindFirewall] = max(b.created[kindFirewall], 1)
 	err := b.calls.do(ctx, call)
 	if err != nil && !refused(err) && !errors.Is(err, vcd.ErrNotFound) {
 		return false, err
@@ -207,7 +209,7 @@ func (b *bench) acceptsRule(ctx context.Context, call vcd.RawCall) (bool, error)
 	return err == nil, b.sweep(ctx, kindFirewall)
 }
 
-// natRule creates a DNAT rule that does nothing, as it is disabled, to an address for documentation.
+// natRule returns the request for a disabled DNAT rule to an address that is reserved for documentation.
 func (b *bench) natRule(address netip.Addr) vcd.RawCall {
 	return jsonPost(gatewayPath+url.PathEscape(b.gateway.ID)+"/nat/rules", b.document("nat", map[string]any{
 		"enabled":           false,
@@ -219,7 +221,7 @@ func (b *bench) natRule(address netip.Addr) vcd.RawCall {
 	}))
 }
 
-// foreign tries an address that the gateway does not have, and one that it has.
+// foreign tries a NAT rule with an address that the gateway does not own, and one with an address that it owns.
 func (b *bench) foreign(ctx context.Context, address netip.Addr, none Text) (seen, error) {
 	own, err := b.freeAddresses(ctx, false, 1)
 	if err != nil {
@@ -232,7 +234,7 @@ func (b *bench) foreign(ctx context.Context, address netip.Addr, none Text) (see
 	return is(alone, howForeignRefused, howForeignAccepted), err
 }
 
-// uplinkAddressMustBeOwn tries an address of the gateway's external network.
+// uplinkAddressMustBeOwn tries a foreign address of the gateway's external network.
 func uplinkAddressMustBeOwn(ctx context.Context, b *bench) (seen, error) {
 	if b.gateway.UsesIPSpaces {
 		return unknown(usesSpaces), nil
@@ -244,7 +246,7 @@ func uplinkAddressMustBeOwn(ctx context.Context, b *bench) (seen, error) {
 	return b.foreign(ctx, address, noFreeAddress)
 }
 
-// spaceAddressMustBeAllocated tries an address of an IP Space of the gateway that is not the organization's.
+// spaceAddressMustBeAllocated tries an address of the gateway's IP Space that is not allocated to the organization.
 func spaceAddressMustBeAllocated(ctx context.Context, b *bench) (seen, error) {
 	if !b.gateway.UsesIPSpaces {
 		return unknown(noSpaces), nil
@@ -265,7 +267,8 @@ func spaceAddressMustBeAllocated(ctx context.Context, b *bench) (seen, error) {
 	return unknown(noSpaces), nil
 }
 
-// unallocated returns an address of an IP Space that the organization does not have; zero if it has all.
+// unallocated returns an address of an IP Space that is not allocated to the organization, or the zero value if all
+// are.
 func (b *bench) unallocated(ctx context.Context, id string) (netip.Addr, error) {
 	space, err := b.session.IPSpaces.Space(ctx, id)
 	if err != nil {
@@ -291,7 +294,7 @@ func (b *bench) unallocated(ctx context.Context, id string) (netip.Addr, error) 
 	return last, nil
 }
 
-// ipSet creates an empty IP set of an owner.
+// ipSet returns the request for an empty IP set of an owner.
 func (b *bench) ipSet(owner string) vcd.RawCall {
 	return jsonPost(groupPath, b.document("ips", map[string]any{
 		"typeValue":   "IP_SET",

@@ -12,10 +12,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// largestPage is how many records VCD puts on a page of a query.
+// largestPage is the largest page size of VCD's queries.
 const largestPage = 128
 
-// emptyPageBeyondEnd asks for a page that no organization fills.
+// emptyPageBeyondEnd requests a page beyond the end of the results in any organization.
 func emptyPageBeyondEnd(ctx context.Context, b *bench) (seen, error) {
 	const far = 10_000
 	p, err := b.query(ctx, "orgVdc", "pageSize=25&page="+strconv.Itoa(far))
@@ -28,7 +28,7 @@ func emptyPageBeyondEnd(ctx context.Context, b *bench) (seen, error) {
 	return seen{}, err
 }
 
-// queryPageSizeIsCut asks for more records on a page than VCD gives.
+// queryPageSizeIsCut requests a page size larger than VCD's limit.
 func queryPageSizeIsCut(ctx context.Context, b *bench) (seen, error) {
 	p, err := b.query(ctx, "orgVdc", "pageSize="+strconv.Itoa(largestPage+1))
 	switch {
@@ -40,10 +40,10 @@ func queryPageSizeIsCut(ctx context.Context, b *bench) (seen, error) {
 	return seen{}, err
 }
 
-// anyHost matches scheme and host of an address.
+// anyHost matches the scheme and host of a URL.
 var anyHost = regexp.MustCompile(`^https?://[^/]+`)
 
-// hrefFilterIsText filters by the address of a VDC as VCD writes it, and by the same one of another host.
+// hrefFilterIsText filters by the URL of a VDC as VCD writes it, and by the same URL with another host.
 func hrefFilterIsText(ctx context.Context, b *bench) (seen, error) {
 	all, err := b.query(ctx, "orgVdcStorageProfile", "pageSize=25")
 	if err != nil {
@@ -75,7 +75,7 @@ func hrefFilterIsText(ctx context.Context, b *bench) (seen, error) {
 	return is(len(other.Records) == 0, howHostFilterRead, howHostFilterRead), nil
 }
 
-// allocationsNeedType lists the allocations of an IP Space without a type, and with one.
+// allocationsNeedType lists the allocations of an IP Space without a type and with one.
 func allocationsNeedType(ctx context.Context, b *bench) (seen, error) {
 	spaces, err := b.session.IPSpaces.Public(ctx)
 	if err != nil {
