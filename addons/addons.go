@@ -31,12 +31,12 @@ const (
 	DeploymentName = "vmware-cloud-director-ccm"
 	// ConfigMapName is the name of the ConfigMap with the configuration in the key [ConfigKey].
 	ConfigMapName = "vcloud-ccm-configmap"
-	// ConfigKey is the key of the configuration, and the name of its file.
+	// ConfigKey is the key of the configuration and the name of its file.
 	ConfigKey = "vcloud-ccm-config.yaml"
 	// CredentialsName is the name of the Secret with the credentials for VCD.
-	CredentialsName = "vcloud-basic-auth" //nolint:gosec // a name
+	CredentialsName = "vcloud-basic-auth" //nolint:gosec // A name.
 	// ManagedCredentialsName is the name of this Secret if the manager writes it.
-	ManagedCredentialsName = "vcloud-ccm-credentials" //nolint:gosec // a name
+	ManagedCredentialsName = "vcloud-ccm-credentials" //nolint:gosec // A name.
 	// ServiceAccountName is the name of the Secret with the token of a service account in the key [RefreshTokenKey].
 	// The cloud controller manager replaces the token with each use.
 	ServiceAccountName = "vcloud-service-account"

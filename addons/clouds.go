@@ -10,14 +10,15 @@ type Cloud struct {
 	Title, Short, Original string
 	// Name is the name of the Deployment and its container, and the value of Label on its pods.
 	Name, Label string
-	// Provider is the value of --cloud-provider, and Config that of --cloud-config.
+	// Provider is the value of --cloud-provider, and Config is the value of --cloud-config.
 	Provider, Config string
 	Volumes          []Volume
 	// ClusterIDSecret is a Secret that may contain the ID of the cluster; empty: none.
 	ClusterIDSecret string
 	// OwnSecret is a Secret that the controller rewrites; empty: none.
 	OwnSecret string
-	// TLSSecrets adds a role to read certificates; ReadsNamespace lets the controller read namespace kube-system.
+	// TLSSecrets adds a role that lets the controller read certificates. ReadsNamespace lets the controller read the
+	// namespace kube-system.
 	TLSSecrets, ReadsNamespace bool
 	// LoadBalancers lets the controller keep records of Services.
 	LoadBalancers bool

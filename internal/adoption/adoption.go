@@ -74,7 +74,7 @@ func Compare(c Cluster, others []Cluster, objects []leaks.Object) []Row {
 // A report collects the rows of a cluster.
 type report struct {
 	cluster Cluster
-	objects []leaks.Object // of the cluster
+	objects []leaks.Object // objects of the cluster in VCD
 	rows    []Row
 }
 

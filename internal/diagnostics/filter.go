@@ -41,9 +41,9 @@ type reviewer struct {
 // A requestKey is the hash of a token, a verb and a path.
 type requestKey [sha256.Size]byte
 
-// protect returns a filter that serves a request only if its bearer token belongs to a user of the Kubernetes API who
-// may use the verb on the path as a non-resource URL. It requires permission to create TokenReviews and
-// SubjectAccessReviews.
+// protect returns a filter that serves a request only if its bearer token belongs to an authorized user of the
+// Kubernetes API. The user must be allowed to use the verb on the path as a non-resource URL. The filter requires
+// permission to create TokenReviews and SubjectAccessReviews.
 func protect(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	tokens, err := authentication.NewForConfigAndClient(config, httpClient)
 	if err != nil {

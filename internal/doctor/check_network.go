@@ -77,7 +77,7 @@ func networkNames(ctx context.Context, in *vcd.Networks, vdc vcd.VDC, plan Plan)
 	return names, f
 }
 
-// A demand is what the machines of a plan require of a network.
+// A demand contains the requirements of a plan's machines for a network.
 type demand struct {
 	fromPool   int64 // number of addresses from the static pool
 	byDHCP     bool  // some NICs use DHCP

@@ -23,8 +23,8 @@ type Sources struct {
 	Lookup Lookup
 }
 
-// ReadPlan reads a plan from manifests with a VCDCluster, its VCDMachineTemplates and the objects that create machines
-// from them, or from manifests with a Cluster that has a topology. [Run] reports contradictions in them.
+// ReadPlan reads a plan from manifests. They contain either a VCDCluster, its VCDMachineTemplates and the objects that
+// create machines from them, or a Cluster that has a topology. [Run] reports contradictions in them.
 func ReadPlan(ctx context.Context, from Sources) (Plan, error) {
 	m := newManifest()
 	for _, reader := range from.Manifests {

@@ -37,7 +37,7 @@ const daemonSetMetrics = "127.0.0.1:2113"
 const proxyInjectLabel = "proxy.infrastructure.cluster.x-k8s.io/inject"
 
 // peersHashAnnotation is an annotation of the pods that changes with the BGP peers and their passwords, so that a
-// change of the Secret restarts running pods.
+// change of the Secret replaces running pods.
 const peersHashAnnotation = "infrastructure.cluster.x-k8s.io/bgp-peers"
 
 // hashOf returns a short hash of a text that contains passwords. It is too short to recover a password, because one in
@@ -96,8 +96,8 @@ func peersFromSecret(bgp []corev1.EnvVar) []corev1.EnvVar {
 }
 
 // peersSecret returns the Secret with the peers and their passwords. Without BGP the Secret is empty but not omitted.
-// Cluster API removes fields that are no longer in an applied object, but never deletes the object, so the passwords of
-// an earlier configuration would stay in the workload cluster.
+// Cluster API removes fields that are no longer in an applied object, but never deletes the object. The passwords of an
+// earlier configuration would therefore stay in the workload cluster.
 func peersSecret(namespace string, bgp *BGP) *corev1.Secret {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubevip renders the files and objects with which kube-vip announces the endpoint of a control plane: a static
-// pod manifest and two scripts for the node, which are the data of the Secret <cluster>-kube-vip, and the objects of a
-// DaemonSet. It is pure: it depends neither on VCD nor on a Kubernetes client.
+// Package kubevip renders the files and objects with which kube-vip announces the endpoint of a control plane. These are
+// a static pod manifest and two scripts for the node, which are the data of the Secret <cluster>-kube-vip, and the
+// objects of a DaemonSet. The package is pure: it depends neither on VCD nor on a Kubernetes client.
 //
 // The manifests are the output of kube-vip's own generator (hack/kubevip, a separate module), with the settings of a
 // cluster applied to the typed objects. The image registry of the generator is replaced completely, so that clusters
@@ -49,10 +49,10 @@
 // kube-vip holds the address with a lease, for which it needs permissions. Since Kubernetes 1.29, admin.conf has none
 // while "kubeadm init" waits for the API server at this very address. Only super-admin.conf has them (kube-vip issue
 // 684). The pod mounts a link to a kubeconfig. The prepare script points it at super-admin.conf on the node that runs
-// init, which it recognizes by the kind of the kubeadm configuration on the node, and at admin.conf on other nodes. The
-// cleanup script points it at admin.conf once init has succeeded. The manifest never changes: the kubelet would replace
-// the pod, and with one control plane the virtual IP would be unavailable for 10 seconds. Therefore kube-vip on the
-// first node keeps its permissions until its next start.
+// init, and at admin.conf on other nodes. It recognizes the node by the kind of its kubeadm configuration. The cleanup
+// script points it at admin.conf once init has succeeded. The manifest never changes: the kubelet would replace the
+// pod, and with one control plane the virtual IP would be unavailable for 10 seconds. Therefore kube-vip on the first
+// node keeps its permissions until its next start.
 //
 // kube-vip connects to the API server of its own node by the name "kubernetes", which its generator maps to 127.0.0.1
 // with hostAliases. Kubelets ignore hostAliases for static pods on the host network (kube-vip issue 692), so the
@@ -61,10 +61,11 @@
 // # DaemonSet
 //
 // The DaemonSet is applied through the endpoint, so the first node runs a static pod until the pod of the DaemonSet
-// runs there: the cleanup script installs a systemd unit that waits for that pod and then removes the manifest. Both
+// runs there. The cleanup script installs a systemd unit that waits for that pod and then removes the manifest. Both
 // pods have the same identity, the name of the node, so the lease is kept. On nodes that join, the prepare script
 // removes the manifest. The pods of the DaemonSet connect to the API server of their own node by the same hosts file,
-// with a separate service account: the Service "kubernetes" needs kube-proxy, which needs the endpoint.
+// with a separate service account. They cannot use the Service "kubernetes", because it needs kube-proxy, which needs
+// the endpoint.
 //
 // Both scripts are idempotent. Tests pass a first argument, which is prepended to every path. The scripts and the
 // manifest pass through cloud-init's Jinja, so none may contain an opening double brace, a brace with a percent sign,

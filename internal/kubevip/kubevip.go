@@ -63,8 +63,8 @@ type Config struct {
 	// Mode is the mode; empty means StaticPod.
 	Mode Mode
 
-	// Addresses are the endpoint of the control plane: unused IP addresses, at most one of each family, or one DNS name
-	// in lower case, which kube-vip resolves to an IPv4 address.
+	// Addresses are the endpoint of the control plane. They are unused IP addresses, at most one of each family, or one
+	// DNS name in lower case, which kube-vip resolves to an IPv4 address.
 	Addresses []string
 
 	// Port is the port of the API servers themselves; 0 means DefaultPort.
@@ -116,7 +116,7 @@ func (c *Config) script(text string) []byte {
 	return []byte(strings.Replace(text, "\nmode="+string(StaticPod)+"\n", "\nmode="+string(c.Mode)+"\n", 1))
 }
 
-// read reads a generated manifest: what is "pod" or "daemonset".
+// read reads a generated manifest, which is "pod" or "daemonset".
 func (c *Config) read(what string, into any) error {
 	if c.BGP != nil {
 		return readGenerated(what+"-bgp", into)

@@ -282,7 +282,7 @@ func withoutContents(keep ...string) func(any) (any, error) {
 	return func(obj any) (any, error) {
 		object, err := meta.Accessor(obj)
 		if err != nil { // a tombstone has no metadata
-			return obj, nil //nolint:nilerr // returned unchanged
+			return obj, nil //nolint:nilerr // It stays as it is.
 		}
 		var annotations map[string]string
 		for _, key := range keep {

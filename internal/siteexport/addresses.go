@@ -50,7 +50,7 @@ func eachAddress(v reflect.Value, f func(reflect.Value)) {
 		f(v)
 		return
 	}
-	switch v.Kind() { //nolint:exhaustive // other kinds contain no addresses
+	switch v.Kind() { //nolint:exhaustive // Other kinds hold no addresses.
 	case reflect.Struct:
 		for i := range v.NumField() {
 			eachAddress(v.Field(i), f)

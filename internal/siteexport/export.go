@@ -83,7 +83,7 @@ const (
 	orgName  = alias("org-1")
 	roleName = alias("Exported User")
 	password = "password"
-	apiToken = "capvcd-api-token" //nolint:gosec // the same in each file, for the simulator only
+	apiToken = "capvcd-api-token" //nolint:gosec // Each file has it, for the simulator only.
 
 	administrator = alias("Organization Administrator")
 )

@@ -80,7 +80,7 @@ func addPool(subnets []ExternalSubnet, of UplinkSubnet) []ExternalSubnet {
 		i = len(subnets)
 		subnets = append(subnets, ExternalSubnet{Gateway: of.Gateway})
 	}
-	pool := append(subnets[i].Pool, of.Addresses...) //nolint:gocritic // assigned back to the pool below
+	pool := append(subnets[i].Pool, of.Addresses...) //nolint:gocritic // It is the pool again.
 	slices.SortFunc(pool, func(x, y Range) int {
 		return cmp.Or(x.From.Compare(y.From), x.To.Compare(y.To))
 	})
@@ -158,7 +158,7 @@ func (e *engineReader) balancer(ctx context.Context, gateway string) (*LoadBalan
 		return nil, e.reader.noteIfHidden(what, err)
 	}
 	if !shown.Enabled {
-		return nil, nil //nolint:nilnil // nil means no load balancer
+		return nil, nil //nolint:nilnil // There is none, as the signature says.
 	}
 	balancer := &LoadBalancer{
 		Enabled: true,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package siteproxy sends the requests of a client to its site through the HTTP proxy that the environment configures,
-// and distinguishes failures of that proxy from failures of the site. It is independent of the cloud, and never exposes
+// Package siteproxy sends the requests of a client to its site through the HTTP proxy that the environment configures.
+// It distinguishes failures of that proxy from failures of the site. It is independent of the cloud, and never exposes
 // the user name and password of a proxy.
 package siteproxy
 
@@ -138,8 +138,8 @@ func unreachable(proxy *url.URL, name string, err error) *Error {
 		host(proxy), what, strings.ReplaceAll(remedy, "$", name))}
 }
 
-// cause describes the failure of a connection, without addresses and ports that change, and its remedy. In the remedy,
-// $ stands for the variable that configures the proxy.
+// cause describes the failure of a connection, without addresses and ports that change, and its remedy. The remedy
+// contains $ in place of the variable that configures the proxy.
 func cause(err error) (what, remedy string) {
 	const (
 		checkAddress = "check its host and port in $"

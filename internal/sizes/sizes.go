@@ -20,7 +20,7 @@ const Mebibyte = 1 << 20
 type Size struct {
 	CPUs      int64
 	MemoryMiB int64
-	DiskMiB   int64 // of its first disk
+	DiskMiB   int64 // size of its first disk
 }
 
 // Of returns the size of a machine. Values that neither the spec nor the policy sets come from the template.

@@ -25,7 +25,7 @@ type Absence struct {
 	ScopeShown     bool // its VDC is visible
 	ScopeGone      bool // its VDC is not visible to a user who can see all VDCs
 	HomeShown      bool // the vApp of the VM is visible
-	HomeHolds      bool // that vApp lists the VM
+	HomeHolds      bool // its vApp lists the VM
 	SiblingsHidden bool // other VMs of the cluster are known, and none of those read is visible
 	SeesAll        bool // the user can see the vApps of all owners, and sees one in the VDC
 	Logged         bool // VCD's task log contains tasks of the VM
@@ -224,7 +224,7 @@ func (s *Session) observeHome(ctx context.Context, lost Lost, a *Absence) error 
 		home, err = s.VApps.VApp(ctx, lost.VApp)
 	case lost.VAppName != "" && a.ScopeShown:
 		home, err = s.findMarked(ctx, lost)
-		a.ScopeShown = !errors.Is(err, ErrForbidden) // the user may not query vApps, so VDCs are no evidence
+		a.ScopeShown = !errors.Is(err, ErrForbidden) // the user may not query vApps, so nothing counts as visible
 	default:
 		return nil
 	}

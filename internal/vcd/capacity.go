@@ -90,5 +90,5 @@ func (v *VDCs) readStorage(ctx context.Context, vdc VDC, storage map[string]Amou
 }
 
 func storageOf(used, limit uint64) Amount {
-	return Amount{Used: int64(used), Limit: int64(limit)} //nolint:gosec // MiB of a VDC
+	return Amount{Used: int64(used), Limit: int64(limit)} //nolint:gosec // Mebibytes of a VDC.
 }

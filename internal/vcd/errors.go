@@ -9,8 +9,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
-// Sentinels tell what a caller can do about a failed request. Test them with [errors.Is]. Every error of a request to
-// VCD wraps exactly one of them.
+// Sentinels classify failed requests by the possible reaction of the caller. Test them with [errors.Is]. Every error of
+// a request to VCD wraps exactly one of them.
 var (
 	// ErrNotFound means that the entity does not exist: VCD returned 404, or a query found nothing.
 	ErrNotFound = failure.ErrNotFound

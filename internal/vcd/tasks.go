@@ -236,8 +236,8 @@ func (ts *Tasks) giveUp(ctx context.Context) {
 }
 
 // untilNextPoll returns the time until the next poll. It keeps the polling interval, except that the first poll after a
-// pause comes soon, because many tasks are short. It extends the interval a little if a task is expected to finish in
-// that time, whose end would otherwise be noticed late.
+// pause follows soon, because many tasks are short. If a task is expected to finish shortly after the interval, the
+// poll waits for it. Otherwise its end would be noticed late.
 func (ts *Tasks) untilNextPoll() time.Duration {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

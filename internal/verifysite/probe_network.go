@@ -198,8 +198,8 @@ func (b *bench) firstVersion(ctx context.Context, position map[string]any) (seen
 	return unknown(noVersion), nil
 }
 
-// acceptsRule is [bench.accepts] for firewall rules. Only a created rule counts toward the limit, and VCD may respond
-// with "not found" in versions without this request.
+// acceptsRule is [bench.accepts] for firewall rules. All its attempts together count as one rule of the limit, and VCD
+// may respond with "not found" in API versions without this request.
 func (b *bench) acceptsRule(ctx context.Context, call vcd.RawCall) (bool, error) {
 	b.created[kindFirewall] = max(b.created[kindFirewall], 1)
 	err := b.calls.do(ctx, call)

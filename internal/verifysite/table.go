@@ -22,7 +22,8 @@ const (
 // A probe determines whether one assumption is true at a site.
 type probe func(ctx context.Context, b *bench) (seen, error)
 
-// A seen is the result of a probe: a value and how it was observed, or the reason why there is none.
+// A seen is the result of a probe: a value with a description of how it was observed, or the reason for the lack of a
+// value.
 type seen struct {
 	value  string
 	how    Text

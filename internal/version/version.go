@@ -16,7 +16,7 @@ import (
 var (
 	// Version is the release, such as v2.0.0.
 	Version = ""
-	// Commit is the full hash of the commit; "-dirty" follows if the work tree had changes.
+	// Commit is the full hash of the commit, with the suffix "-dirty" if the work tree had changes.
 	Commit = ""
 )
 

@@ -28,7 +28,7 @@ const (
 	maxOutput = 512
 	// randomLength is the length of .random, the same as in Cluster API.
 	randomLength = 5
-	// randomLetters omit vowels and similar characters.
+	// randomLetters excludes vowels and similar characters.
 	randomLetters = "bcdfghjklmnpqrstvwxz2456789"
 )
 

@@ -129,7 +129,7 @@ var (
 	maxMemory = resource.MustParse("6Ti")
 )
 
-// memoryStep is the number of bytes of which memory sizes must be multiples.
+// memoryStep is the step between valid memory sizes, in bytes.
 const memoryStep = 4 << 20
 
 func memoryErrors(memory resource.Quantity, path *field.Path) field.ErrorList {

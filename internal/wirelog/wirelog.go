@@ -158,8 +158,8 @@ func (w *Log) exchange(e vcd.Exchange) {
 	w.log.Info("Sent a request to VCD", values...)
 }
 
-// Handler returns a handler that controls the log: GET returns its state, PUT and POST enable it for the duration in
-// the parameter "for", and DELETE disables it. fallback is the default duration.
+// Handler returns an HTTP handler that controls the log. GET returns its state. PUT and POST enable it for the duration
+// in the parameter "for", which defaults to fallback. DELETE disables it.
 func (w *Log) Handler(fallback time.Duration) http.Handler {
 	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
 		switch r.Method {

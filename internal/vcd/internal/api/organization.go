@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
-// An Organization is the organization that a provider session works in. Every request has to name it, so none can be
-// sent without it. If the organization is missing or hidden, that is no evidence about the object of the request.
+// An Organization is the organization that a provider session works in. Every request must name it. If the organization
+// is missing or hidden, no request can be sent, which is no evidence about the object of the request.
 type Organization struct {
 	name    string
 	plain   *Client // its requests name no organization

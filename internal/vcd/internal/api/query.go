@@ -23,7 +23,7 @@ const PageSize = 128
 const MaxFilter = 4000
 
 // QueryPage reads one page of records from the query service. Callers treat an empty result as proof, so the response
-// must come from the query service: every VCD has one, and something in front of VCD may also respond with XML.
+// must come from the query service, which every VCD has. Something in front of VCD may also respond with XML.
 func (c *Client) QueryPage(ctx context.Context, kind, filter string, page int, sortBy string,
 	into *types.QueryResultRecordsType,
 ) error {
@@ -76,8 +76,8 @@ func Both[T any](tenant, provider []*T) []*T {
 	return tenant
 }
 
-// QueryAll reads all records of a kind that match a filter, page by page, sorted by a field. Error messages call the
-// records what.
+// QueryAll reads all records of a kind that match a filter, page by page, sorted by a field. what is the plural noun
+// for the records in error messages.
 func QueryAll[T any](ctx context.Context, c *Client, kind, what, filter, sortBy string, hrefOf func(*T) string,
 	of func(*types.QueryResultRecordsType) (tenant, provider []*T),
 ) ([]*T, error) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache stores the results of lookups, and lets concurrent lookups of the same key share one call. It does not
-// know what the results mean.
+// Package cache stores the results of lookups, and lets concurrent lookups of the same key share one call. It is
+// independent of the meaning of the results.
 package cache
 
 import (

@@ -64,8 +64,8 @@ type errorBody struct {
 	foreign bool   // written by something in front of VCD or by another server
 }
 
-// readErrorBody reads the error documents of both APIs and of the OAuth endpoint. It does not quote any other text: a
-// user who may set the address of a site could otherwise read what other servers respond to the manager.
+// readErrorBody reads the error documents of both APIs and of the OAuth endpoint. It does not quote any other text.
+// Otherwise a user who may set the address of a site could read the responses of other servers to the manager.
 func readErrorBody(body []byte) errorBody {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return errorBody{}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fiql writes filters in FIQL, the filter language of both of VCD's APIs. It rejects names that would change
-// the meaning of a filter. It does not know what the fields mean.
+// the meaning of a filter. It is independent of the meaning of the fields.
 package fiql
 
 import (

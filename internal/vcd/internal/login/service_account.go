@@ -134,8 +134,8 @@ func (a *ServiceAccount) exchange(ctx context.Context, via *transport.Transport,
 	return t, nil
 }
 
-// loginByServiceAccount exchanges the token for an access token and the next token, and stores that one before anything
-// else. If storing fails, every request retries it. Until then, the token is lost if the process dies.
+// loginByServiceAccount exchanges the token for an access token and the next token, and immediately stores the next
+// token. If storing fails, every request retries it. Until then, the token is lost if the process dies.
 func loginByServiceAccount(ctx context.Context, via *transport.Transport, as Account, version string) (token, error) {
 	a := as.ServiceAccount
 	a.mu.Lock()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package metrics counts requests, logins, tasks and inventory queries by site. It limits the number of label values.
-// It does not know what operations and results mean: its callers name them.
+// Its callers name the operations and results.
 package metrics
 
 import (

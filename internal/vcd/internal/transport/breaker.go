@@ -23,8 +23,8 @@ const (
 	maxSilence = 2 * MaxWait
 	// manyInFlight is how many unanswered requests are no coincidence.
 	manyInFlight = 3
-	// versionsTimeout limits the request for the API versions, which VCD answers without effort. A wrong address that
-	// drops packets is reported after this time.
+	// versionsTimeout limits the request for the API versions, which is cheap for VCD. A wrong address that drops
+	// packets is reported after this time.
 	versionsTimeout = 8 * time.Second
 	// maxOpen is the longest time that no requests are sent to a site that does not respond, with a jitter of half of
 	// it.

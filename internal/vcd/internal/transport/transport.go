@@ -29,7 +29,7 @@ const (
 )
 
 // A Transport sends requests to one site. It waits for the rate limit, limits time and size, counts, logs, and turns
-// unsuccessful responses into errors. It knows no credentials.
+// unsuccessful responses into errors. It has no access to credentials.
 type Transport struct {
 	Site    *Site
 	next    http.RoundTripper

@@ -34,8 +34,8 @@ func (t *trust) record(err error, now time.Time) {
 	}
 }
 
-// refused returns the reason why the certificate is not trusted, and whether it is time to check it again. It asks only
-// one caller at a time to do so.
+// refused returns the reason why the certificate is not trusted, and whether the caller must check it again. It returns
+// due=true to only one caller in each period of trustAge.
 func (t *trust) refused(now time.Time) (err error, due bool) { //nolint:revive // the error is the value
 	t.mu.Lock()
 	defer t.mu.Unlock()

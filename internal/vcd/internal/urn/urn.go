@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package urn converts identities of VCD's objects: URNs, their UUIDs, and the URLs and paths of the XML API. It sends
-// no requests and does not know what the objects mean.
+// no requests.
 package urn
 
 import (
@@ -68,8 +68,8 @@ func Is(s string) bool { return urnPattern.MatchString(s) }
 // UUID returns the UUID in a URN or href, or the empty string.
 func UUID(s string) string { return strings.ToLower(UUIDPattern.FindString(s)) }
 
-// Of returns the URN of the object that ref refers to, or the empty string. ref is a URN, a bare UUID or an href: VCD
-// uses all three for the same attribute. kind applies if ref does not contain the kind.
+// Of returns the URN of the object that ref refers to, or the empty string. The reference is a URN, a bare UUID or an
+// href, because VCD uses all three for the same attribute. The kind is only used if ref does not contain one.
 func Of(kind, ref string) string {
 	if match := urnPattern.FindStringSubmatch(ref); match != nil {
 		return ref

@@ -135,8 +135,7 @@ type Connection struct {
 	Adapter       string `xml:"NetworkAdapterType"`
 }
 
-// CustomizationSection disables VCD's guest customization, because cloud-init does its work, and the generation of a
-// password.
+// CustomizationSection disables VCD's guest customization, which cloud-init replaces, and the generation of a password.
 type CustomizationSection struct {
 	XMLName      xml.Name `xml:"GuestCustomizationSection"`
 	Info         string   `xml:"ovf:Info"`
@@ -194,7 +193,7 @@ type MetadataEntry struct {
 	Value  TypedValue     `xml:"TypedValue"`
 }
 
-// MetadataDomain is the domain of a metadata entry, and what tenants may do with the entry.
+// MetadataDomain is the domain of a metadata entry, with the access of tenants to the entry.
 type MetadataDomain struct {
 	Visibility string `xml:"visibility,attr"`
 	Name       string `xml:",chardata"`
