@@ -43,31 +43,31 @@ func Drift(ctx context.Context, s *vcd.Session, objects []Object) (map[string]st
 
 // drift compares the objects of one cluster with each other, and the members of pools and IP sets with its VMs.
 func drift(objects []Object, members map[string][]netip.Addr) map[string]string {
-	w := wiring{members: members}
+	r := references{members: members}
 	for _, o := range objects {
 		switch o.Kind {
 		case KindVM:
-			w.machines = append(w.machines, o.Addresses...)
+			r.machines = append(r.machines, o.Addresses...)
 		case string(lb.KindService):
-			w.pools = append(w.pools, o.pool)
-			w.virtual = append(w.virtual, o.Addresses...)
+			r.pools = append(r.pools, o.pool)
+			r.virtual = append(r.virtual, o.Addresses...)
 		case string(lb.KindPool):
-			w.known = append(w.known, o.ID)
+			r.known = append(r.known, o.ID)
 		case string(lb.KindRule):
-			w.translated = append(w.translated, o.Addresses...)
+			r.translated = append(r.translated, o.Addresses...)
 		}
 	}
 	found := map[string]string{}
 	for _, o := range objects {
-		if why := w.drift(o); why != "" {
+		if why := r.drift(o); why != "" {
 			found[o.ID] = why
 		}
 	}
 	return found
 }
 
-// wiring holds the references between the objects of a cluster.
-type wiring struct {
+// references holds the references between the objects of a cluster.
+type references struct {
 	machines   []string // addresses of VMs
 	virtual    []string // addresses of virtual services
 	translated []string // outer addresses of NAT rules
@@ -76,23 +76,23 @@ type wiring struct {
 	members    map[string][]netip.Addr
 }
 
-func (w wiring) drift(o Object) string {
+func (r references) drift(o Object) string {
 	switch o.Kind {
 	case string(lb.KindService):
-		return w.unserved(o)
+		return r.unserved(o)
 	case string(lb.KindPool):
-		if !slices.Contains(w.pools, o.ID) {
+		if !slices.Contains(r.pools, o.ID) {
 			return "not used by a virtual service"
 		}
-		return w.unknownMembers(o)
+		return r.unknownMembers(o)
 	case string(lb.KindSet):
-		return w.unknownMembers(o)
+		return r.unknownMembers(o)
 	case string(lb.KindRule):
-		if o.inside != "" && !slices.Contains(w.virtual, o.inside) {
+		if o.inside != "" && !slices.Contains(r.virtual, o.inside) {
 			return "its target is " + o.inside + ", which is not an address of a virtual service"
 		}
 	case string(lb.KindAddress):
-		if !slices.ContainsFunc(o.Addresses, w.has) {
+		if !slices.ContainsFunc(o.Addresses, r.has) {
 			return "not used by a virtual service or NAT rule"
 		}
 	}
@@ -100,9 +100,9 @@ func (w wiring) drift(o Object) string {
 }
 
 // unserved returns the reason why a virtual service does not respond, or the empty string.
-func (w wiring) unserved(o Object) string {
+func (r references) unserved(o Object) string {
 	switch {
-	case o.pool != "" && !slices.Contains(w.known, o.pool):
+	case o.pool != "" && !slices.Contains(r.known, o.pool):
 		return "its pool does not belong to the cluster"
 	case o.health != "" && o.health != serving:
 		return "health " + o.health
@@ -111,20 +111,20 @@ func (w wiring) unserved(o Object) string {
 }
 
 // has reports whether a virtual service or a NAT rule uses an address.
-func (w wiring) has(a string) bool {
-	return slices.Contains(w.virtual, a) || slices.Contains(w.translated, a)
+func (r references) has(a string) bool {
+	return slices.Contains(r.virtual, a) || slices.Contains(r.translated, a)
 }
 
 // unknownMembers reports members that are not the address of a VM of the cluster. It reports nothing if no VM is
 // visible.
-func (w wiring) unknownMembers(o Object) string {
+func (r references) unknownMembers(o Object) string {
 	var found []string
-	for _, a := range w.members[o.ID] {
-		if !slices.Contains(w.machines, a.String()) {
+	for _, a := range r.members[o.ID] {
+		if !slices.Contains(r.machines, a.String()) {
 			found = append(found, a.String())
 		}
 	}
-	if len(found) == 0 || len(w.machines) == 0 {
+	if len(found) == 0 || len(r.machines) == 0 {
 		return ""
 	}
 	return "members without a VM of the cluster: " + strings.Join(found, " ")

@@ -419,7 +419,7 @@ func (c *collector) changes(ctx context.Context) error {
 	}
 	last := map[string]time.Time{}
 	for _, task := range tasks {
-		id := bare(task.Owner)
+		id := lastPart(task.Owner)
 		for _, at := range []time.Time{task.Started, task.Ended} {
 			if at.After(last[id]) {
 				last[id] = at
@@ -428,7 +428,7 @@ func (c *collector) changes(ctx context.Context) error {
 	}
 	for i := range c.inventory.Objects {
 		o := &c.inventory.Objects[i]
-		o.Changed = last[bare(o.ID)]
+		o.Changed = last[lastPart(o.ID)]
 		if c.inventory.Taken.Sub(o.Created) < window && o.Created.After(o.Changed) {
 			o.Changed = o.Created
 		}
@@ -436,5 +436,5 @@ func (c *collector) changes(ctx context.Context) error {
 	return nil
 }
 
-// bare returns the last part of a URN, because VCD's task log uses different names for kinds.
-func bare(urn string) string { return urn[strings.LastIndex(urn, ":")+1:] }
+// lastPart returns the last part of a URN, because VCD's task log uses different names for kinds.
+func lastPart(urn string) string { return urn[strings.LastIndex(urn, ":")+1:] }

@@ -37,12 +37,12 @@ func (o *Options) Validate() error {
 		between("cloud-provider-sync-period", o.CloudProviderSyncPeriod, time.Second, 24*time.Hour), o.image(),
 		positive("kube-api-qps", o.KubeAPIQPS), positive("kube-api-burst", o.KubeAPIBurst), o.phases(), o.leases(),
 		o.port(), address("health-addr", o.HealthAddr), address("profiler-address", o.ProfilerAddress),
-		address("diagnostics-address", o.Serving.Address), wrong("tls-*", tls),
+		address("diagnostics-address", o.Serving.Address), withFlag("tls-*", tls),
 	)
 }
 
-// wrong adds the name of the flag to an error.
-func wrong(flag string, err error) error {
+// withFlag adds the name of the flag to an error.
+func withFlag(flag string, err error) error {
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
 	}

@@ -41,10 +41,10 @@ func inOrder[T any](all []T, nameOf func(T) string) []T {
 	return all
 }
 
-var digitsOrNot = regexp.MustCompile(`[0-9]+|[^0-9]+`)
+var numbersAndText = regexp.MustCompile(`[0-9]+|[^0-9]+`)
 
 func compareNatural(x, y string) int {
-	return slices.CompareFunc(digitsOrNot.FindAllString(x, -1), digitsOrNot.FindAllString(y, -1), comparePart)
+	return slices.CompareFunc(numbersAndText.FindAllString(x, -1), numbersAndText.FindAllString(y, -1), comparePart)
 }
 
 func comparePart(x, y string) int {

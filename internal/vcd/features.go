@@ -51,5 +51,5 @@ func featuresOf(agreed transport.Version) Features {
 	}
 }
 
-// calledLater are the requests that need a later API version than the oldest supported one.
-var calledLater = []transport.LaterCalls{{Under: secondFirewallPath, Since: singleRuleAPI}}
+// laterCalls are the requests that need a later API version than the oldest supported one.
+var laterCalls = []transport.LaterCalls{{Under: secondFirewallPath, Since: singleRuleAPI}}

@@ -63,7 +63,7 @@ func (o PoolOptions) site() transport.Options {
 		Burst:             o.Burst,
 		InFlight:          o.InFlight,
 		RequestTimeout:    o.RequestTimeout,
-		Later:             calledLater,
+		Later:             laterCalls,
 		Dial:              o.Dial,
 	}
 }

@@ -52,7 +52,7 @@ func startJSON(ctx context.Context, c *api.Client, method, path string, content 
 		ID string `json:"id"`
 	}
 	switch {
-	case !slices.Contains(doneAtOnce, got.Status):
+	case !slices.Contains(syncStatuses, got.Status):
 		return Task{}, errNoTask
 	case len(bytes.TrimSpace(got.Body)) == 0:
 	case wire.DecodeJSON(got.Body, &made) != nil:
@@ -61,8 +61,8 @@ func startJSON(ctx context.Context, c *api.Client, method, path string, content 
 	return Task{State: TaskSucceeded, Owner: made.ID}, nil
 }
 
-// doneAtOnce are the statuses of responses to requests that start no task.
-var doneAtOnce = []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
+// syncStatuses are the statuses of responses to requests that start no task.
+var syncStatuses = []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
 
 // startCreating starts the creation of an object in the JSON API.
 func startCreating(ctx context.Context, c *api.Client, what, name, path string, body any) (Task, error) {

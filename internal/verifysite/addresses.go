@@ -38,7 +38,7 @@ func (b *bench) freeAddresses(ctx context.Context, ipv6 bool, most int) ([]netip
 			taken[subnet.Primary] = true
 			taken[subnet.Gateway] = true
 			for _, r := range subnet.Ranges {
-				if !each(r, take) {
+				if !eachAddress(r, take) {
 					return free, nil
 				}
 			}
@@ -60,9 +60,9 @@ func (b *bench) floating(ctx context.Context, take func(netip.Addr) bool) error 
 	return err
 }
 
-// each passes the addresses of a range to take. It returns false as soon as take does, and stops after maxSearched
+// eachAddress passes the addresses of a range to take. It returns false as soon as take does, and stops after maxSearched
 // addresses.
-func each(r vcd.AddressRange, take func(netip.Addr) bool) bool {
+func eachAddress(r vcd.AddressRange, take func(netip.Addr) bool) bool {
 	a := r.From
 	for range maxSearched {
 		if !a.IsValid() || !r.Contains(a) {

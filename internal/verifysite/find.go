@@ -130,8 +130,8 @@ func refsOf[T any](all []T, ref func(T) vcd.Ref) []vcd.Ref {
 	return refs
 }
 
-// below returns a function that returns the path of an object in a collection.
-func below(collection string) func(string) string {
+// pathIn returns a function that returns the path of an object in a collection.
+func pathIn(collection string) func(string) string {
 	return func(id string) string { return collection + "/" + url.PathEscape(id) }
 }
 
@@ -165,7 +165,7 @@ func (m remover) findEntities(ctx context.Context) ([]Leftover, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.marked(ctx, kindEntity, refsOf(entities, func(e vcd.Entity) vcd.Ref { return e.Ref }), below(entityPath))
+	return m.marked(ctx, kindEntity, refsOf(entities, func(e vcd.Entity) vcd.Ref { return e.Ref }), pathIn(entityPath))
 }
 
 func (m remover) findProfiles(ctx context.Context) ([]Leftover, error) {
@@ -173,7 +173,7 @@ func (m remover) findProfiles(ctx context.Context) ([]Leftover, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.marked(ctx, kindProfile, refsOf(profiles, func(p vcd.PortProfile) vcd.Ref { return p.Ref }), below(profilePath))
+	return m.marked(ctx, kindProfile, refsOf(profiles, func(p vcd.PortProfile) vcd.Ref { return p.Ref }), pathIn(profilePath))
 }
 
 func (m remover) findGroups(ctx context.Context) ([]Leftover, error) {
@@ -181,7 +181,7 @@ func (m remover) findGroups(ctx context.Context) ([]Leftover, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.marked(ctx, kindGroup, refsOf(sets, func(s vcd.IPSet) vcd.Ref { return s.Ref }), below(groupPath))
+	return m.marked(ctx, kindGroup, refsOf(sets, func(s vcd.IPSet) vcd.Ref { return s.Ref }), pathIn(groupPath))
 }
 
 // findOnGateway lists the objects of a kind on an edge gateway.
@@ -192,20 +192,20 @@ func (m remover) findOnGateway(ctx context.Context, k kind, gateway string) ([]L
 		if err != nil {
 			return nil, err
 		}
-		return m.marked(ctx, k, refsOf(all, func(s vcd.VirtualService) vcd.Ref { return s.Ref }), below(servicePath))
+		return m.marked(ctx, k, refsOf(all, func(s vcd.VirtualService) vcd.Ref { return s.Ref }), pathIn(servicePath))
 	case kindPool:
 		all, err := m.calls.session.Balancers.Pools(ctx, gateway)
 		if err != nil {
 			return nil, err
 		}
-		return m.marked(ctx, k, refsOf(all, func(p vcd.ServerPool) vcd.Ref { return p.Ref }), below(poolPath))
+		return m.marked(ctx, k, refsOf(all, func(p vcd.ServerPool) vcd.Ref { return p.Ref }), pathIn(poolPath))
 	case kindNAT:
 		all, err := m.calls.session.NAT.Rules(ctx, gateway)
 		if err != nil {
 			return nil, err
 		}
 		return m.marked(ctx, k, refsOf(all, func(r vcd.NATRule) vcd.Ref { return r.Ref }),
-			below(gatewayPath+url.PathEscape(gateway)+"/nat/rules"))
+			pathIn(gatewayPath+url.PathEscape(gateway)+"/nat/rules"))
 	case kindFirewall:
 		return m.findFirewallRules(ctx, gateway)
 	default:

@@ -66,19 +66,19 @@ func (b *bench) newPool(ctx context.Context) (string, error) {
 }
 
 // gatewayWritesExclude creates two pools at the same time.
-func gatewayWritesExclude(ctx context.Context, b *bench) (seen, error) {
+func gatewayWritesExclude(ctx context.Context, b *bench) (outcome, error) {
 	got, err := b.exclusive(ctx, b.addPool, b.addPool)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return got, b.sweep(ctx, kindPool)
 }
 
 // busyGatewayConfiguresAll reads a pool while another one is created.
-func busyGatewayConfiguresAll(ctx context.Context, b *bench) (seen, error) {
+func busyGatewayConfiguresAll(ctx context.Context, b *bench) (outcome, error) {
 	quiet, err := b.newPool(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	for range busyTries {
 		var id string
@@ -87,24 +87,24 @@ func busyGatewayConfiguresAll(ctx context.Context, b *bench) (seen, error) {
 			return err
 		})
 		if err != nil {
-			return seen{}, err
+			return outcome{}, err
 		}
 		pool, err := b.session.Balancers.Pool(ctx, quiet)
 		if err != nil {
-			return seen{}, err
+			return outcome{}, err
 		}
 		now, err := b.calls.read(ctx, id)
 		if err != nil {
-			return seen{}, err
+			return outcome{}, err
 		}
 		if err := b.calls.await(ctx, id); err != nil {
-			return seen{}, err
+			return outcome{}, err
 		}
 		if now.running {
 			return is(pool.Status != vcd.Realized, howStatusRead, howStatusRead), b.sweep(ctx, kindPool)
 		}
 	}
-	return seen{}, errTooQuick
+	return outcome{}, errTooQuick
 }
 
 // balancerSettings are the visible settings of a gateway's load balancer.
@@ -121,10 +121,10 @@ func (b *bench) balancerSettings(ctx context.Context) (balancerSettings, error) 
 }
 
 // premiumFeaturesRefused creates a pool with an algorithm of the premium feature set.
-func premiumFeaturesRefused(ctx context.Context, b *bench) (seen, error) {
+func premiumFeaturesRefused(ctx context.Context, b *bench) (outcome, error) {
 	settings, err := b.balancerSettings(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if settings.FeatureSet != "STANDARD" {
 		return unknown(isPremium), nil
@@ -165,22 +165,22 @@ func newService(body map[string]any, version string) vcd.RawCall {
 }
 
 // ipv6NeedsServiceNetwork creates a virtual service with an IPv6 address, and one with an IPv4 address.
-func ipv6NeedsServiceNetwork(ctx context.Context, b *bench) (seen, error) {
+func ipv6NeedsServiceNetwork(ctx context.Context, b *bench) (outcome, error) {
 	settings, err := b.balancerSettings(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if settings.IPv6 != "" {
 		return unknown(hasIPv6Service), nil
 	}
 	six, err := b.freeAddresses(ctx, true, 1)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	four, err := b.freeAddresses(ctx, false, 1)
 	switch {
 	case err != nil:
-		return seen{}, err
+		return outcome{}, err
 	case len(six) == 0:
 		return unknown(noIPv6), nil
 	case len(four) == 0:
@@ -188,12 +188,12 @@ func ipv6NeedsServiceNetwork(ctx context.Context, b *bench) (seen, error) {
 	}
 	pool, err := b.newPool(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	requested := newService(b.service(pool, 40001, six[0]), "")
 	alone, err := b.refusedAlone(ctx, kindService, requested, newService(b.service(pool, 40001, four[0]), ""))
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(alone, howRefusedAlone, howAccepted), b.sweep(ctx, kindPool)
 }
@@ -203,7 +203,7 @@ const transparentSince = "37.1"
 
 // newerFieldsRefused creates a virtual service with a field that is newer than the API version of the request. The same
 // request must be accepted in a newer version, and without the field.
-func newerFieldsRefused(ctx context.Context, b *bench) (seen, error) {
+func newerFieldsRefused(ctx context.Context, b *bench) (outcome, error) {
 	settings, err := b.balancerSettings(ctx)
 	older := b.before(transparentSince)
 	newer := b.since(transparentSince)
@@ -212,14 +212,14 @@ func newerFieldsRefused(ctx context.Context, b *bench) (seen, error) {
 	}
 	four, err := b.freeAddresses(ctx, false, 1)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if len(four) == 0 {
 		return unknown(noFreeAddress), nil
 	}
 	pool, err := b.newPool(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	with := func(version string) vcd.RawCall {
 		body := b.service(pool, 40001, four[0])
@@ -228,41 +228,41 @@ func newerFieldsRefused(ctx context.Context, b *bench) (seen, error) {
 	}
 	alone, err := b.refusedAlone(ctx, kindService, with(older), newService(b.service(pool, 40001, four[0]), older))
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if alone {
 		accepted, err := b.accepts(ctx, kindService, with(newer[0]))
 		if err != nil || !accepted {
-			return seen{}, errors.Join(err, errControl)
+			return outcome{}, errors.Join(err, errControl)
 		}
 	}
 	return is(alone, howFieldRefused, howFieldAccepted), b.sweep(ctx, kindPool)
 }
 
 // sharedVIPStays changes the address of one of two virtual services that share an address.
-func sharedVIPStays(ctx context.Context, b *bench) (seen, error) {
+func sharedVIPStays(ctx context.Context, b *bench) (outcome, error) {
 	free, err := b.freeAddresses(ctx, false, 2)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if len(free) < 2 {
 		return unknown(noFreeAddress), nil
 	}
 	pool, err := b.newPool(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	for i := range maxConcurrent {
 		if err := b.created.add(kindService); err != nil {
-			return seen{}, err
+			return outcome{}, err
 		}
 		if err := b.calls.do(ctx, newService(b.service(pool, 40001+i, free[0]), "")); err != nil {
-			return seen{}, fmt.Errorf("creating virtual service %s: %w", strconv.Itoa(i+1), err)
+			return outcome{}, fmt.Errorf("creating virtual service %s: %w", strconv.Itoa(i+1), err)
 		}
 	}
 	services, err := b.ours(ctx, kindService)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if len(services) != maxConcurrent {
 		return unknown(answeredUnknown), b.sweep(ctx, kindService, kindPool)
@@ -271,7 +271,7 @@ func sharedVIPStays(ctx context.Context, b *bench) (seen, error) {
 		return b.session.Balancers.UpdateVirtualService(ctx, services[0].id, vcd.VirtualServiceChange{Address: &free[1]})
 	})
 	if err != nil && !refused(err) {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(err != nil, howRefusedAlone, howAccepted), b.sweep(ctx, kindService, kindPool)
 }

@@ -62,29 +62,29 @@ func (b *bench) excluded(ctx context.Context, first, second starter) (exclusion,
 }
 
 // exclusive reports, as a result, whether two writes exclude each other.
-func (b *bench) exclusive(ctx context.Context, first, second starter) (seen, error) {
+func (b *bench) exclusive(ctx context.Context, first, second starter) (outcome, error) {
 	got, err := b.excluded(ctx, first, second)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(got.busy, howWriteBusy, howWriteAccepted), nil
 }
 
-func isTrue(how Text) seen { return seen{value: "true", how: how} }
+func isTrue(how Text) outcome { return outcome{value: "true", how: how} }
 
-func isFalse(how Text) seen { return seen{value: "false", how: how} }
+func isFalse(how Text) outcome { return outcome{value: "false", how: how} }
 
 // is returns the result true with the sentence yes if the claim is true, otherwise false with the sentence no.
-func is(claim bool, yes, no Text) seen {
+func is(claim bool, yes, no Text) outcome {
 	if claim {
 		return isTrue(yes)
 	}
 	return isFalse(no)
 }
 
-func number(n int, how Text) seen { return seen{value: strconv.Itoa(n), how: how} }
+func number(n int, how Text) outcome { return outcome{value: strconv.Itoa(n), how: how} }
 
-func unknown(reason Text) seen { return seen{reason: reason} }
+func unknown(reason Text) outcome { return outcome{reason: reason} }
 
 // addVM is a starter that adds a VM to the vApp.
 func (b *bench) addVM(ctx context.Context) (string, error) {
@@ -109,53 +109,53 @@ func (b *bench) writeVM(ctx context.Context, i int) (starter, error) {
 }
 
 // vmWaitsForVApp recomposes the vApp, and writes to one of its VMs.
-func vmWaitsForVApp(ctx context.Context, b *bench) (seen, error) {
+func vmWaitsForVApp(ctx context.Context, b *bench) (outcome, error) {
 	write, err := b.writeVM(ctx, 0)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	got, err := b.exclusive(ctx, b.addVM, write)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return got, b.drop(ctx)
 }
 
 // vAppWaitsForVM writes to a VM, and recomposes its vApp.
-func vAppWaitsForVM(ctx context.Context, b *bench) (seen, error) {
+func vAppWaitsForVM(ctx context.Context, b *bench) (outcome, error) {
 	write, err := b.writeVM(ctx, 0)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	got, err := b.exclusive(ctx, write, b.addVM)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return got, b.drop(ctx)
 }
 
 // vmWriteLocksVApp writes to two VMs of the vApp.
-func vmWriteLocksVApp(ctx context.Context, b *bench) (seen, error) {
+func vmWriteLocksVApp(ctx context.Context, b *bench) (outcome, error) {
 	first, err := b.writeVM(ctx, 0)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	second, err := b.writeVM(ctx, 1)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return b.exclusive(ctx, first, second)
 }
 
 // busyTextTenant writes to a VM twice, and checks the message with which VCD rejects the second write.
-func busyTextTenant(ctx context.Context, b *bench) (seen, error) {
+func busyTextTenant(ctx context.Context, b *bench) (outcome, error) {
 	write, err := b.writeVM(ctx, 0)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	got, err := b.excluded(ctx, write, write)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	answer, ok := errors.AsType[*vcd.StatusError](got.refusal)
 	switch {

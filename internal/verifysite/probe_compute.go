@@ -16,12 +16,12 @@ import (
 const rightExtraConfig = "vApp: Allow All Extra Config"
 
 // extraConfigTakesRight changes extra configuration as a user without that right.
-func extraConfigTakesRight(ctx context.Context, b *bench) (seen, error) {
+func extraConfigTakesRight(ctx context.Context, b *bench) (outcome, error) {
 	if reason, err := b.mustLack(ctx, rightExtraConfig); err != nil || reason != "" {
 		return unknown(reason), err
 	}
 	if err := b.compose(ctx); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	err := b.calls.finish(ctx, func() (vcd.Task, error) {
 		return b.session.VMs.ReconfigureVM(ctx, b.vms[0],
@@ -30,7 +30,7 @@ func extraConfigTakesRight(ctx context.Context, b *bench) (seen, error) {
 	if err == nil || refused(err) || errors.Is(err, vcd.ErrForbidden) {
 		return is(err != nil, howExtraConfigRefused, howExtraConfigKept), nil
 	}
-	return seen{}, err
+	return outcome{}, err
 }
 
 // mustLack returns the reason why a probe cannot run that requires a user without some rights, or the empty text.
@@ -50,24 +50,24 @@ func (b *bench) mustLack(ctx context.Context, rights ...string) (Text, error) {
 }
 
 // emptyHardwareKeepsItems sends an empty hardware section.
-func emptyHardwareKeepsItems(ctx context.Context, b *bench) (seen, error) {
+func emptyHardwareKeepsItems(ctx context.Context, b *bench) (outcome, error) {
 	id, err := b.spare(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	before, err := b.session.VMs.VM(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	err = b.calls.do(ctx, xmlCall(http.MethodPost, vmPath(id)+"/action/reconfigureVm", "vm", fmt.Sprintf(
 		`<Vm %s name="%s"><Description>%s</Description><ovf:VirtualHardwareSection><ovf:Info>Hardware</ovf:Info>`+
 			`</ovf:VirtualHardwareSection></Vm>`, namespaces, escaped(before.Name), escaped(markOf(b.run)))))
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	after, err := b.session.VMs.VM(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	same := after.CPUs == before.CPUs && after.MemoryMiB == before.MemoryMiB && len(after.Disks) == len(before.Disks) &&
 		len(after.NICs) == len(before.NICs)
@@ -75,20 +75,20 @@ func emptyHardwareKeepsItems(ctx context.Context, b *bench) (seen, error) {
 }
 
 // deployedBlocksDelete deletes a VM that is powered off but still deployed.
-func deployedBlocksDelete(ctx context.Context, b *bench) (seen, error) {
+func deployedBlocksDelete(ctx context.Context, b *bench) (outcome, error) {
 	id, err := b.spare(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if err := b.on(ctx, id); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if err := b.calls.do(ctx, xmlCall(http.MethodPost, vmPath(id)+"/power/action/powerOff", "", "")); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	now, err := b.session.VMs.VM(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if !now.Deployed || now.Status != vcd.StatusPoweredOff {
 		return unknown(answeredUnknown), b.tidy(ctx)
@@ -97,10 +97,10 @@ func deployedBlocksDelete(ctx context.Context, b *bench) (seen, error) {
 }
 
 // deletes tries to delete a VM and reports, as a result, whether VCD rejects it.
-func (b *bench) deletes(ctx context.Context, vm string) (seen, error) {
+func (b *bench) deletes(ctx context.Context, vm string) (outcome, error) {
 	err := b.calls.do(ctx, xmlCall(http.MethodDelete, vmPath(vm), "", ""))
 	if err != nil && !refused(err) {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(err != nil, howDeleteRefused, howDeleteAccepted), b.tidy(ctx)
 }
@@ -114,59 +114,59 @@ func (b *bench) tidy(ctx context.Context) error {
 }
 
 // vAppStaysDeployed starts and undeploys a VM, and then reads its vApp.
-func vAppStaysDeployed(ctx context.Context, b *bench) (seen, error) {
+func vAppStaysDeployed(ctx context.Context, b *bench) (outcome, error) {
 	if err := b.compose(ctx); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if err := b.on(ctx, b.vms[0]); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if err := b.off(ctx, b.vms[0]); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	now, err := b.session.VApps.VApp(ctx, b.vApp)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(now.Deployed, howDeployedRead, howDeployedRead), b.rest(ctx)
 }
 
 // attachedDiskBlocksDelete deletes a VM with an attached independent disk.
-func attachedDiskBlocksDelete(ctx context.Context, b *bench) (seen, error) {
+func attachedDiskBlocksDelete(ctx context.Context, b *bench) (outcome, error) {
 	if err := b.created.add(kindDisk); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	vm, err := b.spare(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	name := b.nextName("disk")
 	err = b.calls.do(ctx, xmlCall(http.MethodPost, "/api/vdc/"+uuidOf(b.vdc.ID)+"/disk", "diskCreateParams", fmt.Sprintf(
 		`<DiskCreateParams %s><Disk name="%s" sizeMb="16"><Description>%s</Description></Disk></DiskCreateParams>`,
 		namespaces, name, markOf(b.run))))
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	disk, err := b.disk(ctx, name)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	err = b.calls.do(ctx, xmlCall(http.MethodPost, vmPath(vm)+"/disk/action/attach", "diskAttachOrDetachParams", fmt.Sprintf(
 		`<DiskAttachOrDetachParams %s><Disk href="%s"/></DiskAttachOrDetachParams>`,
 		namespaces, b.session.Site()+diskPath(disk))))
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	err = b.calls.do(ctx, xmlCall(http.MethodDelete, vmPath(vm), "", ""))
 	if err != nil && !refused(err) {
-		return seen{}, err
+		return outcome{}, err
 	}
 	blocks := err != nil
 	if err := b.objects().detachDisks(ctx, Leftover{Run: b.run, id: b.vApp}); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if err := b.sweep(ctx, kindDisk); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(blocks, howDeleteRefused, howDeleteAccepted), b.drop(ctx)
 }
@@ -186,60 +186,60 @@ func (b *bench) disk(ctx context.Context, name string) (string, error) {
 }
 
 // runningBlocksNetworkRemoval removes a network without NICs from a running vApp.
-func runningBlocksNetworkRemoval(ctx context.Context, b *bench) (seen, error) {
+func runningBlocksNetworkRemoval(ctx context.Context, b *bench) (outcome, error) {
 	if err := b.connected(ctx); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if err := b.on(ctx, b.vms[0]); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	got, err := b.disconnects(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if err := b.off(ctx, b.vms[0]); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return got, b.rest(ctx)
 }
 
 // usedNetworkStays removes a network from a stopped vApp while a NIC is connected to it.
-func usedNetworkStays(ctx context.Context, b *bench) (seen, error) {
+func usedNetworkStays(ctx context.Context, b *bench) (outcome, error) {
 	if err := b.connected(ctx); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if _, err := b.spare(ctx, b.nic()); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	got, err := b.disconnects(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return got, b.drop(ctx)
 }
 
 // disconnects removes all networks from the vApp and reports, as a result, whether VCD rejects it.
-func (b *bench) disconnects(ctx context.Context) (seen, error) {
+func (b *bench) disconnects(ctx context.Context) (outcome, error) {
 	err := b.calls.do(ctx, xmlCall(http.MethodPut, vAppPath(b.vApp)+"/networkConfigSection/", "networkConfigSection",
 		`<NetworkConfigSection `+namespaces+`><ovf:Info>Networks</ovf:Info></NetworkConfigSection>`))
 	if err != nil && !refused(err) {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(err != nil, howRemovalRefused, howRemovalAccepted), nil
 }
 
 // linkedClonesKeepSize expands the disk of a new VM in a VDC with fast provisioning.
-func linkedClonesKeepSize(ctx context.Context, b *bench) (seen, error) {
+func linkedClonesKeepSize(ctx context.Context, b *bench) (outcome, error) {
 	if !b.vdc.FastProvisioning {
 		return unknown(noFastVDC), nil
 	}
 	id, err := b.spare(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	vm, err := b.session.VMs.VM(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if len(vm.Disks) == 0 {
 		return unknown(answeredUnknown), b.drop(ctx)
@@ -248,33 +248,33 @@ func linkedClonesKeepSize(ctx context.Context, b *bench) (seen, error) {
 		return b.session.VMs.ReconfigureVM(ctx, id, vcd.VMChange{DiskMiB: vm.Disks[0].SizeMiB + 1024})
 	})
 	if err != nil && !refused(err) {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(err != nil, howGrowthRefused, howGrowthAccepted), b.drop(ctx)
 }
 
 // poolAddressKept reads the address of a NIC before and after its VM is powered off.
-func poolAddressKept(ctx context.Context, b *bench) (seen, error) {
+func poolAddressKept(ctx context.Context, b *bench) (outcome, error) {
 	if err := b.connected(ctx); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	id, err := b.spare(ctx, b.nic())
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if err := b.on(ctx, id); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	before, err := b.address(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if err := b.off(ctx, id); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	after, err := b.address(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if before == "" {
 		return unknown(answeredUnknown), b.tidy(ctx)
@@ -292,13 +292,13 @@ func (b *bench) address(ctx context.Context, vm string) (string, error) {
 }
 
 // cancelUndoesCompose cancels the creation of another vApp, and checks whether the vApp exists.
-func cancelUndoesCompose(ctx context.Context, b *bench) (seen, error) {
+func cancelUndoesCompose(ctx context.Context, b *bench) (outcome, error) {
 	if err := b.created.add(kindVApp); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	vm, err := b.newVM("cancelled")
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	vApp, started, err := b.session.VApps.ComposeVApp(ctx, b.vdc, vcd.VAppSpec{
 		Name:        b.nextName("cancelled"),
@@ -306,7 +306,7 @@ func cancelUndoesCompose(ctx context.Context, b *bench) (seen, error) {
 		VMs:         []vcd.VMSpec{vm},
 	})
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	cancelled := b.session.Tasks.CancelTask(ctx, started.ID)
 	if err := b.calls.await(ctx, uuidOf(started.ID)); cancelled != nil || err == nil {
@@ -315,7 +315,7 @@ func cancelUndoesCompose(ctx context.Context, b *bench) (seen, error) {
 	_, err = b.session.VApps.VApp(ctx, vApp.ID)
 	gone := errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden)
 	if err != nil && !gone {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(gone, howCancelRead, howCancelRead), b.removeVApp(ctx, vApp)
 }

@@ -55,7 +55,7 @@ func (b *bench) entity(ctx context.Context, ofType string, content json.RawMessa
 }
 
 // entitiesTakeRights creates an entity as a user without the right for its type.
-func entitiesTakeRights(ctx context.Context, b *bench) (seen, error) {
+func entitiesTakeRights(ctx context.Context, b *bench) (outcome, error) {
 	const prefix = entityVendor + ":" + entityNSS + ": "
 	reason, err := b.mustLack(ctx, prefix+"Full Access", prefix+"Administrator Full access",
 		prefix+"Administrator Full Access")
@@ -64,7 +64,7 @@ func entitiesTakeRights(ctx context.Context, b *bench) (seen, error) {
 	}
 	ofType, err := b.entityType(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if ofType == "" {
 		return unknown(noEntityType), nil
@@ -74,17 +74,17 @@ func entitiesTakeRights(ctx context.Context, b *bench) (seen, error) {
 	case errors.Is(err, vcd.ErrForbidden):
 		return isTrue(howEntityRefused), nil
 	case err != nil:
-		return seen{}, err
+		return outcome{}, err
 	}
 	return isFalse(howEntityCreated), b.sweep(ctx, kindEntity)
 }
 
 // entitiesAdmitNull resolves two entities: one with a null field where the schema of its type requires an object, and
 // one without the field.
-func entitiesAdmitNull(ctx context.Context, b *bench) (seen, error) {
+func entitiesAdmitNull(ctx context.Context, b *bench) (outcome, error) {
 	ofType, err := b.entityType(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if ofType == "" {
 		return unknown(noEntityType), nil
@@ -103,14 +103,14 @@ func entitiesAdmitNull(ctx context.Context, b *bench) (seen, error) {
 	}
 	with, err := resolves(`{"status":{"capvcd":{"upgrade":{"previous":null}}}}`)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	without, err := resolves(`{}`)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if err := b.sweep(ctx, kindEntity); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if !without {
 		return unknown(controlRefused), nil

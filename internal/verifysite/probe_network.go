@@ -69,14 +69,14 @@ func (b *bench) profile(fields map[string]any) vcd.RawCall {
 }
 
 // tenantProfilesNeedOrg creates an application port profile without the organization.
-func tenantProfilesNeedOrg(ctx context.Context, b *bench) (seen, error) {
+func tenantProfilesNeedOrg(ctx context.Context, b *bench) (outcome, error) {
 	requested := b.profile(map[string]any{"orgRef": nil})
 	alone, err := b.refusedAlone(ctx, kindProfile, requested, b.profile(nil))
 	return is(alone, howRefusedAlone, howAccepted), err
 }
 
 // maxNetworkName determines the maximum length of the name of an application port profile.
-func maxNetworkName(ctx context.Context, b *bench) (seen, error) {
+func maxNetworkName(ctx context.Context, b *bench) (outcome, error) {
 	const assumed = 128
 	return b.longest(ctx, assumed, func(n int) vcd.RawCall {
 		name := b.nextName("")
@@ -85,7 +85,7 @@ func maxNetworkName(ctx context.Context, b *bench) (seen, error) {
 }
 
 // maxNetworkDescription determines the maximum length of the description of an application port profile.
-func maxNetworkDescription(ctx context.Context, b *bench) (seen, error) {
+func maxNetworkDescription(ctx context.Context, b *bench) (outcome, error) {
 	const assumed = 1024
 	return b.longest(ctx, assumed, func(n int) vcd.RawCall {
 		mark := markOf(b.run)
@@ -102,16 +102,16 @@ const (
 
 // longest determines the length of the longest text that VCD accepts, or 0 if there is no limit. It starts with the
 // length that the simulator assumes.
-func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.RawCall) (seen, error) {
+func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.RawCall) (outcome, error) {
 	fits := func(n int) (bool, error) { return b.accepts(ctx, kindProfile, of(n)) }
 	more, err := fits(assumed + 1)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	same, err := fits(assumed)
 	switch {
 	case err != nil:
-		return seen{}, err
+		return outcome{}, err
 	case same && !more:
 		return number(assumed, howLengthsTried), nil
 	}
@@ -124,7 +124,7 @@ func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.Raw
 	for _, end := range []struct {
 		length int
 		fits   bool
-		result seen
+		result outcome
 	}{
 		{low, false, unknown(controlRefused)},
 		{high, true, number(0, howLengthsTried)},
@@ -137,7 +137,7 @@ func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.Raw
 		middle := (low + high) / 2
 		ok, err := fits(middle)
 		if err != nil {
-			return seen{}, err
+			return outcome{}, err
 		}
 		if ok {
 			low = middle
@@ -173,26 +173,26 @@ func (b *bench) firewallRule(version string, position map[string]any) vcd.RawCal
 }
 
 // edgeRuleCreateSince creates a firewall rule in each API version, until one accepts it.
-func edgeRuleCreateSince(ctx context.Context, b *bench) (seen, error) {
+func edgeRuleCreateSince(ctx context.Context, b *bench) (outcome, error) {
 	return b.firstVersion(ctx, nil)
 }
 
 // edgeRuleTopSince creates a firewall rule before all others.
-func edgeRuleTopSince(ctx context.Context, b *bench) (seen, error) {
+func edgeRuleTopSince(ctx context.Context, b *bench) (outcome, error) {
 	return b.firstVersion(ctx, map[string]any{"rulePosition": "TOP"})
 }
 
 // firstVersion determines the first API version in which a firewall rule can be created.
-func (b *bench) firstVersion(ctx context.Context, position map[string]any) (seen, error) {
+func (b *bench) firstVersion(ctx context.Context, position map[string]any) (outcome, error) {
 	for i, version := range b.versions {
 		accepted, err := b.acceptsRule(ctx, b.firewallRule(version, position))
 		switch {
 		case err != nil:
-			return seen{}, err
+			return outcome{}, err
 		case accepted && i == 0:
-			return seen{value: version, how: howOldestAccepts}, nil
+			return outcome{value: version, how: howOldestAccepts}, nil
 		case accepted:
-			return seen{value: version, how: howVersionsTried}, nil
+			return outcome{value: version, how: howVersionsTried}, nil
 		}
 	}
 	return unknown(noVersion), nil
@@ -222,10 +222,10 @@ func (b *bench) natRule(address netip.Addr) vcd.RawCall {
 }
 
 // foreign tries a NAT rule with an address that the gateway does not own, and one with an address that it owns.
-func (b *bench) foreign(ctx context.Context, address netip.Addr, none Text) (seen, error) {
+func (b *bench) foreign(ctx context.Context, address netip.Addr, none Text) (outcome, error) {
 	own, err := b.freeAddresses(ctx, false, 1)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if len(own) == 0 {
 		return unknown(none), nil
@@ -235,7 +235,7 @@ func (b *bench) foreign(ctx context.Context, address netip.Addr, none Text) (see
 }
 
 // uplinkAddressMustBeOwn tries a foreign address of the gateway's external network.
-func uplinkAddressMustBeOwn(ctx context.Context, b *bench) (seen, error) {
+func uplinkAddressMustBeOwn(ctx context.Context, b *bench) (outcome, error) {
 	if b.gateway.UsesIPSpaces {
 		return unknown(usesSpaces), nil
 	}
@@ -247,18 +247,18 @@ func uplinkAddressMustBeOwn(ctx context.Context, b *bench) (seen, error) {
 }
 
 // spaceAddressMustBeAllocated tries an address of the gateway's IP Space that is not allocated to the organization.
-func spaceAddressMustBeAllocated(ctx context.Context, b *bench) (seen, error) {
+func spaceAddressMustBeAllocated(ctx context.Context, b *bench) (outcome, error) {
 	if !b.gateway.UsesIPSpaces {
 		return unknown(noSpaces), nil
 	}
 	suggestions, err := b.session.IPSpaces.Suggestions(ctx, b.gateway.ID)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	for _, s := range suggestions {
 		address, err := b.unallocated(ctx, s.Space.ID)
 		if err != nil {
-			return seen{}, err
+			return outcome{}, err
 		}
 		if address.IsValid() {
 			return b.foreign(ctx, address, noFloatingIP)
@@ -284,7 +284,7 @@ func (b *bench) unallocated(ctx context.Context, id string) (netip.Addr, error) 
 	}
 	var last netip.Addr
 	for _, r := range space.Ranges {
-		each(r, func(a netip.Addr) bool {
+		eachAddress(r, func(a netip.Addr) bool {
 			if !own[a] && a.Is4() {
 				last = a
 			}
@@ -305,7 +305,7 @@ func (b *bench) ipSet(owner string) vcd.RawCall {
 }
 
 // groupOwnsFirewallGroups creates an IP set for a gateway in a data center group, and one for the group.
-func groupOwnsFirewallGroups(ctx context.Context, b *bench) (seen, error) {
+func groupOwnsFirewallGroups(ctx context.Context, b *bench) (outcome, error) {
 	if b.gateway.GroupOwner() == b.gateway.ID {
 		return unknown(noGroup), nil
 	}

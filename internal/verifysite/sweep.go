@@ -11,8 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// settling limits the wait for tasks that interrupted requests of the run may have started.
-const settling = time.Minute
+// settleTimeout limits the wait for tasks that interrupted requests of the run may have started.
+const settleTimeout = time.Minute
 
 // remove removes all objects that the run created. A request without a response may still create an object, or change
 // one that is being removed. In that case, the result of a second sweep decides.
@@ -28,7 +28,7 @@ func (b *bench) remove(ctx context.Context) error {
 
 // settle waits for tasks of requests that got no response, for at most a minute.
 func (b *bench) settle(ctx context.Context) error {
-	deadline := time.Now().Add(settling)
+	deadline := time.Now().Add(settleTimeout)
 	for time.Now().Before(deadline) {
 		tasks, err := b.session.Tasks.Since(ctx, b.began)
 		if err != nil {

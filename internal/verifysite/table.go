@@ -20,11 +20,11 @@ const (
 )
 
 // A probe determines whether one assumption is true at a site.
-type probe func(ctx context.Context, b *bench) (seen, error)
+type probe func(ctx context.Context, b *bench) (outcome, error)
 
-// A seen is the result of a probe: a value with a description of how it was observed, or the reason for the lack of a
+// An outcome is the result of a probe: a value with a description of how it was observed, or the reason for the lack of a
 // value.
-type seen struct {
+type outcome struct {
 	value  string
 	how    Text
 	reason Text

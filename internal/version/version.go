@@ -78,19 +78,19 @@ func commit() string {
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	suffix := map[string]string{"true": dirty}[settings["vcs.modified"]]
+	suffix := map[string]string{"true": dirtySuffix}[settings["vcs.modified"]]
 	return short(settings["vcs.revision"] + suffix)
 }
 
-const dirty = "-dirty"
+const dirtySuffix = "-dirty"
 
 // short abbreviates the hash, but keeps the suffix "-dirty".
 func short(revision string) string {
 	hash := revision
 	changes := ""
-	if n := len(revision) - len(dirty); n >= 0 && revision[n:] == dirty {
+	if n := len(revision) - len(dirtySuffix); n >= 0 && revision[n:] == dirtySuffix {
 		hash = revision[:n]
-		changes = dirty
+		changes = dirtySuffix
 	}
 	if hash == "" {
 		return ""

@@ -43,7 +43,7 @@ type item interface{ Key() string }
 
 // ListAll reads all pages of a list.
 func ListAll[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
-	items, err := complete(l.What, T.Key, func(page int) ([]T, int, error) {
+	items, err := readComplete(l.What, T.Key, func(page int) ([]T, int, error) {
 		var found struct {
 			ResultTotal *int `json:"resultTotal"`
 			Values      []T  `json:"values"`
@@ -96,12 +96,12 @@ func ListAs[T item, U any](ctx context.Context, c *Client, l Listing, convert fu
 	return converted, nil
 }
 
-// complete reads all pages of a list. An item that is added or removed between two pages could be seen twice or not at
+// readComplete reads all pages of a list. An item that is added or removed between two pages could be seen twice or not at
 // all. Such a result is discarded, and the list is read once more.
-func complete[T any](what string, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T,
+func readComplete[T any](what string, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T,
 	error,
 ) {
-	return twice(what, func() ([]T, bool, error) {
+	return retryOnce(what, func() ([]T, bool, error) {
 		var all []T
 		first := 0
 		seen := map[string]bool{}
@@ -115,7 +115,7 @@ func complete[T any](what string, id func(T) string, read func(page int) (items 
 			}
 			all = append(all, items...)
 			switch {
-			case !unseen(seen, items, id), total != first, len(all) > total:
+			case !allNew(seen, items, id), total != first, len(all) > total:
 				return nil, false, nil
 			case len(all) == total:
 				return all, true, nil
@@ -127,8 +127,8 @@ func complete[T any](what string, id func(T) string, read func(page int) (items 
 	})
 }
 
-// twice reads a list, and reads it once more if the first result is incomplete.
-func twice[T any](what string, read func() (items []T, complete bool, err error)) ([]T, error) {
+// retryOnce reads a list, and reads it once more if the first result is incomplete.
+func retryOnce[T any](what string, read func() (items []T, complete bool, err error)) ([]T, error) {
 	for range 2 {
 		items, complete, err := read()
 		if err != nil || complete {
@@ -138,8 +138,8 @@ func twice[T any](what string, read func() (items []T, complete bool, err error)
 	return nil, failure.Unavailable("the list of " + what + " changed while it was read")
 }
 
-// unseen records items and reports whether all of them are new.
-func unseen[T any](seen map[string]bool, items []T, id func(T) string) bool {
+// allNew records items and reports whether all of them are new.
+func allNew[T any](seen map[string]bool, items []T, id func(T) string) bool {
 	for _, item := range items {
 		key := id(item)
 		if key != "" && seen[key] {
@@ -155,7 +155,7 @@ var nextCursor = regexp.MustCompile(`<([^<>]*)>\s*;[^,]*rel="?nextPage"?`)
 
 // ListByCursor reads all pages of a list that has cursors and does not state its length.
 func ListByCursor[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
-	items, err := twice(l.What, func() ([]T, bool, error) {
+	items, err := retryOnce(l.What, func() ([]T, bool, error) {
 		var items []T
 		cursor := ""
 		seen := map[string]bool{}
@@ -171,7 +171,7 @@ func ListByCursor[T item](ctx context.Context, c *Client, l Listing) ([]T, error
 			if err := wire.DecodeJSON(got.Body, &found); err != nil {
 				return nil, false, err
 			}
-			if !unseen(seen, found.Values, T.Key) {
+			if !allNew(seen, found.Values, T.Key) {
 				return nil, false, nil
 			}
 			items = append(items, found.Values...)

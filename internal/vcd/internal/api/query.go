@@ -82,7 +82,7 @@ func QueryAll[T any](ctx context.Context, c *Client, kind, what, filter, sortBy 
 	of func(*types.QueryResultRecordsType) (tenant, provider []*T),
 ) ([]*T, error) {
 	id := func(r *T) string { return urn.UUID(hrefOf(r)) }
-	return complete(what, id, func(page int) ([]*T, int, error) {
+	return readComplete(what, id, func(page int) ([]*T, int, error) {
 		var found types.QueryResultRecordsType
 		err := c.QueryPage(ctx, kind, filter, page, sortBy, &found)
 		return Both(of(&found)), int(found.Total), err

@@ -31,7 +31,7 @@ func ParseXML(document []byte) (*Node, error) {
 		if err != nil {
 			return nil, errNotXML
 		}
-		if open = grow(open, raw); open == nil {
+		if open = addToken(open, raw); open == nil {
 			return nil, errNotXML
 		}
 	}
@@ -43,9 +43,9 @@ func ParseXML(document []byte) (*Node, error) {
 	return nil, errNotXML
 }
 
-// grow adds a token to the innermost open node and returns the nodes that are open after it, or nil if the token does
+// addToken adds a token to the innermost open node and returns the nodes that are open after it, or nil if the token does
 // not fit.
-func grow(open []*Node, raw xml.Token) []*Node {
+func addToken(open []*Node, raw xml.Token) []*Node {
 	inner := open[len(open)-1]
 	switch t := xml.CopyToken(raw).(type) {
 	case xml.StartElement:
