@@ -83,15 +83,15 @@ func (f *findings) fact(format string, args ...any) {
 	f.facts = append(f.facts, fmt.Sprintf(format, args...))
 }
 
-// found adds a finding of a rule that the manager shares, unless it is nil.
+// found adds a finding of a rule that doctor and the manager share, unless it is nil.
 func (f *findings) found(severity Severity, x *checks.Finding) {
 	if x != nil {
 		f.add(severity, x.Remedy, "%s", x.Message)
 	}
 }
 
-// foundOf adds a finding, of a rule that the manager shares, about the machines of a VCDMachineTemplate, unless it is
-// nil.
+// foundOf adds a finding about the machines of a VCDMachineTemplate, unless it is nil. Doctor and the manager share its
+// rule.
 func (f *findings) foundOf(m Machines, severity Severity, x *checks.Finding) {
 	if x != nil {
 		f.add(severity, x.Remedy, "VCDMachineTemplate %s: %s", m.Name, x.Message)

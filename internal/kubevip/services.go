@@ -23,7 +23,7 @@ const (
 	servicesLease = "plndr-svcs-lock"
 )
 
-// A ServicesConfig holds the settings, for the announcement of Services, that differ between clusters.
+// A ServicesConfig holds the settings of the announcement of Services that differ between clusters.
 type ServicesConfig struct {
 	// Class is the spec.loadBalancerClass of the Services; empty means Services without a class.
 	Class string

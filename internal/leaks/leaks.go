@@ -170,8 +170,8 @@ func (c *collector) vApp(ctx context.Context, record vcd.VAppRecord) error {
 	return nil
 }
 
-// ownerOf returns the cluster of a vApp. CAPVCD records the cluster in the metadata of the vApp. They are read only if
-// CAPVCD wrote the description.
+// ownerOf returns the cluster of a vApp. CAPVCD records the cluster in the metadata of the vApp. The metadata are read
+// only if CAPVCD wrote the description.
 func (c *collector) ownerOf(ctx context.Context, v vcd.VAppDetails) (cluster string, by lb.Writer, err error) {
 	if marker, ok := vcd.ParseMarker(v.Description); ok {
 		return marker.Cluster, lb.WriterThis, nil

@@ -29,8 +29,7 @@ func Format(vmURN string) string {
 	return Prefix + vmURN
 }
 
-// Parse returns the URN of the VM in the provider ID id, exactly as it is written there: Format of the result is id
-// again.
+// Parse returns the URN of the VM in the provider ID id, exactly as it is written there, so that Format returns id.
 func Parse(id string) (vmURN string, err error) {
 	vmURN, ok := strings.CutPrefix(id, Prefix)
 	if !ok {

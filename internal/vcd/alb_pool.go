@@ -219,7 +219,8 @@ func setMembers(o wire.Object, members []PoolMember) bool {
 	return true
 }
 
-// setMonitors adds monitors of missing types and removes those of other types. All other monitors stay unchanged.
+// setMonitors adds monitors of the types in add that the pool lacks, and removes those of the types in remove. It keeps
+// all others.
 func setMonitors(o wire.Object, add, remove []string) bool {
 	var now []wire.Object
 	_ = json.Unmarshal(o["healthMonitors"], &now) // may be null

@@ -25,7 +25,7 @@ type Capacity struct {
 	VMs       Amount
 	CPUMHz    Amount
 	MemoryMiB Amount
-	VCPUMHz   int64             // speed with which a virtual CPU counts
+	VCPUMHz   int64             // MHz that one virtual CPU counts as
 	Storage   map[string]Amount // MiB, by URN of the storage profile
 	Hardware  []string          // versions of virtual hardware, such as vmx-19
 }

@@ -218,7 +218,6 @@ func kubernetesOf(name string, section *types.ProductSection) string {
 
 // SameKubernetes reports whether two Kubernetes versions are equal, ignoring the suffixes of builders, such as
 // +vmware.1.
-// +vmware.1.
 func SameKubernetes(a, b string) bool {
 	trim := func(version string) string {
 		version, _, _ = strings.Cut(strings.TrimPrefix(version, "v"), "+")

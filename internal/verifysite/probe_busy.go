@@ -118,7 +118,7 @@ func vmWaitsForVApp(ctx context.Context, b *bench) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	return got, b.drop(ctx)
+	return got, b.deleteSpares(ctx)
 }
 
 // vAppWaitsForVM writes to a VM, and recomposes its vApp.
@@ -131,7 +131,7 @@ func vAppWaitsForVM(ctx context.Context, b *bench) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	return got, b.drop(ctx)
+	return got, b.deleteSpares(ctx)
 }
 
 // vmWriteLocksVApp writes to two VMs of the vApp.

@@ -71,7 +71,7 @@ func emptyHardwareKeepsItems(ctx context.Context, b *bench) (outcome, error) {
 	}
 	same := after.CPUs == before.CPUs && after.MemoryMiB == before.MemoryMiB && len(after.Disks) == len(before.Disks) &&
 		len(after.NICs) == len(before.NICs)
-	return is(same, howHardwareSame, howHardwareChanged), b.drop(ctx)
+	return is(same, howHardwareSame, howHardwareChanged), b.deleteSpares(ctx)
 }
 
 // deployedBlocksDelete deletes a VM that is powered off but still deployed.
@@ -80,7 +80,7 @@ func deployedBlocksDelete(ctx context.Context, b *bench) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	if err := b.on(ctx, id); err != nil {
+	if err := b.powerOn(ctx, id); err != nil {
 		return outcome{}, err
 	}
 	if err := b.calls.do(ctx, xmlCall(http.MethodPost, vmPath(id)+"/power/action/powerOff", "", "")); err != nil {
@@ -91,26 +91,26 @@ func deployedBlocksDelete(ctx context.Context, b *bench) (outcome, error) {
 		return outcome{}, err
 	}
 	if !now.Deployed || now.Status != vcd.StatusPoweredOff {
-		return unknown(answeredUnknown), b.tidy(ctx)
+		return unknown(answeredUnknown), b.restore(ctx)
 	}
-	return b.deletes(ctx, id)
+	return b.tryDelete(ctx, id)
 }
 
-// deletes tries to delete a VM and reports, as a result, whether VCD rejects it.
-func (b *bench) deletes(ctx context.Context, vm string) (outcome, error) {
+// tryDelete tries to delete a VM and reports, as a result, whether VCD rejects it.
+func (b *bench) tryDelete(ctx context.Context, vm string) (outcome, error) {
 	err := b.calls.do(ctx, xmlCall(http.MethodDelete, vmPath(vm), "", ""))
 	if err != nil && !refused(err) {
 		return outcome{}, err
 	}
-	return is(err != nil, howDeleteRefused, howDeleteAccepted), b.tidy(ctx)
+	return is(err != nil, howDeleteRefused, howDeleteAccepted), b.restore(ctx)
 }
 
-// tidy restores the state of the vApp that probes expect: undeployed, with only its two VMs.
-func (b *bench) tidy(ctx context.Context) error {
-	if err := b.drop(ctx); err != nil {
+// restore resets the vApp to the state that probes expect: undeployed, with only its two VMs.
+func (b *bench) restore(ctx context.Context) error {
+	if err := b.deleteSpares(ctx); err != nil {
 		return err
 	}
-	return b.rest(ctx)
+	return b.undeploy(ctx)
 }
 
 // vAppStaysDeployed starts and undeploys a VM, and then reads its vApp.
@@ -118,17 +118,17 @@ func vAppStaysDeployed(ctx context.Context, b *bench) (outcome, error) {
 	if err := b.compose(ctx); err != nil {
 		return outcome{}, err
 	}
-	if err := b.on(ctx, b.vms[0]); err != nil {
+	if err := b.powerOn(ctx, b.vms[0]); err != nil {
 		return outcome{}, err
 	}
-	if err := b.off(ctx, b.vms[0]); err != nil {
+	if err := b.powerOff(ctx, b.vms[0]); err != nil {
 		return outcome{}, err
 	}
 	now, err := b.session.VApps.VApp(ctx, b.vApp)
 	if err != nil {
 		return outcome{}, err
 	}
-	return is(now.Deployed, howDeployedRead, howDeployedRead), b.rest(ctx)
+	return is(now.Deployed, howDeployedRead, howDeployedRead), b.undeploy(ctx)
 }
 
 // attachedDiskBlocksDelete deletes a VM with an attached independent disk.
@@ -168,7 +168,7 @@ func attachedDiskBlocksDelete(ctx context.Context, b *bench) (outcome, error) {
 	if err := b.sweep(ctx, kindDisk); err != nil {
 		return outcome{}, err
 	}
-	return is(blocks, howDeleteRefused, howDeleteAccepted), b.drop(ctx)
+	return is(blocks, howDeleteRefused, howDeleteAccepted), b.deleteSpares(ctx)
 }
 
 // disk returns the URN of a disk in the VDC.
@@ -187,39 +187,39 @@ func (b *bench) disk(ctx context.Context, name string) (string, error) {
 
 // runningBlocksNetworkRemoval removes a network without NICs from a running vApp.
 func runningBlocksNetworkRemoval(ctx context.Context, b *bench) (outcome, error) {
-	if err := b.connected(ctx); err != nil {
+	if err := b.connectNetwork(ctx); err != nil {
 		return outcome{}, err
 	}
-	if err := b.on(ctx, b.vms[0]); err != nil {
+	if err := b.powerOn(ctx, b.vms[0]); err != nil {
 		return outcome{}, err
 	}
-	got, err := b.disconnects(ctx)
+	got, err := b.tryDisconnect(ctx)
 	if err != nil {
 		return outcome{}, err
 	}
-	if err := b.off(ctx, b.vms[0]); err != nil {
+	if err := b.powerOff(ctx, b.vms[0]); err != nil {
 		return outcome{}, err
 	}
-	return got, b.rest(ctx)
+	return got, b.undeploy(ctx)
 }
 
 // usedNetworkStays removes a network from a stopped vApp while a NIC is connected to it.
 func usedNetworkStays(ctx context.Context, b *bench) (outcome, error) {
-	if err := b.connected(ctx); err != nil {
+	if err := b.connectNetwork(ctx); err != nil {
 		return outcome{}, err
 	}
 	if _, err := b.spare(ctx, b.nic()); err != nil {
 		return outcome{}, err
 	}
-	got, err := b.disconnects(ctx)
+	got, err := b.tryDisconnect(ctx)
 	if err != nil {
 		return outcome{}, err
 	}
-	return got, b.drop(ctx)
+	return got, b.deleteSpares(ctx)
 }
 
-// disconnects removes all networks from the vApp and reports, as a result, whether VCD rejects it.
-func (b *bench) disconnects(ctx context.Context) (outcome, error) {
+// tryDisconnect removes all networks from the vApp and reports, as a result, whether VCD rejects it.
+func (b *bench) tryDisconnect(ctx context.Context) (outcome, error) {
 	err := b.calls.do(ctx, xmlCall(http.MethodPut, vAppPath(b.vApp)+"/networkConfigSection/", "networkConfigSection",
 		`<NetworkConfigSection `+namespaces+`><ovf:Info>Networks</ovf:Info></NetworkConfigSection>`))
 	if err != nil && !refused(err) {
@@ -242,7 +242,7 @@ func linkedClonesKeepSize(ctx context.Context, b *bench) (outcome, error) {
 		return outcome{}, err
 	}
 	if len(vm.Disks) == 0 {
-		return unknown(answeredUnknown), b.drop(ctx)
+		return unknown(answeredUnknown), b.deleteSpares(ctx)
 	}
 	err = b.calls.finish(ctx, func() (vcd.Task, error) {
 		return b.session.VMs.ReconfigureVM(ctx, id, vcd.VMChange{DiskMiB: vm.Disks[0].SizeMiB + 1024})
@@ -250,26 +250,26 @@ func linkedClonesKeepSize(ctx context.Context, b *bench) (outcome, error) {
 	if err != nil && !refused(err) {
 		return outcome{}, err
 	}
-	return is(err != nil, howGrowthRefused, howGrowthAccepted), b.drop(ctx)
+	return is(err != nil, howGrowthRefused, howGrowthAccepted), b.deleteSpares(ctx)
 }
 
 // poolAddressKept reads the address of a NIC before and after its VM is powered off.
 func poolAddressKept(ctx context.Context, b *bench) (outcome, error) {
-	if err := b.connected(ctx); err != nil {
+	if err := b.connectNetwork(ctx); err != nil {
 		return outcome{}, err
 	}
 	id, err := b.spare(ctx, b.nic())
 	if err != nil {
 		return outcome{}, err
 	}
-	if err := b.on(ctx, id); err != nil {
+	if err := b.powerOn(ctx, id); err != nil {
 		return outcome{}, err
 	}
 	before, err := b.address(ctx, id)
 	if err != nil {
 		return outcome{}, err
 	}
-	if err := b.off(ctx, id); err != nil {
+	if err := b.powerOff(ctx, id); err != nil {
 		return outcome{}, err
 	}
 	after, err := b.address(ctx, id)
@@ -277,9 +277,9 @@ func poolAddressKept(ctx context.Context, b *bench) (outcome, error) {
 		return outcome{}, err
 	}
 	if before == "" {
-		return unknown(answeredUnknown), b.tidy(ctx)
+		return unknown(answeredUnknown), b.restore(ctx)
 	}
-	return is(before == after, howAddressRead, howAddressRead), b.tidy(ctx)
+	return is(before == after, howAddressRead, howAddressRead), b.restore(ctx)
 }
 
 // address returns the address of the first NIC of a VM, or the empty string.

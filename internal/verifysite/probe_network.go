@@ -221,8 +221,8 @@ func (b *bench) natRule(address netip.Addr) vcd.RawCall {
 	}))
 }
 
-// foreign tries a NAT rule with an address that the gateway does not own, and one with an address that it owns.
-func (b *bench) foreign(ctx context.Context, address netip.Addr, none Text) (outcome, error) {
+// tryForeign tries a NAT rule with an address that the gateway does not own, and one with an address that it owns.
+func (b *bench) tryForeign(ctx context.Context, address netip.Addr, none Text) (outcome, error) {
 	own, err := b.freeAddresses(ctx, false, 1)
 	if err != nil {
 		return outcome{}, err
@@ -243,7 +243,7 @@ func uplinkAddressMustBeOwn(ctx context.Context, b *bench) (outcome, error) {
 	if !found {
 		return unknown(noForeign), nil
 	}
-	return b.foreign(ctx, address, noFreeAddress)
+	return b.tryForeign(ctx, address, noFreeAddress)
 }
 
 // spaceAddressMustBeAllocated tries an address of the gateway's IP Space that is not allocated to the organization.
@@ -261,7 +261,7 @@ func spaceAddressMustBeAllocated(ctx context.Context, b *bench) (outcome, error)
 			return outcome{}, err
 		}
 		if address.IsValid() {
-			return b.foreign(ctx, address, noFloatingIP)
+			return b.tryForeign(ctx, address, noFloatingIP)
 		}
 	}
 	return unknown(noSpaces), nil

@@ -33,7 +33,7 @@ const (
 	lacksRights  Text = "VCD rejects a request because of missing rights"
 	interrupted  Text = "the run was interrupted"
 
-	// Reasons in the site or in its responses.
+	// Reasons that depend on the site or its responses.
 	hasRight      Text = "the user has the right that must be missing for the probe"
 	unknownRights Text = "the rights of the user cannot be read"
 	noFastVDC     Text = "the VDC has no fast provisioning"

@@ -81,11 +81,11 @@ func (b *bench) spare(ctx context.Context, nics ...vcd.NIC) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("adding a VM: %w", err)
 	}
-	return b.named(ctx, spec.Name)
+	return b.vmURN(ctx, spec.Name)
 }
 
-// named returns the URN of a VM in the vApp by its name.
-func (b *bench) named(ctx context.Context, name string) (string, error) {
+// vmURN returns the URN of a VM in the vApp by its name.
+func (b *bench) vmURN(ctx context.Context, name string) (string, error) {
 	details, err := b.session.VApps.Details(ctx, b.vApp)
 	if err != nil {
 		return "", err
@@ -98,8 +98,8 @@ func (b *bench) named(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("VM %s is not in the vApp: %w", name, vcd.ErrNotFound)
 }
 
-// drop deletes the VMs that probes added to the vApp.
-func (b *bench) drop(ctx context.Context) error {
+// deleteSpares deletes the VMs that probes added to the vApp.
+func (b *bench) deleteSpares(ctx context.Context) error {
 	details, err := b.session.VApps.Details(ctx, b.vApp)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (b *bench) drop(ctx context.Context) error {
 		if vm.ID == b.vms[0] || vm.ID == b.vms[1] || runOf(vm.Name, vm.Description) != b.run {
 			continue
 		}
-		if err := b.off(ctx, vm.ID); err != nil {
+		if err := b.powerOff(ctx, vm.ID); err != nil {
 			return err
 		}
 		if err := b.calls.do(ctx, xmlCall(http.MethodDelete, vmPath(vm.ID), "", "")); ignoreGone(err) != nil {
@@ -118,13 +118,13 @@ func (b *bench) drop(ctx context.Context) error {
 	return nil
 }
 
-// on powers a VM on.
-func (b *bench) on(ctx context.Context, vm string) error {
+// powerOn powers a VM on.
+func (b *bench) powerOn(ctx context.Context, vm string) error {
 	return b.calls.finish(ctx, func() (vcd.Task, error) { return b.session.VMs.PowerOn(ctx, vm) })
 }
 
-// off powers off and undeploys a VM, if it is deployed.
-func (b *bench) off(ctx context.Context, vm string) error {
+// powerOff powers off and undeploys a VM, if it is deployed.
+func (b *bench) powerOff(ctx context.Context, vm string) error {
 	now, err := b.session.VMs.VM(ctx, vm)
 	if err != nil || !now.Deployed {
 		return err
@@ -132,8 +132,8 @@ func (b *bench) off(ctx context.Context, vm string) error {
 	return b.calls.finish(ctx, func() (vcd.Task, error) { return b.session.VMs.PowerOff(ctx, vm) })
 }
 
-// rest undeploys the vApp, if it is deployed.
-func (b *bench) rest(ctx context.Context) error {
+// undeploy undeploys the vApp, if it is deployed.
+func (b *bench) undeploy(ctx context.Context) error {
 	now, err := b.session.VApps.VApp(ctx, b.vApp)
 	if err != nil || !now.Deployed {
 		return err
@@ -142,8 +142,8 @@ func (b *bench) rest(ctx context.Context) error {
 		`<UndeployVAppParams `+namespaces+`><UndeployPowerAction>powerOff</UndeployPowerAction></UndeployVAppParams>`))
 }
 
-// connected ensures that the network is connected to the vApp.
-func (b *bench) connected(ctx context.Context) error {
+// connectNetwork ensures that the network is connected to the vApp.
+func (b *bench) connectNetwork(ctx context.Context) error {
 	if err := b.compose(ctx); err != nil {
 		return err
 	}

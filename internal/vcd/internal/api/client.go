@@ -48,7 +48,7 @@ type Sender interface {
 type Scope struct {
 	Base     string // base URL of the site, https://host[:port]
 	Org      string // name of the organization that the session works in
-	Provider bool   // reports whether the session belongs to the System organization
+	Provider bool   // the session belongs to the System organization
 }
 
 // A Client sends the requests of a session, in the organization that the session works in.

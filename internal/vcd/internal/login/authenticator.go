@@ -39,7 +39,7 @@ type Authenticator struct {
 	renewals  renewals
 }
 
-// New returns an authenticator that has not logged in yet.
+// New returns an authenticator without a session.
 func New(t *transport.Transport, as Account) *Authenticator {
 	return &Authenticator{
 		transport: t,

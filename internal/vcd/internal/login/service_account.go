@@ -36,7 +36,7 @@ type ServiceAccount struct {
 	old     string                   // token in the store while next is not stored
 	next    string                   // token that could not be stored yet, or empty
 	tried   time.Time                // time of the last attempt to store next
-	refused map[tokenEndpoint]string // token that VCD rejected
+	refused map[tokenEndpoint]string // last token that each endpoint rejected
 }
 
 // A tokenEndpoint is the place where a token is exchanged. A token that one endpoint rejects may be valid at another.

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
-// Limits of the number of label values. Further values are counted as otherLabel: a tenant who creates identities for
-// ever more sites must not exhaust the memory of the process.
+// Limits of the number of label values. Further values are counted as otherLabel. Otherwise a tenant who creates
+// identities for more and more sites could exhaust the memory of the process.
 const (
 	maxSites      = 50
 	maxOperations = 100

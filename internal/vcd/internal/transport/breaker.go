@@ -21,7 +21,7 @@ const (
 	MaxWait = 10 * time.Second
 	// maxSilence is how long a site may be silent while any request is in flight, because some requests take long.
 	maxSilence = 2 * MaxWait
-	// manyInFlight is how many unanswered requests are no coincidence.
+	// manyInFlight is the number of unanswered requests that cannot be a coincidence.
 	manyInFlight = 3
 	// versionsTimeout limits the request for the API versions, which is cheap for VCD. A wrong address that drops
 	// packets is reported after this time.
