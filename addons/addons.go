@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package addons holds what is installed into workload clusters: the cloud controller manager. All its manifests are
-// made from one source, which differs between installations in no more than the fields of [CCM]. The package is pure:
-// it only renders.
+// Package addons renders the manifests of the cloud controller manager for workload clusters. All manifests come from
+// one source, which differs between installations only in the fields of [CCM]. The package is pure: it only renders.
 package addons
 
 import (
@@ -24,30 +23,30 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Names in the workload cluster, which are those of VMware's CPI 1.6.1.
+// Names in the workload cluster. They are the same as in VMware's CPI 1.6.1.
 const (
-	// Namespace is where the cloud controller manager runs.
+	// Namespace is the namespace of the cloud controller manager.
 	Namespace = "kube-system"
-	// DeploymentName is the name of its Deployment, of its container, and the value of label app of its pods.
+	// DeploymentName is the name of the Deployment and its container, and the value of the label app of its pods.
 	DeploymentName = "vmware-cloud-director-ccm"
-	// ConfigMapName is the name of the ConfigMap with its configuration, in key [ConfigKey].
+	// ConfigMapName is the name of the ConfigMap with the configuration in the key [ConfigKey].
 	ConfigMapName = "vcloud-ccm-configmap"
-	// ConfigKey is the key of the configuration, and the name of its file.
+	// ConfigKey is the key of the configuration and the name of its file.
 	ConfigKey = "vcloud-ccm-config.yaml"
-	// CredentialsName is the name of the Secret with what it logs in to VCD with.
+	// CredentialsName is the name of the Secret with the credentials for VCD.
 	CredentialsName = "vcloud-basic-auth" //nolint:gosec // A name.
-	// ManagedCredentialsName is the name of the same Secret where the manager writes it.
+	// ManagedCredentialsName is the name of this Secret if the manager writes it.
 	ManagedCredentialsName = "vcloud-ccm-credentials" //nolint:gosec // A name.
-	// ServiceAccountName is the name of the Secret with the token of a service account, in key [RefreshTokenKey]. The
-	// cloud controller manager rewrites it with each use.
+	// ServiceAccountName is the name of the Secret with the token of a service account in the key [RefreshTokenKey].
+	// The cloud controller manager replaces the token with each use.
 	ServiceAccountName = "vcloud-service-account"
-	// RefreshTokenKey is the key of an API token, or of the token of a service account.
+	// RefreshTokenKey is the key of an API token or of the token of a service account.
 	RefreshTokenKey = "refreshToken"
-	// ProxyName is the name of the Secret with the variables of the proxy by which VCD is reached: [CCM.ProxyVariables].
+	// ProxyName is the name of the Secret with the environment variables of the proxy for VCD: [CCM.ProxyVariables].
 	ProxyName = "vcloud-ccm-proxy"
-	// ClusterIDName is the name of the Secret with the id of the cluster, in key [ClusterIDKey].
+	// ClusterIDName is the name of the Secret with the ID of the cluster in the key [ClusterIDKey].
 	ClusterIDName = "vcloud-clusterid-secret"
-	// ClusterIDKey is the key of the id of the cluster.
+	// ClusterIDKey is the key of the cluster ID.
 	ClusterIDKey = "clusterid"
 )
 
@@ -55,45 +54,47 @@ const (
 const (
 	// Binary is the path of the program in the image.
 	Binary = "/opt/vcloud/bin/cloud-provider-for-cloud-director"
-	// Repository is the name of its image, without registry; CPI's, by which images are mirrored and found.
+	// Repository is the name of the image without registry. It is the name of CPI's image, by which images are mirrored
+	// and found.
 	Repository = "cloud-provider-for-cloud-director"
-	// Registry is where its image is published.
+	// Registry is the registry in which the image is published.
 	Registry = "ghcr.io/cluster-api-provider-vcd"
 )
 
 //go:embed manifests/ccm.yaml
 var source string
 
-// CCM is what differs between installations of the cloud controller manager.
+// CCM holds the settings that differ between installations of the cloud controller manager.
 type CCM struct {
-	// Image is the whole reference of the image, with a tag or digest.
+	// Image is the full image reference with a tag or digest.
 	Image string
-	// Replicas is how many run; one of them works.
+	// Replicas is the number of pods, of which only the leader is active.
 	Replicas int32
-	// ConfigHash, if not empty, is an annotation of the pods: another one replaces them. The program reads its
-	// configuration once.
+	// ConfigHash, if not empty, is the value of an annotation of the pods. A new value replaces the pods, because the
+	// program reads its configuration only at startup.
 	ConfigHash string
-	// APIHost and APIPort, if set, are where it asks the Kubernetes API server: the endpoint of the control plane, not
-	// the Service kubernetes. That needs kube-proxy, which waits for the addresses of its node, which come from here.
+	// APIHost and APIPort, if set, are the address of the Kubernetes API server: the endpoint of the control plane, not
+	// the Service kubernetes. That Service needs kube-proxy, which waits for the addresses of its node, which the cloud
+	// controller manager sets.
 	APIHost string
 	APIPort int32
-	// ProxySecret, if not empty, is the Secret with the variables of a proxy: [Proxy].
+	// ProxySecret, if not empty, is the name of the Secret with the environment variables of a proxy: [Proxy].
 	ProxySecret string
-	// ProxyOptional means that this Secret, and each of its keys, may be missing: there is no proxy then.
+	// ProxyOptional means that this Secret and each of its keys may be missing. Without them, no proxy is used.
 	ProxyOptional bool
-	// Cloud of the cluster; nil: VMware Cloud Director.
+	// Cloud is the cloud of the cluster; nil means VMware Cloud Director.
 	Cloud *Cloud
 }
 
-// Variables of a proxy.
+// Environment variables of a proxy.
 const (
 	httpProxy  = "HTTP_PROXY"
 	httpsProxy = "HTTPS_PROXY"
 	noProxy    = "NO_PROXY"
 )
 
-// ProxyVariables are the variables of a proxy, and the keys of the Secret with them. HTTP_PROXY is for clouds whose API
-// has no TLS.
+// ProxyVariables returns the environment variables of a proxy, which are also the keys of their Secret. HTTP_PROXY is
+// for clouds whose API does not use TLS.
 func (c CCM) ProxyVariables() []string {
 	if c.ProxyOptional {
 		return []string{httpProxy, httpsProxy, noProxy}
@@ -101,7 +102,7 @@ func (c CCM) ProxyVariables() []string {
 	return []string{httpsProxy, noProxy}
 }
 
-// Image returns the whole reference of the image of a release in a registry: the one of this project if it is empty.
+// Image returns the full image reference of a release. An empty registry means the registry of this project.
 func Image(registry, version string) string {
 	if registry == "" {
 		registry = Registry
@@ -109,7 +110,8 @@ func Image(registry, version string) string {
 	return strings.TrimSuffix(registry, "/") + "/" + Repository + ":" + version
 }
 
-// YAML renders account, rights and Deployment, with the comments of the source. It fails if the image is not pinned.
+// YAML renders the service account, its roles and the Deployment, with the comments of the source. It fails if the
+// image is not pinned.
 func (c CCM) YAML() ([]byte, error) {
 	if err := pinned(c.Image); err != nil {
 		return nil, err
@@ -133,7 +135,7 @@ func (c CCM) YAML() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Objects renders account, rights and Deployment.
+// Objects renders the service account, its roles and the Deployment.
 func (c CCM) Objects() ([]unstructured.Unstructured, error) {
 	raw, err := c.YAML()
 	if err != nil {
@@ -142,7 +144,7 @@ func (c CCM) Objects() ([]unstructured.Unstructured, error) {
 	return Parse(raw)
 }
 
-// pinned returns an error if the reference of an image may change its meaning.
+// pinned returns an error if the content behind an image reference may change.
 func pinned(image string) error {
 	if strings.Contains(image, "@sha256:") {
 		return nil
@@ -155,13 +157,13 @@ func pinned(image string) error {
 	return nil
 }
 
-// quote writes a string so that YAML reads the same again, whatever is in it.
+// quote quotes any string for YAML.
 func quote(s string) (string, error) {
 	raw, err := json.Marshal(s)
 	return string(raw), err
 }
 
-// ConfigMap is the ConfigMap that holds a configuration.
+// ConfigMap returns the ConfigMap with a configuration.
 func ConfigMap(config []byte) (unstructured.Unstructured, error) {
 	return toUnstructured(&corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -170,27 +172,28 @@ func ConfigMap(config []byte) (unstructured.Unstructured, error) {
 	})
 }
 
-// ClusterID is the Secret that holds the id of a cluster.
+// ClusterID returns the Secret with the ID of a cluster.
 func ClusterID(id string) (unstructured.Unstructured, error) {
 	return secret(ClusterIDName, map[string][]byte{ClusterIDKey: []byte(id)})
 }
 
-// Credentials is the Secret that holds what the cloud controller manager logs in with.
+// Credentials returns the Secret with the credentials of the cloud controller manager.
 func Credentials(data map[string][]byte) (unstructured.Unstructured, error) {
 	return secret(CredentialsName, data)
 }
 
-// ManagedCredentials is the Secret that holds what the cloud controller manager of [ManagedVCD] logs in with.
+// ManagedCredentials returns the Secret with the credentials of the cloud controller manager of [ManagedVCD].
 func ManagedCredentials(data map[string][]byte) (unstructured.Unstructured, error) {
 	return secret(ManagedCredentialsName, data)
 }
 
-// ServiceAccount is the Secret that holds the first token of a service account.
+// ServiceAccount returns the Secret with the first token of a service account.
 func ServiceAccount(token []byte) (unstructured.Unstructured, error) {
 	return secret(ServiceAccountName, map[string][]byte{RefreshTokenKey: token})
 }
 
-// Proxy is the Secret with the variables of the proxy by which VCD is reached: a proxy's URL may have a password.
+// Proxy returns the Secret with the environment variables of the proxy for VCD. It is a Secret because the URL may
+// contain a password. direct are the hosts that are reached without the proxy.
 func Proxy(url string, direct []string) (unstructured.Unstructured, error) {
 	return VCD().Proxy(map[string][]byte{
 		httpsProxy: []byte(url),
@@ -217,7 +220,7 @@ func toUnstructured(object any) (unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// Parse reads the objects of YAML documents.
+// Parse decodes the objects in YAML documents.
 func Parse(raw []byte) ([]unstructured.Unstructured, error) {
 	var objects []unstructured.Unstructured
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
@@ -236,7 +239,7 @@ func Parse(raw []byte) ([]unstructured.Unstructured, error) {
 	}
 }
 
-// Marshal writes objects as YAML documents. The same objects give the same bytes.
+// Marshal encodes objects as YAML documents. Equal objects result in equal bytes.
 func Marshal(objects []unstructured.Unstructured) ([]byte, error) {
 	var out bytes.Buffer
 	for i := range objects {

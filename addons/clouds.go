@@ -4,32 +4,34 @@ package addons
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// A Cloud is what the manifest of a cloud has of its own: the names that its users know.
+// A Cloud holds the settings that are specific to the manifest of one cloud, with names that its users know.
 type Cloud struct {
-	// Title and Short are its name, and Original the program whose names these are.
+	// Title and Short are the names of the cloud. Original is the program that introduced these names.
 	Title, Short, Original string
-	// Name of the Deployment and its container, and value of Label on its pods.
+	// Name is the name of the Deployment and its container, and the value of Label on its pods.
 	Name, Label string
-	// Provider is the value of --cloud-provider, and Config that of --cloud-config.
+	// Provider is the value of --cloud-provider, and Config is the value of --cloud-config.
 	Provider, Config string
 	Volumes          []Volume
-	// ClusterIDSecret may have the id of the cluster; empty: none has.
+	// ClusterIDSecret is a Secret that may contain the ID of the cluster; empty: none.
 	ClusterIDSecret string
 	// OwnSecret is a Secret that the controller rewrites; empty: none.
 	OwnSecret string
-	// TLSSecrets adds a role to read certificates; ReadsNamespace lets the controller read namespace kube-system.
+	// TLSSecrets adds a role that lets the controller read certificates. ReadsNamespace lets the controller read the
+	// namespace kube-system.
 	TLSSecrets, ReadsNamespace bool
 	// LoadBalancers lets the controller keep records of Services.
 	LoadBalancers bool
-	// CredentialsSecret is a Secret in kube-system that the controller reads, again when it changes; empty: none.
+	// CredentialsSecret is a Secret in kube-system that the controller reads, and rereads after changes; empty: none.
 	CredentialsSecret string
-	// ProxySecret may have the variables of a proxy by which the cloud is reached: [CCM.ProxyVariables].
+	// ProxySecret is a Secret that may contain the environment variables of the proxy for the cloud:
+	// [CCM.ProxyVariables].
 	ProxySecret string
-	// DaemonSet runs it on every control-plane node, of which one leads.
+	// DaemonSet runs a pod on every control-plane node, of which one is the leader.
 	DaemonSet bool
 }
 
-// Kind of what runs the pods.
+// Kind returns the kind of the workload object.
 func (c Cloud) Kind() string {
 	if c.DaemonSet {
 		return "DaemonSet"
@@ -37,19 +39,19 @@ func (c Cloud) Kind() string {
 	return "Deployment"
 }
 
-// Proxy is the Secret with variables of a proxy.
+// Proxy returns the Secret with the environment variables of a proxy.
 func (c Cloud) Proxy(variables map[string][]byte) (unstructured.Unstructured, error) {
 	return secret(c.ProxySecret, variables)
 }
 
-// A Volume is of a ConfigMap or a Secret.
+// A Volume is the volume of a ConfigMap or a Secret.
 type Volume struct {
 	Name, Path, Comment string
 	ConfigMap, Secret   string
 	Optional            bool
 }
 
-// VCD returns VMware Cloud Director.
+// VCD returns the settings of VMware Cloud Director.
 func VCD() Cloud {
 	const folder = "/etc/kubernetes/vcloud"
 	return Cloud{
@@ -78,8 +80,9 @@ func VCD() Cloud {
 	}
 }
 
-// ManagedVCD returns VMware Cloud Director as the manager installs it. VMware's CSI driver mounts the Secrets that
-// CPI had: this cloud has its credentials in a Secret of its own, and the id of the cluster in its configuration.
+// ManagedVCD returns the settings of VMware Cloud Director for installations by the manager. VMware's CSI driver mounts
+// the Secrets that CPI used. Therefore this cloud has its credentials in a separate Secret, and the ID of the cluster
+// in its configuration.
 func ManagedVCD() Cloud {
 	cloud := VCD()
 	cloud.ClusterIDSecret = ""
@@ -91,7 +94,7 @@ func ManagedVCD() Cloud {
 	return cloud
 }
 
-// CloudStack returns Apache CloudStack.
+// CloudStack returns the settings of Apache CloudStack.
 func CloudStack() Cloud {
 	return Cloud{ //nolint:gosec // Names.
 		Title:          "Apache CloudStack",
@@ -108,7 +111,7 @@ func CloudStack() Cloud {
 	}
 }
 
-// VSphere returns vSphere.
+// VSphere returns the settings of vSphere.
 func VSphere() Cloud {
 	return Cloud{ //nolint:gosec // Names.
 		Title:    "vSphere",

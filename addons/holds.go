@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 )
 
-// Holds reports whether an object in a cluster has everything that a rendered one has. What the API server or others
-// added does not matter; lists must be equal, but lists of elements with names may hold more.
-func Holds(actual, wished any) bool {
-	switch want := wished.(type) {
+// Holds reports whether an object in a cluster contains everything that a rendered one contains. Additions by the API
+// server or others are ignored. Lists must be equal, except that lists of named elements may contain additional
+// elements.
+func Holds(actual, desired any) bool {
+	switch want := desired.(type) {
 	case nil:
 		return actual == nil
 	case map[string]any:
@@ -25,7 +26,7 @@ func Holds(actual, wished any) bool {
 		have, _ := actual.([]any)
 		return holdsList(have, want)
 	}
-	return equal(actual, wished)
+	return equal(actual, desired)
 }
 
 func holdsList(have, want []any) bool {
@@ -44,7 +45,7 @@ func holdsList(have, want []any) bool {
 	return true
 }
 
-// pick returns the element of that name, or at that index if there is no name.
+// pick returns the element with the name, or the element at index i if the name is empty.
 func pick(list []any, i int, name string) any {
 	for _, element := range list {
 		if name != "" && nameOf(element) == name {
@@ -63,7 +64,7 @@ func nameOf(element any) string {
 	return name
 }
 
-// equal compares plain values; numbers are the same whatever Go holds them in.
+// equal reports whether two scalar values are equal. Numbers are compared independently of their Go types.
 func equal(a, b any) bool {
 	left, leftErr := json.Marshal(a)
 	right, rightErr := json.Marshal(b)

@@ -12,19 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Names of the parameters of pods' HTTP proxies, and what pods and namespaces can have of it.
+// Names of the parameters for the HTTP proxy of pods, and of labels on pods and namespaces.
 const (
-	// ClusterPodProxyName is the ConfigMap in kube-system with the proxy of all pods: the manager writes it.
+	// ClusterPodProxyName is the ConfigMap in kube-system with the proxy for all pods. The manager writes it.
 	ClusterPodProxyName = "cluster-pod-proxy"
-	// PodProxyName is the ConfigMap with which a namespace changes that for its pods: its users write it.
+	// PodProxyName is the ConfigMap that overrides the proxy for the pods of a namespace. Users write it.
 	PodProxyName = "pod-proxy"
-	// PodProxyInjectLabel on a pod or namespace, with the value "false", keeps the proxy away.
+	// PodProxyInjectLabel, with the value "false" on a pod or namespace, disables the proxy.
 	PodProxyInjectLabel = "proxy.infrastructure.cluster.x-k8s.io/inject"
-	// podProxyGroup begins the names of annotations of pods, and ends those of policies.
+	// podProxyGroup is the prefix of the names of pod annotations, and the suffix of the names of policies.
 	podProxyGroup = "proxy.infrastructure.cluster.x-k8s.io"
 )
 
-// AdmissionGroup is the API group of admission policies, and MutatingPolicyKind one of its kinds.
+// AdmissionGroup is the API group of admission policies, and MutatingPolicyKind is one of its kinds.
 const (
 	AdmissionGroup     = "admissionregistration.k8s.io"
 	MutatingPolicyKind = "MutatingAdmissionPolicy"
@@ -33,17 +33,17 @@ const (
 //go:embed manifests/pod-proxy.yaml
 var podProxySource string
 
-// PodProxy is the HTTP proxy of pods.
+// PodProxy configures the HTTP proxy of pods.
 type PodProxy struct {
-	// Version of the API with mutating admission policies: v1, or v1beta1.
+	// Version is the API version of mutating admission policies: v1 or v1beta1.
 	Version string
 	// HTTP and HTTPS are the URLs of the proxies; empty: none.
 	HTTP, HTTPS string
-	// Direct are hosts, domains and networks that are reached without.
+	// Direct are the hosts, domains and networks that are reached without a proxy.
 	Direct []string
 }
 
-// A podProxyFamily is a variable of the environment, in upper and lower case.
+// A podProxyFamily is an environment variable in upper and lower case.
 type podProxyFamily struct{ Upper, Lower, Key, Annotation, Merged string }
 
 // Objects renders the policies, their bindings and the parameters of the cluster.

@@ -12,27 +12,27 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
-// RegistryPlaceholder is what a container service extension replaces by the registry of its site, with the folder of the
-// images in it: CPI's releases name the image directly below it.
+// RegistryPlaceholder is the text that a container service extension replaces with the registry of its site, including
+// the path of the images. Like CPI's releases, the manifest names the image directly below it.
 const RegistryPlaceholder = "__REGISTRY__"
 
-// AirgapTemplateName is the name by which a container service extension finds the manifest in its carrier image.
+// AirgapTemplateName is the file name by which a container service extension finds the manifest in its carrier image.
 const AirgapTemplateName = "cloud-director-ccm-crs-airgap.yaml.template"
 
-// AirgapImage is the image that the airgap template names, as it is found in the registry of a site that mirrors it.
+// AirgapImage returns the image reference in the airgap template, for sites that mirror the image in their registry.
 func AirgapImage(version string) string {
 	return RegistryPlaceholder + "/" + Repository + ":" + version
 }
 
-// AirgapTemplate renders the manifest for clusters of a container service extension without internet: the stand-alone
-// one, whose registry is still to be filled in. Configuration, credentials and the id of the cluster are further
-// resources of its cluster resource set.
+// AirgapTemplate renders the manifest for clusters of a container service extension without internet access. It is the
+// stand-alone manifest with [RegistryPlaceholder] as its registry. Configuration, credentials and the cluster ID are
+// separate resources in the ClusterResourceSet of the cluster.
 func AirgapTemplate(version string) ([]byte, error) {
 	return StandAloneCCM(AirgapImage(version), VCD()).YAML()
 }
 
-// StandAloneCCM is the cloud controller manager of a cloud for clusters that no manager of this project owns. It uses a
-// proxy if the user creates the Secret with the proxy settings.
+// StandAloneCCM returns the cloud controller manager of a cloud for clusters without a manager of this project. It uses
+// a proxy if the user creates the Secret with the proxy settings.
 func StandAloneCCM(image string, cloud Cloud) CCM {
 	return CCM{
 		Image:         image,
@@ -43,36 +43,37 @@ func StandAloneCCM(image string, cloud Cloud) CCM {
 	}
 }
 
-// A File is a manifest of a release.
+// A File is a file of a release.
 type File struct {
 	Name    string
 	Content []byte
 }
 
-// The files of a stand-alone installation, named as CPI's.
+// Files of a stand-alone installation, with the names of CPI's files.
 const (
-	// ManifestName has account, rights and Deployment: it is all that an upgrade of CPI 1.6.1 applies.
+	// ManifestName contains the service account, its roles and the Deployment. An upgrade of CPI 1.6.1 applies only
+	// this file.
 	ManifestName = "cloud-director-ccm.yaml"
-	// CRSManifestName is the same, for the ClusterResourceSet of a management cluster.
+	// CRSManifestName has the same content, for the ClusterResourceSet of a management cluster.
 	CRSManifestName = "cloud-director-ccm-crs.yaml"
-	// ConfigMapFile has the configuration.
+	// ConfigMapFile contains the configuration.
 	ConfigMapFile = "vcloud-configmap.yaml"
-	// CredentialsFile has what is logged in with.
+	// CredentialsFile contains the credentials.
 	CredentialsFile = "vcloud-basic-auth.yaml" //nolint:gosec // A name.
-	// ClusterIDFile has the id of the cluster.
+	// ClusterIDFile contains the ID of the cluster.
 	ClusterIDFile = "vcloud-clusterid-secret.yaml"
-	// CloudStackManifestName has account, rights and Deployment for clusters on CloudStack.
+	// CloudStackManifestName contains the service account, its roles and the Deployment for clusters on CloudStack.
 	CloudStackManifestName = "cloudstack-ccm.yaml"
-	// CloudStackConfigFile has configuration and credentials.
+	// CloudStackConfigFile contains the configuration and credentials for CloudStack.
 	CloudStackConfigFile = "cloudstack-secret.yaml"
-	// VSphereManifestName has account, rights and DaemonSet for clusters on vSphere.
+	// VSphereManifestName contains the service account, its roles and the DaemonSet for clusters on vSphere.
 	VSphereManifestName = "vsphere-cloud-controller-manager.yaml"
-	// VSphereConfigFile has configuration and credentials.
+	// VSphereConfigFile contains the configuration and credentials for vSphere.
 	VSphereConfigFile = "vsphere-cloud-config.yaml"
 )
 
-// StandAlone renders the manifests of a release for clusters that no manager of this project owns. What is written in
-// capitals in them is to be filled in.
+// StandAlone renders the manifests of a release for clusters without a manager of this project. Users replace the
+// placeholders in capital letters.
 func StandAlone(image string) ([]File, error) {
 	manifest, err := StandAloneCCM(image, VCD()).YAML()
 	if err != nil {
@@ -201,7 +202,7 @@ func standAloneConfig() ([]byte, error) {
 	return Marshal([]unstructured.Unstructured{object})
 }
 
-// commented puts a comment before a manifest.
+// commented prepends a comment to a manifest.
 func commented(comment, manifest string) []byte {
 	return []byte("# " + strings.ReplaceAll(comment, "\n", "\n# ") + "\n" + manifest)
 }

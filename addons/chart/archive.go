@@ -16,7 +16,7 @@ import (
 // FileName returns the name of the chart's archive.
 func FileName(version string) string { return "helm-" + Name + "-" + version + ".tgz" }
 
-// Write writes the archive of a chart, as helm package does. The same files and time give the same bytes.
+// Write writes the archive of a chart, as "helm package" does. Equal files and times result in equal bytes.
 func Write(w io.Writer, files []addons.File, dated time.Time) error {
 	compressed := gzip.NewWriter(w)
 	archive := tar.NewWriter(compressed)

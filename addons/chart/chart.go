@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chart makes a Helm chart of the cloud controller manager for clusters that no manager of this project owns.
-// Its templates are made from the manifests of package addons: what a user may choose is an expression of Helm.
+// Package chart creates a Helm chart of the cloud controller manager for clusters without a manager of this project. It
+// derives the templates from the manifests of package addons by replacing configurable values with Helm expressions.
 package chart
 
 import (
@@ -16,15 +16,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 )
 
-// Name is the name of the chart, and of its folder in the archive.
+// Name is the name of the chart and of its directory in the archive.
 const Name = addons.Repository
 
-// What is rendered where an expression of Helm follows.
+// Placeholders in rendered manifests, which are replaced with Helm expressions.
 const (
 	imageMark = "chart.invalid/image:mark"
 	hashMark  = "config-hash-mark"
 	textMark  = "textmark"
-	// textMark64 is textMark in base64, as the data of a Secret.
+	// textMark64 is textMark in base64, as it appears in the data of a Secret.
 	textMark64 = "dGV4dG1hcms="
 )
 
@@ -34,7 +34,7 @@ var values string
 //go:embed values.schema.json
 var schema []byte
 
-// Files returns the files of the chart of a release, by their paths below the folder of the chart.
+// Files returns the files of a release's chart, with paths relative to the directory of the chart.
 func Files(registry, version string) ([]addons.File, error) {
 	meta, err := metadata(version)
 	if err != nil {
@@ -79,12 +79,13 @@ func metadata(version string) ([]byte, error) {
 	})
 }
 
-// only wraps a template so that it is rendered for one cloud.
+// only wraps a template so that it is rendered for this cloud only.
 func (c cloud) only(text string) []byte {
 	return fmt.Appendf(nil, "{{- if eq .Values.cloud %q }}\n%s{{- end }}\n", c.Provider, text)
 }
 
-// program returns account, rights and Deployment as a template, and the default resources of the container.
+// program returns the service account, its roles and the Deployment as a template, and the default resources of the
+// container.
 func (c cloud) program() (text, resources string, err error) {
 	ccm := addons.StandAloneCCM(imageMark, c.Cloud)
 	ccm.ConfigHash = hashMark
@@ -110,7 +111,7 @@ func (c cloud) program() (text, resources string, err error) {
 
 const resourcesKey = "          resources:\n"
 
-// cutResources replaces the resources of the container, and returns them without indentation.
+// cutResources replaces the resources of the container with an expression, and returns them without indentation.
 func cutResources(text string) (replaced, resources string, err error) {
 	before, after, found := strings.Cut(text, resourcesKey)
 	if !found || strings.Contains(after, resourcesKey) {
@@ -127,10 +128,10 @@ func cutResources(text string) (replaced, resources string, err error) {
 	return before + resourcesKey + deeper + "{{- toYaml .Values.resources | nindent 12 }}\n" + after, resources, nil
 }
 
-// A swap is what is rendered, and the expression in its place.
+// A swap is a placeholder and the expression that replaces it.
 type swap struct{ mark, expression string }
 
-// apply replaces each mark, which must be there exactly once.
+// apply replaces each placeholder, which must occur exactly once.
 func apply(text string, swaps ...swap) (string, error) {
 	for _, s := range swaps {
 		if n := strings.Count(text, s.mark); n != 1 {
@@ -146,7 +147,7 @@ func indent(text string, by int) string {
 	return margin + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+margin) + "\n"
 }
 
-// marshal writes objects as documents that follow others.
+// marshal encodes objects as YAML that can be appended to other documents.
 func marshal(objects ...unstructured.Unstructured) (string, error) {
 	raw, err := addons.Marshal(objects)
 	return string(bytes.TrimRight(raw, "\n")) + "\n", err

@@ -10,13 +10,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 )
 
-// A cloud is one of those that the chart installs for.
+// A cloud is a cloud that the chart supports.
 type cloud struct {
 	addons.Cloud
 
-	// values is its part of values.yaml, and the name of its templates.
+	// values is the key of the cloud in values.yaml, and the name of its templates.
 	values string
-	// settings renders its ConfigMaps and Secrets, each of which is left out while its value is empty.
+	// settings renders the ConfigMaps and Secrets of the cloud. Each is omitted if its value is empty.
 	settings func() (string, error)
 }
 
@@ -28,7 +28,7 @@ func clouds() []cloud {
 	}
 }
 
-// config renders what the program reads: the settings of the cloud, and the Secret of the proxy.
+// config renders the inputs of the program: the settings of the cloud and the Secret of the proxy.
 func (c cloud) config() (string, error) {
 	own, err := c.settings()
 	if err != nil {
@@ -38,7 +38,7 @@ func (c cloud) config() (string, error) {
 	return own + proxy, err
 }
 
-// proxyVariables are the entries of the Secret of a proxy, each of which is left out while its value is empty.
+// proxyVariables are the entries of the Secret of a proxy. Each is omitted if its value is empty.
 const proxyVariables = `{{- with .httpProxy }}
   HTTP_PROXY: {{ . | b64enc }}
 {{- end }}
@@ -95,7 +95,7 @@ func vcdSettings() (string, error) {
 }
 
 func cloudStackSettings() (string, error) {
-	// The file of a stand-alone installation, with all of its text replaced.
+	// This is the file of a stand-alone installation with its content replaced.
 	before, _, found := strings.Cut(addons.CloudStackConfig, "    [Global]")
 	if !found {
 		return "", errors.New("the configuration has no [Global]")
@@ -131,7 +131,7 @@ func vSphereSettings() (string, error) {
 	)
 }
 
-// dataOf replaces the one entry of a Secret's data by all that a value has.
+// dataOf replaces the only entry in the data of a Secret with all entries of a value.
 func dataOf(key string) swap {
 	return swap{
 		"  " + key + ": " + textMark64 + "\n",
@@ -139,7 +139,7 @@ func dataOf(key string) swap {
 	}
 }
 
-// A setting is an object that is made from a value, unless that is empty.
+// A setting is an object that is created from a value, unless the value is empty.
 type setting struct {
 	value, object string
 	swap          swap
@@ -157,7 +157,8 @@ func settings(all ...setting) (string, error) {
 	return out.String(), nil
 }
 
-// imageTemplate is the reference of the image: by digest, or else by tag, which is the release's unless given.
+// imageTemplate is the image reference, with the digest if it is set, otherwise with the tag. The tag defaults to the
+// release.
 const imageTemplate = `{{- define "image" -}}
 {{- with .Values.image -}}
 {{ .repository }}

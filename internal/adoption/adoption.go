@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adoption compares clusters that CAPVCD made, as a management cluster has them, with what carries their ids in
-// VCD. It applies the rules by which the manager adopts them, and changes nothing.
+// Package adoption compares clusters that CAPVCD created, as recorded in a management cluster, with the objects in VCD
+// that carry their IDs. It applies the rules by which the manager adopts the objects, and changes nothing.
 package adoption
 
 import (
@@ -14,39 +14,39 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A Cluster is a VCDCluster that CAPVCD made.
+// A Cluster is a VCDCluster that CAPVCD created.
 type Cluster struct {
 	Namespace string
 	Name      string
-	ID        string // that its objects in VCD carry
+	ID        string // ID that its objects in VCD carry
 	OneArm    bool
-	WasReady  bool // CAPVCD completed it
+	WasReady  bool // CAPVCD reported it as ready
 	Machines  []Machine
 }
 
 // A Machine is a VCDMachine of such a cluster.
 type Machine struct {
 	Name   string
-	VMName string // that CAPVCD gave the VM; empty: not known
-	VM     string // URN; empty: CAPVCD recorded none
+	VMName string // name that CAPVCD gave the VM; empty: unknown
+	VM     string // URN; empty: not recorded by CAPVCD
 }
 
-// State is what becomes of an object.
+// State is the expected result for an object.
 type State string
 
 // States.
 const (
-	// Adopt is an object that becomes this provider's, unchanged.
+	// Adopt means that this provider takes over the object unchanged.
 	Adopt State = "adopt"
-	// Recreate is a VM that never ran: it is deleted, and created again.
+	// Recreate means that a VM never ran, so it is deleted and created again.
 	Recreate State = "recreate"
-	// Create is what is missing, and will be created.
+	// Create means that the object is missing and will be created.
 	Create State = "create"
-	// Doubt is an object that nothing proves to be the cluster's: it is neither changed nor deleted.
+	// Doubt means that the object does not provably belong to the cluster, so it is neither changed nor deleted.
 	Doubt State = "unverified"
 )
 
-// A Row is what becomes of one object.
+// A Row is the expected result for one object.
 type Row struct {
 	Cluster string `json:"cluster"` // namespace and name
 	Kind    string `json:"kind"`
@@ -56,7 +56,8 @@ type Row struct {
 	Why     string `json:"why,omitempty"`
 }
 
-// Compare returns what becomes of all objects of a cluster. The others are all clusters of the management clusters.
+// Compare returns the expected results for all objects of a cluster. others are all clusters of the management
+// clusters.
 func Compare(c Cluster, others []Cluster, objects []leaks.Object) []Row {
 	report := &report{
 		cluster: c,
@@ -65,7 +66,7 @@ func Compare(c Cluster, others []Cluster, objects []leaks.Object) []Row {
 	report.copies(others)
 	report.vApps()
 	report.machines()
-	report.strangers()
+	report.unknownVMs()
 	report.endpoint()
 	return report.rows
 }
@@ -73,7 +74,7 @@ func Compare(c Cluster, others []Cluster, objects []leaks.Object) []Row {
 // A report collects the rows of a cluster.
 type report struct {
 	cluster Cluster
-	objects []leaks.Object // of the cluster
+	objects []leaks.Object // objects of the cluster in VCD
 	rows    []Row
 }
 
@@ -88,7 +89,7 @@ func (r *report) add(kind, name, id string, state State, why string, args ...any
 	})
 }
 
-// copies reports other VCDClusters with the id of the cluster.
+// copies reports other VCDClusters with the ID of the cluster.
 func (r *report) copies(others []Cluster) {
 	for _, other := range others {
 		if other.ID == r.cluster.ID && (other.Namespace != r.cluster.Namespace || other.Name != r.cluster.Name) {
@@ -129,7 +130,7 @@ func (r *report) machines() {
 	}
 }
 
-// recorded reports the VM whose URN CAPVCD recorded.
+// recorded reports the VM whose URN CAPVCD has recorded.
 func (r *report) recorded(m Machine) {
 	vms := r.of(leaks.KindVM)
 	at := slices.IndexFunc(vms, func(o leaks.Object) bool { return o.ID == m.VM })
@@ -149,7 +150,7 @@ func (r *report) recorded(m Machine) {
 	}
 }
 
-// unrecorded reports the VM that CAPVCD may have created before it was interrupted.
+// unrecorded reports the VM that CAPVCD may have created without recording its URN.
 func (r *report) unrecorded(m Machine) {
 	vms := r.of(leaks.KindVM)
 	at := slices.IndexFunc(vms, func(o leaks.Object) bool { return o.Name == m.VMName && m.VMName != "" })
@@ -163,8 +164,8 @@ func (r *report) unrecorded(m Machine) {
 	}
 }
 
-// strangers reports VMs in vApps of the cluster that no VCDMachine has.
-func (r *report) strangers() {
+// unknownVMs reports VMs in vApps of the cluster that belong to no VCDMachine.
+func (r *report) unknownVMs() {
 	for _, o := range r.of(leaks.KindVM) {
 		isKnown := slices.ContainsFunc(r.cluster.Machines, func(m Machine) bool {
 			return m.VM == o.ID || m.VM == "" && m.VMName == o.Name
@@ -176,7 +177,7 @@ func (r *report) strangers() {
 	}
 }
 
-// endpoint reports what serves the control plane.
+// endpoint reports the load balancer objects of the control plane endpoint and the entity of the cluster.
 func (r *report) endpoint() {
 	kinds := []string{string(lb.KindService), string(lb.KindPool)}
 	if r.cluster.OneArm {
@@ -198,7 +199,7 @@ func (r *report) of(kind string) []leaks.Object {
 	return slices.DeleteFunc(slices.Clone(r.objects), func(o leaks.Object) bool { return o.Kind != kind })
 }
 
-// ofCAPVCD returns objects of a kind without those of cloud controller managers.
+// ofCAPVCD returns the objects of a kind that were not created by a cloud controller manager.
 func (r *report) ofCAPVCD(kind string) []leaks.Object {
 	return slices.DeleteFunc(r.of(kind), func(o leaks.Object) bool { return o.By == lb.WriterCPI })
 }

@@ -19,17 +19,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
 
-// clusterNameLabel is on each object of a cluster, in all versions of Cluster API.
+// clusterNameLabel is a label of each object of a cluster, in all versions of Cluster API.
 const clusterNameLabel = "cluster.x-k8s.io/cluster-name"
 
-// machineKind is the Machine in the version that the releases of Cluster API serve which CAPVCD works with.
+// machineKind is the Machine kind in the API version that all Cluster API releases supported by CAPVCD serve.
 var machineKind = schema.GroupVersionKind{
 	Group:   "cluster.x-k8s.io",
 	Version: "v1beta1",
 	Kind:    "Machine",
 }
 
-// Read returns the clusters that CAPVCD made, in all namespaces of a management cluster, before and after its upgrade.
+// Read returns the clusters that CAPVCD created, in all namespaces of a management cluster. It works before and after
+// the upgrade of the management cluster.
 func Read(ctx context.Context, c client.Reader) ([]Cluster, error) {
 	list := &v1beta2.VCDClusterList{}
 	if err := c.List(ctx, list); err != nil {
@@ -84,8 +85,8 @@ func readMachines(ctx context.Context, c client.Reader, of *v1beta2.VCDCluster) 
 	return machines, nil
 }
 
-// nameOfVM returns the name that CAPVCD gave a VM: that of the Machine, or what the naming template gives; empty if it
-// cannot be known.
+// nameOfVM returns the name that CAPVCD gave a VM: the name of the Machine, or the result of the naming template. It is
+// empty if the name cannot be determined.
 func nameOfVM(ctx context.Context, c client.Reader, m *v1beta2.VCDMachine, cluster string) (string, error) {
 	owner := ownerOf(m, "Machine")
 	if owner == "" || m.Spec.VMNamingTemplate == "" {
@@ -111,7 +112,7 @@ func nameOfVM(ctx context.Context, c client.Reader, m *v1beta2.VCDMachine, clust
 	return name, nil
 }
 
-// ownerOf returns the name of the owner of a kind, empty if there is none.
+// ownerOf returns the name of the owner of a kind, or the empty string.
 func ownerOf(obj client.Object, kind string) string {
 	for _, owner := range obj.GetOwnerReferences() {
 		if owner.Kind == kind {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connectproxy is an HTTP proxy for CONNECT. It stands for the proxies of users in tests, and leads to simulated
-// clusters.
+// Package connectproxy is an HTTP proxy for CONNECT requests. Tests use it in place of the proxies of users, and to
+// reach simulated clusters.
 package connectproxy
 
 import (
@@ -24,26 +24,26 @@ const (
 	headerTimeout = 10 * time.Second
 )
 
-// ErrDenied is what Resolve returns for targets that the proxy does not allow.
+// ErrDenied is returned by [Options].Resolve for targets that the proxy does not allow.
 var ErrDenied = errors.New("the proxy does not allow connections to this target")
 
-// Options are how a proxy behaves. The zero value opens a tunnel to every target, for everybody.
+// Options configure a proxy. The zero value opens tunnels to all targets for all users.
 type Options struct {
-	// User is who may use the proxy, with a password; nil: everybody.
+	// User is the user name and password that the proxy requires. If it is nil, the proxy requires none.
 	User *url.Userinfo
-	// Resolve returns the address of a target, both with port; nil: the target itself.
+	// Resolve returns the address of a target, both with port. If it is nil, the address is the target.
 	Resolve func(target string) (address string, err error)
-	// Record keeps a record of tunnels.
+	// Record enables the record of tunnels.
 	Record bool
 }
 
-// A Tunnel is a connection that a client asked for.
+// A Tunnel is a connection that a client requested.
 type Tunnel struct {
-	Target string   // host and port, as the client names them
-	From   net.Addr // where the connection to the target comes from
+	Target string   // host and port, as requested by the client
+	From   net.Addr // local address of the connection to the target
 }
 
-// A Proxy is one that listens. Its methods may be called from any goroutine.
+// A Proxy is a running proxy. Its methods are safe for concurrent use.
 type Proxy struct {
 	options Options
 	server  *http.Server
@@ -71,22 +71,22 @@ func Start(ctx context.Context, o Options) (*Proxy, error) {
 	return p, nil
 }
 
-// Address is its host and port.
+// Address returns the host and port of the proxy.
 func (p *Proxy) Address() string { return p.address }
 
-// URL is what clients are configured with, with user name and password if it wants them.
+// URL returns the URL for the configuration of clients, including user name and password if the proxy requires them.
 func (p *Proxy) URL() string {
 	return (&url.URL{Scheme: "http", Host: p.address, User: p.options.User}).String()
 }
 
-// Tunnels returns those that it opened so far, if it keeps a record.
+// Tunnels returns the tunnels that were opened so far, if Record is set.
 func (p *Proxy) Tunnels() []Tunnel {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.tunnels)
 }
 
-// Targets returns each target of the recorded tunnels, once, sorted.
+// Targets returns the targets of the recorded tunnels, sorted and without duplicates.
 func (p *Proxy) Targets() []string {
 	var targets []string
 	for _, tunnel := range p.Tunnels() {
@@ -96,14 +96,14 @@ func (p *Proxy) Targets() []string {
 	return slices.Compact(targets)
 }
 
-// Refused returns how many requests came without the right user name and password.
+// Refused returns the number of requests without the correct user name and password.
 func (p *Proxy) Refused() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refused
 }
 
-// Close ends the proxy and its tunnels, which the server has lost sight of.
+// Close stops the proxy and closes its tunnels, which the HTTP server no longer tracks.
 func (p *Proxy) Close() error {
 	err := p.server.Close()
 	p.mu.Lock()
@@ -144,7 +144,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.copy(local, buffered, remote)
 }
 
-// allowed reports whether a request has the user name and the password, if they are wanted.
+// allowed reports whether a request has the required user name and password, if any.
 func (p *Proxy) allowed(r *http.Request) bool {
 	user := p.options.User
 	if user == nil {
@@ -161,7 +161,7 @@ func (p *Proxy) allowed(r *http.Request) bool {
 	return false
 }
 
-// dial connects to a target. With an error it returns the status of the answer.
+// dial connects to a target. If it fails, it also returns the HTTP status of the response.
 func (p *Proxy) dial(ctx context.Context, target string) (net.Conn, int, error) {
 	address := target
 	if p.options.Resolve != nil {
@@ -191,7 +191,7 @@ func (p *Proxy) record(t Tunnel) {
 	p.tunnels = append(p.tunnels, t)
 }
 
-// copy copies in both directions until one side ends, and ends both.
+// copy copies data in both directions until one side closes, and then closes both.
 func (p *Proxy) copy(local net.Conn, buffered io.Reader, remote net.Conn) {
 	p.track(local, remote)
 	defer p.untrack(local, remote)

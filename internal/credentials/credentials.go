@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package credentials reads what to log in to VCD with from the Secret of an identity.
+// Package credentials reads the credentials for VCD from an identity and its Secret.
 package credentials
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Config reads credentials and how to verify the site. White space around them comes from editors and is never part of
-// them. Site and organization are left to the caller.
+// Config returns a configuration with the credentials and TLS settings of an identity. It trims white space, which
+// editors add and which is never part of a credential. The caller sets site and organization.
 func Config(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
 	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
 	var bundle []byte

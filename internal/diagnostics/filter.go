@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diagnostics protects what the manager serves to those who operate it: metrics, profiles and the level of
-// logs. It does what controller-runtime's filter does, without linking the API server: a sixth of the program.
+// Package diagnostics protects the endpoints for operators of the manager: metrics, profiles and the log level. It does
+// the same as the filter of controller-runtime without linking the API server, which would be a sixth of the program.
 package diagnostics
 
 import (
@@ -24,25 +24,26 @@ import (
 )
 
 const (
-	// answersKept bounds how many answers of the API server are kept.
-	answersKept = 1024
-	allowedFor  = time.Minute
-	refusedFor  = 30 * time.Second
-	askTimeout  = 10 * time.Second
+	// maxDecisions limits the number of cached decisions of the API server.
+	maxDecisions  = 1024
+	allowedFor    = time.Minute
+	refusedFor    = 30 * time.Second
+	reviewTimeout = 10 * time.Second
 )
 
-// A reviewer asks the API server whose a token is, and what its user may do.
+// A reviewer authenticates tokens and authorizes their users with the API server.
 type reviewer struct {
-	tokens  authentication.TokenReviewInterface
-	access  authorization.SubjectAccessReviewInterface
-	answers *cache.LRUExpireCache // status codes by [question]
+	tokens    authentication.TokenReviewInterface
+	access    authorization.SubjectAccessReviewInterface
+	decisions *cache.LRUExpireCache // HTTP status codes by [requestKey]
 }
 
-// A question is a hash of a token, a verb and a path.
-type question [sha256.Size]byte
+// A requestKey is the hash of a token, a verb and a path.
+type requestKey [sha256.Size]byte
 
-// protect returns a filter that serves a request only to a user of the Kubernetes API, known by a bearer token, who may
-// use the verb on the path as a non-resource URL. It takes the rights to create TokenReviews and SubjectAccessReviews.
+// protect returns a filter that serves a request only if its bearer token belongs to an authorized user of the
+// Kubernetes API. The user must be allowed to use the verb on the path as a non-resource URL. The filter requires
+// permission to create TokenReviews and SubjectAccessReviews.
 func protect(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	tokens, err := authentication.NewForConfigAndClient(config, httpClient)
 	if err != nil {
@@ -52,7 +53,7 @@ func protect(config *rest.Config, httpClient *http.Client) (metricsserver.Filter
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for access reviews: %w", err)
 	}
-	r := &reviewer{tokens.TokenReviews(), access.SubjectAccessReviews(), cache.NewLRUExpireCache(answersKept)}
+	r := &reviewer{tokens.TokenReviews(), access.SubjectAccessReviews(), cache.NewLRUExpireCache(maxDecisions)}
 	return r.filter, nil
 }
 
@@ -71,7 +72,7 @@ func (r *reviewer) filter(log logr.Logger, next http.Handler) (http.Handler, err
 	}), nil
 }
 
-// review returns the status to answer a request with, which is OK if it may be served. Failures are not kept.
+// review returns the HTTP status for a request, which is 200 if the request may be served. It does not cache failures.
 func (r *reviewer) review(req *http.Request) (int, error) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(req.Header.Get("Authorization")), " ")
 	token = strings.TrimSpace(token)
@@ -80,15 +81,15 @@ func (r *reviewer) review(req *http.Request) (int, error) {
 	}
 	verb := strings.ToLower(req.Method)
 	path := req.URL.Path
-	key := question(sha256.Sum256([]byte(token + "\x00" + verb + "\x00" + path)))
-	if known, ok := r.answers.Get(key); ok {
+	key := requestKey(sha256.Sum256([]byte(token + "\x00" + verb + "\x00" + path)))
+	if known, ok := r.decisions.Get(key); ok {
 		if status, ok := known.(int); ok {
 			return status, nil
 		}
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), askTimeout)
+	ctx, cancel := context.WithTimeout(req.Context(), reviewTimeout)
 	defer cancel()
-	status, err := r.ask(ctx, token, verb, path)
+	status, err := r.decide(ctx, token, verb, path)
 	if err != nil {
 		return http.StatusInternalServerError, err
 	}
@@ -96,37 +97,39 @@ func (r *reviewer) review(req *http.Request) (int, error) {
 	if status == http.StatusOK {
 		keep = allowedFor
 	}
-	r.answers.Add(key, status, keep)
+	r.decisions.Add(key, status, keep)
 	return status, nil
 }
 
-// ask asks the API server.
-func (r *reviewer) ask(ctx context.Context, token, verb, path string) (int, error) {
-	who, err := r.tokens.Create(ctx, &authenticationv1.TokenReview{
+// decide returns the decision of the API server as an HTTP status.
+func (r *reviewer) decide(ctx context.Context, token, verb, path string) (int, error) {
+	tokenReview, err := r.tokens.Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token},
 	}, metav1.CreateOptions{})
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("reviewing a token: %w", err)
-	case !who.Status.Authenticated:
+	case !tokenReview.Status.Authenticated:
 		return http.StatusUnauthorized, nil
 	}
-	user := who.Status.User
+	user := tokenReview.Status.User
 	extra := map[string]authorizationv1.ExtraValue{}
-	for name, values := range who.Status.User.Extra {
+	for name, values := range tokenReview.Status.User.Extra {
 		extra[name] = authorizationv1.ExtraValue(values)
 	}
-	may, err := r.access.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:                  user.Username,
-		UID:                   user.UID,
-		Groups:                user.Groups,
-		Extra:                 extra,
-		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: verb, Path: path},
-	}}, metav1.CreateOptions{})
+	accessReview, err := r.access.Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:                  user.Username,
+			UID:                   user.UID,
+			Groups:                user.Groups,
+			Extra:                 extra,
+			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: verb, Path: path},
+		},
+	}, metav1.CreateOptions{})
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("reviewing the access of user %s: %w", user.Username, err)
-	case !may.Status.Allowed || may.Status.Denied:
+	case !accessReview.Status.Allowed || accessReview.Status.Denied:
 		return http.StatusForbidden, nil
 	}
 	return http.StatusOK, nil

@@ -15,17 +15,17 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// Serving says how webhooks and diagnostics are served.
+// Serving configures the servers of webhooks and diagnostics.
 type Serving struct {
 	Address  string
-	Insecure bool // by HTTP, without authentication
+	Insecure bool // HTTP without authentication
 
 	TLSMinVersion   string
 	TLSCipherSuites []string
 	TLSCurves       []int32
 }
 
-// TLS returns what configures TLS.
+// TLS returns functions that apply the TLS settings.
 func (s Serving) TLS() ([]func(*tls.Config), error) {
 	version, err := cliflag.TLSVersion(s.TLSMinVersion)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s Serving) TLS() ([]func(*tls.Config), error) {
 	}}, nil
 }
 
-// Metrics returns the options of the server of metrics. The debug handlers, by path, are served too if it is protected.
+// Metrics returns the options of the metrics server. Unless it is insecure, it also serves the debug handlers, by path.
 func (s Serving) Metrics(tlsOptions []func(*tls.Config), debug map[string]http.Handler) metricsserver.Options {
 	if s.Insecure {
 		return metricsserver.Options{BindAddress: s.Address}
@@ -69,10 +69,10 @@ func (s Serving) Metrics(tlsOptions []func(*tls.Config), debug map[string]http.H
 	}
 }
 
-// maxLevel bounds the body of a request that sets the level of logs.
+// maxLevel limits the body of a request that sets the log level, in bytes.
 const maxLevel = 16
 
-// setLogLevel sets how much is logged to the number that is the body of a PUT.
+// setLogLevel sets the log level to the number in the body of a PUT request.
 func setLogLevel(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPut {
 		http.Error(w, "PUT a number", http.StatusMethodNotAllowed)

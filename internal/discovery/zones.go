@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package discovery proposes manifests from what an identity is shown in VCD.
+// Package discovery proposes manifests for the objects in VCD that are visible to an identity.
 package discovery
 
 import (
@@ -16,23 +16,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// ZoneOptions are what proposals of zones have in common.
+// ZoneOptions are the common settings of proposed zones.
 type ZoneOptions struct {
 	Namespace   string
 	Site, Org   string
 	Region      string // value of topology.kubernetes.io/region
 	IdentityRef infrav1.IdentityReference
-	Networks    []string // that machines get by default; empty: the cluster's
-	Policies    bool     // propose a zone for each placement policy of a VDC, too
+	Networks    []string // default networks of machines; empty: the cluster's network
+	Policies    bool     // also propose a zone for each placement policy of a VDC
 }
 
-// vdcs lists what zones are made of.
+// vdcs lists the VDCs and placement policies for zones.
 type vdcs interface {
 	ListVDCs(ctx context.Context) ([]vcd.VDC, error)
 	ListPlacementPolicies(ctx context.Context, vdc vcd.VDC) ([]vcd.Policy, error)
 }
 
-// Zones proposes a VCDFailureDomain with a VCDDeploymentZone for each VDC that is enabled.
+// Zones proposes a VCDFailureDomain and a VCDDeploymentZone for each enabled VDC.
 func Zones(ctx context.Context, in vdcs, o ZoneOptions) ([]client.Object, error) {
 	all, err := in.ListVDCs(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func Zones(ctx context.Context, in vdcs, o ZoneOptions) ([]client.Object, error)
 	return objects, nil
 }
 
-// zone returns the objects of one zone, with a name that is not taken.
+// zone returns the objects of one zone, with a unique name. taken counts the uses of each name.
 func (o ZoneOptions) zone(taken map[string]int, vdc, policy string) []client.Object {
 	name := objectName(strings.Trim(vdc+"-"+policy, "-"))
 	if taken[name]++; taken[name] > 1 {
@@ -81,10 +81,10 @@ func (o ZoneOptions) zone(taken map[string]int, vdc, policy string) []client.Obj
 	return []client.Object{d, z}
 }
 
-// maxName is how long the name of a zone may be. It is also the value of a label.
+// maxName is the maximum length of the name of a zone, which is also used as a label value.
 const maxName = 63
 
-// objectName returns a name for objects that is like one in VCD.
+// objectName converts a name in VCD to a valid name of Kubernetes objects.
 func objectName(name string) string {
 	mapped := strings.Map(func(r rune) rune {
 		switch {
@@ -102,7 +102,7 @@ func objectName(name string) string {
 	return mapped
 }
 
-// YAML returns manifests of objects, without their empty status.
+// YAML returns the manifests of objects, without their empty status.
 func YAML(objects []client.Object) ([]byte, error) {
 	var out []byte
 	for _, o := range objects {

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// logIn logs in.
+// logIn opens a session and reports its site, organization and user.
 func logIn(ctx context.Context, open Opener) (*vcd.Session, findings) {
 	session, err := open(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func accessProblem(err error) findings {
 	return f
 }
 
-// checkLease reports leases that stop or delete nodes.
+// checkLease reports leases that would stop or delete nodes.
 func checkLease(ctx context.Context, in *vcd.Session) findings {
 	var f findings
 	leases, known, err := in.Leases(ctx)

@@ -9,20 +9,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// loads are machines, and what their sizes depend on.
+// loads are machines with the templates and policies that determine their sizes.
 type loads struct {
 	machines  []Machines
 	templates map[string]vcd.Template
 	policies  map[string]vcd.Policy
 }
 
-// A load is what planned machines take of a VDC.
+// A load is the capacity of a VDC that planned machines require.
 type load struct {
 	vms, mhz, memoryMiB int64
 	diskMiB             map[string]int64 // by URN of the storage profile
 }
 
-// sum adds the machines up.
+// sum adds up the requirements of all machines.
 func (l loads) sum(ctx context.Context, in *vcd.VDCs, at place) load {
 	sum := load{diskMiB: map[string]int64{}}
 	for _, m := range l.machines {
@@ -37,7 +37,8 @@ func (l loads) sum(ctx context.Context, in *vcd.VDCs, at place) load {
 	return sum
 }
 
-// checkCapacity compares what planned machines take with what is left; without machines, whether anything is.
+// checkCapacity compares the requirements of planned machines with the free capacity of a VDC. Without machines, it
+// checks that there is any free capacity.
 func checkCapacity(at place, want load, hasMachines bool) findings {
 	var f findings
 	has := at.capacity
@@ -58,7 +59,7 @@ func checkCapacity(at place, want load, hasMachines bool) findings {
 	return f
 }
 
-// compare adds that less is left than is planned, or nothing at all.
+// compare adds a problem if the free amount is smaller than want, or zero.
 func (f *findings) compare(has vcd.Amount, want int64, remedy, format string) {
 	if free, limited := has.Free(); limited && free < max(want, 1) {
 		f.problem(remedy, format, free, has.Limit, want)

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// checkName looks for a foreign vApp with the name that the first vApp of the cluster gets.
+// checkName reports a vApp that has the name of the cluster's first vApp but does not belong to the cluster.
 func checkName(ctx context.Context, in *vcd.VApps, vdc vcd.VDC, plan Plan) findings {
 	var f findings
 	c := plan.Cluster
@@ -41,7 +41,7 @@ func checkName(ctx context.Context, in *vcd.VApps, vdc vcd.VDC, plan Plan) findi
 	return f
 }
 
-// checkEntity checks that the type of the runtime defined entity of a cluster exists, and that the user may use it.
+// checkEntity checks that the type of the cluster's runtime defined entity exists, and that the user may use it.
 func checkEntity(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster, held heldRights) findings {
 	var f findings
 	if c == nil || c.Spec.RDE.Mode != infrav1.RDEProject {
@@ -58,7 +58,7 @@ func checkEntity(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster, he
 	default:
 		for _, row := range rights.Table() {
 			if row.Need == rights.Entity && !held.has(row.Rights[0]) {
-				f.lacks(Problem, in.Org(), row, row.Rights[0])
+				f.missingRight(Problem, in.Org(), row, row.Rights[0])
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // checkEndpoint checks the virtual IPs of the control plane, and the addresses that kube-vip announces for Services.
-// The networks are by their names in the plan.
+// The keys of networks are the names in the plan.
 func checkEndpoint(ctx context.Context, in *vcd.Session, plan Plan, networks map[string]vcd.Network) findings {
 	var f findings
 	c := plan.Cluster
@@ -35,11 +35,12 @@ func checkEndpoint(ctx context.Context, in *vcd.Session, plan Plan, networks map
 	return f
 }
 
-// fewAddresses is how many addresses of a network are read to find out who has one: VCD gives them by 32.
-const fewAddresses = 320
+// maxListedAddresses limits the list of used addresses that is read to find the user of an address. VCD returns them in
+// pages of 32.
+const maxListedAddresses = 320
 
-// hostsAt returns what has an address on a network, and possibly others. On a network with many addresses, only VMs that
-// the user is shown are found.
+// hostsAt returns the objects that use an address on a network. The result may include objects at other addresses. On a
+// network with many used addresses, it finds only VMs that are visible to the user.
 func hostsAt(ctx context.Context, in *vcd.Session, addr netip.Addr, network vcd.Network) ([]vcd.HostAddress, findings) {
 	var f findings
 	usage, err := in.Networks.Usage(ctx, network.Ref)
@@ -47,7 +48,7 @@ func hostsAt(ctx context.Context, in *vcd.Session, addr netip.Addr, network vcd.
 		f.unread(err, "reading network "+network.Name, "grant the user the right to view networks")
 		return nil, f
 	}
-	if usage.Addresses.Used <= fewAddresses {
+	if usage.Addresses.Used <= maxListedAddresses {
 		hosts, err := in.Networks.HostsOn(ctx, network.Ref)
 		if err != nil {
 			f.unread(err, "reading the objects that use network "+network.Name, "grant the user the right to view networks")

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// checkGateways checks the edge gateways that load balancers of a cluster are made on. Without a cluster, there may be
+// checkGateways checks the edge gateways on which a cluster creates load balancers. If c is nil, it checks them for
 // Services.
 func checkGateways(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster, on networks) findings {
 	uses, f := usesOfServices(ctx, in.Gateways, c, on.gateways)
@@ -35,19 +35,19 @@ func checkGateways(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster, 
 	return f
 }
 
-// A use is what an edge gateway is for: Services, or the endpoint of the control plane.
+// A use is the purpose of an edge gateway: Services, or the endpoint of the control plane.
 type use struct {
 	gateway  vcd.Ref
-	severity Severity // of what keeps load balancers from being made
-	field    string   // of the VCDCluster, with the settings below
+	severity Severity // severity of findings that prevent load balancers
+	field    string   // field of the VCDCluster that contains the settings below
 
 	engineGroup string
 	ipSpace     string
-	addresses   []string // that the endpoint is to have; none: any
-	mayHave     bool     // the endpoint may have them already
+	addresses   []string // requested addresses of the endpoint; empty: any
+	mayHave     bool     // the endpoint may already use the addresses
 }
 
-// usesOfServices returns the edge gateways of Services: those of the networks, and further ones.
+// usesOfServices returns the edge gateways of Services: those of the networks, and additional ones in the spec.
 func usesOfServices(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster, ofNetworks []vcd.Ref) ([]use, findings) {
 	var f findings
 	if c != nil && !checks.CreatesBalancers(c) {
@@ -82,8 +82,8 @@ func usesOfServices(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster
 	return uses, f
 }
 
-// useOfEndpoint returns the edge gateway of the endpoint, if it is on one that is found: its own, or that of the network
-// of the cluster.
+// useOfEndpoint returns the edge gateway of the endpoint: the one in the spec, or the one of the cluster's network. It
+// reports whether there is one.
 func useOfEndpoint(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster, networks map[string]vcd.Network) (
 	of use, found bool, f findings,
 ) {
@@ -118,12 +118,12 @@ func useOfEndpoint(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster,
 	return of, missing == nil, f
 }
 
-// unreadGateway adds that an edge gateway that a field names could not be read.
+// unreadGateway adds a finding about an edge gateway, named in a field, that could not be looked up.
 func (f *findings) unreadGateway(err error, name, field string) {
 	f.unread(err, "looking up edge gateway "+name, "correct "+field+" of the VCDCluster")
 }
 
-// checkGateway checks that a gateway can have load balancers for a use.
+// checkGateway checks that a gateway supports load balancers for a use.
 func checkGateway(ctx context.Context, in *vcd.Session, g vcd.Gateway, u use) findings {
 	var f findings
 	if g.Status == vcd.RealizationFailed {
@@ -155,7 +155,7 @@ func checkGateway(ctx context.Context, in *vcd.Session, g vcd.Gateway, u use) fi
 	return f
 }
 
-// checkEngines checks that a service engine group has room.
+// checkEngines checks that a service engine group has capacity for a virtual service.
 func checkEngines(ctx context.Context, in *vcd.Balancers, g vcd.Gateway, u use) findings {
 	var f findings
 	groups, err := in.EngineGroups(ctx, g.ID)
@@ -187,7 +187,8 @@ func checkEngines(ctx context.Context, in *vcd.Balancers, g vcd.Gateway, u use) 
 	return f
 }
 
-// checkAddresses checks that a gateway has an address for a load balancer, or that those that it is to have can be used.
+// checkAddresses checks that a gateway has a free address for a load balancer, or that the requested addresses can be
+// used.
 func checkAddresses(ctx context.Context, in *vcd.Gateways, g vcd.Gateway, u use) findings {
 	var f findings
 	used, err := in.UsedAddresses(ctx, g.ID)
@@ -201,7 +202,7 @@ func checkAddresses(ctx context.Context, in *vcd.Gateways, g vcd.Gateway, u use)
 	}
 	ranges := g.Ranges()
 	if len(u.addresses) > 0 {
-		return judgeRequested(g.Name, u, ranges, taken)
+		return checkRequested(g.Name, u, ranges, taken)
 	}
 	total, free := count(ranges, taken)
 	if free == 0 {
@@ -213,8 +214,9 @@ func checkAddresses(ctx context.Context, in *vcd.Gateways, g vcd.Gateway, u use)
 	return f
 }
 
-// judgeRequested checks the addresses that the endpoint is to have. Those that are none were reported with the manifest.
-func judgeRequested(gateway string, u use, ranges []vcd.AddressRange, taken map[netip.Addr]bool) findings {
+// checkRequested checks the requested addresses of the endpoint. It skips invalid addresses, which checkManifest
+// reports.
+func checkRequested(gateway string, u use, ranges []vcd.AddressRange, taken map[netip.Addr]bool) findings {
 	var f findings
 	for _, text := range u.addresses {
 		address, err := netip.ParseAddr(text)
@@ -234,13 +236,13 @@ func judgeRequested(gateway string, u use, ranges []vcd.AddressRange, taken map[
 	return f
 }
 
-// manyAddresses is enough to be sure that there is one.
-const manyAddresses = 1 << 12
+// maxCountedAddresses limits the count of addresses. It is large enough to find a free one.
+const maxCountedAddresses = 1 << 12
 
-// count returns how many addresses are in ranges, and how many of them are not taken, up to a bound.
+// count returns the number of addresses in ranges, and the number of free ones, up to maxCountedAddresses.
 func count(ranges []vcd.AddressRange, taken map[netip.Addr]bool) (total, free int) {
 	for _, r := range ranges {
-		for a := r.From; a.IsValid() && a.Compare(r.To) <= 0 && total < manyAddresses; a = a.Next() {
+		for a := r.From; a.IsValid() && a.Compare(r.To) <= 0 && total < maxCountedAddresses; a = a.Next() {
 			total++
 			if !taken[a] {
 				free++
@@ -250,7 +252,7 @@ func count(ranges []vcd.AddressRange, taken map[netip.Addr]bool) (total, free in
 	return total, free
 }
 
-// checkSpaces checks the IP Spaces that a gateway has addresses from.
+// checkSpaces checks the IP Spaces that provide addresses to a gateway.
 func checkSpaces(ctx context.Context, in *vcd.IPSpaces, g vcd.Gateway, u use) findings {
 	var f findings
 	spaces, err := in.Suggestions(ctx, g.ID)
@@ -258,22 +260,22 @@ func checkSpaces(ctx context.Context, in *vcd.IPSpaces, g vcd.Gateway, u use) fi
 		f.unread(err, "listing IP Spaces of edge gateway "+g.Name, "grant the user the rights on IP Spaces")
 		return f
 	}
-	wished := u.ipSpace
-	if wished != "" {
+	requested := u.ipSpace
+	if requested != "" {
 		spaces = slices.DeleteFunc(spaces, func(x vcd.Suggestion) bool {
-			return x.Space.Name != wished && x.Space.ID != wished
+			return x.Space.Name != requested && x.Space.ID != requested
 		})
 	}
 	if len(spaces) == 0 {
-		if wished != "" {
+		if requested != "" {
 			f.add(u.severity, "correct "+u.field+".ipSpace of the VCDCluster, or ask the provider to connect it",
-				"IP Space %q provides no addresses to edge gateway %s", wished, g.Name)
+				"IP Space %q provides no addresses to edge gateway %s", requested, g.Name)
 			return f
 		}
 		f.add(u.severity, "ask the provider to connect one", "edge gateway %s has no IP Space", g.Name)
 		return f
 	}
-	left, f := anyLeft(ctx, in, spaces)
+	left, f := anyFree(ctx, in, spaces)
 	if !left {
 		f.add(u.severity, "release floating IPs, or ask the provider to raise the quota or add ranges",
 			"no IP Space of edge gateway %s has a free floating IP for the organization", g.Name)
@@ -281,8 +283,8 @@ func checkSpaces(ctx context.Context, in *vcd.IPSpaces, g vcd.Gateway, u use) fi
 	return f
 }
 
-// anyLeft reports whether some IP Space has an address left, or cannot be read.
-func anyLeft(ctx context.Context, in *vcd.IPSpaces, spaces []vcd.Suggestion) (bool, findings) {
+// anyFree reports whether any IP Space has a free address or cannot be read.
+func anyFree(ctx context.Context, in *vcd.IPSpaces, spaces []vcd.Suggestion) (bool, findings) {
 	var f findings
 	for _, x := range spaces {
 		if len(x.Unused) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 )
 
-// checkIdentities logs in with the identities beside that of the cluster.
+// checkIdentities logs in with the identities other than the cluster's.
 func checkIdentities(ctx context.Context, logins []Login) findings {
 	var f findings
 	for _, login := range logins {
@@ -30,8 +30,8 @@ func checkIdentities(ctx context.Context, logins []Login) findings {
 	return f
 }
 
-// checkExtraConfig checks that the identity of the cluster allows the extra configuration of its machines. An identity that
-// the manifest does not have is not known; nil: so it is.
+// checkExtraConfig checks that the identity of the cluster allows the extra configuration of its machines. A nil
+// identity means that the manifest does not contain it.
 func checkExtraConfig(identity *infrav1.VCDIdentity, machines []Machines) findings {
 	var f findings
 	for _, m := range machines {

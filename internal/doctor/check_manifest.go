@@ -2,7 +2,7 @@
 
 package doctor
 
-// checkManifest reports what contradicts itself in the manifest of a plan, and what cannot be checked of it.
+// checkManifest reports contradictions in the manifest of a plan, and parts that cannot be checked.
 func checkManifest(plan Plan) findings {
 	var f findings
 	for _, problem := range append(plan.problems, plan.misplaced()...) {
@@ -11,7 +11,7 @@ func checkManifest(plan Plan) findings {
 	for _, found := range plan.refused {
 		f.found(Warning, found)
 	}
-	for _, zone := range plan.apart {
+	for _, zone := range plan.otherIdentity {
 		f.warn("check its VDC with --vdc and that identity",
 			"VCDDeploymentZone %s has another identity than the VCDCluster", zone)
 	}

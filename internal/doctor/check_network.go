@@ -11,13 +11,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// networks are those of a plan that were found.
+// networks are the networks of a plan that exist.
 type networks struct {
-	byName   map[string]vcd.Network // by the name in the plan
-	gateways []vcd.Ref              // that they are connected to, each once
+	byName   map[string]vcd.Network // keyed by the name in the plan
+	gateways []vcd.Ref              // their edge gateways, without duplicates
 }
 
-// findNetworks finds the networks of a plan, and compares what is free on them with what the machines take.
+// findNetworks looks up the networks of a plan, and compares their free addresses with the requirements of the
+// machines.
 func findNetworks(ctx context.Context, in *vcd.Networks, vdc vcd.VDC, plan Plan) (networks, findings) {
 	found := networks{byName: map[string]vcd.Network{}}
 	names, f := networkNames(ctx, in, vdc, plan)
@@ -34,7 +35,7 @@ func findNetworks(ctx context.Context, in *vcd.Networks, vdc vcd.VDC, plan Plan)
 			f.unread(err, "reading network "+name, "grant the user the right to view networks")
 			continue
 		}
-		f.join(judgeNetwork(network, usage, takenFrom(name, plan)))
+		f.join(checkNetwork(network, usage, demandOn(name, plan)))
 	}
 	return found, f
 }
@@ -47,10 +48,11 @@ func (n *networks) add(name string, network vcd.Network) {
 	}
 }
 
-// someNetworks is how many networks of a VDC are checked if none is planned.
-const someNetworks = 8
+// maxNetworks is the largest number of networks in a VDC that are checked if the plan names none.
+const maxNetworks = 8
 
-// networkNames returns the planned networks. If there are none, it returns URNs of those of the VDC, up to a few.
+// networkNames returns the networks of the plan. If there are none, it returns the URNs of all networks of the VDC,
+// unless there are more than maxNetworks.
 func networkNames(ctx context.Context, in *vcd.Networks, vdc vcd.VDC, plan Plan) ([]string, findings) {
 	var f findings
 	names := plan.networkNames()
@@ -65,7 +67,7 @@ func networkNames(ctx context.Context, in *vcd.Networks, vdc vcd.VDC, plan Plan)
 		f.problem("create a network, or share one with the VDC", "VDC %s has no network that is visible to the "+
 			"user",
 			vdc.Name)
-	case len(all) > someNetworks:
+	case len(all) > maxNetworks:
 		f.fact("%s has %d networks; use --network to check one", vdc.Name, len(all))
 	default:
 		for _, network := range all {
@@ -75,32 +77,32 @@ func networkNames(ctx context.Context, in *vcd.Networks, vdc vcd.VDC, plan Plan)
 	return names, f
 }
 
-// A taking is what the machines of a plan take of a network.
-type taking struct {
-	fromPool   int64 // addresses of the static pool
-	byDHCP     bool  // some addresses
-	noMachines bool  // none are planned
+// A demand contains the requirements of a plan's machines for a network.
+type demand struct {
+	fromPool   int64 // number of addresses from the static pool
+	byDHCP     bool  // some NICs use DHCP
+	noMachines bool  // the plan has no machines
 }
 
-// takenFrom returns what machines take of the network with a name in the plan.
-func takenFrom(name string, plan Plan) taking {
-	t := taking{noMachines: len(plan.Machines) == 0}
+// demandOn returns the demand on the network with a name in the plan.
+func demandOn(name string, plan Plan) demand {
+	d := demand{noMachines: len(plan.Machines) == 0}
 	for _, m := range plan.Machines {
 		for _, nic := range plan.nics(m) {
 			switch {
 			case nic.Name != name:
 			case nic.AddressSource == infrav1.AddressStaticPool:
-				t.fromPool += m.Count
+				d.fromPool += m.Count
 			case nic.AddressSource == infrav1.AddressDHCP:
-				t.byDHCP = t.byDHCP || m.Count > 0
+				d.byDHCP = d.byDHCP || m.Count > 0
 			}
 		}
 	}
-	return t
+	return d
 }
 
-// judgeNetwork compares what is free on a network with what is taken of it.
-func judgeNetwork(network vcd.Network, usage vcd.NetworkUsage, t taking) findings {
+// checkNetwork compares the free addresses of a network with the demand on it.
+func checkNetwork(network vcd.Network, usage vcd.NetworkUsage, d demand) findings {
 	var f findings
 	name := network.Name
 	free, limited := usage.Addresses.Free()
@@ -109,14 +111,14 @@ func judgeNetwork(network vcd.Network, usage vcd.NetworkUsage, t taking) finding
 	case usage.Status == vcd.RealizationFailed:
 		f.problem("ask an administrator to repair or recreate it",
 			"VCD could not create network %s as it is configured", name)
-	case t.fromPool > 0 && !limited:
+	case d.fromPool > 0 && !limited:
 		f.problem("add a static pool to the network, or set addressSource of the NIC to DHCP",
 			"network %s has no static pool, but NICs use it for addresses", name)
-	case limited && free < max(t.fromPool, 1) && (t.fromPool > 0 || t.noMachines):
+	case limited && free < max(d.fromPool, 1) && (d.fromPool > 0 || d.noMachines):
 		f.problem("enlarge the static pool of the network, or release addresses in it",
 			"network %s has %d free addresses of %d in its static pool, but %d are planned", name, free,
-			usage.Addresses.Limit, t.fromPool)
-	case t.byDHCP && !dhcp:
+			usage.Addresses.Limit, d.fromPool)
+	case d.byDHCP && !dhcp:
 		f.warn("configure DHCP on the network, set addressSource of the NIC to StaticPool, or ensure that the "+
 			"network relays DHCP to your server, whose ranges are not visible in VCD",
 			"network %s has no visible DHCP range, but NICs use DHCP", name)

@@ -5,6 +5,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
@@ -15,17 +16,18 @@ import (
 // heldRights are the rights of the user.
 type heldRights struct {
 	names   map[string]bool // nil: unknown
-	missing bool            // some right that is needed
+	missing bool            // a required right is missing
 }
 
-// has reports whether the user has a right, or it is not known which it has. That of administrators contains the one of
-// users.
+// has reports whether the user has a right, or the rights of the user are unknown. The entity right of administrators
+// includes the one of users.
 func (h heldRights) has(right string) bool {
 	return h.names == nil || h.names[right] ||
 		right == "vmware:capvcdCluster: Full Access" && h.names["vmware:capvcdCluster: Administrator Full access"]
 }
 
-// Rights returns which rights the user lacks that a cluster takes. An error means that VCD gave no answer.
+// Rights returns a finding for each right that a cluster requires and the user lacks. An error means that VCD did not
+// respond.
 func Rights(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster) ([]Finding, error) {
 	_, f := checkRights(ctx, in, Plan{Cluster: c})
 	var missing []Finding
@@ -36,7 +38,8 @@ func Rights(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster) ([]Find
 	return missing, f.lost
 }
 
-// checkRights compares the rights of the user with those that a cluster takes; nil: any.
+// checkRights compares the rights of the user with those that the cluster of the plan requires. A plan without a
+// cluster is checked like a cluster with an empty spec.
 func checkRights(ctx context.Context, in *vcd.Session, plan Plan) (heldRights, findings) {
 	var held heldRights
 	var f findings
@@ -62,7 +65,7 @@ func checkRights(ctx context.Context, in *vcd.Session, plan Plan) (heldRights, f
 		for _, right := range row.Rights {
 			if needed && !held.has(right) {
 				held.missing = true
-				f.lacks(severity, in.Org(), row, right)
+				f.missingRight(severity, in.Org(), row, right)
 			}
 		}
 	}
@@ -70,14 +73,15 @@ func checkRights(ctx context.Context, in *vcd.Session, plan Plan) (heldRights, f
 	return held, f
 }
 
-// lacks adds that a right is missing for the users of an organization.
-func (f *findings) lacks(severity Severity, org string, row rights.Row, right string) {
+// missingRight adds a finding about a right that the users of an organization lack.
+func (f *findings) missingRight(severity Severity, org string, row rights.Row, right string) {
 	f.add(severity, fmt.Sprintf("add the right to the role of the user, and to a rights bundle that is published to "+
 		"organization %s", org), "right %q is missing for %s; without it, %s", right,
 		rights.Plain(row.For), rights.Plain(row.Without))
 }
 
-// needs reports whether a cluster of a plan takes a right for something. Those that its spec does not show, other checks report.
+// needs reports whether the cluster of a plan requires the rights for a purpose, and how severe their absence is. Other
+// checks report the rights whose need does not follow from the spec.
 func needs(need rights.Need, plan Plan) (severity Severity, needed bool) {
 	c := plan.Cluster
 	if c == nil {
@@ -97,8 +101,15 @@ func needs(need rights.Need, plan Plan) (severity Severity, needed bool) {
 	case rights.Firewall, rights.Certificates, rights.Spaces:
 		return Warning, balancers
 	case rights.AntiAffinity:
-		return Problem, separates(plan.Machines)
+		return Problem, hasAntiAffinity(plan.Machines)
 	case rights.Entity, rights.GrowDisks, rights.Sometimes:
 	}
 	return "", false
+}
+
+// hasAntiAffinity reports whether any machines use anti-affinity.
+func hasAntiAffinity(machines []Machines) bool {
+	return slices.ContainsFunc(machines, func(m Machines) bool {
+		return m.Spec.AntiAffinity != "" && m.Spec.AntiAffinity != infrav1.AntiAffinityNone
+	})
 }

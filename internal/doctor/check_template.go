@@ -11,7 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// findTemplates finds the templates of machines, by catalog and name, and checks that they make nodes in a VDC.
+// findTemplates looks up the templates of machines and checks that their VMs can become nodes in a VDC. The keys of the
+// result are catalog and name.
 func findTemplates(ctx context.Context, in *vcd.Templates, at place, machines []Machines) (map[string]vcd.Template,
 	findings,
 ) {
@@ -27,15 +28,16 @@ func findTemplates(ctx context.Context, in *vcd.Templates, at place, machines []
 				f.unread(err, "looking up template "+m.image(), templateRemedy(m))
 				continue
 			}
-			f.join(judgeTemplate(found))
+			f.join(checkTemplate(found))
 		}
-		f.join(judgeHardware(m, found, at))
-		f.join(judgeKubernetes(m, found))
+		f.join(checkHardware(m, found, at))
+		f.join(checkKubernetes(m, found))
 	}
 	return templates, f
 }
 
-// findTemplate finds the template of machines. Where their version is not known, a selector selects from all versions.
+// findTemplate looks up the template of machines. If their Kubernetes version is unknown, a selector selects from all
+// versions.
 func findTemplate(ctx context.Context, in *vcd.Templates, m Machines) (vcd.Template, error) {
 	if selector := m.Spec.TemplateSelector; selector != nil {
 		return in.SelectTemplate(ctx, checks.TemplateQuery(selector, m.Spec.Catalog, m.version))
@@ -43,7 +45,7 @@ func findTemplate(ctx context.Context, in *vcd.Templates, m Machines) (vcd.Templ
 	return in.FindTemplate(ctx, m.Spec.Catalog, m.Spec.Template)
 }
 
-// templateRemedy returns what helps if no template is found.
+// templateRemedy returns the remedy if no template is found.
 func templateRemedy(m Machines) string {
 	if m.Spec.TemplateSelector != nil {
 		return "correct spec.catalog and spec.templateSelector of the VCDMachineTemplate, share the catalog with the user, " +
@@ -53,8 +55,8 @@ func templateRemedy(m Machines) string {
 		"the image again"
 }
 
-// judgeTemplate reports why a template makes no node.
-func judgeTemplate(t vcd.Template) findings {
+// checkTemplate reports why VMs from a template cannot become nodes.
+func checkTemplate(t vcd.Template) findings {
 	const upload = "upload an image of a Linux distribution with cloud-init: docs/operate/upgrade-kubernetes.md"
 	var f findings
 	info := checks.NodeInfo(t.OS)
@@ -75,12 +77,13 @@ func judgeTemplate(t vcd.Template) findings {
 	return f
 }
 
-// oldestHardware is the oldest version of virtual hardware with all that nodes use: VMware Tools of it show guestinfo as
-// current Linux distributions read it.
+// oldestHardware is the oldest version of virtual hardware that supports all features that nodes use. From this version
+// on, VMware Tools expose guestinfo in the form that current Linux distributions read.
 const oldestHardware = 14
 
-// judgeHardware compares the virtual hardware of machines with what nodes take and a VDC supports.
-func judgeHardware(m Machines, t vcd.Template, at place) findings {
+// checkHardware compares the virtual hardware of machines with the requirements of nodes and the versions that a VDC
+// supports.
+func checkHardware(m Machines, t vcd.Template, at place) findings {
 	var f findings
 	version, known := checks.HardwareNumber(cmp.Or(m.Spec.HardwareVersion, t.Hardware))
 	if known && version < oldestHardware {
@@ -97,8 +100,8 @@ func judgeHardware(m Machines, t vcd.Template, at place) findings {
 	return f
 }
 
-// judgeKubernetes compares the version of Kubernetes in a template with that of machines that are not made yet.
-func judgeKubernetes(m Machines, t vcd.Template) findings {
+// checkKubernetes compares the Kubernetes version of a template with the version of planned machines.
+func checkKubernetes(m Machines, t vcd.Template) findings {
 	var f findings
 	found := checks.Kubernetes(t, m.version)
 	if found == nil {
@@ -106,7 +109,7 @@ func judgeKubernetes(m Machines, t vcd.Template) findings {
 	}
 	found.Remedy = "set an image with this version in spec.template of the VCDMachineTemplate, or change the " +
 		"version"
-	severity := Warning // Kubelets of workers may be older than the API server.
+	severity := Warning // the kubelets of workers may be older than the API server
 	if m.controlPlane {
 		severity = Problem
 	}

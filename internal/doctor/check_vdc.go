@@ -11,20 +11,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A place is a VDC, and how much it has room for.
+// A place is a VDC and its capacity.
 type place struct {
 	vdc      vcd.VDC
 	capacity vcd.Capacity
 }
 
-// findVDC finds the VDC of a plan.
+// findVDC looks up the VDC of a plan. Without a VDC in the plan, it uses the only one that is visible to the user.
 func findVDC(ctx context.Context, in *vcd.VDCs, plan Plan) (place, findings) {
 	var at place
 	var f findings
 	remedy := checks.VDC.Remedy(plan.vdcField())
 	if plan.spread() {
 		f.stops = true
-		if len(plan.apart) == 0 && len(plan.refused) == 0 {
+		if len(plan.otherIdentity) == 0 && len(plan.refused) == 0 {
 			f.warn("add the VCDDeploymentZones and VCDFailureDomains to the manifest, or set each VDC with --vdc",
 				"the manifest contains no zone that failureDomainSelector of the VCDCluster selects")
 		}
@@ -71,7 +71,7 @@ func names(refs []vcd.Ref) []string {
 	return all
 }
 
-// checkStorage finds the storage profiles of machines. Without machines, it is the default one.
+// checkStorage checks that the storage profiles of machines exist. Without machines, it checks the default one.
 func checkStorage(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Machines) findings {
 	var f findings
 	for _, name := range profiles(machines) {
@@ -87,7 +87,7 @@ func checkStorage(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Mac
 	return f
 }
 
-// profiles are the names of the storage profiles of machines; an empty one is the default.
+// profiles returns the names of the storage profiles of machines. An empty name is the default profile.
 func profiles(machines []Machines) []string {
 	if len(machines) == 0 {
 		return []string{""}
@@ -101,7 +101,7 @@ func profiles(machines []Machines) []string {
 	return all
 }
 
-// findPolicies finds the sizing policies of machines, by name, and the placement policies.
+// findPolicies looks up the placement policies and sizing policies of machines. It returns the sizing policies by name.
 func findPolicies(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Machines) (map[string]vcd.Policy, findings) {
 	var f findings
 	sizing := map[string]vcd.Policy{}

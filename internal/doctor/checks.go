@@ -8,12 +8,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A check is a row of the table.
+// A check is a row of the table of checks.
 type check struct {
 	name  string
 	needs []string // checks that must have found no problem
 	run   func(*survey, context.Context) findings
-	once  bool // for the site, not for each VDC
+	once  bool // runs once for the site, not for each VDC
 }
 
 // table returns all checks, in the order of the report.
@@ -38,8 +38,8 @@ func table() []check {
 	}
 }
 
-// A survey is what is planned, and what checks found out that later ones need. Its methods are the rows of the table:
-// each passes on what its check reads, and stores what that returns.
+// A survey holds the plan and the results of checks that later checks need. Its methods are the rows of the table. Each
+// passes on the inputs of its check and stores the results.
 type survey struct {
 	open Opener
 	plan Plan
@@ -47,7 +47,7 @@ type survey struct {
 	session   *vcd.Session            // set by access
 	rights    heldRights              // set by checkRights
 	at        place                   // set by findVDC
-	policies  map[string]vcd.Policy   // sizing, by the name in the plan; set by findPolicies
+	policies  map[string]vcd.Policy   // sizing policies by the name in the plan; set by findPolicies
 	networks  networks                // set by findNetworks
 	templates map[string]vcd.Template // by catalog and name in the plan; set by findTemplates
 }

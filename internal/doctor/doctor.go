@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor finds out, before anything is created, what would keep a cluster from coming up in a VMware Cloud
-// Director. It only reads. Each check is a small function; what several need is read once.
+// Package doctor runs the preflight checks of a cluster in VMware Cloud Director. It finds problems that would keep the
+// cluster from working before anything is created. It only reads. Each check is a small function, and inputs that
+// several checks need are read once.
 //
-// [ReadPlan] reads from manifests what is planned. [Run] runs the table of checks, for the site and then for each VDC of
-// the plan, and reports what they find.
+// [ReadPlan] reads the plan from manifests. [Run] runs the table of checks, for the site and then for each VDC of the
+// plan, and reports their findings.
 package doctor
 
 import (
@@ -16,10 +17,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Opener logs in.
+// Opener opens a session.
 type Opener func(context.Context) (*vcd.Session, error)
 
-// Run checks whether what is planned can work.
+// Run runs all checks of a plan. It fails if VCD stops responding, and then returns an incomplete report.
 func Run(ctx context.Context, open Opener, plan Plan) (Report, error) {
 	r := run{skipped: map[string]bool{}}
 	r.add("manifest", checkManifest(plan), false)
@@ -35,17 +36,18 @@ func Run(ctx context.Context, open Opener, plan Plan) (Report, error) {
 			return r.report, err
 		}
 	}
-	r.sumUp()
+	r.summarize()
 	return r.report, nil
 }
 
-// A run is what checks found so far.
+// A run collects the results of checks.
 type run struct {
 	report  Report
-	skipped map[string]bool // checks that need one that found a problem
+	skipped map[string]bool // checks that need a check that found a problem
 }
 
-// checks runs the checks of the site, or those of the VDC of a survey, and adds to failed those that found a problem.
+// checks runs the checks of the site if once is true, otherwise those of the VDC of the survey. It adds checks that
+// found a problem, and checks that need them, to failed.
 func (r *run) checks(ctx context.Context, s *survey, once bool, failed map[string]bool) error {
 	for _, c := range table() {
 		if c.once != once {
@@ -61,14 +63,15 @@ func (r *run) checks(ctx context.Context, s *survey, once bool, failed map[strin
 		if f.lost != nil {
 			return fmt.Errorf("checking %s: %w", c.name, f.lost)
 		}
-		// Missing rights keep no other check from running: what they hide is not reported twice.
+		// Missing rights do not skip other checks. Findings that only follow from missing rights are not reported
+		// again.
 		failed[c.name] = hasProblem && c.name != "rights"
 	}
 	return nil
 }
 
-// add adds to the report what a check found, each once: zones have much in common. It reports whether that is a problem.
-// If the user lacks rights, what these hide is not reported again.
+// add adds the findings of a check to the report and reports whether any is a problem. It omits duplicates, because
+// zones have much in common. If the user lacks rights, it also omits findings that only follow from that.
 func (r *run) add(check string, f findings, lacksRights bool) (hasProblem bool) {
 	hasProblem = f.stops
 	for _, x := range f.list {
@@ -89,8 +92,8 @@ func (r *run) add(check string, f findings, lacksRights bool) (hasProblem bool) 
 	return hasProblem
 }
 
-// sumUp lists the checks that found nothing, and those that were skipped.
-func (r *run) sumUp() {
+// summarize lists the checks that passed and those that were skipped.
+func (r *run) summarize() {
 	for _, c := range table() {
 		switch {
 		case r.skipped[c.name]:

@@ -12,45 +12,46 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// A Plan is what is to be checked: a cluster and its machines.
+// A Plan is the subject of the checks: a cluster and its machines.
 type Plan struct {
-	Cluster  *infrav1.VCDCluster // nil: no certain cluster
-	Name     string              // of the Cluster
-	VDC      string              // empty: the only one there is
-	Networks []string            // beside those of machines and of the cluster
+	Cluster  *infrav1.VCDCluster // nil: the plan is not for a specific cluster
+	Name     string              // name of the Cluster
+	VDC      string              // empty: the only VDC that is visible to the user
+	Networks []string            // in addition to those of the machines and the cluster
 	Machines []Machines
 
-	// Identity and Secret are what the manifest has to log in with; nil: it has none.
+	// Identity and Secret are the credentials of the cluster in the manifest. They are nil if the manifest does not
+	// contain them.
 	Identity *infrav1.VCDIdentity
 	Secret   *corev1.Secret
 
-	// Others are the identities of the manifest beside that of the cluster, and Logins how to log in as them. [ReadPlan]
-	// finds the former; the caller adds the latter.
+	// Others are the identities of the manifest other than the cluster's, and Logins are the ways to log in with them.
+	// [ReadPlan] sets Others; the caller sets Logins.
 	Others []Other
 	Logins []Login
 
-	zones   []placement.Zone  // that the cluster selects, with its own identity
-	apart   []string          // names of those that have another identity
-	refused []*checks.Finding // why the cluster cannot use other zones
-	planes  int64             // zones that take control planes
-	zone    *placement.Zone   // that this part of a plan is for; nil: the VDC of the cluster
+	zones             []placement.Zone  // zones that the cluster selects and that use its identity
+	otherIdentity     []string          // names of selected zones with another identity
+	refused           []*checks.Finding // why the cluster cannot use other zones
+	controlPlaneZones int64             // number of zones for control planes
+	zone              *placement.Zone   // zone of this part of the plan; nil: the VDC of the cluster
 
-	problems []string // of the manifest
-	external []string // patches of the ClusterClass that only runtime extensions apply
+	problems []string // problems of the manifest
+	external []string // patches of the ClusterClass that require a runtime extension
 }
 
-// Machines are some that are alike.
+// Machines are a number of identical machines.
 type Machines struct {
-	Name  string // of their VCDMachineTemplate
+	Name  string // name of their VCDMachineTemplate
 	Count int64
 	Spec  infrav1.VCDMachineSpec
 
-	failureDomain string // of all of them; empty: none, or that which Cluster API chooses
+	failureDomain string // empty: none, or chosen by Cluster API
 	controlPlane  bool
-	version       string // of Kubernetes; empty: not known
+	version       string // Kubernetes version; empty: unknown
 }
 
-// image is the key of the template of machines, and its name in messages.
+// image returns the key of the machines' template, which is also its name in messages.
 func (m Machines) image() string {
 	if selector := m.Spec.TemplateSelector; selector != nil {
 		query := checks.TemplateQuery(selector, m.Spec.Catalog, m.version)
@@ -59,14 +60,14 @@ func (m Machines) image() string {
 	return m.Spec.Catalog + "/" + m.Spec.Template
 }
 
-// nics returns the NICs of the machines, with the network of each.
+// nics returns the NICs of the machines, with defaults for network and address source.
 func (p Plan) nics(m Machines) []infrav1.NetworkSpec {
-	wished := m.Spec.Networks
-	if len(wished) == 0 {
-		wished = []infrav1.NetworkSpec{{}}
+	requested := m.Spec.Networks
+	if len(requested) == 0 {
+		requested = []infrav1.NetworkSpec{{}}
 	}
-	nics := make([]infrav1.NetworkSpec, 0, len(wished))
-	for _, nic := range wished {
+	nics := make([]infrav1.NetworkSpec, 0, len(requested))
+	for _, nic := range requested {
 		if nic.Name == "" && p.Cluster != nil {
 			nic.Name = p.Cluster.Spec.OVDCNetwork
 		}
@@ -76,7 +77,7 @@ func (p Plan) nics(m Machines) []infrav1.NetworkSpec {
 	return nics
 }
 
-// networkNames returns the networks of the plan, each once.
+// networkNames returns the names of the networks of the plan, without duplicates.
 func (p Plan) networkNames() []string {
 	var names []string
 	seen := map[string]bool{"": true}
@@ -100,12 +101,12 @@ func (p Plan) networkNames() []string {
 	return names
 }
 
-// spread reports whether the cluster of the plan has zones, and no VDC was chosen.
+// spread reports whether the cluster of the plan has zones and no VDC is set.
 func (p Plan) spread() bool {
 	return p.VDC == "" && p.Cluster != nil && p.Cluster.Spec.FailureDomainSelector != nil
 }
 
-// vdcField names what says which VDC is meant.
+// vdcField names the field that determines the VDC, for messages.
 func (p Plan) vdcField() string {
 	if p.zone != nil {
 		return "spec.ovdc of VCDFailureDomain " + p.zone.Domain.Name
@@ -122,7 +123,7 @@ func (p Plan) vAppName() string {
 	return name
 }
 
-// InVDC returns the plan for one VDC: of the zones in it, if there are such.
+// InVDC returns the part of the plan for one VDC. If zones of the plan use the VDC, it is the plan of these zones.
 func (p Plan) InVDC(name string) Plan {
 	var zones []placement.Zone
 	for _, z := range p.zones {
@@ -135,7 +136,7 @@ func (p Plan) InVDC(name string) Plan {
 		p.VDC = ""
 	}
 	p.zones = zones
-	p.apart = nil
+	p.otherIdentity = nil
 	p.refused = nil
 	return p
 }

@@ -11,32 +11,32 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 )
 
-// An Other is an identity that a manifest uses beside that of the cluster.
+// An Other is an identity of a manifest other than the cluster's.
 type Other struct {
-	// User is what logs in with it, as messages name it.
+	// User names the object or program that uses the identity, for messages.
 	User string
 	Ref  infrav1.IdentityReference
 	Site string
 	Org  string
 
-	// Identity and Secret are those of the manifest; nil: it has none.
+	// Identity and Secret are nil if the manifest does not contain them.
 	Identity *infrav1.VCDIdentity
 	Secret   *corev1.Secret
 }
 
-// A Login is how to log in as another identity.
+// A Login is another identity with a way to log in with it.
 type Login struct {
 	Other
 
 	Open Opener
 }
 
-// ErrUnknown means that an identity is neither in the manifest nor in a management cluster that can be asked, or that only
+// ErrUnknown means that an identity is neither in the manifest nor in an accessible management cluster, or that only
 // the manager may use its credentials. It is no problem of the cluster.
 var ErrUnknown = errors.New("not checked")
 
-// othersOf returns the identities of a manifest beside that of the cluster, and reports a cloud controller manager without
-// one.
+// othersOf returns the identities of a manifest other than the cluster's. It reports a cloud controller manager without
+// an identity as a problem.
 func othersOf(m *manifest) (others []Other, problems []string) {
 	c := m.cluster
 	if checks.ManagesCCM(c) {
@@ -57,7 +57,7 @@ func othersOf(m *manifest) (others []Other, problems []string) {
 	return others, problems
 }
 
-// other returns an identity with what the manifest has of it.
+// other returns an identity, with its object and Secret if the manifest contains them.
 func (m *manifest) other(user string, ref infrav1.IdentityReference, site, org string) Other {
 	other := Other{
 		User: user,
@@ -72,7 +72,7 @@ func (m *manifest) other(user string, ref infrav1.IdentityReference, site, org s
 	return other
 }
 
-// sharesLogin reports whether the identity of a cluster is that of a zone, too.
+// sharesLogin reports whether a zone uses the identity of the cluster.
 func sharesLogin(c *infrav1.VCDCluster, zone *infrav1.VCDDeploymentZone) bool {
 	return zone.Spec.IdentityRef == c.Spec.IdentityRef
 }

@@ -21,13 +21,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/webhooks"
 )
 
-// A manifest is what was read of it.
+// A manifest holds the objects of a manifest that matter for a plan.
 type manifest struct {
-	cluster     *infrav1.VCDCluster          // nil: there is none yet
-	clusterName string                       // of the Cluster; empty: there is none
-	topology    *clusterv1.Cluster           // nil: the Cluster has none
-	objects     []*unstructured.Unstructured // all of them, as they were read
-	problems    []string                     // what the manager refuses
+	cluster     *infrav1.VCDCluster          // nil: not found yet
+	clusterName string                       // name of the Cluster; empty: no Cluster
+	topology    *clusterv1.Cluster           // nil: the Cluster has no topology
+	objects     []*unstructured.Unstructured // all objects, as read
+	problems    []string                     // reasons why the manager would reject objects
 
 	// By name.
 	classes    map[string]*clusterv1.ClusterClass
@@ -36,7 +36,7 @@ type manifest struct {
 	secrets    map[string]*corev1.Secret
 	domains    map[string]*infrav1.VCDFailureDomain
 
-	makers []maker
+	groups []machineGroup
 	zones  []infrav1.VCDDeploymentZone
 }
 
@@ -50,16 +50,16 @@ func newManifest() *manifest {
 	}
 }
 
-// A maker makes machines from a template.
-type maker struct {
+// A machineGroup is an object that creates machines from a template, such as a MachineDeployment.
+type machineGroup struct {
 	name, template string
 	count          int64
 	failureDomain  string
 	controlPlane   bool
-	version        string // of Kubernetes
+	version        string // Kubernetes version
 }
 
-// maxManifest bounds what is read of a manifest.
+// maxManifest limits the size of a manifest, in bytes.
 const maxManifest = 16 << 20
 
 // read adds the objects of one file.
@@ -83,7 +83,7 @@ func (m *manifest) addDocument(raw []byte) error {
 	object := &unstructured.Unstructured{}
 	content, err := yaml.YAMLToJSON(raw)
 	if err == nil && string(content) == "null" {
-		return nil // Only comments.
+		return nil // only comments
 	}
 	if err == nil {
 		err = object.UnmarshalJSON(content)
@@ -105,7 +105,7 @@ func (m *manifest) add(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// validate reports what the webhooks of the manager refuse of an object.
+// validate adds a problem for each error for which the manager's webhooks would reject an object.
 func (m *manifest) validate(object *unstructured.Unstructured) {
 	err := webhooks.Validate(object)
 	if err == nil {
@@ -126,13 +126,13 @@ func (m *manifest) refuse(format string, args ...any) {
 	m.problems = append(m.problems, fmt.Sprintf(format, args...))
 }
 
-// Kinds of which more than their reader is to be known.
+// Kinds that are used outside readers.
 const (
 	controlPlaneKind    = "KubeadmControlPlane"
 	machineTemplateKind = "VCDMachineTemplate"
 )
 
-// readers read the kinds of objects that count.
+// readers maps the kinds that matter for a plan to the functions that read them.
 var readers = map[string]func(*manifest, *unstructured.Unstructured) error{
 	"VCDCluster":        (*manifest).addCluster,
 	"VCDIdentity":       (*manifest).addIdentity,
@@ -142,11 +142,11 @@ var readers = map[string]func(*manifest, *unstructured.Unstructured) error{
 	"VCDDeploymentZone": (*manifest).addZone,
 	"Cluster":           (*manifest).addCoreCluster,
 	"ClusterClass":      (*manifest).addClass,
-	controlPlaneKind: makerAt([]string{"spec", "machineTemplate", "spec", "infrastructureRef", "name"},
+	controlPlaneKind: groupAt([]string{"spec", "machineTemplate", "spec", "infrastructureRef", "name"},
 		[]string{"spec", "machineTemplate", "infrastructureRef", "name"}),
-	"MachineDeployment": makerAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
-	"MachineSet":        makerAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
-	"MachinePool":       makerAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
+	"MachineDeployment": groupAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
+	"MachineSet":        groupAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
+	"MachinePool":       groupAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
 }
 
 func (m *manifest) addCluster(object *unstructured.Unstructured) error {
@@ -173,7 +173,7 @@ func (m *manifest) addTemplate(object *unstructured.Unstructured) error {
 	return err
 }
 
-// addSecret reads a Secret. Its errors do not show what is in it.
+// addSecret reads a Secret. Its errors do not contain the data of the Secret.
 func (m *manifest) addSecret(object *unstructured.Unstructured) error {
 	raw, err := object.MarshalJSON()
 	secret := &corev1.Secret{Data: map[string][]byte{}}
@@ -235,15 +235,15 @@ func convertCore(object *unstructured.Unstructured, into any) error {
 	return convert(object, into)
 }
 
-// makerAt reads what makes machines, with the name of their template at one of some paths.
-func makerAt(paths ...[]string) func(*manifest, *unstructured.Unstructured) error {
+// groupAt returns a function that reads a machineGroup. The name of its template is at one of the paths.
+func groupAt(paths ...[]string) func(*manifest, *unstructured.Unstructured) error {
 	return func(m *manifest, object *unstructured.Unstructured) error {
-		m.addMaker(object, paths)
+		m.addGroup(object, paths)
 		return nil
 	}
 }
 
-func (m *manifest) addMaker(object *unstructured.Unstructured, paths [][]string) {
+func (m *manifest) addGroup(object *unstructured.Unstructured, paths [][]string) {
 	count, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
 	if err != nil || !found {
 		count = 1
@@ -255,7 +255,7 @@ func (m *manifest) addMaker(object *unstructured.Unstructured, paths [][]string)
 	}
 	for _, path := range paths {
 		if name, found, err := unstructured.NestedString(object.Object, path...); err == nil && found {
-			m.makers = append(m.makers, maker{
+			m.groups = append(m.groups, machineGroup{
 				name:          object.GetKind() + " " + object.GetName(),
 				template:      name,
 				count:         count,

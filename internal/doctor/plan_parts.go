@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// parts returns the plan for each VDC that it takes: that of each zone, and the cluster's own.
+// parts splits the plan into one for each VDC: that of the cluster and that of each zone.
 func (p Plan) parts() []Plan {
 	if p.Cluster == nil || p.Cluster.Spec.FailureDomainSelector == nil || len(p.zones) == 0 {
 		return []Plan{p}
@@ -27,7 +27,7 @@ func (p Plan) parts() []Plan {
 	return parts
 }
 
-// part returns what is planned in a zone, or in the cluster's own VDC if zone is nil.
+// part returns the part of the plan for a zone, or for the cluster's VDC if zone is nil.
 func (p Plan) part(zone *placement.Zone) Plan {
 	part := p
 	part.zone = zone
@@ -49,8 +49,8 @@ func (p Plan) part(zone *placement.Zone) Plan {
 	return part
 }
 
-// share returns how many of some machines are in a zone at most, and whether any can be. Control planes are spread over
-// all zones that take them.
+// share returns the largest number of machines that a zone can get, and whether it can get any. Control planes are
+// spread over all zones that accept them.
 func (p Plan) share(m Machines, zone *placement.Zone) (count int64, here bool) {
 	switch {
 	case !m.controlPlane:
@@ -58,10 +58,10 @@ func (p Plan) share(m Machines, zone *placement.Zone) (count int64, here bool) {
 	case zone == nil || !zone.ControlPlane():
 		return 0, false
 	}
-	return (m.Count + p.planes - 1) / p.planes, true
+	return (m.Count + p.controlPlaneZones - 1) / p.controlPlaneZones, true
 }
 
-// machine returns a VCDMachine as the machines will be.
+// machine returns a VCDMachine like those that will be created.
 func (m Machines) machine() *infrav1.VCDMachine {
 	machine := &infrav1.VCDMachine{Spec: m.Spec}
 	if m.controlPlane {
@@ -70,10 +70,10 @@ func (m Machines) machine() *infrav1.VCDMachine {
 	return machine
 }
 
-// placed returns the spec of machines with what a zone adds.
+// placed returns the spec of machines with the settings of a zone.
 func (p Plan) placed(m Machines, zone *placement.Zone) infrav1.VCDMachineSpec {
 	spec := *m.Spec.DeepCopy()
-	found, _ := placement.Of(p.Cluster, zone, m.machine()) // Contradictions are reported by misplaced.
+	found, _ := placement.Of(p.Cluster, zone, m.machine()) // misplaced reports contradictions
 	spec.PlacementPolicy = found.PlacementPolicy.Name
 	spec.StorageProfile = found.StorageProfile.Name
 	spec.SizingPolicy = found.SizingPolicy.Name
@@ -86,7 +86,7 @@ func (p Plan) placed(m Machines, zone *placement.Zone) infrav1.VCDMachineSpec {
 	return spec
 }
 
-// misplaced returns what keeps machines from being placed in the zones of the plan.
+// misplaced returns the reasons why machines cannot be placed in the zones of the plan.
 func (p Plan) misplaced() []string {
 	var problems []string
 	for i := range p.zones {
@@ -104,7 +104,7 @@ func (p Plan) misplaced() []string {
 	return problems
 }
 
-// oneLine returns the first of joined errors.
+// oneLine returns the text of the first constraint error, or of err if it contains none.
 func oneLine(err error) string {
 	if found, ok := errors.AsType[*placement.ConstraintError](err); ok {
 		return found.Error()

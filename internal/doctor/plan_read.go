@@ -15,16 +15,16 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// Sources are where a plan is read from.
+// Sources are the inputs of a plan.
 type Sources struct {
 	Manifests []io.Reader
 
-	// Lookup reads what the manifests lack of a ClusterClass; nil: nothing does.
+	// Lookup reads the parts of a ClusterClass that the manifests lack. If it is nil, the manifests must be complete.
 	Lookup Lookup
 }
 
-// ReadPlan reads the plan from manifests with a VCDCluster, VCDMachineTemplates and what makes machines from them, or
-// with a Cluster that has a topology. What contradicts itself is reported by [Run].
+// ReadPlan reads a plan from manifests. They contain either a VCDCluster, its VCDMachineTemplates and the objects that
+// create machines from them, or a Cluster that has a topology. [Run] reports contradictions in them.
 func ReadPlan(ctx context.Context, from Sources) (Plan, error) {
 	m := newManifest()
 	for _, reader := range from.Manifests {
@@ -32,7 +32,7 @@ func ReadPlan(ctx context.Context, from Sources) (Plan, error) {
 			return Plan{}, err
 		}
 	}
-	forgetClassTemplates(m.classes, m.makers, m.templates)
+	dropClassTemplates(m.classes, m.groups, m.templates)
 	var external []string
 	if m.cluster == nil && m.topology != nil {
 		resolved, err := resolveTopology(ctx, m.topology, classSource{
@@ -59,7 +59,7 @@ func ReadPlan(ctx context.Context, from Sources) (Plan, error) {
 	return plan, err
 }
 
-// planOf makes a plan of what a manifest holds.
+// planOf returns the plan of a manifest.
 func planOf(m *manifest) (Plan, error) {
 	plan := Plan{
 		Cluster: m.cluster,
@@ -70,8 +70,8 @@ func planOf(m *manifest) (Plan, error) {
 		plan.Identity = identity
 		plan.Secret = m.secrets[identity.Spec.SecretRef.Name]
 	}
-	machines, unmade := machinesOf(m.makers, m.templates)
-	others, unshared := othersOf(m)
+	machines, machineProblems := machinesOf(m.groups, m.templates)
+	others, identityProblems := othersOf(m)
 	selected, err := selectZones(m.cluster, m.zones, m.domains)
 	if err != nil {
 		return Plan{}, err
@@ -79,33 +79,33 @@ func planOf(m *manifest) (Plan, error) {
 	plan.Machines = machines
 	plan.Others = others
 	plan.zones = selected.usable
-	plan.apart = selected.apart
+	plan.otherIdentity = selected.otherIdentity
 	plan.refused = selected.refused
-	plan.planes = selected.planes
-	plan.problems = slices.Concat(m.problems, unmade, controlPlaneProblems(m.makers), unshared, selected.problems,
+	plan.controlPlaneZones = selected.controlPlaneZones
+	plan.problems = slices.Concat(m.problems, machineProblems, controlPlaneProblems(m.groups), identityProblems, selected.problems,
 		domainProblems(machines, selected.names))
 	return plan, nil
 }
 
-// machinesOf returns the machines that makers make of templates, and those of templates that none uses, with what keeps
-// further ones from being made.
-func machinesOf(makers []maker, templates map[string]infrav1.VCDMachineSpec) (all []Machines, problems []string) {
+// machinesOf returns the machines of each group, and machines with count 0 for templates that no group uses. It reports
+// groups whose template is missing as problems.
+func machinesOf(groups []machineGroup, templates map[string]infrav1.VCDMachineSpec) (all []Machines, problems []string) {
 	used := map[string]bool{}
-	for _, maker := range makers {
-		spec, ok := templates[maker.template]
+	for _, group := range groups {
+		spec, ok := templates[group.template]
 		if !ok {
 			problems = append(problems, fmt.Sprintf("%s uses VCDMachineTemplate %q, which is not in the manifest",
-				maker.name, maker.template))
+				group.name, group.template))
 			continue
 		}
-		used[maker.template] = true
+		used[group.template] = true
 		all = append(all, Machines{
-			Name:          maker.template,
-			Count:         maker.count,
+			Name:          group.template,
+			Count:         group.count,
 			Spec:          spec,
-			failureDomain: maker.failureDomain,
-			controlPlane:  maker.controlPlane,
-			version:       maker.version,
+			failureDomain: group.failureDomain,
+			controlPlane:  group.controlPlane,
+			version:       group.version,
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(templates)) {
@@ -116,19 +116,19 @@ func machinesOf(makers []maker, templates map[string]infrav1.VCDMachineSpec) (al
 	return all, problems
 }
 
-// controlPlaneProblems reports control planes that Cluster API or etcd refuse.
-func controlPlaneProblems(makers []maker) []string {
+// controlPlaneProblems reports control planes that Cluster API or etcd would reject.
+func controlPlaneProblems(groups []machineGroup) []string {
 	var names []string
 	var problems []string
-	for _, maker := range makers {
-		if !maker.controlPlane {
+	for _, group := range groups {
+		if !group.controlPlane {
 			continue
 		}
-		names = append(names, maker.name)
-		if maker.count%2 == 0 && maker.count > 0 {
+		names = append(names, group.name)
+		if group.count%2 == 0 && group.count > 0 {
 			problems = append(problems, fmt.Sprintf("%s has %d replicas, but etcd on control planes requires an "+
 				"odd number",
-				maker.name, maker.count))
+				group.name, group.count))
 		}
 	}
 	if len(names) > 1 {
@@ -138,8 +138,8 @@ func controlPlaneProblems(makers []maker) []string {
 	return problems
 }
 
-// domainProblems reports machines in failure domains that are none of the zones of the cluster, given by name. A cluster
-// without any has its zones elsewhere.
+// domainProblems reports machines in failure domains that are not among the cluster's zones, given by name. It reports
+// nothing if the manifest contains no zones, because they may exist elsewhere.
 func domainProblems(all []Machines, zones []string) []string {
 	var problems []string
 	for _, machines := range all {

@@ -16,27 +16,27 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/topology"
 )
 
-// A Lookup reads an object of a management cluster.
+// A Lookup reads an object from a management cluster.
 type Lookup func(context.Context, Key) (*unstructured.Unstructured, error)
 
-// A Key names an object of a management cluster.
+// A Key identifies an object in a management cluster.
 type Key struct {
 	Kind      schema.GroupVersionKind
-	Namespace string // empty: that of the context
+	Namespace string // empty: the namespace of the kubeconfig context
 	Name      string
 }
 
-// otherFile is what helps if a manifest lacks a class or its templates.
+// otherFile is the remedy if a manifest lacks a class or its templates.
 const otherFile = "pass its file with another -f, such as templates/clusterclass-quick-start.yaml"
 
-// A classSource is where the classes of Clusters, and their templates, are read from.
+// A classSource provides the classes of Clusters and their templates.
 type classSource struct {
-	classes map[string]*clusterv1.ClusterClass // of the manifest, by name
-	objects []*unstructured.Unstructured       // all of the manifest
-	lookUp  Lookup                             // nil: there is no management cluster
+	classes map[string]*clusterv1.ClusterClass // classes of the manifest, by name
+	objects []*unstructured.Unstructured       // all objects of the manifest
+	lookUp  Lookup                             // nil: no management cluster
 }
 
-// resolveTopology returns the objects that Cluster API makes of the topology of a Cluster.
+// resolveTopology returns the objects that Cluster API would create from the topology of a Cluster.
 func resolveTopology(ctx context.Context, cluster *clusterv1.Cluster, from classSource) (topology.Result, error) {
 	class, err := from.class(ctx, cluster)
 	if err != nil {
@@ -57,7 +57,8 @@ func resolveTopology(ctx context.Context, cluster *clusterv1.Cluster, from class
 	return resolved, nil
 }
 
-// class returns the class of a Cluster: that of the manifest, else that of the management cluster.
+// class returns the class of a Cluster from the manifest, or from the management cluster if the manifest does not
+// contain it.
 func (s classSource) class(ctx context.Context, cluster *clusterv1.Cluster) (*clusterv1.ClusterClass, error) {
 	key := cluster.GetClassKey()
 	if class, ok := s.classes[key.Name]; ok {
@@ -79,7 +80,8 @@ func (s classSource) class(ctx context.Context, cluster *clusterv1.Cluster) (*cl
 	return class, nil
 }
 
-// templates returns the templates of a class: those of the manifest, else those of the management cluster.
+// templates returns the templates of a class from the manifest, or from the management cluster if the manifest does not
+// contain them.
 func (s classSource) templates(ctx context.Context, class *clusterv1.ClusterClass) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, ref := range topology.Templates(class) {
@@ -106,7 +108,7 @@ func (s classSource) template(ctx context.Context, key Key) (*unstructured.Unstr
 	return s.lookedUp(ctx, key)
 }
 
-// lookedUp returns an object of the management cluster, if there is one.
+// lookedUp returns an object from the management cluster. It fails if there is no management cluster.
 func (s classSource) lookedUp(ctx context.Context, key Key) (*unstructured.Unstructured, error) {
 	if s.lookUp == nil {
 		return nil, errors.New("which is not in the manifest")
@@ -118,13 +120,13 @@ func (s classSource) lookedUp(ctx context.Context, key Key) (*unstructured.Unstr
 	return found, nil
 }
 
-// forgetClassTemplates drops the templates of classes that makers do not use: what they have is replaced by patches.
-func forgetClassTemplates(classes map[string]*clusterv1.ClusterClass, makers []maker,
+// dropClassTemplates removes the templates of classes that no group uses, because patches replace their values.
+func dropClassTemplates(classes map[string]*clusterv1.ClusterClass, groups []machineGroup,
 	templates map[string]infrav1.VCDMachineSpec,
 ) {
 	used := map[string]bool{}
-	for _, maker := range makers {
-		used[maker.template] = true
+	for _, group := range groups {
+		used[group.template] = true
 	}
 	for _, class := range classes {
 		for _, ref := range topology.Templates(class) {

@@ -12,17 +12,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// A selection is the zones of a manifest that its cluster selects.
+// A selection holds the zones of a manifest that its cluster selects.
 type selection struct {
-	names    []string          // of all of them
-	usable   []placement.Zone  // with the identity of the cluster
-	apart    []string          // names of those with another identity
-	planes   int64             // those that take control planes
-	refused  []*checks.Finding // why the cluster cannot use others
-	problems []string
+	names             []string          // names of all selected zones
+	usable            []placement.Zone  // zones with the identity of the cluster
+	otherIdentity     []string          // names of zones with another identity
+	controlPlaneZones int64             // number of zones for control planes
+	refused           []*checks.Finding // reasons why the cluster cannot use other zones
+	problems          []string
 }
 
-// selectZones finds the zones of a cluster. The failure domains are by name.
+// selectZones returns the zones that a cluster selects. The keys of domains are their names.
 func selectZones(c *infrav1.VCDCluster, zones []infrav1.VCDDeploymentZone, domains map[string]*infrav1.VCDFailureDomain) (
 	selection, error,
 ) {
@@ -35,7 +35,7 @@ func selectZones(c *infrav1.VCDCluster, zones []infrav1.VCDDeploymentZone, domai
 		zone := &selected[i]
 		s.names = append(s.names, zone.Name)
 		if ptr.Deref(zone.Spec.ControlPlane, true) {
-			s.planes++
+			s.controlPlaneZones++
 		}
 		domain, ok := domains[zone.Spec.FailureDomain]
 		switch {
@@ -45,7 +45,7 @@ func selectZones(c *infrav1.VCDCluster, zones []infrav1.VCDDeploymentZone, domai
 		case checks.Zone(c, zone) != nil:
 			s.refused = append(s.refused, checks.Zone(c, zone))
 		case !sharesLogin(c, zone):
-			s.apart = append(s.apart, zone.Name)
+			s.otherIdentity = append(s.otherIdentity, zone.Name)
 		default:
 			s.usable = append(s.usable, placement.Zone{VCDDeploymentZone: zone, Domain: domain})
 		}

@@ -12,18 +12,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A Severity is how bad a finding is.
+// A Severity is the severity of a finding.
 type Severity string
 
 // Severities.
 const (
-	// Problem is what keeps a cluster from working.
+	// Problem marks a finding that keeps a cluster from working.
 	Problem Severity = "problem"
-	// Warning is what keeps something from working that not every cluster has, or that will end later.
+	// Warning marks a finding that affects only some clusters or only takes effect later.
 	Warning Severity = "warning"
 )
 
-// A Finding is one thing that is wrong, and what helps.
+// A Finding is a problem or warning, with a remedy.
 type Finding struct {
 	Check    string   `json:"check"`
 	Severity Severity `json:"severity"`
@@ -34,12 +34,12 @@ type Finding struct {
 // A Report is the result of all checks.
 type Report struct {
 	Findings []Finding `json:"findings"`
-	Passed   []string  `json:"passed"`  // checks that found nothing
-	Skipped  []string  `json:"skipped"` // checks that need one that found a problem
-	Facts    []string  `json:"facts"`   // what was found out, for people
+	Passed   []string  `json:"passed"`  // checks without findings
+	Skipped  []string  `json:"skipped"` // checks that need a check that found a problem
+	Facts    []string  `json:"facts"`   // observations, for people
 }
 
-// Problems returns how many findings are problems.
+// Problems returns the number of findings that are problems.
 func (r Report) Problems() int {
 	n := 0
 	for _, f := range r.Findings {
@@ -50,19 +50,19 @@ func (r Report) Problems() int {
 	return n
 }
 
-// findings are what one check found.
+// findings are the results of one check.
 type findings struct {
 	list  []found
-	facts []string // for people
-	stops bool     // checks that need this one cannot be made, although it is no problem
-	lost  error    // VCD stopped answering
+	facts []string // observations, for people
+	stops bool     // dependent checks cannot run, although there is no problem
+	lost  error    // VCD stopped responding
 }
 
-// A found is a finding, still without the name of its check.
+// A found is a finding before its check is set.
 type found struct {
 	Finding
 
-	hidden bool // it is that the user may not read something
+	hidden bool // the user lacks the right to read something
 }
 
 func (f *findings) add(severity Severity, remedy, format string, args ...any) {
@@ -83,21 +83,22 @@ func (f *findings) fact(format string, args ...any) {
 	f.facts = append(f.facts, fmt.Sprintf(format, args...))
 }
 
-// found adds what the manager finds, too, if it is anything.
+// found adds a finding of a rule that doctor and the manager share, unless it is nil.
 func (f *findings) found(severity Severity, x *checks.Finding) {
 	if x != nil {
 		f.add(severity, x.Remedy, "%s", x.Message)
 	}
 }
 
-// foundOf adds what the manager finds, too, about the machines of a VCDMachineTemplate.
+// foundOf adds a finding about the machines of a VCDMachineTemplate, unless it is nil. Doctor and the manager share its
+// rule.
 func (f *findings) foundOf(m Machines, severity Severity, x *checks.Finding) {
 	if x != nil {
 		f.add(severity, x.Remedy, "VCDMachineTemplate %s: %s", m.Name, x.Message)
 	}
 }
 
-// unread adds that something could not be read, or that VCD stopped answering.
+// unread adds a finding about something that could not be read, or records that VCD stopped responding.
 func (f *findings) unread(err error, what, remedy string) {
 	if isLost(err) {
 		f.lost = fmt.Errorf("%s: %w", what, err)
@@ -117,7 +118,7 @@ func (f *findings) unread(err error, what, remedy string) {
 	})
 }
 
-// join adds what a part of the check found.
+// join adds the findings of a part of the check.
 func (f *findings) join(other findings) {
 	f.list = append(f.list, other.list...)
 	f.facts = append(f.facts, other.facts...)
@@ -127,7 +128,7 @@ func (f *findings) join(other findings) {
 	}
 }
 
-// isLost reports whether VCD ended the survey by an error that shows nothing of what was asked for.
+// isLost reports whether err ends the survey because it reveals nothing about the requested object.
 func isLost(err error) bool {
 	return slices.ContainsFunc([]error{
 		vcd.ErrUnavailable, vcd.ErrThrottled, vcd.ErrLater, vcd.ErrBusy, vcd.ErrUnauthorized, context.DeadlineExceeded,

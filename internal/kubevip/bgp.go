@@ -13,15 +13,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// BGP is how the addresses are announced to routers.
+// BGP configures the announcement of addresses to routers.
 type BGP struct {
-	// AS is the autonomous system of the nodes.
+	// AS is the number of the autonomous system of the nodes.
 	AS uint32
 
-	// RouterInterface is the interface whose first address is a node's router id.
+	// RouterInterface is the interface whose first address is the router ID of a node.
 	RouterInterface string
 
-	// SourceInterface is the interface from which the peers are reached; empty: as the node routes.
+	// SourceInterface is the interface through which the peers are reached. If it is empty, the routes of the node
+	// decide.
 	SourceInterface string
 
 	// Peers are the routers.
@@ -32,20 +33,21 @@ type BGP struct {
 type Peer struct {
 	Address  netip.Addr
 	AS       uint32
-	Password string // of TCP's MD5 signatures; may be empty
+	Password string // key of TCP MD5 signatures; may be empty
 	MultiHop bool   // the router is not on the network of the nodes
 }
 
-// maxPassword is the longest key of TCP's MD5 signatures that Linux takes.
+// maxPassword is the length of the longest key of TCP MD5 signatures that Linux accepts.
 const maxPassword = 80
 
-// peerPassword is what survives kube-vip's notation of peers and the template engine of cloud-init.
+// peerPassword matches passwords that neither kube-vip's notation of peers nor the template engine of cloud-init
+// changes.
 var peerPassword = regexp.MustCompile(`^[!-+.0-9;-~-]*$`)
 
-// peersEnv is the variable with all peers.
+// peersEnv is the environment variable that contains all peers.
 const peersEnv = "bgp_peers"
 
-// env returns the variables of BGP, none for ARP.
+// env returns the environment variables of BGP, or nil for ARP.
 func (b *BGP) env() []corev1.EnvVar {
 	if b == nil {
 		return nil
@@ -53,7 +55,7 @@ func (b *BGP) env() []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: "bgp_as", Value: strconv.FormatUint(uint64(b.AS), 10)},
 		{Name: "bgp_routerinterface", Value: b.RouterInterface},
-		{Name: peersEnv, Value: strings.ReplaceAll(b.peers(), "$", "$$")}, // kubelet expands $(NAME)
+		{Name: peersEnv, Value: strings.ReplaceAll(b.peers(), "$", "$$")}, // the kubelet expands $(NAME)
 	}
 	if b.SourceInterface != "" {
 		env = append(env, corev1.EnvVar{Name: "bgp_sourceif", Value: b.SourceInterface})
@@ -61,7 +63,7 @@ func (b *BGP) env() []corev1.EnvVar {
 	return env
 }
 
-// peers writes the peers as kube-vip reads them: address:AS:password:multihop, with commas between them.
+// peers returns the peers in kube-vip's notation: address:AS:password:multihop, separated by commas.
 func (b *BGP) peers() string {
 	all := make([]string, 0, len(b.Peers))
 	for _, p := range b.Peers {
@@ -74,7 +76,7 @@ func (b *BGP) peers() string {
 	return strings.Join(all, ",")
 }
 
-// validate checks numbers, names and passwords. An error never has a password in it.
+// validate checks numbers, names and passwords. Its errors never contain a password.
 func (b *BGP) validate() error {
 	if b.AS == 0 {
 		return errors.New("the AS number of the nodes is 0")
@@ -96,7 +98,7 @@ func (b *BGP) validate() error {
 	return nil
 }
 
-// validate checks a peer. An error never has the password in it.
+// validate checks a peer. Its errors never contain the password.
 func (p Peer) validate() error {
 	switch {
 	case !p.Address.IsValid() || validateIP(p.Address) != nil:

@@ -21,32 +21,33 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// PeersSecret is the Secret in the workload cluster with the BGP peers and their passwords, in key [PeersKey].
+// PeersSecret is the Secret in the workload cluster that contains the BGP peers and their passwords in the key
+// [PeersKey].
 const (
 	PeersSecret = "kube-vip-bgp" //nolint:gosec // A name.
 	PeersKey    = "peers"
 )
 
-// daemonSetMetrics is where a pod of the DaemonSet serves its metrics: beside the static pod of the first node, until
-// that one goes.
+// daemonSetMetrics is the address at which a pod of the DaemonSet serves its metrics. It differs from the address of
+// the static pod on the first node, which exists until that pod is removed.
 const daemonSetMetrics = "127.0.0.1:2113"
 
-// proxyInjectLabel keeps the proxy policy of the cluster away from the pods. They ask the API server of their own node,
-// by a name that only they know: a proxy does not reach it, and the virtual IP is lost.
+// proxyInjectLabel excludes the pods from the proxy policy of the cluster. The pods connect to the API server of their
+// own node, by a name that only they can resolve. A proxy cannot reach it, and the virtual IP would be lost.
 const proxyInjectLabel = "proxy.infrastructure.cluster.x-k8s.io/inject"
 
-// peersHashAnnotation on the pods changes with the BGP peers and their passwords, so that a change of the Secret reaches
-// running pods.
+// peersHashAnnotation is an annotation of the pods that changes with the BGP peers and their passwords, so that a
+// change of the Secret replaces running pods.
 const peersHashAnnotation = "infrastructure.cluster.x-k8s.io/bgp-peers"
 
-// hashOf returns a short hash of a text with passwords. It is too short to find out a password with it: two texts in
-// 65,536 have the same.
+// hashOf returns a short hash of a text that contains passwords. It is too short to recover a password, because one in
+// 65,536 texts has the same hash.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:2])
 }
 
-// Objects returns what mode DaemonSet has in the workload cluster. Equal configs give equal objects.
+// Objects returns the objects of mode DaemonSet in the workload cluster. Equal configs result in equal objects.
 func Objects(c Config) ([]unstructured.Unstructured, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
@@ -62,8 +63,8 @@ func Objects(c Config) ([]unstructured.Unstructured, error) {
 		metav1.SetMetaDataAnnotation(&set.Spec.Template.ObjectMeta, peersHashAnnotation, hashOf(c.BGP.peers()))
 	}
 	for _, value := range []corev1.EnvVar{
-		// The API server of the pod's own node, by a name in its certificate: the Service needs kube-proxy, which
-		// needs the virtual IP.
+		// The API server of the pod's own node, by a name in its certificate: the Service "kubernetes" needs
+		// kube-proxy, which needs the virtual IP.
 		{Name: "KUBERNETES_SERVICE_HOST", Value: "kubernetes"},
 		{Name: "KUBERNETES_SERVICE_PORT", Value: strconv.Itoa(int(c.Port))},
 		{Name: "prometheus_server", Value: daemonSetMetrics},
@@ -78,7 +79,7 @@ func Objects(c Config) ([]unstructured.Unstructured, error) {
 	return append(rights, rest...), err
 }
 
-// peersFromSecret returns the variables of BGP with a reference to the Secret in place of the peers.
+// peersFromSecret returns the environment variables of BGP with a reference to the Secret in place of the peers.
 func peersFromSecret(bgp []corev1.EnvVar) []corev1.EnvVar {
 	at := slices.IndexFunc(bgp, func(e corev1.EnvVar) bool { return e.Name == peersEnv })
 	if at < 0 {
@@ -94,9 +95,9 @@ func peersFromSecret(bgp []corev1.EnvVar) []corev1.EnvVar {
 	return bgp
 }
 
-// peersSecret returns the Secret with the peers and their passwords. Without BGP it is empty, and not absent: Cluster
-// API removes what is gone from an object that it applies, but it never deletes an object. The passwords of a former
-// configuration would stay in the workload cluster.
+// peersSecret returns the Secret with the peers and their passwords. Without BGP the Secret is empty but not omitted.
+// Cluster API removes fields that are no longer in an applied object, but never deletes the object. The passwords of an
+// earlier configuration would therefore stay in the workload cluster.
 func peersSecret(namespace string, bgp *BGP) *corev1.Secret {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -109,8 +110,8 @@ func peersSecret(namespace string, bgp *BGP) *corev1.Secret {
 	return secret
 }
 
-// rights returns the account of the DaemonSet's pods. Of what the generator's role allows, an endpoint of a control
-// plane needs the lease alone.
+// rights returns the service account of the DaemonSet's pods with its role. The generator's role allows more, but a
+// control plane endpoint only needs the lease.
 func rights() ([]unstructured.Unstructured, error) {
 	raw, err := generated.ReadFile("generated/rights.yaml")
 	if err != nil {
@@ -131,7 +132,7 @@ func rights() ([]unstructured.Unstructured, error) {
 	return toUnstructured([]any{account, role, binding})
 }
 
-// toUnstructured converts typed objects.
+// toUnstructured converts typed objects to unstructured ones, without status and creation timestamps.
 func toUnstructured(typed []any) ([]unstructured.Unstructured, error) {
 	all := make([]unstructured.Unstructured, 0, len(typed))
 	for _, object := range typed {

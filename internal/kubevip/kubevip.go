@@ -21,21 +21,21 @@ const (
 )
 
 const (
-	// DefaultImage is the release whose generator made the manifests.
+	// DefaultImage is the image of the release whose generator created the manifests.
 	DefaultImage = "ghcr.io/kube-vip/kube-vip:v0.9.1"
 
-	// DefaultPort is kubeadm's port of an API server.
+	// DefaultPort is kubeadm's default port of an API server.
 	DefaultPort = 6443
 )
 
-// Where things are on the node. prepare.sh and cleanup.sh have them too.
+// Paths on the node, which prepare.sh and cleanup.sh also contain.
 const (
-	adminKubeconfig = "/etc/kubernetes/admin.conf" // as the pod sees it
-	kubeconfigLink  = "/etc/kube-vip/kubeconfig"   // which of the node's it is
+	adminKubeconfig = "/etc/kubernetes/admin.conf" // path in the pod
+	kubeconfigLink  = "/etc/kube-vip/kubeconfig"   // link to a kubeconfig of the node
 	hostsFile       = "/etc/kube-vip/hosts"
 )
 
-// generated holds what kube-vip's generator makes.
+// generated contains the output of kube-vip's generator.
 //
 //go:embed generated/*.yaml
 var generated embed.FS
@@ -46,45 +46,47 @@ var prepareScript string
 //go:embed cleanup.sh
 var cleanupScript string
 
-// Mode is what runs kube-vip.
+// Mode is the way in which kube-vip runs.
 type Mode string
 
-// Modes, as the scripts have them, too.
+// Modes, which the scripts also contain.
 const (
-	// StaticPod is a static pod on each control-plane node.
+	// StaticPod runs a static pod on each control-plane node.
 	StaticPod Mode = "StaticPod"
-	// DaemonSet is one pod of a DaemonSet on each, and a static pod where and until the DaemonSet does not run.
+	// DaemonSet runs a pod of a DaemonSet on each control-plane node, and a static pod where the DaemonSet does not run
+	// yet.
 	DaemonSet Mode = "DaemonSet"
 )
 
-// A Config is what differs between clusters.
+// A Config holds the settings that differ between clusters.
 type Config struct {
-	// Mode is StaticPod if empty.
+	// Mode is the mode; empty means StaticPod.
 	Mode Mode
 
-	// Addresses are the endpoint of the control plane: IP addresses that nothing else uses, at most one of each family,
-	// or one DNS name, in lower case, which kube-vip resolves to an IPv4 address.
+	// Addresses are the endpoint of the control plane. They are unused IP addresses, at most one of each family, or one
+	// DNS name in lower case, which kube-vip resolves to an IPv4 address.
 	Addresses []string
 
-	// Port of the API servers themselves; 0 means DefaultPort.
+	// Port is the port of the API servers themselves; 0 means DefaultPort.
 	Port int32
 
-	// Interface that has the addresses; empty means that of the default route, with BGP the loopback interface.
+	// Interface is the interface to which the addresses are added. Empty means the interface of the default route, or
+	// the loopback interface with BGP.
 	Interface string
 
-	// Image of kube-vip, whole; empty means DefaultImage. With another release than DefaultImage's, the
-	// manifest may not fit.
+	// Image is the full image reference of kube-vip; empty means DefaultImage. The manifest may not suit a release
+	// other than DefaultImage's.
 	Image string
 
-	// DynamicDNS makes kube-vip ask a DHCP server for the address, in the name of the DNS name; the DHCP server then
-	// writes the DNS record.
+	// DynamicDNS makes kube-vip request the address from a DHCP server under the DNS name. The DHCP server then creates
+	// the DNS record.
 	DynamicDNS bool
 
-	// BGP announces the addresses to routers instead of by ARP; nil: ARP.
+	// BGP announces the addresses to routers with BGP; nil means ARP.
 	BGP *BGP
 }
 
-// Render returns the data of the Secret <cluster>-kube-vip. Equal configs give equal data.
+// Render returns the data of the Secret <cluster>-kube-vip. Equal configs result in equal data.
 func Render(c Config) (map[string][]byte, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
@@ -109,12 +111,12 @@ func Render(c Config) (map[string][]byte, error) {
 	}, nil
 }
 
-// script returns a script for the mode.
+// script returns a script with the mode of the config.
 func (c *Config) script(text string) []byte {
 	return []byte(strings.Replace(text, "\nmode="+string(StaticPod)+"\n", "\nmode="+string(c.Mode)+"\n", 1))
 }
 
-// read reads a generated manifest: a pod or a daemonset.
+// read reads a generated manifest, which is "pod" or "daemonset".
 func (c *Config) read(what string, into any) error {
 	if c.BGP != nil {
 		return readGenerated(what+"-bgp", into)
@@ -122,7 +124,7 @@ func (c *Config) read(what string, into any) error {
 	return readGenerated(what+"-arp", into)
 }
 
-// readGenerated reads a generated manifest by the name of its file.
+// readGenerated reads a generated manifest by its file name, without extension.
 func readGenerated(name string, into any) error {
 	raw, err := generated.ReadFile("generated/" + name + ".yaml")
 	if err != nil {
@@ -134,7 +136,7 @@ func readGenerated(name string, into any) error {
 	return nil
 }
 
-// apply sets the cluster's values on a generated pod.
+// apply sets the values of the cluster in a generated pod.
 func (c *Config) apply(pod *corev1.PodSpec, bgp []corev1.EnvVar) {
 	container := &pod.Containers[0]
 	container.Image = c.Image
@@ -156,18 +158,18 @@ func (c *Config) apply(pod *corev1.PodSpec, bgp []corev1.EnvVar) {
 		setEnv(container, value)
 	}
 
-	// Like the static pods of kubeadm: not evicted first under node pressure.
+	// Like the static pods of kubeadm, the pod must not be evicted first under node pressure.
 	pod.PriorityClassName = "system-node-critical"
 	pod.HostAliases = nil
-	// Without a type, mounting a missing file creates a folder, which kubeadm refuses. With type File, the kubelet
-	// retries until it exists.
+	// Without a type, mounting a missing file creates a directory, which kubeadm rejects. With type File, the kubelet
+	// retries until the file exists.
 	file := corev1.HostPathFile
 	pod.Volumes = []corev1.Volume{hostFile("hosts", hostsFile, &file)}
 	container.VolumeMounts = []corev1.VolumeMount{{Name: "hosts", MountPath: "/etc/hosts", ReadOnly: true}}
 }
 
-// subnets are the lengths of the addresses' own prefixes; of two, kube-vip takes the first for IPv4. For a DNS name
-// kube-vip 0.9 puts the text behind each address it finds, so it has to be one family: IPv4.
+// subnets returns the prefix lengths of single addresses. Of two values, kube-vip uses the first for IPv4. For a DNS
+// name, kube-vip 0.9 appends the text to each resolved address, so it must be the length of one family: IPv4.
 func (c *Config) subnets() string {
 	if len(c.Addresses) > 1 {
 		return "32,128"

@@ -16,28 +16,29 @@ import (
 )
 
 const (
-	// ServicesName is the name of the DaemonSet that announces addresses of Services, of its account and of its roles.
+	// ServicesName is the name of the DaemonSet that announces addresses of Services, of its service account and of its
+	// roles.
 	ServicesName = "kube-vip-services"
-	// servicesLease is the lease of the pod that announces.
+	// servicesLease is the lease of the announcing pod.
 	servicesLease = "plndr-svcs-lock"
 )
 
-// A ServicesConfig is what differs between clusters whose kube-vip announces addresses of Services.
+// A ServicesConfig holds the settings of the announcement of Services that differ between clusters.
 type ServicesConfig struct {
-	// Class is the spec.loadBalancerClass of the Services; empty: those without a class.
+	// Class is the spec.loadBalancerClass of the Services; empty means Services without a class.
 	Class string
 
-	// Interface that has the addresses; empty means that of the default route.
+	// Interface is the interface to which the addresses are added; empty means the interface of the default route.
 	Interface string
 
-	// Image of kube-vip, whole; empty means DefaultImage.
+	// Image is the full image reference of kube-vip; empty means DefaultImage.
 	Image string
 
-	// ControlPlane has nodes of the control plane announce, too.
+	// ControlPlane lets control-plane nodes announce addresses as well.
 	ControlPlane bool
 }
 
-// complete sets defaults and refuses what would only fail on the node.
+// complete sets defaults and rejects values that would only fail on the node.
 func (c *ServicesConfig) complete() error {
 	c.Image = cmp.Or(c.Image, DefaultImage)
 	if c.Interface != "" && !interfaceName.MatchString(c.Interface) {
@@ -49,7 +50,8 @@ func (c *ServicesConfig) complete() error {
 	return nil
 }
 
-// Services returns what announces addresses of Services in the workload cluster. Equal configs give equal objects.
+// Services returns the objects in the workload cluster that announce addresses of Services. Equal configs result in
+// equal objects.
 func Services(c ServicesConfig) ([]unstructured.Unstructured, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
@@ -70,7 +72,7 @@ func Services(c ServicesConfig) ([]unstructured.Unstructured, error) {
 	return toUnstructured(append(servicesRights(set.Namespace), set))
 }
 
-// apply sets the cluster's values on the generated pod.
+// apply sets the values of the cluster in the generated pod.
 func (c *ServicesConfig) apply(pod *corev1.PodSpec) {
 	pod.ServiceAccountName = ServicesName
 	pod.PriorityClassName = "system-node-critical"
@@ -97,8 +99,8 @@ func (c *ServicesConfig) apply(pod *corev1.PodSpec) {
 	}
 }
 
-// onWorkers selects the nodes that may get traffic of Services. kubeadm excludes those of control planes by the label of
-// Kubernetes, and other distributions by their role only.
+// onWorkers selects the nodes that may receive traffic of Services. kubeadm excludes control-plane nodes by the label
+// of Kubernetes, and other distributions only by their role.
 func onWorkers() *corev1.NodeAffinity {
 	without := func(label string) corev1.NodeSelectorRequirement {
 		return corev1.NodeSelectorRequirement{Key: label, Operator: corev1.NodeSelectorOpDoesNotExist}
@@ -115,8 +117,8 @@ func onWorkers() *corev1.NodeAffinity {
 	}
 }
 
-// servicesRights returns the account of the pods. They watch Services, write the addresses that they announce into their
-// status and the name of the node into an annotation, and hold one lease.
+// servicesRights returns the service account of the pods with its roles. The pods watch Services, write announced
+// addresses to their status and the node name to an annotation, and hold one lease.
 func servicesRights(namespace string) []any {
 	account := &corev1.ServiceAccount{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},

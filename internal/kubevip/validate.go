@@ -19,8 +19,8 @@ var (
 	imageName     = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._:/@-]*[a-zA-Z0-9])?$`)
 )
 
-// complete sets defaults and refuses what would only fail on the node. It is strict about characters too, because a
-// template engine processes the file.
+// complete sets defaults and rejects values that would only fail on the node. It is also strict about characters,
+// because a template engine processes the file.
 func (c *Config) complete() error {
 	c.Mode = cmp.Or(c.Mode, StaticPod)
 	c.Port = cmp.Or(c.Port, DefaultPort)
@@ -43,7 +43,7 @@ func (c *Config) complete() error {
 	return c.validateBGP()
 }
 
-// validateAddresses checks an endpoint: one address of each family at most, or one DNS name.
+// validateAddresses checks an endpoint: at most one address of each family, or one DNS name.
 func validateAddresses(addresses []string) error {
 	if len(addresses) == 0 || len(addresses) > 2 {
 		return fmt.Errorf("there are %d addresses, but kube-vip supports only one, or one of each family", len(addresses))
@@ -99,7 +99,7 @@ func is4(address string) bool {
 	return err == nil && addr.Is4()
 }
 
-// validateBGP checks peers, and that each address has one that takes its family.
+// validateBGP checks the peers, and that each address has a peer of its family.
 func (c *Config) validateBGP() error {
 	switch {
 	case c.BGP == nil:

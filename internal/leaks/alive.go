@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Alive are the ids of clusters that exist in management clusters, with the name of each.
+// Alive maps the IDs of clusters that exist in management clusters to their names.
 type Alive map[string]string
 
 // Has reports whether a cluster exists.
 func (a Alive) Has(cluster string) bool { return a[cluster] != "" }
 
-// versions of VCDClusters, of this provider and of CAPVCD.
+// versions are the API versions of VCDClusters, of this provider and of CAPVCD.
 var versions = []string{"v1beta4", "v1beta3", "v1beta2", "v1beta1"}
 
-// idFields are where a VCDCluster of any version has what its objects in VCD may be marked with.
+// idFields are the fields of a VCDCluster, in any version, whose values may mark its objects in VCD.
 var idFields = [][]string{
 	{"metadata", "uid"},
 	{"spec", "infraID"},

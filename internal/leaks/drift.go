@@ -13,11 +13,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// serving is the health of a virtual service with a member that answers.
+// serving is the health of a virtual service with a responding member.
 const serving = "UP"
 
-// Drift returns what is wrong with objects of one cluster on edge gateways, in words, by the URN of the object. It
-// reads each of its pools and IP sets, whose members lists do not show.
+// Drift returns descriptions of the faults of one cluster's objects on edge gateways, by the URN of the object. It
+// reads each pool and IP set of the cluster, because lists do not contain their members.
 func Drift(ctx context.Context, s *vcd.Session, objects []Object) (map[string]string, error) {
 	members := map[string][]netip.Addr{}
 	for _, o := range objects {
@@ -41,68 +41,68 @@ func Drift(ctx context.Context, s *vcd.Session, objects []Object) (map[string]st
 	return drift(objects, members), nil
 }
 
-// drift compares objects of one cluster with each other, and the members of pools and IP sets with its VMs.
+// drift compares the objects of one cluster with each other, and the members of pools and IP sets with its VMs.
 func drift(objects []Object, members map[string][]netip.Addr) map[string]string {
-	w := wiring{members: members}
+	r := references{members: members}
 	for _, o := range objects {
 		switch o.Kind {
 		case KindVM:
-			w.machines = append(w.machines, o.Addresses...)
+			r.machines = append(r.machines, o.Addresses...)
 		case string(lb.KindService):
-			w.pools = append(w.pools, o.pool)
-			w.virtual = append(w.virtual, o.Addresses...)
+			r.pools = append(r.pools, o.pool)
+			r.virtual = append(r.virtual, o.Addresses...)
 		case string(lb.KindPool):
-			w.known = append(w.known, o.ID)
+			r.known = append(r.known, o.ID)
 		case string(lb.KindRule):
-			w.translated = append(w.translated, o.Addresses...)
+			r.translated = append(r.translated, o.Addresses...)
 		}
 	}
 	found := map[string]string{}
 	for _, o := range objects {
-		if why := w.drift(o); why != "" {
+		if why := r.drift(o); why != "" {
 			found[o.ID] = why
 		}
 	}
 	return found
 }
 
-// wiring is how the objects of a cluster depend on each other.
-type wiring struct {
+// references holds the references between the objects of a cluster.
+type references struct {
 	machines   []string // addresses of VMs
 	virtual    []string // addresses of virtual services
 	translated []string // outer addresses of NAT rules
 	pools      []string // URNs of pools that virtual services use
-	known      []string // URNs of pools that there are
+	known      []string // URNs of existing pools
 	members    map[string][]netip.Addr
 }
 
-func (w wiring) drift(o Object) string {
+func (r references) drift(o Object) string {
 	switch o.Kind {
 	case string(lb.KindService):
-		return w.unserved(o)
+		return r.unserved(o)
 	case string(lb.KindPool):
-		if !slices.Contains(w.pools, o.ID) {
+		if !slices.Contains(r.pools, o.ID) {
 			return "not used by a virtual service"
 		}
-		return w.strangers(o)
+		return r.unknownMembers(o)
 	case string(lb.KindSet):
-		return w.strangers(o)
+		return r.unknownMembers(o)
 	case string(lb.KindRule):
-		if o.inside != "" && !slices.Contains(w.virtual, o.inside) {
+		if o.inside != "" && !slices.Contains(r.virtual, o.inside) {
 			return "its target is " + o.inside + ", which is not an address of a virtual service"
 		}
 	case string(lb.KindAddress):
-		if !slices.ContainsFunc(o.Addresses, w.has) {
+		if !slices.ContainsFunc(o.Addresses, r.has) {
 			return "not used by a virtual service or NAT rule"
 		}
 	}
 	return ""
 }
 
-// unserved returns why nothing answers at a virtual service.
-func (w wiring) unserved(o Object) string {
+// unserved returns the reason why a virtual service does not respond, or the empty string.
+func (r references) unserved(o Object) string {
 	switch {
-	case o.pool != "" && !slices.Contains(w.known, o.pool):
+	case o.pool != "" && !slices.Contains(r.known, o.pool):
 		return "its pool does not belong to the cluster"
 	case o.health != "" && o.health != serving:
 		return "health " + o.health
@@ -110,20 +110,21 @@ func (w wiring) unserved(o Object) string {
 	return ""
 }
 
-// has reports whether a virtual service or a NAT rule has an address.
-func (w wiring) has(a string) bool {
-	return slices.Contains(w.virtual, a) || slices.Contains(w.translated, a)
+// has reports whether a virtual service or a NAT rule uses an address.
+func (r references) has(a string) bool {
+	return slices.Contains(r.virtual, a) || slices.Contains(r.translated, a)
 }
 
-// strangers names members that no VM of the cluster has as an address. Where no VM is shown nothing is known.
-func (w wiring) strangers(o Object) string {
+// unknownMembers reports members that are not the address of a VM of the cluster. It reports nothing if no VM is
+// visible.
+func (r references) unknownMembers(o Object) string {
 	var found []string
-	for _, a := range w.members[o.ID] {
-		if !slices.Contains(w.machines, a.String()) {
+	for _, a := range r.members[o.ID] {
+		if !slices.Contains(r.machines, a.String()) {
 			found = append(found, a.String())
 		}
 	}
-	if len(found) == 0 || len(w.machines) == 0 {
+	if len(found) == 0 || len(r.machines) == 0 {
 		return ""
 	}
 	return "members without a VM of the cluster: " + strings.Join(found, " ")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leaks finds what clusters have in a VMware Cloud Director by markers and names, and deletes what is left of
-// clusters that are gone. It knows of Kubernetes only which clusters there are.
+// Package leaks finds objects of clusters in VMware Cloud Director by their markers and names, and deletes orphaned
+// objects. Its only knowledge of Kubernetes is which clusters exist.
 package leaks
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Kinds of objects that are not on edge gateways; the others are those of package lb.
+// Kinds of objects that are not on edge gateways. Package lb defines the other kinds.
 const (
 	KindVApp   = "vapp"
 	KindVM     = "vm"
@@ -32,10 +32,10 @@ const (
 	KindEntity = "entity"
 )
 
-// window is how far back changes are read from VCD's log.
+// window is the period for which changes are read from VCD's task log.
 const window = 24 * time.Hour
 
-// An Object is something in VCD that carries the id of a cluster.
+// An Object is an object in VCD that carries the ID of a cluster.
 type Object struct {
 	Cluster string    `json:"cluster"`
 	Kind    string    `json:"kind"`
@@ -45,28 +45,28 @@ type Object struct {
 	Where   string    `json:"where,omitempty"` // VDC or edge gateway
 	Parent  string    `json:"parent,omitempty"`
 	Power   string    `json:"power,omitempty"` // of vApps and VMs
-	// Addresses of what is on an edge gateway and of VMs.
+	// Addresses are set for VMs and for objects on edge gateways.
 	Addresses []string `json:"addresses,omitempty"`
-	// Created is zero where VCD does not show it. Changed is the last change in the last 24 hours, zero if there was
+	// Created is zero if VCD does not report it. Changed is the last change in the last 24 hours, or zero if there was
 	// none.
 	Created time.Time `json:"created,omitzero"`
 	Changed time.Time `json:"changed,omitzero"`
 
-	gateway  string   // URN
-	space    string   // URN of the IP Space of a floating IP that no gateway shows
-	parentID string   // URN of the vApp of a VM
-	lives    bool     // a VM that is not known to be off
-	health   string   // of a virtual service, in VCD's words
-	pool     string   // URN of that of a virtual service
-	inside   string   // address that a NAT rule leads to
-	disks    []string // named disks attached to a VM
-	guests   []string // names of VMs in a vApp that are not the cluster's
+	gateway      string   // URN
+	space        string   // URN of the IP Space of a floating IP that no gateway lists
+	parentID     string   // URN of the vApp of a VM
+	maybeRunning bool     // the VM is not known to be powered off
+	health       string   // health of a virtual service, as VCD reports it
+	pool         string   // URN of the pool of a virtual service
+	inside       string   // internal address of a NAT rule
+	disks        []string // named disks that are attached to a VM
+	foreignVMs   []string // names of VMs in a vApp that do not belong to its cluster
 }
 
-// An Inventory is everything of all clusters that the user is shown.
+// An Inventory holds the objects of all clusters that are visible to the user.
 type Inventory struct {
 	Objects []Object
-	Hidden  []string // why some are not shown
+	Hidden  []string // reasons why some objects are not visible
 	Taken   time.Time
 
 	gateways []string // URNs
@@ -77,113 +77,113 @@ func (i Inventory) Of(cluster string) []Object {
 	return slices.DeleteFunc(slices.Clone(i.Objects), func(o Object) bool { return o.Cluster != cluster })
 }
 
-// Left returns the objects of clusters that are not alive.
+// Left returns the objects of clusters that no longer exist.
 func (i Inventory) Left(alive Alive) []Object {
 	return slices.DeleteFunc(slices.Clone(i.Objects), func(o Object) bool { return alive.Has(o.Cluster) })
 }
 
-// Take reads what all clusters have in the organization of a session. It changes nothing.
+// Take reads the objects of all clusters in the organization of a session. It changes nothing.
 func Take(ctx context.Context, s *vcd.Session, now time.Time) (Inventory, error) {
-	t := &taking{session: s, inventory: Inventory{Taken: now}}
-	for _, read := range []func(context.Context) error{t.vApps, t.disks, t.gateways, t.entities, t.changes} {
+	c := &collector{session: s, inventory: Inventory{Taken: now}}
+	for _, read := range []func(context.Context) error{c.vApps, c.disks, c.gateways, c.entities, c.changes} {
 		if err := read(ctx); err != nil {
 			return Inventory{}, err
 		}
 	}
-	slices.SortFunc(t.inventory.Objects, func(a, b Object) int {
+	slices.SortFunc(c.inventory.Objects, func(a, b Object) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Parent, b.Parent),
 			cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
-	return t.inventory, nil
+	return c.inventory, nil
 }
 
-// atATime is how many vApps are read at a time.
-const atATime = 6
+// maxConcurrentReads is the number of vApps that are read concurrently.
+const maxConcurrentReads = 6
 
-// taking is an inventory in the making.
-type taking struct {
+// collector builds an inventory.
+type collector struct {
 	session *vcd.Session
 
 	mu        sync.Mutex
 	inventory Inventory
 }
 
-func (t *taking) add(objects ...Object) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.inventory.Objects = append(t.inventory.Objects, objects...)
+func (c *collector) add(objects ...Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inventory.Objects = append(c.inventory.Objects, objects...)
 }
 
-func (t *taking) hide(format string, args ...any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.inventory.Hidden = append(t.inventory.Hidden, fmt.Sprintf(format, args...))
+func (c *collector) hide(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inventory.Hidden = append(c.inventory.Hidden, fmt.Sprintf(format, args...))
 }
 
-// vApps reads all vApps with their VMs: of neither, a query shows the description.
-func (t *taking) vApps(ctx context.Context) error {
-	records, err := t.session.VApps.List(ctx)
+// vApps reads each vApp with its VMs, because queries do not return the descriptions of either.
+func (c *collector) vApps(ctx context.Context) error {
+	records, err := c.session.VApps.List(ctx)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atATime)
+	group.SetLimit(maxConcurrentReads)
 	for _, record := range records {
-		group.Go(func() error { return t.vApp(ctx, record) })
+		group.Go(func() error { return c.vApp(ctx, record) })
 	}
 	return group.Wait()
 }
 
-func (t *taking) vApp(ctx context.Context, record vcd.VAppRecord) error {
-	found, err := t.session.VApps.Details(ctx, record.ID)
+func (c *collector) vApp(ctx context.Context, record vcd.VAppRecord) error {
+	found, err := c.session.VApps.Details(ctx, record.ID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
-		return nil // It was deleted meanwhile.
-	case errors.Is(err, vcd.ErrForbidden): // So it may have been, or it may not be read.
-		t.hide("vApp %s is not visible: %v", record.Name, err)
+		return nil // deleted in the meantime
+	case errors.Is(err, vcd.ErrForbidden): // deleted in the meantime, or not readable for the user
+		c.hide("vApp %s is not visible: %v", record.Name, err)
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading vApp %s: %w", record.Name, err)
 	}
-	cluster, by, err := t.ownerOf(ctx, found)
+	cluster, by, err := c.ownerOf(ctx, found)
 	if err != nil {
 		return err
 	}
 	if cluster != "" {
-		t.add(Object{
-			Cluster: cluster,
-			Kind:    KindVApp,
-			Name:    found.Name,
-			ID:      found.ID,
-			By:      by,
-			Where:   record.VDC.Name,
-			Power:   found.Status.String(),
-			Created: earliest(found.Created, record.Created),
-			guests:  t.guests(found, cluster, by),
+		c.add(Object{
+			Cluster:    cluster,
+			Kind:       KindVApp,
+			Name:       found.Name,
+			ID:         found.ID,
+			By:         by,
+			Where:      record.VDC.Name,
+			Power:      found.Status.String(),
+			Created:    earliest(found.Created, record.Created),
+			foreignVMs: c.foreignVMs(found, cluster, by),
 		})
 	}
 	for _, vm := range found.Children {
 		if owner, by := ownerOfVM(vm, cluster, by); owner != "" {
-			t.add(objectOfVM(vm, owner, by, found, record))
+			c.add(objectOfVM(vm, owner, by, found, record))
 		}
 	}
 	return nil
 }
 
-// ownerOf returns the cluster of a vApp. That of CAPVCD is in its metadata, which are read only if the description is
-// as CAPVCD writes it.
-func (t *taking) ownerOf(ctx context.Context, v vcd.VAppDetails) (cluster string, by lb.Writer, err error) {
+// ownerOf returns the cluster of a vApp. CAPVCD records the cluster in the metadata of the vApp. The metadata are read
+// only if CAPVCD wrote the description.
+func (c *collector) ownerOf(ctx context.Context, v vcd.VAppDetails) (cluster string, by lb.Writer, err error) {
 	if marker, ok := vcd.ParseMarker(v.Description); ok {
 		return marker.Cluster, lb.WriterThis, nil
 	}
 	if v.Description != capvcd.VAppDescription(v.Name) {
 		return "", "", nil
 	}
-	cluster, err = t.session.VApps.MetadataValue(ctx, v.ID, capvcd.MetadataKey)
+	cluster, err = c.session.VApps.MetadataValue(ctx, v.ID, capvcd.MetadataKey)
 	return cluster, lb.WriterCAPVCD, err
 }
 
-// ownerOfVM returns the cluster of a VM. Those of CAPVCD are marked by their vApp only.
+// ownerOfVM returns the cluster of a VM. For VMs of CAPVCD, only their vApp is marked.
 func ownerOfVM(vm vcd.VM, ofVApp string, by lb.Writer) (string, lb.Writer) {
 	if marker, ok := vcd.ParseMarker(vm.Description); ok {
 		return marker.Cluster, lb.WriterThis
@@ -194,8 +194,8 @@ func ownerOfVM(vm vcd.VM, ofVApp string, by lb.Writer) (string, lb.Writer) {
 	return "", ""
 }
 
-// guests are the VMs in a vApp that are not its cluster's.
-func (t *taking) guests(v vcd.VAppDetails, cluster string, by lb.Writer) []string {
+// foreignVMs returns the names of VMs in a vApp that do not belong to its cluster.
+func (c *collector) foreignVMs(v vcd.VAppDetails, cluster string, by lb.Writer) []string {
 	var names []string
 	for _, vm := range v.Children {
 		if owner, _ := ownerOfVM(vm, cluster, by); owner != cluster {
@@ -207,17 +207,17 @@ func (t *taking) guests(v vcd.VAppDetails, cluster string, by lb.Writer) []strin
 
 func objectOfVM(vm vcd.VM, cluster string, by lb.Writer, in vcd.VAppDetails, record vcd.VAppRecord) Object {
 	o := Object{
-		Cluster:  cluster,
-		Kind:     KindVM,
-		Name:     vm.Name,
-		ID:       vm.ID,
-		By:       by,
-		Where:    record.VDC.Name,
-		Parent:   in.Name,
-		Power:    vm.Status.String(),
-		Created:  earliest(in.Created, record.Created),
-		parentID: in.ID,
-		lives:    lives(vm.Status),
+		Cluster:      cluster,
+		Kind:         KindVM,
+		Name:         vm.Name,
+		ID:           vm.ID,
+		By:           by,
+		Where:        record.VDC.Name,
+		Parent:       in.Name,
+		Power:        vm.Status.String(),
+		Created:      earliest(in.Created, record.Created),
+		parentID:     in.ID,
+		maybeRunning: maybeRunning(vm.Status),
 	}
 	for _, nic := range vm.NICs {
 		if nic.Address != "" {
@@ -230,8 +230,8 @@ func objectOfVM(vm vcd.VM, cluster string, by lb.Writer, in vcd.VAppDetails, rec
 	return o
 }
 
-// lives reports whether a VM may run, or be what a person goes on with: all but those that are known to be off.
-func lives(s vcd.Status) bool {
+// maybeRunning reports whether a VM may be running or still in use. That is any VM that is not known to be powered off.
+func maybeRunning(s vcd.Status) bool {
 	return !slices.Contains([]vcd.Status{
 		vcd.StatusPoweredOff, vcd.StatusResolved, vcd.StatusUnresolved, vcd.StatusFailedCreation,
 	}, s)
@@ -244,14 +244,14 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// disks reads the named disks of all VDCs.
-func (t *taking) disks(ctx context.Context) error {
-	vdcs, err := t.session.VDCs.List(ctx)
+// disks reads the named disks in all VDCs.
+func (c *collector) disks(ctx context.Context) error {
+	vdcs, err := c.session.VDCs.List(ctx)
 	if err != nil {
 		return err
 	}
 	for _, vdc := range vdcs {
-		disks, err := t.session.Disks.NamedDisks(ctx, vcd.VDC{Ref: vdc})
+		disks, err := c.session.Disks.NamedDisks(ctx, vcd.VDC{Ref: vdc})
 		if err != nil {
 			return err
 		}
@@ -261,63 +261,64 @@ func (t *taking) disks(ctx context.Context) error {
 				if disk.Attached {
 					o.Power = "ATTACHED"
 				}
-				t.add(o)
+				c.add(o)
 			}
 		}
 	}
 	return nil
 }
 
-// gateways reads what is on the edge gateways that the user is shown, and what the organization has beside them.
-func (t *taking) gateways(ctx context.Context) error {
-	visible, err := t.session.Gateways.Visible(ctx)
+// gateways reads the objects on the edge gateways that are visible to the user, and the related objects of the
+// organization.
+func (c *collector) gateways(ctx context.Context) error {
+	visible, err := c.session.Gateways.Visible(ctx)
 	if errors.Is(err, vcd.ErrForbidden) {
-		t.hide("edge gateways are not visible: %v", err)
+		c.hide("edge gateways are not visible: %v", err)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	driver := driverOf(t.session)
+	driver := driverOf(c.session)
 	seen := map[string]bool{}
 	for _, g := range visible {
-		t.inventory.gateways = append(t.inventory.gateways, g.ID)
+		c.inventory.gateways = append(c.inventory.gateways, g.ID)
 		marked, hidden, err := driver.Marked(ctx, g.ID)
 		if errors.Is(err, loadbalancer.ErrRefused) {
-			t.hide("edge gateway %s: %v", g.Name, err)
+			c.hide("edge gateway %s: %v", g.Name, err)
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("reading edge gateway %s: %w", g.Name, err)
 		}
 		for _, why := range hidden {
-			t.hide("edge gateway %s: %v", g.Name, why)
+			c.hide("edge gateway %s: %v", g.Name, why)
 		}
 		for _, m := range marked {
 			if !seen[m.ID] {
 				seen[m.ID] = true
-				t.add(objectOn(g, m))
+				c.add(objectOn(g, m))
 			}
 		}
 	}
-	return t.floatingIPs(ctx, seen)
+	return c.floatingIPs(ctx, seen)
 }
 
 // floatingIPs reads the addresses of IP Spaces that are allocated to the organization and that no visible gateway
-// showed: they outlive the gateway that they were allocated for. One of these has no gateway.
-func (t *taking) floatingIPs(ctx context.Context, seen map[string]bool) error {
-	spaces, err := t.session.IPSpaces.Public(ctx)
+// lists. They outlive the gateway for which they were allocated. These objects have no gateway.
+func (c *collector) floatingIPs(ctx context.Context, seen map[string]bool) error {
+	spaces, err := c.session.IPSpaces.Public(ctx)
 	if errors.Is(err, vcd.ErrForbidden) {
-		t.hide("IP Spaces are not visible: %v", err)
+		c.hide("IP Spaces are not visible: %v", err)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	for _, space := range spaces {
-		allocated, err := t.session.IPSpaces.FloatingIPs(ctx, space.ID)
+		allocated, err := c.session.IPSpaces.FloatingIPs(ctx, space.ID)
 		if errors.Is(err, vcd.ErrForbidden) {
-			t.hide("floating IPs of IP Space %s are not visible: %v", space.Name, err)
+			c.hide("floating IPs of IP Space %s are not visible: %v", space.Name, err)
 			continue
 		}
 		if err != nil {
@@ -328,7 +329,7 @@ func (t *taking) floatingIPs(ctx context.Context, seen map[string]bool) error {
 			if cluster == "" || seen[ip.ID] {
 				continue
 			}
-			t.add(Object{
+			c.add(Object{
 				Cluster:   cluster,
 				Kind:      string(lb.KindAddress),
 				Name:      ip.Address.String(),
@@ -374,13 +375,13 @@ func objectOn(g vcd.Gateway, m edge.Marked) Object {
 }
 
 // entities reads the runtime defined entities of clusters.
-func (t *taking) entities(ctx context.Context) error {
-	entities, err := t.session.Entities.OfType(ctx, "vmware", "capvcdCluster", "1")
+func (c *collector) entities(ctx context.Context) error {
+	entities, err := c.session.Entities.OfType(ctx, "vmware", "capvcdCluster", "1")
 	switch {
 	case errors.Is(err, vcd.ErrNotFound), errors.Is(err, vcd.ErrInvalid):
-		return nil // There is no such type.
+		return nil // the type does not exist
 	case errors.Is(err, vcd.ErrForbidden):
-		t.hide("runtime defined entities are not visible: %v", err)
+		c.hide("runtime defined entities are not visible: %v", err)
 		return nil
 	}
 	for _, e := range entities {
@@ -394,7 +395,7 @@ func (t *taking) entities(ctx context.Context) error {
 				} `json:"capvcd"`
 			} `json:"status"`
 		}
-		_ = json.Unmarshal(e.Content, &content) // what is not as expected has no cluster but itself
+		_ = json.Unmarshal(e.Content, &content) // an entity without the expected content is its own cluster
 		o := Object{
 			Cluster: cmp.Or(content.Status.CAPVCD.UID, e.ID),
 			Kind:    KindEntity,
@@ -405,35 +406,35 @@ func (t *taking) entities(ctx context.Context) error {
 		if len(content.Spec.CSE) > 0 || strings.HasPrefix(o.Cluster, "urn:") {
 			o.By = lb.WriterCAPVCD
 		}
-		t.add(o)
+		c.add(o)
 	}
 	return err
 }
 
-// changes reads from VCD's log what changed of late.
-func (t *taking) changes(ctx context.Context) error {
-	tasks, err := t.session.Tasks.Since(ctx, t.inventory.Taken.Add(-window))
+// changes reads recent changes from VCD's task log.
+func (c *collector) changes(ctx context.Context) error {
+	tasks, err := c.session.Tasks.Since(ctx, c.inventory.Taken.Add(-window))
 	if err != nil {
 		return fmt.Errorf("reading recent changes: %w", err)
 	}
 	last := map[string]time.Time{}
 	for _, task := range tasks {
-		id := bare(task.Owner)
+		id := lastPart(task.Owner)
 		for _, at := range []time.Time{task.Started, task.Ended} {
 			if at.After(last[id]) {
 				last[id] = at
 			}
 		}
 	}
-	for i := range t.inventory.Objects {
-		o := &t.inventory.Objects[i]
-		o.Changed = last[bare(o.ID)]
-		if t.inventory.Taken.Sub(o.Created) < window && o.Created.After(o.Changed) {
+	for i := range c.inventory.Objects {
+		o := &c.inventory.Objects[i]
+		o.Changed = last[lastPart(o.ID)]
+		if c.inventory.Taken.Sub(o.Created) < window && o.Created.After(o.Changed) {
 			o.Changed = o.Created
 		}
 	}
 	return nil
 }
 
-// bare returns the last part of a URN: VCD's log names kinds in its own ways.
-func bare(urn string) string { return urn[strings.LastIndex(urn, ":")+1:] }
+// lastPart returns the last part of a URN, because VCD's task log uses different names for kinds.
+func lastPart(urn string) string { return urn[strings.LastIndex(urn, ":")+1:] }

@@ -16,28 +16,28 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// taskTimeout bounds the wait for one task.
+// taskTimeout limits the wait for one task.
 const taskTimeout = 15 * time.Minute
 
-// Options say what to purge.
+// Options configure a purge.
 type Options struct {
 	Cluster string
-	Legacy  bool // also what CAPVCD, CPI and CSE made
-	// NoMachines says that no VM runs for a cluster of which only load balancers are seen.
+	Legacy  bool // also delete objects that CAPVCD, CPI and CSE created
+	// NoMachines confirms that a cluster has no running VMs if only load balancers of it are visible.
 	NoMachines bool
 	Alive      Alive
-	// Step is called before each deletion; nil: no call.
+	// Step, if not nil, is called before each deletion.
 	Step func(what string)
 }
 
-// A Plan is what a purge deletes, and what it leaves.
+// A Plan lists the objects that a purge deletes and those that it keeps.
 type Plan struct {
 	Delete   []Object `json:"delete"`
-	Keep     []Object `json:"keep"`     // which no purge deletes
-	Refusals []string `json:"refusals"` // why nothing is deleted
+	Keep     []Object `json:"keep"`     // never deleted by a purge
+	Refusals []string `json:"refusals"` // reasons why nothing is deleted
 }
 
-// Plan decides what a purge of a cluster deletes. If anything speaks against it, nothing is deleted.
+// Plan returns the plan for the purge of a cluster. A plan with refusals deletes nothing.
 func (i Inventory) Plan(o Options) Plan {
 	var p Plan
 	refuse := func(format string, args ...any) { p.Refusals = append(p.Refusals, fmt.Sprintf(format, args...)) }
@@ -65,7 +65,7 @@ func (i Inventory) Plan(o Options) Plan {
 	return p
 }
 
-// answers completes a refusal if members of a load balancer answer: nodes run.
+// answers completes a refusal if members of a load balancer respond, which means that nodes are running.
 func (p Plan) answers() string {
 	if slices.ContainsFunc(p.Delete, func(x Object) bool { return x.health == serving }) {
 		return ", and members of its load balancers respond"
@@ -73,7 +73,7 @@ func (p Plan) answers() string {
 	return ""
 }
 
-// Same reports whether two plans delete and keep the same objects, or refuse for the same reasons.
+// Same reports whether two plans delete and keep the same objects and have the same refusals.
 func (p Plan) Same(other Plan) bool {
 	same := func(a, b []Object) bool {
 		return slices.EqualFunc(a, b, func(x, y Object) bool { return x.ID == y.ID && x.Power == y.Power })
@@ -81,7 +81,7 @@ func (p Plan) Same(other Plan) bool {
 	return same(p.Delete, other.Delete) && same(p.Keep, other.Keep) && slices.Equal(p.Refusals, other.Refusals)
 }
 
-// onlyBalancers reports whether objects are on edge gateways, and none is a vApp or a VM.
+// onlyBalancers reports whether any object is on an edge gateway and none is a vApp or a VM.
 func onlyBalancers(objects []Object) bool {
 	machine := func(x Object) bool { return x.Kind == KindVApp || x.Kind == KindVM }
 	return slices.ContainsFunc(objects, Object.onEdge) && !slices.ContainsFunc(objects, machine)
@@ -89,10 +89,10 @@ func onlyBalancers(objects []Object) bool {
 
 func (x Object) onEdge() bool { return x.gateway != "" || x.space != "" }
 
-// refusals returns what keeps an object of any program from being deleted.
+// refusals returns the reasons why an object cannot be deleted, independently of the program that created it.
 func (x Object) refusals(now time.Time) []string {
 	var why []string
-	if x.lives {
+	if x.maybeRunning {
 		why = append(why, fmt.Sprintf("VM %s is %s: power it off in VCD", x.Name, x.Power))
 	}
 	if !x.Changed.IsZero() && now.Sub(x.Changed) < window {
@@ -103,9 +103,9 @@ func (x Object) refusals(now time.Time) []string {
 		why = append(why, fmt.Sprintf("named disks are attached to VM %s: detach %s in VCD", x.Name,
 			strings.Join(x.disks, ", ")))
 	}
-	if len(x.guests) > 0 {
+	if len(x.foreignVMs) > 0 {
 		why = append(why, fmt.Sprintf("vApp %s has VMs of other owners: move or delete %s", x.Name,
-			strings.Join(x.guests, ", ")))
+			strings.Join(x.foreignVMs, ", ")))
 	}
 	return why
 }
@@ -113,8 +113,8 @@ func (x Object) refusals(now time.Time) []string {
 // ErrRefused means that a purge may not delete anything.
 var ErrRefused = errors.New("refused")
 
-// Purge deletes what the plan for a cluster says, and waits for VCD. What fails can be purged again: an inventory taken
-// then shows what is left.
+// Purge deletes the objects in the plan of a cluster and waits for VCD. It is safe to retry after a failure with a new
+// inventory, which contains the remaining objects.
 func (i Inventory) Purge(ctx context.Context, s *vcd.Session, o Options) error {
 	plan := i.Plan(o)
 	if len(plan.Refusals) > 0 {
@@ -145,7 +145,7 @@ type purge struct {
 	plan    Plan
 }
 
-// balancers removes what is on edge gateways, and what the organization has beside them.
+// balancers removes objects on edge gateways, and the related objects of the organization.
 func (p purge) balancers(ctx context.Context, gateways []string) error {
 	if !slices.ContainsFunc(p.plan.Delete, func(x Object) bool { return x.gateway != "" }) {
 		return nil
@@ -169,7 +169,7 @@ func (p purge) balancers(ctx context.Context, gateways []string) error {
 	return nil
 }
 
-// floatingIPs releases the addresses of IP Spaces that no gateway shows, after another look at each.
+// floatingIPs releases addresses of IP Spaces that no gateway lists. It reads each again first.
 func (p purge) floatingIPs(ctx context.Context) error {
 	for _, x := range p.of(string(lb.KindAddress)) {
 		if x.space == "" {
@@ -194,7 +194,7 @@ func (p purge) floatingIPs(ctx context.Context) error {
 	return nil
 }
 
-// may reports whether load balancers of an owner may be deleted: what VMware's CPI made has no UID.
+// may reports whether load balancers of an owner may be deleted. Without a UID, VMware's CPI created them.
 func (p purge) may(owner loadbalancer.Owner) bool {
 	return p.Legacy || owner.UID != "" || owner.Name == ""
 }
@@ -203,7 +203,7 @@ func (p purge) of(kind string) []Object {
 	return slices.DeleteFunc(slices.Clone(p.plan.Delete), func(x Object) bool { return x.Kind != kind })
 }
 
-// vms deletes VMs in vApps of others; those in vApps of the cluster go with them.
+// vms deletes VMs in vApps of other owners. VMs in vApps of the cluster are deleted with their vApp.
 func (p purge) vms(ctx context.Context) error {
 	vApps := map[string]bool{}
 	for _, x := range p.of(KindVApp) {
@@ -220,15 +220,15 @@ func (p purge) vms(ctx context.Context) error {
 	return nil
 }
 
-// vm deletes a VM that does not run; what is deployed is released first. What was read last decides: a VM that was
-// started since it was shown is left alone.
+// vm deletes a VM that is not running. It powers off a deployed VM first. It reads the VM again, and refuses to delete
+// a VM that was started in the meantime.
 func (p purge) vm(ctx context.Context, x Object) error {
 	now, err := p.session.VMs.VM(ctx, x.ID)
 	if err != nil {
 		return err
 	}
 	marker, _ := vcd.ParseMarker(now.Description)
-	if marker.Cluster != p.Cluster || lives(now.Status) || len(now.IndependentDisks()) > 0 {
+	if marker.Cluster != p.Cluster || maybeRunning(now.Status) || len(now.IndependentDisks()) > 0 {
 		return fmt.Errorf("%w: VM %s changed in the meantime", ErrRefused, x.Name)
 	}
 	if now.Deployed {
@@ -240,7 +240,7 @@ func (p purge) vm(ctx context.Context, x Object) error {
 	return p.await(ctx, x, func() (vcd.Task, error) { return p.session.VMs.DeleteVM(ctx, x.ID) })
 }
 
-// vApps deletes vApps with their VMs, after another look at both.
+// vApps deletes vApps with their VMs. It reads both again first.
 func (p purge) vApps(ctx context.Context) error {
 	for _, x := range p.of(KindVApp) {
 		for {
@@ -256,7 +256,7 @@ func (p purge) vApps(ctx context.Context) error {
 	return nil
 }
 
-// vApp takes the next step of deleting a vApp: it is undeployed first.
+// vApp takes the next step in the deletion of a vApp. The vApp is undeployed first.
 func (p purge) vApp(ctx context.Context, x Object) (gone bool, err error) {
 	now, err := p.session.VApps.Details(ctx, x.ID)
 	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {
@@ -267,7 +267,7 @@ func (p purge) vApp(ctx context.Context, x Object) (gone bool, err error) {
 	}
 	for _, vm := range now.Children {
 		owner, _ := ownerOfVM(vm, p.Cluster, x.By)
-		if owner != p.Cluster || lives(vm.Status) || len(vm.IndependentDisks()) > 0 {
+		if owner != p.Cluster || maybeRunning(vm.Status) || len(vm.IndependentDisks()) > 0 {
 			return false, fmt.Errorf("%w: vApp %s changed in the meantime: VM %s", ErrRefused, x.Name, vm.Name)
 		}
 	}
@@ -285,7 +285,7 @@ func (p purge) entities(ctx context.Context) error {
 	return nil
 }
 
-// await starts a task and waits until it has ended. What is gone already is no error.
+// await starts a task and waits until it has finished. It ignores objects that no longer exist.
 func (p purge) await(ctx context.Context, x Object, start func() (vcd.Task, error)) error {
 	task, err := start()
 	if errors.Is(err, vcd.ErrNotFound) {

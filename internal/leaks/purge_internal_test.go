@@ -54,12 +54,12 @@ func TestOnlyVMsThatAreKnownToBeOffDoNotLive(t *testing.T) {
 		vcd.StatusPoweredOn, vcd.StatusSuspended, vcd.StatusPartiallySuspended, vcd.StatusWaitingForInput,
 		vcd.StatusUnknown, vcd.StatusUnrecognized, vcd.StatusInconsistent, vcd.StatusMixed,
 	} {
-		g.Expect(lives(s)).To(BeTrue(), s.String())
+		g.Expect(maybeRunning(s)).To(BeTrue(), s.String())
 	}
 	for _, s := range []vcd.Status{
 		vcd.StatusPoweredOff, vcd.StatusResolved, vcd.StatusUnresolved, vcd.StatusFailedCreation,
 	} {
-		g.Expect(lives(s)).To(BeFalse(), s.String())
+		g.Expect(maybeRunning(s)).To(BeFalse(), s.String())
 	}
 }
 
@@ -76,7 +76,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 		{
 			name: "a VM that runs",
 			objects: []Object{vm(func(o *Object) {
-				o.lives = true
+				o.maybeRunning = true
 				o.Power = "POWERED_ON"
 			})},
 			want: "VM n1 is POWERED_ON",
@@ -84,7 +84,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 		{
 			name: "a VM that is suspended",
 			objects: []Object{vm(func(o *Object) {
-				o.lives = true
+				o.maybeRunning = true
 				o.Power = "SUSPENDED"
 			})},
 			want: "VM n1 is SUSPENDED",
@@ -122,7 +122,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 			legacy: true,
 			objects: []Object{vm(func(o *Object) {
 				o.By = lb.WriterCAPVCD
-				o.lives = true
+				o.maybeRunning = true
 			})},
 			want: "power it off",
 		},
@@ -134,11 +134,11 @@ func TestRefusalsOfAPurge(t *testing.T) {
 		{
 			name: "a vApp with a VM of others",
 			objects: []Object{{
-				Cluster: "c1",
-				Kind:    KindVApp,
-				Name:    "v",
-				By:      lb.WriterThis,
-				guests:  []string{"theirs"},
+				Cluster:    "c1",
+				Kind:       KindVApp,
+				Name:       "v",
+				By:         lb.WriterThis,
+				foreignVMs: []string{"theirs"},
 			}},
 			want: "move or delete theirs",
 		},

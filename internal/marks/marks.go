@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package marks decides by what is in VCD which cluster a vApp or VM belongs to: by the marker of this provider, or by
-// what CAPVCD wrote.
+// Package marks decides which cluster a vApp or VM belongs to, by the marker of this provider or by the marks of CAPVCD
+// in VCD.
 package marks
 
 import (
@@ -13,12 +13,13 @@ import (
 
 // VAppMetadata reads the metadata of vApps.
 type VAppMetadata interface {
-	// MetadataValue returns a value of a vApp's metadata; empty if there is none, or the user may not see it.
+	// MetadataValue returns a metadata value of a vApp. It is empty if the value does not exist or is not visible to
+	// the user.
 	MetadataValue(ctx context.Context, vAppID, key string) (string, error)
 }
 
-// OwnsVApp reports whether a vApp is that of the cluster with an id. The marker in its description decides. CAPVCD wrote
-// no marker: its vApps have the id of the cluster in their metadata, which is read only for an id of CAPVCD.
+// OwnsVApp reports whether a vApp belongs to the cluster with an ID. The marker in its description decides. CAPVCD
+// wrote no marker: its vApps have the ID of the cluster in their metadata, which are read only for an ID of CAPVCD.
 func OwnsVApp(ctx context.Context, metadata VAppMetadata, cluster string, vApp vcd.VApp) (bool, error) {
 	if marker, ok := vcd.ParseMarker(vApp.Description); ok {
 		return marker.Cluster == cluster, nil
@@ -26,8 +27,8 @@ func OwnsVApp(ctx context.Context, metadata VAppMetadata, cluster string, vApp v
 	return inMetadata(ctx, metadata, cluster, vApp.ID)
 }
 
-// OwnsUnmarkedVM reports whether a VM without any marker is in a vApp that CAPVCD made for the cluster with an id: CAPVCD
-// marked no VMs. Whose VM of the cluster it is, the caller proves by its recorded URN or by its name.
+// OwnsUnmarkedVM reports whether a VM without a marker is in a vApp that CAPVCD created for the cluster with an ID.
+// CAPVCD marked no VMs. The caller proves which machine the VM belongs to, by its recorded URN or its name.
 func OwnsUnmarkedVM(ctx context.Context, metadata VAppMetadata, cluster string, vm vcd.VM) (bool, error) {
 	if _, marked := vcd.ParseMarker(vm.Description); marked {
 		return false, nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package options holds the flags of the manager: their names, defaults and help, and what controller-runtime makes of
-// them. It knows nothing of VMware Cloud Director and starts nothing.
+// Package options defines the flags of the manager, with their names, defaults and help, and converts them to options
+// of controller-runtime. It is independent of VMware Cloud Director and starts nothing.
 package options
 
 import (
@@ -77,7 +77,7 @@ type Options struct {
 	sections cliflag.NamedFlagSets
 }
 
-// New adds the flags of the manager to fs. The namespace is the manager's own.
+// New adds the flags of the manager to fs. namespace is the namespace in which the manager runs.
 func New(fs *pflag.FlagSet, namespace string) *Options {
 	o := &Options{Logs: logs.NewOptions()}
 	fs.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
@@ -135,10 +135,10 @@ func (o *Options) addCloudProviderFlags() {
 		"Interval for checking a healthy cloud controller manager in a workload cluster.")
 }
 
-// unreleased is the tag of an image that belongs to no release.
+// unreleased is the tag of images that are not part of a release.
 const unreleased = "dev"
 
-// CloudProviderImage is the whole reference of the image of the cloud controller manager.
+// CloudProviderImage returns the full image reference of the cloud controller manager.
 func (o *Options) CloudProviderImage() string {
 	return addons.Image(o.CloudProviderRegistry, cmp.Or(o.CloudProviderVersion, version.Version, unreleased))
 }
@@ -204,12 +204,12 @@ func (o *Options) addLogFlags() {
 	fs.Lookup("logging-format").Usage = "Log format: text or json."
 }
 
-// shutdownTimeout is how long reconciles may take to end. With the logout from VCD after it, it is below the grace
-// period of a pod.
+// shutdownTimeout is the time for running reconciles to finish. Together with the logout from VCD after it, it is
+// shorter than the grace period of a pod.
 const shutdownTimeout = 20 * time.Second
 
-// ControllerManager returns the options of the manager. The debug handlers, by path, are served with the metrics if
-// those are protected.
+// ControllerManager returns the options of the manager. The debug handlers, by path, are served with the metrics if the
+// metrics are protected.
 func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]http.Handler) (ctrl.Options, error) {
 	tlsOptions, err := o.Serving.TLS()
 	if err != nil {
@@ -229,7 +229,7 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 		LeaderElectionID:           "controller-leader-election-capvcd",
 		LeaderElectionNamespace:    o.ManagerNamespace,
 		LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
-		// The lease is released when all reconciles have ended, and the process ends then.
+		// The lease is released after all reconciles have finished, and then the process exits.
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 		LeaseDuration:                 &o.LeaseDuration,
@@ -242,9 +242,9 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 			DefaultNamespaces: namespaces,
 			SyncPeriod:        &o.SyncPeriod,
 			DefaultTransform:  cache.TransformStripManagedFields(),
-			ByObject:          held(),
+			ByObject:          cacheExceptions(),
 		},
-		// No Secret is cached; only their metadata is watched.
+		// Secrets are not cached; only their metadata are watched.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
 			&corev1.Secret{},
 			&corev1.ConfigMap{},
@@ -257,13 +257,15 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 	}, nil
 }
 
-// held is what caches hold of kinds that are not held as all others: whole, without managed fields.
-func held() map[client.Object]cache.ByObject {
+// cacheExceptions returns the cache options of kinds that differ from the default, which is the whole object without
+// managed fields.
+func cacheExceptions() map[client.Object]cache.ByObject {
 	asIs := cache.ByObject{Transform: func(obj any) (any, error) { return obj, nil }}
 	return map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {Transform: withoutContents()},
 		&apiextensionsv1.CustomResourceDefinition{}: {Transform: withoutContents(crdMigrated)},
-		// Cluster API's migrator of CRDs removes managed fields of old versions from what it finds in the cache.
+		// Cluster API's CRD migrator removes managed fields of old versions from cached objects, so they keep their
+		// managed fields.
 		&infrav1.VCDCluster{}:         asIs,
 		&infrav1.VCDMachine{}:         asIs,
 		&infrav1.VCDIdentity{}:        asIs,
@@ -271,15 +273,15 @@ func held() map[client.Object]cache.ByObject {
 	}
 }
 
-// crdMigrated is the annotation of CRDs by which Cluster API's migrator of CRDs knows those that it has seen.
+// crdMigrated is the annotation with which Cluster API's CRD migrator marks CRDs that it has processed.
 const crdMigrated = clusterv1.CRDMigrationObservedGenerationAnnotation
 
-// withoutContents drops from metadata what no controller reads: managed fields, and annotations other than those to
-// keep. In one of them kubectl repeats all that was applied.
+// withoutContents returns a transform that removes metadata that no controller reads: managed fields, and all
+// annotations except those to keep. One annotation of kubectl repeats the whole applied object.
 func withoutContents(keep ...string) func(any) (any, error) {
 	return func(obj any) (any, error) {
 		object, err := meta.Accessor(obj)
-		if err != nil { // A tombstone has no metadata.
+		if err != nil { // a tombstone has no metadata
 			return obj, nil //nolint:nilerr // It stays as it is.
 		}
 		var annotations map[string]string
@@ -294,7 +296,7 @@ func withoutContents(keep ...string) func(any) (any, error) {
 	}
 }
 
-// Concurrency returns the options of a controller that reconciles n objects at once.
+// Concurrency returns the options of a controller that reconciles n objects concurrently.
 func Concurrency(n int) controller.Options {
 	return controller.Options{MaxConcurrentReconciles: n}
 }

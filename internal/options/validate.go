@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
 )
 
-// Validate reports everything that is wrong with the flags, by name and with the remedy.
+// Validate returns all errors of the flags, each with the name of the flag and the remedy.
 func (o *Options) Validate() error {
 	_, tls := o.Serving.TLS()
 	return errors.Join(
@@ -37,12 +37,12 @@ func (o *Options) Validate() error {
 		between("cloud-provider-sync-period", o.CloudProviderSyncPeriod, time.Second, 24*time.Hour), o.image(),
 		positive("kube-api-qps", o.KubeAPIQPS), positive("kube-api-burst", o.KubeAPIBurst), o.phases(), o.leases(),
 		o.port(), address("health-addr", o.HealthAddr), address("profiler-address", o.ProfilerAddress),
-		address("diagnostics-address", o.Serving.Address), wrong("tls-*", tls),
+		address("diagnostics-address", o.Serving.Address), withFlag("tls-*", tls),
 	)
 }
 
-// wrong adds the name of the flag to an error.
-func wrong(flag string, err error) error {
+// withFlag adds the name of the flag to an error.
+func withFlag(flag string, err error) error {
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
 	}
@@ -91,7 +91,7 @@ func (o *Options) phases() error {
 	return nil
 }
 
-// leases compares the times of leader election, as the election itself does later, with less clear errors.
+// leases validates the durations of leader election. The election itself also does so later, with less clear errors.
 func (o *Options) leases() error {
 	switch {
 	case o.RetryPeriod <= 0:
@@ -107,7 +107,7 @@ func (o *Options) leases() error {
 	return nil
 }
 
-// tag matches tags of images.
+// tag matches image tags.
 var tag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
 func (o *Options) image() error {
@@ -130,7 +130,7 @@ func (o *Options) port() error {
 	return nil
 }
 
-// address checks [host]:port; the empty string and 0 disable a server.
+// address validates [host]:port. The empty string and 0 disable a server.
 func address(flag, value string) error {
 	if value == "" || value == "0" {
 		return nil

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package providerid formats and parses the provider ID of a machine on VMware Cloud Director:
-// "vmware-cloud-director://" followed by the URN of the VM. It is what VMware's CAPVCD and cloud provider
-// interface write too, so Nodes and Machines of adopted clusters keep theirs. The package knows neither
-// Kubernetes nor VCD.
+// "vmware-cloud-director://" followed by the URN of the VM. VMware's CAPVCD and cloud provider interface write the same
+// format, so Nodes and Machines of adopted clusters keep their provider IDs. The package depends on neither Kubernetes
+// nor VCD.
 package providerid
 
 import (
@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// Prefix starts every provider ID.
+	// Prefix is the prefix of every provider ID.
 	Prefix = "vmware-cloud-director://"
 
 	vmURNPrefix = "urn:vcloud:vm:"
 )
 
-// ErrInvalid is what every error of Parse wraps.
+// ErrInvalid is wrapped by every error of Parse.
 var ErrInvalid = errors.New("not a provider ID of VMware Cloud Director")
 
 // Format returns the provider ID of the VM with the URN vmURN.
@@ -29,8 +29,7 @@ func Format(vmURN string) string {
 	return Prefix + vmURN
 }
 
-// Parse returns the URN of the VM that the provider ID id names. The URN comes back as it is written in id:
-// Format of it is id again.
+// Parse returns the URN of the VM in the provider ID id, exactly as it is written there, so that Format returns id.
 func Parse(id string) (vmURN string, err error) {
 	vmURN, ok := strings.CutPrefix(id, Prefix)
 	if !ok {
@@ -46,5 +45,5 @@ func Parse(id string) (vmURN string, err error) {
 	return vmURN, nil
 }
 
-// isUUID accepts only the form with hyphens, 8-4-4-4-12, which VCD writes.
+// isUUID reports whether s is a UUID in the form with hyphens, 8-4-4-4-12, which VCD uses.
 func isUUID(s string) bool { return len(s) == 36 && uuid.Validate(s) == nil }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package refused remembers what a cloud refuses although its lists offer it, such as an address in quarantine. Without
-// it, the same choice is made and refused again for ever.
+// Package refused stores values that a cloud rejects although its lists offer them, such as an address in quarantine.
+// Without it, the same value would be chosen and rejected forever.
 package refused
 
 import (
@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Options are what a [Set] is made of.
+// Options configure a [Set].
 type Options struct {
-	// Now returns the time; nil: the real one.
+	// Now returns the current time. If it is nil, [time.Now] is used.
 	Now func() time.Time
-	// Age is how long a refusal counts: most refusals end.
+	// Age is how long a refusal is valid, because most refusals are temporary.
 	Age time.Duration
-	// Most is how many refusals are kept. A further one replaces the oldest.
+	// Most is the maximum number of refusals in the set. An additional one replaces the oldest.
 	Most int
 }
 
-// A Set has the values whose refusal counts. It may be used concurrently.
+// A Set stores values with a valid refusal. It is safe for concurrent use.
 type Set[T comparable] struct {
 	opts Options
 
@@ -40,7 +40,7 @@ func New[T comparable](o Options) *Set[T] {
 	return &Set[T]{opts: o}
 }
 
-// Add notes that a value is refused.
+// Add records that a value was refused.
 func (s *Set[T]) Add(value T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,33 +48,34 @@ func (s *Set[T]) Add(value T) {
 	s.all = s.all[max(0, len(s.all)-s.opts.Most):]
 }
 
-// Has reports whether the refusal of a value counts.
+// Has reports whether a value has a valid refusal.
 func (s *Set[T]) Has(value T) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.all {
 		if r.value == value {
-			return s.counts(r)
+			return s.valid(r)
 		}
 	}
 	return false
 }
 
-// Full reports whether as many refusals count as are kept: there may be many more.
+// Full reports whether the set contains the maximum number of valid refusals. There may then be many more refused
+// values.
 func (s *Set[T]) Full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.all) >= s.opts.Most && s.counts(s.all[0])
+	return len(s.all) >= s.opts.Most && s.valid(s.all[0])
 }
 
-// counts reports whether a refusal is not too old. The lock is held.
-func (s *Set[T]) counts(r refusal[T]) bool { return s.opts.Now().Sub(r.at) < s.opts.Age }
+// valid reports whether a refusal has not expired. The caller holds the lock.
+func (s *Set[T]) valid(r refusal[T]) bool { return s.opts.Now().Sub(r.at) < s.opts.Age }
 
-// drop returns the refusals that count, without that of a value. The lock is held.
+// drop returns the valid refusals without the one of a value. The caller holds the lock.
 func (s *Set[T]) drop(value T) []refusal[T] {
 	var out []refusal[T]
 	for _, r := range s.all {
-		if r.value != value && s.counts(r) {
+		if r.value != value && s.valid(r) {
 			out = append(out, r)
 		}
 	}

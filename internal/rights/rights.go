@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights holds the rights of VCD that the provider's user takes, and what does not work without each. The page
-// docs/security/permissions.md is made from it, and vcdctl doctor checks them. It makes no request.
+// Package rights defines the VCD rights that the provider's user requires, and the functions that do not work without
+// each. The page docs/security/permissions.md is generated from it, and vcdctl doctor checks the rights. It sends no
+// requests.
 package rights
 
 import (
@@ -10,37 +11,37 @@ import (
 	"strings"
 )
 
-// A Need is what takes a right.
+// A Need is a condition under which a right is required.
 type Need string
 
 // Needs.
 const (
-	// Always is every cluster.
+	// Always applies to every cluster.
 	Always Need = "always"
-	// GrowDisks is a disk larger than the template's, in a VDC with fast provisioning.
+	// GrowDisks applies to disks larger than the template's, in a VDC with fast provisioning.
 	GrowDisks Need = "expand disks"
-	// Balancers is a cluster on a routed network, unless it has no cloud controller manager.
+	// Balancers applies to clusters on a routed network, unless they have no cloud controller manager.
 	Balancers Need = "balancers"
-	// NAT is one-arm mode.
+	// NAT applies to one-arm mode.
 	NAT Need = "one-arm"
-	// Firewall is IP sets and source ranges of load balancers.
+	// Firewall applies to IP sets and source ranges of load balancers.
 	Firewall Need = "firewall"
-	// Certificates is a load balancer with a certificate from a Secret.
+	// Certificates applies to load balancers with a certificate from a Secret.
 	Certificates Need = "certificates"
-	// Spaces is a gateway with addresses from IP Spaces.
+	// Spaces applies to gateways with addresses from IP Spaces.
 	Spaces Need = "IP Spaces"
-	// AntiAffinity is a rule that keeps VMs on different hosts.
+	// AntiAffinity applies to rules that keep VMs on different hosts.
 	AntiAffinity Need = "anti-affinity"
-	// Entity is a runtime defined entity for the cluster.
+	// Entity applies to clusters with a runtime defined entity.
 	Entity Need = "entity"
-	// Sometimes is what no check can know.
+	// Sometimes applies to conditions that no check can detect.
 	Sometimes Need = "sometimes"
 )
 
 // A Row is one row of the table.
 type Row struct {
 	Cell     string   // the first cell, in Markdown; empty: the rights, separated by commas
-	Rights   []string // names of VCD's API
+	Rights   []string // names in VCD's API
 	Need     Need
 	For      string // Markdown
 	InAuthor string // whether the role vApp Author has it, in Markdown
@@ -62,10 +63,10 @@ func Plain(markdown string) string {
 	return strings.NewReplacer("`", "", "**", "").Replace(link.ReplaceAllString(markdown, "$1"))
 }
 
-// ExtraConfig is the right by which nodes get their bootstrap data.
+// ExtraConfig is the right that is required to pass bootstrap data to nodes.
 const ExtraConfig = "vApp: Allow All Extra Config"
 
-// Consolidate is the right by which disks of linked clones grow.
+// Consolidate is the right that is required to expand the disks of linked clones.
 const Consolidate = "vApp: VM Migrate, Force Undeploy, Relocate, Consolidate"
 
 // Table returns all rows, in the order of the page.
@@ -73,7 +74,7 @@ func Table() []Row {
 	return slices.Concat(objectRows(), machineRows(), userRows(), gatewayRows(), otherRows())
 }
 
-// objectRows are the rights to find what machines are made from, and to make VMs from it.
+// objectRows returns the rights to find the objects that machines require, and to create VMs from a template.
 func objectRows() []Row {
 	const yes = "yes"
 	return []Row{
@@ -114,7 +115,7 @@ func objectRows() []Row {
 	}
 }
 
-// machineRows are the rights to make, change and delete vApps, VMs and their disks.
+// machineRows returns the rights to create, change and delete vApps, VMs and their disks.
 func machineRows() []Row {
 	const yes, no = "yes", "**no**"
 	return []Row{
@@ -175,7 +176,7 @@ func machineRows() []Row {
 	}
 }
 
-// userRows are the rights to keep VMs apart, and to log in.
+// userRows returns the rights for anti-affinity and for API tokens.
 func userRows() []Row {
 	return []Row{
 		{
@@ -197,7 +198,7 @@ func userRows() []Row {
 	}
 }
 
-// gatewayRows are the rights to remove load balancers and what belongs to them.
+// gatewayRows returns the rights to remove load balancers and their related objects.
 func gatewayRows() []Row {
 	const no = "no"
 	return []Row{
@@ -253,7 +254,7 @@ func gatewayRows() []Row {
 	}
 }
 
-// otherRows are the rights of what clusters do not depend on.
+// otherRows returns the rights of functions that clusters do not depend on.
 func otherRows() []Row {
 	const no = "no"
 	return []Row{

@@ -9,22 +9,23 @@ import (
 	"slices"
 )
 
-// Where addresses of the site are moved to.
+// Ranges to which the addresses of the site are moved.
 var (
 	benchmarks    = netip.MustParsePrefix("198.18.0.0/15") // RFC 2544
-	reserved      = netip.MustParsePrefix("240.0.0.0/4")   // RFC 1112, for what the first has no room for
+	reserved      = netip.MustParsePrefix("240.0.0.0/4")   // RFC 1112, for prefixes that do not fit into the first
 	documentation = netip.MustParsePrefix("2001:db8::/32") // RFC 3849
 )
 
-// Lengths of the shortest prefixes that are moved. The ranges have room for thousands of these, more than lists are read.
+// Lengths of the shortest prefixes that can be moved. The ranges have room for thousands of such prefixes, more than
+// the export reads.
 const (
 	shortestIPv4 = 16
 	shortestIPv6 = 48
-	// longestReserved is the length of the longest prefix that goes to the reserved range at once.
+	// longestReserved is the length of the longest prefix that is always moved to the reserved range.
 	longestReserved = 19
 )
 
-// movable reports whether a prefix can be moved: a shorter one has no room.
+// movable reports whether a prefix can be moved. Shorter prefixes do not fit into the ranges.
 func movable(p netip.Prefix) bool {
 	if p.Addr().Is4() {
 		return p.Bits() >= shortestIPv4
@@ -32,8 +33,8 @@ func movable(p netip.Prefix) bool {
 	return p.IsValid() && p.Bits() >= shortestIPv6 && !p.Addr().Is4In6()
 }
 
-// moveAddresses replaces all addresses of a model. What is together in a prefix stays so: a prefix keeps its length, an
-// address its place in the prefix, and prefixes overlap afterwards if they did before. Moving what was moved already
+// moveAddresses replaces all addresses of a model. It preserves their relations: a prefix keeps its length, an address
+// keeps its place in its prefix, and prefixes overlap afterward if they did before. Moving addresses a second time
 // changes nothing.
 func moveAddresses(m *Model) {
 	var found []netip.Prefix
@@ -42,7 +43,7 @@ func moveAddresses(m *Model) {
 	eachAddress(reflect.ValueOf(m).Elem(), func(v reflect.Value) { moves.apply(v) })
 }
 
-// eachAddress calls f with each valid address, prefix, range and pool of prefixes of a value, in order.
+// eachAddress calls f with each valid address, prefix, range and pool of prefixes in a value, in order.
 func eachAddress(v reflect.Value, f func(reflect.Value)) {
 	switch v.Interface().(type) {
 	case netip.Addr, netip.Prefix, Range, PrefixPool:
@@ -65,7 +66,7 @@ func eachAddress(v reflect.Value, f func(reflect.Value)) {
 	}
 }
 
-// prefixesOf returns what has to stay together.
+// prefixesOf returns the prefixes whose addresses must keep their relations.
 func prefixesOf(value any) []netip.Prefix {
 	switch x := value.(type) {
 	case netip.Addr:
@@ -84,7 +85,7 @@ func prefixesOf(value any) []netip.Prefix {
 	return nil
 }
 
-// all returns the addresses of all prefixes of the pool.
+// all returns the range of the addresses of all prefixes in the pool.
 func (p PrefixPool) all() Range {
 	last := p.First.Masked().Addr()
 	for range p.Count {
@@ -93,7 +94,7 @@ func (p PrefixPool) all() Range {
 	return Range{From: p.First.Masked().Addr(), To: last.Prev()}
 }
 
-// covering returns the longest prefix that has both ends of a range.
+// covering returns the longest prefix that contains both ends of a range.
 func covering(r Range) netip.Prefix {
 	for bits := r.From.BitLen(); ; bits-- {
 		p := netip.PrefixFrom(r.From, bits).Masked()
@@ -103,7 +104,7 @@ func covering(r Range) netip.Prefix {
 	}
 }
 
-// after returns the first address after the prefix of a length that an address begins.
+// after returns the first address after the prefix that starts at an address and has a length.
 func after(a netip.Addr, bits int) netip.Addr {
 	raw := a.AsSlice()
 	if bits == 0 {
@@ -119,7 +120,7 @@ func after(a netip.Addr, bits int) netip.Addr {
 	return next
 }
 
-// outermost returns the prefixes that no other one has, the first of equal ones, in their order.
+// outermost returns the prefixes that no other prefix contains, in order and without duplicates.
 func outermost(all []netip.Prefix) []netip.Prefix {
 	var outer []netip.Prefix
 	for i, p := range all {
@@ -131,11 +132,11 @@ func outermost(all []netip.Prefix) []netip.Prefix {
 	return outer
 }
 
-// moves are where prefixes go.
+// moves map prefixes to their new prefixes.
 type moves []struct{ from, to netip.Prefix }
 
-// planMoves gives each of some prefixes, none of which overlaps another, one of the same length. The largest come
-// first, so that there are no gaps.
+// planMoves assigns a new prefix of the same length to each of the given prefixes, which must not overlap. It starts
+// with the largest, so that there are no gaps.
 func planMoves(prefixes []netip.Prefix) moves {
 	sorted := slices.Clone(prefixes)
 	slices.SortStableFunc(sorted, func(p, q netip.Prefix) int { return cmp.Compare(p.Bits(), q.Bits()) })
@@ -157,7 +158,7 @@ func planMoves(prefixes []netip.Prefix) moves {
 	return plan
 }
 
-// apply moves what an address value holds.
+// apply moves the addresses in a value.
 func (m moves) apply(v reflect.Value) {
 	switch x := v.Interface().(type) {
 	case netip.Addr:
@@ -172,7 +173,8 @@ func (m moves) apply(v reflect.Value) {
 	}
 }
 
-// prefix moves a prefix with its address. One that covers everything stays, any other that cannot be moved is dropped.
+// prefix moves a prefix, including the host part of its address. It keeps a prefix of length 0, and returns the zero
+// value for any other prefix that cannot be moved.
 func (m moves) prefix(p netip.Prefix) netip.Prefix {
 	switch {
 	case p.IsValid() && p.Bits() == 0:
@@ -183,7 +185,7 @@ func (m moves) prefix(p netip.Prefix) netip.Prefix {
 	return netip.PrefixFrom(m.address(p.Addr()), p.Bits())
 }
 
-// address moves an address; without a place to go it is dropped.
+// address moves an address. It returns the zero value for an address that no move contains.
 func (m moves) address(a netip.Addr) netip.Addr {
 	for _, move := range m {
 		if !a.IsValid() || !move.from.Contains(a) {

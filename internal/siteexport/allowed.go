@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rights"
 )
 
-// oneOf returns a value if it is one of a closed list; else nothing.
+// oneOf returns value if the list contains it, otherwise the empty string.
 func oneOf(value string, list ...string) string {
 	if slices.Contains(list, value) {
 		return value
@@ -17,7 +17,7 @@ func oneOf(value string, list ...string) string {
 	return ""
 }
 
-// guestOS are identifiers of guest operating systems, as vSphere has them.
+// guestOS matches vSphere's identifiers of guest operating systems.
 var guestOS = regexp.MustCompile(`^(almalinux|amazonlinux[0-9]{0,2}|asianux[0-9]{0,2}|centos[0-9]{0,2}|coreos|crxPod1|` +
 	`crxSys1|debian[0-9]{0,2}|dos|fedora|freebsd([0-9]{2})?|genericLinux|mandriva|nld9|oes|opensuse|oracleLinux[0-9]{0,2}|` +
 	`other(26x|3x|4x|5x|6x|7x)?Linux|other|redhat|rhel[0-9]{1,2}|rockylinux|sles([0-9]{2})?|suse|turboLinux|ubuntu|` +
@@ -32,7 +32,7 @@ func matching(value string, pattern *regexp.Regexp) string {
 	return ""
 }
 
-// readingRights are further rights that the export itself takes.
+// readingRights are additional rights that the export itself requires.
 var readingRights = []string{
 	"Access All Organization VDCs",
 	"General: Administrator View",
@@ -41,7 +41,7 @@ var readingRights = []string{
 	"Organization vDC Gateway: View DHCP",
 }
 
-// knownRights are the rights that a file may name: those that this project has a use for.
+// knownRights returns the rights that a file may contain: those that this project uses.
 func knownRights() []string {
 	all := slices.Clone(readingRights)
 	for _, row := range rights.Table() {

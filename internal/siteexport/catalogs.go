@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// maxTemplates bounds how many templates are read.
+// maxTemplates limits the number of templates that are read.
 const maxTemplates = 512
 
 type wireTemplate struct {
@@ -28,22 +28,23 @@ type wireVM struct {
 	} `xml:"NetworkConnectionSection>NetworkConnection"`
 }
 
-// readCatalogs reads the catalogs that the user is shown, those of other organizations, too, with their templates.
+// readCatalogs reads the catalogs that are visible to the user, including those of other organizations, with their
+// templates.
 func (r *reader) readCatalogs(ctx context.Context, names *aliases) ([]Catalog, error) {
 	records, err := r.readQuery(ctx, "catalogs", "catalog")
 	if err != nil {
-		return nil, r.unlessHidden("catalogs", err)
+		return nil, r.noteIfHidden("catalogs", err)
 	}
 	templates, err := r.readQuery(ctx, "templates", "vAppTemplate")
-	if err := r.unlessHidden("templates", err); err != nil {
+	if err := r.noteIfHidden("templates", err); err != nil {
 		return nil, err
 	}
 	var catalogs []Catalog
 	read := 0
 	for _, x := range records {
-		catalog := Catalog{Name: names.give("catalog", bare(x.of("href")))}
+		catalog := Catalog{Name: names.assign("catalog", uuidOf(x.of("href")))}
 		for _, t := range templates {
-			if bare(t.of("catalog")) != bare(x.of("href")) {
+			if uuidOf(t.of("catalog")) != uuidOf(x.of("href")) {
 				continue
 			}
 			if read == maxTemplates {
@@ -64,22 +65,22 @@ func (r *reader) readCatalogs(ctx context.Context, names *aliases) ([]Catalog, e
 	return catalogs, nil
 }
 
-// resolved is the status of a template that can be used.
+// resolved is the status of a usable template.
 const resolved = 8
 
-// statuses are what the status of a template may be.
+// statuses are the possible statuses of a template.
 var statuses = []int{-1, 0, 1, resolved}
 
-// readTemplate reads a template; found is false if it is gone, or not shown to the user.
+// readTemplate reads a template. It returns found=false if the template no longer exists or is not visible to the user.
 func (r *reader) readTemplate(ctx context.Context, names *aliases, listed record) (_ Template, found bool, _ error) {
-	id := bare(listed.of("href"))
+	id := uuidOf(listed.of("href"))
 	var shown wireTemplate
 	if err := r.readXML(ctx, "/api/vAppTemplate/vappTemplate-"+id, nil, &shown); err != nil {
-		return Template{}, false, r.unlessHidden("some templates", err)
+		return Template{}, false, r.noteIfHidden("some templates", err)
 	}
 	template := Template{
-		Name:              names.give("template", id),
-		VDC:               names.of(bare(listed.of("vdc"))),
+		Name:              names.assign("template", id),
+		VDC:               names.of(uuidOf(listed.of("vdc"))),
 		KubernetesVersion: kubernetesVersion(listed.of("name")),
 		GoldMaster:        shown.GoldMaster,
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// An Export is what was read of a site.
+// An Export is the result of reading a site.
 type Export struct {
 	Model Model
-	// Versions are those of the site.
+	// Versions are the versions of the site.
 	Versions vcd.Versions
-	// Notes are sentences on what could not be read, or is not in the file. They name nothing of the site.
+	// Notes are sentences about data that could not be read or are omitted. They do not identify the site.
 	Notes []string
 }
 
@@ -39,7 +39,7 @@ func Read(ctx context.Context, session *vcd.Session) (Export, error) {
 	return Export{Model: model, Versions: versions, Notes: r.notes}, nil
 }
 
-// readSite reads everything, with the addresses that the site has.
+// readSite reads the site, still with its real addresses.
 func (r *reader) readSite(ctx context.Context) (Model, error) {
 	names := newAliases()
 	org, err := r.readOrg(ctx)
@@ -78,7 +78,7 @@ func (r *reader) readSite(ctx context.Context) (Model, error) {
 	return model, nil
 }
 
-// Names and credentials that each file has: none of the site.
+// Names and credentials in each file. None of them comes from the site.
 const (
 	orgName  = alias("org-1")
 	roleName = alias("Exported User")
@@ -95,7 +95,8 @@ func provider() Org {
 	}
 }
 
-// readOrg reads the leases of the organization and the rights of the user, which the user capvcd of the file has.
+// readOrg reads the leases of the organization and the rights of the user. The user capvcd in the file gets these
+// rights.
 func (r *reader) readOrg(ctx context.Context) (Org, error) {
 	user := User{
 		Name:      "capvcd",
@@ -139,7 +140,7 @@ func (r *reader) readOrg(ctx context.Context) (Org, error) {
 	return org, nil
 }
 
-// lease is a lease as the file has it; empty if it never ends.
+// lease formats a lease for the file. It is empty if the lease never expires.
 func lease(d time.Duration) string {
 	if d <= 0 {
 		return ""

@@ -38,17 +38,17 @@ type wireGateway struct {
 	Uplinks []wireUplink `json:"edgeGatewayUplinks"`
 }
 
-// readGateways lists the edge gateways that the user is shown, with their uplinks.
+// readGateways lists the edge gateways that are visible to the user, with their uplinks.
 func (r *reader) readGateways(ctx context.Context) ([]wireGateway, error) {
 	found, err := readList[wireGateway](ctx, r, "edge gateways", "/cloudapi/1.0.0/edgeGateways", url.Values{"sortAsc": {"name"}})
 	if err != nil {
-		return nil, r.unlessHidden("edge gateways", err)
+		return nil, r.noteIfHidden("edge gateways", err)
 	}
 	return inOrder(found, func(x wireGateway) string { return x.Name }), nil
 }
 
-// externalNetworks are what the gateways have uplinks to: what a tenant is not shown in any other way. Their pools are
-// the addresses of the gateways.
+// externalNetworks derives the external networks from the uplinks of the gateways, because a tenant cannot see them in
+// any other way. Their pools are the addresses of the gateways.
 func externalNetworks(names *aliases, gateways []wireGateway) []ExternalNetwork {
 	var uplinks []wireUplink
 	for _, gateway := range gateways {
@@ -61,7 +61,7 @@ func externalNetworks(names *aliases, gateways []wireGateway) []ExternalNetwork 
 		if i < 0 {
 			i = len(networks)
 			networks = append(networks, ExternalNetwork{
-				Name:       names.give("external", uplink.ID),
+				Name:       names.assign("external", uplink.ID),
 				Backing:    oneOf(uplink.Backing, "NSXT_VRF_TIER0", "IMPORTED_T_LOGICAL_SWITCH"),
 				UsesSpaces: uplink.UsesSpaces,
 			})
@@ -73,7 +73,7 @@ func externalNetworks(names *aliases, gateways []wireGateway) []ExternalNetwork 
 	return networks
 }
 
-// addPool adds the addresses of a gateway to the pools of its external network.
+// addPool adds the addresses of a gateway to the pool of the same subnet of its external network.
 func addPool(subnets []ExternalSubnet, of UplinkSubnet) []ExternalSubnet {
 	i := slices.IndexFunc(subnets, func(s ExternalSubnet) bool { return s.Gateway == of.Gateway })
 	if i < 0 {
@@ -88,7 +88,7 @@ func addPool(subnets []ExternalSubnet, of UplinkSubnet) []ExternalSubnet {
 	return subnets
 }
 
-// uplinkSubnets are what a gateway has of the subnets of an external network.
+// uplinkSubnets returns the addresses of a gateway in each subnet of an external network.
 func uplinkSubnets(uplink wireUplink) []UplinkSubnet {
 	var subnets []UplinkSubnet
 	for _, x := range uplink.Subnets.Values {
@@ -105,7 +105,7 @@ func uplinkSubnets(uplink wireUplink) []UplinkSubnet {
 	return subnets
 }
 
-// addGateways puts gateways into the VDCs, and returns the service engine groups that they may use.
+// addGateways adds gateways to their VDCs, and returns the service engine groups that they may use.
 func (r *reader) addGateways(ctx context.Context, names *aliases, gateways []wireGateway, vdcs []VDC,
 	homeOf func(string) (home, bool),
 ) ([]EngineGroup, error) {
@@ -116,7 +116,7 @@ func (r *reader) addGateways(ctx context.Context, names *aliases, gateways []wir
 			r.note("edge gateways: those of VDCs that are not visible to the user are omitted")
 			continue
 		}
-		gateway := EdgeGateway{Name: names.give("gateway", x.ID), Group: at.group}
+		gateway := EdgeGateway{Name: names.assign("gateway", x.ID), Group: at.group}
 		for _, uplink := range x.Uplinks {
 			gateway.Uplinks = append(gateway.Uplinks, Uplink{
 				Network:   names.of(uplink.ID),
@@ -133,7 +133,7 @@ func (r *reader) addGateways(ctx context.Context, names *aliases, gateways []wir
 	return engines.all, nil
 }
 
-// An engineReader reads the load balancers of gateways, and their service engine groups, each once.
+// An engineReader reads the load balancers of gateways, and collects their service engine groups without duplicates.
 type engineReader struct {
 	reader *reader
 	names  *aliases
@@ -148,13 +148,14 @@ type wireBalancer struct {
 	ServiceIPv6 string `json:"ipv6ServiceNetworkDefinition"`
 }
 
-// balancer reads the load balancer of a gateway; nil if it is not shown.
+// balancer reads the load balancer of a gateway. It returns nil if the load balancer is disabled or not visible to the
+// user.
 func (e *engineReader) balancer(ctx context.Context, gateway string) (*LoadBalancer, error) {
 	const what = "load balancers of edge gateways"
 	var shown wireBalancer
 	path := "/cloudapi/1.0.0/edgeGateways/" + url.PathEscape(gateway) + "/loadBalancer"
 	if err := e.reader.readJSON(ctx, path, nil, &shown); err != nil {
-		return nil, e.reader.unlessHidden(what, err)
+		return nil, e.reader.noteIfHidden(what, err)
 	}
 	if !shown.Enabled {
 		return nil, nil //nolint:nilnil // There is none, as the signature says.
@@ -173,7 +174,7 @@ func (e *engineReader) balancer(ctx context.Context, gateway string) (*LoadBalan
 	return balancer, err
 }
 
-// prefixOf reads a prefix that can be moved; the zero value is none.
+// prefixOf parses a prefix. It returns the zero value if the prefix is invalid or cannot be moved.
 func prefixOf(text string) netip.Prefix {
 	p, err := netip.ParsePrefix(text)
 	if err != nil || !movable(p) {
@@ -187,18 +188,18 @@ type wireAssignment struct {
 	Max   int `json:"maxVirtualServices"`
 }
 
-// groups returns the service engine groups of a gateway.
+// groups returns the aliases of the service engine groups of a gateway.
 func (e *engineReader) groups(ctx context.Context, gateway string) ([]alias, error) {
 	found, err := readList[wireAssignment](ctx, e.reader, "service engine groups",
 		"/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments", url.Values{"filter": {"gatewayRef.id==" + gateway}})
 	if err != nil {
-		return nil, e.reader.unlessHidden("service engine groups", err)
+		return nil, e.reader.noteIfHidden("service engine groups", err)
 	}
 	var names []alias
 	for _, x := range inOrder(found, func(x wireAssignment) string { return x.Group.Name }) {
 		name := e.names.of(x.Group.ID)
 		if name == "" {
-			name = e.names.give("engines", x.Group.ID)
+			name = e.names.assign("engines", x.Group.ID)
 			e.all = append(e.all, EngineGroup{Name: name})
 		}
 		i := slices.IndexFunc(e.all, func(g EngineGroup) bool { return g.Name == name })

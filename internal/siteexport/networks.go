@@ -8,7 +8,7 @@ import (
 	"net/url"
 )
 
-// dnsSuffix stands for the DNS suffix of a network.
+// dnsSuffix replaces the DNS suffix of a network.
 const dnsSuffix = "example.com"
 
 type wireNetwork struct {
@@ -35,14 +35,14 @@ type wireDHCP struct {
 	} `json:"dhcpPools"`
 }
 
-// addNetworks puts the networks into the VDCs.
+// addNetworks adds the networks to their VDCs.
 func (r *reader) addNetworks(ctx context.Context, names *aliases, vdcs []VDC, homeOf func(string) (home, bool)) error {
 	found, err := readList[wireNetwork](ctx, r, "networks", "/cloudapi/1.0.0/orgVdcNetworks", url.Values{
 		"sortAsc":  {"name"},
-		"pageSize": {"32"}, // VCD gives no more networks on a page.
+		"pageSize": {"32"}, // VCD's limit for networks
 	})
 	if err != nil {
-		return r.unlessHidden("networks", err)
+		return r.noteIfHidden("networks", err)
 	}
 	for _, x := range inOrder(found, func(x wireNetwork) string { return x.Name }) {
 		at, found := homeOf(x.Owner.ID)
@@ -63,7 +63,7 @@ func (r *reader) addNetworks(ctx context.Context, names *aliases, vdcs []VDC, ho
 		if err := r.addDHCP(ctx, x.ID, &network); err != nil {
 			return err
 		}
-		network.Name = names.give("network", x.ID)
+		network.Name = names.assign("network", x.ID)
 		vdcs[at.vdc].Networks = append(vdcs[at.vdc].Networks, network)
 	}
 	return nil
@@ -72,7 +72,7 @@ func (r *reader) addNetworks(ctx context.Context, names *aliases, vdcs []VDC, ho
 // routed is the type of networks that are connected to an edge gateway.
 const routed = "NAT_ROUTED"
 
-// network returns what a network is, if the simulator can have it.
+// network converts a network, and reports whether the simulator supports it.
 func (r *reader) network(x wireNetwork) (_ Network, usable bool) {
 	network := Network{Type: oneOf(x.Type, routed, "ISOLATED", "OPAQUE")}
 	if network.Type == "" {
@@ -103,7 +103,7 @@ func (r *reader) network(x wireNetwork) (_ Network, usable bool) {
 	return network, network.Gateway.IsValid()
 }
 
-// addressesOf reads those of some texts that are addresses.
+// addressesOf parses addresses and skips invalid ones.
 func addressesOf(texts ...string) []netip.Addr {
 	var all []netip.Addr
 	for _, text := range texts {
@@ -119,7 +119,7 @@ func (r *reader) addDHCP(ctx context.Context, id string, network *Network) error
 	var shown wireDHCP
 	path := "/cloudapi/1.0.0/orgVdcNetworks/" + url.PathEscape(id) + "/dhcp"
 	if err := r.readJSON(ctx, path, nil, &shown); err != nil {
-		return r.unlessHidden("DHCP of networks", err)
+		return r.noteIfHidden("DHCP of networks", err)
 	}
 	for _, pool := range shown.Pools {
 		network.DHCPPool = append(network.DHCPPool, within(network.Gateway, rangesOf([]wireRange{pool.Range}))...)

@@ -19,20 +19,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Bounds of what is read.
+// Limits of lists.
 const (
 	pageSize = 128
-	maxItems = 1024 // of a list
+	maxItems = 1024 // largest number of items that are read from a list
 )
 
-// A reader reads a site. It makes no other requests than GET.
+// A reader reads a site. It only sends GET requests.
 type reader struct {
 	session *vcd.Session
-	// notes are what could not be read, or is not in the file.
+	// notes are sentences about data that could not be read or are omitted.
 	notes []string
 }
 
-// note adds a sentence, once.
+// note adds a sentence, unless it was already added.
 func (r *reader) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if !slices.Contains(r.notes, text) {
@@ -40,8 +40,8 @@ func (r *reader) note(format string, args ...any) {
 	}
 }
 
-// unlessHidden turns the error of a user who may not read something, or of a site that does not have it, into a note.
-func (r *reader) unlessHidden(what string, err error) error {
+// noteIfHidden replaces an error with a note if the user may not read something or the site does not support it.
+func (r *reader) noteIfHidden(what string, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -55,7 +55,7 @@ func (r *reader) unlessHidden(what string, err error) error {
 	return fmt.Errorf("reading %s: %w", what, err)
 }
 
-// readJSON reads a document of the JSON API.
+// readJSON reads a document from the JSON API.
 func (r *reader) readJSON(ctx context.Context, path string, query url.Values, into any) error {
 	got, err := r.session.Raw(ctx, vcd.RawCall{
 		Method: http.MethodGet,
@@ -72,7 +72,7 @@ func (r *reader) readJSON(ctx context.Context, path string, query url.Values, in
 	return nil
 }
 
-// readXML reads a document of the XML API.
+// readXML reads a document from the XML API.
 func (r *reader) readXML(ctx context.Context, path string, query url.Values, into any) error {
 	got, err := r.session.Raw(ctx, vcd.RawCall{
 		Method: http.MethodGet,
@@ -88,31 +88,31 @@ func (r *reader) readXML(ctx context.Context, path string, query url.Values, int
 	return nil
 }
 
-// encoded returns a query as VCD reads it: a space is %20.
+// encoded encodes a query for VCD, which expects %20 for a space.
 func encoded(query url.Values) string { return strings.ReplaceAll(query.Encode(), "+", "%20") }
 
-// readList reads the pages of a list of the JSON API.
+// readList reads the pages of a list from the JSON API.
 func readList[T any](ctx context.Context, r *reader, what, path string, query url.Values) ([]T, error) {
 	return readPages(r, what, func(page string) ([]T, int, error) {
 		var found struct {
 			Total  int `json:"resultTotal"`
 			Values []T `json:"values"`
 		}
-		asked := url.Values{"page": {page}, "pageSize": {strconv.Itoa(pageSize)}}
+		params := url.Values{"page": {page}, "pageSize": {strconv.Itoa(pageSize)}}
 		for name, values := range query {
-			asked[name] = values
+			params[name] = values
 		}
-		err := r.readJSON(ctx, path, asked, &found)
+		err := r.readJSON(ctx, path, params, &found)
 		return found.Values, found.Total, err
 	})
 }
 
-// A record is a line of a query.
+// A record is a row in the result of a query.
 type record struct {
 	Attrs []xml.Attr `xml:",any,attr"`
 }
 
-// of returns an attribute of the record; empty if it has none of the name.
+// of returns the value of an attribute of the record, or the empty string.
 func (r record) of(name string) string {
 	for _, a := range r.Attrs {
 		if a.Name.Local == name {
@@ -136,14 +136,14 @@ func (r *reader) readQuery(ctx context.Context, what, kind string) ([]record, er
 			"pageSize": {strconv.Itoa(pageSize)},
 			"sortAsc":  {"name"},
 		}, &found)
-		// Links are elements beside the records.
+		// The elements include links in addition to the records.
 		found.Records = slices.DeleteFunc(found.Records, func(x record) bool { return x.of("rel") != "" })
 		return found.Records, found.Total, err
 	})
 	return inOrder(records, func(x record) string { return x.of("name") }), err
 }
 
-// readPages reads pages until all items are read, or the bound is reached.
+// readPages reads pages until all items are read or maxItems is reached.
 func readPages[T any](r *reader, what string, read func(page string) ([]T, int, error)) ([]T, error) {
 	var all []T
 	for page := 1; len(all) < maxItems; page++ {
@@ -160,7 +160,7 @@ func readPages[T any](r *reader, what string, read func(page string) ([]T, int, 
 	return all[:maxItems], nil
 }
 
-// A ref is a reference of the JSON API.
+// A ref is a reference in the JSON API.
 type ref struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -168,10 +168,10 @@ type ref struct {
 
 var uuid = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
 
-// bare returns the UUID in a URN or address; empty if there is none.
-func bare(id string) string { return strings.ToLower(uuid.FindString(id)) }
+// uuidOf returns the UUID in a URN or URL, or the empty string.
+func uuidOf(id string) string { return strings.ToLower(uuid.FindString(id)) }
 
-// A wireRange is a range of addresses as the JSON API has it, in either of its forms.
+// A wireRange is a range of addresses in either of the two forms of the JSON API.
 type wireRange struct {
 	Start      string `json:"startAddress"`
 	End        string `json:"endAddress"`
@@ -185,7 +185,7 @@ type wireRanges struct {
 
 func (w wireRanges) ranges() []Range { return rangesOf(w.Values) }
 
-// rangesOf returns the ranges that have two ends of one family, in order, and can be moved.
+// rangesOf converts ranges. It skips those that are invalid or cannot be moved.
 func rangesOf(all []wireRange) []Range {
 	var ranges []Range
 	for _, x := range all {
@@ -199,7 +199,7 @@ func rangesOf(all []wireRange) []Range {
 	return ranges
 }
 
-// addressOf reads an address without its zone; the zero value is none.
+// addressOf parses an address and removes its zone. It returns the zero value if the text is not an address.
 func addressOf(text string) netip.Addr {
 	a, err := netip.ParseAddr(strings.TrimSpace(text))
 	if err != nil {
@@ -208,7 +208,8 @@ func addressOf(text string) netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
-// subnetOf returns a gateway's address with the length of its subnet; the zero value if it is none that can be moved.
+// subnetOf returns the address of a gateway with the prefix length of its subnet. It returns the zero value if the
+// prefix is invalid or cannot be moved.
 func subnetOf(gateway string, length int) netip.Prefix {
 	p := netip.PrefixFrom(addressOf(gateway), length)
 	if !p.IsValid() || !movable(p) {
@@ -217,7 +218,7 @@ func subnetOf(gateway string, length int) netip.Prefix {
 	return p
 }
 
-// within keeps the ranges that are in a subnet.
+// within returns the ranges that are in a subnet.
 func within(subnet netip.Prefix, ranges []Range) []Range {
 	return slices.DeleteFunc(ranges, func(x Range) bool { return !subnet.Contains(x.From) || !subnet.Contains(x.To) })
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// maxPrefixes bounds the prefixes of a pool.
+// maxPrefixes limits the number of prefixes in a pool.
 const maxPrefixes = 1 << 16
 
 type wireSpace struct {
@@ -39,7 +39,7 @@ type wireQuotas struct {
 	} `json:"customQuotas"`
 }
 
-// readSpaces reads the IP Spaces that the gateways can have addresses from.
+// readSpaces reads the IP Spaces that provide addresses to the gateways.
 func (r *reader) readSpaces(ctx context.Context, names *aliases, gateways []wireGateway) ([]IPSpace, error) {
 	networks, err := r.networksOfSpaces(ctx, gateways)
 	if err != nil || len(networks) == 0 {
@@ -47,10 +47,10 @@ func (r *reader) readSpaces(ctx context.Context, names *aliases, gateways []wire
 	}
 	listed, err := readList[ref](ctx, r, "IP Spaces", "/cloudapi/1.0.0/ipSpaces/summaries", url.Values{"sortAsc": {"name"}})
 	if err != nil {
-		return nil, r.unlessHidden("IP Spaces", err)
+		return nil, r.noteIfHidden("IP Spaces", err)
 	}
 	quotas, err := readList[wireQuotas](ctx, r, "quotas of IP Spaces", "/cloudapi/1.0.0/ipSpaces/orgAssignments", nil)
-	if err := r.unlessHidden("quotas of IP Spaces", err); err != nil {
+	if err := r.noteIfHidden("quotas of IP Spaces", err); err != nil {
 		return nil, err
 	}
 	var spaces []IPSpace
@@ -70,10 +70,10 @@ func (r *reader) readSpaces(ctx context.Context, names *aliases, gateways []wire
 				space.RangeQuota = *q.Custom.FloatingIPs
 			}
 		}
-		space.Name = names.give("space", x.ID)
+		space.Name = names.assign("space", x.ID)
 		for _, network := range networks[x.ID] {
 			space.Uplinks = append(space.Uplinks, SpaceUplink{
-				Name:    names.give("uplink", x.ID+network),
+				Name:    names.assign("uplink", x.ID+network),
 				Network: names.of(network),
 			})
 		}
@@ -82,8 +82,8 @@ func (r *reader) readSpaces(ctx context.Context, names *aliases, gateways []wire
 	return spaces, nil
 }
 
-// networksOfSpaces returns the ids of the external networks that each IP Space serves: those of the gateways for which
-// VCD suggests its addresses.
+// networksOfSpaces returns the IDs of the external networks for each IP Space. These are the networks of the gateways
+// for which VCD suggests addresses of the IP Space.
 func (r *reader) networksOfSpaces(ctx context.Context, gateways []wireGateway) (map[string][]string, error) {
 	networks := map[string][]string{}
 	for _, gateway := range gateways {
@@ -95,7 +95,7 @@ func (r *reader) networksOfSpaces(ctx context.Context, gateways []wireGateway) (
 				Space ref `json:"ipSpaceRef"`
 			}](ctx, r, "IP Spaces", "/cloudapi/1.0.0/ipSpaces/floatingIpSuggestions",
 				url.Values{"filter": {"gatewayId==" + gateway.ID}})
-			if err := r.unlessHidden("IP Spaces", err); err != nil {
+			if err := r.noteIfHidden("IP Spaces", err); err != nil {
 				return nil, err
 			}
 			for _, s := range suggestions {
@@ -108,11 +108,11 @@ func (r *reader) networksOfSpaces(ctx context.Context, gateways []wireGateway) (
 	return networks, nil
 }
 
-// readSpace reads an IP Space, if the simulator can have it.
+// readSpace reads an IP Space, and reports whether the simulator supports it.
 func (r *reader) readSpace(ctx context.Context, id string) (_ IPSpace, usable bool, _ error) {
 	var shown wireSpace
 	if err := r.readJSON(ctx, "/cloudapi/1.0.0/ipSpaces/"+url.PathEscape(id), nil, &shown); err != nil {
-		return IPSpace{}, false, r.unlessHidden("IP Spaces", err)
+		return IPSpace{}, false, r.noteIfHidden("IP Spaces", err)
 	}
 	space := IPSpace{
 		Type:       oneOf(shown.Type, "PUBLIC", "SHARED_SERVICES"),
@@ -139,8 +139,8 @@ func (r *reader) readSpace(ctx context.Context, id string) (_ IPSpace, usable bo
 	return space, true, nil
 }
 
-// internalScopes returns the scopes of an IP Space. One that is too wide to move would also keep most of each address in
-// it: the prefixes of its ranges and pools stand in its place.
+// internalScopes returns the internal scopes of an IP Space. A scope that is too wide to move would also preserve most
+// of each address in it. It is replaced with the prefixes of the ranges and pools of the IP Space.
 func internalScopes(shown []string, space IPSpace) []netip.Prefix {
 	var scopes []netip.Prefix
 	for _, text := range shown {

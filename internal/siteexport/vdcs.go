@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// A wireVDC is a VDC as the XML API has it. The administrator's document has further elements.
+// A wireVDC is a VDC in the XML API. The administrator's document has additional elements.
 type wireVDC struct {
 	AllocationModel string `xml:"AllocationModel"`
 	CPU             struct {
@@ -38,21 +38,21 @@ type wireVDC struct {
 	MemoryOverhead    *bool   `xml:"IncludeMemoryOverhead"`
 }
 
-// readVDCs reads the VDCs of the organization, without what is in them.
+// readVDCs reads the VDCs of the organization, without their networks and gateways.
 func (r *reader) readVDCs(ctx context.Context, names *aliases) ([]VDC, []Policy, error) {
 	records, err := r.readQuery(ctx, "VDCs", "orgVdc")
 	if err != nil {
-		return nil, nil, r.unlessHidden("VDCs", err)
+		return nil, nil, r.noteIfHidden("VDCs", err)
 	}
 	policies := &policyReader{reader: r, names: names}
 	var vdcs []VDC
 	for _, x := range records {
-		id := bare(x.of("href"))
+		id := uuidOf(x.of("href"))
 		vdc, defaultPolicy, err := r.readVDC(ctx, id)
 		if err != nil {
 			return nil, nil, err
 		}
-		vdc.Name = names.give("vdc", id)
+		vdc.Name = names.assign("vdc", id)
 		if x.of("isFastProvisioned") == "false" {
 			vdc.FullClones = true
 		}
@@ -64,14 +64,14 @@ func (r *reader) readVDCs(ctx context.Context, names *aliases) ([]VDC, []Policy,
 	return vdcs, policies.all, r.addStorage(ctx, names, vdcs)
 }
 
-// readVDC reads the quotas and the share of hardware of a VDC, and which of its policies is the default one.
+// readVDC reads the quotas of a VDC, its share of hardware, and the ID of its default policy.
 func (r *reader) readVDC(ctx context.Context, id string) (VDC, string, error) {
 	var shown wireVDC
-	if err := r.unlessHidden("quotas of VDCs", r.readXML(ctx, "/api/vdc/"+id, nil, &shown)); err != nil {
+	if err := r.noteIfHidden("quotas of VDCs", r.readXML(ctx, "/api/vdc/"+id, nil, &shown)); err != nil {
 		return VDC{}, "", err
 	}
 	administered := shown
-	err := r.unlessHidden("guarantees and provisioning of VDCs", r.readXML(ctx, "/api/admin/vdc/"+id, nil, &administered))
+	err := r.noteIfHidden("guarantees and provisioning of VDCs", r.readXML(ctx, "/api/admin/vdc/"+id, nil, &administered))
 	if err != nil {
 		return VDC{}, "", err
 	}
@@ -100,20 +100,20 @@ func (r *reader) readVDC(ctx context.Context, id string) (VDC, string, error) {
 	return vdc, shown.DefaultPolicy.ID, nil
 }
 
-// addStorage reads the storage policies of VDCs.
+// addStorage adds the storage policies to their VDCs.
 func (r *reader) addStorage(ctx context.Context, names *aliases, vdcs []VDC) error {
 	records, err := r.readQuery(ctx, "storage policies", "orgVdcStorageProfile")
 	if err != nil {
-		return r.unlessHidden("storage policies", err)
+		return r.noteIfHidden("storage policies", err)
 	}
 	byName := map[string]alias{} // a policy has the same name in each VDC
 	for _, x := range records {
-		i := slices.IndexFunc(vdcs, func(v VDC) bool { return v.Name == names.of(bare(x.of("vdc"))) })
+		i := slices.IndexFunc(vdcs, func(v VDC) bool { return v.Name == names.of(uuidOf(x.of("vdc"))) })
 		if i < 0 {
 			continue
 		}
 		if byName[x.of("name")] == "" {
-			byName[x.of("name")] = names.give("storage", x.of("href"))
+			byName[x.of("name")] = names.assign("storage", x.of("href"))
 		}
 		limit, _ := strconv.ParseInt(x.of("storageLimitMB"), 10, 64)
 		vdcs[i].StorageProfiles = append(vdcs[i].StorageProfiles, StorageProfile{
@@ -126,7 +126,7 @@ func (r *reader) addStorage(ctx context.Context, names *aliases, vdcs []VDC) err
 	return nil
 }
 
-// A policyReader reads the policies of VDCs, each once.
+// A policyReader reads the policies of VDCs and collects them without duplicates.
 type policyReader struct {
 	reader *reader
 	names  *aliases
@@ -141,17 +141,18 @@ type wirePolicy struct {
 	Memory     *int64 `json:"memory"`
 }
 
-// of returns the policies of a VDC. The simulator takes the first sizing policy as the default one.
+// of returns the policies of a VDC. The default policy comes first, because the simulator uses the first sizing policy
+// as the default.
 func (p *policyReader) of(ctx context.Context, vdc, defaultPolicy string) ([]alias, error) {
 	found, err := readList[wirePolicy](ctx, p.reader, "policies",
 		"/cloudapi/2.0.0/vdcs/urn:vcloud:vdc:"+vdc+"/computePolicies", url.Values{"sortAsc": {"name"}})
 	if err != nil {
-		return []alias{systemDefault}, p.reader.unlessHidden("sizing and placement policies", err)
+		return []alias{systemDefault}, p.reader.noteIfHidden("sizing and placement policies", err)
 	}
 	var names []alias
 	for _, x := range inOrder(found, func(x wirePolicy) string { return x.Name }) {
 		name := p.add(x)
-		if bare(x.ID) == bare(defaultPolicy) {
+		if uuidOf(x.ID) == uuidOf(defaultPolicy) {
 			names = slices.Insert(names, 0, name)
 		} else {
 			names = append(names, name)
@@ -160,7 +161,7 @@ func (p *policyReader) of(ctx context.Context, vdc, defaultPolicy string) ([]ali
 	return names, nil
 }
 
-// add returns the name of a policy, which it adds if it is new.
+// add returns the alias of a policy. It adds the policy if it is new.
 func (p *policyReader) add(x wirePolicy) alias {
 	if name := p.names.of(x.ID); name != "" {
 		return name
@@ -176,7 +177,7 @@ func (p *policyReader) add(x wirePolicy) alias {
 		policy.Name = systemDefault
 		p.names.byID[x.ID] = systemDefault
 	} else {
-		policy.Name = p.names.give("policy", x.ID)
+		policy.Name = p.names.assign("policy", x.ID)
 	}
 	p.all = append(p.all, policy)
 	return policy.Name
@@ -195,13 +196,13 @@ type wireGroup struct {
 func (r *reader) readGroups(ctx context.Context, names *aliases) ([]Group, error) {
 	found, err := readList[wireGroup](ctx, r, "data center groups", "/cloudapi/1.0.0/vdcGroups", url.Values{"sortAsc": {"name"}})
 	if err != nil {
-		return nil, r.unlessHidden("data center groups", err)
+		return nil, r.noteIfHidden("data center groups", err)
 	}
 	var groups []Group
 	for _, x := range inOrder(found, func(x wireGroup) string { return x.Name }) {
 		group := Group{Firewall: x.Firewall}
 		for _, member := range x.Members {
-			if vdc := names.of(bare(member.VDC.ID)); vdc != "" {
+			if vdc := names.of(uuidOf(member.VDC.ID)); vdc != "" {
 				group.VDCs = append(group.VDCs, vdc)
 			}
 		}
@@ -209,23 +210,24 @@ func (r *reader) readGroups(ctx context.Context, names *aliases) ([]Group, error
 			continue
 		}
 		slices.SortFunc(group.VDCs, func(x, y alias) int { return compareNatural(string(x), string(y)) })
-		group.Name = names.give("group", bare(x.ID))
+		group.Name = names.assign("group", uuidOf(x.ID))
 		groups = append(groups, group)
 	}
 	return groups, nil
 }
 
-// A home is where in the file the edge gateways and networks of a VDC or a data center group are.
+// A home is the place in the file of the edge gateways and networks of a VDC or a data center group.
 type home struct {
 	vdc   int   // index of the VDC
-	group alias // empty if they are the VDC's own
+	group alias // empty if they belong to the VDC itself
 }
 
-// homes finds the home of what an owner has; found is false if the owner is not in the file.
+// homes returns a function that finds the home for the objects of an owner. It returns found=false if the owner is not
+// in the file.
 func homes(names *aliases, vdcs []VDC, groups []Group) func(owner string) (_ home, found bool) {
 	indexOf := func(name alias) int { return slices.IndexFunc(vdcs, func(v VDC) bool { return v.Name == name }) }
 	return func(owner string) (home, bool) {
-		name := names.of(bare(owner))
+		name := names.of(uuidOf(owner))
 		for _, group := range groups {
 			if name != "" && group.Name == name {
 				return home{vdc: indexOf(group.VDCs[0]), group: name}, true

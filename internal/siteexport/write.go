@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Write writes the file, in YAML.
+// Write writes the file as YAML.
 func (e Export) Write(to io.Writer) error {
 	text, err := yaml.Marshal(e.Model)
 	if err != nil {
@@ -22,7 +22,7 @@ func (e Export) Write(to io.Writer) error {
 	return nil
 }
 
-// header is a comment on where the file is from, and how to use it.
+// header returns a comment about the origin of the file and its use.
 func (e Export) header() string {
 	oldest := "unknown"
 	newest := "unknown"

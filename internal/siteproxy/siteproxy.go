@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package siteproxy sends the requests of a client to its site by the HTTP proxy that the environment names, and
-// tells failures of that proxy from failures of the site. It is independent of the cloud, and never shows the
-// user name and the password of a proxy.
+// Package siteproxy sends the requests of a client to its site through the HTTP proxy that the environment configures.
+// It distinguishes failures of that proxy from failures of the site. It is independent of the cloud, and never exposes
+// the user name and password of a proxy.
 package siteproxy
 
 import (
@@ -20,8 +20,8 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// Use makes a transport send requests by the proxy that the environment names. Where the proxy refuses to connect,
-// requests end with an [Error].
+// Use configures a transport to send requests through the proxy of the environment. If the proxy rejects the
+// connection, requests fail with an [Error].
 func Use(t *http.Transport) {
 	t.Proxy = http.ProxyFromEnvironment
 	t.OnProxyConnectResponse = func(_ context.Context, proxy *url.URL, connect *http.Request, got *http.Response) error {
@@ -38,7 +38,8 @@ type Error struct{ reason string }
 // Error implements error.
 func (e *Error) Error() string { return e.reason }
 
-// Explain returns what the proxy of a request did wrong if err, with which the request ended, is its failure.
+// Explain returns the failure of the proxy of a request, and reports whether the proxy caused err. err is the error of
+// the request.
 func Explain(request *http.Request, err error) (*Error, bool) {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known, true
@@ -54,8 +55,8 @@ func Explain(request *http.Request, err error) (*Error, bool) {
 	return unreachable(proxy, variable(request.URL.Scheme), op.Err), true
 }
 
-// Refused returns an error if an answer is a proxy's, which wants a user name and a password: a request without TLS has
-// no tunnel, and gets the answers of its proxy as if they were the site's.
+// Refused returns an error if a response comes from a proxy that requires a user name and password. A request without
+// TLS has no tunnel, so responses of its proxy look like responses of the site.
 func Refused(request *http.Request, got *http.Response) error {
 	if got.StatusCode != http.StatusProxyAuthRequired {
 		return nil
@@ -67,7 +68,7 @@ func Refused(request *http.Request, got *http.Response) error {
 	return refusal(proxy, variable(request.URL.Scheme), request.URL.Host, got.StatusCode)
 }
 
-// Via says by which proxy a request goes, for errors of it; empty: by none.
+// Via describes the proxy of a request, for error messages. It is empty if the request uses no proxy.
 func Via(request *http.Request) string {
 	if proxy, _ := http.ProxyFromEnvironment(request); proxy != nil {
 		return " through proxy " + host(proxy)
@@ -78,11 +79,11 @@ func Via(request *http.Request) string {
 	return ""
 }
 
-// variable is the variable of the environment that names the proxy of requests.
+// variable returns the environment variable that configures the proxy for a URL scheme.
 func variable(scheme string) string { return strings.ToUpper(scheme) + "_PROXY" }
 
-// ignored reports whether the environment names a proxy for a site by something that cannot be read. Requests then go
-// without.
+// ignored reports whether the environment configures the proxy of a site with an invalid URL. Requests then use no
+// proxy.
 func ignored(env *httpproxy.Config, site *url.URL) bool {
 	named := env.HTTPSProxy
 	if site.Scheme == "http" {
@@ -99,7 +100,7 @@ func ignored(env *httpproxy.Config, site *url.URL) bool {
 	return used != nil && got == nil
 }
 
-// host returns host and port of a proxy.
+// host returns the host and port of a proxy.
 func host(proxy *url.URL) string {
 	port := proxy.Port()
 	if port == "" {
@@ -111,7 +112,7 @@ func host(proxy *url.URL) string {
 	return net.JoinHostPort(proxy.Hostname(), port)
 }
 
-// refusal is the error of a proxy, which the variable name names, that answers with a status.
+// refusal returns the error of a proxy that responds with a status. name is the variable that configures the proxy.
 func refusal(proxy *url.URL, name, target string, status int) *Error {
 	what := fmt.Sprintf("cannot connect to %s", target)
 	remedy := "check the log of the proxy, or add the host to NO_PROXY if it is reachable without the proxy"
@@ -130,15 +131,15 @@ func refusal(proxy *url.URL, name, target string, status int) *Error {
 		host(proxy), what, status, remedy)}
 }
 
-// unreachable is the error of a proxy, which the variable name names, that there is no connection to.
+// unreachable returns the error of a proxy that cannot be reached. name is the variable that configures the proxy.
 func unreachable(proxy *url.URL, name string, err error) *Error {
 	what, remedy := cause(err)
 	return &Error{fmt.Sprintf("proxy %s cannot be used, so the request did not reach the site: %s: %s",
 		host(proxy), what, strings.ReplaceAll(remedy, "$", name))}
 }
 
-// cause says what is wrong with a connection, without addresses and ports that change, and what to do, with $ for the
-// variable that names the proxy.
+// cause describes the failure of a connection, without addresses and ports that change, and its remedy. The remedy
+// contains $ in place of the variable that configures the proxy.
 func cause(err error) (what, remedy string) {
 	const (
 		checkAddress = "check its host and port in $"

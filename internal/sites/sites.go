@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sites compares the addresses of sites of VMware Cloud Director, as specs have them.
+// Package sites compares addresses of VMware Cloud Director sites in specs.
 package sites
 
 import (
@@ -10,10 +10,11 @@ import (
 	"strings"
 )
 
-// Same reports whether two addresses are of one site.
+// Same reports whether two addresses belong to the same site.
 func Same(a, b string) bool { return Normal(a) == Normal(b) }
 
-// Normal returns the host and port of a site, by which sites are compared; nothing for what is no https URL.
+// Normal returns the host and port of a site, for comparisons. It returns the empty string if the address is not a
+// valid https URL.
 func Normal(site string) string {
 	u, err := url.Parse(strings.TrimSuffix(site, "/"))
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" ||

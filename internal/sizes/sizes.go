@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sizes decides how large machines are: by their spec, by the sizing policy, or by their template. It makes no
-// request.
+// Package sizes computes the sizes of machines from their spec, their sizing policy and their template. It sends no
+// requests.
 package sizes
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Mebibyte is in bytes.
+// Mebibyte is the number of bytes in a MiB.
 const Mebibyte = 1 << 20
 
-// A Size is what a machine has; 0 where nothing says it.
+// A Size is the size of a machine. A value is 0 if it is unknown.
 type Size struct {
 	CPUs      int64
 	MemoryMiB int64
-	DiskMiB   int64 // of its first disk
+	DiskMiB   int64 // size of its first disk
 }
 
-// Of returns the size of a machine. What neither its spec nor its policy sets is as in its template.
+// Of returns the size of a machine. Values that neither the spec nor the policy sets come from the template.
 func Of(spec *infrav1.VCDMachineSpec, template vcd.Template, policy vcd.Policy) Size {
 	return Size{
 		CPUs:      cmp.Or(int64(spec.CPUs), policy.CPUs, template.CPUs),
@@ -32,7 +32,7 @@ func Of(spec *infrav1.VCDMachineSpec, template vcd.Template, policy vcd.Policy) 
 	}
 }
 
-// Disk returns the size in MiB that a spec asks for the first disk, rounded up; 0 leaves the template's.
+// Disk returns the requested size of the first disk in MiB, rounded up. 0 means the size of the template.
 func Disk(spec *infrav1.VCDMachineSpec) int64 {
 	if spec.DiskSize == nil {
 		return 0
@@ -40,7 +40,7 @@ func Disk(spec *infrav1.VCDMachineSpec) int64 {
 	return InMiB(*spec.DiskSize)
 }
 
-// Memory returns the memory in MiB that a spec asks for, rounded up; 0 leaves that of the policy or the template.
+// Memory returns the requested memory in MiB, rounded up. 0 means the memory of the policy or the template.
 func Memory(spec *infrav1.VCDMachineSpec) int64 {
 	if spec.Memory == nil {
 		return 0

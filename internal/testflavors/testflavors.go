@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testflavors has values of the flavours' variables for tests. They fit the simulator's models.
+// Package testflavors provides values for the variables of the flavors in tests. They match the models of the
+// simulator.
 package testflavors
 
 import "maps"
 
-// Needed returns the variables without a default that users set.
+// Needed returns the variables that users must set because they have no default.
 func Needed() map[string]string { return maps.Clone(needed) }
 
-// Rendered returns what rendering without clusterctl takes: the needed variables, and those that clusterctl sets.
+// Rendered returns the variables that are required to render a flavor without clusterctl: the needed ones, and those
+// that clusterctl sets.
 func Rendered() map[string]string {
 	all := Needed()
 	maps.Copy(all, clusterctls)
 	return all
 }
 
-// Optional returns variables with a default, with other values: all, or those with the names, which it must have.
+// Optional returns variables that have a default, with different values. Without names it returns all of them. It
+// panics if no flavor has a variable with one of the names.
 func Optional(names ...string) map[string]string {
 	if len(names) == 0 {
 		return maps.Clone(optional)

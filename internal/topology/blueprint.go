@@ -11,32 +11,32 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 )
 
-// A blueprint is what the objects of a cluster are made from.
+// A blueprint holds the inputs from which the objects of a cluster are created.
 type blueprint struct {
 	cluster *clusterv1.Cluster
 	class   *clusterv1.ClusterClass
 
 	infrastructure      *part
 	controlPlane        *part
-	controlPlaneMachine *part // nil: the class has none
+	controlPlaneMachine *part // nil: the class does not define it
 	workers             []*workers
 
-	machineMetadata clusterv1.ObjectMeta // of machines of the control plane
+	machineMetadata clusterv1.ObjectMeta // metadata of control-plane machines
 }
 
-// Workers are the machines of a MachineDeployment.
+// workers are the machines of a MachineDeployment.
 type workers struct {
 	topology clusterv1.MachineDeploymentTopology
 	class    clusterv1.MachineDeploymentClass
 
-	name           string // of the MachineDeployment
+	name           string // name of the MachineDeployment
 	labels         map[string]string
 	annotations    map[string]string
 	bootstrap      *part
 	infrastructure *part
 }
 
-// newBlueprint copies the templates that a cluster needs, and computes the variables of each.
+// newBlueprint copies the templates that a cluster needs and computes the variables for each.
 func newBlueprint(c *clusterv1.Cluster, in Input, all variables) (*blueprint, error) {
 	if len(c.Spec.Topology.Workers.MachinePools) > 0 {
 		return nil, errors.New("the topology has machine pools, which are not supported: use machineDeployments")
@@ -144,7 +144,7 @@ func (b *blueprint) workersClass(name string) (clusterv1.MachineDeploymentClass,
 	return clusterv1.MachineDeploymentClass{}, fmt.Errorf("the ClusterClass has no machineDeployment class %q", name)
 }
 
-// ownLabels are those of all objects of the topology.
+// ownLabels returns the labels that all objects of the topology have.
 func (b *blueprint) ownLabels() map[string]string {
 	return map[string]string{
 		clusterv1.ClusterNameLabel:          b.cluster.Name,
@@ -152,7 +152,7 @@ func (b *blueprint) ownLabels() map[string]string {
 	}
 }
 
-// setValues computes the variables that each part sees.
+// setValues computes the variables of each part.
 func (b *blueprint) setValues(all variables) error {
 	builtins := runtimehooksv1.Builtins{Cluster: b.clusterBuiltins()}
 	if err := b.infrastructure.setValues(all.global, nil, builtins); err != nil {
@@ -177,7 +177,7 @@ func (b *blueprint) setValues(all variables) error {
 	return nil
 }
 
-// parts returns all parts, which patches may change.
+// parts returns all parts that patches may change.
 func (b *blueprint) parts() []*part {
 	all := []*part{b.infrastructure, b.controlPlane}
 	if b.controlPlaneMachine != nil {
@@ -189,7 +189,7 @@ func (b *blueprint) parts() []*part {
 	return all
 }
 
-// merged returns maps in one; the last one wins.
+// merged merges maps. Later maps take precedence.
 func merged(all ...map[string]string) map[string]string {
 	result := map[string]string{}
 	for _, one := range all {

@@ -13,7 +13,7 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 )
 
-// clusterBuiltins are the builtin variables of all templates.
+// clusterBuiltins returns the builtin variables for all templates.
 func (b *blueprint) clusterBuiltins() *runtimehooksv1.ClusterBuiltins {
 	c := b.cluster
 	class := c.GetClassKey()
@@ -35,7 +35,7 @@ func (b *blueprint) clusterBuiltins() *runtimehooksv1.ClusterBuiltins {
 	}
 }
 
-// networkBuiltins are absent if the Cluster names no networks.
+// networkBuiltins returns nil if the Cluster defines no networks.
 func networkBuiltins(network clusterv1.ClusterNetwork) *runtimehooksv1.ClusterNetworkBuiltins {
 	if network.ServiceDomain == "" && network.Services.CIDRBlocks == nil && network.Pods.CIDRBlocks == nil {
 		return nil
@@ -50,7 +50,7 @@ func networkBuiltins(network clusterv1.ClusterNetwork) *runtimehooksv1.ClusterNe
 	return builtins
 }
 
-// controlPlaneBuiltins are the builtin variables of the template of the control plane and that of its machines.
+// controlPlaneBuiltins returns the builtin variables for the templates of the control plane and its machines.
 func (b *blueprint) controlPlaneBuiltins() *runtimehooksv1.ControlPlaneBuiltins {
 	builtins := &runtimehooksv1.ControlPlaneBuiltins{
 		Version:  b.cluster.Spec.Topology.Version,
@@ -68,7 +68,7 @@ func (b *blueprint) controlPlaneBuiltins() *runtimehooksv1.ControlPlaneBuiltins 
 	return builtins
 }
 
-// builtins are the builtin variables of the templates of workers.
+// builtins returns the builtin variables for the templates of workers.
 func (w *workers) builtins(version string) *runtimehooksv1.MachineDeploymentBuiltins {
 	builtins := &runtimehooksv1.MachineDeploymentBuiltins{
 		Version:      version,
@@ -96,7 +96,7 @@ func builtinMetadata(labels, annotations map[string]string) *runtimehooksv1.Obje
 	return &runtimehooksv1.ObjectMeta{Labels: labels, Annotations: annotations}
 }
 
-// with returns the global values with those that override them and the builtin variables.
+// with returns the values together with overrides and the builtin variables.
 func (v values) with(override values, builtins runtimehooksv1.Builtins) (values, error) {
 	raw, err := json.Marshal(builtins)
 	if err != nil {

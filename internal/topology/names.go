@@ -9,20 +9,20 @@ import (
 	"text/template"
 )
 
-// Random stands for the random end that Cluster API gives names, and has its length.
+// Random is a placeholder for the random suffix of names that Cluster API generates. It has the same length.
 const Random = "xxxxx"
 
-// maxName is how long the names are that Cluster API generates.
+// maxName is the maximum length of names that Cluster API generates.
 const maxName = 63
 
-// Templates of names that a class does not name.
+// Default templates of names, for classes without a naming template.
 const (
 	clusterNaming = "{{ .cluster.name }}-{{ .random }}"
 	workersNaming = "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}"
 )
 
-// nameByTemplate returns the name that a template of a class makes, or a fallback if the class has none. Workers are
-// those of a MachineDeployment by its name in the topology, empty for what has none.
+// nameByTemplate renders the naming template of a class, or fallback if the class has none. workers is the name of a
+// MachineDeployment in the topology, or empty for other objects.
 func nameByTemplate(naming, fallback, cluster, workers string) (string, error) {
 	naming = cmp.Or(naming, fallback)
 	parsed, err := template.New("name").Option("missingkey=error").Parse(naming)
@@ -46,7 +46,7 @@ func nameByTemplate(naming, fallback, cluster, workers string) (string, error) {
 	return name.String(), nil
 }
 
-// nameOfTemplate returns the name of a template, which begins with those of its cluster and of its workers.
+// nameOfTemplate returns the name of a template. prefix consists of the names of its cluster and its workers.
 func nameOfTemplate(prefix string) string {
 	prefix += "-"
 	return prefix[:min(len(prefix), maxName-len(Random))] + Random

@@ -14,7 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// objects returns what the parts become after their patches.
+// objects returns the objects that result from the patched parts.
 func (b *blueprint) objects() ([]*unstructured.Unstructured, error) {
 	namespace := b.cluster.Namespace
 	infrastructure, err := b.infrastructure.asObject(namespace, b.ownLabels())
@@ -39,13 +39,13 @@ func (b *blueprint) objects() ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// A setting is a field that the topology sets; nil leaves it.
+// A setting is a field that the topology sets. A zero value leaves the field unchanged.
 type setting struct {
 	path  []string
 	value any
 }
 
-// controlPlaneObject returns the control plane, whose fields are those of Cluster API's contract v1beta2.
+// controlPlaneObject returns the control plane, with the fields of Cluster API's contract v1beta2.
 func (b *blueprint) controlPlaneObject() (*unstructured.Unstructured, error) {
 	object, err := b.controlPlane.asObject(b.cluster.Namespace, b.ownLabels())
 	if err != nil {
@@ -148,7 +148,7 @@ func (b *blueprint) deployment(w *workers) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: fields}, nil
 }
 
-// machine returns the spec of the machines of workers: what the topology does not set is of the class.
+// machine returns the spec of the machines of workers. Fields that the topology does not set come from the class.
 func (w *workers) machine(c *clusterv1.Cluster) clusterv1.MachineSpec {
 	topology := w.topology
 	class := w.class
@@ -172,7 +172,7 @@ func (w *workers) machine(c *clusterv1.Cluster) clusterv1.MachineSpec {
 	}
 }
 
-// rollout returns how machines are replaced: as the topology says, else as the class does.
+// rollout returns the rollout settings of the topology, or those of the class if the topology has none.
 func (w *workers) rollout() clusterv1.MachineDeploymentRolloutSpec {
 	var rollout clusterv1.MachineDeploymentRolloutSpec
 	if own := w.topology.Rollout; !reflect.ValueOf(own).IsZero() {
@@ -189,7 +189,7 @@ func (w *workers) rollout() clusterv1.MachineDeploymentRolloutSpec {
 	return rollout
 }
 
-// reference returns a reference to what is made from a part.
+// reference returns a reference to the object that is created from a part.
 func (p *part) reference() clusterv1.ContractVersionedObjectReference {
 	return clusterv1.ContractVersionedObjectReference{
 		APIGroup: p.object.GroupVersionKind().Group,
@@ -198,7 +198,7 @@ func (p *part) reference() clusterv1.ContractVersionedObjectReference {
 	}
 }
 
-// or returns the first list that is there, even if it is empty.
+// or returns the first list if it is not nil, even if it is empty, otherwise the second list.
 func or[T any](first, second []T) []T {
 	if first != nil {
 		return first
@@ -206,7 +206,7 @@ func or[T any](first, second []T) []T {
 	return second
 }
 
-// asJSON returns a value as unstructured objects have it.
+// asJSON converts a value to the form that unstructured objects use.
 func asJSON(value any) (any, error) {
 	wrapped, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&struct {
 		Value any `json:"value"`

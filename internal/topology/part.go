@@ -13,7 +13,7 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 )
 
-// A role is what a template is for, as selectors of patches distinguish it.
+// A role is the purpose of a template, as distinguished by the selectors of patches.
 type role int
 
 const (
@@ -22,12 +22,12 @@ const (
 	roleMachineDeployment
 )
 
-// A part is a copy of a template of the class, which patches change, and what is known of it.
+// A part is a copy of a template of the class, which patches may change, with related data.
 type part struct {
 	role   role
-	class  string // of workers
-	name   string // of what is made from it
-	origin string // name of the template of the class
+	class  string // class of the workers, for MachineDeployments
+	name   string // name of the resulting object
+	origin string // name of the template in the class
 
 	labels      map[string]string
 	annotations map[string]string
@@ -41,13 +41,13 @@ func (p *part) setValues(global, override values, builtins runtimehooksv1.Builti
 	return err
 }
 
-// metadataOfObjects is where a template has the labels and annotations of the objects that are made from it.
+// metadataOfObjects is the path in a template of the labels and annotations for objects that are created from it.
 var metadataOfObjects = []string{"spec", "template", "metadata"}
 
-// A source has the templates of a class.
+// A source holds the templates of a class.
 type source []*unstructured.Unstructured
 
-// object returns a part that an object is made from, with its labels and annotations.
+// object returns a part from which an object is created, with its labels and annotations.
 func (s source) object(ref clusterv1.ClusterClassTemplateReference, p part) (*part, error) {
 	if err := s.fill(ref, &p); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s source) object(ref clusterv1.ClusterClassTemplateReference, p part) (*pa
 	return &p, setMetadata(p.object, metadata, metadataOfObjects...)
 }
 
-// template returns a part that is a template of the cluster itself, with its labels.
+// template returns a part that becomes a template of the cluster, with its labels.
 func (s source) template(ref clusterv1.ClusterClassTemplateReference, p part) (*part, error) {
 	if err := s.fill(ref, &p); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s source) template(ref clusterv1.ClusterClassTemplateReference, p part) (*
 	return &p, nil
 }
 
-// fill copies into a part the template that a class refers to.
+// fill copies the template that a class refers to into a part.
 func (s source) fill(ref clusterv1.ClusterClassTemplateReference, p *part) error {
 	group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group
 	for _, template := range s {
@@ -94,7 +94,7 @@ func (s source) fill(ref clusterv1.ClusterClassTemplateReference, p *part) error
 	return fmt.Errorf("there is no %s %s", ref.Kind, ref.Name)
 }
 
-// clonedFrom are the annotations that name the template of the class.
+// clonedFrom returns the annotations that identify the template in the class.
 func (p *part) clonedFrom() map[string]string {
 	return map[string]string{
 		clusterv1.TemplateClonedFromNameAnnotation:      p.origin,
@@ -102,7 +102,7 @@ func (p *part) clonedFrom() map[string]string {
 	}
 }
 
-// asObject returns the object that is made from a part after its patches.
+// asObject returns the object that is created from a patched part.
 func (p *part) asObject(namespace string, own map[string]string) (*unstructured.Unstructured, error) {
 	content, _, err := unstructured.NestedMap(p.object.Object, "spec", "template")
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *part) asObject(namespace string, own map[string]string) (*unstructured.
 	return object, nil
 }
 
-// asTemplate returns a part as a template of the cluster, after its patches.
+// asTemplate returns a patched part as a template of the cluster.
 func (p *part) asTemplate(namespace string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": p.object.Object["spec"]}}
 	object.SetAPIVersion(p.object.GetAPIVersion())
@@ -137,7 +137,7 @@ func (p *part) identify(object *unstructured.Unstructured, namespace string, own
 	object.SetAnnotations(merged(object.GetAnnotations(), p.clonedFrom()))
 }
 
-// metadataAt reads labels and annotations at a path; nothing there is no error.
+// metadataAt reads the labels and annotations at a path. It is no error if they do not exist.
 func metadataAt(object *unstructured.Unstructured, path ...string) (clusterv1.ObjectMeta, error) {
 	labels, _, err := unstructured.NestedStringMap(object.Object, append(path[:len(path):len(path)], "labels")...)
 	if err != nil {
@@ -150,7 +150,7 @@ func metadataAt(object *unstructured.Unstructured, path ...string) (clusterv1.Ob
 	return clusterv1.ObjectMeta{Labels: labels, Annotations: annotations}, nil
 }
 
-// setMetadata sets labels and annotations at a path.
+// setMetadata sets the labels and annotations at a path.
 func setMetadata(object *unstructured.Unstructured, metadata clusterv1.ObjectMeta, path ...string) error {
 	for field, entries := range map[string]map[string]string{
 		"labels":      metadata.Labels,

@@ -12,7 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// applyPatches applies patches in their order, and returns the names of those that only runtime extensions can apply.
+// applyPatches applies patches in order, and returns the names of those that require a runtime extension.
 func applyPatches(patches []clusterv1.ClusterClassPatch, parts []*part) ([]string, error) {
 	var external []string
 	for _, patch := range patches {
@@ -33,7 +33,7 @@ func applyPatches(patches []clusterv1.ClusterClassPatch, parts []*part) ([]strin
 	return external, nil
 }
 
-// apply applies a patch to a part, if it is for it and enabled.
+// apply applies a patch to a part, if the patch is enabled and selects the part.
 func (p *part) apply(patch clusterv1.ClusterClassPatch) error {
 	definitions := matching(patch.Definitions, p)
 	if len(definitions) == 0 {
@@ -54,7 +54,7 @@ func (p *part) apply(patch clusterv1.ClusterClassPatch) error {
 	return nil
 }
 
-// enables reports whether a condition of a patch renders to true; no condition does.
+// enables reports whether the condition of a patch renders to true. An empty condition is always true.
 func (p *part) enables(condition string) (bool, error) {
 	if condition == "" {
 		return true, nil
@@ -66,14 +66,14 @@ func (p *part) enables(condition string) (bool, error) {
 	return value == true, nil
 }
 
-// An operation is one of a JSON patch.
+// An operation is an operation of a JSON patch.
 type operation struct {
 	Op    string           `json:"op"`
 	Path  string           `json:"path"`
 	Value *json.RawMessage `json:"value,omitempty"`
 }
 
-// operations returns a JSON patch with the values of its variables and templates.
+// operations returns the operations of JSON patches with the values of their variables and templates.
 func (p *part) operations(patches []clusterv1.JSONPatch) ([]operation, error) {
 	operations := make([]operation, 0, len(patches))
 	for _, patch := range patches {
@@ -90,7 +90,7 @@ func (p *part) operations(patches []clusterv1.JSONPatch) ([]operation, error) {
 	return operations, nil
 }
 
-// patch applies operations. Only the spec, labels and annotations can change.
+// patch applies operations. They can only change the spec, the labels and the annotations.
 func (p *part) patch(operations []operation) error {
 	if len(operations) == 0 {
 		return nil

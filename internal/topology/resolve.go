@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package topology resolves a Cluster with a topology as Cluster API's topology controller does for a new cluster: from
-// the ClusterClass, its templates and the variables of the Cluster it makes the concrete objects. It talks to no API.
+// Package topology resolves a Cluster with a topology as Cluster API's topology controller does for a new cluster. It
+// computes the objects from the ClusterClass, its templates and the variables of the Cluster. It uses no API.
 //
-// It does not call runtime extensions, evaluate CEL rules of variables, or make MachineHealthChecks. Machine pools are
-// an error, because this provider has none.
+// It does not call runtime extensions, evaluate CEL rules of variables, or create MachineHealthChecks. It rejects
+// machine pools, because this provider does not support them.
 package topology
 
 import (
@@ -15,24 +15,24 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// An Input is what a topology is resolved from.
+// An Input holds the objects from which a topology is resolved.
 type Input struct {
 	Cluster   *clusterv1.Cluster
 	Class     *clusterv1.ClusterClass
-	Templates []*unstructured.Unstructured // those that [Templates] returns, in any order
+	Templates []*unstructured.Unstructured // the templates that [Templates] returns, in any order
 }
 
-// A Result is what becomes of a topology.
+// A Result holds the objects of a resolved topology.
 type Result struct {
 	// Objects are the infrastructure cluster, the control plane, the MachineDeployments and the templates of their
-	// machines, without owners. [Random] stands for what Cluster API appends to names.
+	// machines, without owner references. [Random] replaces the random suffix of names.
 	Objects []*unstructured.Unstructured
 
-	// External are the names of the patches by runtime extensions, which are not applied.
+	// External are the names of patches that require a runtime extension and are not applied.
 	External []string
 }
 
-// Resolve returns what Cluster API makes of the topology of a Cluster that is new.
+// Resolve returns the objects that Cluster API would create for the topology of a new Cluster.
 func Resolve(in Input) (Result, error) {
 	cluster := in.Cluster.DeepCopy()
 	cluster.Spec.Topology.Version = withPrefix(cluster.Spec.Topology.Version)
@@ -55,10 +55,10 @@ func Resolve(in Input) (Result, error) {
 	return Result{Objects: objects, External: external}, nil
 }
 
-// withPrefix returns a version of Kubernetes with its v, which users may omit.
+// withPrefix returns a Kubernetes version with the prefix v, which users may omit.
 func withPrefix(version string) string { return "v" + strings.TrimPrefix(version, "v") }
 
-// Templates returns the references of a class to templates, each once.
+// Templates returns the template references of a class, without duplicates.
 func Templates(class *clusterv1.ClusterClass) []clusterv1.ClusterClassTemplateReference {
 	spec := class.Spec
 	refs := []clusterv1.ClusterClassTemplateReference{

@@ -16,10 +16,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// withDefaults returns a value with the defaults of its schema, also those of fields.
+// withDefaults returns a value with the defaults of its schema, including those of nested fields.
 func withDefaults(value any, schema *clusterv1.JSONSchemaProps) any {
 	if value == nil && schema.Default != nil {
-		value, _ = decode(schema.Default.Raw) // The API server decoded it before.
+		value, _ = decode(schema.Default.Raw) // validated by the API server
 	}
 	switch v := value.(type) {
 	case map[string]any:
@@ -50,7 +50,7 @@ func defaultFields(fields map[string]any, schema *clusterv1.JSONSchemaProps) {
 	}
 }
 
-// check returns what is wrong with the value of a variable.
+// check returns the errors in the value of a variable.
 func check(name string, value any, schema *clusterv1.JSONSchemaProps) []error {
 	openAPI, err := convertSchema(schema)
 	if err != nil {
@@ -78,7 +78,7 @@ func convertSchema(schema *clusterv1.JSONSchemaProps) (*spec.Schema, error) {
 	return converted, nil
 }
 
-// unknownFields returns the paths of the fields of a value at a path that its schema does not have.
+// unknownFields returns the paths of fields that are not in the schema of a value. path is the path of the value.
 func unknownFields(value any, schema *clusterv1.JSONSchemaProps, path string) []string {
 	var unknown []string
 	switch v := value.(type) {

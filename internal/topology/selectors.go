@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// matching returns the definitions of a patch that are for a part.
+// matching returns the definitions of a patch that select a part.
 func matching(definitions []clusterv1.PatchDefinition, p *part) []clusterv1.PatchDefinition {
 	var found []clusterv1.PatchDefinition
 	for _, definition := range definitions {
@@ -38,7 +38,7 @@ func selects(selector clusterv1.PatchSelector, p *part) bool {
 	return false
 }
 
-// matchesName reports whether a pattern with * at its beginning or its end is that of a name.
+// matchesName reports whether a name matches a pattern, which may start or end with *.
 func matchesName(pattern, name string) bool {
 	suffix, front := strings.CutPrefix(pattern, "*")
 	prefix, end := strings.CutSuffix(pattern, "*")

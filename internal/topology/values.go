@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// of returns the value of an operation of a patch.
+// of returns the value of an operation in a patch.
 func (v values) of(patch clusterv1.JSONPatch) (json.RawMessage, error) {
 	var value any
 	var err error
@@ -41,7 +41,7 @@ func (v values) of(patch clusterv1.JSONPatch) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// lookUp returns the value at a path, such as networks[0].name, that begins with the name of a variable.
+// lookUp returns the value at a path, such as networks[0].name, whose first segment is the name of a variable.
 func (v values) lookUp(path string) (any, error) {
 	value := any(map[string]any(v))
 	for _, segment := range strings.Split(path, ".") {
@@ -66,7 +66,7 @@ func (v values) lookUp(path string) (any, error) {
 	return value, nil
 }
 
-// parseSegment reads a name that may have the index of an item behind it.
+// parseSegment parses a name that may be followed by the index of an item.
 func parseSegment(segment string) (name string, index int, indexed bool, err error) {
 	name, rest, indexed := strings.Cut(segment, "[")
 	if !indexed {
@@ -80,14 +80,14 @@ func parseSegment(segment string) (name string, index int, indexed bool, err err
 	return name, index, true, nil
 }
 
-// render returns the value that a Go template renders to as YAML.
+// render renders a Go template and decodes its output as YAML.
 func (v values) render(text string) (any, error) {
 	parsed, err := template.New("value").Funcs(sprig.HermeticTxtFuncMap()).Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading the template: %w", err)
 	}
 	var rendered bytes.Buffer
-	// A copy, because functions such as set change their argument.
+	// Use a copy, because functions such as set modify their arguments.
 	if err := parsed.Execute(&rendered, runtime.DeepCopyJSON(v)); err != nil {
 		return nil, fmt.Errorf("rendering the template: %w", err)
 	}

@@ -13,17 +13,18 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// values are those of variables by name, as they are in JSON.
+// values are the values of variables by name, as decoded from JSON.
 type values map[string]any
 
 // variables are the values of all variables of a topology.
 type variables struct {
 	global       values
-	controlPlane values            // that override global ones
-	workers      map[string]values // the same for each MachineDeployment, by its name in the topology
+	controlPlane values            // overrides of global values
+	workers      map[string]values // overrides by name of the MachineDeployment in the topology
 }
 
-// resolveVariables returns the variables of a topology with the defaults of its class. Wrong and missing values are errors.
+// resolveVariables returns the variables of a topology with the defaults of its class. It fails if values are invalid
+// or missing.
 func resolveVariables(topology clusterv1.Topology, class *clusterv1.ClusterClass) (variables, error) {
 	known := definitionsOf(class)
 	all := variables{workers: map[string]values{}}
@@ -47,7 +48,7 @@ func resolveVariables(topology clusterv1.Topology, class *clusterv1.ClusterClass
 // definitions are the variables that a class defines.
 type definitions struct {
 	byName     map[string]clusterv1.ClusterClassVariable
-	discovered bool // runtime extensions define others
+	discovered bool // runtime extensions define more variables
 }
 
 func definitionsOf(class *clusterv1.ClusterClass) definitions {
@@ -63,8 +64,8 @@ func definitionsOf(class *clusterv1.ClusterClass) definitions {
 	return known
 }
 
-// resolve returns values with the defaults of their fields. Unless they override others, variables that are not given
-// get their default, and required ones must be there.
+// resolve returns the given values with the defaults of their fields. Unless override is set, other variables get their
+// default, and required ones must be given.
 func (d definitions) resolve(given []clusterv1.ClusterVariable, override bool) (values, error) {
 	found := values{}
 	var errs []error
@@ -78,7 +79,7 @@ func (d definitions) resolve(given []clusterv1.ClusterVariable, override bool) (
 				continue
 			}
 			found[variable.Name] = withDefaults(value, &definition.Schema.OpenAPIV3Schema)
-		case !d.discovered: // Inline patches do not see variables of extensions.
+		case !d.discovered: // inline patches cannot use variables of extensions
 			errs = append(errs, fmt.Errorf("variable %s: the ClusterClass does not define it", variable.Name))
 		}
 	}
@@ -99,7 +100,7 @@ func (d definitions) resolve(given []clusterv1.ClusterVariable, override bool) (
 	return found, errors.Join(errs...)
 }
 
-// decode reads JSON; nothing is null.
+// decode decodes JSON. Empty input results in nil.
 func decode(raw []byte) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil

@@ -16,36 +16,36 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
-// An Absence is the evidence that a VM or vApp is gone: which requests were made for it, and what each of them showed.
-// VCD answers the same to a request for what was deleted as for what the user may not see, and it grants access per
-// vApp, so none of them is proof on its own.
+// An Absence is the evidence that a VM or vApp is gone: the results of the requests for it. VCD responds in the same
+// way to a request for a deleted object and for one that the user may not see, and it grants access per vApp. Therefore
+// no single result is proof.
 type Absence struct {
-	Shown          bool // reading it by its URN succeeded; nothing else was asked then
-	Listed         bool // a query of the organization by its id found it; nothing else was asked then
-	ScopeShown     bool // the VDC that it was in is shown
-	ScopeGone      bool // the VDC that it was in is not shown to a user who is shown all VDCs
-	HomeShown      bool // the vApp that a VM was in is shown
-	HomeHolds      bool // that vApp lists the VM
-	SiblingsHidden bool // other VMs of the cluster are known, and none of those that were read is shown
-	SeesAll        bool // the user is shown all vApps, of all owners, and some vApp in the VDC
-	Logged         bool // VCD's log has tasks that worked on the VM
-	Deleted        bool // according to the log it was deleted, or its vApp was
+	Shown          bool // reading it by its URN succeeded; no further requests were sent
+	Listed         bool // a query of the organization by its ID found it; no further requests were sent
+	ScopeShown     bool // its VDC is visible
+	ScopeGone      bool // its VDC is not visible to a user who can see all VDCs
+	HomeShown      bool // the vApp of the VM is visible
+	HomeHolds      bool // its vApp lists the VM
+	SiblingsHidden bool // other VMs of the cluster are known, and none of those read is visible
+	SeesAll        bool // the user can see the vApps of all owners, and sees one in the VDC
+	Logged         bool // VCD's task log contains tasks of the VM
+	Deleted        bool // according to the log, it or its vApp was deleted
 }
 
 // A Lost is a VM that may be gone.
 type Lost struct {
-	ID       string   // URN; empty: its creation was requested, and the answer is not known
-	VDCs     []string // names or URNs of those that it may be in
-	VApp     string   // URN of its vApp; empty: not known
-	VAppName string   // of its vApp in the first VDC if no URN is known; empty: not known
-	Cluster  string   // id of the cluster in the marker of that vApp
+	ID       string   // URN; empty: its creation was requested, and the response is unknown
+	VDCs     []string // names or URNs of VDCs that may contain it
+	VApp     string   // URN of its vApp; empty: unknown
+	VAppName string   // name of its vApp in the first VDC if VApp is empty; empty: unknown
+	Cluster  string   // cluster ID in the marker of that vApp
 	Siblings []string // URNs of other VMs of the cluster
 }
 
-// askedSiblings is how many siblings are read until one is shown.
-const askedSiblings = 3
+// maxSiblings is the largest number of siblings that are read until one is visible.
+const maxSiblings = 3
 
-// FindLost reads a VM. If VCD does not show it, the absence says what it showed instead.
+// FindLost reads a VM. If the VM is not visible, the Absence contains the evidence.
 func (s *Session) FindLost(ctx context.Context, lost Lost) (VM, Absence, error) {
 	var a Absence
 	if lost.ID != "" {
@@ -69,8 +69,8 @@ func (s *Session) FindLost(ctx context.Context, lost Lost) (VM, Absence, error) 
 	return VM{}, a, nil
 }
 
-// LostVApp gathers the evidence that the vApps of some URNs in a VDC are gone, all of them. Without URNs it is whether
-// the VDC is shown.
+// LostVApp gathers the evidence that all vApps with the given URNs in a VDC are gone. Without URNs, it only checks
+// whether the VDC is visible.
 func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence, error) {
 	var a Absence
 	for _, id := range ids {
@@ -101,8 +101,8 @@ func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence
 	return a, s.observeRights(ctx, Lost{VDCs: []string{vdc.ID}}, &a)
 }
 
-// LostGateway gathers the evidence that an edge gateway is gone. Its home is the set of all that the user is shown:
-// another one, or the rights by which all are.
+// LostGateway gathers the evidence that an edge gateway is gone. HomeShown then means that another edge gateway is
+// visible, or that the user has the rights to see all of them.
 func (s *Session) LostGateway(ctx context.Context, vdc VDC, id string) (Absence, error) {
 	var a Absence
 	var err error
@@ -123,11 +123,11 @@ func (s *Session) LostGateway(ctx context.Context, vdc VDC, id string) (Absence,
 	}
 	err = s.observeScope(ctx, Lost{VDCs: []string{vdc.ID}}, &a)
 	a.ScopeShown = a.ScopeShown || a.ScopeGone
-	a.ScopeGone = false // a gateway of a VDC group survives its VDC
+	a.ScopeGone = false // a gateway of a VDC group outlives its VDC
 	return a, err
 }
 
-// seesGateways reports whether another edge gateway than one can be read, or all are shown to the user.
+// seesGateways reports whether an edge gateway other than lost can be read, or whether the user can see all of them.
 func (s *Session) seesGateways(ctx context.Context, lost string) (bool, error) {
 	var page struct {
 		Values []wireGateway `json:"values"`
@@ -147,7 +147,7 @@ func (s *Session) seesGateways(ctx context.Context, lost string) (bool, error) {
 	return s.user.holds(ctx, rightSeesAll, rightSeesGateways)
 }
 
-// allDeleted reports whether the log shows of each URN that it was deleted; false without URNs.
+// allDeleted reports whether the task log shows the deletion of all URNs. It returns false without URNs.
 func (s *Session) allDeleted(ctx context.Context, ids []string) (bool, error) {
 	all := len(ids) > 0
 	for _, id := range ids {
@@ -160,12 +160,12 @@ func (s *Session) allDeleted(ctx context.Context, ids []string) (bool, error) {
 	return all, nil
 }
 
-// observeScope asks for the VDCs anew.
+// observeScope reads the VDCs without the cache.
 func (s *Session) observeScope(ctx context.Context, lost Lost, a *Absence) error {
 	s.Refresh()
 	for _, vdc := range lost.VDCs {
 		_, err := s.VDCs.FindVDC(ctx, vdc)
-		_, unlisted := errors.AsType[*LookupError](err) // a refused query shows nothing about the VDC
+		_, unlisted := errors.AsType[*LookupError](err) // a rejected query is no evidence about the VDC
 		if a.ScopeShown, err = shown(err); err != nil {
 			return failure.Wrap(err, "reading VDC", vdc)
 		}
@@ -178,7 +178,7 @@ func (s *Session) observeScope(ctx context.Context, lost Lost, a *Absence) error
 	return nil
 }
 
-// observeRights asks for the rights of the user, and for a vApp in the VDCs that they show, where nothing else decides.
+// observeRights reads the rights of the user, and looks for a visible vApp in the VDCs, if nothing else is conclusive.
 func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) error {
 	if !a.ScopeShown || a.HomeShown || a.Deleted {
 		return nil
@@ -199,7 +199,8 @@ func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) erro
 	return failure.Wrap(err, "listing vApps in", lost.VDCs[0])
 }
 
-// readsAnother reports whether a query for vApps lists others than one, and the first of them can be read.
+// readsAnother reports whether a query lists vApps other than vApp, and the first of them can be read. It returns false
+// if vApp is listed.
 func (s *Session) readsAnother(ctx context.Context, vApp string, within []fiql.Term) (bool, error) {
 	var found types.QueryResultRecordsType
 	if err := s.client.QueryPage(ctx, "vApp", fiql.AnyOf(within...), 1, "", &found); err != nil {
@@ -214,7 +215,7 @@ func (s *Session) readsAnother(ctx context.Context, vApp string, within []fiql.T
 	return shown(err)
 }
 
-// observeHome asks for the vApp that the VM was in.
+// observeHome reads the vApp of the VM.
 func (s *Session) observeHome(ctx context.Context, lost Lost, a *Absence) error {
 	var home VApp
 	var err error
@@ -223,7 +224,7 @@ func (s *Session) observeHome(ctx context.Context, lost Lost, a *Absence) error 
 		home, err = s.VApps.VApp(ctx, lost.VApp)
 	case lost.VAppName != "" && a.ScopeShown:
 		home, err = s.findMarked(ctx, lost)
-		a.ScopeShown = !errors.Is(err, ErrForbidden) // a user who may not ask is shown nothing
+		a.ScopeShown = !errors.Is(err, ErrForbidden) // the user may not query vApps, so nothing counts as visible
 	default:
 		return nil
 	}
@@ -234,7 +235,7 @@ func (s *Session) observeHome(ctx context.Context, lost Lost, a *Absence) error 
 	return nil
 }
 
-// findMarked finds a vApp by its name, if it has the cluster's marker.
+// findMarked finds a vApp by its name, if it has the marker of the cluster.
 func (s *Session) findMarked(ctx context.Context, lost Lost) (VApp, error) {
 	vdc, err := s.VDCs.FindVDC(ctx, lost.VDCs[0])
 	if err != nil {
@@ -250,7 +251,7 @@ func (s *Session) findMarked(ctx context.Context, lost Lost) (VApp, error) {
 	return found, nil
 }
 
-// observeLog asks what VCD's log has of the VM and its vApp.
+// observeLog reads the tasks of the VM and its vApp from VCD's task log.
 func (s *Session) observeLog(ctx context.Context, lost Lost, a *Absence) error {
 	for _, id := range []string{lost.ID, lost.VApp} {
 		if lost.ID == "" || id == "" {
@@ -266,7 +267,7 @@ func (s *Session) observeLog(ctx context.Context, lost Lost, a *Absence) error {
 	return nil
 }
 
-// log returns the tasks of an object; none if VCD does not show tasks to the user.
+// log returns the tasks of an object. It returns none if tasks are not visible to the user.
 func (s *Session) log(ctx context.Context, id string) ([]Task, error) {
 	tasks, err := s.Tasks.History(ctx, id)
 	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrForbidden) {
@@ -275,9 +276,9 @@ func (s *Session) log(ctx context.Context, id string) ([]Task, error) {
 	return tasks, failure.Wrap(err, "reading the tasks of", id)
 }
 
-// observeSiblings asks for other VMs of the cluster until one is shown.
+// observeSiblings reads other VMs of the cluster until one is visible.
 func (s *Session) observeSiblings(ctx context.Context, lost Lost, a *Absence) error {
-	for _, id := range lost.Siblings[:min(askedSiblings, len(lost.Siblings))] {
+	for _, id := range lost.Siblings[:min(maxSiblings, len(lost.Siblings))] {
 		_, err := s.VMs.VM(ctx, id)
 		seen, err := shown(err)
 		if seen || err != nil {

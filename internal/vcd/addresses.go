@@ -15,7 +15,7 @@ func (r AddressRange) Contains(addr netip.Addr) bool {
 	return r.From.Compare(addr) <= 0 && addr.Compare(r.To) <= 0
 }
 
-// appendRange adds a range of which VCD wrote both ends, or only the first.
+// appendRange adds a range. VCD may omit its end, which is then the same as its start. Invalid ranges are skipped.
 func appendRange(ranges []AddressRange, from, to string) []AddressRange {
 	first, err := netip.ParseAddr(from)
 	if err != nil {

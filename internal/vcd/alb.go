@@ -11,15 +11,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// Balancers are the load balancers of edge gateways: pools, virtual services and certificates.
+// Balancers is the client for load balancers of edge gateways: pools, virtual services and certificates.
 type Balancers struct{ client *api.Client }
 
-// An EngineGroup is a service engine group that a gateway may put virtual services on.
+// An EngineGroup is a service engine group that is assigned to a gateway.
 type EngineGroup struct {
-	Ref // of the group, not of its assignment
+	Ref // the group, not its assignment
 
-	Max      int // virtual services that the gateway may have on it; 0 is unknown
-	Deployed int // virtual services that the gateway has on it
+	Max      int // limit of virtual services of the gateway in the group; 0: unknown
+	Deployed int // virtual services of the gateway in the group
 }
 
 type wireAssignment struct {
@@ -31,8 +31,8 @@ type wireAssignment struct {
 	Deployed int       `json:"numDeployedVirtualServices"`
 }
 
-// EngineGroups lists the service engine groups assigned to a gateway. It takes the right to view load balancers of
-// gateways.
+// EngineGroups lists the service engine groups that are assigned to a gateway. It requires the right to view load
+// balancers of gateways.
 func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineGroup, error) {
 	lines, err := api.ListAll[wireAssignment](ctx, b.client, api.Listing{
 		Path:  "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments",
@@ -49,22 +49,22 @@ func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineG
 	return groups, err
 }
 
-// BalancerSettings are how the load balancer of a gateway is set up.
+// BalancerSettings are the settings of a gateway's load balancer.
 type BalancerSettings struct {
-	// Known is set if the settings were read: the zero value shows nothing.
+	// Known is true if the settings were read. The zero value means that they are unknown.
 	Known   bool
 	Enabled bool
-	// Premium is true if the feature set is the larger one, which L4TLS takes.
+	// Premium is true if the feature set is the premium one, which L4TLS requires.
 	Premium bool
-	// Transparent is true if virtual services may keep the address of the client (VCD 10.4.1).
+	// Transparent is true if virtual services may preserve the address of the client (VCD 10.4.1).
 	Transparent bool
-	// LacksIPv4 and LacksIPv6 are true if the service network is shown to be of the other family only. Without any, VCD
-	// takes a default one, of IPv4.
+	// LacksIPv4 and LacksIPv6 are true if the service network is visible and only has the other family. If none is set,
+	// VCD uses a default IPv4 network.
 	LacksIPv4, LacksIPv6 bool
 }
 
-// Settings reads how the load balancer of a gateway is set up, which is the provider's to change. It takes the right
-// "Organization vDC Gateway: View Load Balancer" (VCD 10.2; the feature set is shown since 10.4).
+// Settings reads the settings of a gateway's load balancer, which only the provider can change. It requires the right
+// "Organization vDC Gateway: View Load Balancer" (VCD 10.2; the feature set is visible since 10.4).
 func (b *Balancers) Settings(ctx context.Context, gateway string) (BalancerSettings, error) {
 	type settings struct {
 		Enabled     bool   `json:"enabled"`

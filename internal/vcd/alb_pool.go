@@ -15,54 +15,54 @@ import (
 
 const poolsPath = "/cloudapi/1.0.0/loadBalancer/pools"
 
-// clientIP is the persistence that sends a client, known by its address, to the same member again.
+// clientIP is the persistence type that sends a client address to the same member each time.
 const clientIP = "CLIENT_IP"
 
 // A ServerPool is a load balancer pool.
 type ServerPool struct {
 	Ref
 
-	Description string // carries the ownership marker
+	Description string // contains the ownership marker
 	Status      Realization
-	MemberCount int  // not used in what is written
-	ByGroup     bool // its members are those of a group; not used in what is written
-	Monitored   bool // it has health monitors; not used in what is written
+	MemberCount int  // ignored in writes
+	ByGroup     bool // its members come from a group; ignored in writes
+	Monitored   bool // it has health monitors; ignored in writes
 
-	// Lists do not contain what follows.
+	// The following fields are not set in lists.
 
 	Gateway     Ref
-	Algorithm   string // ROUND_ROBIN, LEAST_CONNECTIONS …; empty in a new pool for VCD's own choice
+	Algorithm   string // ROUND_ROBIN, LEAST_CONNECTIONS …; empty in a new pool: VCD's default
 	DefaultPort int
 	Members     []PoolMember
-	MemberGroup Ref // the IP set whose addresses are the members; zero if there is none; see Features.MemberGroups
+	MemberGroup Ref // IP set whose addresses are the members, or zero; see Features.MemberGroups
 	Monitors    []string
-	Sticky      bool // a client is sent to the same member again, by its address
+	Sticky      bool // persistence by the address of the client
 }
 
-// A PoolMember is an address that a pool sends to.
+// A PoolMember is an address to which a pool sends traffic.
 type PoolMember struct {
 	Address netip.Addr
 	Port    int
 }
 
-// A PoolChange is one change of a pool: what is nil stays as it is.
+// A PoolChange is one change of a pool. Nil fields stay unchanged.
 type PoolChange struct {
 	Name        *string
 	Description *string
 	Algorithm   *string
 	DefaultPort *int
-	Members     *[]PoolMember // replace a member group
+	Members     *[]PoolMember // replaces a member group
 	MemberGroup *string       // replaces members
-	Monitors    []string      // types that are added unless they are there; others stay, as those that are there do
-	NoMonitors  []string      // types that are taken away, unless Monitors names them
-	Sticky      *bool         // false takes persistence by address of the client away, and no other
+	Monitors    []string      // types to add if missing; existing monitors are kept
+	NoMonitors  []string      // types to remove, unless Monitors contains them
+	Sticky      *bool         // false removes persistence by client address only
 }
 
 type wirePool struct {
 	wireObject
 
 	MemberCount     int    `json:"memberCount"`
-	MemberGroupType string `json:"memberGroupType"` // of summaries
+	MemberGroupType string `json:"memberGroupType"` // in summaries
 	ActiveMonitors  bool   `json:"activeMonitoringEnabled"`
 
 	Gateway        *wire.Ref        `json:"gatewayRef"`
@@ -81,7 +81,7 @@ type wirePoolMember struct {
 	Enabled bool   `json:"enabled"`
 }
 
-// A wireType is a health monitor, a persistence profile or another profile, known by its type.
+// A wireType is a health monitor, a persistence profile or another profile that is identified by its type.
 type wireType struct {
 	Type string `json:"type,omitempty"`
 }
@@ -111,8 +111,8 @@ func (w *wirePool) pool() ServerPool {
 	return p
 }
 
-// Pools lists the load balancer pools of a gateway, of all owners. It takes the right
-// "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
+// Pools lists the load balancer pools of a gateway, of all owners. It requires the right "Organization vDC Gateway:
+// View Load Balancer" (VCD 10.2).
 func (b *Balancers) Pools(ctx context.Context, gateway string) ([]ServerPool, error) {
 	return api.ListAs(ctx, b.client, onGateway(gateway, "/loadBalancer/poolSummaries", "pools", "name"), (*wirePool).pool)
 }
@@ -124,8 +124,8 @@ func (b *Balancers) Pool(ctx context.Context, id string) (ServerPool, error) {
 
 func poolPath(id string) string { return poolsPath + "/" + url.PathEscape(id) }
 
-// CreatePool starts creating a pool; the task's owner is the new pool. It takes the right
-// "Organization vDC Gateway: Configure Load Balancer", as do all changes.
+// CreatePool starts the creation of a pool. The owner of the task is the new pool. Like all changes, it requires the
+// right "Organization vDC Gateway: Configure Load Balancer".
 func (b *Balancers) CreatePool(ctx context.Context, p ServerPool) (Task, error) {
 	monitors := make([]wireType, len(p.Monitors))
 	for i, t := range p.Monitors {
@@ -157,13 +157,13 @@ func (b *Balancers) CreatePool(ctx context.Context, p ServerPool) (Task, error) 
 	return startCreating(ctx, b.client, "pool", p.Name, poolsPath, body)
 }
 
-// UpdatePool reads a pool, changes it and starts writing it back; what the change does not name stays as VCD wrote it.
-// If nothing changes, nothing is written, and the task has succeeded.
+// UpdatePool reads a pool, changes it and starts writing it back. Fields that the change does not set are sent as VCD
+// returned them. If nothing changes, UpdatePool writes nothing and returns a succeeded task.
 func (b *Balancers) UpdatePool(ctx context.Context, id string, change PoolChange) (Task, error) {
 	return startChanging(ctx, b.client, "pool", id, poolPath(id), change.apply)
 }
 
-// DeletePool starts deleting a pool, which no virtual service may use.
+// DeletePool starts the deletion of a pool, which must not be in use by a virtual service.
 func (b *Balancers) DeletePool(ctx context.Context, id string) (Task, error) {
 	return startDeleting(ctx, b.client, "pool", id, poolPath(id))
 }
@@ -178,7 +178,7 @@ func (c PoolChange) apply(o wire.Object) (bool, error) {
 
 func setMemberGroup(o wire.Object, id string) bool {
 	var now wire.Ref
-	_ = json.Unmarshal(o["memberGroupRef"], &now) // null is none
+	_ = json.Unmarshal(o["memberGroupRef"], &now) // may be null
 	if now.ID == id {
 		return false
 	}
@@ -190,10 +190,10 @@ func setMemberGroup(o wire.Object, id string) bool {
 	return true
 }
 
-// setMembers makes the pool's members those given. Other fields of members that stay are kept.
+// setMembers replaces the members of the pool. It preserves other fields of members that remain.
 func setMembers(o wire.Object, members []PoolMember) bool {
 	var now []wire.Object
-	_ = json.Unmarshal(o["members"], &now) // null is none
+	_ = json.Unmarshal(o["members"], &now) // may be null
 	known := map[netip.Addr]wire.Object{}
 	for _, m := range now {
 		known[wire.Address(m.Text("ipAddress"))] = m
@@ -219,11 +219,11 @@ func setMembers(o wire.Object, members []PoolMember) bool {
 	return true
 }
 
-// setMonitors adds monitors of types that the pool lacks, and takes those of other types away. All others stay as they
-// are.
+// setMonitors adds monitors of the types in add that the pool lacks, and removes those of the types in remove. It keeps
+// all others.
 func setMonitors(o wire.Object, add, remove []string) bool {
 	var now []wire.Object
-	_ = json.Unmarshal(o["healthMonitors"], &now) // null is none
+	_ = json.Unmarshal(o["healthMonitors"], &now) // may be null
 	list := slices.DeleteFunc(slices.Clone(now), func(m wire.Object) bool {
 		return slices.Contains(remove, m.Text("type")) && !slices.Contains(add, m.Text("type"))
 	})
@@ -241,7 +241,7 @@ func setMonitors(o wire.Object, add, remove []string) bool {
 
 func setSticky(o wire.Object, sticky bool) bool {
 	var now wireType
-	_ = json.Unmarshal(o["persistenceProfile"], &now) // null is none
+	_ = json.Unmarshal(o["persistenceProfile"], &now) // may be null
 	switch {
 	case sticky == (now.Type == clientIP):
 		return false

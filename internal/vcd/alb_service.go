@@ -18,7 +18,7 @@ const servicesPath = "/cloudapi/1.0.0/loadBalancer/virtualServices"
 // An Application is the kind of application profile of a virtual service.
 type Application string
 
-// Kinds of application profiles. L4TLS needs the premium feature set of the load balancer.
+// Kinds of application profiles. L4TLS requires the premium feature set of the load balancer.
 const (
 	L4    Application = "L4"
 	L4TLS Application = "L4_TLS"
@@ -26,7 +26,7 @@ const (
 	HTTPS Application = "HTTPS"
 )
 
-// applicationNames are the profiles of the system, by kind.
+// applicationNames are the names of the system-defined profiles, by kind.
 var applicationNames = map[Application]string{
 	L4:    "System-L4-Application",
 	L4TLS: "System-SSL-Application",
@@ -34,7 +34,7 @@ var applicationNames = map[Application]string{
 	HTTPS: "System-Secure-HTTP",
 }
 
-// Profiles of ports of virtual services.
+// Profiles of the ports of virtual services.
 const (
 	TCPProxy    = "TCP_PROXY"
 	UDPFastPath = "UDP_FAST_PATH"
@@ -43,38 +43,38 @@ const (
 // A Health is the state of a virtual service: UP, DOWN, DISABLED, UNAVAILABLE, PENDING or UNKNOWN.
 type Health string
 
-// A VirtualService is a virtual service. Lists contain all of it.
+// A VirtualService is a virtual service. Lists contain all fields.
 type VirtualService struct {
 	Ref
 
-	Description string // carries the ownership marker
+	Description string // contains the ownership marker
 	Status      Realization
 	Health      Health
-	Enabled     bool       // not used in what is written: new ones are enabled
-	Address     netip.Addr // zero if there is none
-	IPv6Address netip.Addr // zero if there is none; see Features.IPv6VIP
+	Enabled     bool       // ignored in writes: new ones are enabled
+	Address     netip.Addr // may be zero
+	IPv6Address netip.Addr // may be zero; see Features.IPv6VIP
 	Ports       []ServicePort
 	Application Application
 	Pool        Ref
 	EngineGroup Ref
-	Certificate Ref // zero if there is none
+	Certificate Ref // may be zero
 	Gateway     Ref
-	Transparent bool // it keeps the address of the client; see Features.TransparentMode
+	Transparent bool // preserves the address of the client; see Features.TransparentMode
 }
 
-// A ServicePort is a range of ports that a virtual service listens on.
+// A ServicePort is a range of ports on which a virtual service listens.
 type ServicePort struct {
 	From, To int
 	Profile  string // TCPProxy …
 	SSL      bool
 }
 
-// A VirtualServiceChange is one change of a virtual service: what is nil stays as it is.
+// A VirtualServiceChange is one change of a virtual service. Nil fields stay unchanged.
 type VirtualServiceChange struct {
 	Name        *string
 	Description *string
 	Pool        *string
-	Certificate *string // empty takes it away
+	Certificate *string // empty removes it
 	Address     *netip.Addr
 	IPv6Address *netip.Addr
 	Ports       *[]ServicePort
@@ -91,7 +91,7 @@ type wireService struct {
 	Address      string      `json:"virtualIpAddress"`
 	IPv6Address  string      `json:"ipv6VirtualIpAddress"`
 	Ports        []wirePort  `json:"servicePorts"`
-	ProfileType  Application `json:"applicationProfileType"` // of summaries
+	ProfileType  Application `json:"applicationProfileType"` // in summaries
 	Profile      wireType    `json:"applicationProfile"`
 	Pool         *wire.Ref   `json:"loadBalancerPoolRef"`
 	EngineGroup  *wire.Ref   `json:"serviceEngineGroupRef"`
@@ -130,8 +130,8 @@ func (w *wireService) service() VirtualService {
 	return vs
 }
 
-// VirtualServices lists the virtual services of a gateway, of all owners. It takes the right
-// "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
+// VirtualServices lists the virtual services of a gateway, of all owners. It requires the right "Organization vDC
+// Gateway: View Load Balancer" (VCD 10.2).
 func (b *Balancers) VirtualServices(ctx context.Context, gateway string) ([]VirtualService, error) {
 	l := onGateway(gateway, "/loadBalancer/virtualServiceSummaries", "virtual services", "name")
 	return api.ListAs(ctx, b.client, l, (*wireService).service)
@@ -144,8 +144,8 @@ func (b *Balancers) VirtualService(ctx context.Context, id string) (VirtualServi
 
 func servicePath(id string) string { return servicesPath + "/" + url.PathEscape(id) }
 
-// CreateVirtualService starts creating a virtual service; the task's owner is the new one. It takes the right
-// "Organization vDC Gateway: Configure Load Balancer", as do all changes.
+// CreateVirtualService starts the creation of a virtual service. The owner of the task is the new virtual service. Like
+// all changes, it requires the right "Organization vDC Gateway: Configure Load Balancer".
 func (b *Balancers) CreateVirtualService(ctx context.Context, vs VirtualService) (Task, error) {
 	body := map[string]any{
 		"name":                  vs.Name,
@@ -187,13 +187,14 @@ func wirePorts(ports []ServicePort) []map[string]any {
 	return list
 }
 
-// UpdateVirtualService reads a virtual service, changes it and starts writing it back; what the change does not name
-// stays as VCD wrote it. If nothing changes, nothing is written, and the task has succeeded.
+// UpdateVirtualService reads a virtual service, changes it and starts writing it back. Fields that the change does not
+// set are sent as VCD returned them. If nothing changes, UpdateVirtualService writes nothing and returns a succeeded
+// task.
 func (b *Balancers) UpdateVirtualService(ctx context.Context, id string, change VirtualServiceChange) (Task, error) {
 	return startChanging(ctx, b.client, "virtual service", id, servicePath(id), change.apply)
 }
 
-// DeleteVirtualService starts deleting a virtual service; its pool stays.
+// DeleteVirtualService starts the deletion of a virtual service. Its pool is kept.
 func (b *Balancers) DeleteVirtualService(ctx context.Context, id string) (Task, error) {
 	return startDeleting(ctx, b.client, "virtual service", id, servicePath(id))
 }
@@ -207,7 +208,8 @@ func (c VirtualServiceChange) apply(o wire.Object) (bool, error) {
 	), nil
 }
 
-// setTransparent leaves the field away where VCD does not know it, if it is to be false.
+// setTransparent sets the field. It omits the value false if the object has no such field, because older versions of
+// VCD do not support it.
 func setTransparent(o wire.Object, on bool) bool {
 	return (on || !wire.SameJSON(o["transparentModeEnabled"], nil)) && o.Set("transparentModeEnabled", on)
 }
@@ -218,10 +220,10 @@ func setApplication(o wire.Object, kind Application) bool {
 	return now.Type != string(kind) && o.Set("applicationProfile", profileOf(kind))
 }
 
-// setPorts changes the ports if they differ from those wanted.
+// setPorts sets the ports if they differ from the current ones.
 func setPorts(o wire.Object, ports []ServicePort) bool {
 	now := wireService{}
-	_ = json.Unmarshal(o["servicePorts"], &now.Ports) // null is none
+	_ = json.Unmarshal(o["servicePorts"], &now.Ports) // may be null
 	have := now.service().Ports
 	same := len(have) == len(ports)
 	for i := 0; same && i < len(ports); i++ {

@@ -14,23 +14,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// An Amount is how much of something is used, and how much there may be; a limit of 0 is none.
+// An Amount is a used amount and its limit. A limit of 0 means unlimited.
 type Amount struct{ Used, Limit int64 }
 
-// Free returns what is left, and false if there is no limit.
+// Free returns the free amount. It returns false if there is no limit.
 func (a Amount) Free() (int64, bool) { return max(0, a.Limit-a.Used), a.Limit > 0 }
 
-// A Capacity is what a VDC has left.
+// A Capacity is the usage and the limits of a VDC.
 type Capacity struct {
 	VMs       Amount
 	CPUMHz    Amount
 	MemoryMiB Amount
-	VCPUMHz   int64             // what a virtual CPU counts
+	VCPUMHz   int64             // MHz that one virtual CPU counts as
 	Storage   map[string]Amount // MiB, by URN of the storage profile
 	Hardware  []string          // versions of virtual hardware, such as vmx-19
 }
 
-// Capacity reads what a VDC has left. Providers of elastic VDCs may give more.
+// Capacity reads the usage and the limits of a VDC. Elastic VDCs may get more from their provider.
 func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
 	var doc struct {
 		types.Vdc

@@ -15,26 +15,26 @@ import (
 
 const certificatesPath = "/cloudapi/1.0.0/ssl/certificateLibrary"
 
-// A Certificate is an entry of the organization's certificate library; its Name is its alias. Private keys are never
-// shown.
+// A Certificate is an entry in the certificate library of the organization. Its Name is its alias. Private keys are
+// never returned.
 type Certificate struct {
 	Ref
 
-	Description string // carries the ownership marker
+	Description string // contains the ownership marker
 }
 
-// A CertificateSpec is a new entry.
+// A CertificateSpec describes a new certificate.
 type CertificateSpec struct {
 	Alias       string
 	Description string
-	Certificate []byte // PEM, the certificate first and then those of its issuers
-	PrivateKey  []byte // PEM, not encrypted
+	Certificate []byte // PEM: the certificate, followed by those of its issuers
+	PrivateKey  []byte // PEM, unencrypted
 }
 
-// String keeps the key out of everything that prints a value.
+// String keeps the key out of printed values.
 func (CertificateSpec) String() string { return transport.Redacted }
 
-// GoString keeps the key out of everything that prints a value in detail.
+// GoString keeps the key out of values printed with %#v.
 func (CertificateSpec) GoString() string { return transport.Redacted }
 
 type wireCertificate struct {
@@ -49,15 +49,15 @@ func (w wireCertificate) certificate() Certificate {
 	return Certificate{Ref: Ref{ID: w.ID, Name: w.Alias}, Description: w.Description}
 }
 
-// Certificates lists the certificate library of the organization. It takes the right "Certificate Library: View" (VCD
-// 10.2).
+// Certificates lists the certificate library of the organization. It requires the right "Certificate Library: View"
+// (VCD 10.2).
 func (b *Balancers) Certificates(ctx context.Context) ([]Certificate, error) {
 	l := api.Listing{Path: certificatesPath, What: "certificates", Sort: "alias"}
 	return api.ListAs(ctx, b.client, l, (*wireCertificate).certificate)
 }
 
-// CreateCertificate puts a certificate with its key into the library, at once. [ErrConflict] means that the alias is
-// taken. It takes the right "Certificate Library: Manage".
+// CreateCertificate adds a certificate with its key to the library, without a task. [ErrConflict] means that the alias
+// is in use. It requires the right "Certificate Library: Manage".
 func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec) (Certificate, error) {
 	got, err := b.client.Do(ctx, api.Call{
 		Method: http.MethodPost,
@@ -77,7 +77,7 @@ func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec)
 	return made.certificate(), failure.Wrap(err, "importing certificate", spec.Alias)
 }
 
-// DeleteCertificate removes an entry of the library, at once. Nothing may use it.
+// DeleteCertificate removes an entry from the library, without a task. It must not be in use.
 func (b *Balancers) DeleteCertificate(ctx context.Context, id string) error {
 	_, err := b.client.Do(ctx, api.Call{Method: http.MethodDelete, Path: certificatesPath + "/" + url.PathEscape(id), JSON: true})
 	return failure.Wrap(err, "deleting certificate", id)

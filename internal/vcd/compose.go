@@ -18,15 +18,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// A VAppSpec is what a new vApp looks like. Leases are set to never expire.
+// A VAppSpec describes a new vApp. Its leases are set to never expire.
 type VAppSpec struct {
 	Name        string
 	Description string
-	Networks    []Ref    // organization networks to connect, bridged
+	Networks    []Ref    // organization networks to connect, in bridged mode
 	VMs         []VMSpec // created in the same request
 }
 
-// A VMSpec is what a new VM looks like.
+// A VMSpec describes a new VM.
 type VMSpec struct {
 	Name            string
 	Description     string
@@ -38,11 +38,11 @@ type VMSpec struct {
 	ComputerName    string
 }
 
-// defaultAdapter is the adapter of NICs that name none.
+// defaultAdapter is the adapter type of NICs without one.
 const defaultAdapter = "VMXNET3"
 
-// ComposeVApp starts the creation of a vApp with its first VMs, in one request that carries their descriptions. The
-// vApp has its ID at once.
+// ComposeVApp starts the creation of a vApp with its first VMs, in one request that contains their descriptions. The
+// returned vApp has its ID immediately.
 func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, Task, error) {
 	what := v.composition("ComposeVAppParams", spec.VMs)
 	what.Name = spec.Name
@@ -77,7 +77,7 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 	return created, composeTask(&doc, created), nil
 }
 
-// composeTask returns the task that an answer carries. VCD may have ended it already.
+// composeTask returns the task in a response. Without one, the creation has already succeeded.
 func composeTask(doc *types.VApp, created VApp) Task {
 	if doc.Tasks != nil && len(doc.Tasks.Task) > 0 {
 		return taskFrom(doc.Tasks.Task[0])
@@ -85,7 +85,7 @@ func composeTask(doc *types.VApp, created VApp) Task {
 	return Task{Owner: created.ID, State: TaskSucceeded}
 }
 
-// AddVMs starts adding VMs to a vApp, by one task for all. Their networks must be connected to the vApp: see
+// AddVMs starts adding VMs to a vApp, in one task for all of them. Their networks must be connected to the vApp: see
 // [VApps.ConnectNetworks].
 func (v *VApps) AddVMs(ctx context.Context, vAppID string, vms []VMSpec) (Task, error) {
 	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VApp, vAppID)+"/action/recomposeVApp", wire.MIMERecompose,
@@ -130,8 +130,8 @@ func (v *VApps) policyRef(p *Policy) *wire.XMLRef {
 	return &wire.XMLRef{HRef: v.client.PolicyHRef(p.ID), ID: p.ID, Name: p.Name}
 }
 
-// connections returns the network connections of a VM. A VM without NICs gets an empty section, so that those of the
-// template do not come along.
+// connections returns the network connections of a VM. A VM without NICs gets an empty section, so that it does not
+// inherit the NICs of the template.
 func connections(nics []NIC) *wire.ConnectionSection {
 	section := &wire.ConnectionSection{Info: "Network connections"}
 	for _, nic := range nics {

@@ -53,9 +53,9 @@ func TestWhenATaskIsExpectedToEnd(t *testing.T) {
 			d.learn(Task{Operation: "vappUpdateVm", State: TaskFailed, Started: start, Ended: after(time.Hour)})
 
 			got := d.end(&followedTask{
-				task:  Task{Operation: "vappUpdateVm", Progress: tt.progress},
-				since: start,
-				asked: tt.asked,
+				task:     Task{Operation: "vappUpdateVm", Progress: tt.progress},
+				since:    start,
+				polledAt: tt.asked,
 			})
 
 			NewWithT(t).Expect(got).To(Equal(tt.want))

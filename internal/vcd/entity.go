@@ -39,18 +39,19 @@ type Entity struct {
 	ExternalID string
 	State      string // PRE_CREATED, RESOLVED or RESOLUTION_ERROR
 	Org        Ref
-	ETag       string // of this version
+	ETag       string // ETag of this version
 	Content    json.RawMessage
 	raw        wire.Object
 }
 
-// Entities are the runtime defined entities.
+// Entities is the client for runtime defined entities.
 type Entities struct {
 	client  *api.Client
 	lookups *cache.Cache
 }
 
-// Get reads a runtime defined entity by its URN. Its content is as VCD wrote it. It takes a right on the entity's type.
+// Get reads a runtime defined entity by its URN. Its content is unchanged. Get requires a right for the type of the
+// entity.
 func (e *Entities) Get(ctx context.Context, id string) (Entity, error) {
 	entity, err := e.exchange(ctx, api.Call{Method: http.MethodGet, Path: entitiesPath + url.PathEscape(id), JSON: true})
 	if err != nil {
@@ -73,7 +74,7 @@ func entityFrom(got transport.Answer) (Entity, error) {
 		return Entity{}, err
 	}
 	var org wire.Ref
-	_ = json.Unmarshal(raw["org"], &org) // it is left out where VCD does not say
+	_ = json.Unmarshal(raw["org"], &org) // optional
 	return Entity{
 		Ref:        Ref{ID: raw.Text("id"), Name: raw.Text("name")},
 		Type:       raw.Text("entityType"),
@@ -86,8 +87,8 @@ func entityFrom(got transport.Answer) (Entity, error) {
 	}, nil
 }
 
-// Update writes the content of an entity that was read, unless it was changed since: then the error wraps
-// [ErrChanged]. What VCD wrote beside the content goes back as it came. It returns the new version.
+// Update writes the content of an entity and returns the new version. If the entity was changed after it was read, the
+// error wraps [ErrChanged]. All other fields are sent as VCD returned them.
 func (e *Entities) Update(ctx context.Context, read Entity, content json.RawMessage) (Entity, error) {
 	o := wire.Object{}
 	for field, value := range read.raw {
@@ -107,13 +108,13 @@ func (e *Entities) Update(ctx context.Context, read Entity, content json.RawMess
 	return written, nil
 }
 
-// entityTypesPath is where types of entities are, and entities are created.
+// entityTypesPath is the path of entity types, below which entities are created.
 const entityTypesPath = "/cloudapi/1.0.0/entityTypes"
 
-// An EntityKind is a family of types of entities, whatever their version.
+// An EntityKind identifies all versions of an entity type.
 type EntityKind struct{ Vendor, NSS string }
 
-// Types returns the versions, such as 1.1.0, of the types of a kind that VCD shows. Before 10.6 it shows a tenant none.
+// Types returns the visible versions of an entity kind, such as 1.1.0. Before 10.6, VCD returns none to a tenant.
 func (e *Entities) Types(ctx context.Context, kind EntityKind) ([]string, error) {
 	return cache.Lookup(ctx, e.lookups, cache.Key("entityTypes", kind.Vendor, kind.NSS),
 		func(ctx context.Context) ([]string, error) {
@@ -141,9 +142,9 @@ type wireEntityType struct {
 
 func (w wireEntityType) Key() string { return w.ID }
 
-// Find returns the entities of all versions of a kind that have a name and an external id.
+// Find returns the entities with a name and an external ID, of all versions of a kind.
 func (e *Entities) Find(ctx context.Context, kind EntityKind, name, externalID string) ([]Ref, error) {
-	// A version stands for all that begin with it.
+	// A version in the path matches all versions that start with it.
 	path := entitiesPath + "types/" + url.PathEscape(kind.Vendor) + "/" + url.PathEscape(kind.NSS) + "/1"
 	found, err := api.ListAll[wireEntity](ctx, e.client, api.Listing{
 		Path:  path,
@@ -174,7 +175,7 @@ type wireListedEntity struct {
 	Content json.RawMessage `json:"entity"`
 }
 
-// OfType lists the entities of a type that the user is shown, of all versions that begin with one.
+// OfType lists the visible entities of a type, of all versions that start with version.
 func (e *Entities) OfType(ctx context.Context, vendor, namespace, version string) ([]Entity, error) {
 	return api.ListAs(ctx, e.client, api.Listing{
 		Path: entitiesPath + "types/" + url.PathEscape(vendor) + "/" + url.PathEscape(namespace) + "/" +
@@ -188,16 +189,16 @@ func (e *Entities) OfType(ctx context.Context, vendor, namespace, version string
 
 func (w wireEntity) Key() string { return w.ID }
 
-// An EntitySpec is a new entity.
+// An EntitySpec describes a new entity.
 type EntitySpec struct {
 	Type       string // URN
 	Name       string
-	ExternalID string // by which [Entities.Find] finds it
+	ExternalID string // by which [Entities.Find] finds the entity
 	Content    json.RawMessage
 }
 
-// Create makes an entity, which must be resolved then, and returns its URN. It is empty if the entity was made and VCD
-// did not say which it is; [Entities.Find] finds it. It takes the right of full access to its type.
+// Create creates an entity and returns its URN. The caller must then resolve the entity. The URN is empty if the entity
+// was created but VCD did not return its URN; [Entities.Find] finds it then. Create requires full access to the type.
 func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err error) {
 	task, err := startJSON(ctx, e.client, http.MethodPost, entityTypesPath+"/"+url.PathEscape(spec.Type), map[string]any{
 		"name":       spec.Name,
@@ -207,9 +208,9 @@ func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err 
 	if err != nil {
 		return "", failure.Wrap(err, "creating entity", spec.Name)
 	}
-	var doc types.Task // runs until the entity is resolved
+	var doc types.Task // the task runs until the entity is resolved
 	if task.ID != "" {
-		_ = e.client.GetXML(ctx, urn.Path(urn.Task, task.ID), &doc) // without it, Find finds the entity
+		_ = e.client.GetXML(ctx, urn.Path(urn.Task, task.ID), &doc) // on failure, Find finds the entity
 	}
 	if doc.Owner != nil && entityURN.MatchString(doc.Owner.ID) {
 		return doc.Owner.ID, nil
@@ -220,7 +221,8 @@ func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err 
 // entityURN matches the URN of an entity at the end of a text.
 var entityURN = regexp.MustCompile(`urn:vcloud:entity:[A-Za-z0-9]+:[A-Za-z0-9]+:` + urn.UUIDPattern.String() + `$`)
 
-// Resolve has VCD hold an entity against the schema of its type. The problem is what does not match; empty if all does.
+// Resolve makes VCD validate an entity against the schema of its type. The problem describes a mismatch, and is empty
+// if the entity is valid.
 func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err error) {
 	got, err := e.client.Do(ctx, api.Call{
 		Method: http.MethodPost,
@@ -240,14 +242,14 @@ func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err 
 	return problem, failure.Wrap(err, "resolving entity", id)
 }
 
-// Delete removes an entity that was resolved, whatever came of that, at once. It takes the right of full access to its
-// type.
+// Delete removes an entity after an attempt to resolve it, even a failed one, without a task. It requires full access
+// to the type.
 func (e *Entities) Delete(ctx context.Context, id string) error {
 	_, err := e.client.Do(ctx, api.Call{Method: http.MethodDelete, Path: entitiesPath + url.PathEscape(id), JSON: true})
 	return failure.Wrap(err, "deleting entity", id)
 }
 
-// A TypeVersion is a version of a type of runtime defined entities.
+// A TypeVersion is a version of an entity type.
 type TypeVersion struct{ ID, Vendor, Namespace, Version string }
 
 type wireTypeVersion struct {
@@ -258,7 +260,7 @@ type wireTypeVersion struct {
 	Version string `json:"version"`
 }
 
-// TypeVersions lists the versions of a type of entities that the site has and the user is shown.
+// TypeVersions lists the versions of an entity type on the site that are visible to the user.
 func (e *Entities) TypeVersions(ctx context.Context, vendor, namespace string) ([]TypeVersion, error) {
 	lines, err := api.ListAll[wireTypeVersion](ctx, e.client, api.Listing{
 		Path:  "/cloudapi/1.0.0/entityTypes",

@@ -9,19 +9,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
-// Features are what the API versions that a site offers let a load balancer be made of. A right may still be missing.
+// Features are the features for load balancers that the API versions of a site support. The rights for them may still
+// be missing.
 type Features struct {
-	SharedVIP          bool // several virtual services with one address and different ports: API 37.0, VCD 10.4.0
+	SharedVIP          bool // virtual services that share an address on different ports: API 37.0, VCD 10.4.0
 	IPv6VIP            bool // virtual services with an IPv6 address: API 37.0, VCD 10.4.0
-	TransparentMode    bool // virtual services that keep the address of the client: API 37.1, VCD 10.4.1
-	MemberGroups       bool // pools whose members are those of an IP set: API 37.1, VCD 10.4.1
+	TransparentMode    bool // virtual services that preserve the address of the client: API 37.1, VCD 10.4.1
+	MemberGroups       bool // pools whose members come from an IP set: API 37.1, VCD 10.4.1
 	IPSpaces           bool // gateways with addresses from IP Spaces: API 37.1, VCD 10.4.1
-	AllocateByValue    bool // asking an IP Space for one certain address: API 37.2, VCD 10.4.2
-	SingleFirewallRule bool // creating a firewall rule of a gateway without the others: API 38.1, VCD 10.5.1
+	AllocateByValue    bool // allocating a specific address of an IP Space: API 37.2, VCD 10.4.2
+	SingleFirewallRule bool // creating a single firewall rule of a gateway: API 38.1, VCD 10.5.1
 }
 
-// Features returns what the site allows: in calls of the agreed API version, and in those that ask for a later one, if
-// VCD offers that. It makes a call only if what VCD offers is not known, or has not been asked for an hour.
+// Features returns the features of the agreed API version, and those of requests that use a later version if VCD offers
+// it. It only sends a request if the offered versions are unknown or were read more than an hour ago.
 func (s *Session) Features(ctx context.Context) (Features, error) {
 	s.transport.Site.ForgetOldVersions()
 	text, err := s.transport.Negotiate(ctx)
@@ -50,5 +51,5 @@ func featuresOf(agreed transport.Version) Features {
 	}
 }
 
-// calledLater are the calls that need a later version of the API than the oldest one.
-var calledLater = []transport.LaterCalls{{Under: secondFirewallPath, Since: singleRuleAPI}}
+// laterCalls are the requests that need a later API version than the oldest supported one.
+var laterCalls = []transport.LaterCalls{{Under: secondFirewallPath, Since: singleRuleAPI}}

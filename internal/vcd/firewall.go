@@ -16,25 +16,25 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// A FirewallRule is a rule of a gateway's firewall that VCD itself did not create.
+// A FirewallRule is a user-defined rule of a gateway's firewall.
 type FirewallRule struct {
 	ID          string // a UUID, not a URN
 	Name        string
-	Description string // carries the ownership marker
+	Description string // contains the ownership marker
 	Enabled     bool
 	Action      string // ALLOW, DROP or REJECT
 }
 
-// A FirewallRuleSpec is a rule for what goes to one address.
+// A FirewallRuleSpec describes a new rule for traffic to one address.
 type FirewallRuleSpec struct {
 	Name        string
 	Description string
-	Sources     []netip.Prefix // empty: everybody
+	Sources     []netip.Prefix // empty: any
 	Destination netip.Addr
 	Protocol    string // TCP or UDP
 	Ports       []int
 	Action      string // ALLOW or DROP
-	Before      string // id of the rule that it comes before; empty where there is none: it comes last
+	Before      string // ID of the rule before which to insert it; empty: last
 }
 
 type wireRule struct {
@@ -46,11 +46,11 @@ type wireRule struct {
 	Action      string `json:"actionValue"`
 }
 
-// singleRuleAPI is the version of the API that brought creating one rule without the others, and the path for it.
+// singleRuleAPI is the first API version that can create a single rule, and the first with the path for it.
 var singleRuleAPI = transport.Version{Major: 38, Minor: 1}
 
-// secondFirewallPath begins the second version of the firewall's API: of the first, rules cannot name ports without a
-// profile for each.
+// secondFirewallPath is the prefix of the second version of the firewall API. In the first version, rules need a port
+// profile for each port.
 const secondFirewallPath = "/cloudapi/2.0.0/edgeGateways/"
 
 func rulesPath(gateway, id string) string {
@@ -61,10 +61,10 @@ func rulesPath(gateway, id string) string {
 	return path
 }
 
-// Firewall holds the firewall rules and IP sets of edge gateways.
+// Firewall is the client for firewall rules and IP sets of edge gateways.
 type Firewall struct{ client *api.Client }
 
-// Rules lists the rules of a gateway's firewall that are not VCD's own, in their order. VCD has no pages here. It takes
+// Rules lists the user-defined rules of a gateway's firewall, in order. This list of VCD has no pages. Rules requires
 // VCD 10.5.1, see [Features.SingleFirewallRule], and the right "Organization vDC Gateway: View Firewall".
 func (f *Firewall) Rules(ctx context.Context, gateway string) ([]FirewallRule, error) {
 	lines, err := f.rules(ctx, gateway)
@@ -97,12 +97,13 @@ func (f *Firewall) rules(ctx context.Context, gateway string) ([]wireRule, error
 	return lines, wire.DecodeJSON(raw, &lines)
 }
 
-// itemPorts is how many ports NSX takes in one item of a rule.
+// itemPorts is the maximum number of ports that NSX accepts in one item of a rule.
 const itemPorts = 15
 
-// CreateRule starts creating one rule without touching the others. The task is the gateway's: VCD does not return the
-// id of the new rule. It takes VCD 10.5.1, see [Features.SingleFirewallRule], and the right "Organization vDC Gateway:
-// Configure Firewall". [ErrInvalid] may mean that the rule is gone that it was to come before.
+// CreateRule starts the creation of one rule without changing the others. The owner of the task is the gateway, because
+// VCD does not return the ID of the new rule. CreateRule requires VCD 10.5.1, see [Features.SingleFirewallRule], and
+// the right "Organization vDC Gateway: Configure Firewall". [ErrInvalid] may mean that the rule in spec.Before no
+// longer exists.
 func (f *Firewall) CreateRule(ctx context.Context, gateway string, spec FirewallRuleSpec) (Task, error) {
 	sources := make([]string, len(spec.Sources))
 	for i, p := range spec.Sources {
@@ -123,7 +124,7 @@ func (f *Firewall) CreateRule(ctx context.Context, gateway string, spec Firewall
 		"destinationFirewallIpAddresses": []string{spec.Destination.String()},
 		"rawPortProtocols":               portItems(spec.Protocol, spec.Ports),
 	}
-	if spec.Before != "" { // the first rule goes without: 38.1 knows no position but beside another rule
+	if spec.Before != "" { // the first rule has no position: API 38.1 only supports positions relative to a rule
 		body["relativePosition"] = map[string]any{"rulePosition": "BEFORE", "adjacentRuleId": spec.Before}
 	}
 	return startCreating(ctx, f.client, "firewall rule", spec.Name, rulesPath(gateway, ""), body)
@@ -142,7 +143,7 @@ func portItems(protocol string, ports []int) []any {
 	return items
 }
 
-// DeleteRule starts deleting one rule.
+// DeleteRule starts the deletion of one rule.
 func (f *Firewall) DeleteRule(ctx context.Context, gateway, id string) (Task, error) {
 	return startDeleting(ctx, f.client, "firewall rule", id, rulesPath(gateway, id))
 }

@@ -21,10 +21,10 @@ const (
 	gatewaysPath = gatewaysPage + "/"
 )
 
-// A Realization says how far NSX has made what VCD was asked for.
+// A Realization is the progress of NSX in realizing an object.
 type Realization string
 
-// States of what NSX makes.
+// States of objects in NSX.
 const (
 	Pending           Realization = "PENDING"
 	Configuring       Realization = "CONFIGURING"
@@ -32,20 +32,20 @@ const (
 	RealizationFailed Realization = "REALIZATION_FAILED"
 )
 
-// A Gateway is an edge gateway with its ways to outside.
+// A Gateway is an edge gateway with its uplinks.
 type Gateway struct {
 	Ref
 
 	Status Realization
 	Org    Ref
-	Owner  Ref // the VDC or VDC group it serves
-	// UsesIPSpaces is true if its addresses come from IP Spaces; else they are those of its uplinks.
+	Owner  Ref // the VDC or VDC group that it serves
+	// UsesIPSpaces is true if its addresses come from IP Spaces. Otherwise they come from its uplinks.
 	UsesIPSpaces bool
 	Uplinks      []Uplink
 }
 
-// GroupOwner returns the URN of what owns the firewall groups for the gateway, IP sets among them: the VDC group that
-// it serves, else itself.
+// GroupOwner returns the URN of the owner of the gateway's firewall groups, such as IP sets: the VDC group that the
+// gateway serves, otherwise the gateway.
 func (g Gateway) GroupOwner() string {
 	if isVDCGroup(g.Owner.ID) {
 		return g.Owner.ID
@@ -53,7 +53,7 @@ func (g Gateway) GroupOwner() string {
 	return g.ID
 }
 
-// Ranges returns the addresses to outside that are the gateway's own, and not those of IP Spaces.
+// Ranges returns the external addresses of the gateway, without those of IP Spaces.
 func (g Gateway) Ranges() []AddressRange {
 	var ranges []AddressRange
 	for _, uplink := range g.Uplinks {
@@ -68,23 +68,23 @@ func (g Gateway) Ranges() []AddressRange {
 
 func isVDCGroup(urn string) bool { return strings.HasPrefix(urn, "urn:vcloud:vdcGroup:") }
 
-// An Uplink connects an edge gateway to a network to outside.
+// An Uplink connects an edge gateway to an external network.
 type Uplink struct {
 	Network      Ref
 	UsesIPSpaces bool
 	Subnets      []UplinkSubnet
 }
 
-// An UplinkSubnet is what a gateway has of a subnet to outside.
+// An UplinkSubnet is a subnet of an external network with the addresses of a gateway in it.
 type UplinkSubnet struct {
 	Prefix  netip.Prefix
 	Gateway netip.Addr
-	Primary netip.Addr // the gateway's own address; zero if it is in another subnet
+	Primary netip.Addr // primary address of the gateway; zero if it is in another subnet
 	Enabled bool
 	Ranges  []AddressRange
 }
 
-// A UsedAddress is an address to outside that something on a gateway uses.
+// A UsedAddress is an external address that is in use on a gateway.
 type UsedAddress struct {
 	Address  netip.Addr
 	Category string // PRIMARY_IP, DNAT, SNAT, Load_Balancer …
@@ -120,7 +120,7 @@ type wireUplinkSubnet struct {
 	} `json:"ipRanges"`
 }
 
-// onGateway is a list of what is on an edge gateway.
+// onGateway returns the list of a kind of objects on an edge gateway.
 func onGateway(gateway, path, what, sort string) api.Listing {
 	return api.Listing{
 		Path: gatewaysPath + url.PathEscape(gateway) + path,
@@ -130,19 +130,19 @@ func onGateway(gateway, path, what, sort string) api.Listing {
 	}
 }
 
-// Gateways are the edge gateways.
+// Gateways is the client for edge gateways.
 type Gateways struct {
 	client  *api.Client
 	lookups *cache.Cache
 }
 
-// Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; the use of IP Spaces
-// is shown since VCD 10.4.1.
+// Gateway reads an edge gateway by its URN. It requires the right "Organization vDC Gateway: View". The use of IP
+// Spaces is visible since VCD 10.4.1.
 func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
 	return api.Read(ctx, g.client, "edge gateway", id, gatewaysPath+url.PathEscape(id), (*wireGateway).gateway)
 }
 
-// FindGateway finds an edge gateway by name or URN, among those that the user is shown.
+// FindGateway finds an edge gateway by name or URN among those that are visible to the user.
 func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, error) {
 	return cache.Lookup(ctx, g.lookups, cache.Key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
 		in := "organization " + g.client.Org
@@ -168,7 +168,7 @@ func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, erro
 	})
 }
 
-// Visible lists the edge gateways that the user is shown, sorted by name.
+// Visible lists the edge gateways that are visible to the user, sorted by name.
 func (g *Gateways) Visible(ctx context.Context) ([]Gateway, error) {
 	return api.ListAs(ctx, g.client, api.Listing{Path: gatewaysPage, What: "edge gateways", Sort: "name"},
 		(*wireGateway).gateway)
@@ -228,11 +228,11 @@ type wireUsed struct {
 	Category string `json:"category"`
 }
 
-// Key is empty: several uses of an address have lines that are the same.
+// Key is empty, because several uses of an address result in equal items.
 func (wireUsed) Key() string { return "" }
 
-// UsedAddresses lists the addresses to outside that are used on a gateway, one line for each use. It takes the right to
-// view gateways. VCD documents no order of the lines.
+// UsedAddresses lists the external addresses that are in use on a gateway, with one item for each use. It requires the
+// right to view gateways. VCD does not document an order of the items.
 func (g *Gateways) UsedAddresses(ctx context.Context, gateway string) ([]UsedAddress, error) {
 	lines, err := api.ListUnordered[wireUsed](ctx, g.client, onGateway(gateway, "/usedIpAddresses", "used addresses", ""))
 	var used []UsedAddress

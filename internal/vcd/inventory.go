@@ -20,34 +20,35 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// A VMRecord is what one row of the inventory query says about a VM.
+// A VMRecord is a VM in the result of the inventory query.
 type VMRecord struct {
 	Ref
 
 	VApp           Ref
 	VDC            Ref
 	Status         Status
-	Busy           bool // a task holds it
+	Busy           bool // locked by a task
 	PrimaryAddress string
-	// LeaseEnd is when VCD stops the VM; zero if never.
+	// LeaseEnd is the time when VCD stops the VM; zero means never.
 	LeaseEnd time.Time
-	// StorageEnd is when VCD deletes the VM with its vApp, which is stopped; zero if never.
+	// StorageEnd is the time when VCD deletes the VM with its stopped vApp; zero means never.
 	StorageEnd time.Time
 
-	// What follows is as VCD last counted it; empty or 0 where it does not say.
+	// The following values may be outdated, because VCD updates them periodically. They are empty or 0 if VCD does not
+	// report them.
 	CPUs              int64
 	MemoryMiB         int64
-	StorageMiB        string // of all disks, in VCD's words: only good to see that it changed
+	StorageMiB        string // of all disks, in VCD's format: only suitable to detect changes
 	StorageProfile    string // name
 	SizingPolicyID    string
 	PlacementPolicyID string
 	PrimaryNetwork    string // name
 }
 
-// forgetVApp is how long a vApp stays in the inventory after it was last asked for.
+// forgetVApp is how long a vApp stays in the inventory after it was last requested.
 const forgetVApp = 30 * time.Minute
 
-// Inventory lists VMs by queries that serve all who ask.
+// Inventory lists VMs with queries that all callers share.
 type Inventory struct {
 	client  *api.Client
 	clock   Clock
@@ -66,28 +67,28 @@ func newInventory(c *api.Client, clock Clock, m metrics.Site) *Inventory {
 	}
 }
 
-// An inventory is what is known of the VMs of one VDC, as far as their vApps were asked for. One query feeds all.
+// An inventory caches the VMs of one VDC in all vApps that were requested. One query updates all of them.
 type inventory struct {
 	querying chan struct{} // held during a query
 
 	mu         sync.Mutex
-	asked      map[string]time.Time // vApps by name: when they were last asked for
+	requested  map[string]time.Time // time of the last request for each vApp, by name
 	shot       snapshot
-	complete   time.Time // when VCD was last asked for a complete answer; zero: never
-	generation int       // counts invalidations
+	complete   time.Time // start of the last successful query; zero: never
+	generation int       // number of invalidations
 }
 
-// A snapshot is one complete answer of VCD, or its failure.
+// A snapshot is the complete result of one query, or its error.
 type snapshot struct {
-	started    time.Time // before VCD was asked
-	generation int       // then
+	started    time.Time // time before the query
+	generation int       // generation of the inventory at that time
 	vApps      map[string]bool
-	rows       map[string][]VMRecord // by name of the vApp
+	rows       map[string][]VMRecord // by vApp name
 	err        error
 }
 
-// VMs returns the VMs of a vApp, sorted by name, from the inventory of the VDC. The inventory is asked for anew when it
-// is older than maxAge or was invalidated since: by one query for all vApps of the VDC that callers ask for.
+// VMs returns the VMs of a vApp, sorted by name, from the inventory of the VDC. If the inventory is older than maxAge
+// or has been invalidated, VMs updates it with one query for all vApps of the VDC that callers request.
 func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
 	if err := fiql.CheckName("vApp", vApp, "VDC "+vdc.Name); err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 	return slices.Clone(shot.rows[vApp]), shot.err
 }
 
-// Invalidate makes the next [Inventory.VMs] of the VDC ask VCD: call it after a write and at the end of a task.
+// Invalidate makes the next [Inventory.VMs] of the VDC query VCD. Call it after a write and after a task has finished.
 func (i *Inventory) Invalidate(vdc VDC) {
 	inv := i.of(vdc)
 	inv.mu.Lock()
@@ -126,7 +127,7 @@ func (i *Inventory) of(vdc VDC) *inventory {
 	defer i.mu.Unlock()
 	inv, ok := i.vdcs[vdc.ID]
 	if !ok {
-		inv = &inventory{querying: make(chan struct{}, 1), asked: map[string]time.Time{}}
+		inv = &inventory{querying: make(chan struct{}, 1), requested: map[string]time.Time{}}
 		i.vdcs[vdc.ID] = inv
 	}
 	return inv
@@ -135,11 +136,11 @@ func (i *Inventory) of(vdc VDC) *inventory {
 func (inv *inventory) note(vApp string, now time.Time) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	inv.asked[vApp] = now
+	inv.requested[vApp] = now
 }
 
-// usable returns the snapshot if it has the vApp and is new enough for a caller who asks since then. A failure is only
-// shared by callers who waited for it.
+// usable returns the snapshot if it contains the vApp and is new enough for a request at the time since. An error is
+// only shared by callers that waited for it.
 func (inv *inventory) usable(vApp string, since time.Time, maxAge time.Duration) (snapshot, bool) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -154,11 +155,11 @@ func (inv *inventory) usable(vApp string, since time.Time, maxAge time.Duration)
 	return shot, !shot.started.Before(oldest)
 }
 
-// age returns how old the last complete answer is, if it is still asked for.
+// age returns the age of the last complete snapshot, if any vApp in it was requested recently.
 func (inv *inventory) age(now time.Time) (time.Duration, bool) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	for _, last := range inv.asked {
+	for _, last := range inv.requested {
 		if now.Sub(last) <= forgetVApp {
 			return now.Sub(inv.complete), !inv.complete.IsZero()
 		}
@@ -166,7 +167,7 @@ func (inv *inventory) age(now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// age returns how old the oldest of the inventories is that are still asked for.
+// age returns the age of the oldest inventory that was requested recently.
 func (i *Inventory) age(now time.Time) (oldest time.Duration, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -179,12 +180,12 @@ func (i *Inventory) age(now time.Time) (oldest time.Duration, ok bool) {
 	return oldest, ok
 }
 
-// begin returns an empty snapshot and the vApps to ask for; those not asked for in a long time are dropped.
+// begin returns an empty snapshot and the vApps to query. It removes vApps that were not requested for a long time.
 func (inv *inventory) begin(now time.Time) (snapshot, []string) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	maps.DeleteFunc(inv.asked, func(_ string, last time.Time) bool { return now.Sub(last) > forgetVApp })
-	names := slices.Sorted(maps.Keys(inv.asked))
+	maps.DeleteFunc(inv.requested, func(_ string, last time.Time) bool { return now.Sub(last) > forgetVApp })
+	names := slices.Sorted(maps.Keys(inv.requested))
 	shot := snapshot{started: now, generation: inv.generation, vApps: map[string]bool{}, rows: map[string][]VMRecord{}}
 	for _, name := range names {
 		shot.vApps[name] = true
@@ -196,7 +197,7 @@ func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) s
 	shot, names := inv.begin(i.clock.Now())
 	shot.err = i.fillSnapshot(transport.Shared(ctx), vdc, names, shot.rows)
 	if ctx.Err() != nil {
-		return shot // it says something of the caller only: others ask again
+		return shot // the caller gave up: no result for others, who query again
 	}
 	i.metrics.InventoryQueried(shot.err)
 	inv.mu.Lock()
@@ -228,8 +229,8 @@ func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, r
 	return nil
 }
 
-// QueryVM searches for a VM by its URN in the whole organization. Together with a failed [VMs.VM] it is part of the
-// proof that a VM is gone; it fails with [ErrNotFound] if no row has that id.
+// QueryVM searches for a VM by its URN in the whole organization. It fails with [ErrNotFound] if no row has that ID.
+// Together with a failed [VMs.VM], this is part of the proof that a VM is gone.
 func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 	records, err := i.queryVMs(ctx, fiql.AllOf(fiql.Is("id", id), fiql.Is("isVAppTemplate", "false")))
 	if err != nil {
@@ -243,7 +244,7 @@ func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + i.client.Org, Err: ErrNotFound}
 }
 
-// AtAddress finds the VMs that the user is shown whose primary address is one.
+// AtAddress finds the visible VMs with a primary address.
 func (i *Inventory) AtAddress(ctx context.Context, address netip.Addr) ([]VMRecord, error) {
 	records, err := i.queryVMs(ctx, fiql.AllOf(fiql.Is("ipAddress", address.String()), fiql.Is("isVAppTemplate", "false")))
 	var found []VMRecord
@@ -253,7 +254,7 @@ func (i *Inventory) AtAddress(ctx context.Context, address netip.Addr) ([]VMReco
 	return found, err
 }
 
-// queryVMs asks for all VM records that a filter matches.
+// queryVMs returns all VM records that match a filter.
 func (i *Inventory) queryVMs(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, error) {
 	return api.QueryAll(ctx, i.client, "vm", "VMs", filter, "name",
 		func(r *types.QueryResultVMRecordType) string { return r.HREF },

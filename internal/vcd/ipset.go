@@ -17,20 +17,20 @@ import (
 
 const groupsPath = "/cloudapi/1.0.0/firewallGroups"
 
-// typeIPSet is how VCD calls IP sets among its firewall groups.
+// typeIPSet is the type of IP sets among VCD's firewall groups.
 const typeIPSet = "IP_SET"
 
 // An IPSet is a firewall group of addresses.
 type IPSet struct {
 	Ref
 
-	Description string // carries the ownership marker
+	Description string // contains the ownership marker
 	Status      Realization
-	Owner       Ref          // the gateway or VDC group it belongs to
-	Addresses   []netip.Addr // nil in lists; ranges and prefixes are left out
+	Owner       Ref          // the gateway or VDC group that it belongs to
+	Addresses   []netip.Addr // nil in lists; ranges and prefixes are omitted
 }
 
-// An IPSetChange is one change of an IP set: what is nil stays as it is.
+// An IPSetChange is one change of an IP set. Nil fields stay unchanged.
 type IPSetChange struct {
 	Name        *string
 	Description *string
@@ -56,8 +56,8 @@ func (w *wireIPSet) set() IPSet {
 	}
 }
 
-// IPSets lists the IP sets of a gateway or VDC group, or all that the user is shown, without their addresses. It takes
-// the right "Organization vDC Gateway: View" (VCD 10.3 for its types).
+// IPSets lists the IP sets of a gateway or VDC group, or all visible ones if owner is empty, without their addresses.
+// It requires the right "Organization vDC Gateway: View" (VCD 10.3 for its types).
 func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
 	terms := []fiql.Term{fiql.Is("typeValue", typeIPSet)}
 	switch {
@@ -89,8 +89,8 @@ func (f *Firewall) IPSet(ctx context.Context, id string) (IPSet, error) {
 
 func groupPath(id string) string { return groupsPath + "/" + url.PathEscape(id) }
 
-// CreateIPSet starts creating an IP set; the task's owner is the new one. It takes the right
-// "Organization vDC Gateway: Configure Firewall", as do all changes.
+// CreateIPSet starts the creation of an IP set. The owner of the task is the new IP set. Like all changes, it requires
+// the right "Organization vDC Gateway: Configure Firewall".
 func (f *Firewall) CreateIPSet(ctx context.Context, set IPSet) (Task, error) {
 	return startCreating(ctx, f.client, "IP set", set.Name, groupsPath, map[string]any{
 		"name":        set.Name,
@@ -102,8 +102,8 @@ func (f *Firewall) CreateIPSet(ctx context.Context, set IPSet) (Task, error) {
 	})
 }
 
-// UpdateIPSet reads an IP set, changes it and starts writing it back; what the change does not name stays as VCD wrote
-// it. If nothing but the order changes, nothing is written, and the task has succeeded.
+// UpdateIPSet reads an IP set, changes it and starts writing it back. Fields that the change does not set are sent as
+// VCD returned them. If nothing but the order changes, UpdateIPSet writes nothing and returns a succeeded task.
 func (f *Firewall) UpdateIPSet(ctx context.Context, id string, change IPSetChange) (Task, error) {
 	return startChanging(ctx, f.client, "IP set", id, groupPath(id), change.apply)
 }
@@ -121,7 +121,7 @@ func setAddresses(o wire.Object, addresses []netip.Addr) bool {
 	return !same && o.Set("ipAddresses", want)
 }
 
-// DeleteIPSet starts deleting an IP set, which no pool or rule may use.
+// DeleteIPSet starts the deletion of an IP set, which must not be in use by a pool or rule.
 func (f *Firewall) DeleteIPSet(ctx context.Context, id string) (Task, error) {
 	return startDeleting(ctx, f.client, "IP set", id, groupPath(id))
 }

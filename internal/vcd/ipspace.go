@@ -18,26 +18,27 @@ import (
 
 const spacesPath = "/cloudapi/1.0.0/ipSpaces"
 
-// SpacePublic is the type of IP Spaces of which addresses to outside are allocated to organizations.
+// SpacePublic is the type of IP Spaces from which external addresses are allocated to organizations.
 const SpacePublic = "PUBLIC"
 
-// A UsageState is how an allocated address is used.
+// A UsageState is the usage of an allocated address.
 type UsageState string
 
-// Usage states. What VCD itself uses, such as for a virtual service, is Used; by hand only the others can be set.
+// Usage states. VCD sets Used for addresses that it uses itself, such as for a virtual service. Clients can only set
+// the others.
 const (
 	Unused     UsageState = "UNUSED"
 	Used       UsageState = "USED"
 	UsedManual UsageState = "USED_MANUAL"
 )
 
-// floatingIP is the type of allocations of single addresses.
+// floatingIP is the allocation type of single addresses.
 const floatingIP = "FLOATING_IP"
 
-// A Suggestion names an IP Space that a gateway can have addresses from.
+// A Suggestion is an IP Space that provides addresses to a gateway.
 type Suggestion struct {
 	Space  Ref
-	Unused []netip.Addr // allocated to the organization, and used for nothing that VCD knows
+	Unused []netip.Addr // allocated to the organization, and unused according to VCD
 }
 
 // An IPSpace is an IP Space.
@@ -53,7 +54,7 @@ type FloatingIP struct {
 	ID          string
 	Address     netip.Addr
 	Usage       UsageState
-	Description string // carries the ownership marker
+	Description string // contains the ownership marker
 }
 
 type wireSuggestion struct {
@@ -67,11 +68,11 @@ func (w wireSuggestion) suggestion() Suggestion {
 	return Suggestion{Space: refOf(w.Space), Unused: wire.Addresses(w.Unused)}
 }
 
-// IPSpaces are the IP Spaces and the addresses allocated from them.
+// IPSpaces is the client for IP Spaces and the addresses that are allocated from them.
 type IPSpaces struct{ client *api.Client }
 
-// Suggestions lists the IP Spaces that a gateway can have addresses from. A gateway that does not use IP Spaces answers
-// with [ErrForbidden], as does a missing right "Organization vDC Gateway: View" (VCD 10.4.1).
+// Suggestions lists the IP Spaces that provide addresses to a gateway. It fails with [ErrForbidden] if the gateway does
+// not use IP Spaces, or if the right "Organization vDC Gateway: View" is missing (VCD 10.4.1).
 func (i *IPSpaces) Suggestions(ctx context.Context, gateway string) ([]Suggestion, error) {
 	return api.ListAs(ctx, i.client, api.Listing{
 		Path:  spacesPath + "/floatingIpSuggestions",
@@ -106,8 +107,8 @@ func (w wireSpace) space() IPSpace {
 
 func (w wireSpace) Key() string { return w.ID }
 
-// Public lists the IP Spaces of which addresses to outside are allocated to organizations, without their ranges; none
-// where there are no IP Spaces.
+// Public lists the IP Spaces from which external addresses are allocated to organizations, without their ranges. The
+// list is empty if the site has no IP Spaces.
 func (i *IPSpaces) Public(ctx context.Context) ([]IPSpace, error) {
 	all, err := api.ListAs(ctx, i.client, api.Listing{Path: spacesPath + "/summaries", What: "IP Spaces", Sort: "name"},
 		(*wireSpace).space)
@@ -148,16 +149,16 @@ func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP,
 	return allocated, err
 }
 
-// Allocate starts allocating a certain address of an IP Space to the organization (VCD 10.4.2). Allocations take no
-// description, so the caller records the address first. It takes the right "IP Spaces:
-// Allocate". The task's result has the id; [AllocatedID] reads it.
+// Allocate starts the allocation of a specific address of an IP Space to the organization (VCD 10.4.2). Allocation
+// requests have no description, so the caller must record the address first. It requires the right "IP Spaces:
+// Allocate". The result of the task contains the ID, see [AllocatedID].
 func (i *IPSpaces) Allocate(ctx context.Context, space string, address netip.Addr) (Task, error) {
 	body := map[string]any{"type": floatingIP, "value": address.String()}
 	task, err := startJSON(ctx, i.client, http.MethodPost, spacePath(space)+"/allocate", body)
 	return task, failure.Wrap(err, "allocating", address.String())
 }
 
-// AllocatedID returns the id of an address in the result of the task that allocated it; empty if it is not there.
+// AllocatedID returns the ID of an address from the result of the task that allocated it, or the empty string.
 func AllocatedID(task Task, address netip.Addr) string {
 	var result []wireAllocation
 	if wire.DecodeJSON([]byte(task.Result), &result) != nil {
@@ -180,8 +181,8 @@ func (w *wireAllocation) allocation() FloatingIP {
 	return FloatingIP{ID: w.ID, Address: wire.Address(w.Value), Usage: w.Usage, Description: w.Description}
 }
 
-// Mark reads an allocated address, lets mark say what it is used for and by whom, and starts writing that back. Of one
-// that VCD itself uses, only the description changes. It takes the right "IP Spaces: Allocate".
+// Mark reads an allocated address, calls mark to get its new usage and description, and starts writing them back. If
+// VCD itself uses the address, only the description changes. It requires the right "IP Spaces: Allocate".
 func (i *IPSpaces) Mark(ctx context.Context, space, id string,
 	mark func(now FloatingIP) (UsageState, string, error),
 ) (Task, error) {
@@ -209,13 +210,13 @@ func allocationPath(space, id string) string {
 	return spacePath(space) + "/allocations/" + url.PathEscape(id)
 }
 
-// Release starts giving an allocated address back; it must be marked [Unused] before.
+// Release starts the release of an allocated address, which must be marked [Unused] before.
 func (i *IPSpaces) Release(ctx context.Context, space, id string) (Task, error) {
 	task, err := startJSON(ctx, i.client, http.MethodDelete, allocationPath(space, id), nil)
 	return task, failure.Wrap(err, "releasing an address of IP Space", space)
 }
 
-// unlimited is a quota without a limit.
+// unlimited is the value of an unlimited quota.
 const unlimited = -1
 
 type wireRoom struct {
@@ -228,8 +229,8 @@ type wireRoom struct {
 	} `json:"ipSpaceRanges"`
 }
 
-// Room returns how many more floating IPs of an IP Space the organization can have: what is left, and what the quota
-// leaves. A quota that the provider gave the organization alone is not shown to tenants.
+// Room returns the number of floating IPs that the organization can still allocate from an IP Space: the free ones, up
+// to the quota. A custom quota of the organization is not visible to tenants.
 func (i *IPSpaces) Room(ctx context.Context, space string) (int64, error) {
 	doc, err := api.Read(ctx, i.client, "IP Space", space, spacePath(space), func(w *wireRoom) wireRoom { return *w })
 	if err != nil || doc.Ranges == nil {
@@ -237,7 +238,7 @@ func (i *IPSpaces) Room(ctx context.Context, space string) (int64, error) {
 	}
 	var left int64
 	for _, r := range doc.Ranges.Ranges {
-		total, _ := strconv.ParseInt(r.Total, 10, 64) // what is no number counts nothing
+		total, _ := strconv.ParseInt(r.Total, 10, 64) // invalid numbers count as 0
 		allocated, _ := strconv.ParseInt(r.Allocated, 10, 64)
 		left += max(0, total-allocated)
 	}

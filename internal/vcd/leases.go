@@ -9,10 +9,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
-// Leases are the longest leases that an organization allows; 0 is without an end.
+// Leases are the longest leases that an organization allows. 0 means that leases never expire.
 type Leases struct{ Runtime, Storage time.Duration }
 
-// Leases reads the longest leases of vApps. They are unknown, without an error, to users who may not read them.
+// Leases reads the longest leases of vApps. If the user may not read them, known is false and err is nil.
 func (s *Session) Leases(ctx context.Context) (leases Leases, known bool, err error) {
 	current, err := s.user.whoami(ctx)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 
 const markerWord = "cluster-api-provider-vcd"
 
-// A Marker says whose a vApp or VM is. It is put in the description by the request that creates the object.
+// A Marker identifies the owner of a vApp or VM. It is part of the description in the request that creates the object.
 type Marker struct {
-	Cluster string // id of the cluster; survives a move to another management cluster
-	Machine string // UID of the machine; empty for what belongs to the cluster as a whole
+	Cluster string // ID of the cluster; survives a move to another management cluster
+	Machine string // UID of the machine; empty for objects of the whole cluster
 }
 
-// String returns the marker as it stands in a description.
+// String returns the marker in the form that descriptions contain.
 func (m Marker) String() string {
 	parts := []string{markerWord, "cluster=" + m.Cluster}
 	if m.Machine != "" {
@@ -23,14 +23,14 @@ func (m Marker) String() string {
 	return strings.Join(parts, " ")
 }
 
-// IsOf reports whether a description has this marker.
+// IsOf reports whether a description contains this marker.
 func (m Marker) IsOf(description string) bool {
 	found, ok := ParseMarker(description)
 	return ok && found == m
 }
 
-// ParseMarker finds the marker in a description; there may be text before and after it. It reports false when there is
-// none, or two that differ: what claims two owners has none.
+// ParseMarker finds the marker in a description, which may contain other text. It returns false if there is no marker,
+// or if there are two different ones: an object that claims two owners has none.
 func ParseMarker(description string) (Marker, bool) {
 	var found Marker
 	words := strings.Fields(description)
@@ -52,7 +52,7 @@ func ParseMarker(description string) (Marker, bool) {
 	return found, found != Marker{}
 }
 
-// valueAt returns what follows the prefix in a word, or the empty string.
+// valueAt returns the part of a word after the prefix, or the empty string.
 func valueAt(words []string, i int, prefix string) string {
 	if i >= len(words) {
 		return ""

@@ -14,18 +14,18 @@ import (
 
 // A NATRule is a NAT rule of a gateway.
 type NATRule struct {
-	Ref // its ID is a UUID, not a URN
+	Ref // the ID is a UUID, not a URN
 
-	Description string // carries the ownership marker
+	Description string // contains the ownership marker
 	Type        string // DNAT, SNAT, NO_DNAT, NO_SNAT, REFLEXIVE
 	Enabled     bool
 	External    string // an address, a range or a prefix
 	Internal    string
-	Port        int // external port of a DNAT rule; 0 for any
-	Profile     Ref // application port profile; zero if there is none
+	Port        int // external port of a DNAT rule; 0: any
+	Profile     Ref // application port profile; may be zero
 }
 
-// A DNATChange is one change of a DNAT rule: what is nil stays as it is.
+// A DNATChange is one change of a DNAT rule. Nil fields stay unchanged.
 type DNATChange struct {
 	Name        *string
 	Description *string
@@ -70,11 +70,11 @@ func natPath(gateway, id string) string {
 	return path
 }
 
-// NAT holds the NAT rules of edge gateways, and the application port profiles that they name.
+// NAT is the client for NAT rules of edge gateways and their application port profiles.
 type NAT struct{ client *api.Client }
 
-// Rules lists the NAT rules of a gateway, of all owners. VCD pages this list by cursors, and knows no filter. It takes
-// the right "Organization vDC Gateway: View NAT".
+// Rules lists the NAT rules of a gateway, of all owners. VCD paginates this list with cursors and supports no filter.
+// Rules requires the right "Organization vDC Gateway: View NAT".
 func (n *NAT) Rules(ctx context.Context, gateway string) ([]NATRule, error) {
 	l := api.Listing{Path: natPath(gateway, ""), What: "NAT rules", Of: " of edge gateway " + gateway}
 	lines, err := api.ListByCursor[wireNAT](ctx, n.client, l)
@@ -85,8 +85,9 @@ func (n *NAT) Rules(ctx context.Context, gateway string) ([]NATRule, error) {
 	return rules, err
 }
 
-// CreateDNAT starts creating a DNAT rule. The task's owner may be the rule or the gateway: not every VCD returns the id
-// of the new rule. It takes the right "Organization vDC Gateway: Configure NAT", as do all changes.
+// CreateDNAT starts the creation of a DNAT rule. The owner of the task may be the rule or the gateway, because not
+// every VCD returns the ID of the new rule. Like all changes, it requires the right "Organization vDC Gateway:
+// Configure NAT".
 func (n *NAT) CreateDNAT(ctx context.Context, gateway string, rule NATRule) (Task, error) {
 	return startCreating(ctx, n.client, "NAT rule", rule.Name, natPath(gateway, ""), map[string]any{
 		"name":                   rule.Name,
@@ -101,9 +102,9 @@ func (n *NAT) CreateDNAT(ctx context.Context, gateway string, rule NATRule) (Tas
 	})
 }
 
-// UpdateDNAT reads a DNAT rule, changes it and starts writing it back; what the change does not name stays as VCD wrote
-// it. If nothing changes, nothing is written, and the task has succeeded. [ErrChanged] means that it was changed
-// meanwhile.
+// UpdateDNAT reads a DNAT rule, changes it and starts writing it back. Fields that the change does not set are sent as
+// VCD returned them. If nothing changes, UpdateDNAT writes nothing and returns a succeeded task. [ErrChanged] means
+// that the rule was changed in the meantime.
 func (n *NAT) UpdateDNAT(ctx context.Context, gateway, id string, change DNATChange) (Task, error) {
 	return startChanging(ctx, n.client, "NAT rule", id, natPath(gateway, id), change.apply)
 }
@@ -117,7 +118,7 @@ func (c DNATChange) apply(o wire.Object) (bool, error) {
 	), nil
 }
 
-// DeleteRule starts deleting a NAT rule.
+// DeleteRule starts the deletion of a NAT rule.
 func (n *NAT) DeleteRule(ctx context.Context, gateway, id string) (Task, error) {
 	return startDeleting(ctx, n.client, "NAT rule", id, natPath(gateway, id))
 }

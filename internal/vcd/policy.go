@@ -21,11 +21,11 @@ import (
 type Policy struct {
 	Ref
 
-	CPUs      int64 // 0 when the policy does not fix it
-	MemoryMiB int64 // 0 when the policy does not fix it
+	CPUs      int64 // 0 if the policy does not set it
+	MemoryMiB int64 // 0 if the policy does not set it
 }
 
-// A computePolicy is a VM policy of a VDC of either kind.
+// A computePolicy is a sizing or placement policy of a VDC.
 type computePolicy struct {
 	Policy
 
@@ -58,8 +58,8 @@ func (v *VDCs) ListPlacementPolicies(ctx context.Context, vdc VDC) ([]Policy, er
 	return found, nil
 }
 
-// FindDefaultSizing returns the sizing policy that the VDC gives to VMs for which none is asked. It is empty if that
-// fixes nothing, or may not be seen.
+// FindDefaultSizing returns the sizing policy of VMs that request none. It is empty if that policy sets nothing or is
+// not visible to the user.
 func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
 	return cache.Lookup(ctx, v.lookups, cache.Key("default sizing", vdc.ID), func(ctx context.Context) (Policy, error) {
 		var doc struct {
@@ -74,13 +74,13 @@ func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
 		}
 		found, err := v.FindSizingPolicy(ctx, vdc, id)
 		if _, ok := errors.AsType[*LookupError](err); ok {
-			return Policy{}, nil // It is a placement policy, or hidden from the user.
+			return Policy{}, nil // a placement policy, or not visible to the user
 		}
 		return found, err
 	})
 }
 
-// HardwareVersions returns the versions of virtual hardware that a VDC has, such as vmx-19.
+// HardwareVersions returns the versions of virtual hardware that a VDC supports, such as vmx-19.
 func (v *VDCs) HardwareVersions(ctx context.Context, vdc VDC) ([]string, error) {
 	return cache.Lookup(ctx, v.lookups, cache.Key("hardware", vdc.ID), func(ctx context.Context) ([]string, error) {
 		var doc struct {
@@ -113,7 +113,7 @@ func (v *VDCs) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing
 		if err == nil || !cached {
 			return found, err
 		}
-		// The list is remembered as a whole: what it lacks may have been published since.
+		// The list is cached as a whole. The policy may have been published since.
 		v.lookups.Drop(cacheKey)
 		cached = false
 	}
@@ -148,7 +148,7 @@ func policyFrom(w *wirePolicy) computePolicy {
 	return computePolicy{Policy{ref, wire.Number(w.CPUCount), wire.Number(w.Memory)}, w.IsSizingOnly}
 }
 
-// policies lists the policies of a VDC, of both kinds: one call serves all look-ups of either.
+// policies lists the policies of a VDC, of both kinds. One request serves all lookups of either kind.
 func (v *VDCs) policies(ctx context.Context, vdc VDC) ([]computePolicy, error) {
 	return api.ListAs(ctx, v.client, api.Listing{
 		Path: "/cloudapi/2.0.0/vdcs/" + url.PathEscape(vdc.ID) + "/computePolicies",

@@ -20,20 +20,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
-// PoolOptions say how a Pool behaves; the zero value is usable.
+// PoolOptions configure a Pool. The zero value is usable.
 type PoolOptions struct {
-	Metrics           prometheus.Registerer // nil: metrics are kept to ourselves
+	Metrics           prometheus.Registerer // nil: metrics are not exported
 	UserAgent         string
 	RequestsPerSecond float64       // per site; 0: 20
 	Burst             int           // per site; 0: 40
-	InFlight          int           // calls per site at the same time; 0: 8
-	TaskPoll          time.Duration // between two task queries of a session; 0: 2 s
-	RequestTimeout    time.Duration // for one call, with its answer; 0: 60 s
-	LookupTTL         time.Duration // how long look-ups are cached; 0: 10 min
-	IdleTimeout       time.Duration // sessions unused for longer are logged out; 0: 30 min
+	InFlight          int           // concurrent requests per site; 0: 8
+	TaskPoll          time.Duration // interval between task queries of a session; 0: 2 s
+	RequestTimeout    time.Duration // for one request, including its response; 0: 60 s
+	LookupTTL         time.Duration // how long lookups are cached; 0: 10 min
+	IdleTimeout       time.Duration // logs out sessions that are unused for longer; 0: 30 min
 	Clock             Clock         // nil: real time
 
-	// Dial connects to a site; nil: by the network. Tests have sites in memory.
+	// Dial connects to a site. If it is nil, the network is used. Tests use sites in memory.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -54,7 +54,7 @@ func (o PoolOptions) withDefaults() PoolOptions {
 	return o
 }
 
-// site returns what is about the calls to a site.
+// site returns the options for requests to a site.
 func (o PoolOptions) site() transport.Options {
 	return transport.Options{
 		Clock:             o.Clock,
@@ -63,7 +63,7 @@ func (o PoolOptions) site() transport.Options {
 		Burst:             o.Burst,
 		InFlight:          o.InFlight,
 		RequestTimeout:    o.RequestTimeout,
-		Later:             calledLater,
+		Later:             laterCalls,
 		Dial:              o.Dial,
 	}
 }
@@ -77,11 +77,11 @@ func setDefault[T comparable](value *T, fallback T) {
 // Clock returns the clock of the pool.
 func (p *Pool) Clock() Clock { return p.opts.Clock }
 
-// A Pool holds the sessions of a process: one for all users of the same site, organization and credentials.
+// A Pool holds the sessions of a process. Users of the same site, organization and credentials share one session.
 type Pool struct {
 	opts    PoolOptions
 	metrics *metrics.Set
-	forget  func() // takes the pool out of the gauges
+	forget  func() // removes the pool from the gauges
 	wireLog atomic.Pointer[func(Exchange)]
 
 	mu       sync.Mutex
@@ -101,8 +101,8 @@ func NewPool(opts PoolOptions) *Pool {
 	return p
 }
 
-// SetWireLog makes every call be reported to log, without secrets and bodies; nil stops it. It may be called at any
-// time.
+// SetWireLog reports every request to log, without secrets and bodies, until it is called with nil. It may be called at
+// any time.
 func (p *Pool) SetWireLog(log func(Exchange)) { p.wireLog.Store(&log) }
 
 func (p *Pool) currentWireLog() func(Exchange) {
@@ -112,9 +112,9 @@ func (p *Pool) currentWireLog() func(Exchange) {
 	return nil
 }
 
-// Session returns the session for config, logging in if there is none that works. Credentials that were refused are not
-// tried again before config.Version changes, or in a while if they worked before. A site that hangs is unavailable at
-// once.
+// Session returns the session for config, and logs in if there is no valid one. Rejected credentials are not retried
+// before config.Version changes, or, if they worked before, for some time. If the site does not respond, Session fails
+// at once with [ErrUnavailable].
 func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
 	p.evictIdle(ctx)
 	s, err := p.sessionFor(config)
@@ -161,13 +161,13 @@ func (p *Pool) sessionFor(config Config) (*Session, error) {
 	return s, nil
 }
 
-// A sessionKey is what two configs must have in common to share a session. Credentials are in it as a hash only.
+// A sessionKey is a hash of the settings that configs must have in common to share a session.
 type sessionKey [sha256.Size]byte
 
 func newSessionKey(base string, c Config) sessionKey {
 	hash := sha256.New()
 	account := ""
-	if c.ServiceAccount != nil { // Its token changes all the time; its version changes when a new token is stored.
+	if c.ServiceAccount != nil { // its token changes with each login; its version when a user stores a new one
 		account = fmt.Sprintf("%p/%s", c.ServiceAccount, c.Version)
 	}
 	for _, part := range []string{
@@ -180,13 +180,13 @@ func newSessionKey(base string, c Config) sessionKey {
 		strconv.FormatBool(c.Insecure),
 		account,
 	} {
-		_, _ = fmt.Fprintf(hash, "%d:%s", len(part), part) // a hash takes everything
+		_, _ = fmt.Fprintf(hash, "%d:%s", len(part), part) // writes to a hash do not fail
 	}
 	return sessionKey(hash.Sum(nil))
 }
 
-// evictIdle logs out sessions that were not used for a while, such as those of a password that was changed, and forgets
-// sites that have no session left.
+// evictIdle logs out sessions that were not used for a while, such as those of a changed password. It removes sites
+// without sessions.
 func (p *Pool) evictIdle(ctx context.Context) {
 	deadline := p.opts.Clock.Now().Add(-p.opts.IdleTimeout)
 	p.mu.Lock()
@@ -202,13 +202,13 @@ func (p *Pool) evictIdle(ctx context.Context) {
 	}
 }
 
-// Logout logs out the sessions of the credentials and site of config, in whichever organization they work: they are not
-// needed any more. Sessions whose tasks are followed are kept: others have the same credentials. It does not wait for
+// Logout logs out the sessions with the site and credentials of config, in all organizations, because they are no
+// longer needed. It keeps sessions with followed tasks, because others use the same credentials. It does not wait for
 // VCD.
 func (p *Pool) Logout(ctx context.Context, config Config) {
 	base, err := transport.ParseSite(config.Site)
 	if err != nil {
-		return // it has no sessions
+		return // no session has an invalid site
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,18 +220,18 @@ func (p *Pool) Logout(ctx context.Context, config Config) {
 	}
 }
 
-// drop forgets a session and logs it out in the background. The lock is held.
+// drop removes a session and logs it out in the background. The caller holds the lock.
 func (p *Pool) drop(ctx context.Context, key sessionKey) {
 	s := p.sessions[key]
 	delete(p.sessions, key)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.RequestTimeout)
 		defer cancel()
-		_ = s.close(ctx) // VCD ends idle sessions by itself, too
+		_ = s.close(ctx) // VCD also ends idle sessions by itself
 	}()
 }
 
-// Close logs all sessions out and stops following tasks. Keys that are followed are not woken.
+// Close logs out all sessions and stops following tasks, without waking their followers.
 func (p *Pool) Close(ctx context.Context) error {
 	defer p.forget()
 	p.mu.Lock()
@@ -257,7 +257,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// measure adds what the pool holds to what was found, by site.
+// measure adds the values of the pool to the states in found, by site.
 func (p *Pool) measure(found map[string]*metrics.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -296,13 +296,15 @@ func (s *Session) measure(state *metrics.State, now time.Time) {
 	}
 }
 
-// A Clock gives the time; tests have their own.
+// A Clock returns the time. Tests use their own clocks.
 type Clock = transport.Clock
 
-// An Exchange is one call as it may be logged: without credentials and without bodies, which carry bootstrap data.
+// An Exchange is a request and its response as they may be logged: without credentials, and without bodies, which
+// contain bootstrap data.
 type Exchange = transport.Exchange
 
-// As names the caller of a unit of work, such as one reconcile. While there are more calls than a site may get, callers
-// are served in rotation. The first call of a unit fails with [ErrLater] at once if enough calls of the caller wait
-// already. Calls in other contexts are never postponed: all callers share their answers.
+// As returns a context for a unit of work of a caller, such as one reconcile. While there are more requests than a site
+// may get, callers are served in rotation. The first request of a unit fails with [ErrLater] at once if enough requests
+// of the caller are already waiting. Requests in other contexts are never postponed, because all callers share their
+// responses.
 func As(ctx context.Context, caller string) context.Context { return transport.As(ctx, caller) }

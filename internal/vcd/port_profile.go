@@ -15,15 +15,15 @@ import (
 
 const profilesPath = "/cloudapi/1.0.0/applicationPortProfiles"
 
-// A PortProfile is an application port profile: it names the port that a NAT rule sends to.
+// A PortProfile is an application port profile. It contains the port to which a NAT rule sends traffic.
 type PortProfile struct {
 	Ref
 
-	Description string // carries the ownership marker
+	Description string // contains the ownership marker
 	Scope       string // TENANT, PROVIDER or SYSTEM
 	Status      Realization
-	Protocol    string // TCP or UDP; empty if it has not just one
-	Port        int    // 0 if it has not just one
+	Protocol    string // TCP or UDP; empty unless there is exactly one port
+	Port        int    // 0 unless there is exactly one port
 }
 
 type wireProfile struct {
@@ -47,8 +47,8 @@ func (w *wireProfile) profile() PortProfile {
 	return p
 }
 
-// PortProfiles lists the application port profiles of the organization. It takes a right to
-// view the organization's networks.
+// PortProfiles lists the application port profiles of the organization. It requires a right to view the networks of the
+// organization.
 func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 	l := api.Listing{
 		Path:  profilesPath,
@@ -59,9 +59,9 @@ func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 	return api.ListAs(ctx, n.client, l, (*wireProfile).profile)
 }
 
-// CreatePortProfile starts creating an application port profile; the task's owner is the new one. It belongs to the
-// organization and to the VDC or VDC group of a gateway. It takes the right "Organization vDC Gateway: Configure NAT"
-// or that of the firewall, as do all changes.
+// CreatePortProfile starts the creation of an application port profile, which is the owner of the task. The profile
+// belongs to the organization and to the VDC or VDC group of a gateway. Like all changes, it requires the right
+// "Organization vDC Gateway: Configure NAT" or the one to configure the firewall.
 func (n *NAT) CreatePortProfile(ctx context.Context, of Gateway, p PortProfile) (Task, error) {
 	return startCreating(ctx, n.client, "application port profile", p.Name, profilesPath, map[string]any{
 		"name":             p.Name,
@@ -77,21 +77,21 @@ func applicationPorts(protocol string, port int) []map[string]any {
 	return []map[string]any{{"protocol": protocol, "destinationPorts": []string{strconv.Itoa(port)}}}
 }
 
-// A PortProfileChange is one change of an application port profile: what is nil stays as it is.
+// A PortProfileChange is one change of an application port profile. Nil fields stay unchanged.
 type PortProfileChange struct {
 	Name        *string
 	Description *string
 	Port        *ProfilePort
 }
 
-// A ProfilePort is the one port of a profile.
+// A ProfilePort is the only port of a profile.
 type ProfilePort struct {
 	Protocol string // TCP or UDP
 	Port     int
 }
 
-// UpdatePortProfile reads an application port profile, changes it and starts writing it back; what the change does not
-// name stays as VCD wrote it. What it belongs to, which VCD does not show, is written again.
+// UpdatePortProfile reads an application port profile, changes it and starts writing it back. Fields that the change
+// does not set are sent as VCD returned them. The owner is set again, because VCD does not return it.
 func (n *NAT) UpdatePortProfile(ctx context.Context, of Gateway, id string, change PortProfileChange) (Task, error) {
 	return startChanging(ctx, n.client, "application port profile", id, profilePath(id), func(o wire.Object) (bool, error) {
 		o.Set("contextEntityId", of.Owner.ID)
@@ -114,7 +114,7 @@ func setProfilePort(o wire.Object, port ProfilePort) bool {
 	return o.Set("applicationPorts", applicationPorts(port.Protocol, port.Port))
 }
 
-// DeletePortProfile starts deleting an application port profile, which no rule may use.
+// DeletePortProfile starts the deletion of an application port profile, which must not be in use by a rule.
 func (n *NAT) DeletePortProfile(ctx context.Context, id string) (Task, error) {
 	return startDeleting(ctx, n.client, "application port profile", id, profilePath(id))
 }

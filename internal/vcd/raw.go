@@ -9,28 +9,28 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
-// A RawCall is a call of VCD's API as it goes over the wire, for those who examine how a site answers. All else uses the
-// nouns.
+// A RawCall is a request to VCD's API as it is sent, for callers that examine the responses of a site. All other
+// callers use the clients of a [Session].
 type RawCall struct {
 	Method string
 	Path   string // without the query
-	Query  string // as it is sent: names and values are escaped already
-	JSON   bool   // the JSON API
-	// Version of the API to ask for; empty: the one that all other calls ask for.
+	Query  string // as it is sent, with escaped names and values
+	JSON   bool   // uses the JSON API instead of the XML API
+	// Version is the API version to request; empty means the version of all other requests.
 	Version     string
-	ContentType string // of the body; empty for the JSON API's own
+	ContentType string // of the body; empty: the default of the JSON API
 	Body        []byte
 }
 
-// A RawAnswer is what VCD answered.
+// A RawAnswer is a response of VCD.
 type RawAnswer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Raw makes a call with the session's credentials and limits. Every status but success is an error, too: it wraps a
-// sentinel, and a [StatusError].
+// Raw sends a request with the credentials and limits of the session. A response with any status but success is also
+// returned as an error, which wraps a sentinel and a [StatusError].
 func (s *Session) Raw(ctx context.Context, call RawCall) (RawAnswer, error) {
 	header := http.Header{}
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// A Ref names a VCD object. ID is its URN (urn:vcloud:<kind>:<uuid>); Name may change.
+// A Ref is a reference to a VCD object. ID is its URN (urn:vcloud:<kind>:<uuid>); Name may change.
 type Ref struct {
 	ID   string
 	Name string
@@ -28,7 +28,8 @@ func compareRefs(a, b Ref) int {
 	return 0
 }
 
-// only returns the one hit whose name or URN is exactly the one looked for: filters of VCD ignore case.
+// only returns the single hit whose name or URN matches exactly, because filters of VCD ignore case. It fails if there
+// are none or several.
 func only(kind, nameOrURN, in string, hits []Ref) (Ref, error) {
 	var exact []Ref
 	for _, hit := range hits {
@@ -51,7 +52,7 @@ func only(kind, nameOrURN, in string, hits []Ref) (Ref, error) {
 	}
 }
 
-// refOf returns a reference, empty if there is none.
+// refOf converts a reference. It returns the zero value for nil.
 func refOf(r *wire.Ref) Ref {
 	if r == nil {
 		return Ref{}
@@ -59,7 +60,7 @@ func refOf(r *wire.Ref) Ref {
 	return Ref{ID: r.ID, Name: r.Name}
 }
 
-// A wireObject is what the JSON API writes of most objects.
+// A wireObject contains the fields that most objects have in the JSON API.
 type wireObject struct {
 	wire.Ref
 

@@ -13,33 +13,33 @@ import (
 )
 
 const (
-	// rightSeesAll shows all vApps, VMs and VDCs of the organization, of any owner.
+	// rightSeesAll makes all vApps, VMs and VDCs of the organization visible, of any owner.
 	rightSeesAll = "General: Administrator View"
-	// rightSeesVDCs shows VDCs.
+	// rightSeesVDCs makes VDCs visible.
 	rightSeesVDCs = "Organization vDC: View"
-	// rightSeesUnsharedVDCs shows also the VDCs that are shared with other users only.
+	// rightSeesUnsharedVDCs also makes VDCs visible that are shared only with other users.
 	rightSeesUnsharedVDCs = "Access All Organization VDCs"
-	// rightSeesGateways shows edge gateways.
+	// rightSeesGateways makes edge gateways visible.
 	rightSeesGateways = "Organization vDC Gateway: View"
 )
 
-// RightConsolidate is the right to consolidate VMs, as VCD's API names it.
+// RightConsolidate is the right to consolidate VMs, with its name in VCD's API.
 const RightConsolidate = "vApp: VM Migrate, Force Undeploy, Relocate, Consolidate"
 
-// A user is whom a session works as, as far as VCD shows it.
+// A user reads data about the user of a session.
 type user struct {
 	client  *api.Client
 	lookups *cache.Cache
 }
 
-// heldRights are the rights of a session's user; not known if the user may not read them.
+// heldRights are the rights of a session's user. They are unknown if the user may not read them.
 type heldRights struct {
 	names []string
 	known bool
 }
 
-// MayHave reports whether the session's user may have a right: one of its roles does, or the user may not read them.
-// They are read once for all who ask in a while.
+// MayHave reports whether the session's user may have a right: a role of the user has it, or the user may not read its
+// rights. The rights are cached for all callers.
 func (s *Session) MayHave(ctx context.Context, right string) (bool, error) {
 	if s.client.Provider {
 		return true, nil
@@ -48,7 +48,8 @@ func (s *Session) MayHave(ctx context.Context, right string) (bool, error) {
 	return err == nil && (!held.known || slices.Contains(held.names, right)), err
 }
 
-// holds reports whether the roles of the session's user have some rights now. False if the user may not read them.
+// holds reports whether the roles of the session's user currently have all given rights. It returns false if the user
+// may not read its rights.
 func (u *user) holds(ctx context.Context, rights ...string) (bool, error) {
 	if u.client.Provider {
 		return true, nil
@@ -58,18 +59,19 @@ func (u *user) holds(ctx context.Context, rights ...string) (bool, error) {
 	return err == nil && held.known && !slices.ContainsFunc(rights, missing), err
 }
 
-// Rights returns the rights of the session's user; known is false if the user may not read them. A provider has all.
+// Rights returns the rights of the session's user. known is false if the user may not read them. A user of the provider
+// has all rights.
 func (s *Session) Rights(ctx context.Context) (names []string, known bool, err error) {
 	held, err := s.user.recentRights(ctx)
 	return held.names, held.known, err
 }
 
-// IsProvider reports whether the session's user is one of the organization System, who has all rights.
+// IsProvider reports whether the session's user belongs to the System organization and thus has all rights.
 func (s *Session) IsProvider() bool { return s.client.Provider }
 
 const sessionPath = "/cloudapi/1.0.0/sessions/current"
 
-// A whoami is what VCD shows of a session.
+// A whoami is the current session as VCD reports it.
 type whoami struct {
 	Org   wire.Ref   `json:"org"`
 	User  wire.Ref   `json:"user"`
@@ -84,7 +86,7 @@ func (u *user) whoami(ctx context.Context) (whoami, error) {
 	})
 }
 
-// recentRights are the rights of the user a while ago at most.
+// recentRights returns the rights of the user, which may be cached.
 func (u *user) recentRights(ctx context.Context) (heldRights, error) {
 	return cache.Lookup(ctx, u.lookups, "rights", u.rights)
 }

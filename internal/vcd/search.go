@@ -12,16 +12,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
-// A Search says which VMs are meant: those that any of its fields says.
+// A Search selects the VMs that match any of its fields.
 type Search struct {
 	VApps  []string // names of vApps in the VDCs
-	Prefix string   // what names of vApps in the VDCs begin with; empty: none
-	Names  []string // of VMs in the VDCs
+	Prefix string   // prefix of names of vApps in the VDCs; empty: none
+	Names  []string // names of VMs in the VDCs
 	IDs    []string // URNs of VMs anywhere in the organization
 }
 
-// SearchVMs returns the VMs that a search means, sorted by name: all of them, or an error. It asks by as few queries as
-// fit into addresses of a sensible length; VMs that were found in the VDCs are not asked for by their URN again.
+// SearchVMs returns all VMs that a search selects, sorted by name, or an error. It sends as few queries as the length
+// of URLs permits, and does not query VMs by their URN that it has already found in the VDCs.
 func (i *Inventory) SearchVMs(ctx context.Context, vdcs []VDC, search Search) ([]VMRecord, error) {
 	found := map[string]VMRecord{}
 	filters, err := i.filtersInVDCs(vdcs, search)
@@ -50,7 +50,7 @@ func (i *Inventory) SearchVMs(ctx context.Context, vdcs []VDC, search Search) ([
 	return all, nil
 }
 
-// filtersInVDCs returns the filters for all that is looked for in VDCs only.
+// filtersInVDCs returns the filters for the fields of a search that only apply to VDCs.
 func (i *Inventory) filtersInVDCs(vdcs []VDC, search Search) ([]string, error) {
 	if len(vdcs) == 0 {
 		return nil, nil
@@ -69,7 +69,7 @@ func (i *Inventory) filtersInVDCs(vdcs []VDC, search Search) ([]string, error) {
 		if err := fiql.CheckName("vApp", search.Prefix, ""); err != nil {
 			return nil, err
 		}
-		terms = append(terms, fiql.Is("containerName", search.Prefix).String()+"*") // the star is VCD's wildcard
+		terms = append(terms, fiql.Is("containerName", search.Prefix).String()+"*") // the asterisk is VCD's wildcard
 	}
 	for _, name := range search.VApps {
 		terms = append(terms, fiql.Is("containerName", name).String())
@@ -84,7 +84,7 @@ func (i *Inventory) filtersInVDCs(vdcs []VDC, search Search) ([]string, error) {
 	return filters, nil
 }
 
-// chunksOf yields as many runs of terms as it takes to keep each shorter than limit.
+// chunksOf splits terms into chunks whose total length is below limit.
 func chunksOf(terms []string, limit int) func(func([]string) bool) {
 	return func(yield func([]string) bool) {
 		for len(terms) > 0 {

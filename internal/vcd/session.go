@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
-// A Session is one login, shared by all users of the same Config. It logs in again by itself. What it offers is grouped
-// by noun.
+// A Session is one login, shared by all users of the same Config. It logs in again if necessary. It has a client for
+// each noun.
 type Session struct {
 	VDCs      *VDCs
 	Networks  *Networks
@@ -37,7 +37,7 @@ type Session struct {
 	auth      *login.Authenticator
 	user      *user
 	lookups   *cache.Cache
-	recent    *cache.Cache // of what changes
+	recent    *cache.Cache // cache of values that change often
 }
 
 // newSession returns a session that is not logged in yet.
@@ -84,19 +84,19 @@ func (s *Session) Org() string { return s.config.Org }
 // Site returns the address of the site, https://host[:port].
 func (s *Session) Site() string { return s.transport.Site.Base }
 
-// Refresh drops the results of look-ups, so that the next ones ask VCD.
+// Refresh clears the caches, so that the next lookups query VCD.
 func (s *Session) Refresh() {
 	s.lookups.Clear()
 	s.recent.Clear()
 }
 
-// close stops following tasks and logs out. A session that is still used logs in again.
+// close stops following tasks and logs out. A session that is used afterward logs in again.
 func (s *Session) close(ctx context.Context) error {
 	s.Tasks.stop()
 	return s.auth.Close(ctx)
 }
 
-// WithMaxAge has look-ups in the context ask VCD again for what was found longer ago than that.
+// WithMaxAge makes lookups in the context ignore cache entries that are older than age.
 func WithMaxAge(ctx context.Context, age time.Duration) context.Context {
 	return cache.WithMaxAge(ctx, age)
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// errNoTask says nothing of what was asked for: it may have been started.
+// errNoTask means that a response contains no task. The requested operation may have been started nevertheless.
 var errNoTask = failure.Unavailable("the response contains no VCD task")
 
-// startXML makes a call of the XML API that starts a task.
+// startXML sends a request to the XML API that starts a task.
 func startXML(ctx context.Context, c *api.Client, method, path, contentType string, content any) (Task, error) {
 	got, err := c.Do(ctx, api.Call{Method: method, Path: path, ContentType: contentType, Content: content})
 	if err != nil {
@@ -37,8 +37,8 @@ func startXML(ctx context.Context, c *api.Client, method, path, contentType stri
 	return t, nil
 }
 
-// startJSON makes a call of the JSON API that starts a task. Once it has ended, the task names what it worked on: what
-// was created, for example.
+// startJSON sends a request to the JSON API that starts a task. A finished task contains its owner, such as the created
+// object.
 func startJSON(ctx context.Context, c *api.Client, method, path string, content any) (Task, error) {
 	got, err := c.Do(ctx, api.Call{Method: method, Path: path, JSON: true, Content: content})
 	if err != nil {
@@ -46,13 +46,13 @@ func startJSON(ctx context.Context, c *api.Client, method, path string, content 
 	}
 	location := got.Header.Get("Location")
 	if id := urn.Of(urn.Task, location); id != "" && strings.Contains(location, "/task/") {
-		return Task{ID: id, State: TaskRunning, asks: method == http.MethodPost}, nil
+		return Task{ID: id, State: TaskRunning, needsOwner: method == http.MethodPost}, nil
 	}
 	var made struct {
 		ID string `json:"id"`
 	}
 	switch {
-	case !slices.Contains(doneAtOnce, got.Status):
+	case !slices.Contains(syncStatuses, got.Status):
 		return Task{}, errNoTask
 	case len(bytes.TrimSpace(got.Body)) == 0:
 	case wire.DecodeJSON(got.Body, &made) != nil:
@@ -61,23 +61,24 @@ func startJSON(ctx context.Context, c *api.Client, method, path string, content 
 	return Task{State: TaskSucceeded, Owner: made.ID}, nil
 }
 
-// doneAtOnce are the answers to calls that start no task.
-var doneAtOnce = []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
+// syncStatuses are the statuses of responses to requests that start no task.
+var syncStatuses = []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
 
-// startCreating starts creating an object of the JSON API.
+// startCreating starts the creation of an object in the JSON API.
 func startCreating(ctx context.Context, c *api.Client, what, name, path string, body any) (Task, error) {
 	task, err := startJSON(ctx, c, http.MethodPost, path, body)
 	return task, failure.Wrap(err, "creating "+what, name)
 }
 
-// startDeleting starts deleting an object of the JSON API.
+// startDeleting starts the deletion of an object in the JSON API.
 func startDeleting(ctx context.Context, c *api.Client, what, id, path string) (Task, error) {
 	task, err := startJSON(ctx, c, http.MethodDelete, path, nil)
 	return task, failure.Wrap(err, "deleting "+what, id)
 }
 
-// startChanging reads an object, lets edit change it and starts writing it back. If edit changes nothing, nothing is written,
-// and the task has succeeded; but an object that VCD failed to realize is written in any case, so that VCD tries again.
+// startChanging reads an object, calls edit to change it and starts writing it back. If edit changes nothing,
+// startChanging writes nothing and returns a succeeded task. It always writes an object that VCD failed to realize, so
+// that VCD retries.
 func startChanging(ctx context.Context, c *api.Client, what, id, path string, edit func(wire.Object) (bool, error)) (Task, error) {
 	task, err := startEditing(ctx, c, path, edit)
 	return task, failure.Wrap(err, "changing "+what, id)

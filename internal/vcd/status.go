@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Status is the state of a vApp or VM as VCD counts it.
+// Status is the numeric state of a vApp or VM in VCD.
 type Status int
 
 // States of vApps and VMs.
@@ -26,7 +26,7 @@ const (
 	StatusPartiallySuspended Status = 20
 )
 
-// statusByName holds the states as the query service writes them.
+// statusByName maps the names of states in the query service to states.
 var statusByName = map[string]Status{
 	"FAILED_CREATION":     StatusFailedCreation,
 	"UNRESOLVED":          StatusUnresolved,
@@ -53,7 +53,7 @@ func parseStatus(name string) Status {
 	return StatusUnknown
 }
 
-// String returns the state as VCD writes it.
+// String returns the name of the state in VCD.
 func (s Status) String() string {
 	switch s {
 	case StatusResolved:

@@ -23,9 +23,9 @@ type TaskState string
 
 // Task states. Every state but Running is final.
 const (
-	TaskRunning   TaskState = "running" // queued and preRunning too
+	TaskRunning   TaskState = "running" // includes queued and preRunning
 	TaskSucceeded TaskState = "success"
-	TaskFailed    TaskState = "error" // aborted and canceled too
+	TaskFailed    TaskState = "error" // includes aborted and canceled
 	TaskUnknown   TaskState = "unknown"
 )
 
@@ -33,20 +33,21 @@ const (
 type Task struct {
 	ID        string // URN
 	Operation string // vappUpdateVm …
-	Owner     string // URN of the entity it works on
+	Owner     string // URN of its entity
 	State     TaskState
 	Progress  int
-	Err       error  // why it failed; wraps a sentinel
-	Result    string // what VCD says came of it, for those created by the JSON API: a JSON document, mostly empty
+	Err       error  // reason of the failure; wraps a sentinel
+	Result    string // result of a task of the JSON API: a JSON document, mostly empty
 	Started   time.Time
 	Ended     time.Time
 
-	// asks is true if its starter wants to know what it worked on: the JSON API only returns the address of the task.
-	asks bool
+	// needsOwner is true if Owner must be read when the task has finished, because the JSON API only returns the URL of
+	// the task.
+	needsOwner bool
 }
 
-// readTask reads what a task that succeeded worked on and what came of it. If VCD has dropped the task meanwhile, what
-// is known stays.
+// readTask reads the owner and result of a succeeded task. It returns known if VCD has deleted the task in the
+// meantime.
 func (ts *Tasks) readTask(ctx context.Context, id string, known Task) (Task, error) {
 	states, err := ts.readTasks(ctx, []string{id})
 	if read, ok := states[id]; ok {
@@ -55,7 +56,7 @@ func (ts *Tasks) readTask(ctx context.Context, id string, known Task) (Task, err
 	return known, err
 }
 
-// queryTasks asks for the states of tasks by one call. The reasons of failures are not among them.
+// queryTasks reads the states of tasks with one query, which does not return the reasons of failures.
 func (ts *Tasks) queryTasks(ctx context.Context, ids []string) (map[string]Task, error) {
 	terms := make([]fiql.Term, len(ids))
 	for i, id := range ids {
@@ -80,7 +81,7 @@ func (ts *Tasks) queryTasks(ctx context.Context, ids []string) (map[string]Task,
 	return states, nil
 }
 
-// readTasks reads tasks one by one. What does not exist, or may not be seen, is left out.
+// readTasks reads tasks one by one. It omits tasks that do not exist or are not visible to the user.
 func (ts *Tasks) readTasks(ctx context.Context, ids []string) (map[string]Task, error) {
 	states := map[string]Task{}
 	for _, id := range ids {
@@ -96,9 +97,9 @@ func (ts *Tasks) readTasks(ctx context.Context, ids []string) (map[string]Task, 
 	return states, nil
 }
 
-// whyFailed reads the error of a failed task, which the query does not show.
-// The second error means that it cannot be read now; without it, a used-up quota would count as any failure.
-func (ts *Tasks) whyFailed(ctx context.Context, id string) (why, err error) {
+// readFailure reads the error of a failed task, which the query does not return. The second error means that it cannot
+// be read now. Without it, an exhausted quota would be treated like any failure.
+func (ts *Tasks) readFailure(ctx context.Context, id string) (why, err error) {
 	var t types.Task
 	err = ts.client.GetXML(ctx, urn.Path(urn.Task, id), &t)
 	if err == nil {
@@ -110,7 +111,7 @@ func (ts *Tasks) whyFailed(ctx context.Context, id string) (why, err error) {
 	return &failure.StatusError{Message: "the task failed, and VCD reports no reason"}, err
 }
 
-// failureOf is why a task failed. Tasks that were aborted or cancelled failed, too.
+// failureOf returns the error of a failed, aborted or canceled task.
 func failureOf(t *types.Task) error {
 	if t.Error == nil {
 		return &failure.StatusError{Operation: t.OperationName, Message: "the task ended as " + t.Status}
@@ -120,13 +121,13 @@ func failureOf(t *types.Task) error {
 		e.Status = t.Error.MajorErrorCode
 	}
 	if errors.Is(e, ErrNotFound) || errors.Is(e, ErrForbidden) {
-		// Something the task needed is missing; that says nothing of the object the task works on.
+		// Something that the task needs is missing. That is no evidence about the object of the task.
 		return &taskError{e}
 	}
 	return e
 }
 
-// A taskError is the failure of a task that must not be taken for the absence of the object it worked on.
+// A taskError is the failure of a task that must not be mistaken for the absence of its object.
 type taskError struct{ cause *failure.StatusError }
 
 // Error implements error.
@@ -135,7 +136,7 @@ func (e *taskError) Error() string { return e.cause.Error() }
 // Unwrap lets [errors.Is] match the sentinels.
 func (e *taskError) Unwrap() error { return ErrInvalid }
 
-// taskFrom reads a task as the XML API writes it.
+// taskFrom converts a task of the XML API.
 func taskFrom(t *types.Task) Task {
 	task := Task{
 		ID:        urn.Of(urn.Task, t.ID),
@@ -160,7 +161,7 @@ func taskFrom(t *types.Task) Task {
 	return task
 }
 
-// unfinished returns the tasks that still hold an entity.
+// unfinished returns the tasks that still lock an entity.
 func unfinished(tasks *types.TasksInProgress) []Task {
 	if tasks == nil {
 		return nil

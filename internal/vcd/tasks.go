@@ -18,30 +18,30 @@ import (
 )
 
 const (
-	// tasksPerQuery bounds one task query; who follows more is served in rounds.
+	// tasksPerQuery limits the tasks of one query. More tasks are queried in rotation.
 	tasksPerQuery = 60
-	// missesUntilUnknown is how often a task must be missing from the answer before it counts as unknown.
+	// missesUntilUnknown is how often a task must be missing from the result before it counts as unknown.
 	missesUntilUnknown = 2
-	// triesUntilUnexplained is how often the reason of a failure is asked for before the failure is reported without
+	// triesUntilUnexplained is how often the reason of a failure is requested before the failure is reported without
 	// it.
 	triesUntilUnexplained = 5
-	// endedKept is how long the end of a task is kept for its follower. Most forget it at once, but they may be deleted
-	// before, such as a machine whose finalizer was removed.
+	// endedKept is how long a finished task is kept for its follower. Most followers forget it at once, but they may be
+	// deleted before, such as a machine whose finalizer was removed.
 	endedKept = 24 * time.Hour
 )
 
-// Tasks follows the tasks of a session: one query polls all that run.
+// Tasks follows the tasks of a session. One query polls all running tasks.
 type Tasks struct {
 	client  *api.Client
 	clock   Clock
-	every   time.Duration // between two polls
+	every   time.Duration // polling interval
 	metrics metrics.Site
 
 	mu       sync.Mutex
 	followed map[string]*followedTask // by key
-	cancel   context.CancelFunc       // of the running poller; nil if there is none
+	cancel   context.CancelFunc       // cancels the running poller; nil: no poller
 	lastPoll time.Time
-	next     int // where the next round starts
+	next     int // index of the first task in the next round
 	usual    durations
 }
 
@@ -57,18 +57,18 @@ func newTasks(c *api.Client, clock Clock, every time.Duration, m metrics.Site) *
 }
 
 type followedTask struct {
-	key    string
-	task   Task
-	wake   func()
-	waits  bool      // a goroutine waits for wake
-	misses int       // how often it was missing from the answer in a row
-	vain   int       // how often it was asked in vain why it failed
-	since  time.Time // when it was first followed
-	asked  time.Time // when it was last asked for
+	key         string
+	task        Task
+	wake        func()
+	waits       bool      // a goroutine waits for wake
+	misses      int       // how often in a row it was missing from the result
+	failedReads int       // how often reading the reason of its failure failed
+	since       time.Time // start of following
+	polledAt    time.Time // time of the last query
 }
 
-// Follow polls the task, with all others of the session, until it ends; then wake is called once, in a goroutine
-// of its own. The key names who started it, such as the UID of a machine; a key follows one task at a time.
+// Follow polls the task, together with all others of the session, until it has finished. Then it calls wake once in a
+// new goroutine. The key identifies the follower, such as the UID of a machine. A key follows one task at a time.
 func (ts *Tasks) Follow(key string, t Task, wake func()) {
 	ts.follow(&followedTask{key: key, task: t, wake: wake})
 }
@@ -76,7 +76,7 @@ func (ts *Tasks) Follow(key string, t Task, wake func()) {
 func (ts *Tasks) follow(f *followedTask) {
 	switch {
 	case f.task.ID == "" && f.task.State != TaskSucceeded:
-		f.task.State = TaskUnknown // It cannot be asked for, and would spoil the query for all others.
+		f.task.State = TaskUnknown // cannot be queried, and would break the query of all others
 	case f.task.State == "":
 		f.task.State = TaskRunning
 	}
@@ -99,7 +99,7 @@ func (ts *Tasks) follow(f *followedTask) {
 	}
 }
 
-// Task returns the task that key follows. It makes no call.
+// Task returns the task that key follows. It sends no request.
 func (ts *Tasks) Task(key string) (Task, bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -109,9 +109,9 @@ func (ts *Tasks) Task(key string) (Task, bool) {
 	return Task{}, false
 }
 
-// Wait waits until a task has ended, polled with all others of the session, and returns it as it ended; as
-// [TaskUnknown] if VCD does not know it any more, or the session was closed. When timeout fires first, it returns the
-// task as it is.
+// Wait waits until a task has finished, polled together with all others of the session, and returns the finished task.
+// The state is [TaskUnknown] if VCD no longer has the task or the session was closed. If timeout fires first, Wait
+// returns the task in its current state.
 func (ts *Tasks) Wait(ctx context.Context, t Task, timeout <-chan time.Time) (Task, error) {
 	if t.State == TaskSucceeded {
 		return t, nil
@@ -141,7 +141,7 @@ func (ts *Tasks) Forget(key string) {
 	delete(ts.followed, key)
 }
 
-// running counts the tasks that have not ended; several may follow the same one.
+// running returns the number of running tasks. Several keys may follow the same task.
 func (ts *Tasks) running() int {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -154,7 +154,8 @@ func (ts *Tasks) running() int {
 	return len(ids)
 }
 
-// countEnded counts a task that has ended, unless another of those who follow it saw that before. The lock is held.
+// countEnded counts a finished task in the metrics, unless another follower has already done so. The caller holds the
+// lock.
 func (ts *Tasks) countEnded(t Task) {
 	for _, other := range ts.followed {
 		if other.task.ID == t.ID && other.task.State != TaskRunning {
@@ -164,7 +165,7 @@ func (ts *Tasks) countEnded(t Task) {
 	ts.metrics.TaskEnded(t.Operation, taskResult(t.State), t.Started, t.Ended)
 }
 
-// wakeLocked wakes the follower of a task that ended. It is called with the lock held and must not wait.
+// wakeLocked wakes the follower of a finished task. The caller holds the lock, so wakeLocked must not block.
 func (ts *Tasks) wakeLocked(t *followedTask) {
 	if wake := t.wake; wake != nil {
 		t.wake = nil
@@ -172,7 +173,7 @@ func (ts *Tasks) wakeLocked(t *followedTask) {
 	}
 }
 
-// stop ends the poller. What is followed is forgotten; only [Tasks.Wait] returns.
+// stop stops the poller and forgets all tasks. It only wakes calls of [Tasks.Wait].
 func (ts *Tasks) stop() {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -188,7 +189,7 @@ func (ts *Tasks) stop() {
 	}
 }
 
-// run polls while there is something to poll.
+// run polls while there are running tasks.
 func (ts *Tasks) run(ctx context.Context) {
 	for {
 		select {
@@ -215,8 +216,8 @@ func (ts *Tasks) run(ctx context.Context) {
 	}
 }
 
-// giveUp stops polling, because VCD refuses the login. What becomes of the tasks is unknown: their followers
-// have to check, by another session if need be.
+// giveUp stops polling because VCD rejects the login. The results of the tasks are unknown: their followers must check
+// them, with another session if necessary.
 func (ts *Tasks) giveUp(ctx context.Context) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -234,8 +235,9 @@ func (ts *Tasks) giveUp(ctx context.Context) {
 	}
 }
 
-// untilNextPoll keeps the distance between polls; the first after a pause comes soon, because many tasks are short. A
-// poll waits a little longer if a task will have ended then: at the fixed distance, its end would be seen late.
+// untilNextPoll returns the time until the next poll. It keeps the polling interval, except that the first poll after a
+// pause follows soon, because many tasks are short. If a task is expected to finish shortly after the interval, the
+// poll waits for it. Otherwise its end would be noticed late.
 func (ts *Tasks) untilNextPoll() time.Duration {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -256,8 +258,8 @@ func (ts *Tasks) untilNextPoll() time.Duration {
 	return best.Sub(now)
 }
 
-// batch returns the tasks of the next round by id, and false if the poller has nothing left to do. A poller that was
-// replaced must not act for its successor: its context is cancelled.
+// batch returns the IDs of the tasks in the next round, or false if no tasks are left. It also returns false for a
+// replaced poller, whose context is canceled, because that must not act for its successor.
 func (ts *Tasks) batch(ctx context.Context) ([]string, bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -279,7 +281,7 @@ func (ts *Tasks) batch(ctx context.Context) ([]string, bool) {
 	ids = slices.Compact(ids)
 	ts.lastPoll = ts.clock.Now()
 	for _, t := range ts.followed {
-		t.asked = ts.lastPoll
+		t.polledAt = ts.lastPoll
 	}
 	if len(ids) <= tasksPerQuery {
 		return ids, true
@@ -289,11 +291,11 @@ func (ts *Tasks) batch(ctx context.Context) ([]string, bool) {
 	return append(ids[start:], ids[:start]...)[:tasksPerQuery], true
 }
 
-// poll asks for the tasks of one round and wakes the followers of those that ended.
+// poll queries the tasks of one round and wakes the followers of finished ones.
 func (ts *Tasks) poll(ctx context.Context, ids []string) error {
 	states, err := ts.queryTasks(ctx, ids)
 	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrForbidden) {
-		// The query service does not show tasks to everybody.
+		// The query service does not return tasks to every user.
 		states, err = ts.readTasks(ctx, ids)
 	}
 	if err != nil {
@@ -304,7 +306,7 @@ func (ts *Tasks) poll(ctx context.Context, ids []string) error {
 		state, known := states[id]
 		if known {
 			if state, err = ts.complete(ctx, id, state); err != nil {
-				incomplete = err // The others have ended all the same.
+				incomplete = err // continue with the other tasks
 				continue
 			}
 		}
@@ -313,48 +315,48 @@ func (ts *Tasks) poll(ctx context.Context, ids []string) error {
 	return incomplete
 }
 
-// complete adds what the query service does not show of a task that has ended: why it failed, or what came of it.
+// complete adds the data of a finished task that the query service does not return: its error, or its owner and result.
 func (ts *Tasks) complete(ctx context.Context, id string, t Task) (Task, error) {
 	switch {
 	case t.State == TaskFailed && t.Err == nil:
-		why, err := ts.whyFailed(ctx, id)
+		why, err := ts.readFailure(ctx, id)
 		if err != nil && ts.tries(id) < triesUntilUnexplained {
 			return t, err
 		}
 		t.Err = why
-	case t.State == TaskSucceeded && t.Owner == "" && ts.asked(id):
+	case t.State == TaskSucceeded && t.Owner == "" && ts.ownerNeeded(id):
 		return ts.readTask(ctx, id, t)
 	}
 	return t, nil
 }
 
-// tries counts how often it was asked in vain why a task failed.
+// tries counts and returns the failed attempts to read the error of a task.
 func (ts *Tasks) tries(id string) int {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	most := 0
 	for _, t := range ts.followed {
 		if t.task.ID == id && t.task.State == TaskRunning {
-			t.vain++
-			most = max(most, t.vain)
+			t.failedReads++
+			most = max(most, t.failedReads)
 		}
 	}
 	return most
 }
 
-// asked reports whether a follower of a task wants to know what it works on.
-func (ts *Tasks) asked(id string) bool {
+// ownerNeeded reports whether a follower needs the owner of a task.
+func (ts *Tasks) ownerNeeded(id string) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	for _, t := range ts.followed {
-		if t.task.ID == id && t.task.asks && t.task.Owner == "" {
+		if t.task.ID == id && t.task.needsOwner && t.task.Owner == "" {
 			return true
 		}
 	}
 	return false
 }
 
-// settle notes what is known of a task for all who follow it.
+// settle records the state of a task for all its followers. known is false if the task was missing from the result.
 func (ts *Tasks) settle(id string, state Task, known bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -366,7 +368,7 @@ func (ts *Tasks) settle(id string, state Task, known bool) {
 		if known {
 			t.misses = 0
 			state.Owner = cmp.Or(t.task.Owner, state.Owner)
-			state.asks = t.task.asks
+			state.needsOwner = t.task.needsOwner
 			if state.Operation == "" {
 				state.Operation = t.task.Operation
 			}
@@ -378,7 +380,7 @@ func (ts *Tasks) settle(id string, state Task, known bool) {
 	}
 }
 
-// note records what became of a task, and wakes its follower if it ended. The lock is held.
+// note records the state of a task, and wakes its follower if the task has finished. The caller holds the lock.
 func (ts *Tasks) note(t *followedTask, now Task) {
 	if now.State == TaskRunning {
 		t.task = now

@@ -429,9 +429,9 @@ func TestWhatATaskMadeIsAskedForAlsoIfItWasSeenRunning(t *testing.T) {
 	s := session(t, f.fakeVCD)
 	release := hang(t, f.fakeVCD, "GET /api/query?type=task")
 	defer release()
-	s.Tasks.Follow("a", Task{ID: taskID(0), asks: true}, func() {})
+	s.Tasks.Follow("a", Task{ID: taskID(0), needsOwner: true}, func() {})
 
 	s.Tasks.settle(taskID(0), Task{ID: taskID(0), State: TaskRunning, Progress: 50}, true)
 
-	g.Expect(s.Tasks.asked(taskID(0))).To(BeTrue())
+	g.Expect(s.Tasks.ownerNeeded(taskID(0))).To(BeTrue())
 }

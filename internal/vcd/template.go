@@ -22,26 +22,26 @@ type Template struct {
 	Ref
 
 	VM         Ref   // first VM of the template
-	CPUs       int64 // of that VM
+	CPUs       int64 // CPUs of that VM
 	MemoryMiB  int64
-	DiskMiB    int64 // of its first disk
-	Disks      int   // how many it has
+	DiskMiB    int64 // size of its first disk
+	Disks      int   // number of its disks
 	OS         string
-	Hardware   string // version of its virtual hardware, such as vmx-19, if known
+	Hardware   string // virtual hardware version, such as vmx-19, if known
 	NICs       int
 	StorageID  string // storage profile of the template's VM, if known
 	CatalogRef Ref
-	Kubernetes string // version of Kubernetes in the image, such as v1.36.3; empty if nothing says it
+	Kubernetes string // Kubernetes version of the image, such as v1.36.3; empty if unknown
 }
 
-// Templates are the vApp templates of catalogs.
+// Templates is the client for vApp templates and catalogs.
 type Templates struct {
 	client  *api.Client
 	lookups *cache.Cache
 }
 
-// FindTemplate finds a vApp template by the names of catalog and template, or by the template's URN. The catalog may be
-// one that another organization shares.
+// FindTemplate finds a vApp template by the names of its catalog and itself, or by its URN. The catalog may be shared
+// by another organization.
 func (t *Templates) FindTemplate(ctx context.Context, catalog, template string) (Template, error) {
 	return cache.Lookup(ctx, t.lookups, cache.Key("template", catalog, template), func(ctx context.Context) (Template, error) {
 		ref, in, err := t.locateTemplate(ctx, catalog, template)
@@ -52,7 +52,7 @@ func (t *Templates) FindTemplate(ctx context.Context, catalog, template string) 
 	})
 }
 
-// A located template is one whose catalog is known, if it was found by name.
+// A locatedTemplate is a template and its catalog. The catalog is only set if the template was found by name.
 type locatedTemplate struct{ ref, catalog Ref }
 
 func (t *Templates) locateTemplate(ctx context.Context, catalog, template string) (locatedTemplate, string, error) {
@@ -103,8 +103,8 @@ func (t *Templates) catalogTerm(catalog string) (fiql.Term, error) {
 	return fiql.Is("catalogName", catalog), fiql.CheckName("catalog", catalog, "")
 }
 
-// FindCatalog finds a catalog of the organization, or one shared with it, by name or URN. Where several have the name,
-// any is returned: templates are searched for in all of them.
+// FindCatalog finds a catalog of the organization, or one shared with it, by name or URN. If several have the name, it
+// returns any of them, because templates are searched for in all of them.
 func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, error) {
 	return cache.Lookup(ctx, t.lookups, cache.Key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {
 		in := "organization " + t.client.Org
@@ -129,7 +129,7 @@ func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, err
 	})
 }
 
-// blameCatalog returns an error about the catalog if there is none of that name, else notFound.
+// blameCatalog returns an error about the catalog if it does not exist, otherwise notFound.
 func (t *Templates) blameCatalog(ctx context.Context, catalog string, notFound error) error {
 	if urn.Is(catalog) {
 		return notFound
@@ -141,7 +141,8 @@ func (t *Templates) blameCatalog(ctx context.Context, catalog string, notFound e
 	return notFound
 }
 
-// templateDocument is what is read of a template: of its VMs, the SDK's type leaves out what a machine is made of.
+// templateDocument contains the required parts of a template. The SDK's type omits fields of its VMs that are needed to
+// create a machine.
 type templateDocument struct {
 	Name   string     `xml:"name,attr"`
 	ID     string     `xml:"id,attr"`
@@ -149,7 +150,7 @@ type templateDocument struct {
 	VMs    []types.Vm `xml:"Children>Vm"`
 }
 
-// readTemplate reads a template and refuses those no machine can be made from.
+// readTemplate reads a template. It fails if no machine can be created from the template.
 func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in string) (Template, error) {
 	var doc templateDocument
 	if err := t.client.GetXML(ctx, urn.Path(urn.Template, at.ref.ID), &doc); err != nil {
@@ -188,13 +189,15 @@ func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in str
 	return found, nil
 }
 
-// kubernetesProperty is what image-builder puts into the product section of an image.
+// kubernetesProperty is the property in the product section of an image to which image-builder writes the Kubernetes
+// version.
 const kubernetesProperty = "KUBERNETES_SEMVER"
 
-// kubernetesIn finds the version in the name of a template, such as ubuntu-2404-kube-v1.36.3.
+// kubernetesIn matches the version in the name of a template, such as ubuntu-2404-kube-v1.36.3.
 var kubernetesIn = regexp.MustCompile(`(?i)(?:kube|kubernetes|k8s)[-_ ]?v?([0-9]+\.[0-9]+\.[0-9]+)`)
 
-// kubernetesOf returns the version of Kubernetes in an image, empty if neither its properties nor its name say it.
+// kubernetesOf returns the Kubernetes version of an image, or the empty string if neither its properties nor its name
+// contain it.
 func kubernetesOf(name string, section *types.ProductSection) string {
 	if section != nil {
 		for _, p := range section.Property {
@@ -213,7 +216,7 @@ func kubernetesOf(name string, section *types.ProductSection) string {
 	return ""
 }
 
-// SameKubernetes reports whether two versions of Kubernetes are the same but for what builders append, such as
+// SameKubernetes reports whether two Kubernetes versions are equal, ignoring the suffixes of builders, such as
 // +vmware.1.
 func SameKubernetes(a, b string) bool {
 	trim := func(version string) string {
@@ -223,7 +226,7 @@ func SameKubernetes(a, b string) bool {
 	return trim(a) == trim(b)
 }
 
-// missing turns VCD's refusal to show an object given by URN into a look-up error.
+// missing returns a LookupError if an object, given by URN, does not exist or is not visible to the user.
 func missing(kind, nameOrURN, in string, err error) error {
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
 		return &LookupError{Kind: kind, Name: nameOrURN, In: in, Err: ErrNotFound}

@@ -19,15 +19,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
-// A TemplateQuery is what a vApp template must match to be selected.
+// A TemplateQuery contains the conditions for the selection of a vApp template.
 type TemplateQuery struct {
 	Catalog  string         // name or URN
-	Pattern  string         // with asterisks and question marks, of the names that Name matches; empty: any
+	Pattern  string         // the glob of Name, with asterisks and question marks; empty: any
 	Name     *regexp.Regexp // matches the whole name
-	Metadata []TextMetadata // that the template must have, of type text
+	Metadata []TextMetadata // required metadata of type text
 }
 
-// TextMetadata is an entry of metadata of type text, in the domain GENERAL.
+// TextMetadata is a metadata entry of type text in the domain GENERAL.
 type TextMetadata struct{ Key, Value string }
 
 // String describes the query for messages.
@@ -42,9 +42,9 @@ func (q TemplateQuery) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// SelectTemplate returns the newest vApp template of a catalog that matches a query. Templates that are not complete are
-// left out. Catalogs of other organizations may have the same name: if several have templates that match, the catalog
-// is ambiguous.
+// SelectTemplate returns the newest vApp template of a catalog that matches a query. It skips incomplete templates.
+// Catalogs of other organizations may have the same name. If several of them have matching templates, SelectTemplate
+// fails with [ErrAmbiguous].
 func (t *Templates) SelectTemplate(ctx context.Context, query TemplateQuery) (Template, error) {
 	key := cache.Key("templates", query.Catalog, query.Name.String(), query.String())
 	return cache.Lookup(ctx, t.lookups, key, func(ctx context.Context) (Template, error) {
@@ -90,7 +90,7 @@ func (t *Templates) selectFilter(query TemplateQuery, in string) (string, error)
 		if err := fiql.CheckName("template", strings.ReplaceAll(query.Pattern, "*", "?"), in); err != nil {
 			return "", err
 		}
-		terms = append(terms, fiql.Like("name", strings.ReplaceAll(query.Pattern, "?", "*"))) // VCD has no question mark
+		terms = append(terms, fiql.Like("name", strings.ReplaceAll(query.Pattern, "?", "*"))) // VCD does not support question marks
 	}
 	for _, entry := range query.Metadata {
 		for _, text := range []string{entry.Key, entry.Value} {
@@ -103,10 +103,10 @@ func (t *Templates) selectFilter(query TemplateQuery, in string) (string, error)
 	return fiql.AllOf(terms...), nil
 }
 
-// incomplete are the states of templates that no VM can be created from.
+// incomplete are the states of templates from which no VM can be created.
 var incomplete = []string{"UNRESOLVED", "FAILED_CREATION", "UNRECOGNIZED", "UNKNOWN"}
 
-// newestMatch returns the newest record that a query matches, nil if there is none.
+// newestMatch returns the newest record that matches a query, or nil.
 func newestMatch(records []*types.QueryResultVappTemplateType, query TemplateQuery, in string,
 ) (*types.QueryResultVappTemplateType, error) {
 	matches := slices.DeleteFunc(records, func(r *types.QueryResultVappTemplateType) bool {
@@ -132,7 +132,7 @@ func newestMatch(records []*types.QueryResultVappTemplateType, query TemplateQue
 	}), nil
 }
 
-// created returns when a template was added to its catalog; zero if that is not known.
+// created returns the time when a template was added to its catalog, or the zero time if it is unknown.
 func created(r *types.QueryResultVappTemplateType) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999Z0700"} {
 		if at, err := time.Parse(layout, r.CreationDate); err == nil {

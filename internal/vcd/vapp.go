@@ -23,24 +23,24 @@ import (
 type VApp struct {
 	Ref
 
-	Description  string // carries the ownership marker
+	Description  string // contains the ownership marker
 	Status       Status
 	Deployed     bool
-	Networks     []string // names of the organization networks it is connected to
+	Networks     []string // names of connected organization networks
 	VMs          []Ref
-	Tasks        []Task // unfinished tasks that hold it
+	Tasks        []Task // unfinished tasks that lock it
 	RuntimeLease time.Duration
 	StorageLease time.Duration
-	LeaseEnd     time.Time // zero if never
+	LeaseEnd     time.Time // zero: never
 }
 
-// VApps are the vApps of VDCs.
+// VApps is the client for vApps.
 type VApps struct {
 	client  *api.Client
 	lookups *cache.Cache
 }
 
-// FindVApp finds a vApp of the VDC by name. Its id is cached, so that the next time takes one call.
+// FindVApp finds a vApp in the VDC by name. It caches the ID of the vApp, so that the next call sends only one request.
 func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error) {
 	cacheKey := cache.Key("vapp", vdc.ID, name)
 	if id, ok := v.lookups.Get(ctx, cacheKey); ok {
@@ -51,7 +51,7 @@ func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error
 		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrForbidden) {
 			return VApp{}, err
 		}
-		v.lookups.Drop(cacheKey) // deleted or renamed; there may be another
+		v.lookups.Drop(cacheKey) // deleted or renamed; another vApp may have the name
 	}
 	ref, err := v.locateVApp(ctx, vdc, name)
 	if err != nil {
@@ -94,7 +94,7 @@ func (v *VApps) VApp(ctx context.Context, id string) (VApp, error) {
 	return found, nil
 }
 
-// A VAppRecord is what one row of the query of vApps says.
+// A VAppRecord is a vApp in the result of a query.
 type VAppRecord struct {
 	Ref
 
@@ -103,7 +103,7 @@ type VAppRecord struct {
 	Created time.Time
 }
 
-// List returns the vApps of the organization that the user is shown, in all VDCs, sorted by name.
+// List returns the vApps of the organization in all VDCs that are visible to the user, sorted by name.
 func (v *VApps) List(ctx context.Context) ([]VAppRecord, error) {
 	records, err := api.QueryAll(ctx, v.client, "vApp", "vApps", "", "name",
 		func(r *types.QueryResultVAppRecordType) string { return r.HREF },
@@ -122,7 +122,7 @@ func (v *VApps) List(ctx context.Context) ([]VAppRecord, error) {
 	return found, failure.Wrap(err, "listing vApps of organization", v.client.Org)
 }
 
-// A VAppDetails is a vApp with its VMs in full.
+// A VAppDetails is a vApp with all fields of its VMs.
 type VAppDetails struct {
 	VApp
 
@@ -130,7 +130,7 @@ type VAppDetails struct {
 	Children []VM
 }
 
-// Details reads a vApp with all VMs in it, by one call.
+// Details reads a vApp with all its VMs in one request.
 func (v *VApps) Details(ctx context.Context, id string) (VAppDetails, error) {
 	var doc types.VApp
 	if err := v.client.GetXML(ctx, urn.Path(urn.VApp, id), &doc); err != nil {
@@ -161,7 +161,7 @@ func vAppFrom(doc *types.VApp) VApp {
 	}
 	if doc.NetworkConfigSection != nil {
 		for _, n := range doc.NetworkConfigSection.NetworkConfig {
-			// "none" is what VCD writes for NICs that are not connected.
+			// VCD writes "none" for NICs that are not connected.
 			if n.Configuration != nil && n.Configuration.ParentNetwork != nil && n.NetworkName != "none" {
 				v.Networks = append(v.Networks, n.NetworkName)
 			}
@@ -181,7 +181,7 @@ func vAppFrom(doc *types.VApp) VApp {
 	return v
 }
 
-// earliest returns the earlier of two times, of which the zero time is never.
+// earliest returns the earlier of two times. The zero time means never.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -189,9 +189,9 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// DeleteVApp starts the next step of deleting a vApp: undeploying it while it is deployed, else removing it. Call it
-// again when the task has ended, until it fails with [ErrNotFound]. It deletes all VMs of the vApp; the caller has made
-// sure that they are its own.
+// DeleteVApp starts the next step in the deletion of a vApp: it undeploys a deployed vApp, otherwise it removes the
+// vApp. Call it again after the task has finished, until it fails with [ErrNotFound]. It deletes all VMs in the vApp,
+// so the caller must verify that it owns them.
 func (v *VApps) DeleteVApp(ctx context.Context, id string) (Task, error) {
 	found, err := v.VApp(ctx, id)
 	if err != nil {
@@ -203,8 +203,8 @@ func (v *VApps) DeleteVApp(ctx context.Context, id string) (Task, error) {
 	return startXML(ctx, v.client, http.MethodDelete, urn.Path(urn.VApp, id), "", nil)
 }
 
-// SetLease starts setting the leases of a vApp; 0 is never. Where the organization caps them, VCD refuses or shortens:
-// read the vApp to see what it is.
+// SetLease starts setting the leases of a vApp; 0 means never. If the organization limits leases, VCD rejects or
+// shortens them: read the vApp to get the result.
 func (v *VApps) SetLease(ctx context.Context, vAppID string, runtime, storage time.Duration) (Task, error) {
 	section := wire.NewLeaseSection(runtime, storage)
 	section.Xmlns = wire.NamespaceVCloud
@@ -212,7 +212,7 @@ func (v *VApps) SetLease(ctx context.Context, vAppID string, runtime, storage ti
 	return startXML(ctx, v.client, http.MethodPut, urn.Path(urn.VApp, vAppID)+"/leaseSettingsSection/", wire.MIMELease, section)
 }
 
-// ConnectNetworks starts connecting networks to a vApp, in addition to those it has.
+// ConnectNetworks starts connecting networks to a vApp, in addition to those already connected.
 func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []Ref) (Task, error) {
 	path := urn.Path(urn.VApp, vAppID) + "/networkConfigSection/"
 	got, err := v.client.Do(ctx, api.Call{Method: http.MethodGet, Path: path})
@@ -242,7 +242,7 @@ func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []R
 	return startXML(ctx, v.client, http.MethodPut, path, wire.MIMENetworkConfig, doc.Document())
 }
 
-// bridged connects an organization network, bridged and under its own name.
+// bridged returns the configuration that connects an organization network in bridged mode under its own name.
 func bridged(c *api.Client, n Ref) wire.NetworkConfig {
 	return wire.NetworkConfig{
 		Name:      n.Name,

@@ -16,14 +16,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
-// A VDC is an organization virtual data center with what a plan needs to know about it.
+// A VDC is an organization virtual data center with the properties that a plan needs.
 type VDC struct {
 	Ref
 
 	StorageProfiles []StorageProfile
 	// FastProvisioning is true if VMs are linked clones of their templates until they are consolidated.
 	FastProvisioning bool
-	// Disabled is true if VCD creates and powers on nothing in the VDC.
+	// Disabled is true if no objects can be created or powered on in the VDC.
 	Disabled bool
 }
 
@@ -35,14 +35,13 @@ type StorageProfile struct {
 	Enabled bool
 }
 
-// VDCs are the organization VDCs, with their storage profiles and VM policies.
+// VDCs is the client for organization VDCs, their storage profiles and VM policies.
 type VDCs struct {
 	client  *api.Client
 	lookups *cache.Cache
 }
 
-// FindVDC finds a VDC of the session's organization by name or URN. What was found by name is remembered for its URN,
-// too.
+// FindVDC finds a VDC of the session's organization by name or URN. A result by name is also cached for the URN.
 func (v *VDCs) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	return cache.Lookup(ctx, v.lookups, cache.Key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
 		vdc, err := v.findVDC(ctx, nameOrURN)
@@ -53,8 +52,8 @@ func (v *VDCs) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	})
 }
 
-// ForgetVDC lets the next FindVDC of that VDC, by whatever name, ask VCD: for callers that wait for a change of it
-// there.
+// ForgetVDC removes a VDC from the cache, so that the next FindVDC by its name or URN queries VCD. It is for callers
+// that wait for a change of the VDC.
 func (v *VDCs) ForgetVDC(vdc Ref) {
 	v.lookups.Drop(cache.Key("vdc", vdc.ID))
 	v.lookups.Drop(cache.Key("vdc", vdc.Name))
@@ -141,8 +140,8 @@ func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, 
 	return profiles, nil
 }
 
-// FindStorageProfile finds a storage profile of the VDC by name or URN; the default one for the empty name. It makes no
-// call: the VDC has them.
+// FindStorageProfile finds a storage profile of the VDC by name or URN. An empty name means the default profile. It
+// sends no request, because the VDC contains its storage profiles.
 func (v *VDCs) FindStorageProfile(_ context.Context, vdc VDC, nameOrURN string) (StorageProfile, error) {
 	in := "VDC " + vdc.Name
 	for _, profile := range vdc.StorageProfiles {
@@ -173,7 +172,7 @@ func (v *VDCs) FindStorageProfile(_ context.Context, vdc VDC, nameOrURN string) 
 	return StorageProfile{}, &LookupError{Kind: "storage profile", Name: nameOrURN, In: in, Err: ErrNotFound}
 }
 
-// List returns the VDCs of the organization that the user is shown, sorted by name.
+// List returns the VDCs of the organization that are visible to the user, sorted by name.
 func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
 	records, err := api.QueryAll(ctx, v.client, "orgVdc", "VDCs", fiql.AllOf(fiql.Is("orgName", v.client.Org)), "name",
 		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },

@@ -11,10 +11,10 @@ import (
 	"slices"
 )
 
-// Versions are what a site is.
+// Versions are the versions of a site.
 type Versions struct {
-	API     []string // that it offers, oldest first
-	Release string   // of VCD, such as 10.6.0.24056521; empty if it is not shown
+	API     []string // API versions that it offers, oldest first
+	Release string   // VCD release, such as 10.6.0.24056521; empty if not visible
 }
 
 var (
@@ -22,7 +22,7 @@ var (
 	releaseText = regexp.MustCompile(`^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}(\.[0-9]{1,2})?\.[0-9]{7,9}\b`)
 )
 
-// Versions reads which versions of the API the site offers, and which release of VCD it is, if that is shown.
+// Versions reads the API versions that the site offers, and the VCD release if it is visible to the user.
 func (s *Session) Versions(ctx context.Context) (Versions, error) {
 	offered, err := s.OfferedVersions(ctx)
 	if err != nil {
@@ -33,13 +33,13 @@ func (s *Session) Versions(ctx context.Context) (Versions, error) {
 	var admin struct {
 		Description string `xml:"Description"`
 	}
-	if err == nil && xml.Unmarshal(got.Body, &admin) == nil { // Not every user is shown it.
+	if err == nil && xml.Unmarshal(got.Body, &admin) == nil { // not visible to every user
 		versions.Release = releaseText.FindString(admin.Description)
 	}
 	return versions, ctx.Err()
 }
 
-// OfferedVersions are the versions of the API that the site offers, oldest first.
+// OfferedVersions returns the API versions that the site offers, oldest first.
 func (s *Session) OfferedVersions(ctx context.Context) ([]string, error) {
 	got, err := s.Raw(ctx, RawCall{Method: http.MethodGet, Path: "/api/versions"})
 	if err != nil {

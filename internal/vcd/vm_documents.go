@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// documentAge is how long the document of a VM may serve as the base of a change.
+// documentAge is how long the document of a VM may be used as the base of a change.
 const documentAge = 5 * time.Second
 
-// documents keeps what was just read of VMs that are powered off, so that a change which follows at once need not read
-// again. A running VM is always read anew: its guest writes extra configuration, too.
+// documents caches the documents of VMs that are powered off, so that a change immediately after a read does not need
+// to read again. A running VM is always read again, because its guest also writes extra configuration.
 type documents struct {
 	clock Clock
 
@@ -37,7 +37,8 @@ func (d *documents) put(id string, raw []byte, read time.Time) {
 	d.byID[id] = document{raw, read}
 }
 
-// take returns a document and forgets it, whether or not it is new enough: what is done next makes it old.
+// take returns a document and removes it from the cache, whether or not it is new enough, because the next request
+// makes it outdated.
 func (d *documents) take(id string) ([]byte, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// maxSearched bounds how many addresses of a subnet are looked at.
+// maxSearched limits the number of addresses of a subnet that are examined.
 const maxSearched = 1 << 16
 
-// freeAddresses returns addresses of a family that the gateway may use and nothing on it uses.
+// freeAddresses returns up to most addresses of a family that the gateway may use and that are not in use on it.
 func (b *bench) freeAddresses(ctx context.Context, ipv6 bool, most int) ([]netip.Addr, error) {
 	usedOn, err := b.session.Gateways.UsedAddresses(ctx, b.gateway.ID)
 	if err != nil {
@@ -38,7 +38,7 @@ func (b *bench) freeAddresses(ctx context.Context, ipv6 bool, most int) ([]netip
 			taken[subnet.Primary] = true
 			taken[subnet.Gateway] = true
 			for _, r := range subnet.Ranges {
-				if !each(r, take) {
+				if !eachAddress(r, take) {
 					return free, nil
 				}
 			}
@@ -47,7 +47,7 @@ func (b *bench) freeAddresses(ctx context.Context, ipv6 bool, most int) ([]netip
 	return free, nil
 }
 
-// floating offers the floating IPs that the organization has and does not use.
+// floating passes the unused floating IPs of the organization to take, until take returns false.
 func (b *bench) floating(ctx context.Context, take func(netip.Addr) bool) error {
 	suggestions, err := b.session.IPSpaces.Suggestions(ctx, b.gateway.ID)
 	for _, s := range suggestions {
@@ -60,8 +60,9 @@ func (b *bench) floating(ctx context.Context, take func(netip.Addr) bool) error 
 	return err
 }
 
-// each offers the addresses of a range until none is taken any more, or there are very many.
-func each(r vcd.AddressRange, take func(netip.Addr) bool) bool {
+// eachAddress passes the addresses of a range to take. It returns false as soon as take does, and stops after maxSearched
+// addresses.
+func eachAddress(r vcd.AddressRange, take func(netip.Addr) bool) bool {
 	a := r.From
 	for range maxSearched {
 		if !a.IsValid() || !r.Contains(a) {
@@ -75,7 +76,8 @@ func each(r vcd.AddressRange, take func(netip.Addr) bool) bool {
 	return true
 }
 
-// foreignAddress returns an IPv4 address in a subnet of the gateway's external network that the gateway does not have.
+// foreignAddress returns an IPv4 address in a subnet of the gateway's external network that is not assigned to the
+// gateway.
 func (b *bench) foreignAddress() (netip.Addr, bool) {
 	for _, uplink := range b.gateway.Uplinks {
 		for _, subnet := range uplink.Subnets {

@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	// taskTimeout bounds the wait for one task.
+	// taskTimeout limits the wait for one task.
 	taskTimeout = 10 * time.Minute
-	// busyTimeout bounds how long a request is repeated that others keep from being accepted.
+	// busyTimeout limits how long a request is repeated while its objects are busy.
 	busyTimeout = 2 * time.Minute
 )
 
 var uuid = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
 
-// bare returns the UUID in a URN or address; empty if there is none.
-func bare(id string) string { return strings.ToLower(uuid.FindString(id)) }
+// uuidOf returns the UUID in a URN or URL, or the empty string.
+func uuidOf(id string) string { return strings.ToLower(uuid.FindString(id)) }
 
-func vAppPath(id string) string { return "/api/vApp/vapp-" + bare(id) }
+func vAppPath(id string) string { return "/api/vApp/vapp-" + uuidOf(id) }
 
-func vmPath(id string) string { return "/api/vApp/vm-" + bare(id) }
+func vmPath(id string) string { return "/api/vApp/vm-" + uuidOf(id) }
 
-// A task is an operation of VCD as it was last read.
+// A task is a VCD task as it was last read.
 type task struct {
-	id      string // UUID; empty if the operation was done at once
+	id      string // UUID; empty if the operation was completed at once
 	running bool
-	err     error // why it failed
+	err     error // reason of the failure
 }
 
-// A taskError is why a task failed.
+// A taskError is the failure of a task.
 type taskError struct{ state, code, message string }
 
 // Error implements error.
@@ -47,8 +47,8 @@ func (e *taskError) Error() string {
 	return fmt.Sprintf("the task ended as %s: %s %s", e.state, e.code, e.message)
 }
 
-// refused reports whether VCD refused a request, or its task failed: it did not want what was asked for. Missing rights
-// and busy objects are not refusals.
+// refused reports whether VCD rejected a request or its task failed, because VCD does not permit what was requested.
+// Missing rights and busy objects are not refusals.
 func refused(err error) bool {
 	if _, ok := errors.AsType[*taskError](err); ok {
 		return true
@@ -56,7 +56,7 @@ func refused(err error) bool {
 	return errors.Is(err, vcd.ErrInvalid) || errors.Is(err, vcd.ErrConflict)
 }
 
-// xmlCall is a call of the XML API with a body of a type, given without the prefix of VCD's media types.
+// xmlCall returns a request to the XML API. kind is the media type of the body without VCD's prefix.
 func xmlCall(method, path, kind, body string) vcd.RawCall {
 	call := vcd.RawCall{Method: method, Path: path}
 	if body != "" {
@@ -66,9 +66,9 @@ func xmlCall(method, path, kind, body string) vcd.RawCall {
 	return call
 }
 
-// jsonPost is a request of the JSON API that creates an object.
+// jsonPost returns a request to the JSON API that creates an object.
 func jsonPost(path string, body map[string]any) vcd.RawCall {
-	encoded, _ := json.Marshal(body) // Texts, numbers and maps of them can be encoded.
+	encoded, _ := json.Marshal(body) // strings, numbers and maps can always be encoded
 	return vcd.RawCall{
 		Method: http.MethodPost,
 		Path:   path,
@@ -77,20 +77,21 @@ func jsonPost(path string, body map[string]any) vcd.RawCall {
 	}
 }
 
-// A caller makes calls and waits for their tasks.
+// A caller sends requests and waits for their tasks.
 type caller struct {
 	session *vcd.Session
-	poll    time.Duration // between two looks at a task
+	poll    time.Duration // interval for polling a task
 }
 
-// start makes a call and returns the id of the task that it started; empty if all was done at once.
+// start sends a request and returns the ID of the task that it started. The ID is empty if the request was completed at
+// once.
 func (c caller) start(ctx context.Context, call vcd.RawCall) (string, error) {
 	got, err := c.session.Raw(ctx, call)
 	if err != nil {
 		return "", err
 	}
 	if location := got.Header.Get("Location"); strings.Contains(location, "/task/") {
-		return bare(location), nil
+		return uuidOf(location), nil
 	}
 	if call.JSON || len(got.Body) == 0 {
 		return "", nil
@@ -107,9 +108,9 @@ func (c caller) start(ctx context.Context, call vcd.RawCall) (string, error) {
 	}
 	switch {
 	case doc.XMLName.Local == "Task":
-		return bare(doc.HRef), nil
+		return uuidOf(doc.HRef), nil
 	case len(doc.Tasks) > 0:
-		return bare(doc.Tasks[0].HRef), nil
+		return uuidOf(doc.Tasks[0].HRef), nil
 	}
 	return "", nil
 }
@@ -144,14 +145,14 @@ func (c caller) read(ctx context.Context, id string) (task, error) {
 	return t, nil
 }
 
-// await waits until a task has ended, and returns why it failed.
+// await waits until a task has finished, and returns its error.
 func (c caller) await(ctx context.Context, id string) error {
 	deadline := time.Now().Add(taskTimeout)
 	for {
 		t, err := c.read(ctx, id)
 		switch {
 		case errors.Is(err, vcd.ErrForbidden) && ctx.Err() == nil:
-			return nil // What a task worked on is gone, and the task is not shown any more.
+			return nil // the object was deleted, so the task is no longer visible
 		case err != nil:
 			return err
 		case !t.running:
@@ -165,7 +166,7 @@ func (c caller) await(ctx context.Context, id string) error {
 	}
 }
 
-// pause waits until VCD is asked again.
+// pause waits for the polling interval.
 func (c caller) pause(ctx context.Context) error {
 	timer := time.NewTimer(c.poll)
 	defer timer.Stop()
@@ -177,7 +178,7 @@ func (c caller) pause(ctx context.Context) error {
 	}
 }
 
-// once makes a call and waits for its task.
+// once sends a request and waits for its task.
 func (c caller) once(ctx context.Context, call vcd.RawCall) error {
 	id, err := c.start(ctx, call)
 	if err != nil {
@@ -186,13 +187,13 @@ func (c caller) once(ctx context.Context, call vcd.RawCall) error {
 	return c.await(ctx, id)
 }
 
-// do makes a call that takes no part in what a probe asks: it is repeated while the objects are busy.
+// do sends a request that is not itself the subject of a probe. It repeats the request while the objects are busy.
 func (c caller) do(ctx context.Context, call vcd.RawCall) error {
-	return c.unbusy(ctx, func() error { return c.once(ctx, call) })
+	return c.retryBusy(ctx, func() error { return c.once(ctx, call) })
 }
 
-// unbusy repeats something while it is refused because objects are busy.
-func (c caller) unbusy(ctx context.Context, f func() error) error {
+// retryBusy calls f again while it fails because objects are busy.
+func (c caller) retryBusy(ctx context.Context, f func() error) error {
 	deadline := time.Now().Add(busyTimeout)
 	for {
 		err := f()
@@ -205,18 +206,18 @@ func (c caller) unbusy(ctx context.Context, f func() error) error {
 	}
 }
 
-// finish waits for a task that one of the client's calls started, and repeats the call while objects are busy.
+// finish starts a task with a method of the client and waits for it. It calls start again while objects are busy.
 func (c caller) finish(ctx context.Context, start func() (vcd.Task, error)) error {
-	return c.unbusy(ctx, func() error {
+	return c.retryBusy(ctx, func() error {
 		t, err := start()
 		if err != nil {
 			return err
 		}
-		return c.await(ctx, bare(t.ID))
+		return c.await(ctx, uuidOf(t.ID))
 	})
 }
 
-// get reads a document of the JSON API.
+// get reads a document from the JSON API.
 func (c caller) get(ctx context.Context, path, query string, into any) error {
 	got, err := c.session.Raw(ctx, vcd.RawCall{Method: http.MethodGet, Path: path, Query: query, JSON: true})
 	if err != nil {
@@ -228,9 +229,9 @@ func (c caller) get(ctx context.Context, path, query string, into any) error {
 	return nil
 }
 
-// escaped returns a text as it stands in XML.
+// escaped returns a text escaped for XML.
 func escaped(text string) string {
 	var out strings.Builder
-	_ = xml.EscapeText(&out, []byte(text)) // A builder takes everything.
+	_ = xml.EscapeText(&out, []byte(text)) // writes to a builder do not fail
 	return out.String()
 }

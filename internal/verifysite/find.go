@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// find lists the objects of a kind that carry the mark of any run.
+// find lists the objects of a kind with the mark of any run.
 func (m remover) find(ctx context.Context, k kind, in place) ([]Leftover, error) {
 	switch k {
 	case kindVApp:
@@ -43,7 +43,8 @@ func (m remover) find(ctx context.Context, k kind, in place) ([]Leftover, error)
 	return all, nil
 }
 
-// marked returns the objects that carry a mark. Lists may lack descriptions, so each object that has the name is read.
+// marked returns the objects with the mark of a run. Lists may lack descriptions, so it reads each object whose name
+// matches.
 func (m remover) marked(ctx context.Context, k kind, refs []vcd.Ref, pathOf func(id string) string) ([]Leftover, error) {
 	var all []Leftover
 	for _, ref := range refs {
@@ -67,15 +68,16 @@ func (m remover) marked(ctx context.Context, k kind, refs []vcd.Ref, pathOf func
 	return all, nil
 }
 
-// errUnmarked means that an object has the name of one of this run, and not its mark: nothing proves whose it is.
+// errUnmarked means that an object has a name of this run but not its mark, so nothing proves that it belongs to the
+// run.
 var errUnmarked = errors.New("an object with a name of this run has no mark of the run: check it in VCD")
 
-// isOurs reports whether a name is of this run.
+// isOurs reports whether a name belongs to this run.
 func (m remover) isOurs(name string) bool {
 	return m.run != "" && strings.HasPrefix(name, nameOf(m.run, ""))
 }
 
-// owner reads an object and returns the run whose mark and name it has; empty if it has none.
+// owner reads an object and returns the run that it belongs to, by its mark and its name, or the empty string.
 func (m remover) owner(ctx context.Context, x Leftover) (string, error) {
 	isXML := x.kind == kindVApp || x.kind == kindDisk
 	got, err := m.calls.session.Raw(ctx, vcd.RawCall{Method: http.MethodGet, Path: x.path, JSON: !isXML, Version: x.version})
@@ -88,8 +90,8 @@ func (m remover) owner(ctx context.Context, x Leftover) (string, error) {
 	var doc struct {
 		Name        string `json:"name"`
 		Description string `json:"description"`
-		Comments    string `json:"comments"`   // of firewall rules
-		ExternalID  string `json:"externalId"` // of entities
+		Comments    string `json:"comments"`   // set for firewall rules
+		ExternalID  string `json:"externalId"` // set for entities
 	}
 	if err := json.Unmarshal(got.Body, &doc); err != nil {
 		return "", fmt.Errorf("reading %s: %w", x.Name, err)
@@ -97,7 +99,7 @@ func (m remover) owner(ctx context.Context, x Leftover) (string, error) {
 	return runOf(doc.Name, cmp.Or(doc.Description, doc.Comments, doc.ExternalID)), nil
 }
 
-// ownerInXML returns the run of a vApp or a disk. A vApp is of a run only if all of its VMs are.
+// ownerInXML returns the run of a vApp or a disk. A vApp belongs to a run only if all of its VMs do.
 func ownerInXML(body []byte) (string, error) {
 	type object struct {
 		Name        string `xml:"name,attr"`
@@ -128,8 +130,8 @@ func refsOf[T any](all []T, ref func(T) vcd.Ref) []vcd.Ref {
 	return refs
 }
 
-// below returns how the path of an object begins with that of its collection.
-func below(collection string) func(string) string {
+// pathIn returns a function that returns the path of an object in a collection.
+func pathIn(collection string) func(string) string {
 	return func(id string) string { return collection + "/" + url.PathEscape(id) }
 }
 
@@ -156,14 +158,14 @@ func (m remover) findDisks(ctx context.Context, in place) ([]Leftover, error) {
 	return m.marked(ctx, kindDisk, refs, diskPath)
 }
 
-func diskPath(id string) string { return "/api/disk/" + bare(id) }
+func diskPath(id string) string { return "/api/disk/" + uuidOf(id) }
 
 func (m remover) findEntities(ctx context.Context) ([]Leftover, error) {
 	entities, err := m.calls.session.Entities.OfType(ctx, entityVendor, entityNSS, "1")
 	if err != nil {
 		return nil, err
 	}
-	return m.marked(ctx, kindEntity, refsOf(entities, func(e vcd.Entity) vcd.Ref { return e.Ref }), below(entityPath))
+	return m.marked(ctx, kindEntity, refsOf(entities, func(e vcd.Entity) vcd.Ref { return e.Ref }), pathIn(entityPath))
 }
 
 func (m remover) findProfiles(ctx context.Context) ([]Leftover, error) {
@@ -171,7 +173,7 @@ func (m remover) findProfiles(ctx context.Context) ([]Leftover, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.marked(ctx, kindProfile, refsOf(profiles, func(p vcd.PortProfile) vcd.Ref { return p.Ref }), below(profilePath))
+	return m.marked(ctx, kindProfile, refsOf(profiles, func(p vcd.PortProfile) vcd.Ref { return p.Ref }), pathIn(profilePath))
 }
 
 func (m remover) findGroups(ctx context.Context) ([]Leftover, error) {
@@ -179,10 +181,10 @@ func (m remover) findGroups(ctx context.Context) ([]Leftover, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.marked(ctx, kindGroup, refsOf(sets, func(s vcd.IPSet) vcd.Ref { return s.Ref }), below(groupPath))
+	return m.marked(ctx, kindGroup, refsOf(sets, func(s vcd.IPSet) vcd.Ref { return s.Ref }), pathIn(groupPath))
 }
 
-// findOnGateway lists what is on an edge gateway.
+// findOnGateway lists the objects of a kind on an edge gateway.
 func (m remover) findOnGateway(ctx context.Context, k kind, gateway string) ([]Leftover, error) {
 	switch k {
 	case kindService:
@@ -190,20 +192,20 @@ func (m remover) findOnGateway(ctx context.Context, k kind, gateway string) ([]L
 		if err != nil {
 			return nil, err
 		}
-		return m.marked(ctx, k, refsOf(all, func(s vcd.VirtualService) vcd.Ref { return s.Ref }), below(servicePath))
+		return m.marked(ctx, k, refsOf(all, func(s vcd.VirtualService) vcd.Ref { return s.Ref }), pathIn(servicePath))
 	case kindPool:
 		all, err := m.calls.session.Balancers.Pools(ctx, gateway)
 		if err != nil {
 			return nil, err
 		}
-		return m.marked(ctx, k, refsOf(all, func(p vcd.ServerPool) vcd.Ref { return p.Ref }), below(poolPath))
+		return m.marked(ctx, k, refsOf(all, func(p vcd.ServerPool) vcd.Ref { return p.Ref }), pathIn(poolPath))
 	case kindNAT:
 		all, err := m.calls.session.NAT.Rules(ctx, gateway)
 		if err != nil {
 			return nil, err
 		}
 		return m.marked(ctx, k, refsOf(all, func(r vcd.NATRule) vcd.Ref { return r.Ref }),
-			below(gatewayPath+url.PathEscape(gateway)+"/nat/rules"))
+			pathIn(gatewayPath+url.PathEscape(gateway)+"/nat/rules"))
 	case kindFirewall:
 		return m.findFirewallRules(ctx, gateway)
 	default:
@@ -211,7 +213,7 @@ func (m remover) findOnGateway(ctx context.Context, k kind, gateway string) ([]L
 	}
 }
 
-// findFirewallRules reads the rules in the newest version of the API: a rule may have been created in any.
+// findFirewallRules reads the rules in the newest API version, because a rule may have been created in any version.
 func (m remover) findFirewallRules(ctx context.Context, gateway string) ([]Leftover, error) {
 	if len(m.versions) == 0 {
 		return nil, nil
@@ -254,10 +256,10 @@ func (m remover) findFirewallRules(ctx context.Context, gateway string) ([]Lefto
 	return all, nil
 }
 
-// secondFirewall is the version of the API since which firewall rules have their second form.
+// secondFirewall is the first API version with the second form of firewall rules.
 const secondFirewall = "38.1"
 
-// firewallRules is where the rules of a gateway are in a version of the API.
+// firewallRules returns the path of a gateway's rules in an API version.
 func firewallRules(gateway, version string) string {
 	path := gatewayPath
 	if version >= secondFirewall {

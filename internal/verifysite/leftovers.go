@@ -21,7 +21,7 @@ const (
 	entityPath   = "/cloudapi/1.0.0/entities"
 )
 
-// A Leftover is an object that carries the mark of a run.
+// A Leftover is an object with the mark of a run.
 type Leftover struct {
 	Run  string `json:"run"`
 	Kind string `json:"kind"`
@@ -29,31 +29,31 @@ type Leftover struct {
 
 	kind kind
 	id   string
-	path string // of the object
-	// version of the API in which it is read; empty: the agreed one
+	path string // path of the object
+	// version is the API version in which the object is read; empty means the agreed version.
 	version string
 }
 
-// A place is where leftovers may be.
+// A place lists the VDCs and gateways that may contain leftovers.
 type place struct {
 	vdcs     []vcd.Ref
 	gateways []string // URNs
 }
 
-// removal is the order in which kinds of objects are removed: users before what they use.
+// removal is the order in which kinds of objects are removed: objects before those that they use.
 var removal = []kind{
 	kindService, kindPool, kindNAT, kindProfile, kindGroup, kindFirewall, kindEntity, kindVApp, kindDisk,
 }
 
-// A remover finds objects that carry the mark of a run, and removes them.
+// A remover finds and removes objects with the mark of a run.
 type remover struct {
 	calls    caller
-	run      string   // the run that goes on; empty: none does
-	versions []string // of the API that the site offers, oldest first
+	run      string   // current run; empty: none
+	versions []string // API versions that the site offers, oldest first
 }
 
-// Leftovers finds what runs left in the organization, in the order of its removal. Hidden are the kinds that the user is
-// not shown.
+// Leftovers returns the objects of runs that remain in the organization, in the order of removal. hidden are the kinds
+// that are not visible to the user.
 func Leftovers(ctx context.Context, s *vcd.Session) (left []Leftover, hidden []string, err error) {
 	m := remover{calls: caller{session: s, poll: defaultPoll}}
 	if m.versions, err = s.OfferedVersions(ctx); err != nil {
@@ -64,7 +64,7 @@ func Leftovers(ctx context.Context, s *vcd.Session) (left []Leftover, hidden []s
 		return nil, nil, err
 	}
 	gateways, err := s.Gateways.Visible(ctx)
-	if unlessHidden(err) != nil {
+	if ignoreHidden(err) != nil {
 		return nil, nil, err
 	}
 	for _, g := range gateways {
@@ -72,7 +72,7 @@ func Leftovers(ctx context.Context, s *vcd.Session) (left []Leftover, hidden []s
 	}
 	for _, k := range removal {
 		found, err := m.find(ctx, k, where)
-		if unlessHidden(err) != nil {
+		if ignoreHidden(err) != nil {
 			return nil, nil, fmt.Errorf("looking for %s: %w", k, err)
 		}
 		if errors.Is(err, vcd.ErrForbidden) {
@@ -83,7 +83,7 @@ func Leftovers(ctx context.Context, s *vcd.Session) (left []Leftover, hidden []s
 	return left, hidden, nil
 }
 
-// CleanUp removes leftovers, each after another look at it.
+// CleanUp removes leftovers. It reads each again before it removes it.
 func CleanUp(ctx context.Context, s *vcd.Session, left []Leftover, o Options) error {
 	m := remover{calls: caller{session: s, poll: cmp.Or(o.Poll, defaultPoll)}}
 	var errs []error

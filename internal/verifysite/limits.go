@@ -11,7 +11,7 @@ import (
 // A kind is a kind of object that probes create.
 type kind string
 
-// Kinds of objects, as people read them.
+// Kinds of objects, in the wording of messages.
 const (
 	kindVApp     kind = "vApps"
 	kindVM       kind = "VMs"
@@ -25,7 +25,8 @@ const (
 	kindEntity   kind = "defined entities"
 )
 
-// limits are how many objects of each kind a run creates at most, counting those that it has removed meanwhile.
+// limits are the maximum numbers of objects that a run creates, by kind. They include objects that it has already
+// removed.
 var limits = []struct {
 	kind kind
 	most int
@@ -42,10 +43,10 @@ var limits = []struct {
 	{kindEntity, 3},
 }
 
-// maxAtATime is how many virtual services a probe has at a time.
-const maxAtATime = 2
+// maxConcurrent is the number of virtual services that a probe has at the same time.
+const maxConcurrent = 2
 
-// errLimit keeps a run from creating more than it promised.
+// errLimit means that a run would exceed the limits that it announced.
 var errLimit = errors.New("the limit of objects of a run is reached")
 
 // limitsText lists the limits.
@@ -57,10 +58,10 @@ func limitsText() string {
 	return strings.Join(parts, ", ")
 }
 
-// counts are how many objects of each kind a run has asked for.
+// counts are the numbers of objects that a run has requested, by kind.
 type counts map[kind]int
 
-// add counts an object before it is asked for.
+// add counts an object before it is requested. It fails if the limit is reached.
 func (c counts) add(k kind) error {
 	for _, l := range limits {
 		if l.kind == k && c[k] < l.most {
@@ -71,7 +72,7 @@ func (c counts) add(k kind) error {
 	return fmt.Errorf("%w: %s", errLimit, k)
 }
 
-// total is how many objects the run has asked for.
+// total returns the number of objects that the run has requested.
 func (c counts) total() int {
 	sum := 0
 	for _, n := range c {

@@ -9,29 +9,29 @@ import (
 	"strings"
 )
 
-// NamePrefix is how the names of all objects begin that a run creates.
+// NamePrefix is the prefix of the names of all objects that a run creates.
 const NamePrefix = "capvcd-verify-"
 
-// runName matches the name of an object of a run, and finds the id of the run.
+// runName matches the name of an object of a run and captures the ID of the run.
 var runName = regexp.MustCompile(`^` + NamePrefix + `([0-9a-f]{8})-`)
 
-// newRun returns the random id of a run.
+// newRun returns the random ID of a run.
 func newRun() string {
 	id := make([]byte, 4)
-	_, _ = rand.Read(id) // It never fails.
+	_, _ = rand.Read(id) // it never fails
 	return hex.EncodeToString(id)
 }
 
 // nameOf returns the name of an object of a run.
 func nameOf(run, what string) string { return NamePrefix + run + "-" + what }
 
-// markOf returns the description that the request which creates an object gives it.
+// markOf returns the description that the request to create an object contains.
 func markOf(run string) string {
 	return "vcdctl verify-site " + run + ": vcdctl verify-site --clean-up removes it"
 }
 
-// runOf returns the run that an object belongs to: its name and its mark have to say the same one. Empty if it belongs
-// to none.
+// runOf returns the run that an object belongs to, or the empty string. Its name and its mark must contain the same
+// run.
 func runOf(name, description string) string {
 	match := runName.FindStringSubmatch(name)
 	if match == nil || !strings.HasPrefix(description, markOf(match[1])) {

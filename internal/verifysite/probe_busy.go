@@ -11,26 +11,26 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// busyTries is how often two writes are made to see whether they exclude each other.
+// busyTries is the number of attempts to find out whether two writes exclude each other.
 const busyTries = 5
 
-// errTooQuick means that a task always ended before the answer to the second write.
+// errTooQuick means that the task of the first write always finished before the response to the second write.
 var errTooQuick = errors.New("the first write always finished before the response to the second one")
 
-// A starter makes a write and returns the id of its task.
+// A starter sends a write request and returns the ID of its task.
 type starter func(ctx context.Context) (string, error)
 
-// An exclusion is what came of two writes at the same time.
+// An exclusion is the result of two concurrent writes.
 type exclusion struct {
 	busy    bool
-	refusal error // of the second write, if it was busy
+	refusal error // error of the second write, if busy
 }
 
-// excluded makes a second write while a first one runs. Both have ended when it returns.
+// excluded sends a second write while the first one is running. Both have finished when it returns.
 func (b *bench) excluded(ctx context.Context, first, second starter) (exclusion, error) {
 	for range busyTries {
 		var running string
-		err := b.calls.unbusy(ctx, func() (err error) {
+		err := b.calls.retryBusy(ctx, func() (err error) {
 			running, err = first(ctx)
 			return err
 		})
@@ -61,42 +61,42 @@ func (b *bench) excluded(ctx context.Context, first, second starter) (exclusion,
 	return exclusion{}, errTooQuick
 }
 
-// exclusive makes two writes and says whether they exclude each other.
-func (b *bench) exclusive(ctx context.Context, first, second starter) (seen, error) {
+// exclusive reports, as a result, whether two writes exclude each other.
+func (b *bench) exclusive(ctx context.Context, first, second starter) (outcome, error) {
 	got, err := b.excluded(ctx, first, second)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(got.busy, howWriteBusy, howWriteAccepted), nil
 }
 
-func isTrue(how Text) seen { return seen{value: "true", how: how} }
+func isTrue(how Text) outcome { return outcome{value: "true", how: how} }
 
-func isFalse(how Text) seen { return seen{value: "false", how: how} }
+func isFalse(how Text) outcome { return outcome{value: "false", how: how} }
 
-// is returns a result that is true if a claim is; each way has its own sentence.
-func is(claim bool, yes, no Text) seen {
+// is returns the result true with the sentence yes if the claim is true, otherwise false with the sentence no.
+func is(claim bool, yes, no Text) outcome {
 	if claim {
 		return isTrue(yes)
 	}
 	return isFalse(no)
 }
 
-func number(n int, how Text) seen { return seen{value: strconv.Itoa(n), how: how} }
+func number(n int, how Text) outcome { return outcome{value: strconv.Itoa(n), how: how} }
 
-func unknown(reason Text) seen { return seen{reason: reason} }
+func unknown(reason Text) outcome { return outcome{reason: reason} }
 
-// addVM is the starter of adding a VM to the vApp.
+// addVM is a starter that adds a VM to the vApp.
 func (b *bench) addVM(ctx context.Context) (string, error) {
 	spec, err := b.newVM("spare")
 	if err != nil {
 		return "", err
 	}
 	t, err := b.session.VApps.AddVMs(ctx, b.vApp, []vcd.VMSpec{spec})
-	return bare(t.ID), err
+	return uuidOf(t.ID), err
 }
 
-// writeVM returns the starter of a small write to one of the two VMs.
+// writeVM returns a starter of a small write to one of the two VMs.
 func (b *bench) writeVM(ctx context.Context, i int) (starter, error) {
 	if err := b.compose(ctx); err != nil {
 		return nil, err
@@ -109,53 +109,53 @@ func (b *bench) writeVM(ctx context.Context, i int) (starter, error) {
 }
 
 // vmWaitsForVApp recomposes the vApp, and writes to one of its VMs.
-func vmWaitsForVApp(ctx context.Context, b *bench) (seen, error) {
+func vmWaitsForVApp(ctx context.Context, b *bench) (outcome, error) {
 	write, err := b.writeVM(ctx, 0)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	got, err := b.exclusive(ctx, b.addVM, write)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
-	return got, b.drop(ctx)
+	return got, b.deleteSpares(ctx)
 }
 
 // vAppWaitsForVM writes to a VM, and recomposes its vApp.
-func vAppWaitsForVM(ctx context.Context, b *bench) (seen, error) {
+func vAppWaitsForVM(ctx context.Context, b *bench) (outcome, error) {
 	write, err := b.writeVM(ctx, 0)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	got, err := b.exclusive(ctx, write, b.addVM)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
-	return got, b.drop(ctx)
+	return got, b.deleteSpares(ctx)
 }
 
 // vmWriteLocksVApp writes to two VMs of the vApp.
-func vmWriteLocksVApp(ctx context.Context, b *bench) (seen, error) {
+func vmWriteLocksVApp(ctx context.Context, b *bench) (outcome, error) {
 	first, err := b.writeVM(ctx, 0)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	second, err := b.writeVM(ctx, 1)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return b.exclusive(ctx, first, second)
 }
 
-// busyTextTenant writes to a VM twice, and reads with which words the second write is refused.
-func busyTextTenant(ctx context.Context, b *bench) (seen, error) {
+// busyTextTenant writes to a VM twice, and checks the message with which VCD rejects the second write.
+func busyTextTenant(ctx context.Context, b *bench) (outcome, error) {
 	write, err := b.writeVM(ctx, 0)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	got, err := b.excluded(ctx, write, write)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	answer, ok := errors.AsType[*vcd.StatusError](got.refusal)
 	switch {

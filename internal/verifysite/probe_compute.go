@@ -15,13 +15,13 @@ import (
 // rightExtraConfig is the right to change any extra configuration of VMs.
 const rightExtraConfig = "vApp: Allow All Extra Config"
 
-// extraConfigTakesRight changes extra configuration as a user without the right to.
-func extraConfigTakesRight(ctx context.Context, b *bench) (seen, error) {
+// extraConfigTakesRight changes extra configuration as a user without that right.
+func extraConfigTakesRight(ctx context.Context, b *bench) (outcome, error) {
 	if reason, err := b.mustLack(ctx, rightExtraConfig); err != nil || reason != "" {
 		return unknown(reason), err
 	}
 	if err := b.compose(ctx); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	err := b.calls.finish(ctx, func() (vcd.Task, error) {
 		return b.session.VMs.ReconfigureVM(ctx, b.vms[0],
@@ -30,10 +30,10 @@ func extraConfigTakesRight(ctx context.Context, b *bench) (seen, error) {
 	if err == nil || refused(err) || errors.Is(err, vcd.ErrForbidden) {
 		return is(err != nil, howExtraConfigRefused, howExtraConfigKept), nil
 	}
-	return seen{}, err
+	return outcome{}, err
 }
 
-// mustLack returns why a probe cannot be made that needs a user without some rights.
+// mustLack returns the reason why a probe cannot run that requires a user without some rights, or the empty text.
 func (b *bench) mustLack(ctx context.Context, rights ...string) (Text, error) {
 	has, known, err := b.session.Rights(ctx)
 	switch {
@@ -49,129 +49,129 @@ func (b *bench) mustLack(ctx context.Context, rights ...string) (Text, error) {
 	return "", nil
 }
 
-// emptyHardwareKeepsItems sends an empty section of hardware.
-func emptyHardwareKeepsItems(ctx context.Context, b *bench) (seen, error) {
+// emptyHardwareKeepsItems sends an empty hardware section.
+func emptyHardwareKeepsItems(ctx context.Context, b *bench) (outcome, error) {
 	id, err := b.spare(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	before, err := b.session.VMs.VM(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	err = b.calls.do(ctx, xmlCall(http.MethodPost, vmPath(id)+"/action/reconfigureVm", "vm", fmt.Sprintf(
 		`<Vm %s name="%s"><Description>%s</Description><ovf:VirtualHardwareSection><ovf:Info>Hardware</ovf:Info>`+
 			`</ovf:VirtualHardwareSection></Vm>`, namespaces, escaped(before.Name), escaped(markOf(b.run)))))
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	after, err := b.session.VMs.VM(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	same := after.CPUs == before.CPUs && after.MemoryMiB == before.MemoryMiB && len(after.Disks) == len(before.Disks) &&
 		len(after.NICs) == len(before.NICs)
-	return is(same, howHardwareSame, howHardwareChanged), b.drop(ctx)
+	return is(same, howHardwareSame, howHardwareChanged), b.deleteSpares(ctx)
 }
 
-// deployedBlocksDelete deletes a VM that is powered off and still deployed.
-func deployedBlocksDelete(ctx context.Context, b *bench) (seen, error) {
+// deployedBlocksDelete deletes a VM that is powered off but still deployed.
+func deployedBlocksDelete(ctx context.Context, b *bench) (outcome, error) {
 	id, err := b.spare(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
-	if err := b.on(ctx, id); err != nil {
-		return seen{}, err
+	if err := b.powerOn(ctx, id); err != nil {
+		return outcome{}, err
 	}
 	if err := b.calls.do(ctx, xmlCall(http.MethodPost, vmPath(id)+"/power/action/powerOff", "", "")); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	now, err := b.session.VMs.VM(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if !now.Deployed || now.Status != vcd.StatusPoweredOff {
-		return unknown(answeredUnknown), b.tidy(ctx)
+		return unknown(answeredUnknown), b.restore(ctx)
 	}
-	return b.deletes(ctx, id)
+	return b.tryDelete(ctx, id)
 }
 
-// deletes tries to delete a VM, and says whether that is refused.
-func (b *bench) deletes(ctx context.Context, vm string) (seen, error) {
+// tryDelete tries to delete a VM and reports, as a result, whether VCD rejects it.
+func (b *bench) tryDelete(ctx context.Context, vm string) (outcome, error) {
 	err := b.calls.do(ctx, xmlCall(http.MethodDelete, vmPath(vm), "", ""))
 	if err != nil && !refused(err) {
-		return seen{}, err
+		return outcome{}, err
 	}
-	return is(err != nil, howDeleteRefused, howDeleteAccepted), b.tidy(ctx)
+	return is(err != nil, howDeleteRefused, howDeleteAccepted), b.restore(ctx)
 }
 
-// tidy leaves the vApp as probes expect it: with its two VMs only, and undeployed.
-func (b *bench) tidy(ctx context.Context) error {
-	if err := b.drop(ctx); err != nil {
+// restore resets the vApp to the state that probes expect: undeployed, with only its two VMs.
+func (b *bench) restore(ctx context.Context) error {
+	if err := b.deleteSpares(ctx); err != nil {
 		return err
 	}
-	return b.rest(ctx)
+	return b.undeploy(ctx)
 }
 
-// vAppStaysDeployed starts a VM and undeploys it, and looks at its vApp.
-func vAppStaysDeployed(ctx context.Context, b *bench) (seen, error) {
+// vAppStaysDeployed starts and undeploys a VM, and then reads its vApp.
+func vAppStaysDeployed(ctx context.Context, b *bench) (outcome, error) {
 	if err := b.compose(ctx); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
-	if err := b.on(ctx, b.vms[0]); err != nil {
-		return seen{}, err
+	if err := b.powerOn(ctx, b.vms[0]); err != nil {
+		return outcome{}, err
 	}
-	if err := b.off(ctx, b.vms[0]); err != nil {
-		return seen{}, err
+	if err := b.powerOff(ctx, b.vms[0]); err != nil {
+		return outcome{}, err
 	}
 	now, err := b.session.VApps.VApp(ctx, b.vApp)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
-	return is(now.Deployed, howDeployedRead, howDeployedRead), b.rest(ctx)
+	return is(now.Deployed, howDeployedRead, howDeployedRead), b.undeploy(ctx)
 }
 
-// attachedDiskBlocksDelete deletes a VM with an independent disk attached.
-func attachedDiskBlocksDelete(ctx context.Context, b *bench) (seen, error) {
-	if err := b.made.add(kindDisk); err != nil {
-		return seen{}, err
+// attachedDiskBlocksDelete deletes a VM with an attached independent disk.
+func attachedDiskBlocksDelete(ctx context.Context, b *bench) (outcome, error) {
+	if err := b.created.add(kindDisk); err != nil {
+		return outcome{}, err
 	}
 	vm, err := b.spare(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	name := b.nextName("disk")
-	err = b.calls.do(ctx, xmlCall(http.MethodPost, "/api/vdc/"+bare(b.vdc.ID)+"/disk", "diskCreateParams", fmt.Sprintf(
+	err = b.calls.do(ctx, xmlCall(http.MethodPost, "/api/vdc/"+uuidOf(b.vdc.ID)+"/disk", "diskCreateParams", fmt.Sprintf(
 		`<DiskCreateParams %s><Disk name="%s" sizeMb="16"><Description>%s</Description></Disk></DiskCreateParams>`,
 		namespaces, name, markOf(b.run))))
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	disk, err := b.disk(ctx, name)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	err = b.calls.do(ctx, xmlCall(http.MethodPost, vmPath(vm)+"/disk/action/attach", "diskAttachOrDetachParams", fmt.Sprintf(
 		`<DiskAttachOrDetachParams %s><Disk href="%s"/></DiskAttachOrDetachParams>`,
 		namespaces, b.session.Site()+diskPath(disk))))
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	err = b.calls.do(ctx, xmlCall(http.MethodDelete, vmPath(vm), "", ""))
 	if err != nil && !refused(err) {
-		return seen{}, err
+		return outcome{}, err
 	}
 	blocks := err != nil
 	if err := b.objects().detachDisks(ctx, Leftover{Run: b.run, id: b.vApp}); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if err := b.sweep(ctx, kindDisk); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
-	return is(blocks, howDeleteRefused, howDeleteAccepted), b.drop(ctx)
+	return is(blocks, howDeleteRefused, howDeleteAccepted), b.deleteSpares(ctx)
 }
 
-// disk returns the URN of a disk of the VDC.
+// disk returns the URN of a disk in the VDC.
 func (b *bench) disk(ctx context.Context, name string) (string, error) {
 	disks, err := b.session.Disks.NamedDisks(ctx, b.vdc)
 	if err != nil {
@@ -185,104 +185,104 @@ func (b *bench) disk(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("disk %s is not in the VDC: %w", name, vcd.ErrNotFound)
 }
 
-// runningBlocksNetworkRemoval takes a network without NICs away from a vApp that runs.
-func runningBlocksNetworkRemoval(ctx context.Context, b *bench) (seen, error) {
-	if err := b.connected(ctx); err != nil {
-		return seen{}, err
+// runningBlocksNetworkRemoval removes a network without NICs from a running vApp.
+func runningBlocksNetworkRemoval(ctx context.Context, b *bench) (outcome, error) {
+	if err := b.connectNetwork(ctx); err != nil {
+		return outcome{}, err
 	}
-	if err := b.on(ctx, b.vms[0]); err != nil {
-		return seen{}, err
+	if err := b.powerOn(ctx, b.vms[0]); err != nil {
+		return outcome{}, err
 	}
-	got, err := b.disconnects(ctx)
+	got, err := b.tryDisconnect(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
-	if err := b.off(ctx, b.vms[0]); err != nil {
-		return seen{}, err
+	if err := b.powerOff(ctx, b.vms[0]); err != nil {
+		return outcome{}, err
 	}
-	return got, b.rest(ctx)
+	return got, b.undeploy(ctx)
 }
 
-// usedNetworkStays takes a network away from a vApp that is stopped, while a NIC is on it.
-func usedNetworkStays(ctx context.Context, b *bench) (seen, error) {
-	if err := b.connected(ctx); err != nil {
-		return seen{}, err
+// usedNetworkStays removes a network from a stopped vApp while a NIC is connected to it.
+func usedNetworkStays(ctx context.Context, b *bench) (outcome, error) {
+	if err := b.connectNetwork(ctx); err != nil {
+		return outcome{}, err
 	}
 	if _, err := b.spare(ctx, b.nic()); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
-	got, err := b.disconnects(ctx)
+	got, err := b.tryDisconnect(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
-	return got, b.drop(ctx)
+	return got, b.deleteSpares(ctx)
 }
 
-// disconnects takes all networks away from the vApp, and says whether that is refused.
-func (b *bench) disconnects(ctx context.Context) (seen, error) {
+// tryDisconnect removes all networks from the vApp and reports, as a result, whether VCD rejects it.
+func (b *bench) tryDisconnect(ctx context.Context) (outcome, error) {
 	err := b.calls.do(ctx, xmlCall(http.MethodPut, vAppPath(b.vApp)+"/networkConfigSection/", "networkConfigSection",
 		`<NetworkConfigSection `+namespaces+`><ovf:Info>Networks</ovf:Info></NetworkConfigSection>`))
 	if err != nil && !refused(err) {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(err != nil, howRemovalRefused, howRemovalAccepted), nil
 }
 
-// linkedClonesKeepSize grows the disk of a new VM in a VDC with fast provisioning.
-func linkedClonesKeepSize(ctx context.Context, b *bench) (seen, error) {
+// linkedClonesKeepSize expands the disk of a new VM in a VDC with fast provisioning.
+func linkedClonesKeepSize(ctx context.Context, b *bench) (outcome, error) {
 	if !b.vdc.FastProvisioning {
 		return unknown(noFastVDC), nil
 	}
 	id, err := b.spare(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	vm, err := b.session.VMs.VM(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if len(vm.Disks) == 0 {
-		return unknown(answeredUnknown), b.drop(ctx)
+		return unknown(answeredUnknown), b.deleteSpares(ctx)
 	}
 	err = b.calls.finish(ctx, func() (vcd.Task, error) {
 		return b.session.VMs.ReconfigureVM(ctx, id, vcd.VMChange{DiskMiB: vm.Disks[0].SizeMiB + 1024})
 	})
 	if err != nil && !refused(err) {
-		return seen{}, err
+		return outcome{}, err
 	}
-	return is(err != nil, howGrowthRefused, howGrowthAccepted), b.drop(ctx)
+	return is(err != nil, howGrowthRefused, howGrowthAccepted), b.deleteSpares(ctx)
 }
 
 // poolAddressKept reads the address of a NIC before and after its VM is powered off.
-func poolAddressKept(ctx context.Context, b *bench) (seen, error) {
-	if err := b.connected(ctx); err != nil {
-		return seen{}, err
+func poolAddressKept(ctx context.Context, b *bench) (outcome, error) {
+	if err := b.connectNetwork(ctx); err != nil {
+		return outcome{}, err
 	}
 	id, err := b.spare(ctx, b.nic())
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
-	if err := b.on(ctx, id); err != nil {
-		return seen{}, err
+	if err := b.powerOn(ctx, id); err != nil {
+		return outcome{}, err
 	}
 	before, err := b.address(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
-	if err := b.off(ctx, id); err != nil {
-		return seen{}, err
+	if err := b.powerOff(ctx, id); err != nil {
+		return outcome{}, err
 	}
 	after, err := b.address(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if before == "" {
-		return unknown(answeredUnknown), b.tidy(ctx)
+		return unknown(answeredUnknown), b.restore(ctx)
 	}
-	return is(before == after, howAddressRead, howAddressRead), b.tidy(ctx)
+	return is(before == after, howAddressRead, howAddressRead), b.restore(ctx)
 }
 
-// address returns the address of the first NIC of a VM; empty if it has none.
+// address returns the address of the first NIC of a VM, or the empty string.
 func (b *bench) address(ctx context.Context, vm string) (string, error) {
 	now, err := b.session.VMs.VM(ctx, vm)
 	if err != nil || len(now.NICs) == 0 {
@@ -291,14 +291,14 @@ func (b *bench) address(ctx context.Context, vm string) (string, error) {
 	return now.NICs[0].Address, nil
 }
 
-// cancelUndoesCompose cancels the creation of another vApp, and looks whether there is one.
-func cancelUndoesCompose(ctx context.Context, b *bench) (seen, error) {
-	if err := b.made.add(kindVApp); err != nil {
-		return seen{}, err
+// cancelUndoesCompose cancels the creation of another vApp, and checks whether the vApp exists.
+func cancelUndoesCompose(ctx context.Context, b *bench) (outcome, error) {
+	if err := b.created.add(kindVApp); err != nil {
+		return outcome{}, err
 	}
 	vm, err := b.newVM("cancelled")
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	vApp, started, err := b.session.VApps.ComposeVApp(ctx, b.vdc, vcd.VAppSpec{
 		Name:        b.nextName("cancelled"),
@@ -306,16 +306,16 @@ func cancelUndoesCompose(ctx context.Context, b *bench) (seen, error) {
 		VMs:         []vcd.VMSpec{vm},
 	})
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	cancelled := b.session.Tasks.CancelTask(ctx, started.ID)
-	if err := b.calls.await(ctx, bare(started.ID)); cancelled != nil || err == nil {
+	if err := b.calls.await(ctx, uuidOf(started.ID)); cancelled != nil || err == nil {
 		return unknown(tooQuick), errors.Join(ctx.Err(), b.removeVApp(ctx, vApp))
 	}
 	_, err = b.session.VApps.VApp(ctx, vApp.ID)
 	gone := errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden)
 	if err != nil && !gone {
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(gone, howCancelRead, howCancelRead), b.removeVApp(ctx, vApp)
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// The type of the entities that are created, which clusters use.
+// The type of the created entities, which clusters also use.
 const (
 	entityVendor = "vmware"
 	entityNSS    = "capvcdCluster"
 )
 
-// entityType returns the URN of a version of the type that clusters use; empty if none is shown.
+// entityType returns the URN of a supported version of the entity type, or the empty string if none is visible.
 func (b *bench) entityType(ctx context.Context) (string, error) {
 	versions, err := b.session.Entities.TypeVersions(ctx, entityVendor, entityNSS)
-	if unlessHidden(err) != nil {
+	if ignoreHidden(err) != nil {
 		return "", err
 	}
 	for _, v := range versions {
@@ -34,7 +34,7 @@ func (b *bench) entityType(ctx context.Context) (string, error) {
 
 // entity creates an entity of the run and returns its URN.
 func (b *bench) entity(ctx context.Context, ofType string, content json.RawMessage) (string, error) {
-	if err := b.made.add(kindEntity); err != nil {
+	if err := b.created.add(kindEntity); err != nil {
 		return "", err
 	}
 	name := b.nextName("entity")
@@ -54,8 +54,8 @@ func (b *bench) entity(ctx context.Context, ofType string, content json.RawMessa
 	return found[0].ID, nil
 }
 
-// entitiesTakeRights creates an entity as a user without the right of its type.
-func entitiesTakeRights(ctx context.Context, b *bench) (seen, error) {
+// entitiesTakeRights creates an entity as a user without the right for its type.
+func entitiesTakeRights(ctx context.Context, b *bench) (outcome, error) {
 	const prefix = entityVendor + ":" + entityNSS + ": "
 	reason, err := b.mustLack(ctx, prefix+"Full Access", prefix+"Administrator Full access",
 		prefix+"Administrator Full Access")
@@ -64,7 +64,7 @@ func entitiesTakeRights(ctx context.Context, b *bench) (seen, error) {
 	}
 	ofType, err := b.entityType(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if ofType == "" {
 		return unknown(noEntityType), nil
@@ -74,17 +74,17 @@ func entitiesTakeRights(ctx context.Context, b *bench) (seen, error) {
 	case errors.Is(err, vcd.ErrForbidden):
 		return isTrue(howEntityRefused), nil
 	case err != nil:
-		return seen{}, err
+		return outcome{}, err
 	}
 	return isFalse(howEntityCreated), b.sweep(ctx, kindEntity)
 }
 
-// entitiesAdmitNull resolves an entity with a field that is null where the schema of its type wants an object, and one
-// without the field.
-func entitiesAdmitNull(ctx context.Context, b *bench) (seen, error) {
+// entitiesAdmitNull resolves two entities: one with a null field where the schema of its type requires an object, and
+// one without the field.
+func entitiesAdmitNull(ctx context.Context, b *bench) (outcome, error) {
 	ofType, err := b.entityType(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if ofType == "" {
 		return unknown(noEntityType), nil
@@ -103,14 +103,14 @@ func entitiesAdmitNull(ctx context.Context, b *bench) (seen, error) {
 	}
 	with, err := resolves(`{"status":{"capvcd":{"upgrade":{"previous":null}}}}`)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	without, err := resolves(`{}`)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if err := b.sweep(ctx, kindEntity); err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if !without {
 		return unknown(controlRefused), nil

@@ -12,26 +12,27 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// errControl means that the request was refused, too, to which a probe compares another one.
+// errControl means that the control request of a probe was also rejected.
 var errControl = errors.New("the control request was also rejected")
 
-// accepts makes a request that creates an object of a kind, removes the object again, and says whether it was accepted.
+// accepts sends a request that creates an object of a kind, removes the object, and reports whether VCD accepted the
+// request.
 func (b *bench) accepts(ctx context.Context, k kind, call vcd.RawCall) (bool, error) {
-	if err := b.made.add(k); err != nil {
+	if err := b.created.add(k); err != nil {
 		return false, err
 	}
 	err := b.calls.do(ctx, call)
 	if err != nil && !refused(err) {
 		return false, err
 	}
-	// What a task could not create may be there all the same.
+	// A failed task may have created the object nevertheless.
 	return err == nil, b.sweep(ctx, k)
 }
 
-// refusedAlone says whether a request is refused while one to compare with is accepted. Without the second, a refusal
-// may have any cause.
-func (b *bench) refusedAlone(ctx context.Context, k kind, asked, control vcd.RawCall) (bool, error) {
-	accepted, err := b.accepts(ctx, k, asked)
+// refusedAlone reports whether VCD rejects a request but accepts a control request. Without the control request, a
+// rejection may have any cause.
+func (b *bench) refusedAlone(ctx context.Context, k kind, requested, control vcd.RawCall) (bool, error) {
+	accepted, err := b.accepts(ctx, k, requested)
 	if err != nil || accepted {
 		return false, err
 	}
@@ -42,7 +43,7 @@ func (b *bench) refusedAlone(ctx context.Context, k kind, asked, control vcd.Raw
 	return err == nil, err
 }
 
-// document is the body of a request with a name and the mark of the run.
+// document returns the body of a request with a name and the mark of the run.
 func (b *bench) document(what string, fields map[string]any) map[string]any {
 	body := map[string]any{"name": b.nextName(what), "description": markOf(b.run)}
 	for name, value := range fields {
@@ -53,7 +54,7 @@ func (b *bench) document(what string, fields map[string]any) map[string]any {
 
 func ref(id string) map[string]any { return map[string]any{"id": id} }
 
-// profile creates an application port profile; fields replace and add to those that it needs.
+// profile returns the request for an application port profile. fields override or extend the required fields.
 func (b *bench) profile(fields map[string]any) vcd.RawCall {
 	body := b.document("profile", map[string]any{
 		"scope":            "TENANT",
@@ -68,14 +69,14 @@ func (b *bench) profile(fields map[string]any) vcd.RawCall {
 }
 
 // tenantProfilesNeedOrg creates an application port profile without the organization.
-func tenantProfilesNeedOrg(ctx context.Context, b *bench) (seen, error) {
-	asked := b.profile(map[string]any{"orgRef": nil})
-	alone, err := b.refusedAlone(ctx, kindProfile, asked, b.profile(nil))
+func tenantProfilesNeedOrg(ctx context.Context, b *bench) (outcome, error) {
+	requested := b.profile(map[string]any{"orgRef": nil})
+	alone, err := b.refusedAlone(ctx, kindProfile, requested, b.profile(nil))
 	return is(alone, howRefusedAlone, howAccepted), err
 }
 
-// maxNetworkName finds how long the name of an application port profile may be.
-func maxNetworkName(ctx context.Context, b *bench) (seen, error) {
+// maxNetworkName determines the maximum length of the name of an application port profile.
+func maxNetworkName(ctx context.Context, b *bench) (outcome, error) {
 	const assumed = 128
 	return b.longest(ctx, assumed, func(n int) vcd.RawCall {
 		name := b.nextName("")
@@ -83,8 +84,8 @@ func maxNetworkName(ctx context.Context, b *bench) (seen, error) {
 	})
 }
 
-// maxNetworkDescription finds how long the description of an application port profile may be.
-func maxNetworkDescription(ctx context.Context, b *bench) (seen, error) {
+// maxNetworkDescription determines the maximum length of the description of an application port profile.
+func maxNetworkDescription(ctx context.Context, b *bench) (outcome, error) {
 	const assumed = 1024
 	return b.longest(ctx, assumed, func(n int) vcd.RawCall {
 		mark := markOf(b.run)
@@ -93,23 +94,24 @@ func maxNetworkDescription(ctx context.Context, b *bench) (seen, error) {
 }
 
 const (
-	// shortest is longer than each name and mark of a run.
+	// shortest is a length that exceeds every name and mark of a run.
 	shortest = 100
-	// endless is a length that no field has which is bounded.
+	// endless is a length that exceeds the limit of every limited field.
 	endless = 8192
 )
 
-// longest finds the longest text that is accepted, 0 if there is no limit. It begins with what the simulator assumes.
-func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.RawCall) (seen, error) {
+// longest determines the length of the longest text that VCD accepts, or 0 if there is no limit. It starts with the
+// length that the simulator assumes.
+func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.RawCall) (outcome, error) {
 	fits := func(n int) (bool, error) { return b.accepts(ctx, kindProfile, of(n)) }
 	more, err := fits(assumed + 1)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	same, err := fits(assumed)
 	switch {
 	case err != nil:
-		return seen{}, err
+		return outcome{}, err
 	case same && !more:
 		return number(assumed, howLengthsTried), nil
 	}
@@ -122,7 +124,7 @@ func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.Raw
 	for _, end := range []struct {
 		length int
 		fits   bool
-		result seen
+		result outcome
 	}{
 		{low, false, unknown(controlRefused)},
 		{high, true, number(0, howLengthsTried)},
@@ -135,7 +137,7 @@ func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.Raw
 		middle := (low + high) / 2
 		ok, err := fits(middle)
 		if err != nil {
-			return seen{}, err
+			return outcome{}, err
 		}
 		if ok {
 			low = middle
@@ -146,7 +148,7 @@ func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.Raw
 	return number(low, howLengthsTried), nil
 }
 
-// firewallRule creates a firewall rule that does nothing, as it is not active.
+// firewallRule returns the request for an inactive firewall rule.
 func (b *bench) firewallRule(version string, position map[string]any) vcd.RawCall {
 	body := map[string]any{
 		"name":        b.nextName("rule"),
@@ -170,36 +172,36 @@ func (b *bench) firewallRule(version string, position map[string]any) vcd.RawCal
 	return call
 }
 
-// edgeRuleCreateSince creates a firewall rule in each version of the API, until one accepts it.
-func edgeRuleCreateSince(ctx context.Context, b *bench) (seen, error) {
+// edgeRuleCreateSince creates a firewall rule in each API version, until one accepts it.
+func edgeRuleCreateSince(ctx context.Context, b *bench) (outcome, error) {
 	return b.firstVersion(ctx, nil)
 }
 
 // edgeRuleTopSince creates a firewall rule before all others.
-func edgeRuleTopSince(ctx context.Context, b *bench) (seen, error) {
+func edgeRuleTopSince(ctx context.Context, b *bench) (outcome, error) {
 	return b.firstVersion(ctx, map[string]any{"rulePosition": "TOP"})
 }
 
-// firstVersion finds the first version of the API in which a firewall rule can be created.
-func (b *bench) firstVersion(ctx context.Context, position map[string]any) (seen, error) {
+// firstVersion determines the first API version in which a firewall rule can be created.
+func (b *bench) firstVersion(ctx context.Context, position map[string]any) (outcome, error) {
 	for i, version := range b.versions {
 		accepted, err := b.acceptsRule(ctx, b.firewallRule(version, position))
 		switch {
 		case err != nil:
-			return seen{}, err
+			return outcome{}, err
 		case accepted && i == 0:
-			return seen{value: version, how: howOldestAccepts}, nil
+			return outcome{value: version, how: howOldestAccepts}, nil
 		case accepted:
-			return seen{value: version, how: howVersionsTried}, nil
+			return outcome{value: version, how: howVersionsTried}, nil
 		}
 	}
 	return unknown(noVersion), nil
 }
 
-// acceptsRule is [bench.accepts] for firewall rules: only one that is created counts, and in versions without the request
-// VCD may answer that it is not found.
+// acceptsRule is [bench.accepts] for firewall rules. All its attempts together count as one rule of the limit, and VCD
+// may respond with "not found" in API versions without this request.
 func (b *bench) acceptsRule(ctx context.Context, call vcd.RawCall) (bool, error) {
-	b.made[kindFirewall] = max(b.made[kindFirewall], 1)
+	b.created[kindFirewall] = max(b.created[kindFirewall], 1)
 	err := b.calls.do(ctx, call)
 	if err != nil && !refused(err) && !errors.Is(err, vcd.ErrNotFound) {
 		return false, err
@@ -207,7 +209,7 @@ func (b *bench) acceptsRule(ctx context.Context, call vcd.RawCall) (bool, error)
 	return err == nil, b.sweep(ctx, kindFirewall)
 }
 
-// natRule creates a DNAT rule that does nothing, as it is disabled, to an address for documentation.
+// natRule returns the request for a disabled DNAT rule to an address that is reserved for documentation.
 func (b *bench) natRule(address netip.Addr) vcd.RawCall {
 	return jsonPost(gatewayPath+url.PathEscape(b.gateway.ID)+"/nat/rules", b.document("nat", map[string]any{
 		"enabled":           false,
@@ -219,11 +221,11 @@ func (b *bench) natRule(address netip.Addr) vcd.RawCall {
 	}))
 }
 
-// foreign tries an address that the gateway does not have, and one that it has.
-func (b *bench) foreign(ctx context.Context, address netip.Addr, none Text) (seen, error) {
+// tryForeign tries a NAT rule with an address that the gateway does not own, and one with an address that it owns.
+func (b *bench) tryForeign(ctx context.Context, address netip.Addr, none Text) (outcome, error) {
 	own, err := b.freeAddresses(ctx, false, 1)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if len(own) == 0 {
 		return unknown(none), nil
@@ -232,8 +234,8 @@ func (b *bench) foreign(ctx context.Context, address netip.Addr, none Text) (see
 	return is(alone, howForeignRefused, howForeignAccepted), err
 }
 
-// uplinkAddressMustBeOwn tries an address of the gateway's external network.
-func uplinkAddressMustBeOwn(ctx context.Context, b *bench) (seen, error) {
+// uplinkAddressMustBeOwn tries a foreign address of the gateway's external network.
+func uplinkAddressMustBeOwn(ctx context.Context, b *bench) (outcome, error) {
 	if b.gateway.UsesIPSpaces {
 		return unknown(usesSpaces), nil
 	}
@@ -241,31 +243,32 @@ func uplinkAddressMustBeOwn(ctx context.Context, b *bench) (seen, error) {
 	if !found {
 		return unknown(noForeign), nil
 	}
-	return b.foreign(ctx, address, noFreeAddress)
+	return b.tryForeign(ctx, address, noFreeAddress)
 }
 
-// spaceAddressMustBeAllocated tries an address of an IP Space of the gateway that is not the organization's.
-func spaceAddressMustBeAllocated(ctx context.Context, b *bench) (seen, error) {
+// spaceAddressMustBeAllocated tries an address of the gateway's IP Space that is not allocated to the organization.
+func spaceAddressMustBeAllocated(ctx context.Context, b *bench) (outcome, error) {
 	if !b.gateway.UsesIPSpaces {
 		return unknown(noSpaces), nil
 	}
 	suggestions, err := b.session.IPSpaces.Suggestions(ctx, b.gateway.ID)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	for _, s := range suggestions {
 		address, err := b.unallocated(ctx, s.Space.ID)
 		if err != nil {
-			return seen{}, err
+			return outcome{}, err
 		}
 		if address.IsValid() {
-			return b.foreign(ctx, address, noFloatingIP)
+			return b.tryForeign(ctx, address, noFloatingIP)
 		}
 	}
 	return unknown(noSpaces), nil
 }
 
-// unallocated returns an address of an IP Space that the organization does not have; zero if it has all.
+// unallocated returns an address of an IP Space that is not allocated to the organization, or the zero value if all
+// are.
 func (b *bench) unallocated(ctx context.Context, id string) (netip.Addr, error) {
 	space, err := b.session.IPSpaces.Space(ctx, id)
 	if err != nil {
@@ -281,7 +284,7 @@ func (b *bench) unallocated(ctx context.Context, id string) (netip.Addr, error) 
 	}
 	var last netip.Addr
 	for _, r := range space.Ranges {
-		each(r, func(a netip.Addr) bool {
+		eachAddress(r, func(a netip.Addr) bool {
 			if !own[a] && a.Is4() {
 				last = a
 			}
@@ -291,7 +294,7 @@ func (b *bench) unallocated(ctx context.Context, id string) (netip.Addr, error) 
 	return last, nil
 }
 
-// ipSet creates an empty IP set of an owner.
+// ipSet returns the request for an empty IP set of an owner.
 func (b *bench) ipSet(owner string) vcd.RawCall {
 	return jsonPost(groupPath, b.document("ips", map[string]any{
 		"typeValue":   "IP_SET",
@@ -302,7 +305,7 @@ func (b *bench) ipSet(owner string) vcd.RawCall {
 }
 
 // groupOwnsFirewallGroups creates an IP set for a gateway in a data center group, and one for the group.
-func groupOwnsFirewallGroups(ctx context.Context, b *bench) (seen, error) {
+func groupOwnsFirewallGroups(ctx context.Context, b *bench) (outcome, error) {
 	if b.gateway.GroupOwner() == b.gateway.ID {
 		return unknown(noGroup), nil
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// largestPage is how many records VCD puts on a page of a query.
+// largestPage is the largest page size of VCD's queries.
 const largestPage = 128
 
-// emptyPageBeyondEnd asks for a page that no organization fills.
-func emptyPageBeyondEnd(ctx context.Context, b *bench) (seen, error) {
+// emptyPageBeyondEnd requests a page beyond the end of the results in any organization.
+func emptyPageBeyondEnd(ctx context.Context, b *bench) (outcome, error) {
 	const far = 10_000
 	p, err := b.query(ctx, "orgVdc", "pageSize=25&page="+strconv.Itoa(far))
 	switch {
@@ -25,11 +25,11 @@ func emptyPageBeyondEnd(ctx context.Context, b *bench) (seen, error) {
 	case err == nil || refused(err):
 		return is(err == nil, howPageRead, howPageRead), nil
 	}
-	return seen{}, err
+	return outcome{}, err
 }
 
-// queryPageSizeIsCut asks for more records on a page than VCD gives.
-func queryPageSizeIsCut(ctx context.Context, b *bench) (seen, error) {
+// queryPageSizeIsCut requests a page size larger than VCD's limit.
+func queryPageSizeIsCut(ctx context.Context, b *bench) (outcome, error) {
 	p, err := b.query(ctx, "orgVdc", "pageSize="+strconv.Itoa(largestPage+1))
 	switch {
 	case err == nil && p.PageSize != largestPage:
@@ -37,17 +37,17 @@ func queryPageSizeIsCut(ctx context.Context, b *bench) (seen, error) {
 	case err == nil || refused(err):
 		return is(err == nil, howPageSizeRead, howPageSizeRead), nil
 	}
-	return seen{}, err
+	return outcome{}, err
 }
 
-// anyHost matches scheme and host of an address.
+// anyHost matches the scheme and host of a URL.
 var anyHost = regexp.MustCompile(`^https?://[^/]+`)
 
-// hrefFilterIsText filters by the address of a VDC as VCD writes it, and by the same one of another host.
-func hrefFilterIsText(ctx context.Context, b *bench) (seen, error) {
+// hrefFilterIsText filters by the URL of a VDC as VCD writes it, and by the same URL with another host.
+func hrefFilterIsText(ctx context.Context, b *bench) (outcome, error) {
 	all, err := b.query(ctx, "orgVdcStorageProfile", "pageSize=25")
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	address := ""
 	for _, r := range all.Records {
@@ -63,23 +63,23 @@ func hrefFilterIsText(ctx context.Context, b *bench) (seen, error) {
 	}
 	own, err := filtered(address)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	other, err := filtered(anyHost.ReplaceAllString(address, "https://another-host.invalid"))
 	switch {
 	case refused(err) || err == nil && len(own.Records) == 0:
 		return unknown(answeredUnknown), nil
 	case err != nil:
-		return seen{}, err
+		return outcome{}, err
 	}
 	return is(len(other.Records) == 0, howHostFilterRead, howHostFilterRead), nil
 }
 
-// allocationsNeedType lists the allocations of an IP Space without a type, and with one.
-func allocationsNeedType(ctx context.Context, b *bench) (seen, error) {
+// allocationsNeedType lists the allocations of an IP Space without a type and with one.
+func allocationsNeedType(ctx context.Context, b *bench) (outcome, error) {
 	spaces, err := b.session.IPSpaces.Public(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if len(spaces) == 0 {
 		return unknown(noSpaces), nil
@@ -98,9 +98,9 @@ func allocationsNeedType(ctx context.Context, b *bench) (seen, error) {
 	case refused(with):
 		return unknown(controlRefused), nil
 	case with != nil:
-		return seen{}, with
+		return outcome{}, with
 	case without == nil || refused(without):
 		return is(without != nil, howTypeNeeded, howTypeNotNeeded), nil
 	}
-	return seen{}, without
+	return outcome{}, without
 }

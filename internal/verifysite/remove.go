@@ -11,7 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// removeOne removes an object after another look at whose it is. What is gone already is no error.
+// removeOne removes an object after it has verified again that the object belongs to the run. It ignores objects that
+// no longer exist.
 func (m remover) removeOne(ctx context.Context, x Leftover) error {
 	for {
 		run, err := m.owner(ctx, x)
@@ -37,7 +38,7 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// removeStep takes the next step of removing an object, and reports whether there is another one.
+// removeStep takes the next step in the removal of an object, and reports whether another step may follow.
 func (m remover) removeStep(ctx context.Context, x Leftover) (again bool, err error) {
 	switch x.kind {
 	case kindVApp:
@@ -57,10 +58,10 @@ func (m remover) removeStep(ctx context.Context, x Leftover) (again bool, err er
 	}
 }
 
-// errForeignDisk keeps a vApp with an attached disk of another owner from being removed.
+// errForeignDisk means that a vApp cannot be removed because a disk of another owner is attached to a VM.
 var errForeignDisk = errors.New("a disk of another owner is attached to a VM: detach it in VCD")
 
-// detachDisks detaches the independent disks of a run from the VMs of its vApp.
+// detachDisks detaches the independent disks of a run from the VMs in its vApp.
 func (m remover) detachDisks(ctx context.Context, vApp Leftover) error {
 	details, err := m.calls.session.VApps.Details(ctx, vApp.id)
 	if err != nil {
@@ -84,7 +85,7 @@ func (m remover) detachDisks(ctx context.Context, vApp Leftover) error {
 	return nil
 }
 
-// removeEntity removes an entity, which VCD allows once it was resolved, whatever came of that.
+// removeEntity removes an entity. VCD allows this only after an attempt to resolve the entity, even a failed one.
 func (m remover) removeEntity(ctx context.Context, id string) error {
 	entity, err := m.calls.session.Entities.Get(ctx, id)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A report is a file that people attach to an issue, and that vcdsim --assumptions reads. Whatever a site answers, it has
-// nothing but versions, results, and sentences of closed lists.
+// A report is a file that users attach to an issue and that vcdsim --assumptions reads. Whatever a site responds, it
+// only contains versions, results, and sentences of closed lists.
 type report struct {
 	APIVersions []string        `json:"apiVersions,omitempty"`
 	Release     string          `json:"release,omitempty"`
@@ -20,13 +20,13 @@ type report struct {
 	NotProbed   map[string]Text `json:"notProbed,omitempty"`
 }
 
-// fullRelease is a release of VCD with its build, which no address looks like.
+// fullRelease matches a VCD release with its build number. It matches no IP address.
 var fullRelease = regexp.MustCompile(`^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}(\.[0-9]{1,2})?\.[0-9]{7,9}$`)
 
-// versionText is a version of the API, such as 39.0.
+// versionText matches an API version, such as 39.0.
 var versionText = regexp.MustCompile(`^[0-9]{2}\.[0-9]$`)
 
-// Report returns the result as YAML without anything that identifies the site.
+// Report returns the result as YAML. It contains nothing that identifies the site.
 func (r Result) Report() ([]byte, error) {
 	out := report{
 		Assumptions: map[string]any{},

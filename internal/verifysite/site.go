@@ -17,45 +17,46 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// defaultPoll is the time between two looks at a task.
+// defaultPoll is the default interval for polling a task.
 const defaultPoll = time.Second
 
-// clockSkew is how much the clock of the site may be behind.
+// clockSkew is how far the clock of the site may be behind.
 const clockSkew = 5 * time.Minute
 
-// A bench is what the probes of one run share: the site, what of it they use, and what they created.
+// A bench is the shared state of the probes in one run: the site, its objects that they use, and the objects that they
+// created.
 type bench struct {
 	session *vcd.Session
 	calls   caller
 	run     string
-	began   time.Time // a moment before, as clocks differ
+	began   time.Time // start of the run minus clockSkew
 
-	versions []string // of the API that the site offers, oldest first
-	release  string   // of VCD; empty if it is not shown
+	versions []string // API versions that the site offers, oldest first
+	release  string   // VCD release; empty if it is not visible
 
-	// Each of these is zero if none was found.
+	// Each of these is the zero value if none was found.
 	vdc      vcd.VDC
 	network  vcd.Network
 	template vcd.Template
 	gateway  vcd.Gateway
 	engines  string // URN of a service engine group of the gateway
 
-	made   counts
-	vApp   string    // URN of the vApp of the run
-	vms    [2]string // URNs of the VMs that stay in it
-	serial int       // of names
-	// doubtful is true if a request failed: it may have started something all the same.
+	created counts
+	vApp    string    // URN of the vApp of the run
+	vms     [2]string // URNs of its permanent VMs
+	serial  int       // number of the last generated name
+	// doubtful is true if a request failed, because it may have started a task nevertheless.
 	doubtful bool
 }
 
-// newBench finds what probes with some needs use.
+// newBench finds the objects of the site that probes with these needs use.
 func newBench(ctx context.Context, s *vcd.Session, o Options, needs need) (*bench, error) {
 	b := &bench{
 		session: s,
 		calls:   caller{session: s, poll: cmp.Or(o.Poll, defaultPoll)},
 		run:     newRun(),
 		began:   time.Now().Add(-clockSkew),
-		made:    counts{},
+		created: counts{},
 	}
 	for _, look := range []struct {
 		needed bool
@@ -78,7 +79,7 @@ func newBench(ctx context.Context, s *vcd.Session, o Options, needs need) (*benc
 	return b, nil
 }
 
-// findVersions reads which versions of the API the site offers, and which release of VCD it is, if that is shown.
+// findVersions reads the API versions that the site offers, and the VCD release if it is visible.
 func (b *bench) findVersions(ctx context.Context, _ Options) error {
 	versions, err := b.session.Versions(ctx)
 	b.versions = versions.API
@@ -86,12 +87,12 @@ func (b *bench) findVersions(ctx context.Context, _ Options) error {
 	return err
 }
 
-// since returns the versions that the site offers, from one on.
+// since returns the offered versions that are not older than version.
 func (b *bench) since(version string) []string {
 	return slices.DeleteFunc(slices.Clone(b.versions), func(v string) bool { return v < version })
 }
 
-// before returns the newest version that the site offers before one; empty if there is none.
+// before returns the newest offered version that is older than version, or the empty string.
 func (b *bench) before(version string) string {
 	newest := ""
 	for _, v := range b.versions {
@@ -102,7 +103,8 @@ func (b *bench) before(version string) string {
 	return newest
 }
 
-// choose returns what a flag names, or the only candidate. The remedy is in the error if there are several.
+// choose returns the value of a flag, or the ID of the only candidate, or the empty string if there are no candidates.
+// If there are several, the error contains the remedy.
 func choose(flag, kind, given string, candidates []vcd.Ref) (string, error) {
 	switch {
 	case given != "":
@@ -173,7 +175,7 @@ func (b *bench) findTemplate(ctx context.Context, o Options) error {
 	return err
 }
 
-// listTemplates returns the templates that the user is shown, with their catalogs in their names.
+// listTemplates returns the templates that are visible to the user, with names of the form catalog/template.
 func (b *bench) listTemplates(ctx context.Context) ([]vcd.Ref, error) {
 	records, err := b.query(ctx, "vAppTemplate", "pageSize=25&sortAsc=name")
 	if err != nil {
@@ -182,7 +184,7 @@ func (b *bench) listTemplates(ctx context.Context) ([]vcd.Ref, error) {
 	var all []vcd.Ref
 	for _, r := range records.Records {
 		all = append(all, vcd.Ref{
-			ID:   "urn:vcloud:vapptemplate:" + bare(r.of("href")),
+			ID:   "urn:vcloud:vapptemplate:" + uuidOf(r.of("href")),
 			Name: r.of("catalogName") + "/" + r.of("name"),
 		})
 	}
@@ -219,39 +221,39 @@ func (b *bench) findGateway(ctx context.Context, o Options) error {
 	return err
 }
 
-// findEngines finds a service engine group with room. Without one there is no load balancing.
+// findEngines finds a service engine group with free capacity. Without one, load balancing cannot be probed.
 func (b *bench) findEngines(ctx context.Context, _ Options) error {
 	if b.gateway.ID == "" {
 		return nil
 	}
 	settings, err := b.session.Balancers.Settings(ctx, b.gateway.ID)
 	if err != nil || settings.Known && !settings.Enabled {
-		return unlessHidden(err)
+		return ignoreHidden(err)
 	}
 	groups, err := b.session.Balancers.EngineGroups(ctx, b.gateway.ID)
 	for _, g := range groups {
-		if g.Max == 0 || g.Deployed+maxAtATime <= g.Max {
+		if g.Max == 0 || g.Deployed+maxConcurrent <= g.Max {
 			b.engines = g.ID
 			break
 		}
 	}
-	return unlessHidden(err)
+	return ignoreHidden(err)
 }
 
-// unlessHidden drops the errors of a user who may not read something, or of a site that does not have it.
-func unlessHidden(err error) error {
+// ignoreHidden returns nil if the user may not read something or the site does not support it, otherwise err.
+func ignoreHidden(err error) error {
 	if errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrInvalid) {
 		return nil
 	}
 	return err
 }
 
-// A record is a line of a query.
+// A record is a row in the result of a query.
 type record struct {
 	Attrs []xml.Attr `xml:",any,attr"`
 }
 
-// of returns an attribute of the record; empty if it has none of the name.
+// of returns the value of an attribute of the record, or the empty string.
 func (r record) of(name string) string {
 	for _, a := range r.Attrs {
 		if a.Name.Local == name {
@@ -261,14 +263,14 @@ func (r record) of(name string) string {
 	return ""
 }
 
-// A page is the answer to a query.
+// A page is a page of the result of a query.
 type page struct {
 	Total    int      `xml:"total,attr"`
 	PageSize int      `xml:"pageSize,attr"`
 	Records  []record `xml:",any"`
 }
 
-// query asks for one page of a query. Parameters are as they stand in the address.
+// query reads one page of a query. parameters are encoded, as in the URL.
 func (b *bench) query(ctx context.Context, kind, parameters string) (page, error) {
 	got, err := b.session.Raw(ctx, vcd.RawCall{
 		Method: http.MethodGet,
@@ -282,12 +284,12 @@ func (b *bench) query(ctx context.Context, kind, parameters string) (page, error
 	if err := xml.Unmarshal(got.Body, &p); err != nil {
 		return page{}, fmt.Errorf("reading a query: %w", err)
 	}
-	// Links are elements beside the records.
+	// The elements include links in addition to the records.
 	p.Records = slices.DeleteFunc(p.Records, func(r record) bool { return r.of("rel") != "" })
 	return p, nil
 }
 
-// nextName returns another name for an object of the run.
+// nextName returns a new name for an object of the run.
 func (b *bench) nextName(what string) string {
 	b.serial++
 	return nameOf(b.run, what+"-"+strconv.Itoa(b.serial))

@@ -11,11 +11,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// settling is how long the removal waits for tasks of the run that an interrupted request started.
-const settling = time.Minute
+// settleTimeout limits the wait for tasks that interrupted requests of the run may have started.
+const settleTimeout = time.Minute
 
-// remove removes all that the run created. A request whose answer did not arrive may still create something, or change
-// what is removed: then a second sweep decides.
+// remove removes all objects that the run created. A request without a response may still create an object, or change
+// one that is being removed. In that case, the result of a second sweep decides.
 func (b *bench) remove(ctx context.Context) error {
 	if err := b.sweep(ctx, removal...); !b.doubtful {
 		return err
@@ -26,13 +26,13 @@ func (b *bench) remove(ctx context.Context) error {
 	return b.sweep(ctx, removal...)
 }
 
-// settle waits a while for tasks that the run may have started without having the answer.
+// settle waits for tasks of requests that got no response, for at most a minute.
 func (b *bench) settle(ctx context.Context) error {
-	deadline := time.Now().Add(settling)
+	deadline := time.Now().Add(settleTimeout)
 	for time.Now().Before(deadline) {
 		tasks, err := b.session.Tasks.Since(ctx, b.began)
 		if err != nil {
-			return unlessHidden(err)
+			return ignoreHidden(err)
 		}
 		running := slices.ContainsFunc(tasks, func(t vcd.Task) bool {
 			return t.State == vcd.TaskRunning && t.Operation != "createDefinedEntity"
@@ -47,7 +47,7 @@ func (b *bench) settle(ctx context.Context) error {
 	return nil
 }
 
-// sweep removes what the run created of some kinds. Kinds of which it created nothing are not looked for.
+// sweep removes the objects of some kinds that the run created. It skips kinds of which the run created none.
 func (b *bench) sweep(ctx context.Context, kinds ...kind) error {
 	where := place{}
 	if b.vdc.ID != "" {
@@ -58,7 +58,7 @@ func (b *bench) sweep(ctx context.Context, kinds ...kind) error {
 	}
 	var errs []error
 	for _, k := range kinds {
-		if b.made[k] == 0 {
+		if b.created[k] == 0 {
 			continue
 		}
 		found, err := b.objects().find(ctx, k, where)
@@ -72,7 +72,7 @@ func (b *bench) sweep(ctx context.Context, kinds ...kind) error {
 	return errors.Join(errs...)
 }
 
-// objects finds and removes the objects of the run.
+// objects returns a remover for the objects of the run.
 func (b *bench) objects() remover {
 	return remover{
 		calls:    b.calls,
@@ -81,7 +81,7 @@ func (b *bench) objects() remover {
 	}
 }
 
-// ours lists what the run has of a kind on its gateway.
+// ours lists the objects of a kind that the run has on its gateway.
 func (b *bench) ours(ctx context.Context, k kind) ([]Leftover, error) {
 	found, err := b.objects().findOnGateway(ctx, k, b.gateway.ID)
 	var own []Leftover

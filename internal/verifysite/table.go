@@ -8,32 +8,33 @@ import (
 	"strconv"
 )
 
-// A need is what a probe takes of a site.
+// A need is a set of requirements of a probe.
 type need int
 
 const (
-	writes   need = 1 << iota // it creates or changes objects of the run
-	machines                  // VDC and template
+	writes   need = 1 << iota // the probe creates or changes objects of the run
+	machines                  // a VDC and a template
 	onNetwork
 	onGateway
 	balancing // a load balancer on the gateway
 )
 
-// A probe finds out which way one assumption is.
-type probe func(ctx context.Context, b *bench) (seen, error)
+// A probe determines whether one assumption is true at a site.
+type probe func(ctx context.Context, b *bench) (outcome, error)
 
-// A seen is what a probe came to: a value and how it was seen, or the reason why there is none.
-type seen struct {
+// An outcome is the result of a probe: a value with a description of how it was observed, or the reason for the lack of a
+// value.
+type outcome struct {
 	value  string
 	how    Text
 	reason Text
 }
 
-// A Row is an assumption of the simulator with what shows it on a site.
+// A Row is an assumption of the simulator, with its probe.
 type Row struct {
-	Name    string // of the field in vcdsim's Assumptions
-	Default string // what the simulator does unless it is told otherwise
-	Without Text   // why there is no probe; empty if there is one
+	Name    string // name of the field in vcdsim's Assumptions
+	Default string // default of the simulator
+	Without Text   // reason why there is no probe; empty if there is one
 
 	needs need
 	probe probe
@@ -45,7 +46,7 @@ func (r Row) Probed() bool { return r.probe != nil }
 // Writes reports whether the probe creates or changes objects.
 func (r Row) Writes() bool { return r.needs&writes != 0 }
 
-// Table returns all assumptions, in the order of the simulator's.
+// Table returns all assumptions, in the order of the simulator.
 func Table() []Row {
 	const vms = writes | machines
 	const gateway = writes | onGateway
@@ -99,8 +100,7 @@ func Table() []Row {
 
 var wholeNumber = regexp.MustCompile(`^[0-9]{1,4}$`)
 
-// value returns a result as it stands in a report: of the type of the simulator's default. It reports false if it is
-// none.
+// value converts a result for a report. It returns false unless the result has the type of the simulator's default.
 func (r Row) value(text string) (any, bool) {
 	switch {
 	case text == "true" || text == "false":

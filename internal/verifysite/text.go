@@ -4,12 +4,12 @@ package verifysite
 
 import "slices"
 
-// A Text is a sentence of the closed lists below. Only these get into a report.
+// A Text is a sentence of the closed lists below. A report contains only these sentences.
 type Text string
 
-// Why an assumption has no result.
+// Reasons why an assumption has no result.
 const (
-	// Of assumptions without a probe.
+	// Reasons why there is no probe.
 	needsSecondUser Text = "it requires a second user of the organization"
 	needsBundles    Text = "it requires the rights of a provider to define a role outside the rights bundles " +
 		"of the organization"
@@ -22,7 +22,7 @@ const (
 	needsMark Text = "the request that allocates an address has no field for a mark, so an interrupted " +
 		"run could leave an address allocated"
 
-	// Of probes that a run leaves out.
+	// Reasons why a run skips a probe.
 	isReadOnly   Text = "it creates objects, but the run is read-only"
 	notSelected  Text = "it was not selected"
 	lacksVDC     Text = "no VDC was found: set --vdc"
@@ -33,7 +33,7 @@ const (
 	lacksRights  Text = "VCD rejects a request because of missing rights"
 	interrupted  Text = "the run was interrupted"
 
-	// Of the site, or of what it answered.
+	// Reasons that depend on the site or its responses.
 	hasRight      Text = "the user has the right that must be missing for the probe"
 	unknownRights Text = "the rights of the user cannot be read"
 	noFastVDC     Text = "the VDC has no fast provisioning"
@@ -60,7 +60,7 @@ const (
 	failed          Text = "a request failed"
 )
 
-// How a result was seen.
+// Descriptions of how a result was observed.
 const (
 	howExtraConfigRefused Text = "without the right, a change of extra configuration was rejected"
 	howExtraConfigKept    Text = "without the right, a change of extra configuration was accepted"
@@ -100,7 +100,7 @@ const (
 	howAccepted        Text = "the request was accepted"
 )
 
-// texts are all sentences that a report may have.
+// texts are all sentences that a report may contain.
 var texts = []Text{
 	needsSecondUser, needsBundles, needsGuest, needsFailure, needsManyVMs, needsCellRestart, needsMeasurements, needsMark,
 	isReadOnly, notSelected, lacksVDC, lacksImage, lacksNetwork, lacksGateway, lacksALB, lacksRights, interrupted,
@@ -115,10 +115,10 @@ var texts = []Text{
 	howTypeNotNeeded, howRefusedAlone, howAccepted,
 }
 
-// Texts returns all sentences that a report may have.
+// Texts returns all sentences that a report may contain.
 func Texts() []Text { return slices.Clone(texts) }
 
-// known returns the text if it is one of the lists, else one that says nothing of the site.
+// known returns the text if it is in the lists, otherwise a text that reveals nothing about the site.
 func (t Text) known() Text {
 	if slices.Contains(texts, t) {
 		return t

@@ -13,13 +13,13 @@ import (
 
 const namespaces = `xmlns="http://www.vmware.com/vcloud/v1.5" xmlns:ovf="http://schemas.dmtf.org/ovf/envelope/1"`
 
-// compose makes sure that the vApp of the run exists, with its two VMs. They have no NICs, and are off and undeployed
-// between probes.
+// compose ensures that the vApp of the run exists with its two VMs. They have no NICs, and are powered off and
+// undeployed between probes.
 func (b *bench) compose(ctx context.Context) error {
 	if b.vApp != "" {
 		return nil
 	}
-	if err := b.made.add(kindVApp); err != nil {
+	if err := b.created.add(kindVApp); err != nil {
 		return err
 	}
 	spec := vcd.VAppSpec{Name: nameOf(b.run, "vapp"), Description: markOf(b.run)}
@@ -37,7 +37,7 @@ func (b *bench) compose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.calls.await(ctx, bare(started.ID)); err != nil {
+	if err := b.calls.await(ctx, uuidOf(started.ID)); err != nil {
 		return fmt.Errorf("composing the vApp: %w", err)
 	}
 	details, err := b.session.VApps.Details(ctx, vApp.ID)
@@ -54,9 +54,9 @@ func (b *bench) compose(ctx context.Context) error {
 	return nil
 }
 
-// newVM returns what a further VM of the run looks like, without NICs.
+// newVM returns the spec of another VM of the run, without NICs.
 func (b *bench) newVM(what string) (vcd.VMSpec, error) {
-	if err := b.made.add(kindVM); err != nil {
+	if err := b.created.add(kindVM); err != nil {
 		return vcd.VMSpec{}, err
 	}
 	return vcd.VMSpec{
@@ -67,7 +67,7 @@ func (b *bench) newVM(what string) (vcd.VMSpec, error) {
 	}, nil
 }
 
-// spare adds a VM to the vApp that a probe may change or delete, and returns its URN.
+// spare adds a VM to the vApp, which a probe may change or delete, and returns its URN.
 func (b *bench) spare(ctx context.Context, nics ...vcd.NIC) (string, error) {
 	if err := b.compose(ctx); err != nil {
 		return "", err
@@ -81,11 +81,11 @@ func (b *bench) spare(ctx context.Context, nics ...vcd.NIC) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("adding a VM: %w", err)
 	}
-	return b.named(ctx, spec.Name)
+	return b.vmURN(ctx, spec.Name)
 }
 
-// named returns the URN of a VM of the vApp.
-func (b *bench) named(ctx context.Context, name string) (string, error) {
+// vmURN returns the URN of a VM in the vApp by its name.
+func (b *bench) vmURN(ctx context.Context, name string) (string, error) {
 	details, err := b.session.VApps.Details(ctx, b.vApp)
 	if err != nil {
 		return "", err
@@ -98,8 +98,8 @@ func (b *bench) named(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("VM %s is not in the vApp: %w", name, vcd.ErrNotFound)
 }
 
-// drop deletes the VMs of the vApp that probes added.
-func (b *bench) drop(ctx context.Context) error {
+// deleteSpares deletes the VMs that probes added to the vApp.
+func (b *bench) deleteSpares(ctx context.Context) error {
 	details, err := b.session.VApps.Details(ctx, b.vApp)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (b *bench) drop(ctx context.Context) error {
 		if vm.ID == b.vms[0] || vm.ID == b.vms[1] || runOf(vm.Name, vm.Description) != b.run {
 			continue
 		}
-		if err := b.off(ctx, vm.ID); err != nil {
+		if err := b.powerOff(ctx, vm.ID); err != nil {
 			return err
 		}
 		if err := b.calls.do(ctx, xmlCall(http.MethodDelete, vmPath(vm.ID), "", "")); ignoreGone(err) != nil {
@@ -118,13 +118,13 @@ func (b *bench) drop(ctx context.Context) error {
 	return nil
 }
 
-// on starts a VM.
-func (b *bench) on(ctx context.Context, vm string) error {
+// powerOn powers a VM on.
+func (b *bench) powerOn(ctx context.Context, vm string) error {
 	return b.calls.finish(ctx, func() (vcd.Task, error) { return b.session.VMs.PowerOn(ctx, vm) })
 }
 
-// off powers a VM off and undeploys it, if it is deployed.
-func (b *bench) off(ctx context.Context, vm string) error {
+// powerOff powers off and undeploys a VM, if it is deployed.
+func (b *bench) powerOff(ctx context.Context, vm string) error {
 	now, err := b.session.VMs.VM(ctx, vm)
 	if err != nil || !now.Deployed {
 		return err
@@ -132,8 +132,8 @@ func (b *bench) off(ctx context.Context, vm string) error {
 	return b.calls.finish(ctx, func() (vcd.Task, error) { return b.session.VMs.PowerOff(ctx, vm) })
 }
 
-// rest undeploys the vApp, if it is deployed.
-func (b *bench) rest(ctx context.Context) error {
+// undeploy undeploys the vApp, if it is deployed.
+func (b *bench) undeploy(ctx context.Context) error {
 	now, err := b.session.VApps.VApp(ctx, b.vApp)
 	if err != nil || !now.Deployed {
 		return err
@@ -142,8 +142,8 @@ func (b *bench) rest(ctx context.Context) error {
 		`<UndeployVAppParams `+namespaces+`><UndeployPowerAction>powerOff</UndeployPowerAction></UndeployVAppParams>`))
 }
 
-// connected connects the network to the vApp, unless it is.
-func (b *bench) connected(ctx context.Context) error {
+// connectNetwork ensures that the network is connected to the vApp.
+func (b *bench) connectNetwork(ctx context.Context) error {
 	if err := b.compose(ctx); err != nil {
 		return err
 	}
@@ -152,13 +152,13 @@ func (b *bench) connected(ctx context.Context) error {
 	})
 }
 
-// rewrite is a small write to a VM: it gets the description that it has.
+// rewrite returns a small write to a VM, which sets the description that the VM already has.
 func (b *bench) rewrite(vm, name string) vcd.RawCall {
 	return xmlCall(http.MethodPost, vmPath(vm)+"/action/reconfigureVm", "vm", fmt.Sprintf(
 		`<Vm %s name="%s"><Description>%s</Description></Vm>`, namespaces, escaped(name), escaped(markOf(b.run))))
 }
 
-// nic is a NIC of mode POOL on the network.
+// nic returns a NIC of mode POOL on the network.
 func (b *bench) nic() vcd.NIC {
 	return vcd.NIC{Network: b.network.Name, Mode: vcd.ModePool, Primary: true}
 }

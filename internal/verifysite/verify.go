@@ -13,59 +13,59 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// removalTimeout bounds the removal of what a run created, also of one that was interrupted.
+// removalTimeout limits the removal of created objects, including those of an interrupted run.
 const removalTimeout = 15 * time.Minute
 
-// Options say what is verified, and where.
+// Options select the assumptions to verify and the objects of the site to use.
 type Options struct {
 	VDC         string   // name or URN; empty: the only one
-	Network     string   // of the VDC; empty: the only one
+	Network     string   // in the VDC; empty: the only one
 	Template    string   // catalog/template; empty: the only one
 	EdgeGateway string   // name or URN; empty: the only one
-	ReadOnly    bool     // only probes that write nothing
+	ReadOnly    bool     // run only probes that write nothing
 	Only        []string // names of assumptions; empty: all
-	// Poll is the time between two looks at a task; 0: 1 s.
+	// Poll is the interval for polling a task; 0 means 1 s.
 	Poll time.Duration
-	// Step is called with what happens; nil: no call.
+	// Step, if not nil, is called with a description of each step.
 	Step func(what string)
 }
 
-// step says what happens.
+// step reports a step to the caller.
 func (o Options) step(what string) {
 	if o.Step != nil {
 		o.Step(what)
 	}
 }
 
-// A Finding is what is known of one assumption at a site.
+// A Finding is the result for one assumption at a site.
 type Finding struct {
 	Assumption string `json:"assumption"`
-	Simulator  string `json:"simulator"` // its default
+	Simulator  string `json:"simulator"` // default of the simulator
 	Site       string `json:"site"`      // true, false or a value; empty if it was not probed
-	Reason     Text   `json:"reason"`    // why it was not probed
-	How        Text   `json:"how"`       // how it was seen
-	// Detail is what VCD answered to a request that failed. It may have names of the site, and gets into no report.
+	Reason     Text   `json:"reason"`    // reason why it was not probed
+	How        Text   `json:"how"`       // how the value was observed
+	// Detail is VCD's response to a failed request. It may contain names of the site, and is never part of a report.
 	Detail string `json:"detail,omitempty"`
 }
 
-// Differs reports whether the site is not as the simulator.
+// Differs reports whether the site differs from the simulator.
 func (f Finding) Differs() bool { return f.Site != "" && f.Site != f.Simulator }
 
-// A Result is what a run came to.
+// A Result is the result of a run.
 type Result struct {
-	APIVersions []string  `json:"apiVersions"` // that the site offers, oldest first
-	Release     string    `json:"release"`     // of VCD; empty if it is not shown
+	APIVersions []string  `json:"apiVersions"` // API versions that the site offers, oldest first
+	Release     string    `json:"release"`     // VCD release; empty if it is not visible
 	Findings    []Finding `json:"findings"`
 }
 
-// A Verification is a run that has looked at the site, and has created nothing yet.
+// A Verification is a run that has read the site but has not created any objects yet.
 type Verification struct {
 	options Options
 	rows    []Row
 	bench   *bench
 }
 
-// Prepare finds what probes need. It only reads.
+// Prepare finds the objects that the probes need. It only reads.
 func Prepare(ctx context.Context, s *vcd.Session, o Options) (*Verification, error) {
 	table := Table()
 	for _, name := range o.Only {
@@ -86,7 +86,7 @@ func Prepare(ctx context.Context, s *vcd.Session, o Options) (*Verification, err
 	return &Verification{options: o, rows: table, bench: b}, nil
 }
 
-// leavesOut returns why an assumption is not probed, whatever the site has.
+// leavesOut returns the reason, independent of the site, why an assumption is not probed, or the empty text.
 func (o Options) leavesOut(row Row) Text {
 	switch {
 	case row.Without != "":
@@ -99,15 +99,15 @@ func (o Options) leavesOut(row Row) Text {
 	return ""
 }
 
-// Run makes all probes, and removes what they created, also if the context ends. The error is why it stopped early, or
-// why something could not be removed; the result then has what was found before.
+// Run runs all probes and removes the objects that they created, even if the context ends. The error is the reason why
+// it stopped early or why objects could not be removed. The result then contains the findings so far.
 func (v *Verification) Run(ctx context.Context) (Result, error) {
 	b := v.bench
 	result := Result{APIVersions: b.versions, Release: b.release}
 	for _, row := range v.rows {
 		result.Findings = append(result.Findings, v.find(ctx, row))
 	}
-	if b.made.total() == 0 {
+	if b.created.total() == 0 {
 		return result, stopped(ctx)
 	}
 	b.doubtful = b.doubtful || ctx.Err() != nil
@@ -121,7 +121,7 @@ func (v *Verification) Run(ctx context.Context) (Result, error) {
 	return result, stopped(ctx)
 }
 
-// stopped returns the error of a run that was interrupted.
+// stopped returns an error if the run was interrupted.
 func stopped(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("the run was interrupted: %w", err)
@@ -129,7 +129,7 @@ func stopped(ctx context.Context) error {
 	return nil
 }
 
-// find makes the probe of one assumption.
+// find runs the probe of one assumption.
 func (v *Verification) find(ctx context.Context, row Row) Finding {
 	finding := Finding{Assumption: row.Name, Simulator: row.Default}
 	switch lacking := v.lacks(row); {
@@ -154,7 +154,7 @@ func (v *Verification) find(ctx context.Context, row Row) Finding {
 	return finding
 }
 
-// lacks returns why an assumption is not probed.
+// lacks returns the reason why an assumption is not probed, or the empty text.
 func (v *Verification) lacks(row Row) Text {
 	b := v.bench
 	if why := v.options.leavesOut(row); why != "" {
@@ -177,7 +177,7 @@ func (v *Verification) lacks(row Row) Text {
 	return ""
 }
 
-// reasonOf returns the sentence for why a probe failed.
+// reasonOf returns the sentence for the error of a probe.
 func reasonOf(ctx context.Context, err error) Text {
 	switch {
 	case ctx.Err() != nil:
@@ -198,7 +198,7 @@ func reasonOf(ctx context.Context, err error) Text {
 	return failed
 }
 
-// Plan says what the run does, line by line.
+// Plan returns a description of the run, line by line.
 func (v *Verification) Plan() []string {
 	b := v.bench
 	lines := []string{
@@ -220,7 +220,7 @@ func (v *Verification) Plan() []string {
 	)
 }
 
-// uses names the objects that probes use.
+// uses names the objects of the site that probes use.
 func (b *bench) uses() string {
 	orNone := func(name string) string {
 		if name == "" {

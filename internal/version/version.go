@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version says which build of the programs this is.
+// Package version identifies the build of the programs.
 package version
 
 import (
@@ -16,15 +16,15 @@ import (
 var (
 	// Version is the release, such as v2.0.0.
 	Version = ""
-	// Commit is the full hash of the commit; "-dirty" follows if the work tree had changes.
+	// Commit is the full hash of the commit, with the suffix "-dirty" if the work tree had changes.
 	Commit = ""
 )
 
-// shortCommit is how much of a commit's hash is said.
+// shortCommit is the length of an abbreviated commit hash.
 const shortCommit = 12
 
-// String returns the release, such as v2.0.0: the linker's, or the module's that "go install" was asked for. Of other
-// builds it returns what is known of their commit.
+// String returns the release, such as v2.0.0, as set by the linker or requested with "go install". For other builds it
+// returns the commit, if it is known.
 func String() string {
 	if Version != "" {
 		return Version
@@ -47,13 +47,14 @@ func Long() string {
 	return fmt.Sprintf("%s (%s%s, %s/%s)", String(), from, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// released reports whether a build is of a version of the module, not of a work tree: that has VCS settings.
+// released reports whether a build comes from a released version of the module. A build from a work tree has VCS
+// settings.
 func released(info *debug.BuildInfo) bool {
 	fromTree := slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs" })
 	return !fromTree && info.Main.Version != "" && info.Main.Version != "(devel)"
 }
 
-// Info is a metric that is always 1, with the build in its labels.
+// Info returns a metric with the constant value 1 and the build information in its labels.
 func Info() prometheus.Collector {
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "capvcd_build_info",
@@ -63,8 +64,8 @@ func Info() prometheus.Collector {
 	return info
 }
 
-// commit is the beginning of the commit's hash, marked if there were changes on top of it.
-// It is empty if no commit was recorded.
+// commit returns the abbreviated commit hash, with the suffix "-dirty" if the work tree had changes. It is empty if no
+// commit was recorded.
 func commit() string {
 	if Commit != "" {
 		return short(Commit)
@@ -77,19 +78,19 @@ func commit() string {
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	suffix := map[string]string{"true": dirty}[settings["vcs.modified"]]
+	suffix := map[string]string{"true": dirtySuffix}[settings["vcs.modified"]]
 	return short(settings["vcs.revision"] + suffix)
 }
 
-const dirty = "-dirty"
+const dirtySuffix = "-dirty"
 
-// short cuts the hash, but keeps the mark of changes.
+// short abbreviates the hash, but keeps the suffix "-dirty".
 func short(revision string) string {
 	hash := revision
 	changes := ""
-	if n := len(revision) - len(dirty); n >= 0 && revision[n:] == dirty {
+	if n := len(revision) - len(dirtySuffix); n >= 0 && revision[n:] == dirtySuffix {
 		hash = revision[:n]
-		changes = dirty
+		changes = dirtySuffix
 	}
 	if hash == "" {
 		return ""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vmname computes the names of VMs, which are host names and names of Nodes too. It is pure: the same machine
-// always gets the same name. It knows neither Kubernetes' API nor VCD's.
+// Package vmname computes the names of VMs, which are also the host names and the names of Nodes. It is pure: the same
+// machine always gets the same name. It depends on the APIs of neither Kubernetes nor VCD.
 package vmname
 
 import (
@@ -19,20 +19,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// MaxLength is how long a name may be: VCD's limit of a computer name, and Linux' of a host name.
+// MaxLength is the maximum length of a name, which is VCD's limit for a computer name and the limit of Linux for a host
+// name.
 const MaxLength = 63
 
 const (
-	// maxOutput bounds what a template may write, surrounding blanks included.
+	// maxOutput limits the output of a template, including surrounding white space, in bytes.
 	maxOutput = 512
-	// randomLength is the length of .random, as Cluster API's.
+	// randomLength is the length of .random, the same as in Cluster API.
 	randomLength = 5
-	// randomLetters omit vowels and similar characters.
+	// randomLetters excludes vowels and similar characters.
 	randomLetters = "bcdfghjklmnpqrstvwxz2456789"
 )
 
-// functions are those of Sprig that work on short strings: none reads a clock, the environment or randomness, or
-// repeats its input.
+// functions are the Sprig functions for short strings. None reads a clock, the environment or randomness, or repeats
+// its input.
 var functions = []string{
 	"abbrev", "adler32sum", "camelcase", "cat", "coalesce", "contains", "default", "empty", "hasPrefix", "hasSuffix",
 	"kebabcase", "lower", "nospace",
@@ -40,16 +41,16 @@ var functions = []string{
 	"trimAll", "trimPrefix", "trimSuffix", "trunc", "upper",
 }
 
-// errTooLong means that a template writes more than a name can hold.
+// errTooLong means that the output of a template exceeds maxOutput.
 var errTooLong = fmt.Errorf("produces more than %d characters", maxOutput)
 
-// An Object is what templates see of a Kubernetes object.
+// An Object contains the fields of a Kubernetes object that templates can use.
 type Object struct {
 	Name, Namespace, UID string
 	Labels, Annotations  map[string]string
 }
 
-// ObjectOf returns what names are computed from of an object.
+// ObjectOf returns the fields of an object that templates can use.
 func ObjectOf(obj metav1.Object) Object {
 	return Object{
 		Name:        obj.GetName(),
@@ -60,8 +61,8 @@ func ObjectOf(obj metav1.Object) Object {
 	}
 }
 
-// fields returns what templates see, in the words of manifests (.metadata.name), of Cluster API's naming strategies
-// (.name) and of Go (.Name), which templates of CAPVCD use.
+// fields returns the data for templates under several names: those of manifests (.metadata.name), of Cluster API's
+// naming strategies (.name), and of Go (.Name), which templates of CAPVCD use.
 func (o Object) fields() map[string]any {
 	labels := o.Labels
 	annotations := o.Annotations
@@ -89,11 +90,11 @@ func (o Object) fields() map[string]any {
 	}
 }
 
-// An Input is what the name of a VM is computed from.
+// An Input holds the values from which the name of a VM is computed.
 type Input struct {
 	Cluster    string
 	Machine    Object
-	VCDMachine Object // its UID decides what .random is
+	VCDMachine Object // its UID is the seed of .random
 }
 
 func (in Input) data() map[string]any {
@@ -111,7 +112,7 @@ func (in Input) data() map[string]any {
 	}
 }
 
-// random returns letters and digits that are others for each seed.
+// random returns letters and digits that depend on the seed.
 func random(seed string) string {
 	sum := sha256.Sum256([]byte("vmname/" + seed))
 	letters := make([]byte, randomLength)
@@ -121,8 +122,8 @@ func random(seed string) string {
 	return string(letters)
 }
 
-// Render returns the name that a template gives, or the Machine's own for the empty template. It fails if the template
-// cannot be used, or its answer cannot be the name of a VM and a host.
+// Render returns the name that a template produces, or the name of the Machine if the template is empty. It fails if
+// the template is invalid, or if its output is not a valid name of a VM and a host.
 func Render(text string, in Input) (string, error) {
 	name := in.Machine.Name
 	if text != "" {
@@ -142,7 +143,7 @@ func execute(text string, in Input) (string, error) {
 	if len(t.Templates()) > 1 {
 		return "", errors.New("the naming template must not define templates")
 	}
-	if err := simple(t.Root); err != nil {
+	if err := checkNode(t.Root); err != nil {
 		return "", err
 	}
 	out := &limited{}
@@ -161,30 +162,30 @@ func allowed() template.FuncMap {
 	return some
 }
 
-// simple refuses what can go on for ever.
-func simple(node parse.Node) error {
+// checkNode rejects nodes that may not terminate, such as loops.
+func checkNode(node parse.Node) error {
 	switch n := node.(type) {
 	case *parse.ListNode:
 		if n == nil {
 			return nil
 		}
 		for _, child := range n.Nodes {
-			if err := simple(child); err != nil {
+			if err := checkNode(child); err != nil {
 				return err
 			}
 		}
 		return nil
 	case *parse.IfNode:
-		return errors.Join(simple(n.List), simple(n.ElseList))
+		return errors.Join(checkNode(n.List), checkNode(n.ElseList))
 	case *parse.WithNode:
-		return errors.Join(simple(n.List), simple(n.ElseList))
+		return errors.Join(checkNode(n.List), checkNode(n.ElseList))
 	case *parse.TextNode, *parse.ActionNode, *parse.CommentNode:
 		return nil
 	}
 	return fmt.Errorf("the naming template must not contain %s: only text, values, if and with are allowed", node)
 }
 
-// limited is a buffer that takes no more than a name can be.
+// limited is a buffer that accepts at most maxOutput bytes.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {
@@ -194,7 +195,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// Check returns why name cannot be that of a VM, a host and a Node.
+// Check returns an error if name is not valid for a VM, a host and a Node.
 func Check(name string) error {
 	switch problems := validation.IsDNS1123Subdomain(name); {
 	case len(name) > MaxLength:
@@ -207,13 +208,13 @@ func Check(name string) error {
 	return nil
 }
 
-// ComputerName returns what VCD calls the host of a VM: the first part of its name.
+// ComputerName returns the computer name of a VM in VCD: the part of its name before the first dot.
 func ComputerName(name string) string {
 	first, _, _ := strings.Cut(name, ".")
 	return first
 }
 
-// Validate checks that a template can be used for many machines, by the names of two examples.
+// Validate checks that a template produces valid and different names for two example machines.
 func Validate(text string) error {
 	one, err := Render(text, example("demo-md-0-x7k2p-4sgzc", "0f7b2c7e-6b0c-4a51-8e06-5a3ff9e3b1a1"))
 	if err != nil {

@@ -12,14 +12,15 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// switches are the annotations by which a person decides something, mostly during a deletion. Any value but "true" has
+// switches are the annotations with which users make decisions, mostly during a deletion. Values other than "true" have
 // no effect.
 var switches = []string{
 	infrav1.KeepLoadBalancersAnnotation, infrav1.KeepVAppAnnotation, infrav1.VMGoneAnnotation,
 	infrav1.DriftInReadyAnnotation,
 }
 
-// switchErrors returns which switches among annotations at a path are set to what has no effect, and were not before.
+// switchErrors rejects switches in the annotations at a path that are set to a value without effect, unless they had
+// that value before.
 func switchErrors(before, annotations map[string]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range switches {
@@ -32,8 +33,8 @@ func switchErrors(before, annotations map[string]string, path *field.Path) field
 	return append(errs, acknowledgementErrors(before, annotations, path)...)
 }
 
-// acknowledgementErrors refuses a value of gone-acknowledged without effect, unless it was there before: it is "true",
-// which the controller replaces with the time.
+// acknowledgementErrors rejects a value of gone-acknowledged without effect, unless it was set before. The effective
+// value is "true", which the controller replaces with the time.
 func acknowledgementErrors(before, annotations map[string]string, path *field.Path) field.ErrorList {
 	key := infrav1.GoneAcknowledgedAnnotation
 	value, set := annotations[key]
@@ -44,8 +45,8 @@ func acknowledgementErrors(before, annotations map[string]string, path *field.Pa
 	return field.ErrorList{field.NotSupported(path.Key(key), value, []string{"true"})}
 }
 
-// switchesInTemplate returns which switches a template sets to what has no effect. A template with an owner may have
-// existed before, on another management cluster.
+// switchesInTemplate rejects switches that a template sets to a value without effect. It accepts a template with an
+// owner, which may have existed before on another management cluster.
 func switchesInTemplate(template client.Object, annotations map[string]string) field.ErrorList {
 	if len(template.GetOwnerReferences()) > 0 {
 		return nil

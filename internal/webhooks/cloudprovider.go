@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
-// cloudProviderErrors checks the configuration of the cloud controller manager.
+// cloudProviderErrors validates the configuration of the cloud controller manager.
 func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	errs := identityOfCCMErrors(spec, path.Child("cloudProvider", "identityRef"))
 	if image := spec.CloudProvider.Image; image != "" {
@@ -29,8 +29,8 @@ func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.E
 	return append(errs, nodesErrors(&spec.CloudProvider.Nodes, path.Child("cloudProvider", "nodes"))...)
 }
 
-// identityOfCCMErrors refuses what would never install a cloud controller manager: the Nodes of such a cluster would
-// keep their taint for good.
+// identityOfCCMErrors rejects an identity with which the cloud controller manager would never be installed. The Nodes
+// of such a cluster would keep their taint forever.
 func identityOfCCMErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	const never = "credentials of a VCDClusterIdentity are never copied into a workload cluster"
 	own := spec.CloudProvider.IdentityRef
@@ -66,7 +66,7 @@ func internalErrors(cidrs []string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// gatewayErrors checks what all edge gateways have in common.
+// gatewayErrors validates the settings that all edge gateways have in common.
 func gatewayErrors(arm infrav1.OneArmSpec, vipSubnet string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, oneArmErrors(arm, path.Child("oneArm"))...)

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 )
 
-// maxVAppName is VCD's limit of the name of a vApp.
+// maxVAppName is VCD's limit for the length of a vApp name.
 const maxVAppName = 128
 
 func clusterValidator() *validator[*infrav1.VCDCluster] {
@@ -67,7 +67,7 @@ func clusterTemplateValidator() *validator[*infrav1.VCDClusterTemplate] {
 	}
 }
 
-// clusterSpecErrors returns what is wrong with the spec of a cluster or of a template of clusters.
+// clusterSpecErrors validates the spec of a cluster or of a cluster template.
 func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	errs := objectErrors(spec.OVDC, typeVDC, path.Child("ovdc"))
 	errs = append(errs, objectErrors(spec.OVDCNetwork, typeNetwork, path.Child("ovdcNetwork"))...)
@@ -110,7 +110,7 @@ func endpointErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorL
 	return errs
 }
 
-// secondaryErrors returns why an address is not the second one of an endpoint: both must be known, and of both families.
+// secondaryErrors validates the second address of an endpoint. Both addresses must be known and of different families.
 func secondaryErrors(host, secondary string, path *field.Path) field.ErrorList {
 	if secondary == "" {
 		return nil
@@ -125,7 +125,8 @@ func secondaryErrors(host, secondary string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// hostOfPoolErrors refuses a host that no pool has given: the pool would give the address to others.
+// hostOfPoolErrors rejects a host that was not assigned from the pool, because the pool could assign the address to
+// others.
 func hostOfPoolErrors(c *infrav1.VCDCluster) field.ErrorList {
 	kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP
 	if c.Spec.InfraID != "" || c.Spec.ControlPlaneEndpoint.Host == "" || kube == nil || len(kube.PoolRefs) == 0 {
@@ -162,7 +163,7 @@ func extraPortErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Error
 	return nil
 }
 
-// vAppNameErrors checks the name of the cluster, which is the default name of its vApp.
+// vAppNameErrors validates the name of the cluster, which is the default name of its vApp.
 func vAppNameErrors(c *infrav1.VCDCluster) field.ErrorList {
 	if c.Spec.VApp.Name != "" || len(c.Name) <= maxVAppName {
 		return nil

@@ -9,8 +9,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// What is immutable in objects is a rule of the CRD. The API server applies the rules of the version of a request, so
-// requests in the versions of CAPVCD are checked here.
+// CRD rules make fields of objects immutable. The API server applies the rules of the version of a request, so requests
+// in CAPVCD's versions are validated here.
 
 // A fixedField is a field of a spec before and after an update.
 type fixedField struct {
@@ -28,7 +28,7 @@ func fixedErrors(fields []fixedField, problem string) field.ErrorList {
 	return errs
 }
 
-// clusterFixedErrors refuses changes of what decides where a cluster is.
+// clusterFixedErrors rejects changes of fields that determine the location of a cluster.
 func clusterFixedErrors(oldC, newC *infrav1.VCDCluster) field.ErrorList {
 	before := &oldC.Spec
 	after := &newC.Spec
@@ -55,7 +55,7 @@ func clusterFixedErrors(oldC, newC *infrav1.VCDCluster) field.ErrorList {
 	return fixedErrors(fixed, "is immutable once infraID is set: create another cluster")
 }
 
-// machineFixedErrors refuses changes of what a VM was created with.
+// machineFixedErrors rejects changes of fields that were used to create the VM.
 func machineFixedErrors(oldM, newM *infrav1.VCDMachine) field.ErrorList {
 	before := &oldM.Spec
 	after := &newM.Spec

@@ -66,7 +66,7 @@ func identitySpecErrors(spec *infrav1.VCDIdentitySpec, path *field.Path) field.E
 	return errs
 }
 
-// orgsErrors returns what cannot be the name of an organization, and lists whose members after "*" mean nothing.
+// orgsErrors rejects invalid names of organizations, and lists with entries besides "*", which have no effect.
 func orgsErrors(orgs []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, org := range orgs {
@@ -108,7 +108,7 @@ func identityWarnings(spec *infrav1.VCDIdentitySpec) admission.Warnings {
 		"can read the credentials; use tls.caBundle"}
 }
 
-// isCABundle reports whether text is one or more certificates and nothing else that is encoded as PEM.
+// isCABundle reports whether text contains one or more certificates and no other PEM blocks.
 func isCABundle(text string) bool {
 	rest := []byte(text)
 	count := 0

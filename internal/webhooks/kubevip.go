@@ -12,7 +12,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// kubeVIPErrors returns what is wrong with a virtual IP, whose addresses are virtualIPs if they are known.
+// kubeVIPErrors validates a virtual IP. virtualIPs are its addresses, if they are known.
 func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, virtualIPs []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for name, pools := range map[string][]infrav1.IPPoolReference{
@@ -39,7 +39,7 @@ func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, virtualIPs []string, path *fiel
 	return errs
 }
 
-// dnsNameErrors returns why value is not the name of an endpoint whose record a DHCP server updates.
+// dnsNameErrors validates the DNS name of an endpoint whose record a DHCP server updates.
 func dnsNameErrors(value string, path *field.Path) field.ErrorList {
 	if _, err := netip.ParseAddr(value); err == nil || len(validation.IsDNS1123Subdomain(value)) > 0 {
 		return invalid(path, value, "must be a DNS name in lower case, without scheme and port")
@@ -47,7 +47,7 @@ func dnsNameErrors(value string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// bgpErrors checks the peers, and that each known virtual IP has one that takes its family.
+// bgpErrors validates the peers, and checks that each known virtual IP has a peer of its family.
 func bgpErrors(bgp *infrav1.KubeVIPBGP, virtualIPs []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	peers := families{}

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
-// kubeVIPServicesErrors checks how kube-vip serves Services.
+// kubeVIPServicesErrors validates the settings of kube-vip for Services.
 func kubeVIPServicesErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	kube := spec.LoadBalancer.KubeVIP
 	if kube == nil {
@@ -42,7 +42,8 @@ func kubeVIPServicesErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field
 	return append(errs, serviceRangeErrors(kube.AddressRanges, spec.ControlPlaneEndpoint.Host, at.Child("addressRanges"))...)
 }
 
-// serviceRangeErrors checks the addresses of Services, of which none is the host of the control plane endpoint.
+// serviceRangeErrors validates the address ranges of Services, which must not contain the host of the control plane
+// endpoint.
 func serviceRangeErrors(ranges []infrav1.AddressRange, host string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	var before []vcdconfig.Range

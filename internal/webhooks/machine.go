@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
 
-// minDiskSize catches sizes without a unit, such as 40 bytes.
+// minDiskSize detects sizes without a unit, such as 40 bytes.
 var minDiskSize = resource.MustParse("1Gi")
 
 func machineValidator() *validator[*infrav1.VCDMachine] {
@@ -57,7 +57,7 @@ func machineTemplateValidator() *validator[*infrav1.VCDMachineTemplate] {
 	}
 }
 
-// machineSpecErrors returns what is wrong with the spec of a machine or of a template of machines.
+// machineSpecErrors validates the spec of a machine or of a machine template.
 func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, f := range []struct{ name, value, kind string }{
@@ -107,7 +107,7 @@ func additionalDiskErrors(disks []infrav1.DiskSpec, path *field.Path) field.Erro
 	return errs
 }
 
-// computeErrors refuses CPUs and memory beside the policy that sizes the VM.
+// computeErrors rejects CPUs and memory in addition to a sizing policy.
 func computeErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	const together = "cannot be set together with sizingPolicy: remove one of them"
@@ -123,13 +123,13 @@ func computeErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.ErrorLi
 	return append(errs, memoryErrors(*spec.Memory, path.Child("memory"))...)
 }
 
-// The sizes of memory that VCD takes.
+// Limits of VCD for the memory of a VM.
 var (
 	minMemory = resource.MustParse("512Mi")
 	maxMemory = resource.MustParse("6Ti")
 )
 
-// memoryStep is what sizes of memory are multiples of, in bytes.
+// memoryStep is the step between valid memory sizes, in bytes.
 const memoryStep = 4 << 20
 
 func memoryErrors(memory resource.Quantity, path *field.Path) field.ErrorList {
@@ -140,11 +140,11 @@ func memoryErrors(memory resource.Quantity, path *field.Path) field.ErrorList {
 }
 
 const (
-	// maxMetadataKey and maxMetadataValue are VCD's limits of metadata, in characters.
+	// maxMetadataKey and maxMetadataValue are VCD's limits for metadata, in characters.
 	maxMetadataKey, maxMetadataValue = 256, 1000
 )
 
-// metadataErrors returns what VCD would refuse of metadata. A key is part of an address.
+// metadataErrors rejects metadata that VCD would reject. A key is part of a URL.
 func metadataErrors(metadata []infrav1.VMMetadataEntry, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, entry := range metadata {
@@ -164,10 +164,10 @@ func metadataErrors(metadata []infrav1.VMMetadataEntry, path *field.Path) field.
 	return errs
 }
 
-// wholeNumber matches a number as VCD writes it.
+// wholeNumber matches a number in VCD's notation.
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
-// metadataValueErrors returns why a value is none of its type.
+// metadataValueErrors rejects a value that does not match its type.
 func metadataValueErrors(of infrav1.VMMetadataType, value string, path *field.Path) field.ErrorList {
 	switch of {
 	case infrav1.VMMetadataNumber:
@@ -190,7 +190,7 @@ func metadataValueErrors(of infrav1.VMMetadataType, value string, path *field.Pa
 	return nil
 }
 
-// vmNameErrors checks the name of the machine, which is the default name of its VM and host.
+// vmNameErrors validates the name of the machine, which is the default name of its VM and its host.
 func vmNameErrors(m *infrav1.VCDMachine) field.ErrorList {
 	if m.Spec.VMNamingTemplate != "" || len(m.Name) <= vmname.MaxLength {
 		return nil
@@ -200,7 +200,7 @@ func vmNameErrors(m *infrav1.VCDMachine) field.ErrorList {
 			"or set spec.vmNamingTemplate", vmname.MaxLength))}
 }
 
-// diskChangeErrors refuses a disk that shrinks. Under a VM it can grow.
+// diskChangeErrors rejects a smaller disk for an existing VM. The disk of a VM can only grow.
 func diskChangeErrors(oldSpec, newSpec *infrav1.VCDMachineSpec) field.ErrorList {
 	if oldSpec.ProviderID == "" {
 		return nil

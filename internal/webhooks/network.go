@@ -11,7 +11,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// networksErrors returns what is wrong with the NICs of a machine.
+// networksErrors validates the NICs of a machine.
 func networksErrors(nics []infrav1.NetworkSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	subnets := map[netip.Prefix]string{}
@@ -91,7 +91,7 @@ func routeErrors(route *infrav1.RouteSpec, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// manualInTemplate refuses addresses that all machines of a template would have.
+// manualInTemplate rejects manual addresses, which all machines of a template would share.
 func manualInTemplate(t *infrav1.VCDMachineTemplate) field.ErrorList {
 	var errs field.ErrorList
 	for i, nic := range t.Spec.Template.Spec.Networks {

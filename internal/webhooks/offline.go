@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Validate returns why the webhooks refuse the creation of an object, nil if they do not. It asks no API server, and
-// accepts objects of kinds that have no webhook.
+// Validate returns the error with which the webhooks would reject the creation of an object, or nil. It does not use an
+// API server, and accepts objects of kinds without a webhook.
 func Validate(object *unstructured.Unstructured) error {
 	switch object.GetKind() {
 	case "VCDCluster":
@@ -34,7 +34,7 @@ func Validate(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// validateCreation validates the creation of an object of a kind. A field that the kind does not have is an error.
+// validateCreation validates the creation of an object of a kind. Unknown fields are errors.
 func validateCreation[T any, P interface {
 	*T
 	client.Object

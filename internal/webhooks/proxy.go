@@ -14,13 +14,13 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// plainText matches what stands in configuration files and environments without quoting.
+// plainText matches text that needs no quoting in configuration files and environments.
 var plainText = regexp.MustCompile(`^[!#$%&()*+,\-./0-9:;=?@A-Z\[\]_a-z~]+$`)
 
-// directHost matches a host or a domain, with a port if any.
+// directHost matches a host or a domain, with an optional port.
 var directHost = regexp.MustCompile(`^\.?[0-9A-Za-z]([0-9A-Za-z._\-]*[0-9A-Za-z])?(:[0-9]{1,5})?$`)
 
-// proxyErrors returns what is wrong with a proxy.
+// proxyErrors validates the settings of a proxy.
 func proxyErrors(spec *infrav1.ProxySpec, path *field.Path) field.ErrorList {
 	errs := slices.Concat(proxyURLErrors(spec.HTTPProxy, path.Child("httpProxy")),
 		proxyURLErrors(spec.HTTPSProxy, path.Child("httpsProxy")))
@@ -34,7 +34,7 @@ func proxyErrors(spec *infrav1.ProxySpec, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// proxyURLErrors returns why value is not the URL of a proxy. It quotes no password.
+// proxyURLErrors validates the URL of a proxy. Its errors do not contain the password.
 func proxyURLErrors(value string, path *field.Path) field.ErrorList {
 	if value == "" {
 		return nil
@@ -56,7 +56,7 @@ func proxyURLErrors(value string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// directErrors returns why value is nothing that can be reached without a proxy.
+// directErrors validates a destination that is reached without a proxy.
 func directErrors(value string, path *field.Path) field.ErrorList {
 	if _, err := netip.ParseAddr(value); err == nil || directHost.MatchString(value) {
 		return nil
@@ -68,7 +68,7 @@ func directErrors(value string, path *field.Path) field.ErrorList {
 		".corp.example.com, 10.0.0.5 or 10.0.0.0/8, without scheme and wildcard")
 }
 
-// proxyWarnings returns what is allowed but unwise.
+// proxyWarnings returns warnings about settings that are valid but not recommended.
 func proxyWarnings(spec *infrav1.ProxySpec) []string {
 	var warnings []string
 	if spec.HTTPProxy != "" && spec.HTTPSProxy == "" {

@@ -11,10 +11,12 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// What the controllers record of a machine is guarded by rules of the CRD. What those cannot say is here.
+// CRD rules protect the state that the controllers record for a machine. This file contains the rules that the CRD
+// cannot express.
 
-// recordedChangeErrors refuses an instance ID that is not the object's own: it would make the object the owner of another
-// machine's VM. It also refuses the loss of what identifies the VM, to requests in the versions of CAPVCD.
+// recordedChangeErrors rejects an instance ID other than the UID of the object, which would make the object the owner
+// of another machine's VM. It also rejects the loss of recorded state that identifies the VM, for requests in CAPVCD's
+// versions.
 func recordedChangeErrors(_ context.Context, before, m *infrav1.VCDMachine) field.ErrorList {
 	was := &before.Spec.RecordedState
 	is := &m.Spec.RecordedState
@@ -40,7 +42,8 @@ func recordedChangeErrors(_ context.Context, before, m *infrav1.VCDMachine) fiel
 	return append(errs, fixedErrors(recorded, "is immutable: it identifies the VM of the machine")...)
 }
 
-// goneInTemplateErrors refuses to declare the VMs of all machines of a template gone: they would be left in VCD.
+// goneInTemplateErrors rejects a template that declares the VMs of all its machines gone, because these VMs would
+// remain in VCD.
 func goneInTemplateErrors(t *infrav1.VCDMachineTemplate) field.ErrorList {
 	if _, ok := t.Spec.Template.ObjectMeta.Annotations[infrav1.VMGoneAnnotation]; !ok {
 		return nil

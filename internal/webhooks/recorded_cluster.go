@@ -13,13 +13,14 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// What the controllers recorded of a cluster is guarded by rules of the CRD. Here is what those cannot know: the version
-// of a request, its user, and whether the cluster is deleted.
+// CRD rules protect the state that the controllers record for a cluster. This file contains the rules that depend on
+// the version of a request, its user, or the deletion of the cluster.
 
 var recordedPath = field.NewPath("spec", "recordedState")
 
-// clusterRecordChangeErrors refuses changes of records by requests in the versions of CAPVCD, to which the rules of the
-// CRD do not apply, and vApps as deleted that may be there: disks are deleted after that.
+// clusterRecordChangeErrors rejects changes of recorded state by requests in CAPVCD's versions, to which the CRD rules
+// do not apply. It also rejects invalid entries in deletedVAppIDs, because disks are deleted once the vApps are
+// recorded as deleted.
 func clusterRecordChangeErrors(ctx context.Context, before, c *infrav1.VCDCluster) field.ErrorList {
 	if isOfOtherVersion(ctx) && !equality.Semantic.DeepEqual(before.Spec.RecordedState, c.Spec.RecordedState) {
 		return field.ErrorList{field.Forbidden(recordedPath, "is set by the controllers and cannot be changed "+
@@ -28,13 +29,14 @@ func clusterRecordChangeErrors(ctx context.Context, before, c *infrav1.VCDCluste
 	return deletedVAppErrors(before, c)
 }
 
-// isOfOtherVersion reports whether a request is in another version than the one that is validated.
+// isOfOtherVersion reports whether a request uses a version other than the validated one.
 func isOfOtherVersion(ctx context.Context) bool {
 	request, err := admission.RequestFromContext(ctx)
 	return err == nil && request.RequestKind != nil && request.RequestKind.Version != request.Kind.Version
 }
 
-// deletedVAppErrors refuses vApps as deleted that the cluster did not have, or while it is not deleted.
+// deletedVAppErrors rejects new entries in deletedVAppIDs for vApps that do not belong to the cluster, or while the
+// cluster is not being deleted.
 func deletedVAppErrors(before, c *infrav1.VCDCluster) field.ErrorList {
 	known := slices.Clone(before.Spec.RecordedState.VAppIDs)
 	for _, zone := range before.Spec.RecordedState.Zones {
@@ -49,15 +51,15 @@ func deletedVAppErrors(before, c *infrav1.VCDCluster) field.ErrorList {
 			infrav1.KeepVAppAnnotation)}
 }
 
-// newlyDeleted are the URNs of the vApps that an update says are deleted.
+// newlyDeleted returns the URNs of vApps that an update adds to deletedVAppIDs.
 func newlyDeleted(before, c *infrav1.VCDCluster) []string {
 	was := before.Spec.RecordedState.DeletedVAppIDs
 	return slices.DeleteFunc(slices.Clone(c.Spec.RecordedState.DeletedVAppIDs),
 		func(id string) bool { return slices.Contains(was, id) })
 }
 
-// clusterRecordAdditionErrors refuses to users what the controllers add: another place for a cluster whose place was
-// removed before, and vApps that are deleted.
+// clusterRecordAdditionErrors rejects additions that only the controllers may make: a new location after the recorded
+// one was removed, and deleted vApps.
 func clusterRecordAdditionErrors(before, c *infrav1.VCDCluster) field.ErrorList {
 	var errs field.ErrorList
 	was := &before.Spec.RecordedState
@@ -76,7 +78,7 @@ func clusterRecordAdditionErrors(before, c *infrav1.VCDCluster) field.ErrorList 
 	return errs
 }
 
-// entityInTemplateErrors refuses to give all clusters of a template the entity of one.
+// entityInTemplateErrors rejects an entity ID in a template, because an entity belongs to a single cluster.
 func entityInTemplateErrors(t *infrav1.VCDClusterTemplate) field.ErrorList {
 	if t.Spec.Template.Spec.RDE.ID == "" {
 		return nil

@@ -148,7 +148,7 @@ func TestOnlyTheControllerAddsWhereAClusterIsAndWhatIsGone(t *testing.T) {
 			t.Run(tt.name, func(t *testing.T) {
 				g := NewWithT(t)
 				v := clusterValidator()
-				v.own = func(context.Context) (bool, error) { return own, nil }
+				v.byController = func(context.Context) (bool, error) { return own, nil }
 
 				_, err := v.ValidateUpdate(t.Context(), recordedCluster(tt.before, tt.deleted),
 					recordedCluster(tt.after, tt.deleted))
@@ -166,7 +166,7 @@ func TestOnlyTheControllerAddsWhereAClusterIsAndWhatIsGone(t *testing.T) {
 func TestTheManagerKnowsItsOwnRequests(t *testing.T) {
 	g := NewWithT(t)
 	reviews := &selfReviews{name: "system:serviceaccount:capvcd-system:manager"}
-	s := &self{client: reviews}
+	s := &managerUser{client: reviews}
 	by := func(user string, groups ...string) context.Context {
 		request := admission.Request{}
 		request.UserInfo.Username = user
@@ -174,11 +174,11 @@ func TestTheManagerKnowsItsOwnRequests(t *testing.T) {
 		return admission.NewContextWithRequest(t.Context(), request)
 	}
 
-	g.Expect(s.made(by(reviews.name))).To(BeTrue())
-	g.Expect(s.made(by("jane"))).To(BeFalse())
-	g.Expect(s.made(by("system:serviceaccount:capvcd-system:team-a", "system:serviceaccounts",
+	g.Expect(s.sent(by(reviews.name))).To(BeTrue())
+	g.Expect(s.sent(by("jane"))).To(BeFalse())
+	g.Expect(s.sent(by("system:serviceaccount:capvcd-system:team-a", "system:serviceaccounts",
 		"system:serviceaccounts:capvcd-system"))).To(BeTrue(), "another manager beside this one")
-	g.Expect(s.made(by("system:serviceaccount:team-a:deployer", "system:serviceaccounts",
+	g.Expect(s.sent(by("system:serviceaccount:team-a:deployer", "system:serviceaccounts",
 		"system:serviceaccounts:team-a"))).To(BeFalse())
 	g.Expect(reviews.asked).To(Equal(1))
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhooks validates the objects of the API at admission: what neither the schema nor a CEL rule of the CRDs
-// can say. It also registers the conversion between versions.
+// Package webhooks validates API objects at admission. It implements the rules that neither the schema nor CEL rules of
+// the CRDs can express, and registers the conversion between versions.
 //
-// Defaults are the schema's, and so is what is immutable in objects, but for requests in the versions of CAPVCD; what is
-// immutable in templates is checked here, because the topology controller's dry runs must pass. The package knows nothing
-// of VMware Cloud Director: what only VCD knows is a condition of the controllers. Nothing here blocks a deletion, a status
-// or an object whose spec stays as it is.
+// The schema sets defaults and makes fields of objects immutable, except for requests in CAPVCD's versions.
+// Immutability of templates is validated here, because dry runs of the topology controller must pass. The package does
+// not depend on VMware Cloud Director: problems that only VCD can reveal become conditions of the controllers. It never
+// blocks a deletion, a status update, or an update that does not change the spec.
 package webhooks
 
 import (
@@ -31,7 +31,7 @@ import (
 // Setup registers the webhooks of all kinds with the manager.
 func Setup(mgr ctrl.Manager) error {
 	clusters := clusterValidator()
-	clusters.own = (&self{client: mgr.GetClient()}).made
+	clusters.byController = (&managerUser{client: mgr.GetClient()}).sent
 	return errors.Join(
 		setup(mgr, &infrav1.VCDCluster{}, clusters, conversion.VCDCluster()),
 		setup(mgr, &infrav1.VCDClusterTemplate{}, clusterTemplateValidator(), conversion.VCDClusterTemplate()),
@@ -44,7 +44,7 @@ func Setup(mgr ctrl.Manager) error {
 	)
 }
 
-// setup registers the webhooks of a kind; one with a single version has no converter.
+// setup registers the webhooks of a kind. converter is nil for a kind with a single version.
 func setup[T client.Object](mgr ctrl.Manager, object T, v *validator[T], converter conversion.Constructor) error {
 	return ctrl.NewWebhookManagedBy(mgr, object).WithValidator(v).WithConverter(converter).Complete()
 }

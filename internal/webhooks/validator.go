@@ -19,40 +19,43 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// validator is the policy of all kinds; a kind adds its rules.
+// validator implements the admission policy of all kinds. Each kind adds its rules.
 type validator[T client.Object] struct {
 	kind string
-	// finalizer is what a controller put on an object that existed before; empty: controllers put none.
+	// finalizer is the finalizer by which objects that existed before are recognized. It is empty if controllers add
+	// none.
 	finalizer string
-	// spec returns what is validated: an update that does not change it is always admitted.
+	// spec returns the validated part of an object. An update that does not change it is always admitted.
 	spec func(obj T) any
-	// rules returns what is wrong with an object.
+	// rules returns the errors of an object.
 	rules func(obj T) field.ErrorList
-	// created returns what is wrong with a new object only; may be nil.
+	// created returns errors that only apply to new objects; may be nil.
 	created func(obj T) field.ErrorList
-	// changes returns what may not be changed; may be nil.
+	// changes returns errors for changes that are not allowed; may be nil.
 	changes func(ctx context.Context, oldObj, newObj T) (field.ErrorList, error)
-	// always returns what is also refused of an object that existed before; may be nil.
+	// always returns errors that also apply to objects that existed before; may be nil.
 	always func(obj T) field.ErrorList
-	// recorded returns what is wrong with what a controller recorded, also of an object that is deleted; may be nil.
+	// recorded returns errors in recorded state, even if the object is being deleted; may be nil.
 	recorded func(ctx context.Context, oldObj, newObj T) field.ErrorList
-	// reserved returns what only the controllers may have changed, also of an object that is deleted; may be nil.
+	// reserved returns errors for changes that only controllers may make, even if the object is being deleted; may be
+	// nil.
 	reserved func(oldObj, newObj T) field.ErrorList
-	// own reports whether the controllers make the request; nil: that is not known, and what is reserved is admitted.
-	own func(ctx context.Context) (bool, error)
-	// warnings returns what is allowed but unwise; may be nil.
+	// byController reports whether the controllers send the request. If it is nil, the sender is unknown, and reserved
+	// changes are admitted.
+	byController func(ctx context.Context) (bool, error)
+	// warnings returns warnings about settings that are valid but not recommended; may be nil.
 	warnings func(obj T) admission.Warnings
 }
 
 var _ admission.Validator[*infrav1.VCDCluster] = &validator[*infrav1.VCDCluster]{}
 
-// ValidateCreate implements admission.Validator. An object that existed before, on another management cluster or before
-// a restore, is admitted as it was: moves and restores keep its finalizer.
+// ValidateCreate implements admission.Validator. Objects that existed before, on another management cluster or before a
+// restore, are admitted unchanged. They are recognized by their finalizer, which moves and restores preserve.
 func (v *validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
 	return v.creation(obj)
 }
 
-// creation validates a new object.
+// creation validates the creation of an object.
 func (v *validator[T]) creation(obj T) (admission.Warnings, error) {
 	warnings := v.warn(obj)
 	errs := append(v.rules(obj), switchErrors(nil, obj.GetAnnotations(), annotationsPath)...)
@@ -72,19 +75,19 @@ func (v *validator[T]) creation(obj T) (admission.Warnings, error) {
 	return warnings, v.invalid(obj, hard)
 }
 
-// ValidateUpdate implements admission.Validator. What was wrong before may stay: the rules of a newer release must not
-// stop the controllers from writing an object that an older one admitted. Of an object that is deleted only annotations
-// are validated.
+// ValidateUpdate implements admission.Validator. It ignores errors that existed before the update: the rules of a newer
+// release must not keep the controllers from updating an object that an older release admitted. For an object that is
+// being deleted, it only validates annotations and recorded state.
 func (v *validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (admission.Warnings, error) {
 	errs := switchErrors(oldObj.GetAnnotations(), newObj.GetAnnotations(), annotationsPath)
 	if v.recorded != nil {
 		errs = append(errs, v.recorded(ctx, oldObj, newObj)...)
 	}
-	taken, err := v.taken(ctx, oldObj, newObj)
+	reserved, err := v.reservedErrors(ctx, oldObj, newObj)
 	if err != nil {
 		return nil, err
 	}
-	errs = append(errs, taken...)
+	errs = append(errs, reserved...)
 	if !newObj.GetDeletionTimestamp().IsZero() || equality.Semantic.DeepEqual(v.spec(oldObj), v.spec(newObj)) {
 		return nil, v.invalid(newObj, errs)
 	}
@@ -100,23 +103,23 @@ func (v *validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (ad
 	return v.warn(newObj), v.invalid(newObj, errs)
 }
 
-// taken returns what another user changed although only the controllers may.
-func (v *validator[T]) taken(ctx context.Context, oldObj, newObj T) (field.ErrorList, error) {
-	if v.reserved == nil || v.own == nil {
+// reservedErrors returns errors for changes by other users that only the controllers may make.
+func (v *validator[T]) reservedErrors(ctx context.Context, oldObj, newObj T) (field.ErrorList, error) {
+	if v.reserved == nil || v.byController == nil {
 		return nil, nil
 	}
 	errs := v.reserved(oldObj, newObj)
 	if len(errs) == 0 {
 		return nil, nil
 	}
-	own, err := v.own(ctx)
+	own, err := v.byController(ctx)
 	if own || err != nil {
 		return nil, err
 	}
 	return errs, nil
 }
 
-// ValidateDelete implements admission.Validator. Deletions are always admitted; the webhooks are not registered for
+// ValidateDelete implements admission.Validator. Deletions are always admitted, and the webhooks are not registered for
 // them.
 func (v *validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) {
 	return nil, nil
@@ -136,7 +139,7 @@ func (v *validator[T]) invalid(obj T, errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: infrav1.GroupVersion.Group, Kind: v.kind}, obj.GetName(), errs)
 }
 
-// without returns those errors that were not there before.
+// without returns the errors that are not in before.
 func without(errs, before field.ErrorList) field.ErrorList {
 	known := sets.New[string]()
 	for _, err := range before {
@@ -151,8 +154,8 @@ func without(errs, before field.ErrorList) field.ErrorList {
 	return fresh
 }
 
-// templateUnchanged refuses any change of a template, but for the topology controller's dry runs, which ask what a
-// change would be.
+// templateUnchanged rejects any change of a template, except in dry runs of the topology controller, which determine
+// the effect of a change.
 func templateUnchanged(ctx context.Context, obj client.Object, remedy string) (field.ErrorList, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {

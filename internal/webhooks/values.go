@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// unicastErrors returns why value is not an address that one host can have.
+// unicastErrors validates the address of a single host.
 func unicastErrors(value string, path *field.Path) field.ErrorList {
 	address, err := netip.ParseAddr(value)
 	switch {
@@ -30,10 +30,11 @@ func unicastErrors(value string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// families are the families of addresses in a list that has at most one of each.
+// families are the IP families of addresses in a list that may contain at most one address of each. The key is true for
+// IPv4.
 type families map[bool]bool
 
-// add returns an error for a second address of a family.
+// add records the family of an address, and returns an error for a second address of a family.
 func (f families) add(address netip.Addr, path *field.Path) field.ErrorList {
 	if f[address.Is4()] {
 		return invalid(path, address.String(),
@@ -43,7 +44,7 @@ func (f families) add(address netip.Addr, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// hostErrors returns why value is neither an address nor a DNS name.
+// hostErrors validates an IP address or a DNS name.
 func hostErrors(value string, path *field.Path) field.ErrorList {
 	if _, err := netip.ParseAddr(value); err == nil {
 		return unicastErrors(value, path)
@@ -66,7 +67,7 @@ func poolErrors(pool *infrav1.IPPoolReference, path *field.Path) field.ErrorList
 	return errs
 }
 
-// interfaceErrors returns why value is not the name of a network interface.
+// interfaceErrors validates the name of a network interface.
 func interfaceErrors(value string, path *field.Path) field.ErrorList {
 	if value == "." || value == ".." || strings.ContainsFunc(value, func(r rune) bool {
 		return r == '/' || r == ':' || unicode.IsSpace(r) || !unicode.IsPrint(r)
@@ -76,13 +77,13 @@ func interfaceErrors(value string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// uuid matches a UUID as VCD writes it.
+// uuid matches a UUID in VCD's notation.
 const uuid = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
-// urnPrefix begins the URNs of VCD.
+// urnPrefix is the prefix of VCD's URNs.
 const urnPrefix = "urn:vcloud:"
 
-// Types of objects in VCD as they stand in URNs.
+// Types of VCD objects as they appear in URNs.
 const (
 	typeVDC            = "vdc"
 	typeNetwork        = "network"
@@ -93,7 +94,7 @@ const (
 	typeGateway        = "gateway"
 )
 
-// objectErrors returns why value is neither a name nor a URN of an object of a type.
+// objectErrors validates a name or a URN of an object of a type.
 func objectErrors(value, kind string, path *field.Path) field.ErrorList {
 	if !strings.HasPrefix(value, urnPrefix) || regexp.MustCompile("^"+urnPrefix+kind+":"+uuid+"$").MatchString(value) {
 		return nil
@@ -101,7 +102,7 @@ func objectErrors(value, kind string, path *field.Path) field.ErrorList {
 	return invalid(path, value, "must be a name, or a URN of the form "+urnPrefix+kind+":<UUID>")
 }
 
-// imageErrors returns why value is not the whole reference of an image.
+// imageErrors validates a full image reference.
 func imageErrors(value string, path *field.Path) field.ErrorList {
 	if errs := repositoryErrors(value, path); len(errs) > 0 {
 		return errs
@@ -112,10 +113,10 @@ func imageErrors(value string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// lastPart returns the name of an image, with tag and digest.
+// lastPart returns the name of an image with its tag and digest.
 func lastPart(image string) string { return image[strings.LastIndex(image, "/")+1:] }
 
-// repositoryErrors returns why value is not the reference of an image with its registry. A tag or digest may follow.
+// repositoryErrors validates an image reference with a registry. The tag or digest is optional.
 func repositoryErrors(value string, path *field.Path) field.ErrorList {
 	if strings.ContainsFunc(value, unicode.IsSpace) || strings.Contains(value, "://") {
 		return invalid(path, value, "must be the reference of an image, without scheme and spaces")
@@ -127,11 +128,11 @@ func repositoryErrors(value string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// filterMeta are the characters that VCD's queries have no way to carry in a name: a vApp that has one could not be
-// found again.
+// filterMeta are the characters that names in VCD's queries cannot contain. A vApp with such a name could not be found
+// again.
 const filterMeta = ";,()*=!<>\"'\\"
 
-// vcdNameErrors returns why value cannot be the name of a vApp.
+// vcdNameErrors validates the name of a vApp.
 func vcdNameErrors(value string, path *field.Path) field.ErrorList {
 	if len(value) > maxVAppName {
 		return invalid(path, value, fmt.Sprintf("must have at most %d characters", maxVAppName))

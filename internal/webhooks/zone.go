@@ -36,10 +36,11 @@ func deploymentZoneValidator() *validator[*infrav1.VCDDeploymentZone] {
 	}
 }
 
-// maxZoneName is how long the key of an annotation may be, after its prefix.
+// maxZoneName is the maximum length of an annotation key after its prefix.
 const maxZoneName = 63
 
-// zoneNameErrors checks the name of a zone, which is part of the names of vApps, and of annotations on VCDClusters.
+// zoneNameErrors validates the name of a zone, which is part of the names of vApps and of annotation keys on
+// VCDClusters.
 func zoneNameErrors(z *infrav1.VCDDeploymentZone) field.ErrorList {
 	if len(z.Name) <= maxZoneName {
 		return nil
@@ -47,7 +48,7 @@ func zoneNameErrors(z *infrav1.VCDDeploymentZone) field.ErrorList {
 	return field.ErrorList{field.TooLong(field.NewPath("metadata", "name"), "", maxZoneName)}
 }
 
-// constraintErrors checks what names something in VCD.
+// constraintErrors validates references to objects in VCD.
 func constraintErrors(c *infrav1.PlacementConstraint, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, network := range c.Networks {
@@ -58,7 +59,7 @@ func constraintErrors(c *infrav1.PlacementConstraint, path *field.Path) field.Er
 	return append(errs, objectErrors(c.Catalog, typeCatalog, path.Child("catalog"))...)
 }
 
-// labelValueErrors checks what becomes a label of Nodes.
+// labelValueErrors validates a value that becomes a label of Nodes.
 func labelValueErrors(value string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, msg := range validation.IsValidLabelValue(value) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wirelog logs calls to VMware Cloud Director, without secrets and bodies, while it is switched on, by a signal
-// or by HTTP. The manager and the cloud controller manager use it.
+// Package wirelog logs requests to VMware Cloud Director, without secrets and bodies, while the log is enabled by a
+// signal or an HTTP request. The manager and the cloud controller manager use it.
 package wirelog
 
 import (
@@ -23,26 +23,27 @@ import (
 )
 
 const (
-	// level is the verbosity from which on every call to VCD is logged.
+	// level is the log verbosity from which every request to VCD is logged.
 	level = 7
-	// Path is where the log is switched by HTTP, beside the metrics and protected like them.
+	// Path is the HTTP path that controls the log. It is served and protected like the metrics.
 	Path = "/debug/vcd-wire-log"
-	// Max is the longest time for which it can be switched on.
+	// Max is the longest time for which the log can be enabled.
 	Max = time.Hour
-	// Variable switches it on for as long as the program runs, with any value but one that means false. CAPVCD and CPI
-	// log the calls of go-vcloud-director with it, with secrets and bodies.
+	// Variable is the environment variable that enables the log for as long as the program runs. Any value except one
+	// that means false enables it. CAPVCD and CPI use it to log the requests of go-vcloud-director, with secrets and
+	// bodies.
 	Variable = "GOVCD_LOG_ON_SCREEN"
 )
 
-// Wanted reports whether the environment switches the log on.
+// Wanted reports whether the environment enables the log.
 func Wanted(getenv func(string) string) bool {
 	value := getenv(Variable)
 	on, err := strconv.ParseBool(value)
 	return on || err != nil && value != ""
 }
 
-// A Log logs calls to VCD, without secrets and bodies: always if it is wanted or the verbosity is high enough, otherwise
-// while it is switched on, without a restart.
+// A Log logs requests to VCD, without secrets and bodies. It logs always if Variable is set or the verbosity is high
+// enough, otherwise while it is enabled at run time.
 type Log struct {
 	log    logr.Logger
 	set    func(func(vcd.Exchange))
@@ -54,8 +55,8 @@ type Log struct {
 	timer clock.Timer
 }
 
-// New returns a log that is switched off, unless it is wanted or the verbosity of log is high enough. It sets what is
-// called with each call.
+// New returns a log that is disabled, unless wanted is true or the verbosity of log is high enough. It calls set to
+// register or remove the function that receives each request.
 func New(log logr.Logger, wanted bool, set func(func(vcd.Exchange)), c clock.WithDelayedExecution) *Log {
 	w := &Log{log: log, set: set, clock: c, always: wanted || log.V(level).Enabled()}
 	if w.always {
@@ -64,7 +65,7 @@ func New(log logr.Logger, wanted bool, set func(func(vcd.Exchange)), c clock.Wit
 	return w
 }
 
-// OnSignal switches the log on for d, or off, with each SIGUSR1 until ctx ends.
+// OnSignal enables the log for d, or disables it, on each SIGUSR1 until ctx ends.
 func (w *Log) OnSignal(ctx context.Context, d time.Duration) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)
@@ -85,7 +86,7 @@ func (w *Log) OnSignal(ctx context.Context, d time.Duration) {
 	}()
 }
 
-// switchFor logs calls for d from now on; 0 ends it.
+// switchFor enables the log for d from now on. 0 disables it.
 func (w *Log) switchFor(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +105,7 @@ func (w *Log) switchFor(d time.Duration) {
 	w.log.Info("Enabled the log of requests to VCD", "for", d.String())
 }
 
-// expire ends it in time, unless it was switched again meanwhile.
+// expire disables the log, unless its time was changed in the meantime.
 func (w *Log) expire(until time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +125,7 @@ func (w *Log) end() {
 	w.log.Info("Disabled the log of requests to VCD")
 }
 
-// left returns how long calls will be logged; 0 if they are not, or always.
+// left returns how long the log stays enabled. It returns 0 if the log is disabled or always enabled.
 func (w *Log) left() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +158,8 @@ func (w *Log) exchange(e vcd.Exchange) {
 	w.log.Info("Sent a request to VCD", values...)
 }
 
-// Handler answers GET with the state, PUT and POST with "for" by switching the log on, DELETE by switching it off.
+// Handler returns an HTTP handler that controls the log. GET returns its state. PUT and POST enable it for the duration
+// in the parameter "for", which defaults to fallback. DELETE disables it.
 func (w *Log) Handler(fallback time.Duration) http.Handler {
 	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
 		switch r.Method {

@@ -15,18 +15,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// A Call is one call of VCD's API. Its query is raw, because VCD wants the operators of filters bare.
+// A Call is a request to VCD's API. Its query is raw because VCD expects the operators of filters unescaped.
 type Call struct {
 	Method      string
 	Path        string
 	query       string
-	JSON        bool   // the JSON API
-	Content     any    // nil: none; []byte: encoded already
-	ContentType string // of content for the XML API
-	IfMatch     string // ETag of the version that may be replaced; empty for any
+	JSON        bool   // uses the JSON API instead of the XML API
+	Content     any    // nil: no body; []byte: sent as it is
+	ContentType string // of Content; for the XML API only
+	IfMatch     string // ETag of the version to replace; empty: any version
 }
 
-// encode returns the body of the request and its type.
+// encode returns the body of the request and its media type.
 func (c Call) encode() (body []byte, contentType string, err error) {
 	if raw, ok := c.Content.([]byte); ok || c.Content == nil {
 		return raw, c.ContentType, nil
@@ -39,47 +39,48 @@ func (c Call) encode() (body []byte, contentType string, err error) {
 	return body, c.ContentType, err
 }
 
-// A Sender makes calls with credentials.
+// A Sender sends requests with credentials.
 type Sender interface {
-	Send(ctx context.Context, what transport.Request) (transport.Answer, error)
+	Send(ctx context.Context, r transport.Request) (transport.Answer, error)
 }
 
-// A Scope says where calls are made.
+// A Scope is the site and organization that requests go to.
 type Scope struct {
-	Base     string // of the site, https://host[:port]
-	Org      string // that the session works in
-	Provider bool   // logged in to the System organization
+	Base     string // base URL of the site, https://host[:port]
+	Org      string // name of the organization that the session works in
+	Provider bool   // the session belongs to the System organization
 }
 
-// A Client makes the calls of a session, in the organization that it works in.
+// A Client sends the requests of a session, in the organization that the session works in.
 type Client struct {
 	Scope
 
-	// Organization is the one that a provider works in; nil for a tenant, whose session has only one.
+	// Organization is the organization that a provider session works in. It is nil for a tenant, whose session has only
+	// one.
 	Organization *Organization
 
 	sender Sender
 }
 
-// New returns a client. A provider's look-up of its organization is remembered.
-func New(as Sender, in Scope, lookups *cache.Cache) *Client {
-	c := &Client{Scope: in, sender: as}
-	if in.Provider {
+// New returns a client. For a provider session, lookups caches the ID of its organization.
+func New(sender Sender, scope Scope, lookups *cache.Cache) *Client {
+	c := &Client{Scope: scope, sender: sender}
+	if scope.Provider {
 		c.Organization = &Organization{
-			name:    in.Org,
-			plain:   &Client{Scope: in, sender: as},
+			name:    scope.Org,
+			plain:   &Client{Scope: scope, sender: sender},
 			lookups: lookups,
 		}
 	}
-	if in.Provider && !login.IsSystem(in.Org) {
+	if scope.Provider && !login.IsSystem(scope.Org) {
 		c.sender = c.Organization
 	}
 	return c
 }
 
-// Do makes a call.
-func (c *Client) Do(ctx context.Context, what Call) (transport.Answer, error) {
-	body, contentType, err := what.encode()
+// Do encodes and sends a request.
+func (c *Client) Do(ctx context.Context, call Call) (transport.Answer, error) {
+	body, contentType, err := call.encode()
 	if err != nil {
 		return transport.Answer{}, err
 	}
@@ -87,25 +88,25 @@ func (c *Client) Do(ctx context.Context, what Call) (transport.Answer, error) {
 	if contentType != "" {
 		header.Set("Content-Type", contentType)
 	}
-	if what.IfMatch != "" {
-		header.Set("If-Match", what.IfMatch)
+	if call.IfMatch != "" {
+		header.Set("If-Match", call.IfMatch)
 	}
 	return c.sender.Send(ctx, transport.Request{
-		Method: what.Method,
-		Path:   what.Path,
-		Query:  what.query,
-		JSON:   what.JSON,
+		Method: call.Method,
+		Path:   call.Path,
+		Query:  call.query,
+		JSON:   call.JSON,
 		Header: header,
 		Body:   body,
 	})
 }
 
-// Send makes a call as it is, with nothing encoded.
-func (c *Client) Send(ctx context.Context, what transport.Request) (transport.Answer, error) {
-	return c.sender.Send(ctx, what)
+// Send sends a request as it is, without encoding it.
+func (c *Client) Send(ctx context.Context, r transport.Request) (transport.Answer, error) {
+	return c.sender.Send(ctx, r)
 }
 
-// GetXML reads an object of the XML API.
+// GetXML reads an object from the XML API.
 func (c *Client) GetXML(ctx context.Context, path string, into any) error {
 	got, err := c.Do(ctx, Call{Method: http.MethodGet, Path: path})
 	if err != nil {
@@ -114,7 +115,7 @@ func (c *Client) GetXML(ctx context.Context, path string, into any) error {
 	return wire.DecodeXML(got.Body, into)
 }
 
-// GetJSON reads an object of the JSON API.
+// GetJSON reads an object from the JSON API.
 func (c *Client) GetJSON(ctx context.Context, path, query string, into any) error {
 	got, err := c.Do(ctx, Call{Method: http.MethodGet, Path: path, query: query, JSON: true})
 	if err != nil {
@@ -123,7 +124,7 @@ func (c *Client) GetJSON(ctx context.Context, path, query string, into any) erro
 	return wire.DecodeJSON(got.Body, into)
 }
 
-// Read reads an object of the JSON API and converts it.
+// Read reads an object from the JSON API and converts it.
 func Read[W, T any](ctx context.Context, c *Client, what, id, path string, convert func(*W) T) (T, error) {
 	var doc W
 	if err := c.GetJSON(ctx, path, "", &doc); err != nil {
@@ -133,7 +134,7 @@ func Read[W, T any](ctx context.Context, c *Client, what, id, path string, conve
 	return convert(&doc), nil
 }
 
-// Object reads an object of the JSON API to change it.
+// Object reads an object from the JSON API in a form that preserves unknown fields when it is written back.
 func (c *Client) Object(ctx context.Context, path string) (wire.Object, error) {
 	var o wire.Object
 	if err := c.GetJSON(ctx, path, "", &o); err != nil {
@@ -145,15 +146,16 @@ func (c *Client) Object(ctx context.Context, path string) (wire.Object, error) {
 	return o, nil
 }
 
-// Href returns the address of an object as VCD writes it in references and filters.
+// Href returns the URL of an object as VCD writes it in references and filters.
 func (c *Client) Href(kind, id string) string { return c.Base + urn.Path(kind, id) }
 
-// PolicyHRef returns the address of a compute policy, which only exists in the JSON API.
+// PolicyHRef returns the URL of a compute policy, which only exists in the JSON API.
 func (c *Client) PolicyHRef(id string) string {
 	return c.Base + "/cloudapi/2.0.0/vdcComputePolicies/" + id
 }
 
-// Params writes a query string in the given order: names and values alternate, values are written as they are.
+// Params returns a query string of alternating names and values, in the given order. It omits empty values and does not
+// escape the others.
 func Params(pairs ...string) string {
 	var parts []string
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api makes calls of both of VCD's APIs: it encodes and decodes, names the organization that a provider works in,
-// and reads queries and lists to their ends. It does not know what the objects are.
+// Package api sends requests to both of VCD's APIs. It encodes and decodes documents, names the organization that a
+// provider session works in, and reads all pages of queries and lists. It is independent of the meaning of the objects.
 package api

@@ -16,17 +16,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// maxPages bounds how many pages of one list are read, should a server always offer another one.
+// maxPages limits the number of pages read from one list, in case a server always offers another page.
 const maxPages = 400
 
-// A Listing is a list of the JSON API.
+// A Listing describes a list in the JSON API.
 type Listing struct {
 	Path  string
-	What  string      // plural, for messages
-	Of    string      // what they belong to, for messages; may be empty
-	Terms []fiql.Term // of our own words and ids, which every filter can carry
-	Sort  string      // field that orders the pages; empty where VCD knows none
-	Size  int         // of a page, where VCD gives smaller ones than usual; 0: as usual
+	What  string      // plural noun for messages
+	Of    string      // the container of the items, for messages; may be empty
+	Terms []fiql.Term // only of constants and IDs, which need no escaping
+	Sort  string      // field that orders the pages; empty if VCD supports none
+	Size  int         // page size if VCD limits it below PageSize; 0: PageSize
 }
 
 func (l Listing) query(page int) string {
@@ -38,12 +38,12 @@ func (l Listing) query(page int) string {
 		"filter", filter)
 }
 
-// An item is something that stands in a list. Its key is empty if several items may be the same.
+// An item is an element of a list. Its key is empty if the list may contain equal items.
 type item interface{ Key() string }
 
 // ListAll reads all pages of a list.
 func ListAll[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
-	items, err := complete(l.What, T.Key, func(page int) ([]T, int, error) {
+	items, err := readComplete(l.What, T.Key, func(page int) ([]T, int, error) {
 		var found struct {
 			ResultTotal *int `json:"resultTotal"`
 			Values      []T  `json:"values"`
@@ -59,8 +59,8 @@ func ListAll[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
 	return items, failure.Wrap(err, "listing", l.What+l.Of)
 }
 
-// ListUnordered reads all pages of a list without an order, whose items have no ids. A second page may then have items
-// of the first one again, in the place of others: such a list is read until two readings have the same items.
+// ListUnordered reads all pages of a list that has no order and whose items have no IDs. A later page may then repeat
+// items of an earlier page and miss others, so the list is read until two consecutive reads return the same items.
 func ListUnordered[T interface {
 	item
 	comparable
@@ -83,7 +83,7 @@ func ListUnordered[T interface {
 	return nil, failure.Unavailable("the list of " + l.What + l.Of + " has no stable order")
 }
 
-// ListAs is listAll with a conversion.
+// ListAs is [ListAll] with a conversion of each item.
 func ListAs[T item, U any](ctx context.Context, c *Client, l Listing, convert func(*T) U) ([]U, error) {
 	items, err := ListAll[T](ctx, c, l)
 	if err != nil {
@@ -96,12 +96,12 @@ func ListAs[T item, U any](ctx context.Context, c *Client, l Listing, convert fu
 	return converted, nil
 }
 
-// complete reads all pages of a list. An item that comes or goes between two pages would be seen twice or never: such
-// an answer is discarded, and the list is read once more.
-func complete[T any](what string, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T,
+// readComplete reads all pages of a list. An item that is added or removed between two pages could be seen twice or not at
+// all. Such a result is discarded, and the list is read once more.
+func readComplete[T any](what string, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T,
 	error,
 ) {
-	return twice(what, func() ([]T, bool, error) {
+	return retryOnce(what, func() ([]T, bool, error) {
 		var all []T
 		first := 0
 		seen := map[string]bool{}
@@ -115,7 +115,7 @@ func complete[T any](what string, id func(T) string, read func(page int) (items 
 			}
 			all = append(all, items...)
 			switch {
-			case !unseen(seen, items, id), total != first, len(all) > total:
+			case !allNew(seen, items, id), total != first, len(all) > total:
 				return nil, false, nil
 			case len(all) == total:
 				return all, true, nil
@@ -127,8 +127,8 @@ func complete[T any](what string, id func(T) string, read func(page int) (items 
 	})
 }
 
-// twice reads a list, once more if the first answer is not complete.
-func twice[T any](what string, read func() (items []T, complete bool, err error)) ([]T, error) {
+// retryOnce reads a list, and reads it once more if the first result is incomplete.
+func retryOnce[T any](what string, read func() (items []T, complete bool, err error)) ([]T, error) {
 	for range 2 {
 		items, complete, err := read()
 		if err != nil || complete {
@@ -138,8 +138,8 @@ func twice[T any](what string, read func() (items []T, complete bool, err error)
 	return nil, failure.Unavailable("the list of " + what + " changed while it was read")
 }
 
-// unseen records items and reports whether none was there before.
-func unseen[T any](seen map[string]bool, items []T, id func(T) string) bool {
+// allNew records items and reports whether all of them are new.
+func allNew[T any](seen map[string]bool, items []T, id func(T) string) bool {
 	for _, item := range items {
 		key := id(item)
 		if key != "" && seen[key] {
@@ -150,12 +150,12 @@ func unseen[T any](seen map[string]bool, items []T, id func(T) string) bool {
 	return true
 }
 
-// nextCursor finds where a list goes on that has cursors instead of pages.
+// nextCursor matches the link to the next page of a list that has cursors instead of page numbers.
 var nextCursor = regexp.MustCompile(`<([^<>]*)>\s*;[^,]*rel="?nextPage"?`)
 
-// ListByCursor reads a list that does not contain its length, as far as its cursors lead.
+// ListByCursor reads all pages of a list that has cursors and does not state its length.
 func ListByCursor[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
-	items, err := twice(l.What, func() ([]T, bool, error) {
+	items, err := retryOnce(l.What, func() ([]T, bool, error) {
 		var items []T
 		cursor := ""
 		seen := map[string]bool{}
@@ -171,7 +171,7 @@ func ListByCursor[T item](ctx context.Context, c *Client, l Listing) ([]T, error
 			if err := wire.DecodeJSON(got.Body, &found); err != nil {
 				return nil, false, err
 			}
-			if !unseen(seen, found.Values, T.Key) {
+			if !allNew(seen, found.Values, T.Key) {
 				return nil, false, nil
 			}
 			items = append(items, found.Values...)
@@ -184,8 +184,8 @@ func ListByCursor[T item](ctx context.Context, c *Client, l Listing) ([]T, error
 	return items, failure.Wrap(err, "listing", l.What+l.Of)
 }
 
-// cursorIn takes the cursor of the next page out of the links of an answer; empty if this was the last one. Of the
-// link, only the cursor is used: it decides nothing about where the next call goes.
+// cursorIn returns the cursor of the next page from the Link headers of a response, or the empty string on the last
+// page. It uses only the cursor, so the link cannot redirect the next request.
 func cursorIn(header http.Header) string {
 	for _, link := range header.Values("Link") {
 		match := nextCursor.FindStringSubmatch(link)

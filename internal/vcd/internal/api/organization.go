@@ -16,26 +16,26 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
-// An Organization is the one that a provider's session works in, which every call has to name. Without it no call can be
-// made: that it is missing, or hidden, is no evidence about what the call was for.
+// An Organization is the organization that a provider session works in. Every request must name it. If the organization
+// is missing or hidden, no request can be sent, which is no evidence about the object of the request.
 type Organization struct {
 	name    string
-	plain   *Client // its calls name no organization
+	plain   *Client // its requests name no organization
 	lookups *cache.Cache
 }
 
-// Send makes a call in the organization.
-func (o *Organization) Send(ctx context.Context, what transport.Request) (transport.Answer, error) {
+// Send sends a request in the organization.
+func (o *Organization) Send(ctx context.Context, r transport.Request) (transport.Answer, error) {
 	id, err := o.ID(ctx)
 	if err != nil {
 		return transport.Answer{}, err
 	}
-	what.Header = what.Header.Clone()
-	what.Header.Set("X-Vmware-Vcloud-Tenant-Context", urn.UUID(id))
-	return o.plain.sender.Send(ctx, what)
+	r.Header = r.Header.Clone()
+	r.Header.Set("X-Vmware-Vcloud-Tenant-Context", urn.UUID(id))
+	return o.plain.sender.Send(ctx, r)
 }
 
-// ID finds the URN of the organization.
+// ID looks up the URN of the organization.
 func (o *Organization) ID(ctx context.Context) (string, error) {
 	return cache.Lookup(ctx, o.lookups, "org", func(ctx context.Context) (string, error) {
 		if err := fiql.CheckName("organization", o.name, ""); err != nil {

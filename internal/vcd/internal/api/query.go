@@ -16,14 +16,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// PageSize is the largest that VCD allows.
+// PageSize is the largest page size that VCD allows.
 const PageSize = 128
 
-// MaxFilter bounds the length of one filter, so that URLs stay short enough for every proxy.
+// MaxFilter limits the length of a filter, so that every proxy accepts the URL.
 const MaxFilter = 4000
 
-// QueryPage asks the query service for one page of records. That it finds nothing is proof of something, so it must be
-// the service that says so: there is no VCD without one, and a page of something in front of VCD may well be XML.
+// QueryPage reads one page of records from the query service. Callers treat an empty result as proof, so the response
+// must come from the query service, which every VCD has. Something in front of VCD may also respond with XML.
 func (c *Client) QueryPage(ctx context.Context, kind, filter string, page int, sortBy string,
 	into *types.QueryResultRecordsType,
 ) error {
@@ -46,7 +46,7 @@ func (c *Client) QueryPage(ctx context.Context, kind, filter string, page int, s
 	return wire.DecodeXML(got.Body, into)
 }
 
-// queryType returns the name of a query for this session: a provider asks for the administrator's view.
+// queryType returns the query type for this session. A provider uses the administrator's types.
 func (c *Client) queryType(kind string) string {
 	if !c.Provider {
 		return kind
@@ -67,7 +67,8 @@ func (c *Client) queryType(kind string) string {
 	return kind
 }
 
-// Both joins the records that tenants and providers get.
+// Both returns the provider's records if there are any, otherwise the tenant's. A response contains only one of the
+// two.
 func Both[T any](tenant, provider []*T) []*T {
 	if len(provider) > 0 {
 		return provider
@@ -75,13 +76,13 @@ func Both[T any](tenant, provider []*T) []*T {
 	return tenant
 }
 
-// QueryAll asks the query service for all records of a kind that a filter matches, page by page in the order of a
-// field; what they are is for messages.
+// QueryAll reads all records of a kind that match a filter, page by page, sorted by a field. what is the plural noun
+// for the records in error messages.
 func QueryAll[T any](ctx context.Context, c *Client, kind, what, filter, sortBy string, hrefOf func(*T) string,
 	of func(*types.QueryResultRecordsType) (tenant, provider []*T),
 ) ([]*T, error) {
 	id := func(r *T) string { return urn.UUID(hrefOf(r)) }
-	return complete(what, id, func(page int) ([]*T, int, error) {
+	return readComplete(what, id, func(page int) ([]*T, int, error) {
 		var found types.QueryResultRecordsType
 		err := c.QueryPage(ctx, kind, filter, page, sortBy, &found)
 		return Both(of(&found)), int(found.Total), err

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache remembers what look-ups found, and has those who look for the same at the same time share one call. It does
-// not know what it remembers.
+// Package cache stores the results of lookups, and lets concurrent lookups of the same key share one call. It is
+// independent of the meaning of the results.
 package cache
 
 import (
@@ -14,7 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
-// A Cache keeps what look-ups found for a while. Failures are not kept: a correction must take effect at once.
+// A Cache stores the results of lookups for a limited time. It does not store failures, because a correction must take
+// effect immediately.
 type Cache struct {
 	ttl    time.Duration
 	clock  transport.Clock
@@ -36,12 +37,12 @@ func New(ttl time.Duration, clock transport.Clock) *Cache {
 
 type maxAgeKey struct{}
 
-// WithMaxAge has look-ups in the context ask VCD again for what was found longer ago than that.
+// WithMaxAge makes lookups in the context ignore entries that are older than age.
 func WithMaxAge(ctx context.Context, age time.Duration) context.Context {
 	return context.WithValue(ctx, maxAgeKey{}, age)
 }
 
-// Get returns what was found for a key, if it is not too old.
+// Get returns the entry of a key, if it has not expired.
 func (c *Cache) Get(ctx context.Context, key string) (any, bool) {
 	maxAge := c.ttl
 	if age, ok := ctx.Value(maxAgeKey{}).(time.Duration); ok {
@@ -57,29 +58,29 @@ func (c *Cache) Get(ctx context.Context, key string) (any, bool) {
 	return e.value, true
 }
 
-// Put remembers what was found for a key.
+// Put stores the entry of a key.
 func (c *Cache) Put(key string, value any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.entries[key] = entry{value, c.clock.Now()}
 }
 
-// Drop forgets what was found for a key.
+// Drop removes the entry of a key.
 func (c *Cache) Drop(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.entries, key)
 }
 
-// Clear forgets all.
+// Clear removes all entries.
 func (c *Cache) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.entries)
 }
 
-// Lookup returns what the cache has for key, or finds it: once for all who ask at the same time. It goes on when the
-// callers give up, for the next one.
+// Lookup returns the cached entry of key or calls find. Concurrent lookups of the same key share one call of find,
+// which continues for the next lookup if its callers give up.
 func Lookup[T any](ctx context.Context, c *Cache, key string, find func(context.Context) (T, error)) (T, error) {
 	var none T
 	if value, ok := c.Get(ctx, key); ok {
@@ -105,7 +106,7 @@ func Lookup[T any](ctx context.Context, c *Cache, key string, find func(context.
 	}
 }
 
-// Key names a look-up in the cache. Names cannot contain the separator.
+// Key returns the cache key of a lookup. Its separator is a character that names cannot contain.
 func Key(parts ...string) string {
 	joined := ""
 	for _, part := range parts {

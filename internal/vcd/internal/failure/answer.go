@@ -15,21 +15,22 @@ import (
 	"time"
 )
 
-// vcloudNamespace is how the namespace of VCD's own documents begins.
+// vcloudNamespace is the prefix of the XML namespaces of VCD's documents.
 const vcloudNamespace = "http://www.vmware.com/vcloud/"
 
-// maxMessage bounds what is kept of a message: VCD puts whole stack traces into some.
+// maxMessage limits the length of a message, in bytes: some messages of VCD contain whole stack traces.
 const maxMessage = 500
 
 var (
 	requestIDPrefix = regexp.MustCompile(`^(\s*\[[^\]]*\]\s*)+`)
 	taskMention     = regexp.MustCompile(`\s*[A-Z_]*\(com\.vmware\.vcloud\.entity\.task:[^)]*\)`)
 	blanks          = regexp.MustCompile(`\s+`)
-	// encoded is longer than any name in VCD: bootstrap data, or a token, of the request that VCD complains of.
+	// encoded matches text that is longer than any name in VCD, such as bootstrap data or a token that VCD quotes from
+	// the request.
 	encoded = regexp.MustCompile(`[A-Za-z0-9+/=_-]{129,}`)
 )
 
-// NewStatusError reads what VCD, or something in front of it, answered to a call that failed.
+// NewStatusError returns the error of a failed request from the response of VCD, or of something in front of it.
 func NewStatusError(operation string, status int, header http.Header, body []byte, now time.Time) *StatusError {
 	e := &StatusError{
 		Status:     status,
@@ -46,7 +47,8 @@ func NewStatusError(operation string, status int, header http.Header, body []byt
 	return e
 }
 
-// Paused is the refusal of a call to a site that asked for no calls for a while.
+// Paused returns the error of a request that is not sent because the site throttles requests. left is the remaining
+// time of the pause.
 func Paused(left time.Duration) *StatusError {
 	return &StatusError{
 		Status:     http.StatusTooManyRequests,
@@ -55,15 +57,15 @@ func Paused(left time.Duration) *StatusError {
 	}
 }
 
-// An errorBody is what the answer to a call that failed contains.
+// An errorBody is the content of the response to a failed request.
 type errorBody struct {
 	code    string
-	message string // only of error documents of VCD
-	foreign bool   // something in front of VCD, or another server, wrote it
+	message string // only from VCD's error documents
+	foreign bool   // written by something in front of VCD or by another server
 }
 
-// readErrorBody understands the error documents of both APIs and of the OAuth endpoint. The text of anything else is
-// not quoted: a user who may set the address of a site could read what other servers answer to the manager.
+// readErrorBody reads the error documents of both APIs and of the OAuth endpoint. It does not quote any other text.
+// Otherwise a user who may set the address of a site could read the responses of other servers to the manager.
 func readErrorBody(body []byte) errorBody {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return errorBody{}
@@ -86,7 +88,7 @@ func readErrorBody(body []byte) errorBody {
 	}
 }
 
-// readJSONError reads an error document of the newer API, which always has a code, or of RFC 6749.
+// readJSONError reads an error document of the newer API, which always has a code, or one as defined by RFC 6749.
 func readJSONError(body []byte) errorBody {
 	var doc struct {
 		MinorErrorCode   string `json:"minorErrorCode"`
@@ -108,7 +110,7 @@ func readJSONError(body []byte) errorBody {
 	return errorBody{}
 }
 
-// oauthErrors are the codes of errors of an OAuth token endpoint, by RFC 6749 5.2 and RFC 8628 3.5.
+// oauthErrors are the error codes of an OAuth token endpoint according to RFC 6749 5.2 and RFC 8628 3.5.
 var oauthErrors = []string{
 	"invalid_request",
 	"invalid_client",
@@ -122,7 +124,7 @@ var oauthErrors = []string{
 	"expired_token",
 }
 
-// mediaType describes the type of an answer.
+// mediaType describes the content type of a response.
 func mediaType(header http.Header) string {
 	found, _, err := mime.ParseMediaType(header.Get("Content-Type"))
 	if err != nil {
@@ -131,7 +133,7 @@ func mediaType(header http.Header) string {
 	return "content type " + TidyMessage(found)
 }
 
-// TidyMessage takes out what differs from one failure to the next, and what may be a secret: messages end up in
+// TidyMessage removes text that differs from one failure to the next, and text that may be a secret: messages appear in
 // conditions and events.
 func TidyMessage(message string) string {
 	message = requestIDPrefix.ReplaceAllString(message, "")
@@ -144,11 +146,11 @@ func TidyMessage(message string) string {
 	return message
 }
 
-// maxRetryAfter bounds how long a site is left alone because it says so: what is in front of it may name a day, or have
-// another idea of the time, and one call in a while is no burden.
+// maxRetryAfter limits the delay that a Retry-After header can request. A proxy may request a whole day or have a
+// different clock, and one request every few minutes is no burden.
 const maxRetryAfter = 5 * time.Minute
 
-// parseRetryAfter reads the header in both its forms, seconds and a date.
+// parseRetryAfter parses both forms of the header, seconds and a date. It returns 0 if the value is neither.
 func parseRetryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && seconds > 0 {
 		return time.Duration(min(seconds, int(maxRetryAfter.Seconds()))) * time.Second

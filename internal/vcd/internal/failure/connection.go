@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
-// A connectionError is why a call got no answer. Its text has no ports and addresses that change.
+// A connectionError is the reason why a request got no response. Its text contains no ports or addresses that change.
 type connectionError struct {
 	kind   error
 	reason string
@@ -30,13 +30,14 @@ func (e *connectionError) Error() string { return e.reason }
 // Unwrap lets [errors.Is] match the sentinels.
 func (e *connectionError) Unwrap() error { return e.kind }
 
-// Unavailable says why VCD gave no answer, or none of its own. It wraps [ErrUnavailable].
+// Unavailable returns an error for a request that got no response, or none from VCD. It wraps [ErrUnavailable].
 func Unavailable(reason string) error { return &connectionError{ErrUnavailable, reason} }
 
-// Invalid says why a call is not made. It wraps [ErrInvalid].
+// Invalid returns an error for a request that is not sent because it is invalid. It wraps [ErrInvalid].
 func Invalid(reason string) error { return &connectionError{ErrInvalid, reason} }
 
-// NewConnectionError classifies a call to site that got no answer. The caller's own cancellation stays what it is.
+// NewConnectionError classifies the error of a request to site that got no response. It preserves the cause if the
+// caller canceled the request.
 func NewConnectionError(req *http.Request, site string, err error, timeout time.Duration) error {
 	if ctx := req.Context(); ctx.Err() != nil {
 		cause := context.Cause(ctx)
@@ -63,7 +64,7 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// distrust returns why a certificate was refused.
+// distrust reports whether err is the rejection of a certificate, and why it was rejected.
 func distrust(err error) (string, bool) {
 	if e, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "it is not for this host: " + e.Error(), true
@@ -83,11 +84,11 @@ func distrust(err error) (string, bool) {
 	return "", false
 }
 
-// quoted is text as %q writes it.
+// quoted matches text in quotation marks as %q writes it.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// RootCause returns the innermost text of err: the layers above it name addresses, ports and URLs. It does not quote
-// what another server answered: net/http puts what it cannot parse in quotation marks.
+// RootCause returns the innermost text of err, because the outer layers contain addresses, ports and URLs. It removes
+// quoted text: net/http quotes parts of a response that it cannot parse, which may come from another server.
 func RootCause(err error) string {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Kinds of failures: every error of a call wraps exactly one. Package vcd exports them, and documents what a caller can
-// do about each.
+// Kinds of failures: every error of a request wraps exactly one. Package vcd exports them and documents what a caller
+// can do about each.
 var (
 	ErrNotFound     = errors.New("not found")
 	ErrForbidden    = errors.New("forbidden")
@@ -28,16 +28,16 @@ var (
 	ErrTLS          = errors.New("certificate not trusted")
 )
 
-// A StatusError is what VCD answered to a call or reported for a task. Its text is the same for the same
-// failure: identifiers of requests and tasks are taken out.
+// A StatusError is the error that VCD returned for a request or reported for a task. Its text is the same for the same
+// failure, because identifiers of requests and tasks are removed.
 type StatusError struct {
 	Status    int    // HTTP status code; 0 for a failed task
 	Code      string // minor error code, such as BUSY_ENTITY
 	Message   string
-	Operation string // the call, as in metrics
+	Operation string // the request, as in metrics
 
 	retryAfter time.Duration
-	foreign    bool // something in front of VCD answered: it knows nothing of what exists or is allowed
+	foreign    bool // from something in front of VCD: no evidence of absence or missing rights
 }
 
 // Error implements error.
@@ -62,7 +62,8 @@ func (e *StatusError) Error() string {
 // Is lets [errors.Is] match the sentinels.
 func (e *StatusError) Is(target error) bool { return target == e.kind() }
 
-// kindByCode holds the minor error codes that say more than the HTTP status: VCD answers 400 for them.
+// kindByCode maps the minor error codes that are more specific than the HTTP status, because VCD returns status 400
+// with them.
 var kindByCode = map[string]error{
 	"BUSY_ENTITY":                     ErrBusy,
 	"DUPLICATE_NAME":                  ErrConflict,
@@ -75,7 +76,7 @@ var kindByStatus = map[int]error{
 	http.StatusUnauthorized:   ErrUnauthorized,
 	http.StatusForbidden:      ErrForbidden,
 	http.StatusNotFound:       ErrNotFound,
-	http.StatusNotAcceptable:  ErrUnavailable, // cells do not agree on an API version: they are being upgraded
+	http.StatusNotAcceptable:  ErrUnavailable, // cells with different API versions, during an upgrade
 	http.StatusGone:           ErrNotFound,
 	http.StatusRequestTimeout: ErrUnavailable,
 	http.StatusConflict:       ErrConflict,
@@ -110,7 +111,8 @@ func (e *StatusError) kindOfStatus() error {
 	return ErrUnavailable
 }
 
-// RetryAfter returns how long to wait, as VCD asked or because others come first; 0 if not known.
+// RetryAfter returns the time to wait before a retry: the delay that VCD requested, or until the requests of others are
+// sent. It returns 0 if that time is unknown.
 func RetryAfter(err error) time.Duration {
 	if later, ok := errors.AsType[*laterError](err); ok {
 		return later.after
@@ -121,10 +123,10 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// A laterError postpones a unit of work. Its text is always the same.
+// A laterError postpones a unit of work. Its text is constant.
 type laterError struct{ after time.Duration }
 
-// Later postpones a unit of work. It wraps [ErrLater].
+// Later returns an error that postpones a unit of work. It wraps [ErrLater].
 func Later(after time.Duration) error { return &laterError{after} }
 
 // Error implements error.
@@ -133,16 +135,16 @@ func (e *laterError) Error() string { return "requests of other clusters are sen
 // Unwrap lets [errors.Is] match the sentinel.
 func (e *laterError) Unwrap() error { return ErrLater }
 
-// Later returns how long to wait before the call is made again.
+// Later returns the time to wait before the request is sent again.
 func (e *laterError) Later() time.Duration { return e.after }
 
-// A LookupError is about an object, given by name, that cannot be used. It wraps [ErrNotFound], [ErrInvalid] or
+// A LookupError means that an object, given by name, cannot be used. It wraps [ErrNotFound], [ErrInvalid] or
 // [ErrAmbiguous].
 type LookupError struct {
-	Kind   string // what was looked for: "VDC", "network", "template", …
+	Kind   string // kind of the object: "VDC", "network", "template", …
 	Name   string
-	In     string // where: "VDC acme-vdc", "catalog kubernetes"; may be empty
-	Reason string // empty: there is none of that name
+	In     string // container: "VDC acme-vdc", "catalog kubernetes"; may be empty
+	Reason string // empty: no object has that name
 	Err    error  // ErrNotFound, ErrInvalid or ErrAmbiguous
 }
 
@@ -161,7 +163,7 @@ func (e *LookupError) Error() string {
 // Unwrap lets [errors.Is] match the sentinels.
 func (e *LookupError) Unwrap() error { return e.Err }
 
-// IgnoreNotFound returns nil for errors that say that the entity does not exist.
+// IgnoreNotFound returns nil if err means that the entity does not exist, otherwise err.
 func IgnoreNotFound(err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -169,7 +171,7 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// Wrap wraps an error, if there is one.
+// Wrap adds the operation and the ID of its object to an error. It returns nil for a nil error.
 func Wrap(err error, doing, id string) error {
 	if err == nil {
 		return nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fiql writes filters of both of VCD's APIs, in the language that they share, and refuses names that would change
-// the meaning of one. It does not know what the fields are.
+// Package fiql writes filters in FIQL, the filter language of both of VCD's APIs. It rejects names that would change
+// the meaning of a filter. It is independent of the meaning of the fields.
 package fiql
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
-// fiqlMeta are the characters that mean something in a filter. VCD offers no way to escape them.
+// fiqlMeta are the characters that have a meaning in a filter. VCD offers no way to escape them.
 const fiqlMeta = ";,()*=!<>\"'\\"
 
-// CheckName refuses names that a filter cannot carry, before they change its meaning.
+// CheckName rejects a name that cannot be used in a filter because it would change its meaning.
 func CheckName(kind, name, in string) error {
 	switch {
 	case name == "":
@@ -34,27 +34,27 @@ func CheckName(kind, name, in string) error {
 	return nil
 }
 
-// A Term is one comparison of a filter. References are compared by URN: VCD also takes an address, but compares it as
-// text, and its public address may differ from the one that requests go to.
+// A Term is one comparison in a filter. References are compared by URN: VCD also accepts a URL, but compares it as
+// text, and its public address may differ from the address that requests go to.
 type Term struct {
 	field string
-	kind  string // of the value, with the colon after it, if the term names it
+	kind  string // type of the value with a trailing colon, or empty
 	value string
-	glob  bool // asterisks in the value stand for any characters
+	glob  bool // asterisks in the value match any characters
 }
 
 // Is compares a field with a value.
 func Is(field, value string) Term { return Term{field: field, value: value} }
 
-// Like compares a field with a pattern, in which an asterisk stands for any characters.
+// Like compares a field with a pattern, in which an asterisk matches any characters.
 func Like(field, pattern string) Term { return Term{field: field, value: pattern, glob: true} }
 
-// HasMetadata compares an entry of metadata in the domain GENERAL with a text.
+// HasMetadata compares a metadata entry in the domain GENERAL with a text.
 func HasMetadata(key, text string) Term {
 	return Term{field: "metadata:" + Escape(key), kind: "STRING:", value: text}
 }
 
-// String returns the term as it stands in a query string.
+// String returns the term encoded for a query string.
 func (t Term) String() string {
 	value := Escape(t.value)
 	if t.glob {
@@ -63,15 +63,15 @@ func (t Term) String() string {
 	return t.field + "==" + t.kind + value
 }
 
-// Escape encodes a value for the query string, where VCD wants the operators of the filter bare.
+// Escape encodes a value for a query string, in which VCD expects the operators of the filter unescaped.
 func Escape(value string) string {
 	return strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
 }
 
-// AllOf joins terms so that each must hold.
+// AllOf returns a filter that matches if all terms match.
 func AllOf(terms ...Term) string { return joinTerms(terms, ";") }
 
-// AnyOf joins terms so that one must hold, in parentheses.
+// AnyOf returns a filter, in parentheses, that matches if any term matches.
 func AnyOf(terms ...Term) string { return "(" + joinTerms(terms, ",") + ")" }
 
 func joinTerms(terms []Term, by string) string {
@@ -82,7 +82,8 @@ func joinTerms(terms []Term, by string) string {
 	return strings.Join(parts, by)
 }
 
-// AnyOfChunks is [anyOf] in as many filters as it takes to keep each shorter than limit.
+// AnyOfChunks returns the terms for several [AnyOf] filters, each shorter than limit, that together compare a field
+// with all values.
 func AnyOfChunks(field string, values []string, limit int) [][]Term {
 	var chunks [][]Term
 	var chunk []Term
@@ -103,7 +104,7 @@ func AnyOfChunks(field string, values []string, limit int) [][]Term {
 	return chunks
 }
 
-// JSON encodes a filter for the JSON API, which wants it encoded as a whole.
+// JSON encodes a filter for the JSON API, which expects the whole filter escaped.
 func JSON(terms ...Term) string {
 	parts := make([]string, len(terms))
 	for i, t := range terms {

@@ -8,24 +8,24 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
-// systemOrg is the organization of the provider; it logs in elsewhere.
+// systemOrg is the provider's organization. It has separate login endpoints.
 const systemOrg = "system"
 
-// An Account is as whom to log in.
+// An Account is the identity of a session.
 type Account struct {
-	Org         string // the organization, unless the user name has another
+	Org         string // overridden by an organization in the user name
 	Credentials Credentials
-	// ServiceAccount replaces Credentials; nil: there is none.
+	// ServiceAccount, if not nil, is used instead of Credentials.
 	ServiceAccount *ServiceAccount
 }
 
-// IsProvider reports whether the account is one of the organization System.
+// IsProvider reports whether the account belongs to the System organization.
 func (a Account) IsProvider() bool {
 	org, _ := a.identity()
 	return IsSystem(org)
 }
 
-// identity splits the organization off a user name of the form org/user.
+// identity returns the organization and the user name. A user name of the form org/user overrides the organization.
 func (a Account) identity() (org, user string) {
 	if first, second, ok := strings.Cut(a.Credentials.Username, "/"); ok {
 		return first, second
@@ -33,23 +33,22 @@ func (a Account) identity() (org, user string) {
 	return a.Org, a.Credentials.Username
 }
 
-// IsSystem reports whether an organization is that of the provider.
+// IsSystem reports whether org is the provider's organization.
 func IsSystem(org string) bool { return strings.EqualFold(org, systemOrg) }
 
-// Credentials are what a session logs in with: a user with a password, or an API token. The token wins.
-// Username may be written as "org/user" to log in to another organization than the one worked in
-// ("System/administrator").
+// Credentials are a user name and password, or an API token. The token takes precedence. Username may have the form
+// "org/user" to log in to an organization other than the one that the session works in ("System/administrator").
 type Credentials struct {
 	Username string
 	Password string
 	APIToken string
 }
 
-// String keeps credentials out of everything that prints a value.
+// String keeps credentials out of printed values.
 func (Credentials) String() string { return transport.Redacted }
 
-// GoString keeps credentials out of everything that prints a value in detail.
+// GoString keeps credentials out of values printed with %#v.
 func (Credentials) GoString() string { return transport.Redacted }
 
-// MarshalText keeps credentials out of everything that writes JSON, such as logs.
+// MarshalText keeps credentials out of JSON, such as logs.
 func (Credentials) MarshalText() ([]byte, error) { return []byte(transport.Redacted), nil }

@@ -17,9 +17,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
-// An Authenticator makes calls with the credentials of a session. It logs in when there is no valid token, once more
-// when VCD refuses the token, and agrees on another API version when VCD, or one of its cells, refuses the version.
-// Calls that are refused for these reasons had no effect, so they are repeated.
+// An Authenticator sends requests with the credentials of a session. It logs in if it has no valid token, and once more
+// if VCD rejects the token. It negotiates another API version if VCD, or one of its cells, rejects the version.
+// Requests that are rejected for these reasons had no effect, so they are repeated.
 type Authenticator struct {
 	transport *transport.Transport
 	site      *transport.Site
@@ -28,18 +28,18 @@ type Authenticator struct {
 
 	mu        sync.Mutex
 	current   token
-	version   string             // of the credentials
-	worked    bool               // the credentials were accepted once
-	refused   map[string]refusal // by version of the credentials
-	refusals  int                // since they were last accepted
+	version   string             // version of the credentials
+	worked    bool               // VCD has accepted the credentials before
+	refused   map[string]refusal // rejected logins, by version of the credentials
+	refusals  int                // consecutive rejections since the last accepted login
 	loggingIn bool
-	outage    backoff // of logins, while the site does not answer
-	lost      backoff // of logins, while VCD forgets sessions that it has just begun
+	outage    backoff // of logins while the site does not respond
+	lost      backoff // of logins while VCD forgets sessions that it has just created
 	used      time.Time
-	denied    denials
+	renewals  renewals
 }
 
-// New returns an authenticator that has not logged in yet.
+// New returns an authenticator without a session.
 func New(t *transport.Transport, as Account) *Authenticator {
 	return &Authenticator{
 		transport: t,
@@ -51,27 +51,29 @@ func New(t *transport.Transport, as Account) *Authenticator {
 }
 
 const (
-	// loginTimeout bounds a login, with the agreement on an API version.
+	// loginTimeout limits the duration of a login, including the negotiation of an API version.
 	loginTimeout = 15 * time.Second
-	// maxAgreements is how many versions are given up for one call: cells of two releases offer different ones.
+	// maxAgreements is how many agreed versions may be rejected for one request: cells of two releases offer different
+	// versions.
 	maxAgreements = 4
-	// renewalDelay is how long a session is used after a forbidden write: retries are later, and a person acts
-	// meanwhile.
+	// renewalDelay is how long a session is still used after a forbidden write. Retries follow later, and an
+	// administrator needs time to grant the right.
 	renewalDelay = 10 * time.Second
-	// firstRenewal and lastRenewal are how long a session is used at least that follows one. It doubles.
+	// firstRenewal and lastRenewal bound the minimum lifetime of the session after a renewed one. It doubles with each
+	// renewal.
 	firstRenewal = 20 * time.Second
 	lastRenewal  = 30 * time.Minute
 )
 
-// Denials are the sessions that were renewed because VCD forbade a write: a session may have the rights that its user
-// had when it began, so that one which was granted since shows in the next.
-type denials struct {
+// renewals tracks the sessions that were renewed because VCD forbade a write. A session may keep the rights that its
+// user had when it was created, so a right that was granted later takes effect only in the next session.
+type renewals struct {
 	count int
-	until time.Time // the next session is used at least
+	until time.Time // earliest end of the next session
 }
 
-// renewLater makes a call after a write that VCD forbade begin another session, soon, or when the session is old
-// enough. A service account's stays: each login changes its token.
+// renewLater schedules a new session after VCD forbade a write: soon, or when the current session has reached its
+// minimum lifetime. It does not renew the session of a service account, because each login changes the token.
 func (a *Authenticator) renewLater(method string, status int, t token) {
 	if status != http.StatusForbidden || method == http.MethodGet {
 		return
@@ -79,7 +81,7 @@ func (a *Authenticator) renewLater(method string, status int, t token) {
 	now := a.site.Clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	d := &a.denied
+	d := &a.renewals
 	if a.account.ServiceAccount != nil || a.current.value != t.value || a.current.stale(d.until) {
 		return
 	}
@@ -94,15 +96,15 @@ func (a *Authenticator) renewLater(method string, status int, t token) {
 	d.count++
 }
 
-// A backoff delays logins after failures, so that not all sessions log in again in the same moment.
+// A backoff delays logins after failures, so that the sessions do not all log in again at the same moment.
 type backoff struct {
 	failures int
 	err      error
 	until    time.Time
 }
 
-// fail records a failed login. The next may be tried after half a second, doubled up to half a minute, give or take
-// half.
+// fail records a failed login and delays the next one. The delay starts at half a second and doubles up to half a
+// minute, with a jitter of half the delay.
 func (b *backoff) fail(err error, now time.Time) {
 	wait := min(30*time.Second, 500*time.Millisecond<<min(b.failures, 6))
 	b.failures++
@@ -110,7 +112,7 @@ func (b *backoff) fail(err error, now time.Time) {
 	b.until = now.Add(wait/2 + rand.N(wait)) //nolint:gosec // spreads load, protects nothing
 }
 
-// SetVersion notes the version of the credentials, and whether VCD accepted them before.
+// SetVersion sets the version of the credentials, and whether VCD has accepted them before.
 func (a *Authenticator) SetVersion(version string, accepted bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,7 +120,7 @@ func (a *Authenticator) SetVersion(version string, accepted bool) {
 	a.worked = a.worked || accepted
 }
 
-// Touch notes that the session is used.
+// Touch records that the session is in use.
 func (a *Authenticator) Touch() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -132,17 +134,17 @@ func (a *Authenticator) UsedBefore(t time.Time) bool {
 	return a.used.Before(t)
 }
 
-// LogIn makes sure that there is a session that should work.
+// LogIn ensures that there is a session with a token that has not expired.
 func (a *Authenticator) LogIn(ctx context.Context) error {
 	_, err := a.token(ctx)
 	return err
 }
 
-// token returns a token that should work, logging in when there is none or when it is about to expire.
+// token returns a token that has not expired. It logs in if there is no token or if the token is about to expire.
 func (a *Authenticator) token(ctx context.Context) (token, error) {
 	now := a.site.Clock.Now()
 	if account := a.account.ServiceAccount; account != nil {
-		account.flush(ctx, now) // the token of the last login works meanwhile
+		account.flush(ctx, now) // the token of the last login still works
 	}
 	a.mu.Lock()
 	current := a.current
@@ -157,7 +159,7 @@ func (a *Authenticator) token(ctx context.Context) (token, error) {
 	return a.renew(ctx, current)
 }
 
-// renew replaces the token, unless that has been done meanwhile: one login for all who need it at the same time. It
+// renew replaces the token, unless another caller has already done so. Concurrent callers share one login, which
 // continues when the first caller gives up. While a login is retried after an outage, other callers get the error of
 // the last attempt.
 func (a *Authenticator) renew(ctx context.Context, old token) (token, error) {
@@ -182,7 +184,8 @@ func (a *Authenticator) renew(ctx context.Context, old token) (token, error) {
 	}
 }
 
-// loginTimeout bounds a login. The answer to a service account's is waited for longer: it contains the next token.
+// loginTimeout returns the time limit of a login. It is longer for a service account, because the response contains the
+// next token.
 func (a *Authenticator) loginTimeout() time.Duration {
 	if a.account.ServiceAccount != nil {
 		return a.transport.Timeout
@@ -190,7 +193,7 @@ func (a *Authenticator) loginTimeout() time.Duration {
 	return min(loginTimeout, a.transport.Timeout)
 }
 
-// retrying returns the last failure while another login is in flight.
+// retrying returns the error of the last login while another login is in flight.
 func (a *Authenticator) retrying() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -200,8 +203,8 @@ func (a *Authenticator) retrying() error {
 	return nil
 }
 
-// beginLogin returns the token or the refusal that another login has brought meanwhile; else it marks a login as begun
-// and returns the version of the credentials.
+// beginLogin returns the token or the rejection that another login has obtained in the meantime. Otherwise it marks a
+// login as in flight and returns the version of the credentials.
 func (a *Authenticator) beginLogin(old token) (token, string, error) {
 	now := a.site.Clock.Now()
 	a.mu.Lock()
@@ -264,8 +267,8 @@ func (a *Authenticator) Close(ctx context.Context) error {
 	return unwritten
 }
 
-// Send makes a call with the credentials.
-func (a *Authenticator) Send(ctx context.Context, what transport.Request) (transport.Answer, error) {
+// Send sends a request with the credentials.
+func (a *Authenticator) Send(ctx context.Context, r transport.Request) (transport.Answer, error) {
 	if !isUnattended(ctx) {
 		a.Touch()
 	}
@@ -274,53 +277,53 @@ func (a *Authenticator) Send(ctx context.Context, what transport.Request) (trans
 		return transport.Answer{}, err
 	}
 	for logins, agreements := 1, maxAgreements; ; {
-		version, err := a.versionFor(ctx, what)
+		version, err := a.versionFor(ctx, r)
 		if err != nil {
 			return transport.Answer{}, err
 		}
-		got, err := a.try(ctx, what, t, version)
+		got, err := a.try(ctx, r, t, version)
 		switch {
 		case got.Status == http.StatusUnauthorized:
 			if t, err = a.replace(ctx, t, logins); err != nil {
 				return transport.Answer{}, err
 			}
 			logins--
-		case got.Status == http.StatusNotAcceptable && what.Version == "" && agreements > 0:
+		case got.Status == http.StatusNotAcceptable && r.Version == "" && agreements > 0:
 			agreements--
 			a.site.RefuseVersion(version)
 		default:
 			a.answered(got.Status)
-			a.renewLater(what.Method, got.Status, t)
+			a.renewLater(r.Method, got.Status, t)
 			return got, err
 		}
 	}
 }
 
-// try makes one attempt at a call.
-func (a *Authenticator) try(ctx context.Context, what transport.Request, t token, version string) (transport.Answer, error) {
-	req, err := a.site.NewRequest(ctx, what.Method, what.Path, what.Accept(version), what.Body)
+// try makes one attempt at a request.
+func (a *Authenticator) try(ctx context.Context, r transport.Request, t token, version string) (transport.Answer, error) {
+	req, err := a.site.NewRequest(ctx, r.Method, r.Path, r.Accept(version), r.Body)
 	if err != nil {
 		return transport.Answer{}, err
 	}
-	req.URL.RawQuery = what.Query
-	maps.Copy(req.Header, what.Header)
+	req.URL.RawQuery = r.Query
+	maps.Copy(req.Header, r.Header)
 	authorize(req.Header, t)
 	return a.transport.Send(req)
 }
 
-// versionFor returns the API version to ask for in a call.
-func (a *Authenticator) versionFor(ctx context.Context, what transport.Request) (string, error) {
-	if what.Version != "" {
-		return what.Version, nil
+// versionFor returns the API version of a request.
+func (a *Authenticator) versionFor(ctx context.Context, r transport.Request) (string, error) {
+	if r.Version != "" {
+		return r.Version, nil
 	}
 	agreed, err := a.transport.Negotiate(ctx)
 	if err != nil {
 		return "", err
 	}
-	return a.site.VersionFor(what.Path, agreed)
+	return a.site.VersionFor(r.Path, agreed)
 }
 
-// replace returns a token instead of one that VCD does not know, if the call has a login left.
+// replace returns a new token for one that VCD does not accept, if the request has a login left.
 func (a *Authenticator) replace(ctx context.Context, t token, logins int) (token, error) {
 	if logins == 0 {
 		return token{}, a.forgotten(t)
@@ -328,8 +331,8 @@ func (a *Authenticator) replace(ctx context.Context, t token, logins int) (token
 	return a.renew(ctx, t)
 }
 
-// forgotten records that VCD did not know a token that it had just issued, and returns what that means: the credentials
-// are not refused. Cells that restart one after the other do so.
+// forgotten records that VCD did not accept a token that it had just issued, and returns the resulting error. The
+// credentials do not count as rejected. Cells that restart one after the other cause this.
 func (a *Authenticator) forgotten(t token) error {
 	err := failure.Unavailable(a.site.Base + " does not accept a session that it has just created")
 	a.mu.Lock()
@@ -341,7 +344,7 @@ func (a *Authenticator) forgotten(t token) error {
 	return err
 }
 
-// answered records that VCD knew the token of a call, if its answer shows that.
+// answered records that VCD accepted the token of a request, if the status shows that.
 func (a *Authenticator) answered(status int) {
 	if status == 0 || status == http.StatusNotAcceptable {
 		return
@@ -351,7 +354,7 @@ func (a *Authenticator) answered(status int) {
 	a.lost = backoff{}
 }
 
-// State returns whether there is a session, and whether VCD refuses its credentials as they are.
+// State reports whether the session is logged in, and whether VCD currently rejects its credentials.
 func (a *Authenticator) State(now time.Time) (loggedIn, refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -360,7 +363,8 @@ func (a *Authenticator) State(now time.Time) (loggedIn, refused bool) {
 
 type unattendedKey struct{}
 
-// Unattended is the context of calls that no reconcile waits for, such as those of a poller: they do not keep a session alive.
+// Unattended returns a context for requests that no reconcile waits for, such as those of a poller. They do not keep a
+// session alive.
 func Unattended(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unattendedKey{}, true)
 }

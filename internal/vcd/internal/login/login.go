@@ -13,7 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
-// login asks for a token, as a service account, by API token if there is one, else by user name and password.
+// login requests an access token as a service account, with the API token if there is one, or with user name and
+// password.
 func login(ctx context.Context, via *transport.Transport, as Account) (token, error) {
 	request := loginByPassword
 	switch {
@@ -29,19 +30,20 @@ func login(ctx context.Context, via *transport.Transport, as Account) (token, er
 	now := via.Site.Clock.Now()
 	switch {
 	case !t.expires.After(now):
-		// Clocks disagree, or the token does not say. A 401 will.
+		// The clocks disagree, or the token has no expiry. A 401 then shows that it has expired.
 		t.expires = time.Time{}
 	default:
-		// Replaced a little early, so that no call goes out with a token that ends on the way.
+		// Replace the token a little early, so that it does not expire while a request is in flight.
 		t.expires = t.expires.Add(-min(5*time.Minute, t.expires.Sub(now)/10))
 	}
 	return t, nil
 }
 
-// A loginRequest asks for a token in an API version.
+// A loginRequest requests an access token in an API version.
 type loginRequest func(ctx context.Context, via *transport.Transport, as Account, version string) (token, error)
 
-// loginAgreed asks for a token in a version that the cell that answers takes: another may have agreed on it.
+// loginAgreed requests a token in an API version that the responding cell accepts. The version may have been negotiated
+// with another cell.
 func loginAgreed(ctx context.Context, via *transport.Transport, as Account, request loginRequest) (token, error) {
 	org, _ := as.identity()
 	for agreements := maxAgreements; ; agreements-- {
@@ -84,11 +86,11 @@ func loginByPassword(ctx context.Context, via *transport.Transport, as Account, 
 }
 
 func loginByAPIToken(ctx context.Context, via *transport.Transport, as Account, version string) (token, error) {
-	t, _, err := tradeToken(ctx, via, as, version)
+	t, _, err := exchangeToken(ctx, via, as, version)
 	return t, err
 }
 
-// logout ends a session at VCD; other sessions pile up there.
+// logout ends a session in VCD, where unused sessions would accumulate.
 func logout(ctx context.Context, via *transport.Transport, t token) error {
 	version := via.Site.AgreedVersion()
 	req, err := via.Site.NewRequest(ctx, http.MethodDelete, "/api/session", transport.Request{}.Accept(version), nil)
@@ -100,7 +102,7 @@ func logout(ctx context.Context, via *transport.Transport, t token) error {
 	return err
 }
 
-// A loginError is VCD's reason, other than wrong credentials, to refuse a login.
+// A loginError is a reason of VCD, other than wrong credentials, to reject a login.
 type loginError struct{ cause *failure.StatusError }
 
 // Error implements error.
@@ -109,8 +111,8 @@ func (e *loginError) Error() string { return e.cause.Error() }
 // Unwrap lets [errors.Is] match the sentinels.
 func (e *loginError) Unwrap() error { return failure.ErrUnauthorized }
 
-// loginFailure classifies the failure of a login. A login that ends in "not found" or "forbidden" must never look as if
-// the object of the call that needed the login were gone.
+// loginFailure classifies the failure of a login. A login that fails with "not found" or "forbidden" must never look as
+// if the object of the request that needed the login were gone.
 func loginFailure(err error) error {
 	status, ok := errors.AsType[*failure.StatusError](err)
 	switch {

@@ -11,22 +11,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
-// Credentials that VCD refused are tried again after ten minutes, then after twice as long each time, up to an hour:
-// few enough logins for no account to be locked.
+// Credentials that VCD rejected are retried after ten minutes, and then after twice as long each time, up to an hour.
+// That is rare enough not to lock an account.
 const (
 	firstRefusal = 10 * time.Minute
 	lastRefusal  = time.Hour
-	// tokenCheck is how often the store is asked for another token of a service account. VCD is not asked for that.
+	// tokenCheck is the interval between reads of the store for another token of a service account. These reads send no
+	// requests to VCD.
 	tokenCheck = 30 * time.Second
 )
 
-// A refusal is VCD's refusal of a login; the zero value is none.
+// A refusal is a rejected login. The zero value means that no login was rejected.
 type refusal struct {
 	err   error
-	until time.Time // when to try again; zero: never
+	until time.Time // time of the next attempt; zero: never
 }
 
-// at returns why no login is tried at a time, or nil.
+// at returns the error that prevents a login at a time, or nil.
 func (r refusal) at(now time.Time) error {
 	if r.until.IsZero() || now.Before(r.until) {
 		return r.err
@@ -34,9 +35,9 @@ func (r refusal) at(now time.Time) error {
 	return nil
 }
 
-// refuse notes that VCD refused the credentials of a version. Those that never worked are wrong until they are changed;
-// those that did may be right again, such as when a directory behind VCD comes back. A service account knows itself
-// which token was refused, and tries no token twice. The lock is held.
+// refuse records that VCD rejected a version of the credentials. Credentials that never worked are wrong until they are
+// changed. Credentials that have worked may work again, for example when a directory behind VCD recovers. A service
+// account records which token was rejected and tries no token twice. The caller holds the lock.
 func (a *Authenticator) refuse(version string, err error) {
 	if _, ok := errors.AsType[*tokenError](err); ok {
 		a.refused[version] = refusal{err: err, until: a.site.Clock.Now().Add(tokenCheck)}
@@ -52,14 +53,14 @@ func (a *Authenticator) refuse(version string, err error) {
 	a.refused[version] = refusal{err: err, until: a.site.Clock.Now().Add(wait)}
 }
 
-// refusesVersion reports whether VCD, or one of its cells, does not take the API version of a call.
+// refusesVersion reports whether VCD, or one of its cells, rejected the API version of a request.
 func refusesVersion(err error) bool {
 	status, ok := errors.AsType[*failure.StatusError](err)
 	return ok && status.Status == http.StatusNotAcceptable
 }
 
-// refusesCredentials reports whether a login failed because of the credentials. To a wrong API token, the OAuth
-// endpoint answers 400 (RFC 6749, 5.2).
+// refusesCredentials reports whether a login failed because of the credentials. For a wrong API token, the OAuth
+// endpoint returns 400 (RFC 6749, 5.2).
 func refusesCredentials(e *failure.StatusError) bool {
 	return e.Status == http.StatusUnauthorized ||
 		e.Status == http.StatusBadRequest &&

@@ -13,41 +13,42 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
-// flushEvery is how often it is tried again to write down a token.
+// flushEvery is the interval between attempts to store a token.
 const flushEvery = 2 * time.Second
 
-// A TokenStore keeps the token of a service account. VCD replaces it with each login, and knows only the last, so
-// only one process may use it.
+// A TokenStore stores the token of a service account. VCD replaces the token with each login and accepts only the
+// latest one, so only one process may use it.
 type TokenStore interface {
-	// Load returns the token for the next login, as it is now and not as it was remembered, once the store is as sure
-	// as it can be that it can write down the one after it. Its errors come back from the login, wrapped.
+	// Load returns the token for the next login. It reads the current token, not a cached one, and first checks as well
+	// as it can that the store can write the token after it. The login returns its errors, wrapped.
 	Load(ctx context.Context) (string, error)
-	// Store writes down the token that VCD gave for old, and returns when it cannot be lost any more. It fails with
-	// [failure.ErrConflict] if another token than old is there: it was replaced by a new one, which stays.
+	// Store saves the token that VCD issued in exchange for old, and returns once the token is durable. It fails with
+	// [failure.ErrConflict] if the store contains a token other than old: a new token has replaced it and is kept.
 	Store(ctx context.Context, old, token string) error
 }
 
 // A ServiceAccount logs in with a token that changes with each login, one login at a time. Sessions of several
-// organizations may share it, but all of one [Pool] of one process.
+// organizations may share it, but only within one [Pool] of one process.
 type ServiceAccount struct {
 	tokens TokenStore
 
-	mu      sync.Mutex      // held from the reading of a token until the next one is written
-	old     string          // what the store has while next is not written
-	next    string          // what could not be written yet; empty: nothing
-	tried   time.Time       // when it was tried last
-	refused map[door]string // what VCD does not know
+	mu      sync.Mutex               // held from reading a token until its successor is stored
+	old     string                   // token in the store while next is not stored
+	next    string                   // token that could not be stored yet, or empty
+	tried   time.Time                // time of the last attempt to store next
+	refused map[tokenEndpoint]string // last token that each endpoint rejected
 }
 
-// A door is where a token is traded: one that is refused at one may be right at another.
-type door struct{ site, org string }
+// A tokenEndpoint is the place where a token is exchanged. A token that one endpoint rejects may be valid at another.
+type tokenEndpoint struct{ site, org string }
 
-// NewServiceAccount returns a service account with its token in a store.
+// NewServiceAccount returns a service account whose token is in a store.
 func NewServiceAccount(tokens TokenStore) *ServiceAccount {
-	return &ServiceAccount{tokens: tokens, refused: map[door]string{}}
+	return &ServiceAccount{tokens: tokens, refused: map[tokenEndpoint]string{}}
 }
 
-// Rest calls do while no login is in flight, after all that VCD gave is written down; not at all if that fails.
+// Rest calls do while no login is in flight and every token that VCD issued is stored. If a token cannot be stored,
+// Rest returns the error and does not call do.
 func (a *ServiceAccount) Rest(ctx context.Context, do func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -59,8 +60,8 @@ func (a *ServiceAccount) Rest(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// flush writes down a token that could not be written when it was given. It does not wait for a login, which does so
-// itself.
+// flush stores a token that could not be stored when it was issued. It does not wait for a login in flight, which
+// stores the token itself.
 func (a *ServiceAccount) flush(ctx context.Context, now time.Time) {
 	if !a.mu.TryLock() {
 		return
@@ -70,14 +71,14 @@ func (a *ServiceAccount) flush(ctx context.Context, now time.Time) {
 		return
 	}
 	a.tried = now
-	_ = a.write(ctx) // tried again with the next call
+	_ = a.write(ctx) // retried with the next request
 }
 
-// write writes down the token that VCD gave last. The lock is held.
+// write stores the latest token that VCD issued. The caller holds the lock.
 func (a *ServiceAccount) write(ctx context.Context) error {
 	err := a.tokens.Store(ctx, a.old, a.next)
 	switch {
-	case err == nil, errors.Is(err, failure.ErrConflict): // what another process wrote is newer
+	case err == nil, errors.Is(err, failure.ErrConflict): // the token of another process is newer
 		a.old = ""
 		a.next = ""
 		return nil
@@ -85,10 +86,10 @@ func (a *ServiceAccount) write(ctx context.Context) error {
 	return fmt.Errorf("storing the next token of the service account: %w", err)
 }
 
-// take returns the token to log in with. The lock is held.
-func (a *ServiceAccount) take(ctx context.Context, at door) (string, error) {
+// nextToken returns the token for the next login. The caller holds the lock.
+func (a *ServiceAccount) nextToken(ctx context.Context, at tokenEndpoint) (string, error) {
 	if a.next != "" {
-		_ = a.write(ctx) // tried again with every call; until it works no other process has the token
+		_ = a.write(ctx) // retried with every request; until then only this process has the token
 	}
 	if a.next != "" && a.next != a.refused[at] {
 		return a.next, nil
@@ -105,16 +106,16 @@ func (a *ServiceAccount) take(ctx context.Context, at door) (string, error) {
 	return token, nil
 }
 
-// trade makes one attempt to log in. The lock is held.
-func (a *ServiceAccount) trade(ctx context.Context, via *transport.Transport, as Account, version string) (token, error) {
+// exchange makes one attempt to log in. The caller holds the lock.
+func (a *ServiceAccount) exchange(ctx context.Context, via *transport.Transport, as Account, version string) (token, error) {
 	org, _ := as.identity()
-	at := door{via.Site.Base, org}
-	old, err := a.take(ctx, at)
+	at := tokenEndpoint{via.Site.Base, org}
+	old, err := a.nextToken(ctx, at)
 	if err != nil {
 		return token{}, err
 	}
 	as.Credentials.APIToken = old
-	t, next, err := tradeToken(ctx, via, as, version)
+	t, next, err := exchangeToken(ctx, via, as, version)
 	if err != nil {
 		if status, ok := errors.AsType[*failure.StatusError](err); ok && refusesCredentials(status) {
 			a.refused[at] = old
@@ -124,29 +125,29 @@ func (a *ServiceAccount) trade(ctx context.Context, via *transport.Transport, as
 	}
 	if next != "" && next != old {
 		if a.next != old {
-			a.old = old // else the store still has the one before
+			a.old = old // otherwise the store still has an older token
 		}
 		a.next = next
 		a.tried = via.Site.Clock.Now()
-		_ = a.write(context.WithoutCancel(ctx)) // tried again by flush
+		_ = a.write(context.WithoutCancel(ctx)) // flush retries
 	}
 	return t, nil
 }
 
-// loginByServiceAccount trades the token for an access token and the next token, and writes that down before anything
-// else is done. Where that fails, it is tried again with every call; until then the process must not die.
+// loginByServiceAccount exchanges the token for an access token and the next token, and immediately stores the next
+// token. If storing fails, every request retries it. Until then, the token is lost if the process dies.
 func loginByServiceAccount(ctx context.Context, via *transport.Transport, as Account, version string) (token, error) {
 	a := as.ServiceAccount
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t, err := a.trade(ctx, via, as, version)
-	if errors.Is(err, errTokenRefused) { // The process before us may just have written down a newer one.
-		t, err = a.trade(ctx, via, as, version)
+	t, err := a.exchange(ctx, via, as, version)
+	if errors.Is(err, errTokenRefused) { // The previous process may just have stored a newer one.
+		t, err = a.exchange(ctx, via, as, version)
 	}
 	return t, err
 }
 
-// A tokenError means that there is no token to log in with: a new one has to be stored.
+// A tokenError means that there is no token to log in with. A user must store a new one.
 type tokenError struct{ reason string }
 
 var (
@@ -161,7 +162,7 @@ func (e *tokenError) Error() string { return e.reason }
 // Unwrap lets [errors.Is] match the sentinel.
 func (e *tokenError) Unwrap() error { return failure.ErrUnauthorized }
 
-// A storeError means that the store gave no token, which is no evidence about the site.
+// A storeError means that the store could not be read. It is no evidence about the site.
 type storeError struct{ err error }
 
 // Error implements error.
@@ -169,5 +170,5 @@ func (e *storeError) Error() string {
 	return "reading the token of the service account: " + e.err.Error()
 }
 
-// Unwrap lets [errors.Is] match the sentinel, and callers find the store's own error.
+// Unwrap lets [errors.Is] match the sentinel and the error of the store.
 func (e *storeError) Unwrap() []error { return []error{failure.ErrUnavailable, e.err} }

@@ -17,7 +17,7 @@ import (
 
 const tokenHeader = "X-Vmware-Vcloud-Access-Token" //nolint:gosec // a header's name
 
-// A token is what a login yields.
+// A token is an access token, the result of a login.
 type token struct {
 	value   string
 	expires time.Time // zero if unknown
@@ -28,9 +28,9 @@ func (t token) stale(now time.Time) bool {
 	return t.value == "" || !t.expires.IsZero() && !now.Before(t.expires)
 }
 
-// tradeToken trades a refresh token for an access token, and the refresh token to use next: the same, unless it
-// rotates.
-func tradeToken(ctx context.Context, via *transport.Transport, as Account, version string) (_ token, next string, _ error) {
+// exchangeToken exchanges a refresh token for an access token. It also returns the next refresh token, which is the same
+// unless the token rotates.
+func exchangeToken(ctx context.Context, via *transport.Transport, as Account, version string) (_ token, next string, _ error) {
 	org, _ := as.identity()
 	path := "/oauth/tenant/" + url.PathEscape(org) + "/token"
 	if IsSystem(org) {
@@ -61,7 +61,7 @@ func tradeToken(ctx context.Context, via *transport.Transport, as Account, versi
 	return t, grant.RefreshToken, nil
 }
 
-// jwtExpiry reads when a token ends, if it is one that says so.
+// jwtExpiry returns the expiry of a token, or the zero time if the token is no JWT with an expiry.
 func jwtExpiry(value string) time.Time {
 	parts := strings.Split(value, ".")
 	if len(parts) != 3 {
@@ -80,7 +80,8 @@ func jwtExpiry(value string) time.Time {
 	return time.Unix(claims.Expires, 0)
 }
 
-// authorize sets the credentials of a request, and only once: proxies choke on doubled Authorization headers.
+// authorize sets the credentials of a request, replacing any others: some proxies reject duplicate Authorization
+// headers.
 func authorize(h http.Header, t token) {
 	h.Set(tokenHeader, t.value)
 	h.Set("X-Vmware-Vcloud-Token-Type", "Bearer")

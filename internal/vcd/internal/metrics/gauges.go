@@ -9,10 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A Source adds what it holds to what was found, by site.
+// A Source adds its values to the states in found, by site.
 type Source func(found map[string]*State)
 
-// Gauges are computed from the pools of a registry when they are collected.
+// Gauges are computed when they are collected, from the pools of a registry.
 type Gauges struct {
 	up, inFlight, sessions, refused, tasks, inventoryAge *prometheus.Desc
 
@@ -20,7 +20,7 @@ type Gauges struct {
 	sources map[*Source]bool
 }
 
-// NewGauges returns gauges of no source.
+// NewGauges returns gauges without sources.
 func NewGauges() *Gauges {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(prometheus.BuildFQName("capvcd", "vcd", name), help, []string{"site"}, nil)
@@ -37,7 +37,7 @@ func NewGauges() *Gauges {
 	}
 }
 
-// Add includes a source in the gauges, until remove is called.
+// Add adds a source to the gauges until remove is called.
 func (g *Gauges) Add(measure Source) (remove func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -79,7 +79,7 @@ func (g *Gauges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// A State is what there is of a site, or of those that share a label.
+// A State holds the current values of a site, or of all sites that share a label.
 type State struct {
 	Down, InFlight, Sessions, Refused, Tasks int
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics counts calls, logins, tasks and inventories by site. It bounds how many values labels have. It does not
-// know what it counts: callers name operations and results.
+// Package metrics counts requests, logins, tasks and inventory queries by site. It limits the number of label values.
+// Its callers name the operations and results.
 package metrics
 
 import (
@@ -16,23 +16,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
-// Bounds of what label values there can be. What comes later is counted as otherLabel: a tenant who makes identities
-// for site after site must not fill the memory of the process.
+// Limits of the number of label values. Further values are counted as otherLabel. Otherwise a tenant who creates
+// identities for more and more sites could exhaust the memory of the process.
 const (
 	maxSites      = 50
 	maxOperations = 100
 	otherLabel    = "other"
 )
 
-// Who holds back a call, as metrics name them.
+// Reasons why a request is delayed or rejected, as values of the label "by".
 const (
-	HeldByRateLimit = "rate_limit" // ours, per site
-	HeldByInFlight  = "in_flight"  // our limit of calls at the same time
-	HeldByVCD       = "vcd"        // VCD asked for fewer calls
-	HeldByOutage    = "outage"     // the site is silent
+	HeldByRateLimit = "rate_limit" // our rate limit, per site
+	HeldByInFlight  = "in_flight"  // our limit of concurrent requests
+	HeldByVCD       = "vcd"        // VCD throttles requests
+	HeldByOutage    = "outage"     // the site does not respond
 )
 
-// shortestWait is what counts as waiting.
+// shortestWait is the shortest delay that counts as waiting.
 const shortestWait = time.Millisecond
 
 // A Set holds the metrics that all pools of a registry share.
@@ -51,7 +51,7 @@ type Set struct {
 	sites, operations, taskOperations *labels
 }
 
-// New registers the metrics of a pool. A registry that has them already keeps its own: they are shared.
+// New registers the metrics of a pool. If the registry already has them, the pool shares the existing ones.
 func New(registerer prometheus.Registerer) *Set {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return Register(registerer, prometheus.NewCounterVec(
@@ -89,7 +89,8 @@ func New(registerer prometheus.Registerer) *Set {
 	}
 }
 
-// Register registers a collector. A registry that has it already keeps its own, which is returned.
+// Register registers a collector. If the registry already has it, Register returns the existing one. A nil registerer
+// is allowed.
 func Register[C prometheus.Collector](registerer prometheus.Registerer, c C) C {
 	if registerer == nil {
 		return c
@@ -103,7 +104,7 @@ func Register[C prometheus.Collector](registerer prometheus.Registerer, c C) C {
 	return c
 }
 
-// Labels are the values that a label may have: the first so many.
+// labels limits the values of a label to the first limit values.
 type labels struct {
 	limit int
 
@@ -113,7 +114,7 @@ type labels struct {
 
 func newLabels(limit int) *labels { return &labels{limit: limit, seen: map[string]bool{}} }
 
-// value returns v if it may be a value of the label.
+// value returns v if it is within the limit, otherwise otherLabel.
 func (l *labels) value(v string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +125,7 @@ func (l *labels) value(v string) string {
 	return v
 }
 
-// A Site counts what concerns one site.
+// A Site holds the metrics of one site.
 type Site struct {
 	metrics *Set
 	Label   string // the value of the label
@@ -138,7 +139,7 @@ func (m *Set) Of(base string) Site {
 	}
 }
 
-// Call counts a call that was made, by how it ended.
+// Call counts a request that was sent, by its result.
 func (m Site) Call(operation string, took time.Duration, err error) {
 	operation = m.metrics.operations.value(operation)
 	status := callStatus(err)
@@ -147,10 +148,10 @@ func (m Site) Call(operation string, took time.Duration, err error) {
 	m.metrics.siteSeconds.WithLabelValues(m.Label).Add(took.Seconds())
 }
 
-// Held counts a call that was delayed or rejected before it was made.
+// Held counts a request that was delayed or rejected before it was sent.
 func (m Site) Held(by string) { m.metrics.throttled.WithLabelValues(m.Label, by).Inc() }
 
-// Waits counts the time that a call waited, if it did.
+// Waits adds the time that a request waited, if it is at least shortestWait.
 func (m Site) Waits(by string, d time.Duration) {
 	if d >= shortestWait {
 		m.Held(by)
@@ -158,10 +159,10 @@ func (m Site) Waits(by string, d time.Duration) {
 	}
 }
 
-// Outage counts that the site stopped answering.
+// Outage counts an outage of the site.
 func (m Site) Outage() { m.metrics.outages.WithLabelValues(m.Label).Inc() }
 
-// Login counts a login, by how it ended.
+// Login counts a login, by its result.
 func (m Site) Login(err error) {
 	result := "success"
 	switch {
@@ -173,7 +174,7 @@ func (m Site) Login(err error) {
 	m.metrics.logins.WithLabelValues(m.Label, result).Inc()
 }
 
-// TaskEnded counts a task that is no longer running, with the times of its start and end if they are known.
+// TaskEnded counts a finished task. A zero time means that its start or end is unknown.
 func (m Site) TaskEnded(operation, result string, started, ended time.Time) {
 	operation = m.metrics.taskOperations.value(operation)
 	m.metrics.tasks.WithLabelValues(m.Label, operation, result).Inc()
@@ -191,7 +192,7 @@ func (m Site) InventoryQueried(err error) {
 	m.metrics.inventories.WithLabelValues(m.Label, result).Inc()
 }
 
-// callStatuses are what a call can end in.
+// callStatuses maps the kinds of errors to values of the label "status".
 var callStatuses = []struct {
 	kind error
 	name string

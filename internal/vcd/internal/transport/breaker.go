@@ -16,39 +16,40 @@ import (
 )
 
 const (
-	// MaxWait is how long a caller waits for another's call, and how long a site may be silent while several calls are
-	// in flight before further ones are refused.
+	// MaxWait is how long a caller waits for a request of another caller. It is also how long a site may be silent
+	// while several requests are in flight, before further requests are rejected.
 	MaxWait = 10 * time.Second
-	// maxSilence is how long a site may be silent while any call is in flight: some calls take long.
+	// maxSilence is how long a site may be silent while any request is in flight, because some requests take long.
 	maxSilence = 2 * MaxWait
-	// several is how many calls without an answer are no coincidence.
-	several = 3
-	// versionsTimeout bounds the question for API versions, which costs VCD nothing: a wrong address that swallows
-	// packets is reported after it.
+	// manyInFlight is the number of unanswered requests that cannot be a coincidence.
+	manyInFlight = 3
+	// versionsTimeout limits the request for the API versions, which is cheap for VCD. A wrong address that drops
+	// packets is reported after this time.
 	versionsTimeout = 8 * time.Second
-	// maxOpen is how long a site that gives no answer is not called, give or take half.
+	// maxOpen is the longest time that no requests are sent to a site that does not respond, with a jitter of half of
+	// it.
 	maxOpen = 30 * time.Second
 )
 
-// ErrSlow ends the waiting for another caller's call.
+// ErrSlow is the error of a caller that has waited too long for a request of another caller.
 var ErrSlow = failure.Unavailable("VCD did not respond to another request for " + MaxWait.String())
 
-// A breaker is the circuit breaker of a site: while the site is silent, calls fail at once, so that workers are free
-// for other sites. After an outage, one call at a time tries whether it is over. Calls pass the fair queue of the site
-// first.
+// A breaker is the circuit breaker of a site. While the site is silent, requests fail at once, so that workers are free
+// for other sites. After an outage, one request at a time probes whether the site responds. Requests first pass the
+// fair queue of the site.
 type breaker struct {
 	site     string
 	clock    Clock
-	timeout  time.Duration // of a call
+	timeout  time.Duration // of a request
 	queue    *fairQueue
-	onOutage func() // called when the site stops answering; may be nil
+	onOutage func() // called when the site stops responding; may be nil
 
-	mu       sync.Mutex
-	calls    int
-	heard    time.Time // last answer, or when the first of the calls in flight began
-	failures int       // calls without an answer since the last answer
-	err      error     // of the last of them
-	until    time.Time // no calls before
+	mu           sync.Mutex
+	calls        int
+	lastResponse time.Time // last response, or start of the first request in flight
+	failures     int       // requests without a response since the last response
+	err          error     // error of the last of them
+	until        time.Time // no requests before this time
 }
 
 func newBreaker(site string, opts Options) *breaker {
@@ -61,7 +62,7 @@ func newBreaker(site string, opts Options) *breaker {
 	}
 }
 
-// open returns why the site is not called at the moment, or nil.
+// open returns the reason why no requests are sent to the site at the moment, or nil.
 func (b *breaker) open() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,18 +70,18 @@ func (b *breaker) open() error {
 }
 
 func (b *breaker) openLocked(now time.Time) error {
-	silent := now.Sub(b.heard)
+	silent := now.Sub(b.lastResponse)
 	switch {
 	case now.Before(b.until):
 		return b.err
-	case b.calls >= several && silent >= MaxWait, b.calls > 0 && silent >= maxSilence:
+	case b.calls >= manyInFlight && silent >= MaxWait, b.calls > 0 && silent >= maxSilence:
 		return failure.Unavailable(fmt.Sprintf("%s does not respond to requests", b.site))
 	}
 	return nil
 }
 
-// enter waits until the site may be called and returns what delayed the call. Unless it fails, leave must be called,
-// with the error if there was no answer.
+// enter waits until a request may be sent and returns what delayed it. Unless enter fails, the caller must call leave,
+// with the error if the request got no response.
 func (b *breaker) enter(ctx context.Context) (leave func(error), by string, err error) {
 	if by, err = b.queue.acquire(ctx); err != nil {
 		return nil, by, err
@@ -100,10 +101,10 @@ func (b *breaker) begin() error {
 		return err
 	}
 	if b.failures > 1 {
-		b.until = now.Add(b.timeout) // for others: this call tries
+		b.until = now.Add(b.timeout) // holds other requests back: this one probes the site
 	}
 	if b.calls == 0 {
-		b.heard = now
+		b.lastResponse = now
 	}
 	b.calls++
 	return nil
@@ -117,13 +118,13 @@ func (b *breaker) leave(err error) {
 	now := b.clock.Now()
 	switch {
 	case err == nil, errors.Is(err, failure.ErrTLS):
-		b.heard = now
+		b.lastResponse = now
 		b.failures = 0
 		b.until = time.Time{}
-	case !errors.Is(err, failure.ErrUnavailable): // cancelled by the caller: no evidence about the site
+	case !errors.Is(err, failure.ErrUnavailable): // canceled by the caller: no evidence about the site
 		b.until = time.Time{}
 	default:
-		// One call without an answer may be bad luck.
+		// A single request without a response may be a coincidence.
 		if b.failures++; b.failures > 1 {
 			if b.failures == 2 && b.onOutage != nil {
 				b.onOutage()
@@ -135,7 +136,7 @@ func (b *breaker) leave(err error) {
 	}
 }
 
-// load returns how many calls wait for an answer, and whether the site counts as down.
+// load returns the number of requests in flight, and whether the site counts as down.
 func (b *breaker) load() (inFlight int, down bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -4,13 +4,13 @@ package transport
 
 import "time"
 
-// A Clock gives the time; tests have their own.
+// A Clock returns the time. Tests use their own clocks.
 type Clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time
 }
 
-// RealClock is the clock of the machine.
+// RealClock is the system clock.
 type RealClock struct{}
 
 // Now implements [Clock].

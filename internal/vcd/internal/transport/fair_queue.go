@@ -20,38 +20,39 @@ import (
 )
 
 const (
-	// callsPerUnit is how many calls a postponed unit of work is expected to make.
+	// callsPerUnit is the expected number of requests of a postponed unit of work.
 	callsPerUnit = 4
 	// minDelay and maxDelay bound how long work is postponed.
 	minDelay = 500 * time.Millisecond
 	maxDelay = 30 * time.Second
-	// firstCallWait is how long the first call of a unit of work waits; later ones wait for maxWait.
+	// firstCallWait is how long the first request of a unit of work waits. Later ones wait for [MaxWait].
 	firstCallWait = 2 * time.Second
 )
 
-// A unit of work, such as one reconcile, makes several calls for one caller.
+// A unit of work, such as one reconcile, sends several requests for one caller.
 type unit struct {
 	caller string
-	// admitted is set by the first call that is made. Later calls are not postponed: what the earlier ones found would
-	// be lost.
+	// admitted is set by the first request that is sent. Later requests are not postponed, because the results of the
+	// earlier ones would be lost.
 	admitted atomic.Bool
 }
 
 type unitKey struct{}
 
-// As names the caller of a unit of work, such as one reconcile. While there are more calls than a site may get, callers
-// are served in rotation. The first call of a unit fails with [failure.ErrLater] at once if enough calls of the caller wait
-// already. Calls in other contexts are never postponed: all callers share their answers.
+// As returns a context for a unit of work of a caller, such as one reconcile. While there are more requests than a site
+// may get, callers are served in rotation. The first request of a unit fails with [failure.ErrLater] at once if enough
+// requests of the caller are already waiting. Requests in other contexts are never postponed, because all callers share
+// their responses.
 func As(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, unitKey{}, &unit{caller: caller})
 }
 
-// Shared is the context of a call whose answer several callers wait for.
+// Shared returns a context for a request whose response several callers wait for.
 func Shared(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unitKey{}, (*unit)(nil))
 }
 
-// unitOf returns the unit of work that a call is part of; a shared one if there is none.
+// unitOf returns the unit of work that a request belongs to, or a new one that is already admitted.
 func unitOf(ctx context.Context) *unit {
 	if u, ok := ctx.Value(unitKey{}).(*unit); ok && u != nil {
 		return u
@@ -61,26 +62,26 @@ func unitOf(ctx context.Context) *unit {
 	return u
 }
 
-// A fairQueue admits calls to a site: at a rate, a limited number at the same time, and one caller after the other.
+// A fairQueue admits requests to a site. It limits their rate and their concurrency, and serves callers in rotation.
 type fairQueue struct {
 	clock   Clock
 	limiter *rate.Limiter
-	limit   int // calls at the same time, and how many may wait for that
+	limit   int // concurrent requests, and also how many may wait
 
 	mu        sync.Mutex
 	inFlight  int
 	queues    map[string]*callerQueue
-	ring      []string // callers with calls that wait; the first is next
-	scheduled bool     // serve is called when the rate allows
+	ring      []string // callers with waiting requests; the first is next
+	scheduled bool     // a call of serve is scheduled
 }
 
-// A callerQueue holds what waits of one caller.
+// A callerQueue holds the waiting requests of one caller.
 type callerQueue struct {
-	waiting []*waiter
-	later   time.Time // until when other work of this caller was postponed
+	waiting        []*waiter
+	postponedUntil time.Time // time until which work of this caller is postponed
 }
 
-// A waiter is a call that waits.
+// A waiter is a waiting request.
 type waiter struct {
 	unit    *unit
 	granted chan struct{}
@@ -90,7 +91,8 @@ func newFairQueue(limiter *rate.Limiter, limit int, clock Clock) *fairQueue {
 	return &fairQueue{clock: clock, limiter: limiter, limit: limit, queues: map[string]*callerQueue{}}
 }
 
-// acquire waits until a call may be made and returns what delayed it. Unless it fails, release must be called.
+// acquire waits until a request may be sent and returns what delayed it. Unless acquire fails, the caller must call
+// release.
 func (q *fairQueue) acquire(ctx context.Context) (by string, err error) {
 	u := unitOf(ctx)
 	admitted := u.admitted.Load()
@@ -114,12 +116,12 @@ func (q *fairQueue) acquire(ctx context.Context) (by string, err error) {
 		err = fmt.Errorf("waiting for the rate limit: %w", context.Cause(ctx))
 	}
 	if !q.abandon(w) {
-		q.release() // granted in the same moment
+		q.release() // granted at the same moment
 	}
 	return by, err
 }
 
-// enqueue admits the call at once, in which case there is no waiter, or lets it wait, or postpones it.
+// enqueue admits a request at once, in which case w is nil, or lets it wait, or postpones it.
 func (q *fairQueue) enqueue(u *unit) (w *waiter, by string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -144,7 +146,8 @@ func (q *fairQueue) enqueue(u *unit) (w *waiter, by string, err error) {
 	return w, by, nil
 }
 
-// share is how many calls of a caller may wait: the whole limit if no other caller waits, and at least one.
+// share returns how many requests of a caller may wait: the whole limit if no other caller is waiting, and at least
+// one.
 func (q *fairQueue) share(caller string) int {
 	callers := len(q.ring)
 	if !slices.Contains(q.ring, caller) {
@@ -160,7 +163,7 @@ func (q *fairQueue) of(caller string) *callerQueue {
 	return q.queues[caller]
 }
 
-// free reports whether a call may be made now; then it counts for the rate.
+// free reports whether a request may be sent now. If so, the request counts toward the rate.
 func (q *fairQueue) free(now time.Time) bool { return q.inFlight < q.limit && q.limiter.AllowN(now, 1) }
 
 func (q *fairQueue) grant(u *unit) {
@@ -174,27 +177,27 @@ func (q *fairQueue) postpone(u *unit) error {
 	return q.delay(q.of(u.caller), q.clock.Now())
 }
 
-// delay postpones a unit of work. Those of one caller come back one after the other, as fast as calls for them are
-// admitted.
+// delay postpones a unit of work. Postponed units of one caller return one after the other, at the rate at which their
+// requests can be admitted.
 func (q *fairQueue) delay(own *callerQueue, now time.Time) error {
 	maps.DeleteFunc(q.queues, func(_ string, other *callerQueue) bool {
-		return other != own && len(other.waiting) == 0 && other.later.Before(now)
+		return other != own && len(other.waiting) == 0 && other.postponedUntil.Before(now)
 	})
 	step := time.Duration(callsPerUnit * float64(max(1,
 		len(q.ring))) / float64(q.limiter.Limit()) * float64(time.Second))
-	if earliest := now.Add(minDelay); own.later.Before(earliest) {
-		own.later = earliest
+	if earliest := now.Add(minDelay); own.postponedUntil.Before(earliest) {
+		own.postponedUntil = earliest
 	}
-	own.later = own.later.Add(step)
-	after := own.later.Sub(now)
+	own.postponedUntil = own.postponedUntil.Add(step)
+	after := own.postponedUntil.Sub(now)
 	if after > maxDelay {
 		after = maxDelay/2 + rand.N(maxDelay/2) //nolint:gosec // spreads load, protects nothing
-		own.later = now.Add(maxDelay)
+		own.postponedUntil = now.Add(maxDelay)
 	}
 	return failure.Later(after)
 }
 
-// serve admits calls while it may: one of each caller before the next of any.
+// serve admits requests within the limits, one per caller and round.
 func (q *fairQueue) serve(now time.Time) {
 	for len(q.ring) > 0 && q.free(now) {
 		caller := q.ring[0]
@@ -224,7 +227,7 @@ func (q *fairQueue) serve(now time.Time) {
 	}()
 }
 
-// abandon removes a call that waits; it returns false if the call was admitted already.
+// abandon removes a waiting request. It returns false if the request has already been admitted.
 func (q *fairQueue) abandon(w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -242,7 +245,7 @@ func (q *fairQueue) abandon(w *waiter) bool {
 	return true
 }
 
-// release ends a call.
+// release ends a request.
 func (q *fairQueue) release() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
-// Negotiate agrees on an API version, by one call for all sessions of the site. The LoginUrl that VCD offers beside
-// each version is not looked at: credentials go to the configured site only.
+// Negotiate returns the API version for requests, negotiated with one request for all sessions of the site. It ignores
+// the LoginUrl that VCD offers with each version, because credentials go to the configured site only.
 func (t *Transport) Negotiate(ctx context.Context) (string, error) {
 	s := t.Site
 	if version := s.AgreedVersion(); version != "" {
@@ -26,7 +26,7 @@ func (t *Transport) Negotiate(ctx context.Context) (string, error) {
 	}
 	got, err := t.Send(req)
 	if status, ok := errors.AsType[*failure.StatusError](err); ok && !errors.Is(err, failure.ErrThrottled) {
-		// Whatever answers, it is no VCD at work.
+		// The response does not come from a working VCD.
 		err = failure.Unavailable(s.Base + " answers: " + status.Error())
 	}
 	if err != nil {
@@ -39,7 +39,7 @@ func (t *Transport) Negotiate(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-// Trusted returns why the certificate of the site is not trusted any more, or nil.
+// Trusted returns the reason why the certificate of the site is no longer trusted, or nil.
 func (t *Transport) Trusted(ctx context.Context) error {
 	refused, due := t.trust.refused(t.Site.Clock.Now())
 	if !due {
@@ -52,5 +52,5 @@ func (t *Transport) Trusted(ctx context.Context) error {
 	if _, err = t.Send(req); errors.Is(err, failure.ErrTLS) {
 		return err
 	}
-	return nil // whatever else is wrong, the calls that follow show it
+	return nil // later requests report any other error
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
-// QueryPath is that of the query service.
+// QueryPath is the path of the query service.
 const QueryPath = "/api/query"
 
 var urnSegment = regexp.MustCompile(`urn:vcloud:[^/]+`)
 
-// Operation names a call by method and path template: ids and the organization's name are taken out, so that there
-// are as many names as kinds of calls.
+// Operation names a request by its method and path template. It removes IDs and the organization's name, so that there
+// are only as many names as kinds of requests.
 func Operation(method string, u *url.URL) string {
 	path := urnSegment.ReplaceAllString(u.Path, "{id}")
 	path = urn.UUIDPattern.ReplaceAllString(path, "{id}")
@@ -32,7 +32,7 @@ func Operation(method string, u *url.URL) string {
 	return method + " " + path
 }
 
-// queryType finds the type of a query. [url.URL.Query] would drop parameters that contain a semicolon.
+// queryType returns the type of a query. [url.URL.Query] would drop parameters that contain a semicolon.
 func queryType(rawQuery string) string {
 	for part := range strings.SplitSeq(rawQuery, "&") {
 		if value, ok := strings.CutPrefix(part, "type="); ok {

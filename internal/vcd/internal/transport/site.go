@@ -17,22 +17,22 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 )
 
-// Options say how sites are called.
+// Options configure requests to sites.
 type Options struct {
 	Clock             Clock
 	UserAgent         string
 	RequestsPerSecond float64
 	Burst             int
-	InFlight          int           // calls at the same time
-	RequestTimeout    time.Duration // for one call, with its answer
+	InFlight          int           // limit of concurrent requests
+	RequestTimeout    time.Duration // for one request, including its response
 	Later             []LaterCalls
 
-	// Dial connects to a site; nil: by the network.
+	// Dial connects to a site. If it is nil, the network is used.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// A Site is one VCD installation: its circuit breaker, and the API version agreed on beside what else is offered. All
-// sessions on it share it.
+// A Site is one VCD installation, with its circuit breaker and the negotiated API version. All sessions of the
+// installation share it.
 type Site struct {
 	Base    string // https://host[:port]
 	breaker *breaker
@@ -40,15 +40,15 @@ type Site struct {
 	Metrics metrics.Site
 	later   []LaterCalls
 
-	mu      sync.Mutex
-	version string               // agreed API version; empty until asked for
-	offered []Version            // what VCD offered when it was asked last, sorted
-	asked   time.Time            // when that was
-	refused map[string]time.Time // versions that a cell refused: until when they are avoided
-	paused  time.Time            // VCD asked for no calls before
+	mu          sync.Mutex
+	version     string               // agreed API version; empty until negotiated
+	offered     []Version            // versions that VCD offered last, sorted
+	offeredAt   time.Time            // time of that offer
+	refused     map[string]time.Time // versions that a cell rejected, and until when to avoid them
+	pausedUntil time.Time            // VCD accepts no requests before this time
 }
 
-// NewSite returns a site that was not called yet, at https://host[:port].
+// NewSite returns the site at the base URL https://host[:port].
 func NewSite(base string, opts Options, m *metrics.Set) *Site {
 	s := &Site{
 		Base:    base,
@@ -62,13 +62,13 @@ func NewSite(base string, opts Options, m *metrics.Set) *Site {
 	return s
 }
 
-// Open returns why the site is not called at the moment, or nil.
+// Open returns the reason why no requests are sent to the site at the moment, or nil.
 func (s *Site) Open() error { return s.breaker.open() }
 
-// Load returns how many calls wait for an answer, and whether the site counts as down.
+// Load returns the number of requests in flight, and whether the site counts as down.
 func (s *Site) Load() (inFlight int, down bool) { return s.breaker.load() }
 
-// ParseSite checks a configured address and returns it as https://host[:port].
+// ParseSite validates a configured address and returns it in the form https://host[:port].
 func ParseSite(address string) (string, error) {
 	u, err := url.Parse(strings.TrimSuffix(strings.TrimRight(address, "/"), "/api"))
 	switch {
@@ -85,7 +85,7 @@ func ParseSite(address string) (string, error) {
 	return "https://" + strings.ToLower(u.Host), nil
 }
 
-// redactAddress keeps a password in an address out of messages.
+// redactAddress removes user and password from an address for messages.
 func redactAddress(address string) string {
 	if at := strings.LastIndex(address, "@"); at >= 0 {
 		return Redacted + address[at:]
@@ -93,20 +93,20 @@ func redactAddress(address string) string {
 	return address
 }
 
-// pause notes that VCD asked for no calls for a while.
+// pause records that VCD accepts no requests for d.
 func (s *Site) pause(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if until := s.Clock.Now().Add(d); until.After(s.paused) {
-		s.paused = until
+	if until := s.Clock.Now().Add(d); until.After(s.pausedUntil) {
+		s.pausedUntil = until
 	}
 }
 
-// remainingPause returns how long VCD does not want to be called.
+// remainingPause returns how long VCD still accepts no requests.
 func (s *Site) remainingPause() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(0, s.paused.Sub(s.Clock.Now()))
+	return max(0, s.pausedUntil.Sub(s.Clock.Now()))
 }
 
 // AgreedVersion returns the agreed API version, or the empty string.
@@ -116,7 +116,7 @@ func (s *Site) AgreedVersion() string {
 	return s.version
 }
 
-// Deadline bounds what is done at the site. Running out of time is the site's fault, not the caller's.
+// Deadline limits the time of an operation on the site. Its cause blames the site, not the caller.
 func (s *Site) Deadline(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d,
 		failure.Unavailable(fmt.Sprintf("%s did not respond within %s", s.Base, d)))

@@ -22,14 +22,14 @@ import (
 const JSONType = "application/json"
 
 const (
-	maxBody      = 64 << 20 // of an answer; a VDC with ten thousand VMs is 3 MiB
+	maxBody      = 64 << 20 // of a response; a VDC with ten thousand VMs is 3 MiB
 	maxErrorBody = 1 << 20
-	// unnamedPause is how long a site is not called that asks for fewer calls without a delay.
+	// unnamedPause is the pause after a site throttles requests without a Retry-After.
 	unnamedPause = 2 * time.Second
 )
 
-// A Transport carries calls to one site: it waits for the rate limit, limits time and size, counts, logs, and turns
-// answers that are no success into errors. It knows no credentials.
+// A Transport sends requests to one site. It waits for the rate limit, limits time and size, counts, logs, and turns
+// unsuccessful responses into errors. It has no access to credentials.
 type Transport struct {
 	Site    *Site
 	next    http.RoundTripper
@@ -39,20 +39,21 @@ type Transport struct {
 	trust   trust
 }
 
-// A Request is a call of VCD's API before it has credentials and an API version. Its query is raw, because VCD wants the
-// operators of filters bare.
+// A Request is a request to VCD's API, without credentials and API version. Its query is raw because VCD expects the
+// operators of filters unescaped.
 type Request struct {
 	Method string
 	Path   string
 	Query  string
-	JSON   bool // the JSON API
+	JSON   bool // uses the JSON API instead of the XML API
 	Header http.Header
 	Body   []byte
-	// Version of the API to ask for; empty: the agreed one. Another one is asked for only to see what VCD answers.
+	// Version is the API version to request; empty means the agreed one. Another version is requested only to probe how
+	// VCD responds.
 	Version string
 }
 
-// Accept returns the media type and version to ask for.
+// Accept returns the Accept header for an API version.
 func (r Request) Accept(version string) string {
 	if r.JSON {
 		return JSONType + ";version=" + version
@@ -60,20 +61,20 @@ func (r Request) Accept(version string) string {
 	return "application/*+xml;version=" + version
 }
 
-// An Answer is what VCD answered, read in full. Its status is 0 if there was none.
+// An Answer is a response of VCD, read in full. Its status is 0 if there was no response.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// An Authority says which certificates a tenant trusts.
+// An Authority determines which certificates a tenant trusts.
 type Authority struct {
-	Bundle   []byte // PEM; nil uses the system's roots
+	Bundle   []byte // PEM; nil: the system's roots
 	Insecure bool   // trusts every certificate
 }
 
-// New returns a transport with a connection pool of its own: tenants trust different certificates.
+// New returns a transport with a separate connection pool, because tenants trust different certificates.
 func New(s *Site, trusted Authority, opts Options, log func() func(Exchange)) (*Transport, error) {
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: trusted.Insecure} //nolint:gosec // explicit opt-in
 	if len(trusted.Bundle) > 0 {
@@ -87,7 +88,7 @@ func New(s *Site, trusted Authority, opts Options, log func() func(Exchange)) (*
 			}
 		}
 	}
-	next := &http.Transport{ // HTTP/1.1, which is what VCD speaks
+	next := &http.Transport{ // HTTP/1.1, the version that VCD supports
 		DialContext:           opts.Dial,
 		TLSClientConfig:       tlsConfig,
 		TLSHandshakeTimeout:   15 * time.Second,
@@ -112,7 +113,7 @@ func (t *Transport) Close() {
 	}
 }
 
-// Send sends a request and returns the answer. Every status but success is an error, too.
+// Send sends a request and returns the response. A response with any status but success is also returned as an error.
 func (t *Transport) Send(req *http.Request) (Answer, error) {
 	op := Operation(req.Method, req.URL)
 	if "https://"+req.URL.Host != t.Site.Base {
@@ -147,7 +148,7 @@ func (t *Transport) Send(req *http.Request) (Answer, error) {
 	return got, err
 }
 
-// enter waits until the call may be made.
+// enter waits until the request may be sent.
 func (t *Transport) enter(ctx context.Context) (leave func(error), err error) {
 	asked := t.Site.Clock.Now()
 	leave, by, err := t.Site.breaker.enter(ctx)
@@ -163,7 +164,7 @@ func (t *Transport) enter(ctx context.Context) (leave func(error), err error) {
 	return leave, err
 }
 
-// admit refuses calls that VCD asked not to make, or would not answer.
+// admit rejects requests while VCD throttles them or does not respond.
 func (t *Transport) admit() error {
 	if err := t.Site.breaker.open(); err != nil {
 		t.Site.Metrics.Held(metrics.HeldByOutage)
@@ -176,7 +177,7 @@ func (t *Transport) admit() error {
 	return nil
 }
 
-// exchange sends the request and reads the answer, up to a limit.
+// exchange sends the request and reads the response, up to a size limit.
 func (t *Transport) exchange(req *http.Request) (Answer, error) {
 	resp, err := t.next.RoundTrip(req)
 	if err != nil {
@@ -190,7 +191,7 @@ func (t *Transport) exchange(req *http.Request) (Answer, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
-	case failed: // the part of an error that came is enough
+	case failed: // a partial error document is enough
 	case err != nil:
 		return Answer{}, err
 	case int64(len(body)) > limit:
@@ -199,8 +200,8 @@ func (t *Transport) exchange(req *http.Request) (Answer, error) {
 	return Answer{resp.StatusCode, resp.Header, body}, nil
 }
 
-// failure returns the error that an answer stands for, if any. A redirect is one: VCD sends none, and following it
-// would send credentials elsewhere.
+// failure returns the error of a response, or nil. A redirect is an error: VCD sends none, and following it would send
+// the credentials elsewhere.
 func (t *Transport) failure(op string, got Answer) error {
 	if got.Status < http.StatusMultipleChoices {
 		return nil
@@ -216,7 +217,7 @@ func (t *Transport) failure(op string, got Answer) error {
 	return e
 }
 
-// report writes a call to the wire log, if it is on.
+// report writes a request to the wire log, if it is enabled.
 func (t *Transport) report(op string, req *http.Request, got Answer, took time.Duration, err error) {
 	if log := t.log(); log != nil {
 		log(Exchange{

@@ -14,27 +14,28 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
-// API versions this package speaks, inclusive: VMware Cloud Director 10.4.2 to 10.6.
+// Oldest and newest API version that this package supports: VMware Cloud Director 10.4.2 to 10.6.
 var (
 	oldestAPI = Version{37, 2}
 	newestAPI = Version{39, 1}
 )
 
 const (
-	// versionRefusal is how long a version that a cell refused is avoided, though another may offer it.
+	// versionRefusal is how long a version that a cell rejected is avoided, even if another cell offers it.
 	versionRefusal = 10 * time.Minute
-	// versionsAge is how long it is believed what VCD offers, where it matters whether something newer came.
+	// versionsAge is how long the offered versions stay cached where a newer version would matter.
 	versionsAge = time.Hour
 )
 
-// LaterCalls are calls of a part of the API that came after oldestAPI. They ask for a version that has it, whatever was
-// agreed on: documents differ between versions, so all else stays at one.
+// LaterCalls are requests to a part of the API that was added after oldestAPI. They use a version that supports it,
+// independently of the agreed version. All other requests stay at one version, because documents differ between
+// versions.
 type LaterCalls struct {
-	Under string // how their paths begin
+	Under string // prefix of their paths
 	Since Version
 }
 
-// RefuseVersion notes that VCD, or one of its cells, refused a version, and forgets the agreement on it.
+// RefuseVersion records that VCD, or one of its cells, rejected a version, and discards the agreement on it.
 func (s *Site) RefuseVersion(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +45,7 @@ func (s *Site) RefuseVersion(version string) {
 	}
 }
 
-// agree takes a version out of what VCD offers, and remembers what else there is.
+// agree chooses one of the versions that VCD offers, and records all of them.
 func (s *Site) agree(document []byte) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,13 +54,13 @@ func (s *Site) agree(document []byte) (string, error) {
 		return "", err
 	}
 	s.offered = offered
-	s.asked = s.Clock.Now()
+	s.offeredAt = s.Clock.Now()
 	s.version = s.choose(offered)
 	return s.version, nil
 }
 
-// VersionFor returns the version to ask for in a call to a path: the agreed one, or the oldest offered one that has
-// what is called.
+// VersionFor returns the version for a request to a path: the agreed version, or the oldest offered one that supports
+// the path.
 func (s *Site) VersionFor(path, agreed string) (string, error) {
 	for _, later := range s.later {
 		if !strings.HasPrefix(path, later.Under) {
@@ -73,7 +74,7 @@ func (s *Site) VersionFor(path, agreed string) (string, error) {
 	return agreed, nil
 }
 
-// OfferedSince returns the oldest offered version from one on.
+// OfferedSince returns the oldest offered version that is not older than since.
 func (s *Site) OfferedSince(since Version) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,17 +90,17 @@ func (s *Site) OfferedSince(since Version) (string, error) {
 	return s.choose(usable), nil
 }
 
-// ForgetOldVersions lets VCD be asked for its versions again when that was long ago: it may have been upgraded.
+// ForgetOldVersions discards the agreed version if it was negotiated long ago, because VCD may have been upgraded.
 func (s *Site) ForgetOldVersions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Clock.Now().Sub(s.asked) > versionsAge {
+	if s.Clock.Now().Sub(s.offeredAt) > versionsAge {
 		s.version = ""
 	}
 }
 
-// choose takes the oldest version, so that the same wire format is used everywhere. What was refused is taken only if
-// there is nothing else. The lock is held.
+// choose returns the oldest version, so that the same wire format is used everywhere. It returns a rejected version
+// only if there is no other. The caller holds the lock.
 func (s *Site) choose(versions []Version) string {
 	now := s.Clock.Now()
 	for _, v := range versions {
@@ -110,10 +111,10 @@ func (s *Site) choose(versions []Version) string {
 	return versions[0].String()
 }
 
-// versionName matches a version as VCD names it, with those of previews.
+// versionName matches the name of a version, including previews.
 var versionName = regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,4})*(-[a-z0-9.]{1,16})?$`)
 
-// offeredVersions reads which versions VCD offers of those that this package speaks, sorted; at least one.
+// offeredVersions returns the versions that VCD offers and this package supports, sorted. It fails if there are none.
 func offeredVersions(document []byte) ([]Version, error) {
 	var offered struct {
 		Versions []struct {
@@ -126,7 +127,7 @@ func offeredVersions(document []byte) ([]Version, error) {
 	var usable []Version
 	var names []string
 	for _, v := range offered.Versions {
-		if versionName.MatchString(v.Version) { // Other text is another server's, and is not quoted.
+		if versionName.MatchString(v.Version) { // Other text may come from another server and is not quoted.
 			names = append(names, v.Version)
 		}
 		parsed, ok := ParseVersion(v.Version)
@@ -146,10 +147,10 @@ func offeredVersions(document []byte) ([]Version, error) {
 	return usable, nil
 }
 
-// An Version is a version of VCD's API, such as 37.2.
+// A Version is a version of VCD's API, such as 37.2.
 type Version struct{ Major, Minor int }
 
-// ParseVersion refuses alpha versions.
+// ParseVersion parses a version of two numbers. It rejects alpha versions.
 func ParseVersion(s string) (Version, bool) {
 	first, second, ok := strings.Cut(s, ".")
 	major, err1 := strconv.Atoi(first)
@@ -157,7 +158,7 @@ func ParseVersion(s string) (Version, bool) {
 	return Version{major, minor}, ok && err1 == nil && err2 == nil
 }
 
-// Compare returns a negative number if v is older than o, 0 if it is the same, and a positive one if it is newer.
+// Compare returns a negative number if v is older than o, 0 if they are equal, and a positive number if v is newer.
 func (v Version) Compare(o Version) int {
 	if v.Major != o.Major {
 		return v.Major - o.Major

@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// An Exchange is one call as it may be logged: without credentials and without bodies, which carry bootstrap
-// data.
+// An Exchange is a request and its response as they may be logged: without credentials, and without bodies, which
+// contain bootstrap data.
 type Exchange struct {
 	Operation string
 	Method    string
 	URL       string
 	Header    http.Header
-	Status    int // 0: no answer
-	Sent      int // bytes of the request's body
-	Received  int // bytes of the answer's body
+	Status    int // 0: no response
+	Sent      int // size of the request body, in bytes
+	Received  int // size of the response body, in bytes
 	Took      time.Duration
 	Err       error
 }
 
-// Redacted stands in the wire log where a secret was.
+// Redacted replaces secrets in the wire log.
 const Redacted = "REDACTED"
 
-// openHeaders are known to carry no credentials. Whatever else there is may.
+// openHeaders contain no credentials. All other headers might.
 var openHeaders = []string{
 	"Accept", "Accept-Encoding", "Content-Length", "Content-Type", "If-Match", "User-Agent",
 	"X-Vmware-Vcloud-Client-Request-Id", "X-Vmware-Vcloud-Tenant-Context", "X-Vmware-Vcloud-Token-Type",
 }
 
-// secretParameters of a query string carry credentials.
+// secretParameters are the parameters of a query string that contain credentials.
 var secretParameters = []string{"refresh_token", "access_token", "token", "password"}
 
-// redactHeader returns a copy of h in which only headers that carry no credentials have their values.
+// redactHeader returns a copy of h without the values of headers that might contain credentials.
 func redactHeader(h http.Header) http.Header {
 	clean := h.Clone()
 	for name := range clean {

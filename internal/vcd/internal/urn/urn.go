@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package urn knows the identities of VCD's objects: URNs, the UUIDs in them, the addresses that the XML API writes, and
-// its paths. It makes no calls, and does not know what the objects are.
+// Package urn converts identities of VCD's objects: URNs, their UUIDs, and the URLs and paths of the XML API. It sends
+// no requests.
 package urn
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Kinds of objects as they stand in URNs.
+// Kinds of objects as they appear in URNs.
 const (
 	VDC            = "vdc"
 	VApp           = "vapp"
@@ -31,7 +31,7 @@ var (
 	urnPattern  = regexp.MustCompile(`^urn:vcloud:([A-Za-z0-9]+):(` + UUIDPattern.String() + `)$`)
 )
 
-// pathByKind holds the paths of the XML API; the UUID is appended.
+// pathByKind maps kinds to the paths of the XML API, without the UUID at their end.
 var pathByKind = map[string]string{
 	VDC:            "/api/vdc/",
 	VApp:           "/api/vApp/vapp-",
@@ -46,7 +46,7 @@ var pathByKind = map[string]string{
 	AffinityRule:   "/api/vmAffinityRule/",
 }
 
-// kindOfHRef maps what comes before the UUID in an href to the kind of the object.
+// kindOfHRef maps the text before the UUID in an href to the kind of the object.
 var kindOfHRef = []struct{ part, kind string }{
 	{"/vApp/vapp-", VApp},
 	{"/vApp/vm-", VM},
@@ -62,14 +62,14 @@ var kindOfHRef = []struct{ part, kind string }{
 	{"/org/", Org},
 }
 
-// Is reports whether s is a URN rather than a name.
+// Is reports whether s is a URN.
 func Is(s string) bool { return urnPattern.MatchString(s) }
 
-// UUID returns the UUID in a URN or href; empty if there is none.
+// UUID returns the UUID in a URN or href, or the empty string.
 func UUID(s string) string { return strings.ToLower(UUIDPattern.FindString(s)) }
 
-// Of returns the URN of the object that ref names: a URN, a bare UUID or an href. VCD uses all three for the
-// same attribute.
+// Of returns the URN of the object that ref refers to, or the empty string. The reference is a URN, a bare UUID or an
+// href, because VCD uses all three for the same attribute. The kind is only used if ref does not contain one.
 func Of(kind, ref string) string {
 	if match := urnPattern.FindStringSubmatch(ref); match != nil {
 		return ref
@@ -86,6 +86,6 @@ func Of(kind, ref string) string {
 	return ""
 }
 
-// Path returns the path of an object in the XML API. URLs are always built from ids: what a server writes into an
-// href decides nothing.
+// Path returns the path of an object in the XML API. URLs are always built from IDs: hrefs of a server are never used
+// as URLs.
 func Path(kind, urn string) string { return pathByKind[kind] + UUID(urn) }

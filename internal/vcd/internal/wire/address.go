@@ -4,7 +4,7 @@ package wire
 
 import "net/netip"
 
-// Address reads an address; the zero one if there is none.
+// Address parses an IP address. It returns the zero address if the text is not one.
 func Address(text string) netip.Addr {
 	addr, err := netip.ParseAddr(text)
 	if err != nil {
@@ -13,7 +13,7 @@ func Address(text string) netip.Addr {
 	return addr.Unmap()
 }
 
-// Addresses reads addresses, without what is none.
+// Addresses parses IP addresses and skips invalid ones.
 func Addresses(texts []string) []netip.Addr {
 	var addresses []netip.Addr
 	for _, text := range texts {
@@ -24,7 +24,7 @@ func Addresses(texts []string) []netip.Addr {
 	return addresses
 }
 
-// AddressTexts writes addresses.
+// AddressTexts formats IP addresses.
 func AddressTexts(addresses []netip.Addr) []string {
 	texts := make([]string, len(addresses))
 	for i, a := range addresses {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// MIME types of what is sent.
+// MIME types of request bodies.
 const (
 	MIMECompose       = "application/vnd.vmware.vcloud.composeVAppParams+xml"
 	MIMERecompose     = "application/vnd.vmware.vcloud.recomposeVAppParams+xml"
@@ -20,7 +20,8 @@ const (
 	MIMEDiskParams    = "application/vnd.vmware.vcloud.diskAttachOrDetachParams+xml"
 )
 
-// Namespaces of what is sent. The SDK's types do not write them as the schema wants, nor more than one VM per request.
+// Namespaces in request bodies. The types of the SDK do not write them as the schema requires, nor more than one VM per
+// request.
 const (
 	NamespaceVCloud = "http://www.vmware.com/vcloud/v1.5"
 	NamespaceVMW    = "http://www.vmware.com/schema/ovf"
@@ -60,7 +61,7 @@ type LeaseSection struct {
 	Storage  int64    `xml:"StorageLeaseInSeconds"`
 }
 
-// NewLeaseSection states the leases of a vApp; 0 is never.
+// NewLeaseSection returns the leases of a vApp; 0 means that a lease never expires.
 func NewLeaseSection(runtime, storage time.Duration) *LeaseSection {
 	return &LeaseSection{Info: "Lease settings", Runtime: int64(runtime.Seconds()), Storage: int64(storage.Seconds())}
 }
@@ -72,7 +73,7 @@ type NetworkConfigSection struct {
 	Networks []NetworkConfig `xml:"NetworkConfig"`
 }
 
-// NetworkConfig connects a vApp with an organization network.
+// NetworkConfig connects a vApp to an organization network.
 type NetworkConfig struct {
 	XMLName   xml.Name `xml:"NetworkConfig"`
 	Xmlns     string   `xml:"xmlns,attr,omitempty"`
@@ -81,7 +82,7 @@ type NetworkConfig struct {
 	FenceMode string   `xml:"Configuration>FenceMode"`
 }
 
-// XMLRef is how the XML API writes a reference.
+// XMLRef is a reference in the XML API.
 type XMLRef struct {
 	HRef string `xml:"href,attr"`
 	ID   string `xml:"id,attr,omitempty"`
@@ -89,7 +90,7 @@ type XMLRef struct {
 	Type string `xml:"type,attr,omitempty"`
 }
 
-// SourcedItem is a new VM of a composition.
+// SourcedItem is a new VM in a composition.
 type SourcedItem struct {
 	Source         XMLRef         `xml:"Source"`
 	General        GeneralParams  `xml:"VmGeneralParams"`
@@ -134,7 +135,7 @@ type Connection struct {
 	Adapter       string `xml:"NetworkAdapterType"`
 }
 
-// CustomizationSection switches VCD's guest customization off: cloud-init does its work, and no password is made up.
+// CustomizationSection disables VCD's guest customization, which cloud-init replaces, and the generation of a password.
 type CustomizationSection struct {
 	XMLName      xml.Name `xml:"GuestCustomizationSection"`
 	Info         string   `xml:"ovf:Info"`
@@ -155,7 +156,7 @@ type DiskParams struct {
 	Disk    XMLRef   `xml:"Disk"`
 }
 
-// ExtraConfig is a key of the extra configuration of a VM.
+// ExtraConfig is an entry of the extra configuration of a VM.
 type ExtraConfig struct {
 	XMLName  xml.Name `xml:"vmw:ExtraConfig"`
 	XmlnsVMW string   `xml:"xmlns:vmw,attr"`
@@ -177,7 +178,7 @@ type DiskSettings struct {
 	Override bool     `xml:"overrideVmDefault"`
 }
 
-// MetadataDocument is Metadata, as far as it is written.
+// MetadataDocument is the part of Metadata that requests contain.
 type MetadataDocument struct {
 	XMLName  xml.Name        `xml:"Metadata"`
 	Xmlns    string          `xml:"xmlns,attr"`
@@ -185,26 +186,26 @@ type MetadataDocument struct {
 	Entries  []MetadataEntry `xml:"MetadataEntry"`
 }
 
-// MetadataEntry is one key of metadata with its value.
+// MetadataEntry is a metadata key with its value.
 type MetadataEntry struct {
 	Domain MetadataDomain `xml:"Domain"`
 	Key    string         `xml:"Key"`
 	Value  TypedValue     `xml:"TypedValue"`
 }
 
-// MetadataDomain is the domain of an entry of metadata, and what tenants may do with the entry.
+// MetadataDomain is the domain of a metadata entry, with the access of tenants to the entry.
 type MetadataDomain struct {
 	Visibility string `xml:"visibility,attr"`
 	Name       string `xml:",chardata"`
 }
 
-// TypedValue is a value of metadata.
+// TypedValue is the value of a metadata entry.
 type TypedValue struct {
 	Type  string `xml:"xsi:type,attr"`
 	Value string `xml:"Value"`
 }
 
-// AffinityRule is a rule as VCD writes it.
+// AffinityRule is an affinity rule in the XML API.
 type AffinityRule struct {
 	XMLName   xml.Name `xml:"VmAffinityRule"`
 	Xmlns     string   `xml:"xmlns,attr,omitempty"`

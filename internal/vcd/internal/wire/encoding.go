@@ -14,7 +14,7 @@ import (
 
 const xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 
-// EncodeXML writes a document.
+// EncodeXML encodes a document.
 func EncodeXML(what any) ([]byte, error) {
 	body, err := xml.Marshal(what)
 	if err != nil {
@@ -23,7 +23,8 @@ func EncodeXML(what any) ([]byte, error) {
 	return append([]byte(xmlHeader), body...), nil
 }
 
-// DecodeXML reads a document. What is no XML was not written by VCD: see [errNotXML].
+// DecodeXML decodes a document. It returns [errNotXML] if the body is not XML, because such a response does not come
+// from VCD.
 func DecodeXML(body []byte, into any) error {
 	if xml.Unmarshal(body, into) != nil {
 		return errNotXML
@@ -31,7 +32,8 @@ func DecodeXML(body []byte, into any) error {
 	return nil
 }
 
-// EncodeJSON writes values as they are: what VCD wrote into an object that we change goes back as it came.
+// EncodeJSON encodes a value without escaping HTML, so that fields of an object that we change go back as VCD wrote
+// them.
 func EncodeJSON(what any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -42,7 +44,8 @@ func EncodeJSON(what any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// DecodeJSON reads a document. What is no JSON was not written by VCD: see [ErrNotJSON].
+// DecodeJSON decodes a document. It returns [ErrNotJSON] if the body is not JSON, because such a response does not come
+// from VCD.
 func DecodeJSON(body []byte, into any) error {
 	if json.Unmarshal(body, into) != nil {
 		return ErrNotJSON
@@ -50,13 +53,13 @@ func DecodeJSON(body []byte, into any) error {
 	return nil
 }
 
-// The answer has another format than VCD's: something in front of it answered.
+// Errors of a response in a format other than VCD's, which comes from something in front of VCD.
 var (
 	errNotXML  = failure.Unavailable("the response is not XML from VCD")
 	ErrNotJSON = failure.Unavailable("the response is not JSON from VCD")
 )
 
-// Root returns the name of the outermost element of a document; empty if there is none.
+// Root returns the local name of the outermost element of a document, or the empty string.
 func Root(body []byte) string {
 	decoder := xml.NewDecoder(bytes.NewReader(body))
 	for {
@@ -70,7 +73,7 @@ func Root(body []byte) string {
 	}
 }
 
-// Time reads a time as VCD writes it; the zero time if there is none.
+// Time parses a time in one of VCD's formats. It returns the zero time if value is not one.
 func Time(value string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999Z0700"} {
 		if t, err := time.Parse(layout, value); err == nil {
@@ -80,7 +83,7 @@ func Time(value string) time.Time {
 	return time.Time{}
 }
 
-// Number returns a number that may be left out; 0 then.
+// Number returns the value of an optional number, or 0 if it is nil.
 func Number(n *int) int64 {
 	if n == nil {
 		return 0

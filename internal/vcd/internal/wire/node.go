@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// A Node is an element as the server wrote it, prefixes included. Documents that are read, changed in one element and
-// sent back go through nodes, because the SDK's types lose prefixes, and what they do not know.
+// A Node is an element as the server wrote it, including prefixes. Documents that are read, changed in one element and
+// sent back use nodes, because the types of the SDK lose prefixes and unknown elements.
 type Node struct {
 	Name     xml.Name // Space is the prefix, not the namespace
 	attrs    []xml.Attr
-	children []any // *node or xml.CharData
+	children []any // *Node or xml.CharData
 }
 
-// ParseXML reads a document into its root node.
+// ParseXML parses a document and returns its root node.
 func ParseXML(document []byte) (*Node, error) {
 	decoder := xml.NewDecoder(bytes.NewReader(document))
 	top := &Node{}
@@ -31,7 +31,7 @@ func ParseXML(document []byte) (*Node, error) {
 		if err != nil {
 			return nil, errNotXML
 		}
-		if open = grow(open, raw); open == nil {
+		if open = addToken(open, raw); open == nil {
 			return nil, errNotXML
 		}
 	}
@@ -43,9 +43,9 @@ func ParseXML(document []byte) (*Node, error) {
 	return nil, errNotXML
 }
 
-// grow adds a token to the innermost of the open nodes and returns those that are open then; nil if the token does not
-// fit.
-func grow(open []*Node, raw xml.Token) []*Node {
+// addToken adds a token to the innermost open node and returns the nodes that are open after it, or nil if the token does
+// not fit.
+func addToken(open []*Node, raw xml.Token) []*Node {
 	inner := open[len(open)-1]
 	switch t := xml.CopyToken(raw).(type) {
 	case xml.StartElement:
@@ -63,7 +63,7 @@ func grow(open []*Node, raw xml.Token) []*Node {
 	return open
 }
 
-// NewNode converts a value of Go into a node.
+// NewNode converts a Go value to a node.
 func NewNode(what any) (*Node, error) {
 	document, err := xml.Marshal(what)
 	if err != nil {
@@ -72,7 +72,7 @@ func NewNode(what any) (*Node, error) {
 	return ParseXML(document)
 }
 
-// Nodes returns the children of a name, whatever their prefix.
+// Nodes returns the children with a local name, with any prefix.
 func (n *Node) Nodes(local string) []*Node {
 	var found []*Node
 	for _, child := range n.children {
@@ -83,7 +83,7 @@ func (n *Node) Nodes(local string) []*Node {
 	return found
 }
 
-// First returns the first child of a name, or nil.
+// First returns the first child with a local name, or nil.
 func (n *Node) First(local string) *Node {
 	if found := n.Nodes(local); len(found) > 0 {
 		return found[0]
@@ -91,7 +91,7 @@ func (n *Node) First(local string) *Node {
 	return nil
 }
 
-// Text returns the text of the first child of a name.
+// Text returns the text of the first child with a local name, or the empty string.
 func (n *Node) Text(local string) string {
 	child := n.First(local)
 	if child == nil {
@@ -109,7 +109,7 @@ func (n *Node) Text(local string) string {
 // SetText replaces the content of a node.
 func (n *Node) SetText(text string) { n.children = []any{xml.CharData(text)} }
 
-// SetTextAt replaces the content of the node at a path below n, if it is there.
+// SetTextAt replaces the content of the node at a path below n, if that node exists.
 func (n *Node) SetTextAt(text string, path ...string) {
 	for _, name := range path {
 		if n = n.First(name); n == nil {
@@ -119,7 +119,7 @@ func (n *Node) SetTextAt(text string, path ...string) {
 	n.SetText(text)
 }
 
-// Attr returns the value of an attribute, whatever its prefix.
+// Attr returns the value of an attribute with a local name and any prefix, or the empty string.
 func (n *Node) Attr(local string) string {
 	for _, a := range n.attrs {
 		if a.Name.Local == local && a.Name.Space != "xmlns" {
@@ -129,7 +129,7 @@ func (n *Node) Attr(local string) string {
 	return ""
 }
 
-// SetAttr changes an attribute; it adds one without a prefix if there is none of that name.
+// SetAttr sets an attribute. If no attribute has that local name, it adds one without a prefix.
 func (n *Node) SetAttr(local, value string) {
 	for i, a := range n.attrs {
 		if a.Name.Local == local && a.Name.Space != "xmlns" {
@@ -140,7 +140,7 @@ func (n *Node) SetAttr(local, value string) {
 	n.attrs = append(n.attrs, xml.Attr{Name: xml.Name{Local: local}, Value: value})
 }
 
-// InsertBefore puts nodes before the first child of a name, or at the end.
+// InsertBefore inserts nodes before the first child with a local name, or at the end.
 func (n *Node) InsertBefore(local string, added ...*Node) {
 	at := len(n.children)
 	for i, child := range n.children {
@@ -157,7 +157,7 @@ func (n *Node) InsertBefore(local string, added ...*Node) {
 	n.children = append(n.children, rest...)
 }
 
-// Keep drops all children but those that a function wants.
+// Keep removes all children but the nodes for which want returns true.
 func (n *Node) Keep(want func(*Node) bool) {
 	kept := n.children[:0]
 	for _, child := range n.children {
@@ -168,7 +168,7 @@ func (n *Node) Keep(want func(*Node) bool) {
 	n.children = kept
 }
 
-// Document writes the node as a document.
+// Document encodes the node as a document.
 func (n *Node) Document() []byte {
 	var b bytes.Buffer
 	b.WriteString(xmlHeader)
@@ -180,7 +180,7 @@ func (n *Node) write(b *bytes.Buffer) {
 	b.WriteString("<" + prefixed(n.Name))
 	for _, a := range n.attrs {
 		b.WriteString(" " + prefixed(a.Name) + `="`)
-		_ = xml.EscapeText(b, []byte(a.Value)) // a buffer takes everything
+		_ = xml.EscapeText(b, []byte(a.Value)) // writes to a buffer do not fail
 		b.WriteString(`"`)
 	}
 	b.WriteString(">")
@@ -189,7 +189,7 @@ func (n *Node) write(b *bytes.Buffer) {
 		case *Node:
 			c.write(b)
 		case xml.CharData:
-			_ = xml.EscapeText(b, c) // a buffer takes everything
+			_ = xml.EscapeText(b, c) // writes to a buffer do not fail
 		}
 	}
 	b.WriteString("</" + prefixed(n.Name) + ">")

@@ -9,10 +9,11 @@ import (
 	"slices"
 )
 
-// An Object is a JSON object as VCD wrote it, to change fields of it and give it back with all others as they came.
+// An Object is a JSON object as VCD wrote it. Callers change some of its fields and send it back with all others
+// unchanged.
 type Object map[string]json.RawMessage
 
-// Set gives a field a value and reports whether it differs from the one before.
+// Set sets a field and reports whether its value has changed.
 func (o Object) Set(field string, value any) bool {
 	raw, err := json.Marshal(value)
 	if err != nil || SameJSON(o[field], raw) {
@@ -22,7 +23,8 @@ func (o Object) Set(field string, value any) bool {
 	return true
 }
 
-// SameJSON compares values, not how they are written. Nothing, null, and what is empty are the same.
+// SameJSON reports whether two values are equal, independently of their formatting. Missing, null and empty values are
+// equal.
 func SameJSON(a, b json.RawMessage) bool {
 	x := canonical(a)
 	y := canonical(b)
@@ -47,23 +49,23 @@ func canonical(raw json.RawMessage) []byte {
 	return out
 }
 
-// Text is a field that holds text.
+// Text returns the value of a text field, or the empty string.
 func (o Object) Text(field string) string {
 	var text string
-	_ = json.Unmarshal(o[field], &text) // what is no text is none
+	_ = json.Unmarshal(o[field], &text) // empty unless the field is a text
 	return text
 }
 
-// A Ref is how the JSON API writes a reference.
+// A Ref is a reference in the JSON API.
 type Ref struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name,omitempty"`
 }
 
-// Key identifies what is referred to in a list.
+// Key identifies the referenced object in a list.
 func (r Ref) Key() string { return r.ID }
 
-// RefTo is a reference to an object by its URN; nil, which stands for none, if there is no URN.
+// RefTo returns a reference to an object by its URN, or nil, which means no reference, if urn is empty.
 func RefTo(urn string) *Ref {
 	if urn == "" {
 		return nil
@@ -71,18 +73,18 @@ func RefTo(urn string) *Ref {
 	return &Ref{ID: urn}
 }
 
-// SetIf sets a field unless there is nothing to set.
+// SetIf sets a field unless value is nil. It reports whether the field has changed.
 func SetIf[T any](o Object, field string, value *T) bool { return value != nil && o.Set(field, *value) }
 
-// SetBy sets something unless there is nothing to set.
+// SetBy calls set unless value is nil, and returns its result.
 func SetBy[T any](o Object, value *T, set func(Object, T) bool) bool {
 	return value != nil && set(o, *value)
 }
 
-// Either reports whether any of some changes, which all are made, changed something.
+// Either reports whether any change had an effect. Its arguments are evaluated first, so all changes are made.
 func Either(changes ...bool) bool { return slices.Contains(changes, true) }
 
-// SetRef sets a reference; an empty URN removes it.
+// SetRef sets a reference unless urn is nil. An empty URN removes the reference.
 func SetRef(o Object, field string, urn *string) bool {
 	if urn == nil {
 		return false
@@ -92,7 +94,7 @@ func SetRef(o Object, field string, urn *string) bool {
 	return now.ID != *urn && o.Set(field, RefTo(*urn))
 }
 
-// SetAddress sets an address unless there is nothing to set; the zero address removes it.
+// SetAddress sets an address unless address is nil. The zero address removes it.
 func SetAddress(o Object, field string, address *netip.Addr) bool {
 	switch {
 	case address == nil, Address(o.Text(field)) == *address:
