@@ -55,7 +55,7 @@ func templateRemedy(m Machines) string {
 
 // judgeTemplate reports why a template makes no node.
 func judgeTemplate(t vcd.Template) findings {
-	const upload = "upload an image of a Linux distribution with cloud-init: docs/operate/upgrade-kubernetes.md"
+	const upload = "upload an image of a Linux distribution with cloud-init: docs/get-started/node-images.md"
 	var f findings
 	info := checks.NodeInfo(t.OS)
 	switch {
