@@ -29,6 +29,27 @@ const searches = {
   'rotate credentials': 'security/rotate-credentials',
   'migrate from capvcd': 'get-started/migrate-from-capvcd',
   'VCDMachine fields': 'reference/kinds/vcdmachine',
+  'first cluster from source': 'get-started/first-cluster',
+  'node image': 'get-started/node-images',
+  'fixed address': 'networking/load-balancers',
+  'three zones': 'operate/failure-domains',
+  'upgrade kubernetes': 'operate/upgrade-kubernetes',
+  'machine not ready': 'operate/troubleshooting',
+  'report a bug': 'operate/troubleshooting',
+}
+
+// tasks are what users come for, with the pages that they open: the first is linked from the landing page, each other from the one before.
+const tasks = {
+  install: ['operate/install'],
+  'first cluster from source': ['get-started/prerequisites', 'get-started/node-images', 'get-started/first-cluster'],
+  'load balancer with a fixed address': ['networking/load-balancers'],
+  proxy: ['networking/proxy'],
+  'three zones': ['operate/failure-domains', 'get-started/cluster-templates'],
+  'upgrade Kubernetes': ['operate/upgrade-kubernetes', 'get-started/node-images'],
+  'rotate credentials': ['security/rotate-credentials'],
+  'find out why a machine is not Ready': ['operate/troubleshooting', 'reference/conditions'],
+  'migrate from CAPVCD': ['get-started/migrate-from-capvcd', 'operate/backup'],
+  'report a bug': ['operate/troubleshooting'],
 }
 
 const problems = []
@@ -84,6 +105,21 @@ async function testPages(browser, origin) {
   return pages
 }
 
+// testTasks follows the links of each task in the text of the pages.
+async function testTasks(browser, origin) {
+  const tab = await browser.newPage()
+  for (const [task, pages] of Object.entries(tasks)) {
+    if (pages.length > 3) problems.push(`${task} takes ${pages.length} pages`)
+    let at = ''
+    for (const page of pages) {
+      await tab.goto(origin + at, { waitUntil: 'load' })
+      const links = await tab.$$eval('.vp-doc a', (all) => all.map((link) => new URL(link.href).pathname))
+      if (!links.includes(base + page)) problems.push(`${task}: ${at || 'the landing page'} has no link to ${page}`)
+      at = page
+    }
+  }
+}
+
 async function testDrawings(browser) {
   const tab = await browser.newPage()
   const drawings = files(docs).filter((path) => path.endsWith('.svg') && !path.endsWith('quickstart.svg')) // which is a recording
@@ -123,8 +159,9 @@ try {
     if (!pages.includes(page + '.html')) problems.push(`keywords.mjs has no page ${page}`)
   }
   const drawings = await testDrawings(browser)
+  await testTasks(browser, origin)
   await testSearch(browser, origin)
-  console.log(`${pages.length} pages at ${widths.join(' and ')} pixels, ${drawings.length} drawings, ${Object.keys(searches).length} searches`)
+  console.log(`${pages.length} pages at ${widths.join(' and ')} pixels, ${drawings.length} drawings, ${Object.keys(searches).length} searches, ${Object.keys(tasks).length} tasks`)
 } finally {
   await browser.close()
   server.close()
