@@ -20,7 +20,7 @@ func TestTheDrawingsAreUpToDate(t *testing.T) {
 			g := NewWithT(t)
 			file, err := os.ReadFile(filepath.Join("../..", path))
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(string(file) == d.svg()).To(BeTrue(), "run make generate")
+			g.Expect(string(file)).To(Equal(d.svg()), "run make generate")
 
 			decoder := xml.NewDecoder(strings.NewReader(d.svg()))
 			for err == nil {

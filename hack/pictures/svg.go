@@ -23,12 +23,23 @@ const head = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" 
   <desc id="d">%[4]s</desc>
   <style>
     text { font: 12px system-ui, sans-serif; fill: #57606a; }
-    .t { font-size: 13px; font-weight: 600; fill: #1f2328; } .c { text-anchor: middle; }
-    .page { fill: #ffffff; } .group { fill: #f6f8fa; stroke: #d0d7de; } .box { fill: #ffffff; stroke: #57606a; } .ours { fill: #ddf4ff; stroke: #0969da; }
-    path { fill: none; stroke: #57606a; stroke-width: 1.5; } marker path { fill: #57606a; stroke: none; }
+    .t { font-size: 13px; font-weight: 600; fill: #1f2328; }
+    .c { text-anchor: middle; }
+    .page { fill: #ffffff; }
+    .group { fill: #f6f8fa; stroke: #d0d7de; }
+    .box { fill: #ffffff; stroke: #57606a; }
+    .ours { fill: #ddf4ff; stroke: #0969da; }
+    path { fill: none; stroke: #57606a; stroke-width: 1.5; }
+    marker path { fill: #57606a; stroke: none; }
     @media (prefers-color-scheme: dark) {
-      text { fill: #b1bac4; } .t { fill: #e6edf3; } .page { fill: #0d1117; } .group { fill: #161b22; stroke: #30363d; }
-      .box { fill: #0d1117; stroke: #9198a1; } .ours { fill: #0c2d6b; stroke: #58a6ff; } path { stroke: #9198a1; } marker path { fill: #9198a1; }
+      text { fill: #b1bac4; }
+      .t { fill: #e6edf3; }
+      .page { fill: #0d1117; }
+      .group { fill: #161b22; stroke: #30363d; }
+      .box { fill: #0d1117; stroke: #9198a1; }
+      .ours { fill: #0c2d6b; stroke: #58a6ff; }
+      path { stroke: #9198a1; }
+      marker path { fill: #9198a1; }
     }
   </style>
   <defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z"/></marker></defs>
