@@ -106,12 +106,16 @@ chart: ## Write the Helm chart of the cloud controller manager to out/release/VE
 	$(GO) run ./addons/cmd/ccm-chart -out $(OUT)/release/$(VERSION) -version $(VERSION) -epoch $(SOURCE_DATE_EPOCH)
 
 .PHONY: site
-site: ## Write this documentation as a site with search to out/site, and check its links (needs Node.js and npm).
-	cd site && npm ci --ignore-scripts && npm run build
+site: ## Write this documentation as a site with search to out/site, and check its links (needs Node.js and npm). RELEASES=--releases adds the tagged versions.
+	rm -rf $(OUT)/site && hack/site.sh $(OUT)/site $(RELEASES)
 
 .PHONY: test-site
 test-site: site ## Open each page of the site in Chromium: no markup as text, no page wider than a phone, searches that find their page. SCREENSHOTS=folder keeps pictures.
 	cd site && npm test
+
+.PHONY: test-site-versions
+test-site-versions: ## Build the site of a clone with tags, and test the versions and their selector in Chromium.
+	hack/test-site-versions.sh
 
 .PHONY: recording
 recording: ## Record make quickstart in a terminal as the animated SVG of README and tutorial; AGAIN=-again renders the last recording.

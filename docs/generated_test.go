@@ -304,6 +304,16 @@ func groups(of []documented) (titles []string, members map[string][]documented) 
 	return titles, members
 }
 
+var groupOf = regexp.MustCompile(`^(Condition types|Reasons) of (an? )?`)
+
+// subject returns what the constants of a group are of, as a heading: "Reasons of identities and of objects that log in"
+// are those of "Identities and objects that log in".
+func subject(title string) string {
+	title = groupOf.ReplaceAllString(title, "")
+	title = strings.NewReplacer(", and of ", " and ", " and of ", " and ").Replace(title)
+	return strings.ToUpper(title[:1]) + title[1:]
+}
+
 var meansThat = regexp.MustCompile(`^\w+ (means that|is) `)
 
 func conditionsPage(t *testing.T) string {
@@ -314,9 +324,10 @@ func conditionsPage(t *testing.T) string {
 object and the remedy. Reasons are stable: a MachineHealthCheck, an alert or a script may rely on them. The pages of the [kinds](kinds/) list
 the reasons of each condition. See also [troubleshooting](../operate/troubleshooting.md).
 `
+	page += "\n## Conditions\n"
 	titles, members := groups(documentedConstants(t, "Condition"))
 	for _, title := range titles {
-		page += "\n## " + title + "\n\n| condition | meaning |\n|---|---|\n"
+		page += "\n### " + subject(title) + "\n\n| condition | meaning |\n|---|---|\n"
 		for _, d := range members[title] {
 			meaning, ok := strings.CutPrefix(d.comment, d.name+" is ")
 			g.Expect(ok).To(BeTrue(), "the comment of %s begins with its name and when it is True or False", d.name)
@@ -326,7 +337,7 @@ the reasons of each condition. See also [troubleshooting](../operate/troubleshoo
 	page += "\n## Reasons\n"
 	titles, members = groups(documentedConstants(t, "Reason"))
 	for _, title := range titles {
-		page += "\n### " + title + "\n\n| reason | meaning | remedy |\n|---|---|---|\n"
+		page += "\n### " + subject(title) + "\n\n| reason | meaning | remedy |\n|---|---|---|\n"
 		list := members[title]
 		slices.SortFunc(list, func(a, b documented) int { return strings.Compare(a.value, b.value) })
 		for _, d := range list {

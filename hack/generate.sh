@@ -23,6 +23,8 @@ trap 'rm "$types"' EXIT
 tool crd-ref-docs --config=hack/api-reference/config.yaml --templates-dir=hack/api-reference/templates --renderer=markdown \
 	--source-path=api/v1beta4 --output-path="$types" --log-level=ERROR
 go run ./hack/api-reference -types "$types"
+# Drawings of the documentation.
+go run ./hack/pictures
 # Metrics, conditions and flags.
 go test ./docs -run "TestGenerated|TestTheRights" -update
 go test ./cmd/vcdctl -run TheReference -update

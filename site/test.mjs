@@ -1,18 +1,17 @@
-// Opens every page of the built site in Chromium, at the width of a phone and of a desktop, and fails on markup that is shown as text,
+// Opens every page of version main of the built site in Chromium, at the width of a phone and of a desktop, and fails on markup that is shown as text,
 // on pages that scroll sideways, on pictures that are missing or cut off, and on searches that do not find their page.
 // SCREENSHOTS names a folder for a picture of each page.
-import { mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs'
-import { createServer } from 'node:http'
-import { extname, join, relative, resolve } from 'node:path'
+import { mkdirSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import puppeteer from 'puppeteer-core'
+import { files, pagesOf, serve } from './files.mjs'
 import { keywords } from './.vitepress/keywords.mjs'
 
-const site = resolve(fileURLToPath(import.meta.url), '../../out/site')
+const site = resolve(fileURLToPath(import.meta.url), '../../out/site/main')
 const docs = resolve(fileURLToPath(import.meta.url), '../../docs')
-const base = '/cluster-api-provider-vcd/'
+const base = '/cluster-api-provider-vcd/main/'
 const widths = [390, 1440]
-const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.png': 'image/png', '.json': 'application/json' }
 
 // searches are what users type, with the page that must be among the first three results.
 const searches = {
@@ -30,35 +29,31 @@ const searches = {
   'rotate credentials': 'security/rotate-credentials',
   'migrate from capvcd': 'get-started/migrate-from-capvcd',
   'VCDMachine fields': 'reference/kinds/vcdmachine',
+  'first cluster from source': 'get-started/first-cluster',
+  'node image': 'get-started/node-images',
+  'fixed address': 'networking/load-balancers',
+  'three zones': 'operate/failure-domains',
+  'upgrade kubernetes': 'operate/upgrade-kubernetes',
+  'machine not ready': 'operate/troubleshooting',
+  'report a bug': 'operate/troubleshooting',
+}
+
+// tasks are what users come for, with the pages that they open: the first is linked from the landing page, each other from the one before.
+const tasks = {
+  install: ['operate/install'],
+  'first cluster from source': ['get-started/prerequisites', 'get-started/node-images', 'get-started/first-cluster'],
+  'load balancer with a fixed address': ['networking/load-balancers'],
+  proxy: ['networking/proxy'],
+  'three zones': ['operate/failure-domains', 'get-started/cluster-templates'],
+  'upgrade Kubernetes': ['operate/upgrade-kubernetes', 'get-started/node-images'],
+  'rotate credentials': ['security/rotate-credentials'],
+  'find out why a machine is not Ready': ['operate/troubleshooting', 'reference/conditions'],
+  'migrate from CAPVCD': ['get-started/migrate-from-capvcd', 'operate/backup'],
+  'report a bug': ['operate/troubleshooting'],
 }
 
 const problems = []
 const report = (page, width, text) => problems.push(`${page} at ${width}: ${text}`)
-
-function files(folder) {
-  return readdirSync(folder).flatMap((name) => {
-    const path = join(folder, name)
-    return statSync(path).isDirectory() ? files(path) : [path]
-  })
-}
-
-function serve() {
-  return new Promise((started) => {
-    const server = createServer((request, response) => {
-      let path = join(site, decodeURIComponent(new URL(request.url, 'http://site').pathname).slice(base.length - 1))
-      if (path.endsWith('/')) path += 'index.html'
-      if (!extname(path)) path += '.html'
-      try {
-        const content = readFileSync(path)
-        response.writeHead(200, { 'Content-Type': types[extname(path)] ?? 'application/octet-stream' })
-        response.end(content)
-      } catch {
-        response.writeHead(404)
-        response.end()
-      }
-    }).listen(0, '127.0.0.1', () => started(server))
-  })
-}
 
 // shown returns what is wrong with a page, as the browser shows it.
 function shown() {
@@ -95,7 +90,7 @@ function cut() {
 async function testPages(browser, origin) {
   const tab = await browser.newPage()
   tab.on('pageerror', (error) => problems.push(`${tab.url()}: ${error.message}`))
-  const pages = files(site).filter((path) => path.endsWith('.html') && !path.endsWith('404.html')).map((path) => relative(site, path))
+  const pages = pagesOf(site).map((path) => relative(site, path))
   for (const width of widths) {
     await tab.setViewport({ width, height: 900 })
     for (const page of pages) {
@@ -108,6 +103,21 @@ async function testPages(browser, origin) {
     }
   }
   return pages
+}
+
+// testTasks follows the links of each task in the text of the pages.
+async function testTasks(browser, origin) {
+  const tab = await browser.newPage()
+  for (const [task, pages] of Object.entries(tasks)) {
+    if (pages.length > 3) problems.push(`${task} takes ${pages.length} pages`)
+    let at = ''
+    for (const page of pages) {
+      await tab.goto(origin + at, { waitUntil: 'load' })
+      const links = await tab.$$eval('.vp-doc a', (all) => all.map((link) => new URL(link.href).pathname))
+      if (!links.includes(base + page)) problems.push(`${task}: ${at || 'the landing page'} has no link to ${page}`)
+      at = page
+    }
+  }
 }
 
 async function testDrawings(browser) {
@@ -139,7 +149,7 @@ async function testSearch(browser, origin) {
   }
 }
 
-const server = await serve()
+const server = await serve(site, base)
 const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] })
 try {
   const origin = `http://127.0.0.1:${server.address().port}${base}`
@@ -149,8 +159,9 @@ try {
     if (!pages.includes(page + '.html')) problems.push(`keywords.mjs has no page ${page}`)
   }
   const drawings = await testDrawings(browser)
+  await testTasks(browser, origin)
   await testSearch(browser, origin)
-  console.log(`${pages.length} pages at ${widths.join(' and ')} pixels, ${drawings.length} drawings, ${Object.keys(searches).length} searches`)
+  console.log(`${pages.length} pages at ${widths.join(' and ')} pixels, ${drawings.length} drawings, ${Object.keys(searches).length} searches, ${Object.keys(tasks).length} tasks`)
 } finally {
   await browser.close()
   server.close()

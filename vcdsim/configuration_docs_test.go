@@ -22,56 +22,58 @@ import (
 
 const configurationPage = `# vcdsim configuration
 
-Presets, releases, roles and assumptions of [vcdsim](../get-started/vcdsim.md). This page is made from the code:
-` + "`go test ./vcdsim -run ConfigurationPage -update`" + ` writes it.
+This page lists the presets, releases, rights and assumptions of [vcdsim](../get-started/vcdsim.md). It is generated from the code:
+` + "`go test ./vcdsim -run ConfigurationPage -update`" + `.
 
 ## Presets
 
-` + "`--preset`" + `, or ` + "`Config.Model`" + `.
+Select a preset with ` + "`--preset`" + ` or ` + "`Config.Model`" + `.
 
-| Preset | What exists at the start |
+| Preset | Objects at the start |
 |---|---|
 %s
 ### Fast provisioning
 
-As in VCD, VDCs have fast provisioning unless they are created without it: VMs are linked clones of their template, and a
-disk of one cannot grow before the VM is consolidated. Only the VDC ` + "`acme-vdc-full`" + ` of the preset ` + "`full-clones`" + ` makes full
-copies, whose disks grow at once. In a model of your own set ` + "`VDC.FullClones`" + `.
+As in VCD, VDCs have fast provisioning by default. Their VMs are linked clones of the template, and their disks cannot grow until
+the VM is consolidated. Only the VDC ` + "`acme-vdc-full`" + ` of the preset ` + "`full-clones`" + ` creates full copies, whose disks can grow immediately.
+In your own model, set ` + "`VDC.FullClones`" + `.
 
 | client | VDC with fast provisioning | ` + "`acme-vdc-full`" + ` |
 |---|---|---|
 | this provider, with a disk larger than the template's | consolidates the VM, then grows the disk | grows the disk |
-| VMware's CAPVCD, with ` + "`diskSize`" + ` larger than the template's | waits for ever: it retries a change that is refused | works |
+| VMware's CAPVCD, with ` + "`diskSize`" + ` larger than the template's | never succeeds: it retries a rejected change | works |
 | VMware's Terraform provider, with ` + "`override_template_disk`" + ` | fails | works |
 
 ## Releases
 
-` + "`--api-version`" + `, or ` + "`Config.Version`" + `. Each serves the API versions up to its own.
+Select a release with ` + "`--api-version`" + ` or ` + "`Config.Version`" + `. A release serves its own API version and all older ones.
 
 | API | Release of VCD |
 |---|---|
 %s
 ## Rights
 
-Changes take a right, and so does reading what belongs to edge gateways, certificates and IP Spaces; a user who lacks it gets 403 in the
-words VCD has for what does not exist. Where there are several rights, one of them is enough. A user has what both his role and a rights bundle of
-his organization have: the default one, and those in ` + "`Org.Bundles`" + `. vApps are shown to their owner, to whom they are shared with, and to
-administrators; defined entities take the right of their type and access.
+Changes require a right. Reading objects of edge gateways, certificates and IP Spaces requires one, too. Without it, users get 403,
+with the message that VCD also returns for missing objects. If a row has several rights, one of them is sufficient.
+
+Users have the rights that are both in their role and in a rights bundle of their organization: the default bundle, or one in
+` + "`Org.Bundles`" + `. vApps are visible to their owner, to users they are shared with, and to administrators. Defined entities require a right
+of their type, and access.
 
 | Request | Right |
 |---|---|
 %s
-The user ` + "`capvcd`" + ` of the presets has the role ` + "`" + RoleClusterAuthor + "`" + `, the user ` + "`ccm`" + ` has ` + "`" + RoleCloudProvider + "`" + `: %s.
+The user ` + "`capvcd`" + ` of the presets has the role ` + "`" + RoleClusterAuthor + "`" + `, and the user ` + "`ccm`" + ` the role ` + "`" + RoleCloudProvider + "`" + `: %s.
 
 ## Assumptions
 
-Behaviour that could not be verified on a real VCD has one switch each: ` + "`Config.Assumptions`" + `, beginning with ` + "`DefaultAssumptions()`" + `.
+Each behavior that was not verified on a real VCD has a switch in ` + "`Config.Assumptions`" + `. ` + "`DefaultAssumptions()`" + ` returns the defaults.
 
 | Assumption | Default | Meaning |
 |---|---|---|
 %s`
 
-// assumptionComments are what the code says of each field of Assumptions.
+// assumptionComments returns the comment of each field of Assumptions.
 func assumptionComments(g *WithT) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("internal", "cloud", "assumptions.go"), nil, parser.ParseComments)
 	g.Expect(err).NotTo(HaveOccurred())

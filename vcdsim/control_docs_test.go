@@ -19,19 +19,19 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference/vcdsim-control-api.md")
 
-const controlPage = `# vcdsim's control API
+const controlPage = `# vcdsim control API
 
-What tests and users can do with a running [vcdsim](../get-started/vcdsim.md). It is no part of VCD. All paths begin with ` + "`/_sim`" + `;
-bodies and answers are JSON; an error is ` + "`{\"error\": \"…\"}`" + ` with status 400, 401, 403 or 404. This page is made from the
-table that serves: ` + "`go test ./vcdsim -run ControlPage -update`" + ` writes it.
+Tests and users control a running [vcdsim](../get-started/vcdsim.md) with this API, which VCD does not have. All paths begin with ` + "`/_sim`" + `.
+Requests and responses are JSON. An error is ` + "`{\"error\": \"…\"}`" + ` with status 400, 401, 403 or 404. This page is generated from the table
+of routes: ` + "`go test ./vcdsim -run ControlPage -update`" + `.
 
-| Call | Does | Body |
+| Request | Effect or response | Body |
 |---|---|---|
 %s
 ## Fault rules
 
-A rule has what it matches, how often it applies, and what happens; the fields are those of ` + "`vcdsim.Fault`" + `. Durations
-are written as ` + "`1m30s`" + `. At least one field must say what happens.
+A rule has a condition, a frequency and an effect. The fields are those of ` + "`vcdsim.Fault`" + `. Durations have the form
+` + "`1m30s`" + `. At least one field must set an effect.
 
 | Field | Type |
 |---|---|

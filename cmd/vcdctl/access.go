@@ -91,7 +91,7 @@ type request struct {
 	secret    *corev1.Secret       // from a manifest
 }
 
-var errNoLogin = errors.New("no credentials: set --identity, --config or VCD_SITE, VCD_ORG and credentials")
+var errNoLogin = errors.New("no credentials: set --identity, --config or VCD_SITE, VCD_ORGANIZATION and credentials")
 
 // resolve returns the login configuration. It never sends the credentials of an identity to another site than the
 // identity's.
@@ -121,9 +121,9 @@ func (p *program) resolve(ctx context.Context, want request) (vcd.Config, error)
 func checkComplete(config vcd.Config) error {
 	switch {
 	case config.Site == "":
-		return errors.New("the address of VCD is missing: set --site")
+		return errors.New("the address of VCD is missing: set --site or VCD_SITE")
 	case config.Org == "":
-		return errors.New("the organization is missing: set --org")
+		return errors.New("the organization is missing: set --org or VCD_ORGANIZATION")
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (p *program) configFromEnvironment() (vcd.Config, error) {
 	}
 	return fileConfig{
 		Site:               p.getenv("VCD_SITE"),
-		Org:                p.getenv("VCD_ORG"),
+		Org:                p.getenv("VCD_ORGANIZATION"),
 		Username:           p.getenv("VCD_USERNAME"),
 		Password:           p.getenv("VCD_PASSWORD"),
 		APIToken:           p.getenv("VCD_API_TOKEN"),
@@ -231,7 +231,7 @@ func (f fileConfig) login() (vcd.Config, error) {
 func configFromSecret(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) (vcd.Config, error) {
 	if identity.Type == infrav1.CredentialServiceAccount {
 		return vcd.Config{}, errors.New("the identity is a service account, and only the manager may use its " +
-			"token: use another identity, or set VCD_SITE, VCD_ORG and credentials")
+			"token: use another identity, or set VCD_SITE, VCD_ORGANIZATION and credentials")
 	}
 	if secret.Annotations[infrav1.TokenChainAnnotation] != "" {
 		return vcd.Config{}, errors.New("the Secret of the identity contains a service account token, which " +

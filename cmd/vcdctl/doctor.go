@@ -48,7 +48,7 @@ management cluster of --kubeconfig and --context.`,
   vcdctl doctor -f cluster.yaml -f templates/clusterclass-quick-start.yaml
 
   # a VDC, with a network and a template; credentials from the environment
-  export VCD_SITE=https://vcd.example.com VCD_ORG=acme VCD_USERNAME=capvcd VCD_PASSWORD
+  export VCD_SITE=https://vcd.example.com VCD_ORGANIZATION=acme VCD_USERNAME=capvcd VCD_PASSWORD
   vcdctl doctor --vdc acme-vdc --network nodes --template kubernetes/ubuntu-2404-kube-v1.36.3`, "vcdctl", p.name),
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.doctor(c.Context(), f) },

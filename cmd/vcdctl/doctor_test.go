@@ -65,11 +65,11 @@ func newShell(t *testing.T, mods ...func(*vcdsim.Model)) *shell {
 func (s *shell) useEnvironment(t *testing.T) {
 	t.Helper()
 	s.env = map[string]string{
-		"VCD_SITE":     s.sim.URL(),
-		"VCD_ORG":      "acme",
-		"VCD_USERNAME": "capvcd",
-		"VCD_PASSWORD": password,
-		"VCD_CA_FILE":  s.file(t, "ca.pem", string(s.sim.CA())),
+		"VCD_SITE":         s.sim.URL(),
+		"VCD_ORGANIZATION": "acme",
+		"VCD_USERNAME":     "capvcd",
+		"VCD_PASSWORD":     password,
+		"VCD_CA_FILE":      s.file(t, "ca.pem", string(s.sim.CA())),
 	}
 }
 

@@ -38,7 +38,7 @@ func (s *shell) exported(t *testing.T) *shell {
 		m.Orgs[1].Users[1].Password = password
 	})
 	again.useEnvironment(t)
-	again.env["VCD_ORG"] = "org-1"
+	again.env["VCD_ORGANIZATION"] = "org-1"
 	return again
 }
 

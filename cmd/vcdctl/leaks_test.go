@@ -53,6 +53,18 @@ func fleet(m *vcdsim.Model) {
 	m.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 3, VMsPerVApp: 2, PoweredOff: true, Owner: "capvcd"}
 }
 
+func TestAnUntrustedCertificateNamesWhatToSet(t *testing.T) {
+	s := newShell(t)
+	s.useEnvironment(t)
+	delete(s.env, "VCD_CA_FILE")
+
+	s.Expect(s.run(t, "leaks")).To(Equal(exitError))
+	s.Expect(s.errors.String()).To(And(ContainSubstring("unknown authority"), ContainSubstring("VCD_CA_FILE")))
+
+	s.Expect(s.run(t, "doctor")).To(Equal(exitFindings))
+	s.Expect(s.out.String()).To(ContainSubstring("set a PEM file in --ca-file or VCD_CA_FILE"))
+}
+
 func TestLeaksAndPurge(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)

@@ -22,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
@@ -60,6 +61,15 @@ func programName(path string) string {
 	return "vcdctl"
 }
 
+// withRemedy adds how to trust the certificate of a site to an error about it.
+func withRemedy(err error) error {
+	if !errors.Is(err, vcd.ErrTLS) {
+		return err
+	}
+	return fmt.Errorf("%w: add its certificate authority to spec.tls.caBundle of the identity, or set a PEM file in "+
+		"--ca-file, in VCD_CA_FILE or in caFile of --config", err)
+}
+
 // A program is one run of vcdctl.
 type program struct {
 	name   string
@@ -89,7 +99,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	case errors.Is(err, errFindings):
 		return exitFindings
 	}
-	fmt.Fprintln(p.errors, "Error:", err)
+	fmt.Fprintln(p.errors, "Error:", withRemedy(err))
 	return exitError
 }
 
@@ -106,8 +116,8 @@ It uses the first of these credentials that is set:
   --identity, --cluster-identity  an identity in the management cluster of --kubeconfig and --context
   --config                        a YAML file with site, org, username and password or apiToken, caFile,
                                   insecureSkipVerify
-  the environment                 VCD_SITE, VCD_ORG, VCD_USERNAME and VCD_PASSWORD or VCD_API_TOKEN, VCD_CA_FILE,
-                                  VCD_INSECURE_SKIP_VERIFY
+  the environment                 VCD_SITE, VCD_ORGANIZATION, VCD_USERNAME and VCD_PASSWORD or VCD_API_TOKEN,
+                                  VCD_CA_FILE, VCD_INSECURE_SKIP_VERIFY
   -f                              the identity in a manifest, or the one that it refers to
 
 Exit codes: 0 success, 1 error, 2 problems found.`,

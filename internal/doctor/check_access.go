@@ -30,8 +30,8 @@ func accessProblem(err error) findings {
 	found, isLookup := errors.AsType[*vcd.LookupError](err)
 	switch {
 	case errors.Is(err, vcd.ErrTLS):
-		f.problem("set the certificate of its certificate authority: spec.tls.caBundle of the identity, or "+
-			"--ca-file", "the certificate of the site is not trusted: %v", err)
+		f.problem("add its certificate authority to spec.tls.caBundle of the identity (VCD_CA_BUNDLE_B64 of the "+
+			"cluster templates), or set a PEM file in --ca-file or VCD_CA_FILE", "%v", err)
 	case isLookup && found.Kind == "API version":
 		f.problem("upgrade VMware Cloud Director to 10.4.2 or later", "%s", found)
 	case isLookup:

@@ -57,7 +57,7 @@ func templateRemedy(m Machines) string {
 
 // checkTemplate reports why VMs from a template cannot become nodes.
 func checkTemplate(t vcd.Template) findings {
-	const upload = "upload an image of a Linux distribution with cloud-init: docs/operate/upgrade-kubernetes.md"
+	const upload = "upload an image of a Linux distribution with cloud-init: docs/get-started/node-images.md"
 	var f findings
 	info := checks.NodeInfo(t.OS)
 	switch {

@@ -9,6 +9,9 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 const docs = join(root, 'docs')
 const pages = join(root, 'site', 'pages') // a link to docs/
 const repository = 'https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd'
+// Each version is a site of its own in a folder with its name. hack/site.sh sets the tag of a release.
+const version = process.env.SITE_VERSION ?? 'main'
+const ref = process.env.SITE_REF ?? 'main'
 
 // fileOf returns the file of a link in docs/README.md; a link to a folder leads to its README.md.
 function fileOf(target) {
@@ -51,7 +54,7 @@ function external(md) {
       if (!relative(docs, target).startsWith('..')) continue
       if (!existsSync(target)) throw new Error(`${relative(root, page)}: ${href} leads nowhere`)
       const kind = statSync(target).isDirectory() ? 'tree' : 'blob'
-      token.attrSet('href', `${repository}/${kind}/main/${relative(root, target)}${anchor ? '#' + anchor : ''}`)
+      token.attrSet('href', `${repository}/${kind}/${ref}/${relative(root, target)}${anchor ? '#' + anchor : ''}`)
     }
   })
 }
@@ -87,9 +90,9 @@ function indexed(src, env, md) {
 export default defineConfig({
   title: 'Cluster API Provider VCD',
   description: 'Kubernetes clusters on VMware Cloud Director, by Cluster API',
-  base: process.env.SITE_BASE ?? '/cluster-api-provider-vcd/',
+  base: `/cluster-api-provider-vcd/${version}/`,
   srcDir: pages,
-  outDir: join(root, 'out', 'site'),
+  outDir: join(process.env.SITE_FOLDER ?? join(root, 'out', 'site'), version),
   cacheDir: join(root, 'out', 'site-cache'),
   cleanUrls: true,
   rewrites: { 'README.md': 'index.md', ':path(.*)/README.md': ':path/index.md' },
@@ -107,6 +110,7 @@ export default defineConfig({
     },
   },
   themeConfig: {
+    version,
     search: {
       provider: 'local',
       options: {

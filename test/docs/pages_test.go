@@ -237,9 +237,11 @@ func notRun() map[string]map[string]string {
 		"docs/operate/troubleshooting.md": {
 			`clusterctl describe cluster demo --show-conditions all     # from the top: which object is not ready`: containers,
 		},
-		"docs/operate/upgrade-kubernetes.md": {
+		"docs/get-started/node-images.md": {
 			`git clone https://github.com/kubernetes-sigs/image-builder && cd image-builder/images/capi`: internet,
-			`kubectl patch cluster demo --type merge -p '{"spec":{"topology":{"version":"v1.36.4"}}}'`:   classPage,
+		},
+		"docs/operate/upgrade-kubernetes.md": {
+			`kubectl patch cluster demo --type merge -p '{"spec":{"topology":{"version":"v1.36.4"}}}'`: classPage,
 		},
 		"docs/operate/upgrade-provider.md": {
 			`clusterctl upgrade plan`: internet,

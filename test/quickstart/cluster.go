@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -57,13 +57,18 @@ func (q *quickstart) createCluster(ctx context.Context) error {
 		"generate",
 		"cluster",
 		clusterName,
+		"--config=" + q.stack.ClusterctlConfig(),
 		"--infrastructure=vcd:" + framework.Version,
 		"--target-namespace=" + clusterNamespace,
 		"--kubernetes-version=" + q.kubernetes,
-		"--flavor=" + q.flavor,
 		"--control-plane-machine-count=" + strconv.Itoa(q.controlPlanes),
 		"--worker-machine-count=" + strconv.Itoa(q.workers),
 	}
+	if q.flavor != "" {
+		args = append(args, "--flavor="+q.flavor)
+	}
+	path := filepath.Join(q.dir, clusterName+".yaml")
+	q.printf("%s > %s", commandLine("clusterctl", args...), path)
 	manifest, err := q.stack.Clusterctl(ctx, args...)
 	if err != nil {
 		return err
@@ -73,15 +78,29 @@ func (q *quickstart) createCluster(ctx context.Context) error {
 			return err
 		}
 	}
-	path := filepath.Join(q.dir, clusterName+".yaml")
 	if err := os.WriteFile(path, manifest, 0o600); err != nil {
 		return fmt.Errorf("writing the cluster's manifest: %w", err)
 	}
-	q.printf("clusterctl generate cluster %s | kubectl apply -f -", clusterName)
-	_, _ = fmt.Fprintf(q.out, "        The manifest is %s\n", path)
 	q.site.Simulator.ResetCounters()
-	_, err = q.stack.Kubectl(ctx, bytes.NewReader(manifest), "apply", "-f", "-")
+	args = []string{"apply", "-f", path}
+	q.printf("%s", commandLine("kubectl", args...))
+	_, err = q.stack.Kubectl(ctx, nil, args...)
 	return err
+}
+
+// commandLine returns a command as a shell takes it, in lines for a terminal of 80 columns.
+func commandLine(name string, args ...string) string {
+	const width, indent = 60, "\n          "
+	lines := []string{name}
+	for _, arg := range args {
+		last := &lines[len(lines)-1]
+		if len(*last)+len(arg) < width {
+			*last += " " + arg
+			continue
+		}
+		lines = append(lines, arg)
+	}
+	return strings.Join(lines, " \\"+indent)
 }
 
 // awaitCluster shows the progress until the cluster is available and all its machines are nodes.
@@ -133,16 +152,19 @@ func (q *quickstart) watch(ctx context.Context, what string, wanted func(*view) 
 
 // summary prints the tree of objects, and how to access and use the cluster.
 func (q *quickstart) summary(ctx context.Context) error {
-	tree, err := q.stack.Clusterctl(ctx, "describe", "cluster", clusterName, "--namespace="+clusterNamespace)
+	args := []string{"describe", "cluster", clusterName, "--namespace=" + clusterNamespace}
+	tree, err := q.stack.Clusterctl(ctx, args...)
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(q.out, "\n$ clusterctl describe cluster %s\n%s\n", clusterName, q.screen.table(tree))
+	_, _ = fmt.Fprintf(q.out, "\n$ %s\n%s\n", commandLine("clusterctl", args...), q.screen.table(tree))
 	kubeconfig := q.kubeconfig()
-	data, err := q.stack.Clusterctl(ctx, "get", "kubeconfig", clusterName, "--namespace="+clusterNamespace)
+	args = []string{"get", "kubeconfig", clusterName, "--namespace=" + clusterNamespace}
+	data, err := q.stack.Clusterctl(ctx, args...)
 	if err != nil {
 		return err
 	}
+	_, _ = fmt.Fprintf(q.out, "$ %s > %s\n", commandLine("clusterctl", args...), kubeconfig)
 	if err := q.writeKubeconfig(kubeconfig, data); err != nil {
 		return err
 	}
@@ -155,16 +177,15 @@ func (q *quickstart) summary(ctx context.Context) error {
 // showNodes prints the nodes of the cluster. Booted nodes have more columns.
 func (q *quickstart) showNodes(ctx context.Context) error {
 	columns := "custom-columns=NAME:.metadata.name,VERSION:.status.nodeInfo.kubeletVersion,PROVIDER-ID:.spec.providerID"
-	shown := ""
 	if q.booted != nil {
 		columns = "wide"
-		shown = " -o wide"
 	}
-	nodes, err := q.stack.Kubectl(ctx, nil, "--kubeconfig="+q.kubeconfig(), "get", "nodes", "-o="+columns)
+	args := []string{"--kubeconfig=" + q.kubeconfig(), "get", "nodes", "-o=" + columns}
+	nodes, err := q.stack.Kubectl(ctx, nil, args...)
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(q.out, "$ kubectl --kubeconfig=%s get nodes%s\n%s\n", q.kubeconfig(), shown, nodes)
+	_, _ = fmt.Fprintf(q.out, "$ %s\n%s\n", commandLine("kubectl", args...), nodes)
 	return nil
 }
 

@@ -42,6 +42,15 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+func TestCommandsFitATerminal(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(commandLine("kubectl", "get", "nodes")).To(Equal("kubectl get nodes"))
+	g.Expect(commandLine("clusterctl", "generate", "cluster", "demo", "--infrastructure=vcd:v2.0.0",
+		"--control-plane-machine-count=1", "--worker-machine-count=1")).To(Equal(
+		"clusterctl generate cluster demo --infrastructure=vcd:v2.0.0 \\\n" +
+			"          --control-plane-machine-count=1 --worker-machine-count=1"))
+}
+
 func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
 }

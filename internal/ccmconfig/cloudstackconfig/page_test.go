@@ -43,11 +43,11 @@ project-id = 7f3a0c1e-5d0c-4a43-9a37-2f1f5f8a9d11
 network = nodes
 ` + "```" + `
 
-One file, ` + "`--cloud-config`" + `, which is key ` + "`cloud-config` of Secret `cloudstack-secret`" + ` in the manifest. A file of CloudStack Kubernetes Provider 1.2.0 works as
-it is: its keys have a dot in the last column. It is strict: a key that is not in this table, or is set twice, is an error, and all errors are reported at
-once with the key, its line and the remedy; ` + "`cpi --cloud-provider=external-cloudstack --cloud-config=cloud-config --validate-config`" + ` reports them without a cluster.
-Names of sections and keys may be in upper case. A value may be in double quotes; without, ` + "`;` and `#`" + ` begin a comment. The file is read at the start, and
-` + "`api-key` and `secret-key`" + ` again whenever it changes: keys are rotated without a restart. The proxy is taken from the environment variables HTTPS_PROXY and NO_PROXY. This page is generated from the schema: ` + "`" + pageCommand + "`" + ` writes it.
+The configuration is a file, set with ` + "`--cloud-config`" + `. It is key ` + "`cloud-config` of Secret `cloudstack-secret`" + ` in the manifest. A file of CloudStack Kubernetes Provider 1.2.0 works without
+changes: its keys have a dot in the last column. A key that is unknown or set twice is an error. The program reports all errors together, each with its key,
+line and remedy. ` + "`cpi --cloud-provider=external-cloudstack --cloud-config=cloud-config --validate-config`" + ` reports them without a cluster.
+Names of sections and keys may be in upper case. A value may be in double quotes. In other values, ` + "`;` and `#`" + ` begin a comment. The program reads the file at the start,
+and changes of ` + "`api-key` and `secret-key`" + ` without a restart. The environment variables HTTPS_PROXY and NO_PROXY set the proxy. This page is generated from the schema: ` + "`" + pageCommand + "`" + `.
 `)
 	for _, k := range ccmconfig.Keys(&Config{}) {
 		tag := k.Field.Tag
@@ -56,7 +56,7 @@ Names of sections and keys may be in upper case. A value may be in double quotes
 		at, name, _ := strings.Cut(k.Path, ".")
 		if at != section {
 			section = at
-			fmt.Fprintf(&page, "\n## %s\n\n| Key | Kind | Without it | Meaning | 1.2.0 |\n|---|---|---|---|---|\n", sections[at])
+			fmt.Fprintf(&page, "\n## %s\n\n| Key | Kind | Default | Meaning | 1.2.0 |\n|---|---|---|---|---|\n", sections[at])
 		}
 		if tag.Get("legacy") != "" {
 			legacy = "•"

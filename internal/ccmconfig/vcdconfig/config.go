@@ -109,17 +109,17 @@ type LoadBalancer struct {
 
 // KubeVIP configures the addresses of Services that kube-vip announces from the nodes.
 type KubeVIP struct {
-	// `spec.loadBalancerClass` of the Services that kube-vip serves. Without, it serves those that have none, and VCD
-	// makes no load balancers.
+	// `spec.loadBalancerClass` of the Services that kube-vip serves. If empty, it serves the Services without a class,
+	// and no load balancers are created in VCD.
 	Class         string         `json:"class,omitzero"`
 	AddressRanges []AddressRange `json:"addressRanges,omitzero"`
 }
 
 // An AddressRange is a range of addresses that kube-vip announces. Both ends are included.
 type AddressRange struct {
-	// First of the addresses that Services get which kube-vip serves.
+	// First address of a range for Services that kube-vip serves.
 	StartIP netip.Addr `json:"startIP"`
-	// Last such address.
+	// Last address of the range.
 	EndIP netip.Addr `json:"endIP"`
 }
 

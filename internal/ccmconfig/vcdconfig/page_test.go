@@ -28,16 +28,16 @@ func TestPage(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(`# Configuration of the cloud controller manager
 
-One YAML file, ` + "`--cloud-config`" + `. It is strict: a key that is not in this table, or is set twice, is an error, and all errors are
-reported at once with the key, its line and the remedy; ` + "`cpi --validate-config`" + ` reports them without a cluster. A file for VMware's
-CPI 1.6.1 works as it is: its keys have a dot in the last column. A warning names those that have no effect any more.
-This page is generated from the schema: ` + "`" + pageCommand + "`" + ` writes it.
+The configuration is a YAML file, set with ` + "`--cloud-config`" + `. A key that is unknown or set twice is an error. The program reports all
+errors together, each with its key, line and remedy. ` + "`cpi --validate-config`" + ` reports them without a cluster. A file for VMware's CPI
+1.6.1 works without changes: its keys have a dot in the last column. A warning lists keys without effect.
+This page is generated from the schema: ` + "`" + pageCommand + "`" + `.
 
-Credentials are files of a mounted Secret (` + "`--credentials`" + `): ` + "`refreshToken`" + `, an API token, which wins, or ` + "`username`" + ` with
-` + "`password`" + `; the user name may be of the form ` + "`org/user`" + `. They are read again when they change. The proxy is taken from the
-environment variables HTTPS_PROXY and NO_PROXY.
+Credentials are files of a mounted Secret (` + "`--credentials`" + `): an API token in ` + "`refreshToken`" + `, which takes precedence, or
+` + "`username`" + ` and ` + "`password`" + `. The user name may have the form ` + "`org/user`" + `. The program reads changed credentials without a restart.
+The environment variables HTTPS_PROXY and NO_PROXY set the proxy.
 
-| Key | Kind | Without it | Meaning | 1.6.1 |
+| Key | Kind | Default | Meaning | 1.6.1 |
 |---|---|---|---|---|
 `)
 	for _, k := range ccmconfig.Keys(&Config{}) {
@@ -45,7 +45,7 @@ environment variables HTTPS_PROXY and NO_PROXY.
 		doc := docs[k.Owner.Name()+"."+k.Field.Name]
 		legacy := ""
 		if why := tag.Get("ignored"); why != "" {
-			doc = "Does nothing: " + configpage.Code(why) + "."
+			doc = "No effect: " + configpage.Code(why) + "."
 		}
 		if (tag.Get("legacy") != "" || tag.Get("ignored") != "") && !strings.Contains(k.Path, "[]") {
 			legacy = "•"

@@ -43,16 +43,16 @@ labels:
   region: k8s-region
 ` + "```" + `
 
-One file, ` + "`--cloud-config`" + `, in YAML, or in INI as the vSphere CPI had it, or none: then variables of the environment have all of it. A file of the vSphere
-CPI works as it is; a key with a dot in the last column is new. It is strict: a key that is not in this table, or is set twice, is an error, and all errors are
-reported at once with the key, its line and the remedy; ` + "`cpi --cloud-provider=vsphere --cloud-config=vsphere.conf --validate-config`" + ` reports them without a
-cluster. The file is read at the start; credentials in Secrets and files are read again when they change. This page is generated from the schema:
-` + "`" + pageCommand + "`" + ` writes it.
+The configuration is a file, set with ` + "`--cloud-config`" + `, in YAML or in the INI format of the vSphere CPI. Without a file, environment variables set everything.
+A file of the vSphere CPI works without changes. A key with a dot in the last column is new. A key that is unknown or set twice is an error. The program reports
+all errors together, each with its key, line and remedy. ` + "`cpi --cloud-provider=vsphere --cloud-config=vsphere.conf --validate-config`" + ` reports them without a
+cluster. The program reads the file at the start, and changed credentials without a restart. This page is generated from the schema:
+` + "`" + pageCommand + "`" + `.
 
 In INI, ` + "`[Global]`, `[Labels]` and `[Nodes]`" + ` are sections, ` + "`[VirtualCenter \"vc.example.com\"]`" + ` is ` + "`vcenter.vc.example.com`" + `, and lists are separated by commas. A
-variable wins over the file.
+variable takes precedence over the file.
 
-| Key | in INI | Variable | Kind | Without it | Meaning | new |
+| Key | in INI | Variable | Kind | Default | Meaning | new |
 |---|---|---|---|---|---|---|
 `)
 	for _, k := range ccmconfig.Keys(&Config{}) {
@@ -64,7 +64,7 @@ variable wins over the file.
 			name = alias
 		}
 		if why := tag.Get("ignored"); why != "" {
-			doc = "Does nothing: " + why + "."
+			doc = "No effect: " + why + "."
 		}
 		if tag.Get("ours") != "" {
 			ours = "•"

@@ -90,10 +90,15 @@ func (s *Stack) clusterctlDir() string {
 	return filepath.Join(s.dir, "clusterctl")
 }
 
+// ClusterctlConfig returns the configuration file that LocalRepository writes.
+func (s *Stack) ClusterctlConfig() string {
+	return filepath.Join(s.clusterctlDir(), "clusterctl.yaml")
+}
+
 // Clusterctl runs clusterctl against the stack, with the local repository and without internet access, and returns its
 // output.
 func (s *Stack) Clusterctl(ctx context.Context, args ...string) ([]byte, error) {
-	config := filepath.Join(s.clusterctlDir(), "clusterctl.yaml")
+	config := s.ClusterctlConfig()
 	if _, err := os.Stat(config); err == nil {
 		args = append(args, "--config="+config)
 	}

@@ -2,136 +2,147 @@
 
 package cloud
 
-// Assumptions are behaviours that could not be verified on a real VCD, one switch each. DefaultAssumptions is what is
-// thought most likely, or, where a client must cope with both, what is harder for it.
+// Assumptions are behaviors that were not verified on a real VCD, with a switch for each. The defaults are the most likely
+// behavior, or, where clients must handle both, the more difficult one.
 type Assumptions struct {
-	// VAppsArePrivate: a user sees the vApps, with their VMs and tasks, that are his own or shared with him; the right
-	// "General: Administrator View" shows all of the organization, and "General: Administrator Control" allows
-	// everything with them. A vApp that is shared read-only cannot be changed; only with full control it can be deleted
-	// or shared on. (VMware's guides of tenants have the levels and both rights.) If false, everyone in the
-	// organization has full control of all vApps.
+	// VAppsArePrivate: Users see only the vApps that they own or that are shared with them, with their VMs and tasks.
+	// The right "General: Administrator View" shows all vApps of the organization, and "General: Administrator
+	// Control" allows every change. A vApp that is shared read-only cannot be changed. Deleting it or sharing it
+	// further needs full control. VMware's tenant guides document the levels and both rights. If false, every user of
+	// the organization has full control of all vApps.
 	VAppsArePrivate bool
-	// DisksArePrivate: an independent disk is shown to its owner and with the right "General: Administrator View", and
-	// only its owner or a user with "General: Administrator Control" attaches, detaches, changes or deletes it.
-	// (VMware's guide for tenants says the second; of who is shown one it says nothing.) If false, all is allowed to
-	// everyone in the organization who has the rights on disks.
+	// DisksArePrivate: Independent disks are visible to their owner and to users with the right "General:
+	// Administrator View". Only the owner, or a user with "General: Administrator Control", can attach, detach,
+	// change or delete a disk. VMware's tenant guide documents the changes, but not the visibility. If false, the
+	// rights on disks are sufficient for every user of the organization.
 	DisksArePrivate bool
-	// RolesAreExact: a user has the rights that both his role and a rights bundle published to the organization have; a
-	// role that is not defined has none, and administrators of an organization have what the default bundle has.
-	// (VMware's guides say so of bundles and roles.) If false, administrators and roles that are not defined have all
-	// rights.
+	// RolesAreExact: Users have the rights that are both in their role and in a rights bundle published to the
+	// organization. A role that is not defined has no rights. Organization administrators have the rights of the
+	// default bundle. VMware's guides document bundles and roles in this way. If false, administrators and undefined
+	// roles have all rights.
 	RolesAreExact bool
-	// ExtraConfigTakesRight: extra configuration of VMs is changed and shown only with the right "vApp: Allow All Extra
-	// Config". (VMware's roles for authors of Kubernetes clusters have it for that; whether VCD hides it is not known.)
+	// ExtraConfigTakesRight: Users need the right "vApp: Allow All Extra Config" to read or change the extra
+	// configuration of VMs. VMware's roles for Kubernetes cluster authors have this right. It is unknown whether VCD
+	// also hides the extra configuration without it.
 	ExtraConfigTakesRight bool
-	// EntitiesTakeRights: a defined entity takes the right of its type, and access by owning it or an access control;
-	// the administrator's rights of the type need no access. (VMware's guide to access control of defined entities.)
+	// EntitiesTakeRights: A defined entity requires a right of its type, and ownership or an access control entry.
+	// The administrator rights of the type require no access. Source: VMware's guide to access control of defined
+	// entities.
 	EntitiesTakeRights bool
-	// EntitiesAdmitNull: a field that is null counts as absent when an entity is held to the schema of its type. (CAPVCD
-	// writes a previous release that is null with each change of its entity, and the schema wants an object there.)
+	// EntitiesAdmitNull: The validation of an entity against the schema of its type treats null fields as absent.
+	// CAPVCD writes null for the previous release with each change of its entity, although the schema requires an
+	// object.
 	EntitiesAdmitNull bool
-	// VMWaitsForVApp: a write to a VM is refused with BUSY_ENTITY while its vApp is being recomposed, deployed or has
-	// its networks changed.
+	// VMWaitsForVApp: Writes to a VM are rejected with BUSY_ENTITY while its vApp is recomposed or deployed, or while
+	// the networks of the vApp change.
 	VMWaitsForVApp bool
-	// VAppWaitsForVM: a write to a vApp is refused with BUSY_ENTITY while one of its VMs has a running task.
+	// VAppWaitsForVM: Writes to a vApp are rejected with BUSY_ENTITY while one of its VMs has a running task.
 	VAppWaitsForVM bool
-	// VMWriteLocksVApp: writes to two VMs of one vApp exclude each other.
+	// VMWriteLocksVApp: Concurrent writes to two VMs of the same vApp are rejected with BUSY_ENTITY.
 	VMWriteLocksVApp bool
-	// BusyTextTenant: BUSY_ENTITY uses the sentence a tenant sees ("Unable to perform this action…"), not the
-	// provider's ("The entity Ref: … is busy…").
+	// BusyTextTenant: The message of BUSY_ENTITY is that for tenants ("Unable to perform this action…"). If false, it
+	// is that for service providers ("The entity Ref: … is busy…").
 	BusyTextTenant bool
-	// RecomposeExtraItem: what each further VM adds to the duration of one recompose, as a share of the first.
+	// RecomposeExtraItem: Additional duration of a recompose for each VM after the first, as a fraction of the
+	// duration for one VM.
 	RecomposeExtraItem float64
-	// EmptyHardwareKeepsItems: a VirtualHardwareSection without Items leaves CPU, memory, disks and NICs alone.
+	// EmptyHardwareKeepsItems: A VirtualHardwareSection without Items does not change CPU, memory, disks and NICs.
 	EmptyHardwareKeepsItems bool
-	// GuestWriteBusy: when the guest writes guestinfo the VM is busy for a few seconds.
+	// GuestWriteBusy: The VM is busy for a few seconds after its guest has written guestinfo.
 	GuestWriteBusy bool
-	// FailedTaskResidue: an instantiation that fails leaves its vApp or VM behind as UNRESOLVED (FAILED_CREATION if
-	// false: status -1).
+	// FailedTaskResidue: A failed instantiation leaves its vApp or VM in state UNRESOLVED. If false, the state is
+	// FAILED_CREATION (status -1).
 	FailedTaskResidue bool
-	// DeployedBlocksDelete: a VM that is powered off but still deployed is not deletable; undeploy first. (A vApp of
-	// such VMs is: go-vcloud-director's tests delete one.)
+	// DeployedBlocksDelete: A VM that is powered off but still deployed cannot be deleted before it is undeployed. A
+	// vApp of such VMs can be deleted, as the tests of go-vcloud-director do.
 	DeployedBlocksDelete bool
-	// VAppStaysDeployed: a vApp that was started stays deployed until it is undeployed itself, also when its last VM is
-	// stopped or deleted. (Users of 10.4.1 saw it; an empty vApp can be started, too.)
+	// VAppStaysDeployed: A started vApp stays deployed until it is undeployed, even after its last VM was stopped or
+	// deleted. Users of 10.4.1 observed this. An empty vApp can be started, too.
 	VAppStaysDeployed bool
-	// AttachedDiskBlocksDelete: a VM with an attached independent disk is not deletable. If false the disk is detached.
+	// AttachedDiskBlocksDelete: A VM with an attached independent disk cannot be deleted. If false, the deletion
+	// detaches the disk.
 	AttachedDiskBlocksDelete bool
-	// RunningBlocksNetworkRemoval: since 10.4.1 a network leaves a vApp only while the vApp is stopped.
+	// RunningBlocksNetworkRemoval: Since 10.4.1, a network can be removed from a vApp only while the vApp is stopped.
 	RunningBlocksNetworkRemoval bool
-	// UsedNetworkStays: a network does not leave a vApp while NICs are on it; if false they are disconnected.
-	// (go-vcloud-director's tests take away networks that VMs are on.)
+	// UsedNetworkStays: A network with connected NICs cannot be removed from a vApp. If false, the removal
+	// disconnects the NICs. The tests of go-vcloud-director remove networks with connected VMs.
 	UsedNetworkStays bool
-	// EmptyPageBeyondEnd: a query for a page past the last answers 200 without records; if false, 400.
+	// EmptyPageBeyondEnd: A query for a page after the last one returns 200 without records. If false, it returns
+	// 400.
 	EmptyPageBeyondEnd bool
-	// QueryPageSizeIsCut: a query for more than 128 records on a page is answered with 128; if false, 400. (Lists of
-	// cloudapi refuse it: go-vcloud-director says so of two.)
+	// QueryPageSizeIsCut: A query for more than 128 records per page returns 128. If false, it returns 400. Lists of
+	// cloudapi return 400: comments in go-vcloud-director confirm it for two of them.
 	QueryPageSizeIsCut bool
-	// MaxVMsPerVApp is how many VMs a vApp takes; 0 is any number. 128 is VMware's documented maximum.
+	// MaxVMsPerVApp: Maximum number of VMs in a vApp; 0 means no limit. 128 is the documented maximum.
 	MaxVMsPerVApp int
-	// LinkedClonesKeepSize: VMs of a VDC with fast provisioning are linked clones, whose disks keep their size until
-	// the VM is consolidated, as with a snapshot. (go-vcloud-director's Test_VmConsolidateDisks.)
+	// LinkedClonesKeepSize: In a VDC with fast provisioning, VMs are linked clones. Their disks cannot grow until the
+	// VM is consolidated, as with a snapshot. Source: Test_VmConsolidateDisks of go-vcloud-director.
 	LinkedClonesKeepSize bool
-	// HrefFilterIsText: a filter that gives a reference as an address compares it as text, so that one with another
-	// host than the public address finds nothing; an id is found in any form. (go-vcloud-director filters by URN.)
+	// HrefFilterIsText: A filter with the address of an object compares it as text, so an address with a host other
+	// than the public address matches nothing. An ID matches in any form. go-vcloud-director filters by URN.
 	HrefFilterIsText bool
-	// PoolAddressKept: a NIC of mode POOL keeps its address while it stays on the network, also powered off.
+	// PoolAddressKept: A NIC in mode POOL keeps its address while it is connected to the network, even when the VM is
+	// powered off.
 	PoolAddressKept bool
-	// CancelUndoesCompose: cancelling a compose removes what it had begun; if false the residue stays UNRESOLVED.
+	// CancelUndoesCompose: Cancelling a compose removes the partial result. If false, the partial result stays in
+	// state UNRESOLVED.
 	CancelUndoesCompose bool
-	// CellStopEndsSessions: sessions that were opened on a cell end when it stops or restarts; if false they go on at
-	// the other cells, or when it is back.
+	// CellStopEndsSessions: Sessions end when the cell that opened them stops or restarts. If false, they continue on
+	// the other cells, or after the restart.
 	CellStopEndsSessions bool
-	// CellStopAbortsTasks: tasks that a cell runs end aborted when it stops; if false another cell goes on with them.
+	// CellStopAbortsTasks: Tasks of a cell are aborted when it stops. If false, another cell continues them.
 	CellStopAbortsTasks bool
-	// GatewayWritesExclude: while a change of an edge gateway or of something on it runs, another is refused with
-	// BUSY_ENTITY. If false only changes of the same object exclude each other; the gateway is CONFIGURING until the
-	// last one ends.
+	// GatewayWritesExclude: While an edge gateway or an object on it changes, other changes are rejected with
+	// BUSY_ENTITY. If false, only changes of the same object exclude each other, and the gateway is CONFIGURING until
+	// the last change ends.
 	GatewayWritesExclude bool
-	// BusyGatewayConfiguresAll: all pools and virtual services of an edge gateway are CONFIGURING while something of it
-	// changes; if false only what changes is.
+	// BusyGatewayConfiguresAll: All pools and virtual services of an edge gateway are CONFIGURING while one of its
+	// objects changes. If false, only the changed object is.
 	BusyGatewayConfiguresAll bool
-	// MaxNetworkName is how long, in characters, names may be of what cloudapi keeps of networks (pools, virtual
-	// services, NAT rules, application port profiles, firewall groups); 0 is any length. 128 was seen for application
-	// port profiles.
+	// MaxNetworkName: Maximum length, in characters, of the names of network objects in cloudapi: pools, virtual
+	// services, NAT rules, application port profiles, firewall groups. 0 means no limit. 128 was observed for
+	// application port profiles.
 	MaxNetworkName int
-	// MaxNetworkDescription is how long their descriptions may be; 0 is any length. 1,024 is NSX's own limit.
+	// MaxNetworkDescription: Maximum length of the descriptions of these objects; 0 means no limit. NSX itself has a
+	// limit of 1,024.
 	MaxNetworkDescription int
-	// EdgeRuleCreateSince is the API version since which one firewall rule of an edge gateway can be made by itself.
-	// VMware's pages have the position of a new rule since 38.1, and its document of 37.2 has only all rules at once.
+	// EdgeRuleCreateSince: First API version that can create a single firewall rule of an edge gateway. VMware
+	// documents the position of a new rule since 38.1. In 37.2, only all rules at once are documented.
 	EdgeRuleCreateSince string
-	// EdgeRuleTopSince is the API version since which a new firewall rule can go to the TOP or BOTTOM of all. VMware's
-	// pages of 38.1 know only BEFORE and AFTER another one.
+	// EdgeRuleTopSince: First API version that can create a firewall rule at the TOP or BOTTOM. VMware's
+	// documentation of 38.1 has only BEFORE and AFTER another rule.
 	EdgeRuleTopSince string
-	// NewerFieldsRefused: a request with a field that came with a newer API version than it asks for is refused; if
-	// false the field is left out.
+	// NewerFieldsRefused: Requests with fields of a newer API version than the requested one are rejected. If false,
+	// these fields are ignored.
 	NewerFieldsRefused bool
-	// SpaceAddressMustBeAllocated: a NAT rule or virtual service may use an address of an IP Space only if the
-	// organization has it allocated as a floating IP.
+	// SpaceAddressMustBeAllocated: NAT rules and virtual services can use an address of an IP Space only if it is
+	// allocated to the organization as a floating IP.
 	SpaceAddressMustBeAllocated bool
-	// AllocationsNeedType: the list of an IP Space's allocations is refused without a type in its filter, as VMware's
-	// document says.
+	// AllocationsNeedType: Requests for the allocations of an IP Space are rejected without a type in the filter, as
+	// VMware documents.
 	AllocationsNeedType bool
-	// UplinkAddressMustBeOwn: a NAT rule or virtual service may use an address in a subnet of the gateway's external
-	// network only if it is among those the gateway was given.
+	// UplinkAddressMustBeOwn: NAT rules and virtual services can use an address in a subnet of the external network
+	// of a gateway only if it was assigned to the gateway.
 	UplinkAddressMustBeOwn bool
-	// PremiumFeaturesRefused: on an edge gateway with the feature set STANDARD, pools with an algorithm or persistence
-	// and virtual services with an application profile that VMware's guides list for PREMIUM are refused.
+	// PremiumFeaturesRefused: Edge gateways with the feature set STANDARD reject pools with an algorithm or
+	// persistence, and virtual services with an application profile, that VMware's guides list as PREMIUM.
 	PremiumFeaturesRefused bool
-	// IPv6NeedsServiceNetwork: a virtual service has an address of a family only if the load balancer of its gateway
-	// has a service network of it; VCD's default one is of IPv4.
+	// IPv6NeedsServiceNetwork: A virtual service can have an address of an IP family only if the load balancer of its
+	// gateway has a service network of that family. The default service network of VCD has IPv4.
 	IPv6NeedsServiceNetwork bool
-	// SharedVIPStays: the virtual IP of a virtual service does not change while another one shares it. Off by default:
-	// VMware's cloud provider interface documents the change as unsupported, and its functional tests do it.
+	// SharedVIPStays: The virtual IP of a virtual service cannot change while another virtual service shares it. Off
+	// by default: VMware's cloud provider interface documents this change as unsupported, but its functional tests
+	// make it.
 	SharedVIPStays bool
-	// GroupOwnsFirewallGroups: firewall groups for an edge gateway in a data center group belong to that; one with the
-	// gateway as its owner is refused. VMware's Terraform provider takes the group as the owner.
+	// GroupOwnsFirewallGroups: Firewall groups for an edge gateway in a data center group belong to the data center
+	// group. A firewall group that names the gateway as its owner is rejected. VMware's Terraform provider sets the
+	// group as the owner.
 	GroupOwnsFirewallGroups bool
-	// TenantProfilesNeedOrg: an application port profile of scope TENANT is refused without orgRef, as VMware's SDK
-	// documents it.
+	// TenantProfilesNeedOrg: An application port profile with scope TENANT is rejected without orgRef, as VMware's
+	// SDK documents.
 	TenantProfilesNeedOrg bool
-	// ManualUseBlocksRelease: an allocation of an IP Space that is marked USED_MANUAL is not released until that is
-	// taken back. Off by default: VMware's Terraform provider releases such allocations directly.
+	// ManualUseBlocksRelease: An allocation of an IP Space with state USED_MANUAL cannot be released before this
+	// state is reset. Off by default: VMware's Terraform provider releases such allocations directly.
 	ManualUseBlocksRelease bool
 }
 

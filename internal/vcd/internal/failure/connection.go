@@ -70,7 +70,7 @@ func distrust(err error) (string, bool) {
 		return "it is not for this host: " + e.Error(), true
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "it is signed by an unknown authority: set its CA bundle", true
+		return "it is signed by an unknown authority", true
 	}
 	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
 		if e.Reason == x509.Expired {
