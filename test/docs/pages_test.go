@@ -31,6 +31,10 @@ const (
 	node         = `kubectl apply -f - >/dev/null <<<'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}'
 `
 	removeNode = "kubectl delete node node-1"
+	// login sets what vcdctl logs in with.
+	login = `export VCD_ORGANIZATION=acme VCD_USERNAME=capvcd VCD_PASSWORD=password VCD_CA_FILE=ca.pem
+export VCD_SITE="$(kubectl get vcdcluster demo -o jsonpath='{.spec.site}')"
+`
 	// manifests are those of the cloud controller managers, filled in.
 	manifests = `go run ./addons/cmd/ccm-manifests -out . -version v2.0.0
 sed -i 's,VCD_HOST,https://vcd.example.com,' vcloud-configmap.yaml
@@ -79,6 +83,8 @@ until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
 `,
 			after: "kubectl delete clusterresourceset --all",
 		},
+		"docs/get-started/prerequisites.md":    {before: login},
+		"docs/get-started/node-images.md":      {before: login},
 		"docs/get-started/preflight-checks.md": {before: otherManifest},
 		"docs/networking/control-plane-endpoint.md": {
 			before: "export VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA== VCD_CCM_USERNAME_B64= VCD_CCM_PASSWORD_B64=\n",
@@ -236,6 +242,7 @@ func notRun() map[string]map[string]string {
 		},
 		"docs/operate/troubleshooting.md": {
 			`clusterctl describe cluster demo --show-conditions all     # from the top: which object is not ready`: containers,
+			`vcdctl support-bundle demo -n team-a -f demo.tar.gz`:                                                  containers,
 		},
 		"docs/get-started/node-images.md": {
 			`git clone https://github.com/kubernetes-sigs/image-builder && cd image-builder/images/capi`: internet,
@@ -260,6 +267,7 @@ func notRun() map[string]map[string]string {
 			`go test ./internal/lb -run TestAdoption -v     # such as this one`: unitTests,
 		},
 		"docs/reference/vcdctl.md": {
+			`vcdctl adopt --dry-run --config vcd.yaml --context mgmt-1`:                            "needs a cluster of CAPVCD: tests of cmd/vcdctl adopt one",
 			`vcdctl purge --cluster-id 7a0e… --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
 			`vcdctl verify-site --read-only --identity tenant --org acme`:                          forSites,
 		},
