@@ -67,6 +67,7 @@ var specs = map[string]struct {
 			"storageProfile":         {"one", "two"},
 			"diskSize":               {"40Gi", "80Gi"},
 			"additionalDisks":        {"[{name: a, size: 10Gi}]", "[{name: a, size: 20Gi}]"},
+			"diskIOPS":               {"500", "1000"},
 			"extraConfig":            {"[{key: a, value: one}]", "[{key: a, value: two}]"},
 			"networks":               {"[{name: one}]", "[{name: two}]"},
 			"vmNamingTemplate":       {"one", "two"},

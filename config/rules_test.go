@@ -272,6 +272,8 @@ func TestCreateVCDMachine(t *testing.T) {
 		{"a route to an address", `{spec: {networks: [{routes: [{to: 10.0.0.1, via: 10.0.0.254}]}]}}`, []string{"spec.networks[0].routes[0].to"}},
 		{"an empty text is no policy", `{spec: {sizingPolicy: ""}}`, []string{"spec.sizingPolicy"}},
 		{"disks have names", `{spec: {additionalDisks: [{size: 10Gi}]}}`, []string{"spec.additionalDisks[0].name"}},
+		{"disks with IOPS", `{spec: {diskIOPS: 500, additionalDisks: [{name: a, size: 10Gi, iops: 1000}]}}`, nil},
+		{"a disk without IOPS", `{spec: {additionalDisks: [{name: a, size: 10Gi, iops: 0}]}}`, []string{"spec.additionalDisks[0].iops"}},
 		{"what a move brings along", `{spec: ` + recorded + `}`, nil},
 		{"a time that is none", `{spec: {recordedState: {missingSince: soon}}}`, []string{"spec.recordedState.missingSince"}},
 		{"a record of nothing", `{spec: {recordedState: {}}}`, []string{"spec.recordedState"}},

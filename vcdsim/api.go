@@ -87,7 +87,7 @@ type ServiceEngineGroup = store.ServiceEngineGroup
 // A SpaceUplink makes an IP Space available to the gateways of an external network.
 type SpaceUplink = store.SpaceUplink
 
-// IOPS are the limits of a storage profile's operations per second. They are kept, and limit nothing.
+// IOPS are the limits of a storage profile's operations per second. They limit disks of VMs, not independent disks.
 type IOPS = store.IOPS
 
 // A StorageProfile is a storage policy of a VDC.

@@ -374,6 +374,9 @@ const (
 	// DiskTooSmallReason means that spec.diskSize is smaller than the disk of the template, or of the VM. Set at
 	// least that size.
 	DiskTooSmallReason = "DiskTooSmall"
+	// DiskIOPSInvalidReason means that the storage profile of a disk does not allow its I/O operations per second. Set a
+	// number within the range of the message, or leave it out.
+	DiskIOPSInvalidReason = "DiskIOPSInvalid"
 	// DuplicateMarkerReason means that several VMs have the ownership marker of the machine, so none is changed. Delete
 	// or rename the others.
 	DuplicateMarkerReason = "DuplicateMarker"

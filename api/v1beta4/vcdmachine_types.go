@@ -86,6 +86,12 @@ type VCDMachineSpec struct {
 	// +optional
 	DiskSize *resource.Quantity `json:"diskSize,omitempty"`
 
+	// diskIOPS are the I/O operations per second of the first disk, within the range of its storage profile, which must
+	// have IOPS limiting enabled; the default of the storage profile if empty. Immutable once the VM exists.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	DiskIOPS int32 `json:"diskIOPS,omitempty"`
+
 	// additionalDisks are created empty, in this order behind the disks of the template, and deleted with the VM.
 	// Immutable once the VM exists.
 	// +optional
@@ -251,6 +257,7 @@ type VCDMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.hardwareVersion) ? has(oldSelf.hardwareVersion) && self.hardwareVersion == oldSelf.hardwareVersion : !has(oldSelf.hardwareVersion))",fieldPath=".hardwareVersion",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy))",fieldPath=".placementPolicy",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.storageProfile) ? has(oldSelf.storageProfile) && self.storageProfile == oldSelf.storageProfile : !has(oldSelf.storageProfile))",fieldPath=".storageProfile",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.diskIOPS) ? has(oldSelf.diskIOPS) && self.diskIOPS == oldSelf.diskIOPS : !has(oldSelf.diskIOPS))",fieldPath=".diskIOPS",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.additionalDisks) ? has(oldSelf.additionalDisks) && self.additionalDisks == oldSelf.additionalDisks : !has(oldSelf.additionalDisks))",fieldPath=".additionalDisks",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.extraConfig) ? has(oldSelf.extraConfig) && self.extraConfig == oldSelf.extraConfig : !has(oldSelf.extraConfig))",fieldPath=".extraConfig",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.networks) ? has(oldSelf.networks) && self.networks == oldSelf.networks : !has(oldSelf.networks))",fieldPath=".networks",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"

@@ -150,7 +150,7 @@ func (p *placer) findNetworks(ctx context.Context) (phases.Result, error) {
 // findParts finds what a VM is made from that does not exist yet.
 func (p *placer) findParts(ctx context.Context) (phases.Result, error) {
 	out, err := phases.Sequence(ctx, p.findTemplate, p.checkDisk, p.findPolicies, p.findStorage, p.checkCompute, p.checkHardware,
-		p.checkExtraConfig, p.findDisks)
+		p.checkExtraConfig, p.findDisks, p.checkIOPS)
 	if err != nil || out != phases.Done {
 		return p.withRollout(out), err
 	}

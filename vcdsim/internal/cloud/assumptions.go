@@ -72,6 +72,10 @@ type Assumptions struct {
 	// LinkedClonesKeepSize: VMs of a VDC with fast provisioning are linked clones, whose disks keep their size until
 	// the VM is consolidated, as with a snapshot. (go-vcloud-director's Test_VmConsolidateDisks.)
 	LinkedClonesKeepSize bool
+	// IOPSIgnoredWithoutLimits: a disk on a storage profile without IOPS limiting stays without a number of its own,
+	// whatever is asked for; if false the request is refused. (A user of VMware's Terraform provider saw the former;
+	// VMware's guide says that such a disk cannot use the profile.)
+	IOPSIgnoredWithoutLimits bool
 	// HrefFilterIsText: a filter that gives a reference as an address compares it as text, so that one with another
 	// host than the public address finds nothing; an id is found in any form. (go-vcloud-director filters by URN.)
 	HrefFilterIsText bool
@@ -159,6 +163,7 @@ func DefaultAssumptions() Assumptions {
 		QueryPageSizeIsCut:          true,
 		MaxVMsPerVApp:               128,
 		LinkedClonesKeepSize:        true,
+		IOPSIgnoredWithoutLimits:    true,
 		HrefFilterIsText:            true,
 		PoolAddressKept:             true,
 		CancelUndoesCompose:         true,

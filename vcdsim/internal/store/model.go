@@ -112,13 +112,46 @@ type StorageProfile struct {
 	IOPS     IOPS   `json:"iops,omitzero"`
 }
 
-// IOPS are the limits of a storage profile's operations per second. They are kept, and limit nothing.
+// IOPS are the limits of a storage profile's I/O operations per second, for the disks of VMs.
 type IOPS struct {
-	Enabled     bool  `json:"enabled,omitzero"`
-	DiskMax     int64 `json:"diskMax,omitzero"`
+	// Enabled: disks have a number of their own, which is within the limits.
+	Enabled bool `json:"enabled,omitzero"`
+	// DiskMax is the largest number of a disk; 0 is any.
+	DiskMax int64 `json:"diskMax,omitzero"`
+	// DiskDefault is the number of a disk that asks for none.
 	DiskDefault int64 `json:"diskDefault,omitzero"`
-	PerGB       int64 `json:"perGB,omitzero"`
-	Limit       int64 `json:"limit,omitzero"`
+	// PerGB is the largest number of a disk for each GB of its size; 0 is any.
+	PerGB int64 `json:"perGB,omitzero"`
+	// Limit is the largest sum of all disks; 0 is any.
+	Limit int64 `json:"limit,omitzero"`
+}
+
+const mebibytesPerGB = 1024
+
+// Limits reports whether the number of a disk has a maximum.
+func (i IOPS) Limits() bool { return i.Enabled && (i.DiskMax > 0 || i.PerGB > 0) }
+
+// MaxOf returns the largest number of a disk of a size, if it has a maximum.
+func (i IOPS) MaxOf(sizeMiB int64) int64 {
+	ofSize := i.PerGB * sizeMiB / mebibytesPerGB
+	switch {
+	case i.PerGB == 0:
+		return i.DiskMax
+	case i.DiskMax == 0:
+		return ofSize
+	}
+	return min(i.DiskMax, ofSize)
+}
+
+// DefaultOf returns the number of a disk of a size that asks for none.
+func (i IOPS) DefaultOf(sizeMiB int64) int64 {
+	switch {
+	case !i.Enabled:
+		return 0
+	case i.PerGB > 0:
+		return min(i.DiskDefault, i.PerGB*sizeMiB/mebibytesPerGB)
+	}
+	return i.DiskDefault
 }
 
 // NetworkType is how a network is connected.
