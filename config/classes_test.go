@@ -78,6 +78,7 @@ var specs = map[string]struct {
 			"hardwareVersion":        {"vmx-19", "vmx-20"},
 			"vmMetadata":             {"[{key: a, value: one}]", "[{key: a, value: two}]"},
 			"antiAffinity":           {"Preferred", "Required"},
+			"affinity":               {"{group: one}", "{group: two}"},
 		},
 	},
 	"VCDIdentity": {identityYAML, `{}`, identityValues},

@@ -11,6 +11,7 @@ import (
 // VCDMachineSpec is the desired state of a VCDMachine.
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="has(self.template) != has(self.templateSelector)",fieldPath=".template",message="exactly one of template and templateSelector must be set"
+// +kubebuilder:validation:XValidation:rule="!has(self.affinity) || !has(self.antiAffinity) || self.antiAffinity == 'None'",fieldPath=".affinity",reason=FieldValueForbidden,message="cannot be set together with antiAffinity: leave out one of them"
 type VCDMachineSpec struct {
 	// providerID is vmware-cloud-director://<URN of the VM>. Written by the controller as soon as the VM exists;
 	// immutable once set.
@@ -157,6 +158,11 @@ type VCDMachineSpec struct {
 	// +optional
 	// +kubebuilder:default=None
 	AntiAffinity AntiAffinity `json:"antiAffinity,omitempty"`
+
+	// affinity keeps the VM on the same host as the other VMs of a group, with a rule in VCD: cannot be set together with
+	// antiAffinity. Mutable in place.
+	// +optional
+	Affinity *Affinity `json:"affinity,omitempty"`
 
 	// recordedState is internal state of the controllers. Written by the controller. A user may remove a field only if
 	// its description says so.

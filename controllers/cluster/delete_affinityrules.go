@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// deleteAffinityRules makes sure that the anti-affinity rules of the cluster are gone. Most went with its machines.
+// deleteAffinityRules makes sure that the affinity and anti-affinity rules of the cluster are gone. Most went with its machines.
 // A person who leaves the vApp leaves them, too, if VCD does not let them go.
 func deleteAffinityRules(ctx context.Context, s *scope) (phases.Result, error) {
 	access := affinity.Access{

@@ -8,9 +8,9 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// separates reports whether any VMs are kept on different hosts.
-func separates(machines []Machines) bool {
+// ruled reports whether any VMs are kept on different hosts, or on one.
+func ruled(machines []Machines) bool {
 	return slices.ContainsFunc(machines, func(m Machines) bool {
-		return m.Spec.AntiAffinity != "" && m.Spec.AntiAffinity != infrav1.AntiAffinityNone
+		return m.Spec.Affinity != nil || m.Spec.AntiAffinity != "" && m.Spec.AntiAffinity != infrav1.AntiAffinityNone
 	})
 }

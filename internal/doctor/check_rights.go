@@ -97,7 +97,7 @@ func needs(need rights.Need, plan Plan) (severity Severity, needed bool) {
 	case rights.Firewall, rights.Certificates, rights.Spaces:
 		return Warning, balancers
 	case rights.AntiAffinity:
-		return Problem, separates(plan.Machines)
+		return Problem, ruled(plan.Machines)
 	case rights.Entity, rights.GrowDisks, rights.Sometimes:
 	}
 	return "", false

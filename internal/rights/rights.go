@@ -29,7 +29,7 @@ const (
 	Certificates Need = "certificates"
 	// Spaces is a gateway with addresses from IP Spaces.
 	Spaces Need = "IP Spaces"
-	// AntiAffinity is a rule that keeps VMs on different hosts.
+	// AntiAffinity is a rule that keeps VMs on different hosts, or on one.
 	AntiAffinity Need = "anti-affinity"
 	// Entity is a runtime defined entity for the cluster.
 	Entity Need = "entity"
@@ -175,16 +175,16 @@ func machineRows() []Row {
 	}
 }
 
-// userRows are the rights to keep VMs apart, and to log in.
+// userRows are the rights to keep VMs apart or together, and to log in.
 func userRows() []Row {
 	return []Row{
 		{
 			Rights:   []string{"Organization vDC: VM-VM Affinity Edit"},
 			Need:     AntiAffinity,
 			InAuthor: "yes",
-			For: "[anti-affinity](../operate/virtual-machines.md#anti-affinity): the rules of " +
-				"`spec.antiAffinity`, only for VMs that this user owns",
-			Without: "`AntiAffinityReady` is false, and machines of a group with `Required` are not powered on",
+			For: "[anti-affinity](../operate/virtual-machines.md#anti-affinity) and [affinity](../operate/virtual-machines.md#affinity): " +
+				"the rules of `spec.antiAffinity` and `spec.affinity`, only for VMs that this user owns",
+			Without: "`AffinityRulesReady` is false, and machines of a group with `Required` are not powered on",
 		},
 		{
 			Cell:     "`API Tokens: Manage`, called `User: Manage user's own API token` in VMware's CAPVCD pages ?",
