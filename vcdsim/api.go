@@ -87,7 +87,8 @@ type ServiceEngineGroup = store.ServiceEngineGroup
 // A SpaceUplink makes an IP Space available to the gateways of an external network.
 type SpaceUplink = store.SpaceUplink
 
-// IOPS limits the I/O operations per second of a storage profile. The limits are stored, but have no effect.
+// IOPS limits the I/O operations per second of a storage profile. The limits apply to disks of VMs, not to independent
+// disks.
 type IOPS = store.IOPS
 
 // A StorageProfile is a storage policy of a VDC.

@@ -220,6 +220,7 @@ func (c *client) machineDocuments() []writable {
 				"VmSpecSection.DiskSection.DiskSettings[].BusNumber":           creation,
 				"VmSpecSection.DiskSection.DiskSettings[].UnitNumber":          creation,
 				"VmSpecSection.DiskSection.DiskSettings[].Disk":                action,
+				"VmSpecSection.DiskSection.DiskSettings[].IopsAllocation":      "ignored without IOPS limits of the storage profile",
 				"VmSpecSection.DiskSection.DiskSettings[].OverrideVmDefault":   "follows from the storage profile",
 				"VmSpecSection.DiskSection.DiskSettings[].ThinProvisioned":     "of the VDC",
 				"VmSpecSection.DiskSection.DiskSettings[].VirtualQuantity":     "SizeMb says it",

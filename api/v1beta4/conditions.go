@@ -30,9 +30,9 @@ const (
 	// CloudProviderReadyCondition is True when the bundled cloud controller manager runs in the workload cluster. It
 	// exists if spec.cloudProvider.mode is Managed. It is not part of Ready: machines are created before it can run.
 	CloudProviderReadyCondition = "CloudProviderReady"
-	// AntiAffinityReadyCondition is True when VCD has the rules for spec.antiAffinity of VCDMachines. It exists if a
-	// VCDMachine sets that field. It is not part of Ready, because Nodes work without the rules.
-	AntiAffinityReadyCondition = "AntiAffinityReady"
+	// AffinityRulesReadyCondition is True when VCD has the rules for spec.antiAffinity and spec.affinity of
+	// VCDMachines. It exists if a VCDMachine sets one of these fields. It is not part of Ready, because Nodes work without the rules.
+	AffinityRulesReadyCondition = "AffinityRulesReady"
 	// PodProxyReadyCondition is True when the policies that give pods the proxy's environment are in the workload
 	// cluster. It exists if spec.proxy names a proxy and spec.proxy.pods is Inject. It is not part of Ready.
 	PodProxyReadyCondition = "PodProxyReady"
@@ -135,7 +135,7 @@ const (
 	// LoadBalancersDeletedCondition is True when all objects that the cloud controller manager of a VCDCluster created
 	// on edge gateways are deleted.
 	LoadBalancersDeletedCondition = "LoadBalancersDeleted"
-	// AffinityRulesDeletedCondition is True when the anti-affinity rules of a VCDCluster are deleted. It exists if
+	// AffinityRulesDeletedCondition is True when the affinity and anti-affinity rules of a VCDCluster are deleted. It exists if
 	// there were any.
 	AffinityRulesDeletedCondition = "AffinityRulesDeleted"
 	// VAppDeletedCondition is True when the vApp is deleted or is in use by other objects.

@@ -264,7 +264,7 @@ const (
 	KubeVIPUnavailableReason = "KubeVIPUnavailable"
 )
 
-// Reasons of anti-affinity, and of the proxy of pods.
+// Reasons of affinity, and of the proxy of pods.
 const (
 	// AdmissionPoliciesNotServedReason means that the workload cluster does not serve mutating admission policies,
 	// which give pods the proxy's environment. Upgrade it to Kubernetes 1.36, enable the API as described in the
@@ -273,8 +273,8 @@ const (
 	// PodProxyApplyingReason means that the policies that give pods the proxy's environment are not completely applied
 	// in the workload cluster. Wait; check the ClusterResourceSet in the message if it lasts.
 	PodProxyApplyingReason = "PodProxyApplying"
-	// AffinityConflictReason means that VMs of the cluster are in anti-affinity rules of another owner, and a VM can be
-	// in only one rule. Remove them from the rules in the message.
+	// AffinityConflictReason means that VMs of the cluster are in affinity or anti-affinity rules of another owner, and a
+	// VM can be in only one rule of each kind. Remove them from the rules in the message.
 	AffinityConflictReason = "AffinityConflict"
 )
 
@@ -374,6 +374,9 @@ const (
 	// DiskTooSmallReason means that spec.diskSize is smaller than the disk of the template, or of the VM. Set at
 	// least that size.
 	DiskTooSmallReason = "DiskTooSmall"
+	// DiskIOPSInvalidReason means that the storage profile of a disk does not allow its I/O operations per second. Set a
+	// number within the range of the message, or leave it out.
+	DiskIOPSInvalidReason = "DiskIOPSInvalid"
 	// DuplicateMarkerReason means that several VMs have the ownership marker of the machine, so none is changed. Delete
 	// or rename the others.
 	DuplicateMarkerReason = "DuplicateMarker"
@@ -424,8 +427,8 @@ const (
 	// PoweredOnTooEarlyReason means that another client powered on the VM before it had its bootstrap data. Power it
 	// off.
 	PoweredOnTooEarlyReason = "PoweredOnTooEarly"
-	// WaitingForAffinityRuleReason means that the VM requires a separate host and is powered on once it is in the
-	// anti-affinity rule of its group. Wait; check AntiAffinityReady of the VCDCluster if it lasts.
+	// WaitingForAffinityRuleReason means that the VM requires a separate host, or the host of its group, and is powered on once
+	// it is in the rule of its group. Wait; check AffinityRulesReady of the VCDCluster if it lasts.
 	WaitingForAffinityRuleReason = "WaitingForAffinityRule"
 	// VMPoweredOffReason means that the VM of a machine that was running is powered off. Power it on, or set
 	// spec.powerOffPolicy; with PowerOn, check why it does not stay powered on.

@@ -11,6 +11,7 @@ import (
 // VCDMachineSpec is the desired state of a VCDMachine.
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="has(self.template) != has(self.templateSelector)",fieldPath=".template",message="exactly one of template and templateSelector must be set"
+// +kubebuilder:validation:XValidation:rule="!has(self.affinity) || !has(self.antiAffinity) || self.antiAffinity == 'None'",fieldPath=".affinity",reason=FieldValueForbidden,message="cannot be set together with antiAffinity: leave out one of them"
 type VCDMachineSpec struct {
 	// providerID is vmware-cloud-director://<URN of the VM>. Written by the controller as soon as the VM exists;
 	// immutable once set.
@@ -86,6 +87,12 @@ type VCDMachineSpec struct {
 	// +optional
 	DiskSize *resource.Quantity `json:"diskSize,omitempty"`
 
+	// diskIOPS are the I/O operations per second of the first disk, within the range of its storage profile, which must
+	// have IOPS limiting enabled; the default of the storage profile if empty. Immutable once the VM exists.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	DiskIOPS int32 `json:"diskIOPS,omitempty"`
+
 	// additionalDisks are created empty, in this order behind the disks of the template, and deleted with the VM.
 	// Immutable once the VM exists.
 	// +optional
@@ -151,6 +158,11 @@ type VCDMachineSpec struct {
 	// +optional
 	// +kubebuilder:default=None
 	AntiAffinity AntiAffinity `json:"antiAffinity,omitempty"`
+
+	// affinity keeps the VM on the same host as the other VMs of a group, with a rule in VCD: cannot be set together with
+	// antiAffinity. Mutable in place.
+	// +optional
+	Affinity *Affinity `json:"affinity,omitempty"`
 
 	// recordedState is internal state of the controllers. Written by the controller. A user may remove a field only if
 	// its description says so.
@@ -251,6 +263,7 @@ type VCDMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.hardwareVersion) ? has(oldSelf.hardwareVersion) && self.hardwareVersion == oldSelf.hardwareVersion : !has(oldSelf.hardwareVersion))",fieldPath=".hardwareVersion",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy))",fieldPath=".placementPolicy",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.storageProfile) ? has(oldSelf.storageProfile) && self.storageProfile == oldSelf.storageProfile : !has(oldSelf.storageProfile))",fieldPath=".storageProfile",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.diskIOPS) ? has(oldSelf.diskIOPS) && self.diskIOPS == oldSelf.diskIOPS : !has(oldSelf.diskIOPS))",fieldPath=".diskIOPS",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.additionalDisks) ? has(oldSelf.additionalDisks) && self.additionalDisks == oldSelf.additionalDisks : !has(oldSelf.additionalDisks))",fieldPath=".additionalDisks",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.extraConfig) ? has(oldSelf.extraConfig) && self.extraConfig == oldSelf.extraConfig : !has(oldSelf.extraConfig))",fieldPath=".extraConfig",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.networks) ? has(oldSelf.networks) && self.networks == oldSelf.networks : !has(oldSelf.networks))",fieldPath=".networks",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"

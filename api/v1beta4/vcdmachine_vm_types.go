@@ -79,6 +79,12 @@ type DiskSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	StorageProfile string `json:"storageProfile,omitempty"`
+
+	// iops are the I/O operations per second of the disk, within the range of its storage profile, which must have IOPS
+	// limiting enabled; the default of the storage profile if empty.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	IOPS int32 `json:"iops,omitempty"`
 }
 
 // ExtraConfigEntry is a key of the extra configuration of a VM.

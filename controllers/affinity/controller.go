@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package affinity keeps the VMs of clusters on different hosts, by rules in VCD: one for the control plane and one for
-// each MachineDeployment, as VCDMachines ask for.
+// each MachineDeployment, as VCDMachines ask for. It keeps the VMs of groups that VCDMachines name on one host.
 package affinity
 
 import (
@@ -37,7 +37,7 @@ const (
 	defaultGather = 3 * time.Second
 )
 
-// Reconciler keeps the anti-affinity rules of VCDClusters.
+// Reconciler keeps the affinity and anti-affinity rules of VCDClusters.
 type Reconciler struct {
 	Client           client.Client
 	Identities       session.Identities
@@ -91,7 +91,7 @@ func membership() predicate.Predicate {
 			before, ok := e.ObjectOld.(*infrav1.VCDMachine)
 			after, isMachine := e.ObjectNew.(*infrav1.VCDMachine)
 			return ok && isMachine && (before.Spec.ProviderID != after.Spec.ProviderID ||
-				before.Spec.AntiAffinity != after.Spec.AntiAffinity ||
+				affinity.GroupOf(before) != affinity.GroupOf(after) ||
 				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
 		},
 	}
@@ -130,14 +130,14 @@ type scope struct {
 	held    phases.Result // of a step that failed and is retried later; set by hold and apply
 }
 
-// Reconcile makes the anti-affinity rules of c in VCD what its spec asks for.
+// Reconcile makes the rules of c in VCD what its spec asks for.
 func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDCluster, scope]{
 		Client:   r.Client,
 		Recorder: r.Recorder,
 		Open:     r.open,
 		Context:  session.As,
-		Phases:   []phases.Phase[*scope]{{Condition: infrav1.AntiAffinityReadyCondition, Run: reconcileRules}},
+		Phases:   []phases.Phase[*scope]{{Condition: infrav1.AffinityRulesReadyCondition, Run: reconcileRules}},
 		Finish:   finish,
 	}.Reconcile(ctx, c)
 }

@@ -193,7 +193,7 @@ func TestNoneRemovesTheRulesAndTheCondition(t *testing.T) {
 	w.Eventually(func(g Gomega) {
 		w.ReconcileAffinity(g)
 		c := w.VCDCluster()
-		g.Expect(conditions.Get(c, infrav1.AntiAffinityReadyCondition)).To(BeNil())
+		g.Expect(conditions.Get(c, infrav1.AffinityRulesReadyCondition)).To(BeNil())
 		g.Expect(c.Spec.RecordedState.AffinityRuleOVDCIDs).To(BeEmpty())
 	}, controllertest.Patience, "5ms").Should(Succeed())
 	w.Expect(w.Sim.State().Affinity).To(BeEmpty())

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// ruleChanged records that a change of an anti-affinity rule of c was requested.
+// ruleChanged records that a change of an affinity or anti-affinity rule of c was requested.
 func ruleChanged(r events.EventRecorder, c *infrav1.VCDCluster, step affinity.Step) {
 	phases.Happened(r, c, "AffinityRuleChanged", fmt.Sprintf("%s, with %d VMs", step.Text(), len(step.Rule.VMs)))
 }

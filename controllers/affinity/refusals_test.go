@@ -44,7 +44,7 @@ func TestAFailingTaskIsRetriedLaterEachTime(t *testing.T) {
 		advance(time.Second)
 	}
 
-	w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.AntiAffinityReadyCondition)).To(
+	w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.AffinityRulesReadyCondition)).To(
 		Equal(infrav1.TaskFailedReason))
 	w.Expect(ruleWrites(w)).To(Equal(2), "one for each group")
 	w.Expect(rules(w)).To(Equal(map[string][]string{ruleName(w, "md-md-0"): {"w-0", "w-1"}}))
@@ -93,7 +93,7 @@ func TestARuleThatMayNotBeChangedNamesTheRight(t *testing.T) {
 		w.ReconcileAffinity(w)
 	}
 
-	c := conditions.Get(w.VCDCluster(), infrav1.AntiAffinityReadyCondition)
+	c := conditions.Get(w.VCDCluster(), infrav1.AffinityRulesReadyCondition)
 	w.Expect(c.Reason).To(Equal(infrav1.ForbiddenReason))
 	w.Expect(c.Message).To(ContainSubstring("VM-VM Affinity Edit"))
 	w.Expect(ruleWrites(w) - writes).To(And(BeNumerically(">=", 1), BeNumerically("<=", 2)))

@@ -160,7 +160,7 @@ func (s *scope) membersIn(ctx context.Context, opened *session.Session, vdc vcd.
 func (m member) isShown(ctx context.Context, opened *session.Session, vdc vcd.VDC, rules []vcd.AffinityRule,
 ) (bool, error) {
 	inRule := func(r vcd.AffinityRule) bool { return r.Has(m.VM.ID) }
-	if m.Leaving || !m.Group.Ruled() || slices.ContainsFunc(rules, inRule) {
+	if m.Leaving || !m.Group.Ruled || slices.ContainsFunc(rules, inRule) {
 		return true, nil
 	}
 	for _, age := range []time.Duration{restAge, newAge} {
@@ -191,8 +191,8 @@ func (s *scope) report(context.Context) (phases.Result, error) {
 	switch {
 	case len(conflicts) > 0:
 		return phases.Fail(listEvery, infrav1.AffinityConflictReason,
-			"A VM can be in only one anti-affinity rule, and rules of other owners contain VMs of this cluster. "+
-				"In VCD, remove  %s", phases.Few(conflicts)), nil
+			"A VM can be in only one affinity and one anti-affinity rule, and rules of other owners contain VMs of "+
+				"this cluster. In VCD, remove %s", phases.Few(conflicts)), nil
 	case len(hidden) > 0:
 		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
 			"Cannot see %s in VCD. They are not added to rules, and the rules of their groups are not deleted: "+

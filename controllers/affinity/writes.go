@@ -137,7 +137,7 @@ func (s *scope) start(ctx context.Context, p vdcPlan, step affinity.Step) (phase
 			return phases.Done, err
 		}
 	}
-	ctrl.LoggerFrom(ctx).Info(string(step.Kind)+" an anti-affinity rule", "rule", step.Rule.Name, "vdc", vdc.Name,
+	ctrl.LoggerFrom(ctx).Info(string(step.Kind)+" an affinity rule", "rule", step.Rule.Name, "vdc", vdc.Name,
 		"vms", len(step.Rule.VMs))
 	key := s.key(vdc.Ref, step)
 	task, err := affinity.Send(ctx, p.session, vdc, step)

@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// deleteAffinityRules ensures that the anti-affinity rules of the cluster are gone. Most were deleted with its
-// machines. If the vApp is kept, rules that VCD does not delete are left, too.
+// deleteAffinityRules ensures that the affinity and anti-affinity rules of the cluster are gone. Most were deleted with
+// its machines. If the vApp is kept, rules that VCD does not delete are left, too.
 func deleteAffinityRules(ctx context.Context, s *scope) (phases.Result, error) {
 	access := affinity.Access{
 		Client:     s.reconciler.Client,

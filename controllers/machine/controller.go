@@ -53,7 +53,7 @@ type Reconciler struct {
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 	Drivers          *vapp.Drivers
-	Apart            *affinity.Settled // which VMs are in the rules that must keep them apart
+	Apart            *affinity.Settled // which VMs are in the rules that must keep them apart, or together
 	Endpoints        *edgeendpoint.Endpoints
 	Gather           time.Duration    // how long to wait for machines to create together; 0: one second
 	Now              func() time.Time // nil: time.Now

@@ -103,6 +103,71 @@ func TestAMachineIsNotCreatedWithoutTheStorageOfItsDisks(t *testing.T) {
 	w.Ready("md-0")
 }
 
+// withIOPS asks for I/O operations per second of all disks.
+func withIOPS(m *infrav1.VCDMachine) {
+	withDisks(m)
+	m.Spec.DiskIOPS = 1200
+	m.Spec.AdditionalDisks[0].IOPS = 700
+	m.Spec.AdditionalDisks[1].IOPS = 2500
+}
+
+// iopsOf returns the I/O operations per second of the disks of the only VM.
+func iopsOf(w *controllertest.Env) []int64 {
+	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
+	var iops []int64
+	for _, d := range w.Sim.State().VMs[0].Disks {
+		iops = append(iops, d.IOPS.Reservation)
+	}
+	return iops
+}
+
+// limitedProfiles gives the storage profiles of the first VDC limits of I/O operations per second.
+func limitedProfiles(profiles []vcdsim.StorageProfile) {
+	for i := range profiles {
+		profiles[i].IOPS = vcdsim.IOPS{Enabled: true, DiskMax: 3000, DiskDefault: 500}
+	}
+}
+
+func TestTheDisksOfAMachineHaveTheirIOPS(t *testing.T) {
+	for name, fast := range map[string]bool{"of a full clone": false, "of a linked clone": true} {
+		t.Run(name, func(t *testing.T) {
+			model := vcdsim.K8sTenant()
+			model.Orgs[1].VDCs[0].FullClones = !fast
+			limitedProfiles(model.Orgs[1].VDCs[0].StorageProfiles)
+			w := controllertest.NewWith(t, vcdsim.Config{
+				Profile: vcdsim.Profile{Name: "test", Scale: 0.001},
+				Model:   model,
+			}, controllertest.NewMachine("md-0", withIOPS)...)
+
+			w.Ready("md-0")
+
+			w.Expect(iopsOf(w)).To(Equal([]int64{1200, 700, 2500}))
+			w.ExpectSettled("md-0")
+		})
+	}
+}
+
+func TestAMachineIsNotCreatedWithIOPSThatItsStorageDoesNotAllow(t *testing.T) {
+	model := vcdsim.K8sTenant()
+	profiles := model.Orgs[1].VDCs[0].StorageProfiles
+	limitedProfiles(profiles)
+	profiles[0].IOPS.DiskMax = 1000
+	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model},
+		controllertest.NewMachine("md-0", withIOPS)...)
+	w.Ready()
+
+	w.EventuallyMachine("md-0", infrav1.PlacementReadyCondition, infrav1.DiskIOPSInvalidReason)
+
+	m := w.VCDMachine("md-0")
+	w.Expect(conditions.GetMessage(m, infrav1.PlacementReadyCondition)).To(And(
+		ContainSubstring("spec.diskIOPS is 1200"), ContainSubstring("allows 1000")))
+	w.Expect(w.Sim.State().VMs).To(BeEmpty())
+	m.Spec.DiskIOPS = 1000
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.Ready("md-0")
+	w.Expect(iopsOf(w)).To(Equal([]int64{1000, 700, 2500}))
+}
+
 func TestAMachineOfAVGPUPolicy(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	model.Policies = append(model.Policies, vcdsim.ComputePolicy{

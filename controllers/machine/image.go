@@ -176,6 +176,7 @@ func (p *placer) findDisks(ctx context.Context) (phases.Result, error) {
 	p.target.disks = make([]vcd.NewDisk, len(specs))
 	for i, disk := range specs {
 		p.target.disks[i].SizeMiB = sizes.InMiB(disk.Size)
+		p.target.disks[i].IOPS = int64(disk.IOPS)
 		if disk.StorageProfile == "" {
 			continue
 		}
@@ -185,6 +186,24 @@ func (p *placer) findDisks(ctx context.Context) (phases.Result, error) {
 				fmt.Sprintf("spec.additionalDisks[%d].storageProfile of the VCDMachine", i))
 		}
 		p.target.disks[i].StorageProfile = &profile
+	}
+	return phases.Done, nil
+}
+
+// checkIOPS says why a disk cannot have the wished I/O operations per second.
+func (p *placer) checkIOPS(ctx context.Context) (phases.Result, error) {
+	for _, disk := range checks.DisksWithIOPS(&p.inputs.vcdMachine.Spec, p.wished.StorageProfile.Name, p.target.template) {
+		profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, disk.StorageProfile)
+		if err != nil {
+			return session.NotFound(err, checks.StorageProfile, p.wished.StorageProfile.Field)
+		}
+		limits, err := p.session.IOPSLimits(ctx, profile)
+		if err != nil {
+			return session.Unread(err, "Reading the IOPS limits of storage profile "+profile.Name)
+		}
+		if found := checks.IOPS(disk, profile, limits); found != nil {
+			return session.Problem(found), nil
+		}
 	}
 	return phases.Done, nil
 }

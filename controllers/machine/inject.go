@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -123,7 +124,7 @@ func (i *injection) done() {
 // but did not make.
 func (i *injection) equip(ctx context.Context) (phases.Result, error) {
 	vm := i.vm.now()
-	change := hardwareChange(i.inputs.vcdMachine, *vm)
+	change := hardwareChange(i.inputs.vcdMachine, *vm, i.vm.askedHardware)
 	change.disks = len(i.disks.missing(*vm))
 	if change == (hardware{}) {
 		return phases.Done, nil
@@ -131,9 +132,9 @@ func (i *injection) equip(ctx context.Context) (phases.Result, error) {
 	if i.vm.askedHardware == change {
 		i.vm.askedHardware = hardware{}
 		return i.tasks.failed(stepHardware, phases.Fail(0, infrav1.RequestRejectedReason,
-			"VM %s does not have the CPUs, memory, hardware version or additional "+
-				"disks of the spec, although VCD accepted them: it has %d CPUs, %d MiB, %s and %d disks",
-			vm.Name, vm.CPUs, vm.MemoryMiB, vm.HardwareVersion, len(vm.Disks))), nil
+			"VM %s does not have the CPUs, memory, hardware version, additional disks or "+
+				"IOPS of the spec, although VCD accepted them: it has %d CPUs, %d MiB, %s, %d disks and %d IOPS of the first one",
+			vm.Name, vm.CPUs, vm.MemoryMiB, vm.HardwareVersion, len(vm.Disks), ptr.Deref(drift.FirstDisk(*vm).IOPS, 0))), nil
 	}
 	return i.tasks.write(stepHardware, func() (vcd.Task, error) {
 		i.vm.askedHardware = change
@@ -142,6 +143,7 @@ func (i *injection) equip(ctx context.Context) (phases.Result, error) {
 			MemoryMiB:       change.memoryMiB,
 			HardwareVersion: change.version,
 			NewDisks:        i.disks.missing(*vm),
+			DiskIOPS:        change.diskIOPS,
 		})
 	})
 }

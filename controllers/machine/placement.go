@@ -151,7 +151,7 @@ func (p *placer) findNetworks(ctx context.Context) (phases.Result, error) {
 // findParts looks up and checks the objects that a new VM is created from.
 func (p *placer) findParts(ctx context.Context) (phases.Result, error) {
 	out, err := phases.Sequence(ctx, p.findTemplate, p.checkDisk, p.findPolicies, p.findStorage, p.checkCompute, p.checkHardware,
-		p.checkExtraConfig, p.findDisks)
+		p.checkExtraConfig, p.findDisks, p.checkIOPS)
 	if err != nil || out != phases.Done {
 		return p.withRollout(out), err
 	}

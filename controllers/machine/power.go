@@ -33,7 +33,7 @@ type power struct {
 	observer observer
 	records  *records
 	tasks    tasks
-	settled  *affinity.Settled // which VMs are in the rules that must keep them apart
+	settled  *affinity.Settled // which VMs are in the rules that must keep them apart, or together
 	recorder events.EventRecorder
 	now      func() time.Time
 }
@@ -91,21 +91,27 @@ func (p power) shownOff(out phases.Result) phases.Result {
 	return out
 }
 
-// apart returns the group of machines whose VMs must run on different hosts; no name if the machine is in none.
-func (p power) apart() affinity.Group {
+// bound returns the group whose rule VCD never violates for the VM; no name if there is none.
+func (p power) bound() affinity.Group {
 	if p.inputs.vcdCluster == nil || session.ExternallyManaged(p.inputs.vcdCluster) {
 		return affinity.Group{}
 	}
 	group := affinity.GroupOf(p.inputs.vcdMachine)
-	if group.Policy != infrav1.AntiAffinityRequired {
+	if !group.Required {
 		return affinity.Group{}
 	}
 	return group
 }
 
-// withRule adds what may be the cause when VCD does not power on a VM that must have a host of its own.
+// withRule adds what may be the cause when VCD does not power on a VM whose host a rule determines.
 func (p power) withRule(out phases.Result) phases.Result {
-	if group := p.apart(); out.IsProblem() && group.Name != "" {
+	group := p.bound()
+	switch {
+	case !out.IsProblem() || group.Name == "":
+	case group.Together:
+		out.Message += ". spec.affinity of the VCDMachines is Required for group " + p.inputs.vcdMachine.Spec.Affinity.Group +
+			", so one host must have room for all its VMs: make room, or set Preferred"
+	default:
 		out.Message += ". spec.antiAffinity of the VCDMachines is Required for group " + group.Name +
 			", so each of its VMs needs a separate host: add hosts, or set Preferred"
 	}
@@ -113,13 +119,13 @@ func (p power) withRule(out phases.Result) phases.Result {
 }
 
 // onFirst powers on a VM that never ran. It was read when it was written to, and is read again only if that failed. A
-// VM that must have a host of its own is in its rule before: VCD checks rules when it powers on.
+// VM whose host a rule determines is in its rule before: VCD checks rules when it powers on.
 func (p power) onFirst(ctx context.Context) (phases.Result, error) {
-	if group := p.apart(); group.Name != "" &&
+	if group := p.bound(); group.Name != "" &&
 		!p.settled.Has(p.inputs.vcdCluster.UID, p.inputs.vmID(), p.tasks.wake) {
 		return phases.Wait(session.TaskPoll, infrav1.WaitingForAffinityRuleReason,
-			"Waiting for the VM to be in the anti-affinity rule of group %s: check %s of the VCDCluster", group.Name,
-			infrav1.AntiAffinityReadyCondition), nil
+			"Waiting for the VM to be in the rule of group %s: check %s of the VCDCluster", group.Name,
+			infrav1.AffinityRulesReadyCondition), nil
 	}
 	if out, err := p.observer.ensureOwned(ctx); err != nil || out != phases.Done {
 		return out, err

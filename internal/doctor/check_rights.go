@@ -101,15 +101,15 @@ func needs(need rights.Need, plan Plan) (severity Severity, needed bool) {
 	case rights.Firewall, rights.Certificates, rights.Spaces:
 		return Warning, balancers
 	case rights.AntiAffinity:
-		return Problem, hasAntiAffinity(plan.Machines)
+		return Problem, hasAffinityRules(plan.Machines)
 	case rights.Entity, rights.GrowDisks, rights.Sometimes:
 	}
 	return "", false
 }
 
-// hasAntiAffinity reports whether any machines use anti-affinity.
-func hasAntiAffinity(machines []Machines) bool {
+// hasAffinityRules reports whether any machines use affinity or anti-affinity.
+func hasAffinityRules(machines []Machines) bool {
 	return slices.ContainsFunc(machines, func(m Machines) bool {
-		return m.Spec.AntiAffinity != "" && m.Spec.AntiAffinity != infrav1.AntiAffinityNone
+		return m.Spec.Affinity != nil || m.Spec.AntiAffinity != "" && m.Spec.AntiAffinity != infrav1.AntiAffinityNone
 	})
 }

@@ -94,8 +94,10 @@ func (s *survey) findTemplates(ctx context.Context) (f findings) {
 	return f
 }
 
-func (s *survey) disks(context.Context) findings {
-	return checkDisks(s.plan.Machines, s.templates, s.at.vdc, s.rights)
+func (s *survey) disks(ctx context.Context) findings {
+	f := checkDisks(s.plan.Machines, s.templates, s.at.vdc, s.rights)
+	f.join(checkIOPS(ctx, s.session.VDCs, s.at.vdc, s.plan.Machines, s.templates))
+	return f
 }
 
 func (s *survey) capacity(ctx context.Context) findings {

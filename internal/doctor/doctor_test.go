@@ -678,6 +678,13 @@ spec: {site: https://vcd.example.com, secretRef: {name: demo}, allowedExtraConfi
 			remedy: "spec.allowedExtraConfig",
 		},
 		{
+			name:   "IOPS without limits of the storage profile",
+			text:   []string{"sizingPolicy: small}}}", "sizingPolicy: small, diskIOPS: 500}}}"},
+			check:  "disk",
+			says:   "spec.diskIOPS is 500, but storage profile standard has no IOPS limiting",
+			remedy: "enable IOPS limiting",
+		},
+		{
 			name:   "the template has no VM",
 			text:   []string{"ubuntu-2404-kube-v1.36.3", "no-vm"},
 			check:  "template",

@@ -5,6 +5,7 @@ package doctor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -136,6 +137,36 @@ func TestATopologyHasTheFindingsOfThePlainTemplate(t *testing.T) {
 			s.Expect(plain.Findings).To(ContainElement(HaveField("Check", f.check)))
 			s.Expect(report.Findings).To(Equal(plain.Findings))
 			s.Expect(report.Skipped).To(Equal(plain.Skipped))
+		})
+	}
+}
+
+func TestATopologyCanSelectItsTemplate(t *testing.T) {
+	for name, tt := range map[string]struct {
+		pattern string
+		says    string // empty: nothing
+	}{
+		"that exists": {pattern: "ubuntu-2404-kube-v{kubernetesVersion}*"},
+		"that does not exist": {
+			pattern: "flatcar-v{kubernetesVersion}",
+			says:    `a template that matches "name flatcar-v1.36.3" in catalog kubernetes`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startTopology(t, fault{text: []string{
+				`template: "ubuntu-2404-kube-VERSION"`,
+				fmt.Sprintf("templateSelector: {namePattern: %q}", tt.pattern),
+			}})
+			s.Expect(s.manifest).To(ContainSubstring(tt.pattern))
+
+			findings := s.run(t).Findings
+
+			if tt.says == "" {
+				s.Expect(findings).To(BeEmpty())
+				return
+			}
+			s.Expect(findings).To(ContainElement(And(HaveField("Check", "template"),
+				HaveField("Message", ContainSubstring(tt.says)))))
 		})
 	}
 }

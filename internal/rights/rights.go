@@ -30,7 +30,7 @@ const (
 	Certificates Need = "certificates"
 	// Spaces applies to gateways with addresses from IP Spaces.
 	Spaces Need = "IP Spaces"
-	// AntiAffinity applies to rules that keep VMs on different hosts.
+	// AntiAffinity applies to rules that keep VMs on different hosts, or on the same host.
 	AntiAffinity Need = "anti-affinity"
 	// Entity applies to clusters with a runtime defined entity.
 	Entity Need = "entity"
@@ -176,16 +176,16 @@ func machineRows() []Row {
 	}
 }
 
-// userRows returns the rights for anti-affinity and for API tokens.
+// userRows returns the rights for affinity and anti-affinity rules, and for API tokens.
 func userRows() []Row {
 	return []Row{
 		{
 			Rights:   []string{"Organization vDC: VM-VM Affinity Edit"},
 			Need:     AntiAffinity,
 			InAuthor: "yes",
-			For: "[anti-affinity](../operate/virtual-machines.md#anti-affinity): the rules of " +
-				"`spec.antiAffinity`, only for VMs that this user owns",
-			Without: "`AntiAffinityReady` is false, and machines of a group with `Required` are not powered on",
+			For: "[anti-affinity](../operate/virtual-machines.md#anti-affinity) and [affinity](../operate/virtual-machines.md#affinity): " +
+				"the rules of `spec.antiAffinity` and `spec.affinity`, only for VMs that this user owns",
+			Without: "`AffinityRulesReady` is false, and machines of a group with `Required` are not powered on",
 		},
 		{
 			Cell:     "`API Tokens: Manage`, called `User: Manage user's own API token` in VMware's CAPVCD pages ?",

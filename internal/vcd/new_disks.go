@@ -13,6 +13,7 @@ import (
 type NewDisk struct {
 	SizeMiB        int64
 	StorageProfile *StorageProfile // nil: that of the VM
+	IOPS           int64           // I/O operations per second; 0: the default of the storage profile
 }
 
 const (
@@ -30,6 +31,9 @@ func (v *VMs) diskSettings(disks []NewDisk) []wire.DiskSettings {
 			d.Override = true
 			d.Profile = &wire.XMLRef{HRef: v.client.Href(urn.StorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
 		}
+		if disk.IOPS > 0 {
+			d.IOPS = &wire.IOPSAllocation{Reservation: disk.IOPS}
+		}
 		settings = append(settings, d)
 	}
 	return settings
@@ -38,12 +42,9 @@ func (v *VMs) diskSettings(disks []NewDisk) []wire.DiskSettings {
 // addDisks puts new disks behind those that a VM has, on the controller of its first one, so that the guest counts them
 // in this order.
 func addDisks(vm *wire.Node, added []wire.DiskSettings) error {
-	refuse := func(reason string) error {
-		return &LookupError{Kind: "VM", Name: vm.Attr("name"), Reason: reason, Err: ErrInvalid}
-	}
 	spec := vm.First("VmSpecSection")
 	if spec == nil || spec.First("DiskSection") == nil {
-		return refuse("has no disks that are visible to this user")
+		return refuseDisks(vm, "has no disks that are visible to this user")
 	}
 	section := spec.First("DiskSection")
 	bus, unit, adapter := freeUnit(section.Nodes("DiskSettings"))
@@ -52,7 +53,7 @@ func addDisks(vm *wire.Node, added []wire.DiskSettings) error {
 			unit++
 		}
 		if unit >= unitsOfBus {
-			return refuse("has no free slot on its controller for these disks")
+			return refuseDisks(vm, "has no free slot on its controller for these disks")
 		}
 		disk.Bus = bus
 		disk.Unit = unit

@@ -20,6 +20,7 @@ import (
 type VMChange struct {
 	ExtraConfig map[string]string
 	DiskMiB     int64     // grows the first disk
+	DiskIOPS    int64     // I/O operations per second of the first disk
 	NewDisks    []NewDisk // behind those that the VM has, in this order
 	CPUs        int64
 	MemoryMiB   int64
@@ -80,7 +81,7 @@ func reconfigured(document []byte, change VMChange, added ...wire.DiskSettings) 
 		case "VirtualHardwareSection":
 			return len(change.ExtraConfig) > 0
 		case "VmSpecSection":
-			return change.DiskMiB > 0 || change.hardware() || len(added) > 0
+			return change.DiskMiB > 0 || change.DiskIOPS > 0 || change.hardware() || len(added) > 0
 		}
 		return false
 	})
@@ -91,6 +92,11 @@ func reconfigured(document []byte, change VMChange, added ...wire.DiskSettings) 
 func (change VMChange) apply(vm *wire.Node) error {
 	if change.DiskMiB > 0 {
 		if err := growDisk(vm, change.DiskMiB); err != nil {
+			return err
+		}
+	}
+	if change.DiskIOPS > 0 {
+		if err := setIOPS(vm, change.DiskIOPS); err != nil {
 			return err
 		}
 	}
@@ -177,34 +183,48 @@ func changeHardware(vm *wire.Node, change VMChange) error {
 
 // growDisk sets the size of the first disk that is not an independent one, in both sections that state it.
 func growDisk(vm *wire.Node, sizeMiB int64) error {
-	name := vm.Attr("name")
-	refuse := func(reason string) error {
-		return &LookupError{Kind: "VM", Name: name, Reason: reason, Err: ErrInvalid}
+	spec, disk, err := firstDisk(vm)
+	if err != nil {
+		return err
 	}
-	spec := vm.First("VmSpecSection")
+	current, err := strconv.ParseInt(disk.Text("SizeMb"), 10, 64)
+	if err != nil {
+		return refuseDisks(vm, "has a disk of unknown size")
+	}
+	if sizeMiB < current {
+		return refuseDisks(vm, fmt.Sprintf("has a disk of %d MiB, which cannot shrink to %d MiB", current, sizeMiB))
+	}
+	spec.SetAttr("Modified", "true")
+	disk.First("SizeMb").SetText(strconv.FormatInt(sizeMiB, 10))
+	if quantity := disk.First("VirtualQuantity"); quantity != nil {
+		quantity.SetText(strconv.FormatInt(inUnit(sizeMiB, disk.Text("VirtualQuantityUnit")), 10))
+	}
+	growItem(vm.First("VirtualHardwareSection"), disk.Text("DiskId"), sizeMiB)
+	return nil
+}
+
+// firstDisk returns the first disk of a VM that is not an independent one, and the section that it is in.
+func firstDisk(vm *wire.Node) (spec, disk *wire.Node, err error) {
+	spec = vm.First("VmSpecSection")
 	if spec == nil || spec.First("DiskSection") == nil {
-		return refuse("has no disks that are visible to this user")
+		return nil, nil, refuseDisks(vm, "has no disks that are visible to this user")
 	}
 	for _, disk := range spec.First("DiskSection").Nodes("DiskSettings") {
-		if disk.First("Disk") != nil {
-			continue
+		if disk.First("Disk") == nil {
+			return spec, disk, nil
 		}
-		current, err := strconv.ParseInt(disk.Text("SizeMb"), 10, 64)
-		if err != nil {
-			return refuse("has a disk of unknown size")
-		}
-		if sizeMiB < current {
-			return refuse(fmt.Sprintf("has a disk of %d MiB, which cannot shrink to %d MiB", current, sizeMiB))
-		}
-		spec.SetAttr("Modified", "true")
-		disk.First("SizeMb").SetText(strconv.FormatInt(sizeMiB, 10))
-		if quantity := disk.First("VirtualQuantity"); quantity != nil {
-			quantity.SetText(strconv.FormatInt(inUnit(sizeMiB, disk.Text("VirtualQuantityUnit")), 10))
-		}
-		growItem(vm.First("VirtualHardwareSection"), disk.Text("DiskId"), sizeMiB)
-		return nil
 	}
-	return refuse("has no separate disk")
+	return nil, nil, refuseDisks(vm, "has no separate disk")
+}
+
+// refuseDisks says why the disks of a VM cannot be changed.
+func refuseDisks(vm *wire.Node, reason string) error {
+	return &LookupError{
+		Kind:   "VM",
+		Name:   vm.Attr("name"),
+		Reason: reason,
+		Err:    ErrInvalid,
+	}
 }
 
 func inUnit(sizeMiB int64, unit string) int64 {

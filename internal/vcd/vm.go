@@ -77,7 +77,8 @@ type NIC struct {
 type Disk struct {
 	ID          string // disk id within the VM
 	SizeMiB     int64
-	Independent *Ref // set if the disk is an independent one
+	IOPS        *int64 // I/O operations per second; 0: unlimited; nil: the user is not shown them
+	Independent *Ref   // set if the disk is an independent one
 }
 
 // Resource types of OVF hardware items.
@@ -200,6 +201,9 @@ func readSpec(spec *types.VmSpecSection, vm *VM) {
 		disk := Disk{ID: settings.DiskId, SizeMiB: settings.SizeMb}
 		if named := settings.Disk; named != nil {
 			disk.Independent = &Ref{ID: urn.Of(urn.Disk, named.HREF), Name: named.Name}
+		}
+		if settings.IopsAllocation != nil {
+			disk.IOPS = &settings.IopsAllocation.Reservation
 		}
 		vm.Disks = append(vm.Disks, disk)
 	}

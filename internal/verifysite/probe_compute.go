@@ -253,6 +253,35 @@ func linkedClonesKeepSize(ctx context.Context, b *bench) (outcome, error) {
 	return is(err != nil, howGrowthRefused, howGrowthAccepted), b.deleteSpares(ctx)
 }
 
+// iopsIgnoredWithoutLimits asks for I/O operations per second of a disk whose storage profile has no limits of them.
+func iopsIgnoredWithoutLimits(ctx context.Context, b *bench) (seen, error) {
+	id, err := b.spare(ctx)
+	if err != nil {
+		return seen{}, err
+	}
+	vm, err := b.session.VMs.VM(ctx, id)
+	if err != nil {
+		return seen{}, err
+	}
+	limits, err := b.session.VDCs.IOPSLimits(ctx, vcd.StorageProfile{Ref: vm.StorageProfile})
+	if err != nil {
+		return seen{}, err
+	}
+	if limits.Enabled || len(vm.Disks) == 0 {
+		return unknown(noUnlimitedIOPS), b.drop(ctx)
+	}
+	err = b.calls.finish(ctx, func() (vcd.Task, error) {
+		return b.session.VMs.ReconfigureVM(ctx, id, vcd.VMChange{DiskIOPS: probedIOPS})
+	})
+	if err != nil && !refused(err) {
+		return seen{}, err
+	}
+	return is(err == nil, howIOPSIgnored, howIOPSRefused), b.drop(ctx)
+}
+
+// probedIOPS are few I/O operations per second that any disk may have.
+const probedIOPS = 200
+
 // poolAddressKept reads the address of a NIC before and after its VM is powered off.
 func poolAddressKept(ctx context.Context, b *bench) (outcome, error) {
 	if err := b.connectNetwork(ctx); err != nil {

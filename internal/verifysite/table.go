@@ -74,6 +74,7 @@ func Table() []Row {
 		{Name: "QueryPageSizeIsCut", Default: "true", probe: queryPageSizeIsCut},
 		{Name: "MaxVMsPerVApp", Default: "128", Without: needsManyVMs},
 		{Name: "LinkedClonesKeepSize", Default: "true", needs: vms, probe: linkedClonesKeepSize},
+		{Name: "IOPSIgnoredWithoutLimits", Default: "true", needs: vms, probe: iopsIgnoredWithoutLimits},
 		{Name: "HrefFilterIsText", Default: "true", probe: hrefFilterIsText},
 		{Name: "PoolAddressKept", Default: "true", needs: vms | onNetwork, probe: poolAddressKept},
 		{Name: "CancelUndoesCompose", Default: "true", needs: vms, probe: cancelUndoesCompose},

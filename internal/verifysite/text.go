@@ -37,11 +37,13 @@ const (
 	hasRight      Text = "the user has the right that must be missing for the probe"
 	unknownRights Text = "the rights of the user cannot be read"
 	noFastVDC     Text = "the VDC has no fast provisioning"
-	noEntityType  Text = "no type vmware:capvcdCluster of version 1.1.0 or later is visible on the site"
-	noSpaces      Text = "the edge gateway does not use IP Spaces, or none is visible"
-	usesSpaces    Text = "the edge gateway uses IP Spaces"
-	noGroup       Text = "the edge gateway is in no data center group"
-	isPremium     Text = "the load balancer of the edge gateway has the feature set PREMIUM, or the feature " +
+	// noUnlimitedIOPS is of a VM that has no disk on a storage profile without IOPS limiting.
+	noUnlimitedIOPS Text = "the storage profile has IOPS limiting"
+	noEntityType    Text = "no type vmware:capvcdCluster of version 1.1.0 or later is visible on the site"
+	noSpaces        Text = "the edge gateway does not use IP Spaces, or none is visible"
+	usesSpaces      Text = "the edge gateway uses IP Spaces"
+	noGroup         Text = "the edge gateway is in no data center group"
+	isPremium       Text = "the load balancer of the edge gateway has the feature set PREMIUM, or the feature " +
 		"set is not visible"
 	noFreeAddress  Text = "the edge gateway has too few free addresses"
 	noForeign      Text = "the edge gateway owns all addresses of its subnets"
@@ -82,6 +84,8 @@ const (
 	howPageSizeRead       Text = "129 records per page were requested"
 	howGrowthRefused      Text = "the expansion of the disk of a new VM was rejected"
 	howGrowthAccepted     Text = "the expansion of the disk of a new VM was accepted"
+	howIOPSIgnored        Text = "a number of IOPS was accepted for a disk on a storage profile without IOPS limiting"
+	howIOPSRefused        Text = "a number of IOPS was rejected for a disk on a storage profile without IOPS limiting"
 	howHostFilterRead     Text = "a filter with the address of another host was compared with one of the site"
 	howAddressRead        Text = "the address of a NIC was read before and after the VM was powered off"
 	howCancelRead         Text = "a compose task was cancelled, and its vApp searched for"
@@ -104,13 +108,14 @@ const (
 var texts = []Text{
 	needsSecondUser, needsBundles, needsGuest, needsFailure, needsManyVMs, needsCellRestart, needsMeasurements, needsMark,
 	isReadOnly, notSelected, lacksVDC, lacksImage, lacksNetwork, lacksGateway, lacksALB, lacksRights, interrupted,
-	hasRight, unknownRights, noFastVDC, noEntityType, noSpaces, usesSpaces, noGroup, isPremium, noFreeAddress, noForeign,
+	hasRight, unknownRights, noFastVDC, noUnlimitedIOPS, noEntityType, noSpaces, usesSpaces, noGroup, isPremium, noFreeAddress, noForeign,
 	noIPv6, hasIPv6Service, noTransparent, noFloatingIP, noVersion, tooQuick, tooBusy, noQuota, limitReached,
 	controlRefused, answeredUnknown, failed,
 	howExtraConfigRefused, howExtraConfigKept, howEntityRefused, howEntityCreated, howNullAccepted, howNullRefused,
 	howWriteBusy, howWriteAccepted, howBusyText, howHardwareSame, howHardwareChanged, howDeleteRefused, howDeleteAccepted,
 	howDeployedRead, howRemovalRefused, howRemovalAccepted, howPageRead, howPageSizeRead, howGrowthRefused,
-	howGrowthAccepted, howHostFilterRead, howAddressRead, howCancelRead, howStatusRead, howLengthsTried, howVersionsTried,
+	howGrowthAccepted, howIOPSIgnored, howIOPSRefused,
+	howHostFilterRead, howAddressRead, howCancelRead, howStatusRead, howLengthsTried, howVersionsTried,
 	howOldestAccepts, howFieldRefused, howFieldAccepted, howForeignRefused, howForeignAccepted, howTypeNeeded,
 	howTypeNotNeeded, howRefusedAlone, howAccepted,
 }

@@ -90,7 +90,7 @@ func sites() []site {
 			switches: append(bothWays(
 				"EntitiesAdmitNull", "EmptyHardwareKeepsItems", "DeployedBlocksDelete", "VAppStaysDeployed",
 				"AttachedDiskBlocksDelete", "RunningBlocksNetworkRemoval", "UsedNetworkStays", "EmptyPageBeyondEnd",
-				"QueryPageSizeIsCut", "LinkedClonesKeepSize", "HrefFilterIsText", "PoolAddressKept", "UplinkAddressMustBeOwn",
+				"QueryPageSizeIsCut", "LinkedClonesKeepSize", "IOPSIgnoredWithoutLimits", "HrefFilterIsText", "PoolAddressKept", "UplinkAddressMustBeOwn",
 				"SharedVIPStays", "TenantProfilesNeedOrg",
 			),
 				switched{"MaxNetworkName", []any{128, 200, 120, 0}},

@@ -70,6 +70,7 @@ func machineFixedErrors(oldM, newM *infrav1.VCDMachine) field.ErrorList {
 		{"sizingPolicy", before.SizingPolicy, after.SizingPolicy},
 		{"placementPolicy", before.PlacementPolicy, after.PlacementPolicy},
 		{"storageProfile", before.StorageProfile, after.StorageProfile},
+		{"diskIOPS", before.DiskIOPS, after.DiskIOPS},
 		{"extraConfig", before.ExtraConfig, after.ExtraConfig},
 		{"networks", before.Networks, after.Networks},
 		{"vmNamingTemplate", before.VMNamingTemplate, after.VMNamingTemplate},

@@ -79,6 +79,10 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 		errs = append(errs, field.Forbidden(path.Child("template"),
 			"cannot be set together with templateSelector: leave out one of them"))
 	}
+	if spec.Affinity != nil && spec.AntiAffinity != "" && spec.AntiAffinity != infrav1.AntiAffinityNone {
+		errs = append(errs, field.Forbidden(path.Child("affinity"),
+			"cannot be set together with antiAffinity: leave out one of them"))
+	}
 	errs = append(errs, computeErrors(spec, path)...)
 	errs = append(errs, metadataErrors(spec.VMMetadata, path.Child("vmMetadata"))...)
 	if size := spec.DiskSize; size != nil && size.Cmp(minDiskSize) < 0 {

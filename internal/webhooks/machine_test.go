@@ -119,6 +119,15 @@ func TestVCDMachineValues(t *testing.T) {
 			[]string{"spec.cpus", "spec.memory"},
 			"remove one of them",
 		},
+		{
+			"VMs on one host or on different ones",
+			func(m *infrav1.VCDMachine) {
+				m.Spec.Affinity = &infrav1.Affinity{Group: "cache"}
+				m.Spec.AntiAffinity = infrav1.AntiAffinityPreferred
+			},
+			[]string{"spec.affinity"},
+			"leave out one of them",
+		},
 		{"memory that is no multiple of 4Mi", memory("1025Mi"), []string{"spec.memory"}, "a multiple of 4Mi"},
 		{"too little memory", memory("8192"), []string{"spec.memory"}, "from 512Mi"},
 		{

@@ -151,6 +151,16 @@ func variableChanges() []variableChange {
 			false,
 		},
 		{"the image", map[string]string{"image": image("debian-12-kube-VERSION")}, true, true, false},
+		{
+			"the selector of the image",
+			map[string]string{
+				"image": fmt.Sprintf(`{"catalog": %q, "templateSelector": {"namePattern": "debian-12-kube-v{kubernetesVersion}*"}}`,
+					needed["VCD_CATALOG"]),
+			},
+			true,
+			true,
+			false,
+		},
 		{"keys", map[string]string{"sshAuthorizedKeys": `["ssh-ed25519 AAAA me"]`}, true, true, false},
 		{"a proxy", map[string]string{"proxy": `{"httpProxy": "http://proxy:3128", "noProxy": [".corp"]}`}, true, true, true},
 		{"another proxy", map[string]string{"proxy": `{"httpProxy": "http://proxy:3128", "noProxy": [".corp", "a"]}`}, true, true, true},

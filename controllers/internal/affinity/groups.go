@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package affinity decides which rules of VCD keep the VMs of a cluster on different hosts, and writes them.
+// Package affinity decides which rules of VCD keep the VMs of a cluster on different hosts or on one, and writes them.
 package affinity
 
 import (
@@ -13,33 +13,49 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// A Group are machines whose VMs are kept on different hosts.
+// A Group are machines whose VMs are kept on different hosts, or on one.
 type Group struct {
-	Name   string               // within the cluster; empty: the machine is in none
-	Policy infrav1.AntiAffinity // what the machine asks for
+	Name string // within the cluster; empty: the machine is in none
+	// Together is true if the VMs are kept on one host.
+	Together bool
+	// Ruled is true if the machine is to be in a rule of the group.
+	Ruled bool
+	// Required is true if the machine asks for a rule that VCD never violates.
+	Required bool
 }
 
-// Ruled reports whether the machine is to be in a rule of the group.
-func (g Group) Ruled() bool {
-	return g.Name != "" && (g.Policy == infrav1.AntiAffinityPreferred || g.Policy == infrav1.AntiAffinityRequired)
-}
-
-// GroupOf returns the group of a machine: the control plane, or its MachineDeployment.
+// GroupOf returns the group of a machine: the one that it names to be on the same host, or else the control plane or its
+// MachineDeployment.
 func GroupOf(m *infrav1.VCDMachine) Group {
-	if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
-		return Group{Name: "control-plane", Policy: m.Spec.AntiAffinity}
+	if affinity := m.Spec.Affinity; affinity != nil {
+		return Group{
+			Name:     "affinity-" + affinity.Group,
+			Together: true,
+			Ruled:    true,
+			Required: affinity.Policy == infrav1.AffinityRequired,
+		}
+	}
+	policy := m.Spec.AntiAffinity
+	group := Group{
+		Ruled:    policy == infrav1.AntiAffinityPreferred || policy == infrav1.AntiAffinityRequired,
+		Required: policy == infrav1.AntiAffinityRequired,
 	}
 	name := m.Labels[clusterv1.MachineDeploymentNameLabel]
+	if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
+		group.Name = "control-plane"
+		return group
+	}
 	if name == "" {
 		return Group{}
 	}
-	return Group{Name: "md-" + name, Policy: m.Spec.AntiAffinity}
+	group.Name = "md-" + name
+	return group
 }
 
 // Asked reports whether any of some machines asks for a rule.
 func Asked(machines []infrav1.VCDMachine) bool {
 	for i := range machines {
-		if GroupOf(&machines[i]).Ruled() {
+		if GroupOf(&machines[i]).Ruled {
 			return true
 		}
 	}

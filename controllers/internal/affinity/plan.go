@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -35,7 +34,7 @@ type Step struct {
 	Rule vcd.AffinityRule // as it is to become; of one to delete, as it is
 }
 
-// A Conflict is a VM that is in a rule of another owner. VCD lets it be in no second one.
+// A Conflict is a VM that is in a rule of another owner. VCD lets it be in no second one of the same kind.
 type Conflict struct{ VM, Rule string }
 
 // A Plan is what is missing for the rules of a cluster in one VDC.
@@ -54,7 +53,7 @@ func PlanFor(infraID string, members []Member, rules []vcd.AffinityRule) Plan {
 	ours, taken := sortRules(infraID, rules)
 	byRule := map[string][]Member{}
 	for _, m := range members {
-		if m.Group.Ruled() {
+		if m.Group.Ruled {
 			name := ruleName(infraID, m.Group.Name)
 			byRule[name] = append(byRule[name], m)
 		}
@@ -70,36 +69,42 @@ func PlanFor(infraID string, members []Member, rules []vcd.AffinityRule) Plan {
 	return p
 }
 
-// sortRules returns the rules of the cluster by name, and by VM the rules of others that keep it apart from others.
+// A place is a VM in a rule of a kind: VCD lets it be in one of each.
+type place struct {
+	vm    string
+	apart bool
+}
+
+// sortRules returns the rules of the cluster by name, and the places of VMs in rules of others.
 func sortRules(infraID string, rules []vcd.AffinityRule) (ours map[string][]vcd.AffinityRule,
-	taken map[string]string,
+	taken map[place]string,
 ) {
 	ours = map[string][]vcd.AffinityRule{}
-	taken = map[string]string{}
+	taken = map[place]string{}
 	for _, rule := range rules {
 		if strings.HasPrefix(rule.Name, Prefix(infraID)) {
 			ours[rule.Name] = append(ours[rule.Name], rule)
 			continue
 		}
 		for _, vm := range rule.VMs {
-			if rule.Apart {
-				taken[vm.ID] = rule.Name
-			}
+			taken[place{vm: vm.ID, apart: rule.Apart}] = rule.Name
 		}
 	}
 	return ours, taken
 }
 
 // addGroup plans the rule of one group, of which there may be several after an answer of VCD was lost.
-func (p *Plan) addGroup(name string, members []Member, found []vcd.AffinityRule, taken map[string]string) {
-	wanted := vcd.AffinityRule{Ref: vcd.Ref{Name: name}, Apart: true, Enabled: true}
-	wanted.Mandatory = !slices.ContainsFunc(members, func(m Member) bool {
-		return !m.Leaving && m.Group.Policy != infrav1.AntiAffinityRequired
-	})
+func (p *Plan) addGroup(name string, members []Member, found []vcd.AffinityRule, taken map[place]string) {
+	wanted := vcd.AffinityRule{
+		Ref:     vcd.Ref{Name: name},
+		Apart:   !members[0].Group.Together,
+		Enabled: true,
+	}
+	wanted.Mandatory = !slices.ContainsFunc(members, func(m Member) bool { return !m.Leaving && !m.Group.Required })
 	leaving := map[string]bool{}
 	hidden := false
 	for _, m := range members {
-		other := taken[m.VM.ID]
+		other := taken[place{vm: m.VM.ID, apart: wanted.Apart}]
 		switch {
 		case m.Leaving:
 			leaving[m.VM.ID] = true

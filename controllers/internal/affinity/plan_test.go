@@ -29,7 +29,11 @@ func vms(letters string) []vcd.Ref {
 
 func members(policy infrav1.AntiAffinity, stay, leave string) []Member {
 	var all []Member
-	group := Group{Name: "control-plane", Policy: policy}
+	group := Group{
+		Name:     "control-plane",
+		Ruled:    policy != infrav1.AntiAffinityNone,
+		Required: policy == infrav1.AntiAffinityRequired,
+	}
 	for _, vm := range vms(stay) {
 		all = append(all, Member{Group: group, VM: vm})
 	}
@@ -223,12 +227,12 @@ func TestGroups(t *testing.T) {
 		{
 			"a control plane",
 			map[string]string{clusterv1.MachineControlPlaneLabel: ""},
-			Group{"control-plane", infrav1.AntiAffinityRequired},
+			Group{Name: "control-plane", Ruled: true, Required: true},
 		},
 		{
 			"a worker",
 			map[string]string{clusterv1.MachineDeploymentNameLabel: "md-0"},
-			Group{"md-md-0", infrav1.AntiAffinityRequired},
+			Group{Name: "md-md-0", Ruled: true, Required: true},
 		},
 	}
 	for _, tt := range tests {
@@ -282,4 +286,82 @@ func TestWhoWaitsIsWokenOnce(t *testing.T) {
 	g.Expect(s.Has("c", "a", nil)).To(BeTrue())
 	s.Drop("c")
 	g.Expect(s.Has("c", "a", func() {})).To(BeFalse())
+}
+
+// together returns members of a group whose VMs are kept on one host.
+func together(letters string) []Member {
+	var all []Member
+	for _, vm := range vms(letters) {
+		all = append(all, Member{Group: Group{Name: "affinity-cache", Together: true, Ruled: true}, VM: vm})
+	}
+	return all
+}
+
+// onOneHost makes a rule keep its VMs together.
+func onOneHost(r *vcd.AffinityRule) { r.Apart = false }
+
+func TestPlanOfVMsOnOneHost(t *testing.T) {
+	name := ruleName(id, "affinity-cache")
+	tests := []struct {
+		name      string
+		members   []Member
+		rules     []vcd.AffinityRule
+		steps     []Step
+		conflicts []Conflict
+	}{
+		{"a single VM needs no rule", together("a"), nil, nil, nil},
+		{"two VMs get one rule", together("ab"), nil, []Step{{Create, rule("", name, "ab", onOneHost)}}, nil},
+		{"nothing changes at rest", together("ab"), []vcd.AffinityRule{rule("1", name, "ab", onOneHost)}, nil, nil},
+		{
+			"a rule that was made to separate them is changed back",
+			together("ab"),
+			[]vcd.AffinityRule{rule("1", name, "ab")},
+			[]Step{{Update, rule("1", name, "ab", onOneHost)}},
+			nil,
+		},
+		{
+			"the rule goes with the last but one VM",
+			together("a"),
+			[]vcd.AffinityRule{rule("1", name, "ab", onOneHost)},
+			[]Step{{Delete, rule("1", name, "ab", onOneHost)}},
+			nil,
+		},
+		{
+			"a VM can be in an anti-affinity rule of another owner as well",
+			together("ab"),
+			[]vcd.AffinityRule{rule("9", "theirs", "ax")},
+			[]Step{{Create, rule("", name, "ab", onOneHost)}},
+			nil,
+		},
+		{
+			"a VM cannot be in an affinity rule of another owner as well",
+			together("abc"),
+			[]vcd.AffinityRule{rule("9", "theirs", "ax", onOneHost)},
+			[]Step{{Create, rule("", name, "bc", onOneHost)}},
+			[]Conflict{{VM: "vm-a", Rule: "theirs"}},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			p := PlanFor(id, tt.members, tt.rules)
+
+			g.Expect(p.Steps).To(Equal(tt.steps))
+			g.Expect(p.Conflicts).To(Equal(tt.conflicts))
+		})
+	}
+}
+
+func TestAMachineNamesItsGroupOrHasThatOfItsPool(t *testing.T) {
+	g := NewWithT(t)
+	m := &infrav1.VCDMachine{}
+	m.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md-0"}
+
+	m.Spec.AntiAffinity = infrav1.AntiAffinityRequired
+	g.Expect(GroupOf(m)).To(Equal(Group{Name: "md-md-0", Ruled: true, Required: true}))
+	m.Spec.AntiAffinity = infrav1.AntiAffinityNone
+	g.Expect(GroupOf(m)).To(Equal(Group{Name: "md-md-0"}))
+	m.Spec.Affinity = &infrav1.Affinity{Group: "cache", Policy: infrav1.AffinityRequired}
+	g.Expect(GroupOf(m)).To(Equal(Group{Name: "affinity-cache", Together: true, Ruled: true, Required: true}))
 }

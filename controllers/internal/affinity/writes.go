@@ -16,7 +16,13 @@ import (
 )
 
 // Text says what a step does.
-func (s Step) Text() string { return fmt.Sprintf("%s anti-affinity rule %s", s.Kind, s.Rule.Name) }
+func (s Step) Text() string {
+	kind := "affinity"
+	if s.Rule.Apart {
+		kind = "anti-affinity"
+	}
+	return fmt.Sprintf("%s %s rule %s", s.Kind, kind, s.Rule.Name)
+}
 
 // Send starts a step in a VDC.
 func Send(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step) (vcd.Task, error) {
@@ -34,7 +40,7 @@ func Send(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step) (vcd.
 func noRight(err error, vdc vcd.Ref) phases.Result {
 	return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
 		"Cannot list the affinity rules of VDC %s (%v): grant the user of the identity the right %q, or set "+
-			"spec.antiAffinity to None", vdc.Name, err, vcd.RightAffinity).NoAccess()
+			"spec.antiAffinity to None and leave out spec.affinity", vdc.Name, err, vcd.RightAffinity).NoAccess()
 }
 
 // Refused maps the refusal of a step to a result. VCD answers the same for a rule that was deleted since it was

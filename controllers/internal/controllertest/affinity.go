@@ -53,7 +53,7 @@ func (w *Env) ReconcileAffinity(g Gomega) {
 func (w *Env) EventuallyAffinity(reason string) (message string) {
 	w.Eventually(func(g Gomega) {
 		w.ReconcileAffinity(g)
-		c := conditions.Get(w.VCDCluster(), infrav1.AntiAffinityReadyCondition)
+		c := conditions.Get(w.VCDCluster(), infrav1.AffinityRulesReadyCondition)
 		g.Expect(c).NotTo(BeNil())
 		g.Expect(c.Reason).To(Equal(reason), "%s", c.Message)
 		message = c.Message

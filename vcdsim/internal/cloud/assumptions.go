@@ -78,6 +78,10 @@ type Assumptions struct {
 	// LinkedClonesKeepSize: In a VDC with fast provisioning, VMs are linked clones. Their disks cannot grow until the
 	// VM is consolidated, as with a snapshot. Source: Test_VmConsolidateDisks of go-vcloud-director.
 	LinkedClonesKeepSize bool
+	// IOPSIgnoredWithoutLimits: VCD ignores the requested IOPS of a disk whose storage profile has no IOPS limits. If false, the
+	// request is rejected. A user of VMware's Terraform provider observed the first; VMware's guide says that such a disk
+	// cannot use the profile.
+	IOPSIgnoredWithoutLimits bool
 	// HrefFilterIsText: A filter with the address of an object compares it as text, so an address with a host other
 	// than the public address matches nothing. An ID matches in any form. go-vcloud-director filters by URN.
 	HrefFilterIsText bool
@@ -170,6 +174,7 @@ func DefaultAssumptions() Assumptions {
 		QueryPageSizeIsCut:          true,
 		MaxVMsPerVApp:               128,
 		LinkedClonesKeepSize:        true,
+		IOPSIgnoredWithoutLimits:    true,
 		HrefFilterIsText:            true,
 		PoolAddressKept:             true,
 		CancelUndoesCompose:         true,

@@ -207,6 +207,7 @@ func newVM(r *api.Request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t
 		return nil, err
 	}
 	vm.Disks = machines.TemplateDisks(t, vm.StorageProfileID)
+	giveDefaultIOPS(r.Cloud.Store, vm.Disks)
 	params := item.At("InstantiationParams")
 	if err := readCustomization(params.At("GuestCustomizationSection"), &vm.Customization); err != nil {
 		return nil, err

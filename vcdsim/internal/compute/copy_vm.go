@@ -39,7 +39,7 @@ func CopyVM(r *api.Request, source *store.VM, v *store.VApp) *store.VM {
 	_, vdc := r.Cloud.Store.VDC(v.VDCID)
 	c.LinkedClone = !vdc.FullClones
 	if home := r.Cloud.Store.VApps[source.VAppID]; home.VDCID != v.VDCID {
-		moveDisks(&c, vdc.DefaultProfile(), &store.VMChange{})
+		moveDisks(r.Cloud.Store, &c, vdc.DefaultProfile(), &store.VMChange{})
 		c.StorageProfileID = vdc.DefaultProfile()
 	}
 	return &c
@@ -67,7 +67,7 @@ func newVMFromVM(r *api.Request, vdc *store.VDC, v *store.VApp, source *store.VM
 		if err != nil {
 			return nil, err
 		}
-		moveDisks(vm, id, &store.VMChange{})
+		moveDisks(r.Cloud.Store, vm, id, &store.VMChange{})
 		vm.StorageProfileID = id
 	}
 	if err := readPolicies(r.Cloud.Store, vdc, vm, item.At("ComputePolicy")); err != nil {

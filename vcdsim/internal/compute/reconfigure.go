@@ -265,13 +265,12 @@ func readDiskSettings(r *api.Request, vm *store.VM, s *xmltree.Node, taken []sto
 			vm.Name, d.SizeMiB, size)
 	}
 	d.SizeMiB = size
-	if n, ok := s.Int("iops"); ok && n != d.IOPS.Reservation {
-		d.IOPS.Reservation = n
-	} else {
-		readShare(s.At("IopsAllocation"), &d.IOPS)
+	before := d.StorageProfileID
+	if err := readDiskProfile(&d, r.Cloud.Store, vm, s.At("StorageProfile")); err != nil {
+		return store.VMDisk{}, err
 	}
-	err := readDiskProfile(&d, r.Cloud.Store, vm, s.At("StorageProfile"))
-	return d, err
+	placed := s.Str("DiskId") == "" || before != d.StorageProfileID
+	return d, readDiskIOPS(r.Cloud, vm, &d, s, placed)
 }
 
 // readDiskProfile reads the storage profile of a disk, if it is another.
@@ -288,10 +287,11 @@ func readDiskProfile(d *store.VMDisk, st *store.Store, vm *store.VM, ref *xmltre
 }
 
 // moveDisks moves the disks that are on the VM's storage profile to another profile.
-func moveDisks(vm *store.VM, profile string, c *store.VMChange) {
+func moveDisks(st *store.Store, vm *store.VM, profile string, c *store.VMChange) {
 	for i := range vm.Disks {
 		if vm.Disks[i].StorageProfileID == vm.StorageProfileID && vm.Disks[i].DiskID == "" {
 			vm.Disks[i].StorageProfileID = profile
+			giveDefaultIOPS(st, vm.Disks[i:i+1])
 			c.Disks = true
 		}
 	}
@@ -307,7 +307,7 @@ func readCompute(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMCh
 		if err != nil {
 			return err
 		}
-		moveDisks(vm, id, c)
+		moveDisks(r.Cloud.Store, vm, id, c)
 		c.Compute = true
 		vm.StorageProfileID = id
 	}

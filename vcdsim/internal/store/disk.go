@@ -32,6 +32,19 @@ func (d *Disk) Release(vmID string) {
 	d.AttachedTo = slices.DeleteFunc(slices.Clone(d.AttachedTo), func(id string) bool { return id == vmID })
 }
 
+// IOPSAllocated returns the total I/O operations per second of the disks of VMs on a storage profile.
+func (s *Store) IOPSAllocated(profileID string) int64 {
+	var sum int64
+	for _, vm := range s.VMs {
+		for _, d := range vm.Disks {
+			if d.StorageProfileID == profileID && d.DiskID == "" {
+				sum += d.IOPS.Reservation
+			}
+		}
+	}
+	return sum
+}
+
 // StorageUsed returns the total size of the disks on a storage profile, in MiB.
 func (s *Store) StorageUsed(profileID string) int64 {
 	var sum int64

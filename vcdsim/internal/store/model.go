@@ -112,13 +112,46 @@ type StorageProfile struct {
 	IOPS     IOPS   `json:"iops,omitzero"`
 }
 
-// IOPS limits the I/O operations per second of a storage profile. The limits are stored, but have no effect.
+// IOPS limits the I/O operations per second of a storage profile, for the disks of VMs.
 type IOPS struct {
-	Enabled     bool  `json:"enabled,omitzero"`
-	DiskMax     int64 `json:"diskMax,omitzero"`
+	// Enabled means that each disk has its own IOPS, within the limits.
+	Enabled bool `json:"enabled,omitzero"`
+	// DiskMax is the maximum of a disk; 0 means no maximum.
+	DiskMax int64 `json:"diskMax,omitzero"`
+	// DiskDefault is the value of a disk that requests none.
 	DiskDefault int64 `json:"diskDefault,omitzero"`
-	PerGB       int64 `json:"perGB,omitzero"`
-	Limit       int64 `json:"limit,omitzero"`
+	// PerGB is the maximum per GB of the size of a disk; 0 means no maximum.
+	PerGB int64 `json:"perGB,omitzero"`
+	// Limit is the maximum total of all disks; 0 means no maximum.
+	Limit int64 `json:"limit,omitzero"`
+}
+
+const mebibytesPerGB = 1024
+
+// Limits reports whether the IOPS of a disk have a maximum.
+func (i IOPS) Limits() bool { return i.Enabled && (i.DiskMax > 0 || i.PerGB > 0) }
+
+// MaxOf returns the maximum IOPS of a disk of the given size. It is valid only if Limits returns true.
+func (i IOPS) MaxOf(sizeMiB int64) int64 {
+	ofSize := i.PerGB * sizeMiB / mebibytesPerGB
+	switch {
+	case i.PerGB == 0:
+		return i.DiskMax
+	case i.DiskMax == 0:
+		return ofSize
+	}
+	return min(i.DiskMax, ofSize)
+}
+
+// DefaultOf returns the IOPS of a disk of the given size that requests none.
+func (i IOPS) DefaultOf(sizeMiB int64) int64 {
+	switch {
+	case !i.Enabled:
+		return 0
+	case i.PerGB > 0:
+		return min(i.DiskDefault, i.PerGB*sizeMiB/mebibytesPerGB)
+	}
+	return i.DiskDefault
 }
 
 // A NetworkType is the way a network is connected.

@@ -177,7 +177,7 @@ func addProfileContent(st *store.Store, n *xmltree.Node, p *store.StorageProfile
 			xmltree.T("DiskIopsDefault", p.IOPS.DiskDefault), xmltree.T("StorageProfileIopsLimit", p.IOPS.Limit),
 			xmltree.T("DiskIopsPerGbMax", p.IOPS.PerGB)),
 		xmltree.T("StorageUsedMB", st.StorageUsed(p.ID)),
-		xmltree.T("IopsAllocated", 0),
+		xmltree.T("IopsAllocated", st.IOPSAllocated(p.ID)),
 	})
 }
 

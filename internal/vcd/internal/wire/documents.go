@@ -176,6 +176,13 @@ type DiskSettings struct {
 	Thin     bool     `xml:"ThinProvisioned"`
 	Profile  *XMLRef  `xml:"StorageProfile,omitempty"`
 	Override bool     `xml:"overrideVmDefault"`
+	IOPS     *IOPSAllocation
+}
+
+// IOPSAllocation is IopsAllocation of a disk, as far as it is written.
+type IOPSAllocation struct {
+	XMLName     xml.Name `xml:"IopsAllocation"`
+	Reservation int64    `xml:"Reservation"`
 }
 
 // MetadataDocument is the part of Metadata that requests contain.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"fmt"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A DiskWithIOPS is a disk that a spec asks for with a number of I/O operations per second.
+type DiskWithIOPS struct {
+	Field          string // that sets the number
+	IOPS           int64
+	SizeMiB        int64
+	StorageProfile string // name or URN; empty: the default of the VDC
+}
+
+// DisksWithIOPS returns the disks of a spec that have a number of I/O operations per second. Profile is the storage
+// profile of the VM, empty for the default of the VDC.
+func DisksWithIOPS(spec *infrav1.VCDMachineSpec, profile string, t vcd.Template) []DiskWithIOPS {
+	var disks []DiskWithIOPS
+	if spec.DiskIOPS > 0 {
+		disks = append(disks, DiskWithIOPS{
+			Field:          "spec.diskIOPS",
+			IOPS:           int64(spec.DiskIOPS),
+			SizeMiB:        max(sizes.Disk(spec), t.DiskMiB),
+			StorageProfile: profile,
+		})
+	}
+	for i, disk := range spec.AdditionalDisks {
+		if disk.IOPS == 0 {
+			continue
+		}
+		wished := DiskWithIOPS{
+			Field:          fmt.Sprintf("spec.additionalDisks[%d].iops", i),
+			IOPS:           int64(disk.IOPS),
+			SizeMiB:        sizes.InMiB(disk.Size),
+			StorageProfile: profile,
+		}
+		if disk.StorageProfile != "" {
+			wished.StorageProfile = disk.StorageProfile
+		}
+		disks = append(disks, wished)
+	}
+	return disks
+}
+
+// IOPS reports a disk with more I/O operations per second than its storage profile allows. VCD ignores the number if the
+// profile does not have limits.
+func IOPS(disk DiskWithIOPS, profile vcd.StorageProfile, limits vcd.IOPSLimits) *Finding {
+	if !limits.Enabled {
+		return finding(infrav1.DiskIOPSInvalidReason, "remove the field, use another storage profile, or ask the provider to "+
+			"enable IOPS limiting", "%s is %d, but storage profile %s has no IOPS limiting", disk.Field, disk.IOPS, profile.Name)
+	}
+	allowed := limits.MaxOf(disk.SizeMiB)
+	if disk.IOPS <= allowed || allowed == 0 && limits.PerGB == 0 {
+		return nil
+	}
+	return finding(infrav1.DiskIOPSInvalidReason, "set at most this number, or use another storage profile",
+		"%s is %d, but storage profile %s allows %d for a disk of %dMi", disk.Field, disk.IOPS, profile.Name, allowed,
+		disk.SizeMiB)
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vcd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
+)
+
+// IOPSLimits are what a storage profile allows of the I/O operations per second of its disks.
+type IOPSLimits struct {
+	// Enabled is true if disks can have a number of their own.
+	Enabled bool
+	// Max is the largest number of any disk; 0: no limit.
+	Max int64
+	// PerGB is the largest number of a disk for each GB of its size; 0: no limit.
+	PerGB int64
+}
+
+// MaxOf returns the largest number for a disk of a size; 0: no limit.
+func (l IOPSLimits) MaxOf(sizeMiB int64) int64 {
+	ofSize := l.PerGB * sizeMiB / mebibytesPerGB
+	switch {
+	case l.PerGB == 0:
+		return l.Max
+	case l.Max == 0:
+		return ofSize
+	}
+	return min(l.Max, ofSize)
+}
+
+const mebibytesPerGB = 1024
+
+// IOPSLimits reads the limits of a storage profile.
+func (v *VDCs) IOPSLimits(ctx context.Context, profile StorageProfile) (IOPSLimits, error) {
+	return cache.Lookup(ctx, v.lookups, cache.Key("iops", profile.ID), func(ctx context.Context) (IOPSLimits, error) {
+		var doc struct {
+			Enabled bool  `xml:"IopsSettings>Enabled"`
+			Max     int64 `xml:"IopsSettings>DiskIopsMax"`
+			PerGB   int64 `xml:"IopsSettings>DiskIopsPerGbMax"`
+		}
+		if err := v.client.GetXML(ctx, urn.Path(urn.StorageProfile, profile.ID), &doc); err != nil {
+			return IOPSLimits{}, fmt.Errorf("reading storage profile %s: %w", profile.Name, err)
+		}
+		return IOPSLimits(doc), nil
+	})
+}
+
+// setIOPS sets the I/O operations per second of the first disk that is not an independent one. VCD does not show the
+// number to users without a right.
+func setIOPS(vm *wire.Node, iops int64) error {
+	spec, disk, err := firstDisk(vm)
+	if err != nil {
+		return err
+	}
+	allocation, err := wire.NewNode(wire.IOPSAllocation{Reservation: iops})
+	if err != nil {
+		return err
+	}
+	spec.SetAttr("Modified", "true")
+	disk.Keep(func(child *wire.Node) bool { return child.Name.Local != "IopsAllocation" && child.Name.Local != "iops" })
+	disk.InsertBefore("VirtualQuantityUnit", allocation)
+	return nil
+}
