@@ -37,6 +37,9 @@ type Plan struct {
 
 	problems []string // of the manifest
 	external []string // patches of the ClusterClass that only runtime extensions apply
+
+	plainPods       string // why pods get no proxy; empty: they get one, or none is planned
+	plainPodsRemedy string
 }
 
 // Machines are some that are alike.

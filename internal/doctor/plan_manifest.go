@@ -57,6 +57,7 @@ type maker struct {
 	failureDomain  string
 	controlPlane   bool
 	version        string // of Kubernetes
+	apiServerArgs  map[string][]string
 }
 
 // maxManifest bounds what is read of a manifest.
@@ -262,6 +263,7 @@ func (m *manifest) addMaker(object *unstructured.Unstructured, paths [][]string)
 				failureDomain: domain,
 				controlPlane:  object.GetKind() == controlPlaneKind,
 				version:       version,
+				apiServerArgs: apiServerArgs(object),
 			})
 			return
 		}

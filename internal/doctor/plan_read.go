@@ -82,6 +82,7 @@ func planOf(m *manifest) (Plan, error) {
 	plan.apart = selected.apart
 	plan.refused = selected.refused
 	plan.planes = selected.planes
+	plan.plainPods, plan.plainPodsRemedy = podsWithoutProxy(m.cluster, m.makers)
 	plan.problems = slices.Concat(m.problems, unmade, controlPlaneProblems(m.makers), unshared, selected.problems,
 		domainProblems(machines, selected.names))
 	return plan, nil
