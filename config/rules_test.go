@@ -268,6 +268,17 @@ func TestCreateVCDMachine(t *testing.T) {
 			[]string{"spec.networks[0].poolRefs"},
 		},
 		{"an address without prefix", `{spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5]}]}}`, []string{"spec.networks[0].addresses[0]"}},
+		{"host names of DHCP", `{spec: {networks: [{addressSource: DHCP, dhcpOverrides: {useHostname: false, hostname: node.example.com}}]}}`, nil},
+		{
+			"no host name that is not sent",
+			`{spec: {networks: [{addressSource: DHCP, dhcpOverrides: {sendHostname: false, hostname: node}}]}}`,
+			[]string{"spec.networks[0].dhcpOverrides.hostname"},
+		},
+		{
+			"a host name that is none",
+			`{spec: {networks: [{addressSource: DHCP, dhcpOverrides: {hostname: Node_1}}]}}`,
+			[]string{"spec.networks[0].dhcpOverrides.hostname"},
+		},
 		{"a name server that is none", `{spec: {networks: [{nameservers: [dns]}]}}`, []string{"spec.networks[0].nameservers[0]"}},
 		{"a route to an address", `{spec: {networks: [{routes: [{to: 10.0.0.1, via: 10.0.0.254}]}]}}`, []string{"spec.networks[0].routes[0].to"}},
 		{"an empty text is no policy", `{spec: {sizingPolicy: ""}}`, []string{"spec.sizingPolicy"}},

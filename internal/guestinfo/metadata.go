@@ -57,6 +57,10 @@ type dhcpOverrides struct {
 	UseNTP     *bool `json:"use-ntp,omitempty"`
 	UseRoutes  *bool `json:"use-routes,omitempty"`
 	Metric     int   `json:"route-metric,omitempty"`
+
+	UseHostname  *bool  `json:"use-hostname,omitempty"`
+	SendHostname *bool  `json:"send-hostname,omitempty"`
+	Hostname     string `json:"hostname,omitempty"`
 }
 
 type route struct {
@@ -158,11 +162,14 @@ func withDHCP(e ethernet, nic NIC) ethernet {
 	e.DHCPIdentifier = "mac"
 	e.Optional = !nic.Primary
 	overrides := dhcpOverrides{
-		UseDNS:    nic.DHCP.UseDNS,
-		UseMTU:    nic.DHCP.UseMTU,
-		UseNTP:    nic.DHCP.UseNTP,
-		UseRoutes: nic.DHCP.UseRoutes,
-		Metric:    nic.DHCP.Metric,
+		UseDNS:       nic.DHCP.UseDNS,
+		UseMTU:       nic.DHCP.UseMTU,
+		UseNTP:       nic.DHCP.UseNTP,
+		UseRoutes:    nic.DHCP.UseRoutes,
+		Metric:       nic.DHCP.Metric,
+		UseHostname:  nic.DHCP.UseHostname,
+		SendHostname: nic.DHCP.SendHostname,
+		Hostname:     nic.DHCP.Hostname,
 	}
 	switch nic.DHCP.UseDomains {
 	case "":

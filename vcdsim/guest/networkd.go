@@ -21,7 +21,10 @@ var networkdKeys = map[string][]string{
 	"Network":      {"Address", "Gateway", "DHCP", "DNS", "Domains", "Description", "LinkLocalAddressing", "IPv6AcceptRA"},
 	"Address":      {"Address"},
 	"Route":        {"Destination", "Gateway", "GatewayOnLink", "Metric"},
-	"DHCPv4":       {"ClientIdentifier", "UseDNS", "UseDomains", "UseMTU", "UseNTP", "UseRoutes", "RouteMetric"},
+	"DHCPv4": {
+		"ClientIdentifier", "UseDNS", "UseDomains", "UseMTU", "UseNTP", "UseRoutes", "RouteMetric", "UseHostname", "SendHostname",
+		"Hostname",
+	},
 	"IPv6AcceptRA": {"UseDNS", "UseDomains"},
 }
 
