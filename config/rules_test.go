@@ -268,6 +268,7 @@ func TestCreateVCDMachine(t *testing.T) {
 			[]string{"spec.networks[0].poolRefs"},
 		},
 		{"an address without prefix", `{spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5]}]}}`, []string{"spec.networks[0].addresses[0]"}},
+		{"an unknown way to power off", `{spec: {powerOffMode: soft}}`, []string{"spec.powerOffMode"}},
 		{"host names of DHCP", `{spec: {networks: [{addressSource: DHCP, dhcpOverrides: {useHostname: false, hostname: node.example.com}}]}}`, nil},
 		{
 			"no host name that is not sent",
@@ -604,6 +605,6 @@ func TestDefaults(t *testing.T) {
 vApp: {layout: PerFailureDomain}, orphanedDiskPolicy: Retain, rde: {mode: "None"}}}`)["spec"]),
 		"a minimal VCDCluster as it is stored")
 	g.Expect(machine["spec"]).To(Equal(parse(t, machineYAML, `{spec: {networks: [{addressSource: StaticPool, adapter: VMXNET3}],
-powerOffPolicy: Report, shutdownTimeoutSeconds: 60, antiAffinity: None}}`)["spec"]),
+powerOffPolicy: Report, powerOffMode: TrySoft, shutdownTimeoutSeconds: 60, antiAffinity: None}}`)["spec"]),
 		"a minimal VCDMachine as it is stored")
 }

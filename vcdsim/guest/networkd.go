@@ -16,11 +16,11 @@ const networkdFolder = "/etc/systemd/network/"
 // networkdKeys are the settings of systemd-networkd that this guest follows or may leave out. systemd-networkd warns of
 // others in its log and goes on without them.
 var networkdKeys = map[string][]string{
-	"Match":        {"MACAddress", "PermanentMACAddress", "Name", "Type", "Driver", "Kind"},
-	"Link":         {"MTUBytes", "RequiredForOnline", "Unmanaged"},
-	"Network":      {"Address", "Gateway", "DHCP", "DNS", "Domains", "Description", "LinkLocalAddressing", "IPv6AcceptRA"},
-	"Address":      {"Address"},
-	"Route":        {"Destination", "Gateway", "GatewayOnLink", "Metric"},
+	"Match":   {"MACAddress", "PermanentMACAddress", "Name", "Type", "Driver", "Kind"},
+	"Link":    {"MTUBytes", "RequiredForOnline", "Unmanaged"},
+	"Network": {"Address", "Gateway", "DHCP", "DNS", "Domains", "Description", "LinkLocalAddressing", "IPv6AcceptRA"},
+	"Address": {"Address"},
+	"Route":   {"Destination", "Gateway", "GatewayOnLink", "Metric"},
 	"DHCPv4": {
 		"ClientIdentifier", "UseDNS", "UseDomains", "UseMTU", "UseNTP", "UseRoutes", "RouteMetric", "UseHostname", "SendHostname",
 		"Hostname",
