@@ -154,7 +154,7 @@ func ethernetFor(nic NIC) ethernet {
 	return e
 }
 
-// withDHCP asks for an IPv4 lease: VCD's DHCP is IPv4 only. The lease goes by MAC address, because machines of
+// withDHCP asks for an IPv4 lease, not for an IPv6 address. The lease goes by MAC address, because machines of
 // one template may share what it is otherwise made of, /etc/machine-id. Routes from the server of a further
 // network are ignored unless they are asked for, and boot does not wait for it.
 func withDHCP(e ethernet, nic NIC) ethernet {
