@@ -22,6 +22,8 @@ const (
 	PodProxyInjectLabel = "proxy.infrastructure.cluster.x-k8s.io/inject"
 	// podProxyGroup is the prefix of the names of pod annotations, and the suffix of the names of policies.
 	podProxyGroup = "proxy.infrastructure.cluster.x-k8s.io"
+	// noProxyAnnotation has exceptions of a pod.
+	noProxyAnnotation = podProxyGroup + "/no-proxy"
 )
 
 // AdmissionGroup is the API group of admission policies, and MutatingPolicyKind is one of its kinds.
@@ -63,10 +65,13 @@ func (p PodProxy) Objects() ([]unstructured.Unstructured, error) {
 		"NamespaceParameters": PodProxyName,
 		"Inject":              PodProxyInjectLabel,
 		"Prefix":              podProxyGroup + ".",
+		"ModeKey":             "noProxyMode",
+		"ModeAnnotation":      podProxyGroup + "/no-proxy-mode",
+		"NoProxyAnnotation":   noProxyAnnotation,
 		"Families": []podProxyFamily{
 			{"HTTP_PROXY", "http_proxy", "httpProxy", podProxyGroup + "/http", ""},
 			{"HTTPS_PROXY", "https_proxy", "httpsProxy", podProxyGroup + "/https", ""},
-			{"NO_PROXY", "no_proxy", "noProxy", podProxyGroup + "/no-proxy", "true"},
+			{"NO_PROXY", "no_proxy", "noProxy", noProxyAnnotation, "true"},
 		},
 		"Lists": []string{"containers", "initContainers", "ephemeralContainers"},
 	}); err != nil {

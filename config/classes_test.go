@@ -72,6 +72,7 @@ var specs = map[string]struct {
 			"networks":               {"[{name: one}]", "[{name: two}]"},
 			"vmNamingTemplate":       {"one", "two"},
 			"powerOffPolicy":         {"PowerOn", "Report"},
+			"powerOffMode":           {"Soft", "Hard"},
 			"shutdownTimeoutSeconds": {"0", "1"},
 			"cpus":                   {"2", "4"},
 			"memory":                 {"4Gi", "8Gi"},

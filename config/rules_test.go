@@ -268,6 +268,18 @@ func TestCreateVCDMachine(t *testing.T) {
 			[]string{"spec.networks[0].poolRefs"},
 		},
 		{"an address without prefix", `{spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5]}]}}`, []string{"spec.networks[0].addresses[0]"}},
+		{"an unknown way to power off", `{spec: {powerOffMode: soft}}`, []string{"spec.powerOffMode"}},
+		{"host names of DHCP", `{spec: {networks: [{addressSource: DHCP, dhcpOverrides: {useHostname: false, hostname: node.example.com}}]}}`, nil},
+		{
+			"no host name that is not sent",
+			`{spec: {networks: [{addressSource: DHCP, dhcpOverrides: {sendHostname: false, hostname: node}}]}}`,
+			[]string{"spec.networks[0].dhcpOverrides.hostname"},
+		},
+		{
+			"a host name that is none",
+			`{spec: {networks: [{addressSource: DHCP, dhcpOverrides: {hostname: Node_1}}]}}`,
+			[]string{"spec.networks[0].dhcpOverrides.hostname"},
+		},
 		{"a name server that is none", `{spec: {networks: [{nameservers: [dns]}]}}`, []string{"spec.networks[0].nameservers[0]"}},
 		{"a route to an address", `{spec: {networks: [{routes: [{to: 10.0.0.1, via: 10.0.0.254}]}]}}`, []string{"spec.networks[0].routes[0].to"}},
 		{"an empty text is no policy", `{spec: {sizingPolicy: ""}}`, []string{"spec.sizingPolicy"}},
@@ -598,6 +610,6 @@ func TestDefaults(t *testing.T) {
 vApp: {layout: PerFailureDomain}, orphanedDiskPolicy: Retain, rde: {mode: "None"}}}`)["spec"]),
 		"a minimal VCDCluster as it is stored")
 	g.Expect(machine["spec"]).To(Equal(parse(t, machineYAML, `{spec: {networks: [{addressSource: StaticPool, adapter: VMXNET3}],
-powerOffPolicy: Report, shutdownTimeoutSeconds: 60, antiAffinity: None}}`)["spec"]),
+powerOffPolicy: Report, powerOffMode: TrySoft, shutdownTimeoutSeconds: 60, antiAffinity: None}}`)["spec"]),
 		"a minimal VCDMachine as it is stored")
 }

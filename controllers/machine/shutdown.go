@@ -60,7 +60,10 @@ func (s shutdown) settleTask() phases.Result {
 
 // ask requests a shutdown of the guest once, and waits for its end until the timeout.
 func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
-	if s.timeout() == 0 {
+	switch {
+	case s.isSoft():
+		return s.insist(ctx, vm)
+	case s.timeout() == 0:
 		return phases.Done, nil
 	}
 	if left, asked := s.left(); asked {
@@ -70,21 +73,65 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason,
 			"Waiting for the guest to shut down"), nil
 	}
+	out, refused, err := s.request(ctx, vm)
+	if refused != "" {
+		return phases.Done, nil // No VMware Tools run in the guest, or the right is missing: power it off.
+	}
+	return out, err
+}
+
+// insist asks the guest to shut down again and again, and never gives up: its VM must not be powered off.
+func (s shutdown) insist(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
+	if out := s.tasks.failing(stepShutdown); out != phases.Done {
+		return phases.Fail(out.After, infrav1.GuestNotShutDownReason, "The guest of VM %s does not shut down: %s. %s",
+			vm.Name, out.Message, endOfWait), nil
+	}
+	if left, asked := s.left(); asked && left > 0 {
+		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason,
+			"Waiting for the guest to shut down"), nil
+	}
+	out, refused, err := s.request(ctx, vm)
+	if refused != "" {
+		return s.tasks.failed(stepShutdown, phases.Fail(session.RemedyPoll, infrav1.GuestNotShutDownReason,
+			"VCD rejects the request: %s", refused)), nil
+	}
+	return out, err
+}
+
+// endOfWait is what ends the wait for a guest whose VM must not be powered off.
+const endOfWait = "Shut it down in VCD or in the guest, or set spec.powerOffMode of the VCDMachine to TrySoft to power " +
+	"off the VM"
+
+// request asks the guest to shut down. refused is why it cannot be asked.
+func (s shutdown) request(ctx context.Context, vm *vcd.VM) (out phases.Result, refused string, err error) {
 	done, out := s.tasks.beginWrite(stepShutdown)
 	if out != phases.Done {
-		return out, nil
+		return out, "", nil
 	}
 	defer done()
 	ctrl.LoggerFrom(ctx).Info("Shutting down guest", "vm", vm.ID)
 	task, err := s.session.Shutdown(ctx, vm.ID)
 	switch {
 	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrForbidden):
-		return phases.Done, nil // The guest has no running VMware Tools, or the right is missing: power off the VM.
+		// The guest has no running VMware Tools, or the right is missing.
+		return phases.Done, err.Error(), nil
 	case err != nil:
-		return s.tasks.refuse(stepShutdown, err)
+		out, err = s.tasks.refuse(stepShutdown, err)
+		return out, "", err
 	}
-	s.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt = timeOf(s.now())
-	return s.tasks.start(stepShutdown, task), nil
+	if _, asked := s.left(); !asked {
+		s.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt = timeOf(s.now())
+	}
+	return s.tasks.start(stepShutdown, task), "", nil
+}
+
+// suspended reports a suspended VM whose guest cannot shut down.
+func (s shutdown) suspended(vm *vcd.VM) phases.Result {
+	if vm.Status != vcd.StatusSuspended || !s.isSoft() {
+		return phases.Done
+	}
+	return phases.Fail(session.BusyPoll, infrav1.GuestNotShutDownReason, "VM %s is suspended, so its guest cannot shut "+
+		"down. Resume it, or set spec.powerOffMode of the VCDMachine to TrySoft to power it off", vm.Name)
 }
 
 // await waits for the tasks of a VM before its deletion. It cancels a shutdown that takes too long, because VCD refuses
@@ -96,7 +143,11 @@ func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Result, error) 
 		case !t.ShutsDown():
 		case !asked: // The shutdown was requested, but the response was lost.
 			s.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt = timeOf(s.now())
-		case left <= 0:
+		case left > 0:
+		case s.isSoft():
+			return phases.Fail(session.BusyPoll, infrav1.GuestNotShutDownReason,
+				"The guest of VM %s has not shut down in %s. %s", vm.Name, s.timeout(), endOfWait), nil
+		default:
 			return s.cancel(ctx, vm, t)
 		}
 	}
@@ -138,7 +189,14 @@ func (s shutdown) left() (time.Duration, bool) {
 	return record.ShutdownRequestedAt.Add(s.timeout()).Sub(s.now()), true
 }
 
+// isSoft reports whether the VM must not be powered off while its guest runs.
+func (s shutdown) isSoft() bool { return s.inputs.vcdMachine.Spec.PowerOffMode == infrav1.PowerOffSoft }
+
+// timeout returns how long the guest may take to shut down; 0: it is not asked to.
 func (s shutdown) timeout() time.Duration {
+	if s.inputs.vcdMachine.Spec.PowerOffMode == infrav1.PowerOffHard {
+		return 0
+	}
 	if seconds := s.inputs.vcdMachine.Spec.ShutdownTimeoutSeconds; seconds != nil {
 		return time.Duration(ptr.Deref(seconds, 0)) * time.Second
 	}

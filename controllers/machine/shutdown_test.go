@@ -23,6 +23,7 @@ import (
 const (
 	shutdownCall = "POST /api/vApp/vm/power/action/shutdown"
 	cancelCall   = "POST /api/task/action/cancel"
+	powerOffCall = "POST /api/vApp/vm/action/undeploy"
 )
 
 // hangingShutdown is a clock on which shutdowns never end.
@@ -36,11 +37,11 @@ func (c hangingShutdown) AfterFunc(d time.Duration, f func()) func() {
 }
 
 // newHangingEnv makes an environment with a ready machine whose guest never shuts down, and deletes the machine.
-func newHangingEnv(t *testing.T) *controllertest.Env {
+func newHangingEnv(t *testing.T, mods ...func(*infrav1.VCDMachine)) *controllertest.Env {
 	t.Helper()
 	w := controllertest.NewWith(t,
 		vcdsim.Config{Profile: vcdsim.Profile{Name: "test", Scale: 0.01}, Clock: hangingShutdown{vcdsim.NewClock(1)}},
-		controllertest.NewMachine("cp-0")...)
+		controllertest.NewMachine("cp-0", mods...)...)
 	w.Ready("cp-0")
 	w.Eventually(func() bool { return w.Sim.State().VMs[0].Boot.Up }, controllertest.Patience, "5ms").Should(BeTrue())
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
@@ -136,4 +137,100 @@ func TestShutdownTimesOutThoughTheClockWasPutBack(t *testing.T) {
 	w.Later(machine.DefaultShutdownTimeout + 2*time.Second)
 
 	w.Eventually(func() bool { return isGone(w, "cp-0") }, controllertest.Patience, "5ms").Should(BeTrue())
+}
+
+func inMode(mode infrav1.PowerOffMode) func(*infrav1.VCDMachine) {
+	return func(m *infrav1.VCDMachine) { m.Spec.PowerOffMode = mode }
+}
+
+// setMode changes the mode of a machine, which is being deleted.
+func setMode(w *controllertest.Env, mode infrav1.PowerOffMode) {
+	m := w.VCDMachine("cp-0")
+	m.Spec.PowerOffMode = mode
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+}
+
+// expectNoPowerOff expects that the VM runs, and that the machine says how to end the wait.
+func expectNoPowerOff(w *controllertest.Env, says string) {
+	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.GuestNotShutDownReason)
+	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.VMDeletedCondition)).To(And(ContainSubstring(says),
+		ContainSubstring("set spec.powerOffMode of the VCDMachine to TrySoft")))
+	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
+	w.Expect(w.Sim.Counters()).NotTo(Or(HaveKey(cancelCall), HaveKey(powerOffCall)))
+}
+
+func TestInModeSoftAGuestMayTakeItsTime(t *testing.T) {
+	w := newHangingEnv(t, inMode(infrav1.PowerOffSoft))
+	eventuallyShutsDown(w, "cp-0")
+	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.TaskRunningReason)
+
+	w.Later(machine.DefaultShutdownTimeout + time.Second)
+	expectNoPowerOff(w, "has not shut down in 1m0s")
+	w.Later(24 * time.Hour)
+	expectNoPowerOff(w, "has not shut down in 1m0s")
+	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(shutdownCall, 1), "it is at it")
+
+	setMode(w, infrav1.PowerOffTrySoft)
+	w.Eventually(func() bool { return isGone(w, "cp-0") }, controllertest.Patience, "5ms").Should(BeTrue())
+	w.Expect(w.Sim.Counters()).To(And(HaveKeyWithValue(cancelCall, 1), HaveKeyWithValue(powerOffCall, 1)))
+}
+
+func TestInModeSoftAGuestThatCannotShutDownKeepsItsVM(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		fault vcdsim.Fault
+	}{
+		{
+			"VCD rejects",
+			vcdsim.Fault{Operation: shutdownCall, Status: http.StatusBadRequest, Message: "no VMware Tools"},
+		},
+		{"the task fails", vcdsim.Fault{FailTask: true, Operation: "vappShutdownGuest", Message: "no VMware Tools"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.NewMachine("cp-0", inMode(infrav1.PowerOffSoft))...)
+			w.Ready("cp-0")
+			w.Sim.Faults().Add(tt.fault)
+			w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
+
+			w.Eventually(func(g Gomega) {
+				isGone(w, "cp-0")
+				g.Expect(conditions.GetReason(w.VCDMachine("cp-0"), infrav1.VMDeletedCondition)).To(
+					Equal(infrav1.GuestNotShutDownReason))
+			}, controllertest.Patience, "5ms").Should(Succeed())
+			expectNoPowerOff(w, "no VMware Tools")
+
+			setMode(w, infrav1.PowerOffHard)
+			w.Eventually(func() bool { return isGone(w, "cp-0") }, controllertest.Patience, "5ms").Should(BeTrue())
+			w.Expect(w.Sim.State().VMs).To(BeEmpty())
+		})
+	}
+}
+
+func TestInModeSoftASuspendedVMIsNotPoweredOff(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0", inMode(infrav1.PowerOffSoft))...)
+	w.Ready("cp-0")
+	w.Driver().Post("/api/vApp/vm-"+w.Sim.State().VMs[0].ID+"/power/action/suspend", "")
+	skipAhead(w)
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
+
+	expectNoPowerOff(w, "is suspended")
+
+	setMode(w, infrav1.PowerOffTrySoft)
+	w.Eventually(func() bool { return isGone(w, "cp-0") }, controllertest.Patience, "5ms").Should(BeTrue())
+}
+
+func TestAMachineIsDeletedInEachPowerOffMode(t *testing.T) {
+	for mode, want := range map[infrav1.PowerOffMode]int{infrav1.PowerOffSoft: 1, infrav1.PowerOffHard: 0} {
+		t.Run(string(mode), func(t *testing.T) {
+			w := controllertest.New(t, controllertest.NewMachine("cp-0", inMode(mode))...)
+			w.Ready("cp-0")
+
+			w.DeleteMachine("cp-0")
+
+			w.Expect(w.Sim.Counters()[shutdownCall]).To(Equal(want))
+			w.Expect(w.Sim.State().VMs).To(BeEmpty())
+		})
+	}
 }

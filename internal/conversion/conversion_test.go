@@ -147,6 +147,7 @@ func TestAMachineOfCAPVCDStaysAsItIs(t *testing.T) {
 			{Name: "storage", AddressSource: infrav1.AddressStaticPool, Adapter: infrav1.AdapterVMXNET3},
 		},
 		PowerOffPolicy:         infrav1.PowerOffReport,
+		PowerOffMode:           infrav1.PowerOffTrySoft,
 		ShutdownTimeoutSeconds: ptr.To[int32](60),
 		AntiAffinity:           infrav1.AntiAffinityNone,
 	}))

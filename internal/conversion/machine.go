@@ -81,6 +81,7 @@ func machineSpecToHub(old *v1beta3.VCDMachineSpec, hub *infrav1.VCDMachineSpec) 
 	hub.Networks = networksToHub(old.ExtraOvdcNetworks)
 	hub.VMNamingTemplate = old.VMNamingTemplate
 	hub.PowerOffPolicy = infrav1.PowerOffReport
+	hub.PowerOffMode = infrav1.PowerOffTrySoft
 	hub.AntiAffinity = infrav1.AntiAffinityNone
 	hub.ShutdownTimeoutSeconds = ptr.To[int32](shutdownTimeout)
 }

@@ -19,5 +19,8 @@ func checkManifest(plan Plan) findings {
 		f.warn("check its changes manually",
 			"patch %s of the ClusterClass requires a runtime extension, so doctor does not apply it", patch)
 	}
+	if plan.plainPods != "" {
+		f.warn(plan.plainPodsRemedy, "%s", plan.plainPods)
+	}
 	return f
 }

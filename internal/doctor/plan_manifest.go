@@ -57,6 +57,7 @@ type machineGroup struct {
 	failureDomain  string
 	controlPlane   bool
 	version        string // Kubernetes version
+	apiServerArgs  map[string][]string
 }
 
 // maxManifest limits the size of a manifest, in bytes.
@@ -262,6 +263,7 @@ func (m *manifest) addGroup(object *unstructured.Unstructured, paths [][]string)
 				failureDomain: domain,
 				controlPlane:  object.GetKind() == controlPlaneKind,
 				version:       version,
+				apiServerArgs: apiServerArgs(object),
 			})
 			return
 		}

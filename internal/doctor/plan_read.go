@@ -82,6 +82,7 @@ func planOf(m *manifest) (Plan, error) {
 	plan.otherIdentity = selected.otherIdentity
 	plan.refused = selected.refused
 	plan.controlPlaneZones = selected.controlPlaneZones
+	plan.plainPods, plan.plainPodsRemedy = podsWithoutProxy(m.cluster, m.groups)
 	plan.problems = slices.Concat(m.problems, machineProblems, controlPlaneProblems(m.groups), identityProblems, selected.problems,
 		domainProblems(machines, selected.names))
 	return plan, nil

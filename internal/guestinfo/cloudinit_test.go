@@ -215,12 +215,20 @@ func TestCloudInitWaitsForAnAddressByDHCP(t *testing.T) {
 	needCloudInit(t)
 	g := NewWithT(t)
 	values, err := guestinfo.Render(input(func(in *guestinfo.Input) {
-		in.NICs = []guestinfo.NIC{{MAC: "00:50:56:01:02:03", Name: "eth0", Mode: guestinfo.ModeDHCP, Primary: true}}
+		in.NICs = []guestinfo.NIC{{
+			MAC:     "00:50:56:01:02:03",
+			Name:    "eth0",
+			Mode:    guestinfo.ModeDHCP,
+			Primary: true,
+			DHCP:    guestinfo.DHCP{UseHostname: new(bool), SendHostname: new(true), Hostname: "node.example.com"},
+		}}
 	}))
 	g.Expect(err).NotTo(HaveOccurred())
 
 	got := newMachine(t, values).boot(t)
 
+	g.Expect(got.NetworkFiles["networkd"]).To(And(ContainSubstring("UseHostname=False"), ContainSubstring("SendHostname=True"),
+		ContainSubstring("Hostname=node.example.com")))
 	g.Expect(got.WaitOnNetwork).To(Equal(map[string]bool{"ipv4": true}))
 	g.Expect(got.NetworkFiles["networkd"]).To(ContainSubstring("DHCP=ipv4"))
 	g.Expect(got.NetworkFiles["networkd"]).NotTo(ContainSubstring("UseRoutes"))

@@ -104,6 +104,10 @@ type DHCP struct {
 	UseNTP     *bool
 	UseRoutes  *bool
 	Metric     int // of its routes; 0 leaves it to the guest
+
+	UseHostname  *bool
+	SendHostname *bool
+	Hostname     string // sent instead of that of the machine; empty: that of the machine
 }
 
 // An Input is everything that a guest receives.

@@ -211,7 +211,11 @@ func TestRenderNetworks(t *testing.T) {
 					Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")},
 					Gateways:  []netip.Addr{netip.MustParseAddr("10.0.0.1")},
 				},
-				{MAC: "00:50:56:01:02:05", Mode: guestinfo.ModeDHCP, DHCP: guestinfo.DHCP{UseDomains: "false"}},
+				{
+					MAC:  "00:50:56:01:02:05",
+					Mode: guestinfo.ModeDHCP,
+					DHCP: guestinfo.DHCP{UseDomains: "false", UseHostname: new(bool), SendHostname: new(true), Hostname: "a.b"},
+				},
 			},
 			`{"version": 2, "ethernets": {
 				"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": true, "dhcp-identifier": "mac",
@@ -219,7 +223,8 @@ func TestRenderNetworks(t *testing.T) {
 				"id1": {"match": {"macaddress": "00:50:56:01:02:04"}, "dhcp4": false, "addresses": ["10.0.0.2/24"],
 					"routes": [{"to": "0.0.0.0/0", "via": "10.0.0.1", "metric": 200}]},
 				"id2": {"match": {"macaddress": "00:50:56:01:02:05"}, "dhcp4": true, "dhcp-identifier": "mac", "optional": true,
-					"dhcp4-overrides": {"use-domains": false, "use-routes": false}}}}`,
+					"dhcp4-overrides": {"use-domains": false, "use-routes": false, "use-hostname": false,
+						"send-hostname": true, "hostname": "a.b"}}}}`,
 		},
 	}
 	for _, tt := range tests {

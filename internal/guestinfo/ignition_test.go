@@ -255,6 +255,10 @@ UseRoutes=no
 					UseNTP:     &no,
 					UseRoutes:  &yes,
 					Metric:     7,
+
+					UseHostname:  &no,
+					SendHostname: &yes,
+					Hostname:     "node.example.com",
 				},
 			},
 			`
@@ -267,6 +271,9 @@ UseDNS=no
 UseDomains=route
 UseMTU=yes
 UseNTP=no
+UseHostname=no
+SendHostname=yes
+Hostname=node.example.com
 UseRoutes=yes
 RouteMetric=7
 `,

@@ -57,6 +57,10 @@ type dhcpOverrides struct {
 	UseNTP     *bool `json:"use-ntp,omitempty"`
 	UseRoutes  *bool `json:"use-routes,omitempty"`
 	Metric     int   `json:"route-metric,omitempty"`
+
+	UseHostname  *bool  `json:"use-hostname,omitempty"`
+	SendHostname *bool  `json:"send-hostname,omitempty"`
+	Hostname     string `json:"hostname,omitempty"`
 }
 
 type route struct {
@@ -150,7 +154,7 @@ func ethernetFor(nic NIC) ethernet {
 	return e
 }
 
-// withDHCP asks for an IPv4 lease: VCD's DHCP is IPv4 only. The lease goes by MAC address, because machines of
+// withDHCP asks for an IPv4 lease, not for an IPv6 address. The lease goes by MAC address, because machines of
 // one template may share what it is otherwise made of, /etc/machine-id. Routes from the server of a further
 // network are ignored unless they are asked for, and boot does not wait for it.
 func withDHCP(e ethernet, nic NIC) ethernet {
@@ -158,11 +162,14 @@ func withDHCP(e ethernet, nic NIC) ethernet {
 	e.DHCPIdentifier = "mac"
 	e.Optional = !nic.Primary
 	overrides := dhcpOverrides{
-		UseDNS:    nic.DHCP.UseDNS,
-		UseMTU:    nic.DHCP.UseMTU,
-		UseNTP:    nic.DHCP.UseNTP,
-		UseRoutes: nic.DHCP.UseRoutes,
-		Metric:    nic.DHCP.Metric,
+		UseDNS:       nic.DHCP.UseDNS,
+		UseMTU:       nic.DHCP.UseMTU,
+		UseNTP:       nic.DHCP.UseNTP,
+		UseRoutes:    nic.DHCP.UseRoutes,
+		Metric:       nic.DHCP.Metric,
+		UseHostname:  nic.DHCP.UseHostname,
+		SendHostname: nic.DHCP.SendHostname,
+		Hostname:     nic.DHCP.Hostname,
 	}
 	switch nic.DHCP.UseDomains {
 	case "":

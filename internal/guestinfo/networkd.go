@@ -125,6 +125,11 @@ func (u *unit) dhcp(nic NIC) {
 	}
 	u.setIf("UseMTU", nic.DHCP.UseMTU)
 	u.setIf("UseNTP", nic.DHCP.UseNTP)
+	u.setIf("UseHostname", nic.DHCP.UseHostname)
+	u.setIf("SendHostname", nic.DHCP.SendHostname)
+	if nic.DHCP.Hostname != "" {
+		u.set("Hostname", nic.DHCP.Hostname)
+	}
 	useRoutes := nic.DHCP.UseRoutes
 	if useRoutes == nil && !nic.Primary {
 		useRoutes = new(bool)

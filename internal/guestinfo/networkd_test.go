@@ -78,6 +78,10 @@ func TestSystemdNetworkdKnowsEachSetting(t *testing.T) {
 			UseNTP:     &no,
 			UseRoutes:  &yes,
 			Metric:     7,
+
+			UseHostname:  &no,
+			SendHostname: &yes,
+			Hostname:     "node.example.com",
 		}
 	})
 	units := map[string]string{}

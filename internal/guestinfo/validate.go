@@ -98,7 +98,10 @@ func (n NIC) validateMode() error {
 	case ModePool, ModeManual:
 		return n.validateAddresses()
 	case ModeDHCP:
-		return nil
+		if n.DHCP.Hostname == "" {
+			return nil
+		}
+		return validateHostname(n.DHCP.Hostname)
 	case ModeNone:
 		if n.Primary {
 			return errors.New("a NIC of mode NONE cannot be the primary one")

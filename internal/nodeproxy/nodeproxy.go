@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 )
@@ -29,6 +30,10 @@ const (
 	KeyContainerd = "containerd.conf"
 	// KeyKubeadm is a drop-in of the service that runs kubeadm: cloud-final.service, or kubeadm.service with Ignition.
 	KeyKubeadm = "kubeadm.conf"
+	// KeyProfile is a file of /etc/profile.d: the environment of login shells.
+	KeyProfile = "profile.sh"
+	// KeyPrepare is a script that gives the proxy to dnf and zypper, and limits files with a password to root.
+	KeyPrepare = "prepare.sh"
 	// keyDirect lists what is reached without the proxy, for pods.
 	keyDirect = "no-proxy"
 	// keyHTTP and keyHTTPS are the URLs of the proxies, with their credentials, for pods.
@@ -82,7 +87,8 @@ func NetworksOf(data map[string][]byte, noProxy []string) []netip.Prefix {
 
 // versioned returns the key of a file of one version of the proxy.
 func versioned(key, version string) string {
-	return strings.TrimSuffix(key, ".conf") + "-" + version + ".conf"
+	extension := path.Ext(key)
+	return strings.TrimSuffix(key, extension) + "-" + version + extension
 }
 
 // Settings are the proxy settings of nodes.
@@ -129,12 +135,14 @@ func (s Settings) Files() map[string][]byte {
 		KeySystemd:    []byte(header + "[Manager]\n" + s.environment("DefaultEnvironment")),
 		KeyContainerd: []byte(header + "[Service]\n" + s.environment("Environment")),
 		KeyKubeadm:    []byte(header + kubeadmDropIn),
+		KeyProfile:    []byte(header + s.profile()),
+		KeyPrepare:    []byte(s.prepare()),
 		keyDirect:     []byte(strings.Join(s.Direct, ",")),
 		keyHTTP:       []byte(s.HTTP),
 		keyHTTPS:      []byte(s.HTTPS),
 	}
 	if s.Version != "" {
-		for _, key := range []string{KeyAPT, KeySystemd, KeyContainerd} {
+		for _, key := range []string{KeyAPT, KeySystemd, KeyContainerd, KeyProfile, KeyPrepare} {
 			files[versioned(key, s.Version)] = files[key]
 		}
 	}
@@ -143,8 +151,10 @@ func (s Settings) Files() map[string][]byte {
 
 const header = "# Written by Cluster API Provider for VMware Cloud Director.\n"
 
-const kubeadmDropIn = `# kubeadm copies proxy variables of its environment into static pods: it gets none.
-[Service]
+// notOfKubeadm explains what follows it.
+const notOfKubeadm = "# kubeadm copies proxy variables of its environment into static pods: it gets none.\n"
+
+const kubeadmDropIn = notOfKubeadm + `[Service]
 UnsetEnvironment=HTTP_PROXY http_proxy HTTPS_PROXY https_proxy NO_PROXY no_proxy ALL_PROXY all_proxy FTP_PROXY ftp_proxy
 `
 

@@ -128,8 +128,8 @@ func TestWithoutAProxyFilesSetNothing(t *testing.T) {
 	g := NewWithT(t)
 	files := Settings{Direct: []string{"localhost"}}.Files()
 
-	g.Expect(files).To(HaveLen(7))
-	for _, key := range []string{KeyAPT, KeySystemd, KeyContainerd} {
+	g.Expect(files).To(HaveLen(9))
+	for _, key := range []string{KeyAPT, KeySystemd, KeyContainerd, KeyProfile} {
 		g.Expect(string(files[key])).NotTo(ContainSubstring("roxy "), key)
 		g.Expect(string(files[key])).NotTo(ContainSubstring("="), key)
 	}
@@ -160,6 +160,8 @@ func TestTheSettingsOfAnotherProxyAreNotTaken(t *testing.T) {
 	g.Expect(current).To(BeTrue())
 	g.Expect(direct).To(Equal(s.Direct))
 	g.Expect(files).To(HaveKeyWithValue("containerd-"+s.Version+".conf", files[KeyContainerd]))
+	g.Expect(files).To(HaveKeyWithValue("profile-"+s.Version+".sh", files[KeyProfile]))
+	g.Expect(files).To(HaveKeyWithValue("prepare-"+s.Version+".sh", files[KeyPrepare]))
 	_, current = DirectOf(files, Version(s.HTTP, s.HTTPS, []string{"b"}))
 	g.Expect(current).To(BeFalse())
 	_, current = DirectOf(nil, s.Version)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/core/webhooks/admission"
@@ -208,6 +209,63 @@ func TestTheClassMakesNodesWithIgnition(t *testing.T) {
 	}
 }
 
+// withProxy sets the proxy of a Cluster, and its version of Kubernetes.
+func withProxy(cluster, version, proxy string) string {
+	const image = "      - name: image\n"
+	cluster = strings.Replace(cluster, "v1.36.3", version, 1)
+	return strings.Replace(cluster, image, "      - name: proxy\n        value: "+proxy+"\n"+image, 1)
+}
+
+// TestTheClassEnablesThePoliciesOfPodsWhereKubernetesDoesNot compares the arguments of API servers.
+func TestTheClassEnablesThePoliciesOfPodsWhereKubernetesDoesNot(t *testing.T) {
+	const proxy = `{httpsProxy: "http://proxy:3128"}`
+	enabled := map[string]string{
+		"feature-gates":  "MutatingAdmissionPolicy=true",
+		"runtime-config": "admissionregistration.k8s.io/v1beta1=true",
+	}
+	for name, tt := range map[string]struct {
+		version, proxy string
+		want           map[string]string
+	}{
+		"not before version 1.34":                 {"v1.33.9", proxy, nil},
+		"in version 1.34":                         {"v1.34.0", proxy, enabled},
+		"in version 1.35":                         {"v1.35.4", proxy, enabled},
+		"not in version 1.36":                     {"v1.36.0", proxy, nil},
+		"not in a release candidate of 1.36":      {"v1.36.0-rc.1", proxy, nil},
+		"not if pods get no proxy":                {"v1.35.4", `{httpsProxy: "http://proxy:3128", pods: None}`, nil},
+		"not if the cluster has no proxy":         {"v1.35.4", "{}", nil},
+		"if the variable says that pods get them": {"v1.35.4", `{httpProxy: "http://proxy:3128", pods: Inject}`, enabled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			all := testflavors.Rendered()
+			maps.Copy(all, testflavors.Optional())
+			for _, path := range classes(t) {
+				cluster := withProxy(rendered(t, all), tt.version, tt.proxy)
+				repository := "      - name: imageRepository\n        value: registry.example.com/k8s\n"
+				for with, manifest := range map[string]string{
+					"":                         cluster,
+					"registry.example.com/k8s": strings.Replace(cluster, "      - name: image\n", repository+"      - name: image\n", 1),
+				} {
+					got, err := topology.Resolve(inputOf(t, manifest+"\n---\n"+read(t, path)))
+					g.Expect(err).NotTo(HaveOccurred())
+					config := convert[controlplanev1.KubeadmControlPlane](t, find(t, got.Objects, "KubeadmControlPlane", "demo")).
+						Spec.KubeadmConfigSpec.ClusterConfiguration
+					var args map[string]string
+					for _, arg := range config.APIServer.ExtraArgs {
+						if args == nil {
+							args = map[string]string{}
+						}
+						args[arg.Name] = *arg.Value
+					}
+					g.Expect(args).To(Equal(tt.want))
+					g.Expect(config.ImageRepository).To(Equal(with), "the other patch of the same part still counts")
+				}
+			}
+		})
+	}
+}
+
 func TestATopologyIsResolvedAsClusterAPIDoes(t *testing.T) {
 	manifests := map[string]string{"everything": everything}
 	all := testflavors.Rendered()
@@ -215,6 +273,8 @@ func TestATopologyIsResolvedAsClusterAPIDoes(t *testing.T) {
 	for _, path := range classes(t) {
 		manifests[path] = rendered(t, testflavors.Rendered()) + "\n---\n" + read(t, path)
 		manifests[path+" with optional variables"] = rendered(t, all) + "\n---\n" + read(t, path)
+		manifests[path+" with policies of pods"] = withProxy(rendered(t, all), "v1.35.1", `{httpProxy: "http://proxy:3128"}`) +
+			"\n---\n" + read(t, path)
 		manifests[path+" with Ignition"] = withIgnition(rendered(t, all)) + "\n---\n" + read(t, path)
 	}
 	for name, manifest := range manifests {

@@ -253,33 +253,33 @@ func linkedClonesKeepSize(ctx context.Context, b *bench) (outcome, error) {
 	return is(err != nil, howGrowthRefused, howGrowthAccepted), b.deleteSpares(ctx)
 }
 
-// iopsIgnoredWithoutLimits asks for I/O operations per second of a disk whose storage profile has no limits of them.
-func iopsIgnoredWithoutLimits(ctx context.Context, b *bench) (seen, error) {
+// iopsIgnoredWithoutLimits requests IOPS for a disk whose storage profile has no IOPS limits.
+func iopsIgnoredWithoutLimits(ctx context.Context, b *bench) (outcome, error) {
 	id, err := b.spare(ctx)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	vm, err := b.session.VMs.VM(ctx, id)
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	limits, err := b.session.VDCs.IOPSLimits(ctx, vcd.StorageProfile{Ref: vm.StorageProfile})
 	if err != nil {
-		return seen{}, err
+		return outcome{}, err
 	}
 	if limits.Enabled || len(vm.Disks) == 0 {
-		return unknown(noUnlimitedIOPS), b.drop(ctx)
+		return unknown(noUnlimitedIOPS), b.deleteSpares(ctx)
 	}
 	err = b.calls.finish(ctx, func() (vcd.Task, error) {
 		return b.session.VMs.ReconfigureVM(ctx, id, vcd.VMChange{DiskIOPS: probedIOPS})
 	})
 	if err != nil && !refused(err) {
-		return seen{}, err
+		return outcome{}, err
 	}
-	return is(err == nil, howIOPSIgnored, howIOPSRefused), b.drop(ctx)
+	return is(err == nil, howIOPSIgnored, howIOPSRefused), b.deleteSpares(ctx)
 }
 
-// probedIOPS are few I/O operations per second that any disk may have.
+// probedIOPS is a low number of I/O operations per second, which any disk can have.
 const probedIOPS = 200
 
 // poolAddressKept reads the address of a NIC before and after its VM is powered off.

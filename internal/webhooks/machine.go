@@ -46,7 +46,7 @@ func machineTemplateValidator() *validator[*infrav1.VCDMachineTemplate] {
 		spec: func(t *infrav1.VCDMachineTemplate) any { return t.Spec },
 		rules: func(t *infrav1.VCDMachineTemplate) field.ErrorList {
 			errs := machineSpecErrors(&t.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
-			errs = append(errs, manualInTemplate(t)...)
+			errs = append(errs, sharedInTemplate(t)...)
 			errs = append(errs, switchesInTemplate(t, t.Spec.Template.ObjectMeta.Annotations)...)
 			return append(errs, goneInTemplateErrors(t)...)
 		},

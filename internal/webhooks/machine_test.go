@@ -348,16 +348,23 @@ func TestVCDMachineDiskChanges(t *testing.T) {
 	}
 }
 
-func TestATemplateGivesNoAddressTwice(t *testing.T) {
+func TestATemplateGivesNoAddressAndNoHostNameTwice(t *testing.T) {
 	g := NewWithT(t)
 	template := &infrav1.VCDMachineTemplate{}
 	template.Spec.Template.Spec = machine().Spec
 	template.Spec.Template.Spec.Networks = []infrav1.NetworkSpec{
 		{AddressSource: infrav1.AddressManual, Addresses: []string{"10.0.0.5/24"}},
+		{
+			Name:          "storage",
+			AddressSource: infrav1.AddressDHCP,
+			DHCPOverrides: &infrav1.DHCPOverrides{Hostname: "node", UseHostname: new(bool)},
+		},
 	}
 
 	_, err := machineTemplateValidator().ValidateCreate(t.Context(), template)
 
-	g.Expect(refusedFields(g, err)).To(Equal([]string{"spec.template.spec.networks[0].addressSource"}))
+	g.Expect(refusedFields(g, err)).To(Equal([]string{
+		"spec.template.spec.networks[0].addressSource", "spec.template.spec.networks[1].dhcpOverrides.hostname",
+	}))
 	g.Expect(err).To(MatchError(ContainSubstring("use IPAM with poolRefs")))
 }

@@ -91,8 +91,8 @@ func routeErrors(route *infrav1.RouteSpec, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// manualInTemplate rejects manual addresses, which all machines of a template would share.
-func manualInTemplate(t *infrav1.VCDMachineTemplate) field.ErrorList {
+// sharedInTemplate rejects manual addresses and host names, which all machines of a template would share.
+func sharedInTemplate(t *infrav1.VCDMachineTemplate) field.ErrorList {
 	var errs field.ErrorList
 	for i, nic := range t.Spec.Template.Spec.Networks {
 		if nic.AddressSource == infrav1.AddressManual {
@@ -100,6 +100,11 @@ func manualInTemplate(t *infrav1.VCDMachineTemplate) field.ErrorList {
 			errs = append(errs, field.Forbidden(at.Child("addressSource"), "all machines of the template would "+
 				"have the same address: use IPAM with poolRefs, or StaticPool; Manual requires a VCDMachine "+
 				"without a template"))
+		}
+		if nic.DHCPOverrides != nil && nic.DHCPOverrides.Hostname != "" {
+			at := field.NewPath("spec", "template", "spec", "networks").Index(i).Child("dhcpOverrides", "hostname")
+			errs = append(errs, field.Forbidden(at, "all machines of the template would send the same host name: remove it, "+
+				"so that each machine sends its own"))
 		}
 	}
 	return errs

@@ -141,6 +141,7 @@ func TestPodsGetTheProxy(t *testing.T) {
 		"values of a container are kept, in any case":               keepsValues,
 		"static pods and those that are labelled are left alone":    leavesAlone,
 		"a namespace adds to no_proxy and replaces the others":      mergesNamespaces,
+		"a namespace replaces no_proxy":                             replacesExceptions,
 		"a pod has wishes of its own":                               obeysPods,
 		"ephemeral containers":                                      ephemeralContainers,
 		"parameters that no program would understand are refused":   refusesParameters,
@@ -259,6 +260,38 @@ func mergesNamespaces(p proxied) {
 	}
 }
 
+// replacesExceptions has namespaces whose pods must not have the exceptions of the cluster.
+func replacesExceptions(p proxied) {
+	p.namespace("replaces", nil, map[string]string{"noProxy": "mysql,.shop", "noProxyMode": "Replace"})
+	p.namespace("replaces-all", nil, map[string]string{"noProxy": "", "noProxyMode": "Replace"})
+	p.namespace("adds", nil, map[string]string{"noProxy": "mysql", "noProxyMode": "Add"})
+	for _, namespace := range []string{"replaces", "replaces-all", "adds"} {
+		p.Eventually(func() map[string]string { return p.create(namespace, nil).Annotations }, testtime.Patience).
+			ShouldNot(BeEmpty(), "the API server learns of the parameters a moment later")
+	}
+	exceptions := func(namespace string, annotations map[string]string) []string {
+		pod := p.create(namespace, func(pod *corev1.Pod) { pod.Annotations = annotations })
+		all := env(pod.Spec.Containers[0].Env)
+		p.Expect(all).To(ContainElements(but("NO_PROXY")), "the URLs are those of the cluster")
+		return slices.DeleteFunc(all, func(e string) bool { return slices.Contains(but("NO_PROXY"), e) })
+	}
+	with := func(list string) []string { return []string{"NO_PROXY=" + list, "no_proxy=" + list} }
+
+	for range 10 {
+		p.Expect(exceptions("replaces", nil)).To(ConsistOf(with("mysql,.shop")))
+		p.Expect(exceptions("replaces-all", nil)).To(ConsistOf(with("")))
+		p.Expect(exceptions("adds", nil)).To(ConsistOf(with(direct + ",mysql")))
+		p.Expect(exceptions("replaces", map[string]string{
+			"proxy.infrastructure.cluster.x-k8s.io/no-proxy": "ldap",
+		})).To(ConsistOf(with(direct+",ldap")), "a pod with exceptions of its own has those of the cluster, too")
+		p.Expect(exceptions("probe", map[string]string{
+			"proxy.infrastructure.cluster.x-k8s.io/no-proxy":      "ldap",
+			"proxy.infrastructure.cluster.x-k8s.io/no-proxy-mode": "Replace",
+		})).To(ConsistOf(with("ldap")))
+		p.shuffle()
+	}
+}
+
 // shuffle has the API server order the policies anew: it goes through a map of them.
 func (p proxied) shuffle() {
 	objects, err := addons.PodProxy{Version: "v1"}.Objects()
@@ -315,10 +348,13 @@ func refusesParameters(p proxied) {
 		"data.httpsProxy must be": {"httpsProxy": "ftp://proxy"},
 		"separated by commas":     {"noProxy": "a, b"},
 		"other keys":              {"no_proxy": "a"},
+		"Add or Replace":          {"noProxy": "a", "noProxyMode": "replace"},
+		"requires data.noProxy":   {"noProxyMode": "Replace"},
 	} {
 		p.Expect(p.parameters("wrong", data)).To(MatchError(ContainSubstring(message)))
 	}
-	p.Expect(p.parameters("wrong", map[string]string{"httpProxy": "", "noProxy": "a,.b,10.0.0.0/8"})).To(Succeed())
+	p.Expect(p.parameters("wrong", map[string]string{"httpProxy": "", "noProxy": "a,.b,10.0.0.0/8", "noProxyMode": "Replace"})).
+		To(Succeed())
 }
 
 func leavesRunning(p proxied) {
@@ -359,4 +395,7 @@ func mergesNamespacesOnce(p proxied) {
 	p.namespace("beta", nil, map[string]string{"noProxy": "mysql"})
 	p.Eventually(func() []string { return env(p.create("beta", nil).Spec.Containers[0].Env) }, testtime.Patience).
 		Should(ConsistOf(append(but("NO_PROXY"), "NO_PROXY="+direct+",mysql", "no_proxy="+direct+",mysql")))
+	p.namespace("beta-replaces", nil, map[string]string{"noProxy": "mysql", "noProxyMode": "Replace"})
+	p.Eventually(func() []string { return env(p.create("beta-replaces", nil).Spec.Containers[0].Env) }, testtime.Patience).
+		Should(ConsistOf(append(but("NO_PROXY"), "NO_PROXY=mysql", "no_proxy=mysql")))
 }

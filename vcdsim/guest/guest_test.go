@@ -359,6 +359,11 @@ func TestReadRefuses(t *testing.T) {
 			"asks DHCP but VCD's address mode is POOL",
 		},
 		{"a key netplan does not know", plainMeta("set-name", "setname"), "unknown key setname"},
+		{
+			"an override netplan does not know",
+			plainMeta("addresses: [192.168.100.10/24]", "dhcp4: true\n      dhcp4-overrides: {use-hostnames: false}"),
+			"unknown key use-hostnames in dhcp4-overrides",
+		},
 		{"a gateway elsewhere", plainMeta("via: 192.168.100.1", "via: 10.0.0.1"), "gateway 10.0.0.1 is outside"},
 		{"a route without gateway", plainMeta(", via: 192.168.100.1", ""), "via is missing"},
 		{"a bad name server", plainMeta("[192.168.100.1]", "[dns.example]"), `"dns.example" is not an address`},

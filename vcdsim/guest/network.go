@@ -27,6 +27,11 @@ var ethernetKeys = []string{
 	"nameservers", "optional", "optional-addresses", "renderer", "routes", "routing-policy", "set-name", "wakeonlan",
 }
 
+// overrideKeys are the settings of netplan for data from a DHCP server.
+var overrideKeys = []string{
+	"hostname", "route-metric", "send-hostname", "use-dns", "use-domains", "use-hostname", "use-mtu", "use-ntp", "use-routes",
+}
+
 // interfaces applies the metadata's network configuration to the cards of the VM.
 func (m metadata) interfaces(nics []NIC, from Machine) (network, error) {
 	if m.network == nil {
@@ -141,6 +146,14 @@ func ethernet(value any) (map[string]any, error) {
 	for key := range eth {
 		if !slices.Contains(ethernetKeys, key) {
 			return nil, fmt.Errorf("unknown key %s: netplan would reject the whole configuration", key)
+		}
+	}
+	for _, family := range []string{"dhcp4-overrides", "dhcp6-overrides"} {
+		overrides, _ := eth[family].(map[string]any)
+		for key := range overrides {
+			if !slices.Contains(overrideKeys, key) {
+				return nil, fmt.Errorf("unknown key %s in %s: netplan would reject the whole configuration", key, family)
+			}
 		}
 	}
 	if eth["set-name"] != nil && eth["match"] == nil {

@@ -16,12 +16,15 @@ const networkdFolder = "/etc/systemd/network/"
 // networkdKeys are the settings of systemd-networkd that this guest applies or may ignore. systemd-networkd logs a
 // warning for unknown settings and ignores them.
 var networkdKeys = map[string][]string{
-	"Match":        {"MACAddress", "PermanentMACAddress", "Name", "Type", "Driver", "Kind"},
-	"Link":         {"MTUBytes", "RequiredForOnline", "Unmanaged"},
-	"Network":      {"Address", "Gateway", "DHCP", "DNS", "Domains", "Description", "LinkLocalAddressing", "IPv6AcceptRA"},
-	"Address":      {"Address"},
-	"Route":        {"Destination", "Gateway", "GatewayOnLink", "Metric"},
-	"DHCPv4":       {"ClientIdentifier", "UseDNS", "UseDomains", "UseMTU", "UseNTP", "UseRoutes", "RouteMetric"},
+	"Match":   {"MACAddress", "PermanentMACAddress", "Name", "Type", "Driver", "Kind"},
+	"Link":    {"MTUBytes", "RequiredForOnline", "Unmanaged"},
+	"Network": {"Address", "Gateway", "DHCP", "DNS", "Domains", "Description", "LinkLocalAddressing", "IPv6AcceptRA"},
+	"Address": {"Address"},
+	"Route":   {"Destination", "Gateway", "GatewayOnLink", "Metric"},
+	"DHCPv4": {
+		"ClientIdentifier", "UseDNS", "UseDomains", "UseMTU", "UseNTP", "UseRoutes", "RouteMetric", "UseHostname", "SendHostname",
+		"Hostname",
+	},
 	"IPv6AcceptRA": {"UseDNS", "UseDomains"},
 }
 

@@ -191,6 +191,9 @@ func (n NIC) dhcp() guestinfo.DHCP {
 		taken.UseDNS = o.UseDNS
 		taken.UseMTU = o.UseMTU
 		taken.UseNTP = o.UseNTP
+		taken.UseHostname = o.UseHostname
+		taken.SendHostname = o.SendHostname
+		taken.Hostname = o.Hostname
 		taken.UseDomains = useDomains[o.UseDomains]
 		if o.UseRoutes != nil {
 			taken.UseRoutes = o.UseRoutes
