@@ -14,8 +14,7 @@ func NotOwned(r events.EventRecorder, obj runtime.Object, name string) {
 	phases.Happened(r, obj, "VAppNotOwned", "vApp "+name+" does not belong to this cluster and was not deleted")
 }
 
-// retained records that a vApp of the cluster was retained because of an annotation. The reason why is the problem that
-// prevents its deletion.
+// retained records that a vApp of the cluster was retained because of an annotation.
 func retained(r events.EventRecorder, obj runtime.Object, name, why string) {
 	phases.Happened(r, obj, "VAppRetained", "vApp "+name+" was retained in VCD: "+why)
 }
