@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeproxy renders the HTTP proxy settings of nodes, and computes what they reach without the proxy. It only
-// renders.
+// Package nodeproxy renders the HTTP proxy settings of nodes, and computes their proxy exceptions. It does not write to
+// nodes or to the API server.
 //
-// No file of it reaches kubeadm's environment: kubeadm copies every *_proxy variable into the static pods of the
-// control plane and into kube-proxy, whose connections within the cluster would then go through the proxy.
+// None of its files changes the environment of kubeadm. kubeadm copies every *_proxy variable into the static pods of the
+// control plane and into kube-proxy, whose connections within the cluster would then use the proxy.
 package nodeproxy
 
 import (
@@ -32,47 +32,47 @@ const (
 	KeyKubeadm = "kubeadm.conf"
 	// KeyProfile is a file of /etc/profile.d: the environment of login shells.
 	KeyProfile = "profile.sh"
-	// KeyPrepare is a script that gives the proxy to dnf and zypper, and limits files with a password to root.
+	// KeyPrepare is a script that configures the proxy of dnf and zypper, and lets only root read files with a password.
 	KeyPrepare = "prepare.sh"
-	// keyDirect lists what is reached without the proxy, for pods.
+	// keyDirect lists the proxy exceptions of pods.
 	keyDirect = "no-proxy"
 	// keyHTTP and keyHTTPS are the URLs of the proxies, with their credentials, for pods.
 	keyHTTP  = "http-proxy"
 	keyHTTPS = "https-proxy"
 )
 
-// SecretSuffix follows the name of the Cluster in the name of the Secret with the proxy settings of nodes. It does not
-// end with a suffix of Cluster API's own Secrets, such as "-proxy" of the CA of the API server's front proxy: else the
-// Secrets of two clusters could have one name.
+// SecretSuffix follows the name of the Cluster in the name of the Secret with the proxy settings of nodes. It must not end
+// with a suffix of Cluster API's own Secrets, such as "-proxy" for the CA of the API server's front proxy. Otherwise the
+// Secrets of two clusters could have the same name.
 const SecretSuffix = "-proxy-settings"
 
-// DirectOf returns what is reached without the proxy, as the data of the Secret has it, and whether that was written
-// for a version of the proxy.
+// DirectOf returns the proxy exceptions in the data of the Secret. It also reports whether the data was written for the
+// given version of the proxy.
 func DirectOf(data map[string][]byte, version string) (direct []string, current bool) {
 	_, current = data[versioned(KeyAPT, version)]
 	return strings.FieldsFunc(string(data[keyDirect]), func(r rune) bool { return r == ',' }), current
 }
 
-// URLsOf returns the URLs of the proxies, with their credentials, as the data of the Secret has them.
+// URLsOf returns the URLs of the proxies in the data of the Secret, with their credentials.
 func URLsOf(data map[string][]byte) (httpProxy, httpsProxy string) {
 	return string(data[keyHTTP]), string(data[keyHTTPS])
 }
 
-// WithCredentials adds a user name and a password to the URL of a proxy; an empty URL stays empty.
+// WithCredentials adds a user name and a password to the URL of a proxy. An empty URL stays empty.
 func WithCredentials(proxy, username, password string) (string, error) {
 	if proxy == "" {
 		return "", nil
 	}
 	parsed, err := url.Parse(proxy)
 	if err != nil {
-		return "", errors.New("the URL of the proxy cannot be read") // The error would quote it.
+		return "", errors.New("the URL of the proxy cannot be read") // The wrapped error would contain the URL.
 	}
 	parsed.User = url.UserPassword(username, password)
 	return parsed.String(), nil
 }
 
-// NetworksOf returns the networks that are reached without the proxy, as the data of the Secret has them: those of the
-// nodes are among them. Those that the user adds are left out.
+// NetworksOf returns the networks among the proxy exceptions in the data of the Secret, including those of the nodes. It
+// omits the networks in noProxy, which the user added.
 func NetworksOf(data map[string][]byte, noProxy []string) []netip.Prefix {
 	var networks []netip.Prefix
 	direct, _ := DirectOf(data, "")
@@ -93,33 +93,29 @@ func versioned(key, version string) string {
 
 // Settings are the proxy settings of nodes.
 type Settings struct {
-	HTTP, HTTPS string   // URLs of the proxies; empty: none
-	Direct      []string // hosts, domains and networks that are reached without
-	// Version, if not empty, is in the names of further keys, under which the Secret has the same settings: what asks
-	// for them gets no settings that were before. See [Version].
+	HTTP, HTTPS string   // URLs of the proxies; empty: no proxy
+	Direct      []string // hosts, domains and networks that are reached without the proxy
+	// Version, if not empty, is part of additional keys with the same settings. A reader of these keys never gets the
+	// settings of an earlier proxy. See [Version].
 	Version string
 }
 
-// versionLength is how much of a hash distinguishes the proxies of a cluster.
+// versionLength is the length of the hash that distinguishes the proxies of a cluster.
 const versionLength = 8
 
-// Version identifies a proxy as a user asks for it. ClusterClass quick-start computes it in the same way.
+// Version returns a hash of the proxy settings in the spec. ClusterClass quick-start computes the same hash.
 func Version(httpProxy, httpsProxy string, noProxy []string) string {
 	sum := sha256.Sum256([]byte(httpProxy + " " + httpsProxy + " " + strings.Join(noProxy, ",")))
 	return hex.EncodeToString(sum[:])[:versionLength]
 }
 
-// A variable is one of the environment.
+// A variable is an environment variable.
 type variable struct{ name, value string }
 
-// variables are what programs read: some know lower case only, some upper case only.
+// variables returns the environment variables in upper and lower case, because some programs read only one of them.
 func (s Settings) variables() []variable {
 	var all []variable
-	direct := strings.Join(s.Direct, ",")
-	if s.HTTP == "" && s.HTTPS == "" {
-		direct = ""
-	}
-	for _, v := range []variable{{"HTTP_PROXY", s.HTTP}, {"HTTPS_PROXY", s.HTTPS}, {"NO_PROXY", direct}} {
+	for _, v := range []variable{{"HTTP_PROXY", s.HTTP}, {"HTTPS_PROXY", s.HTTPS}, {"NO_PROXY", s.exceptions()}} {
 		if v.value != "" {
 			all = append(all, v, variable{strings.ToLower(v.name), v.value})
 		}
@@ -127,8 +123,17 @@ func (s Settings) variables() []variable {
 	return all
 }
 
-// Files returns the data of the Secret. Without a proxy each file is valid and sets nothing: the templates of a cluster
-// whose proxy was removed still name them.
+// exceptions returns the hosts, domains and networks that are reached without the proxy, separated by commas. The result
+// is empty if there is no proxy.
+func (s Settings) exceptions() string {
+	if s.HTTP == "" && s.HTTPS == "" {
+		return ""
+	}
+	return strings.Join(s.Direct, ",")
+}
+
+// Files returns the data of the Secret. Without a proxy, each file is valid and sets nothing, because the templates of a
+// cluster whose proxy was removed still refer to the files.
 func (s Settings) Files() map[string][]byte {
 	files := map[string][]byte{
 		KeyAPT:        []byte(s.apt()),
@@ -151,14 +156,14 @@ func (s Settings) Files() map[string][]byte {
 
 const header = "# Written by Cluster API Provider for VMware Cloud Director.\n"
 
-// notOfKubeadm explains what follows it.
+// notOfKubeadm is a comment in the files, which explains the lines after it.
 const notOfKubeadm = "# kubeadm copies proxy variables of its environment into static pods: it gets none.\n"
 
 const kubeadmDropIn = notOfKubeadm + `[Service]
 UnsetEnvironment=HTTP_PROXY http_proxy HTTPS_PROXY https_proxy NO_PROXY no_proxy ALL_PROXY all_proxy FTP_PROXY ftp_proxy
 `
 
-// environment returns a setting of systemd with all variables; systemd expands % in it.
+// environment returns a setting of systemd with all variables. It escapes %, which systemd expands.
 func (s Settings) environment(setting string) string {
 	variables := s.variables()
 	if len(variables) == 0 {
@@ -171,7 +176,7 @@ func (s Settings) environment(setting string) string {
 	return setting + "=" + strings.Join(words, " ") + "\n"
 }
 
-// apt returns the configuration of APT, which knows hosts that are reached directly, but no domains and networks.
+// apt returns the configuration of APT. APT supports exceptions for hosts, but not for domains and networks.
 func (s Settings) apt() string {
 	var file strings.Builder
 	file.WriteString("// Written by Cluster API Provider for VMware Cloud Director.\n")
@@ -189,23 +194,23 @@ func (s Settings) apt() string {
 	return file.String()
 }
 
-// A Cluster is what decides which hosts nodes and pods reach without the proxy.
+// A Cluster holds the facts that determine the proxy exceptions of nodes and pods.
 type Cluster struct {
 	Services      []string // CIDRs; kubeadm's default if empty
 	Pods          []string // CIDRs
 	ServiceDomain string   // cluster.local if empty
 	Endpoint      string   // host of the API server
-	Site          string   // URL of VMware Cloud Director; empty: it is reached by the proxy
+	Site          string   // URL of VMware Cloud Director; empty: it is reached through the proxy
 	Networks      []netip.Prefix
-	More          []string // what the user adds
+	More          []string // exceptions that the user adds
 }
 
-// defaultServices is the CIDR of Services of a cluster that names none (kubeadm's DefaultServicesSubnet). It has no
+// defaultServices is the CIDR of Services if the cluster does not set one (kubeadm's DefaultServicesSubnet). There is no
 // default for pods.
 const defaultServices = "10.96.0.0/12"
 
-// Direct returns what is reached without the proxy: the machine itself, the cluster's Services, pods, endpoint and
-// nodes, the site, and what the user adds; each once, always in the same order.
+// Direct returns the proxy exceptions: the machine itself, the Services, pods, endpoint and nodes of the cluster, the
+// site, and the exceptions of the user. It returns each of them once, in a stable order.
 func (c Cluster) Direct() []string {
 	domain := c.ServiceDomain
 	if domain == "" {

@@ -11,7 +11,7 @@ import (
 //go:embed prepare.sh
 var prepareSource string
 
-// profile returns a script for login shells. A kubeadm that is run there gets no variables either.
+// profile returns a script for login shells. It also defines a function that runs kubeadm without the variables.
 func (s Settings) profile() string {
 	variables := s.variables()
 	if len(variables) == 0 {
@@ -37,7 +37,7 @@ func (s Settings) prepare() string {
 	return strings.NewReplacer(
 		"http_proxy=''", "http_proxy="+quote(literal(s.HTTP)),
 		"https_proxy=''", "https_proxy="+quote(literal(s.HTTPS)),
-		"no_proxy=''", "no_proxy="+quote(strings.Join(s.Direct, ",")),
+		"no_proxy=''", "no_proxy="+quote(s.exceptions()),
 		"password=''", "password="+quote(password),
 	).Replace(prepareSource)
 }
@@ -47,8 +47,8 @@ func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// literal returns the URL of a proxy without characters that files of package managers expand: user name and password
-// are the only parts that may have them.
+// literal escapes the character of the URL of a proxy that package managers expand. Only the user name and the password can
+// contain it.
 func literal(proxy string) string {
 	return strings.ReplaceAll(proxy, "$", "%24")
 }
