@@ -45,7 +45,7 @@ func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Result, er
 	return c.hold(ctx, claimed.held)
 }
 
-// claims claims the addresses of a machine from pools, and releases them.
+// claims obtains the addresses of a machine from pools, and releases them.
 type claims struct {
 	inputs *inputs
 	claims ipam.Claims
