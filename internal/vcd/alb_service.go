@@ -130,8 +130,8 @@ func (w *wireService) service() VirtualService {
 	return vs
 }
 
-// VirtualServices lists the virtual services of a gateway, of all owners. It requires the right "Organization vDC
-// Gateway: View Load Balancer" (VCD 10.2).
+// VirtualServices lists the virtual services of a gateway, of all owners. It requires the right
+// "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
 func (b *Balancers) VirtualServices(ctx context.Context, gateway string) ([]VirtualService, error) {
 	l := onGateway(gateway, "/loadBalancer/virtualServiceSummaries", "virtual services", "name")
 	return api.ListAs(ctx, b.client, l, (*wireService).service)
