@@ -80,6 +80,8 @@ func (t *Templates) SelectTemplate(ctx context.Context, query TemplateQuery) (Te
 	})
 }
 
+// selectFilter returns the filter of the request. It may match more names than the pattern, so the caller must check
+// them.
 func (t *Templates) selectFilter(query TemplateQuery, in string) (string, error) {
 	by, err := t.catalogTerm(query.Catalog)
 	if err != nil {
