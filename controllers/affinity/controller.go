@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	// listEvery is the interval in which the rules of an unchanged cluster are compared with those in VCD. All clusters
+	// listEvery is the interval at which the rules of an unchanged cluster are compared with those in VCD. All clusters
 	// of a VDC share one list.
 	listEvery = 5 * time.Minute
 	// defaultGather is how long a change of the members waits for further changes, so that one write covers all.

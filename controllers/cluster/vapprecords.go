@@ -48,7 +48,7 @@ func (r vAppRecords) created() bool {
 	return r.inZone().Count > 0
 }
 
-// gone returns the URNs of the vApps that the provider deleted.
+// gone returns the recorded URNs of vApps that the provider deleted.
 func (r vAppRecords) gone() []string {
 	known := r.ids()
 	return slices.DeleteFunc(slices.Clone(r.vcdCluster.Spec.RecordedState.DeletedVAppIDs),

@@ -152,7 +152,7 @@ func (r Record) Open() bool {
 	return false
 }
 
-// Seen returns the record with the current values in VCD. It omits entries that VCD does not return.
+// Seen returns the record with the current values in VCD. It omits entries that VCD does not return in their domain.
 func (r Record) Seen(now []vcd.MetadataEntry) Record {
 	next := Record{}
 	for _, entry := range now {
