@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package affinity keeps the VMs of clusters on different hosts, by rules in VCD: one for the control plane and one for
-// each MachineDeployment, as VCDMachines ask for. It keeps the VMs of groups that VCDMachines name on one host.
+// Package affinity reconciles the affinity and anti-affinity rules of clusters in VCD, as the specs of VCDMachines
+// request them. Anti-affinity rules keep VMs on different hosts: one rule for the control plane, and one for each
+// MachineDeployment. Affinity rules keep the VMs of groups, which VCDMachines name, on one host.
 package affinity
 
 import (
@@ -30,14 +31,14 @@ import (
 )
 
 const (
-	// listEvery is how often the rules of a cluster at rest are compared with those in VCD. One list serves all
-	// clusters of a VDC.
+	// listEvery is the interval at which the rules of an unchanged cluster are compared with those in VCD. All clusters
+	// of a VDC share one list.
 	listEvery = 5 * time.Minute
-	// defaultGather is how long a change of the members waits for others, so that one write does for all.
+	// defaultGather is how long a change of the members waits for further changes, so that one write covers all.
 	defaultGather = 3 * time.Second
 )
 
-// Reconciler keeps the affinity and anti-affinity rules of VCDClusters.
+// Reconciler reconciles the affinity and anti-affinity rules of VCDClusters.
 type Reconciler struct {
 	Client           client.Client
 	Identities       session.Identities
@@ -45,19 +46,19 @@ type Reconciler struct {
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 	Settled          *affinity.Settled
-	Gather           time.Duration    // 0: three seconds
+	Gather           time.Duration    // how long a change waits for further changes; 0: three seconds
 	Now              func() time.Time // nil: time.Now
 
 	wakeUps session.WakeUps
 	states  local.Store[state]
 }
 
-// state is what the process knows of the rules of a cluster.
+// state caches the progress of the rules of a cluster between passes. It is lost on restart.
 type state struct {
-	changedSince time.Time // when a difference was first seen; zero: there is none
-	// running are the tasks that this process started, by their key in the session.
+	changedSince time.Time // when a difference was first observed; zero: no difference
+	// running contains the tasks that this process started, by their key in the session.
 	running map[string]running
-	failed  map[string]failure // by the same keys: those that failed last
+	failed  map[string]failure // the last failures, by the same keys
 }
 
 // running is a task that changes a rule.
@@ -66,7 +67,7 @@ type running struct {
 	session *session.Session
 }
 
-// SetupWithManager registers the reconciler.
+// SetupWithManager registers the reconciler with the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "affinity")
 	scheme := mgr.GetScheme()
@@ -82,7 +83,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// membership passes what changes the members of groups: machines get VMs, and are deleted.
+// membership passes updates of machines that change the members of groups: the machine gets a VM, changes its group, or
+// is deleted.
 func membership() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -97,7 +99,7 @@ func membership() predicate.Predicate {
 	}
 }
 
-// machineToCluster finds the VCDCluster of a machine.
+// machineToCluster returns a request for the VCDCluster of a machine.
 func (r *Reconciler) machineToCluster(ctx context.Context, m client.Object) []ctrl.Request {
 	name := m.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" {
@@ -112,7 +114,7 @@ func (r *Reconciler) machineToCluster(ctx context.Context, m client.Object) []ct
 	return session.RequestsFor(list.Items)
 }
 
-// scope holds the inputs of one reconcile, and the facts that its steps find.
+// scope holds the inputs of one pass, and the results of its steps.
 type scope struct {
 	reconciler *Reconciler
 
@@ -121,16 +123,16 @@ type scope struct {
 	patcher    *phases.Patcher
 	state      *state
 
-	machines []infrav1.VCDMachine // of the cluster
-	asked    bool                 // whether any of them asks for a rule
+	machines []infrav1.VCDMachine // machines of the cluster
+	asked    bool                 // any of them requests a rule
 
 	members []member      // set by findMembers
 	plans   []vdcPlan     // set by plan
-	problem phases.Result // of a VDC, which does not affect others; set by plan
-	held    phases.Result // of a step that failed and is retried later; set by hold and apply
+	problem phases.Result // problem of a VDC, which does not affect the others; set by plan
+	held    phases.Result // failure of a step that backs off; set by hold and apply
 }
 
-// Reconcile makes the rules of c in VCD what its spec asks for.
+// Reconcile reconciles the rules of c in VCD with the specs of its VCDMachines.
 func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDCluster, scope]{
 		Client:   r.Client,
@@ -142,12 +144,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 	}.Reconcile(ctx, c)
 }
 
-// open skips a cluster for which there is nothing to do now: what is missing for that triggers the next reconcile. A
-// cluster that was never complete here may share its id with another, whose rules these are.
+// open returns an empty entry, which ends the pass, if the cluster is being deleted, is not active, or neither needs
+// nor has rules. A change of that triggers the next reconcile. It also skips a cluster that was never provisioned in
+// this management cluster, because its ID may be that of another cluster, which owns the rules.
 func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (phases.Entry[scope], error) {
 	if !c.DeletionTimestamp.IsZero() {
 		r.Settled.Drop(c.UID)
-		return phases.Entry[scope]{}, nil // The rules go with the cluster.
+		return phases.Entry[scope]{}, nil // The deletion of the cluster also deletes its rules.
 	}
 	if !established(c) {
 		return phases.Entry[scope]{}, nil
@@ -180,14 +183,14 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *p
 	}}, nil
 }
 
-// finish has the rules that are asked for compared again later.
+// finish schedules the next comparison of requested rules with those in VCD.
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	if pass.Complete && s.asked {
 		pass.After = phases.Jitter(listEvery, string(s.vcdCluster.UID))
 	}
 }
 
-// established reports whether c was complete in this management cluster.
+// established reports whether c was provisioned in this management cluster.
 func established(c *infrav1.VCDCluster) bool {
 	return c.Spec.InfraID != "" && ptr.Deref(c.Status.Initialization.Provisioned, false)
 }

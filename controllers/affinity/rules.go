@@ -19,15 +19,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// member is a machine of a group, with its VM, and where that is listed.
+// member is a machine of a group, with its VM and the VDC and vApp that contain the VM.
 type member struct {
 	affinity.Member
 
-	vdc  string // URN; empty: that of the cluster
-	vApp string
+	vdc  string // URN; empty: the VDC of the cluster
+	vApp string // name
 }
 
-// vdcPlan is what is missing in one VDC.
+// vdcPlan is the plan for one VDC.
 type vdcPlan struct {
 	affinity.Plan
 
@@ -35,8 +35,8 @@ type vdcPlan struct {
 	session *session.Session
 }
 
-// reconcileRules takes the next step to the rules that the spec asks for. When it asks for none and they are gone,
-// nothing is said of them any more.
+// reconcileRules takes the next step toward the requested rules. If no rules are requested and the old ones are
+// deleted, it returns [phases.Obsolete], which removes the condition.
 func reconcileRules(ctx context.Context, s *scope) (phases.Result, error) {
 	out, err := keep(ctx, s)
 	if err != nil || out != phases.Done || s.asked {
@@ -46,12 +46,12 @@ func reconcileRules(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Obsolete, nil
 }
 
-// keep takes the next step to the rules of the machines.
+// keep takes the next step toward the rules that the machines request.
 func keep(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Sequence(ctx, s.settle, s.findMembers, s.plan, s.hold, s.gather, s.apply, s.report)
 }
 
-// findMembers finds the machines of all groups that have VMs.
+// findMembers finds the machines of all groups that have VMs. It omits machines whose VMs were declared as deleted.
 func (s *scope) findMembers(context.Context) (phases.Result, error) {
 	clusterName := session.ClusterName(s.vcdCluster, s.cluster)
 	for i := range s.machines {
@@ -78,7 +78,7 @@ func (s *scope) findMembers(context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// vdcs returns the URNs of the VDCs that VMs of the cluster are in, and of those that may have rules of it.
+// vdcs returns the URNs of the VDCs that contain VMs of the cluster or may contain rules of it.
 func (s *scope) vdcs() []string {
 	all := slices.Clone(s.vcdCluster.Spec.RecordedState.AffinityRuleOVDCIDs)
 	own := placement.RecordedVDC(s.vcdCluster)
@@ -90,7 +90,7 @@ func (s *scope) vdcs() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(id string) bool { return id == "" })
 }
 
-// plan compares members and rules in each VDC. What keeps it from one does not affect the others.
+// plan compares members and rules in each VDC. A problem in one VDC does not affect the others.
 func (s *scope) plan(ctx context.Context) (phases.Result, error) {
 	var settled []string
 	for _, id := range s.vdcs() {
@@ -131,13 +131,14 @@ func (s *scope) planIn(ctx context.Context, id string) (vdcPlan, phases.Result, 
 }
 
 const (
-	// restAge is how old the inventory may be that shows the members at rest, as for machines at rest.
+	// restAge is the maximum age of the inventory that is searched first. It is the same as for unchanged machines.
 	restAge = 5 * time.Minute
-	// newAge is how old it may be if it does not show all: a VM was created since, or is gone.
+	// newAge is the maximum age of the inventory that is searched for a VM that the older one lacks, because the VM may
+	// have been created or deleted since.
 	newAge = 30 * time.Second
 )
 
-// membersIn returns the members whose VMs are in a VDC. It marks those that VCD does not show there.
+// membersIn returns the members whose VMs are in a VDC. It marks those that are not visible there as hidden.
 func (s *scope) membersIn(ctx context.Context, opened *session.Session, vdc vcd.VDC, rules []vcd.AffinityRule,
 ) ([]affinity.Member, error) {
 	var here []affinity.Member
@@ -155,8 +156,10 @@ func (s *scope) membersIn(ctx context.Context, opened *session.Session, vdc vcd.
 	return here, nil
 }
 
-// isShown reports whether VCD shows the VM in a VDC: in a rule, which VCD takes deleted VMs out of, in the inventory,
-// or by its URN if it is in another vApp than it was, or that has another name. It is true where nothing depends on it.
+// isShown reports whether the VM is visible in a VDC. It looks in the rules, from which VCD removes deleted VMs, then
+// in the inventory. Finally it queries the URN, because the VM may have been moved to another vApp, or its vApp
+// renamed. It returns true for VMs that need no rule or whose machine is being deleted, because their visibility does
+// not matter.
 func (m member) isShown(ctx context.Context, opened *session.Session, vdc vcd.VDC, rules []vcd.AffinityRule,
 ) (bool, error) {
 	inRule := func(r vcd.AffinityRule) bool { return r.Has(m.VM.ID) }
@@ -173,8 +176,7 @@ func (m member) isShown(ctx context.Context, opened *session.Session, vdc vcd.VD
 	return row.VDC.ID == vdc.ID, vcd.IgnoreNotFound(err)
 }
 
-// report reports VDCs whose rules cannot be seen, steps that failed, VMs that a rule of another owner has, and VMs that
-// cannot be seen.
+// report reports VDCs whose rules are not visible, failed steps, VMs in rules of other owners, and hidden VMs.
 func (s *scope) report(context.Context) (phases.Result, error) {
 	if out := cmp.Or(s.problem, s.held); out != phases.Done {
 		return out, nil

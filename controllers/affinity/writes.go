@@ -18,15 +18,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// lastRetry is the longest delay after a failure. It doubles each time.
+// lastRetry is the maximum delay after a failure. The delay doubles with each failure in a row.
 const lastRetry = 10 * time.Minute
 
-// A failure is a step that failed. It is not taken again before until, unless other machines or another policy make it
-// another step.
+// A failure is a failed step. The same step is not retried before until. If the machines or their policy change, the
+// step differs and is tried immediately.
 type failure struct {
-	step  string
+	step  string // the printed step
 	out   phases.Result
-	times int // in a row
+	times int // number of failures in a row
 	until time.Time
 }
 
@@ -53,14 +53,14 @@ func (s *scope) settle(context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// fail delays the next attempt of a step, longer each time.
+// fail delays the next attempt of a step, with exponential backoff and at least for the duration least.
 func (s *scope) fail(key string, step affinity.Step, out phases.Result, least time.Duration) {
 	times := s.state.failed[key].times
 	delay := max(least, min(session.FirstRetry<<min(times, 10), lastRetry))
 	s.state.failed[key] = failure{fmt.Sprint(step), out, times + 1, s.reconciler.now().Add(delay)}
 }
 
-// hold takes the steps out of the plans that failed a short time ago. It forgets what is not planned any more.
+// hold removes steps that back off from the plans. It forgets the failures of rules that the plans no longer contain.
 func (s *scope) hold(context.Context) (phases.Result, error) {
 	known := s.state.failed
 	s.state.failed = map[string]failure{}
@@ -79,7 +79,8 @@ func (s *scope) hold(context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// isHeld reports whether a failure still delays its step, and keeps the first such for the condition.
+// isHeld reports whether a failure still delays its step. It stores the result of the first such failure for the
+// condition.
 func (s *scope) isHeld(f failure) bool {
 	left := f.until.Sub(s.reconciler.now())
 	if left <= 0 {
@@ -90,7 +91,7 @@ func (s *scope) isHeld(f failure) bool {
 	return true
 }
 
-// gather waits a moment after a difference was first seen: several machines come and go together.
+// gather waits briefly after a difference was first observed, because machines are often created or deleted together.
 func (s *scope) gather(context.Context) (phases.Result, error) {
 	if !slices.ContainsFunc(s.plans, func(p vdcPlan) bool { return len(p.Steps) > 0 }) {
 		s.state.changedSince = time.Time{}
@@ -111,7 +112,7 @@ func (s *scope) gather(context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// apply starts all steps: each is about another rule, so that the failure of one does not affect others.
+// apply starts all steps. Each changes a different rule, so the failure of one does not affect the others.
 func (s *scope) apply(ctx context.Context) (phases.Result, error) {
 	for _, p := range s.plans {
 		for _, step := range p.Steps {
@@ -127,7 +128,8 @@ func (s *scope) apply(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// start starts one step. Where rules may be is stored before the first is created.
+// start starts one step. Before the first rule in a VDC is created, it saves the VDC on the VCDCluster, so that the
+// rules are found after a restart.
 func (s *scope) start(ctx context.Context, p vdcPlan, step affinity.Step) (phases.Result, error) {
 	vdc := p.vdc
 	recorded := &s.vcdCluster.Spec.RecordedState

@@ -12,14 +12,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 )
 
-// vAppRecords are what a VCDCluster records of its vApps in one VDC.
+// vAppRecords gives access to the records of a VCDCluster about its vApps in one VDC.
 type vAppRecords struct {
 	vcdCluster  *infrav1.VCDCluster
 	clusterName string
 	zone        string // empty: the VDC of the cluster
 }
 
-// ids are the URNs of vApps that VMs of the cluster were in.
+// ids returns the URNs of the vApps that contain or contained VMs of the cluster.
 func (r vAppRecords) ids() []string {
 	if r.zone == "" {
 		return r.vcdCluster.Spec.RecordedState.VAppIDs
@@ -27,10 +27,11 @@ func (r vAppRecords) ids() []string {
 	return r.inZone().IDs
 }
 
-// inZone returns what is recorded of the zone.
+// inZone returns the records of the zone.
 func (r vAppRecords) inZone() vapp.Home { return vapp.HomeIn(r.vcdCluster, r.clusterName, r.zone) }
 
-// count is how many vApps VCD was asked to create VMs in, or 1 if it may not have been asked.
+// count returns the number of vApps in which the creation of VMs was requested. For the VDC of the cluster, it returns
+// at least 1.
 func (r vAppRecords) count() int {
 	if r.zone == "" {
 		return max(1, int(r.vcdCluster.Spec.RecordedState.VAppCount))
@@ -38,8 +39,8 @@ func (r vAppRecords) count() int {
 	return r.inZone().Count
 }
 
-// created reports whether it is recorded that VCD was asked to create VMs in a vApp. CAPVCD recorded nothing, and created
-// the vApp of each cluster that it gave an id.
+// created reports whether the creation of VMs in a vApp was requested. CAPVCD did not record such requests, but it
+// created the vApp of each cluster to which it assigned an ID.
 func (r vAppRecords) created() bool {
 	if r.zone == "" {
 		return r.vcdCluster.Spec.RecordedState.VAppCount > 0 || ownership.ByCAPVCD(r.vcdCluster)
@@ -47,20 +48,20 @@ func (r vAppRecords) created() bool {
 	return r.inZone().Count > 0
 }
 
-// gone are the URNs of the vApps that our own tasks deleted.
+// gone returns the recorded URNs of vApps that the provider deleted.
 func (r vAppRecords) gone() []string {
 	known := r.ids()
 	return slices.DeleteFunc(slices.Clone(r.vcdCluster.Spec.RecordedState.DeletedVAppIDs),
 		func(id string) bool { return !slices.Contains(known, id) })
 }
 
-// areComplete reports whether every vApp that was ever used is recorded.
+// areComplete reports whether the URN of every vApp that was ever used is recorded.
 func (r vAppRecords) areComplete() bool {
 	known := len(r.ids())
 	return known > 0 && known >= r.count()
 }
 
-// add records a URN. The VCDCluster is not saved.
+// add records a URN. It does not save the VCDCluster.
 func (r vAppRecords) add(id string) {
 	recorded := &r.vcdCluster.Spec.RecordedState
 	if r.zone == "" {
@@ -72,7 +73,7 @@ func (r vAppRecords) add(id string) {
 	recorded.Zones[r.zone] = entry
 }
 
-// missingSince is when a vApp was first not found; nil if it was not missing.
+// missingSince returns the time when a vApp was first missing, or nil if none is missing.
 func (r vAppRecords) missingSince() *metav1.Time {
 	if r.zone == "" {
 		return r.vcdCluster.Spec.RecordedState.VAppMissingSince
@@ -80,7 +81,8 @@ func (r vAppRecords) missingSince() *metav1.Time {
 	return r.vcdCluster.Spec.RecordedState.Zones[r.zone].VAppMissingSince
 }
 
-// setMissingSince records when a vApp was first not found; nil is not missing. The VCDCluster is not saved.
+// setMissingSince records the time when a vApp was first missing; nil means that none is missing. It does not save the
+// VCDCluster.
 func (r vAppRecords) setMissingSince(at *metav1.Time) {
 	recorded := &r.vcdCluster.Spec.RecordedState
 	if r.zone == "" {

@@ -16,7 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// disks gives VMs disks of the desired size. VCD does not change disks of a linked clone before the VM is consolidated.
+// disks expands the first disk of the VM and determines its missing disks. VCD does not change the disks of a linked
+// clone before the VM is consolidated.
 type disks struct {
 	session  *session.Session
 	inputs   *inputs
@@ -56,11 +57,12 @@ func (d disks) await() phases.Result {
 	}
 	out, ended := d.tasks.settle(stepGrow)
 	if ended {
-		d.vm.current = false // Read the VM again, with its new disk.
+		d.vm.current = false // The VM is read again, with its expanded disk.
 	}
 	return out
 }
 
+// awaitConsolidation waits for the consolidation of the VM.
 func (d disks) awaitConsolidation() phases.Result {
 	out, ended := d.tasks.settle(stepConsolidate)
 	if ended {
@@ -115,6 +117,7 @@ func (d disks) consolidate(ctx context.Context, vmID string) (phases.Result, err
 	})
 }
 
+// grow starts the expansion of the first disk.
 func (d disks) grow(ctx context.Context, vmID string, wishedMiB int64) (phases.Result, error) {
 	return d.tasks.write(stepGrow, func() (vcd.Task, error) {
 		ctrl.LoggerFrom(ctx).Info("Expanding disk", "vm", vmID, "diskMiB", wishedMiB)
@@ -122,7 +125,8 @@ func (d disks) grow(ctx context.Context, vmID string, wishedMiB int64) (phases.R
 	})
 }
 
-// consolidationProblem returns why the disks of linked clones cannot be expanded: the right to consolidate is missing.
+// consolidationProblem returns a problem if the disks of linked clones cannot be expanded because the user lacks the
+// right to consolidate VMs.
 func consolidationProblem(ctx context.Context, opened *session.Session, vdc vcd.VDC) (phases.Result, error) {
 	may, err := opened.MayHave(ctx, vcd.RightConsolidate)
 	if err != nil {

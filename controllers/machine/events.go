@@ -25,7 +25,7 @@ func vmAdopted(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 	phases.Happened(r, m, "VMAdopted", "Adopted VM "+vm.Name+" ("+vm.ID+"), which CAPVCD created")
 }
 
-// versionMismatch records that the Kubernetes version of the image of m differs from that of its Machine.
+// versionMismatch records that the Kubernetes version of the image of m differs from the version of its Machine.
 func versionMismatch(r events.EventRecorder, m *infrav1.VCDMachine, found *checks.Finding) {
 	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.KubernetesVersionMismatchReason,
 		infrav1.KubernetesVersionMismatchReason, "%s: %s", found.Message, found.Remedy)
@@ -59,7 +59,7 @@ func vmConsolidated(r events.EventRecorder, m *infrav1.VCDMachine) {
 	phases.Happened(r, m, "VMConsolidated", "Consolidated the VM, a linked clone; its disks can now be expanded")
 }
 
-// vmGone records that the VM of m was deleted, but not by the provider.
+// vmGone records that the VM of m no longer exists, although the provider did not delete it.
 func vmGone(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.VMNotFoundReason, infrav1.VMNotFoundReason, "%s",
 		"VM "+vmID+" no longer exists in VCD")
@@ -70,7 +70,7 @@ func vmFound(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 	phases.Happened(r, m, "VMFound", "VM "+vm.Name+" ("+vm.ID+") reappeared in VCD")
 }
 
-// vmLossUnacknowledged records that no missing VM of c is treated as deleted until a user acknowledges it.
+// vmLossUnacknowledged records that no missing VM of c is treated as deleted until a user acknowledges the loss.
 func vmLossUnacknowledged(r events.EventRecorder, c *infrav1.VCDCluster) {
 	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.VMLossUnacknowledgedReason, infrav1.VMLossUnacknowledgedReason, "%s",
 		"VMs of several clusters of the site went missing at the same time, so the provider treats none of them "+
@@ -95,13 +95,13 @@ func diskDetached(r events.EventRecorder, m *infrav1.VCDMachine, disk vcd.Ref) {
 		"), which is retained")
 }
 
-// bootstrapDataRemoved records that the removal of bootstrap data was requested, because the guest did not remove it.
+// bootstrapDataRemoved records that the removal of bootstrap data was requested because the guest did not remove it.
 func bootstrapDataRemoved(r events.EventRecorder, m *infrav1.VCDMachine) {
 	phases.Happened(r, m, "BootstrapDataRemoved", "Requested the removal of bootstrap data that the guest did "+
 		"not remove")
 }
 
-// vmShared records that the VM of m was not deleted, because it also belongs to another VCDMachine.
+// vmShared records that the VM of m was not deleted because it also belongs to another VCDMachine.
 func vmShared(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 	phases.Happened(r, m, "VMNotOwned", "VM "+vmID+" also belongs to another VCDMachine and was not deleted")
 }

@@ -11,15 +11,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// hardware is what is to be set of a VM; zero where it stays.
+// hardware is a change of the virtual hardware of a VM. Zero fields stay unchanged.
 type hardware struct {
 	cpus, memoryMiB int64
 	version         string
-	disks           int // how many are to be added
-	diskIOPS        int64
+	disks           int   // number of disks to add
+	diskIOPS        int64 // I/O operations per second of the first disk
 }
 
-// hardwareChange returns what a VM that never ran lacks of what the machine asks for. Asked is what was requested last.
+// hardwareChange returns the change that gives a VM that never ran the hardware in the spec of its machine, except for
+// additional disks. asked is the last requested change.
 func hardwareChange(m *infrav1.VCDMachine, vm vcd.VM, asked hardware) hardware {
 	change := hardware{diskIOPS: iopsChange(int64(m.Spec.DiskIOPS), drift.FirstDisk(vm), asked.diskIOPS)}
 	if wished := int64(m.Spec.CPUs); wished > 0 && wished != vm.CPUs {
@@ -34,8 +35,8 @@ func hardwareChange(m *infrav1.VCDMachine, vm vcd.VM, asked hardware) hardware {
 	return change
 }
 
-// iopsChange returns the I/O operations per second that a disk is to get; 0 where they stay. A disk whose number the user
-// is not shown has those that were requested last.
+// iopsChange returns the I/O operations per second to set on a disk, or 0 for no change. If the current number is not
+// visible to the user, iopsChange assumes the number that was requested last.
 func iopsChange(wished int64, disk vcd.Disk, asked int64) int64 {
 	if disk.ID == "" || wished == ptr.Deref(disk.IOPS, asked) {
 		return 0

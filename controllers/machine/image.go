@@ -31,7 +31,7 @@ func (p *placer) findTemplate(ctx context.Context) (phases.Result, error) {
 }
 
 // selectTemplate looks up the template that matches a selector. Once the creation of the VM was requested, it looks up
-// the recorded template, unless that was deleted before the VM existed.
+// the recorded template, unless the template was deleted before the VM existed.
 func (p *placer) selectTemplate(ctx context.Context, selector *infrav1.TemplateSelector) (phases.Result, error) {
 	catalog := p.wished.Catalog
 	if recorded := p.inputs.vcdMachine.Spec.RecordedState.Template; recorded != nil && p.inputs.mayHaveVM() {
@@ -92,7 +92,8 @@ func (p *placer) findPolicies(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// checkCompute returns why CPUs and memory cannot be set: a policy defines them.
+// checkCompute returns a problem if CPUs, memory or a sizing policy cannot be set because another policy defines the
+// size.
 func (p *placer) checkCompute(ctx context.Context) (phases.Result, error) {
 	spec := p.inputs.vcdMachine.Spec
 	sizing := p.target.sizing
@@ -113,7 +114,8 @@ func (p *placer) checkCompute(ctx context.Context) (phases.Result, error) {
 	return p.defaultSizingProblem(ctx)
 }
 
-// defaultSizingProblem returns why CPUs and memory cannot be set in the VDC: its default sizing policy defines them.
+// defaultSizingProblem returns a problem if CPUs and memory cannot be set because the default sizing policy of the VDC
+// defines them.
 func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Result, error) {
 	spec := p.inputs.vcdMachine.Spec
 	fixed, err := p.session.FindDefaultSizing(ctx, p.target.vdc)
@@ -128,7 +130,7 @@ func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Result, error
 	return phases.Done, nil
 }
 
-// checkHardware returns why the VM cannot have the requested version of virtual hardware.
+// checkHardware returns a problem if the VM cannot have the requested version of virtual hardware.
 func (p *placer) checkHardware(ctx context.Context) (phases.Result, error) {
 	spec := &p.inputs.vcdMachine.Spec
 	template := p.target.template
@@ -150,12 +152,13 @@ func (p *placer) checkExtraConfig(context.Context) (phases.Result, error) {
 	return extraConfigProblem(p.session, p.inputs.vcdMachine), nil
 }
 
-// extraConfigProblem returns which extra configuration of a machine the identity of a session does not allow.
+// extraConfigProblem returns a problem if the identity of a session does not allow the extra configuration of a
+// machine.
 func extraConfigProblem(opened *session.Session, m *infrav1.VCDMachine) phases.Result {
 	return session.Problem(checks.ExtraConfig(m.Spec.ExtraConfig, opened.Identity, opened.AllowedExtraConfig))
 }
 
-// checkDisk returns why the disk cannot have the requested size.
+// checkDisk returns a problem if the first disk cannot have the requested size.
 func (p *placer) checkDisk(ctx context.Context) (phases.Result, error) {
 	spec := &p.inputs.vcdMachine.Spec
 	if checks.GrowsLinkedClone(spec, p.target.template, p.target.vdc) {
@@ -164,7 +167,8 @@ func (p *placer) checkDisk(ctx context.Context) (phases.Result, error) {
 	return session.Problem(checks.DiskSize(spec, p.target.template)), nil
 }
 
-// findDisks looks up the storage profile of each additional disk, and the template, whose disks come first.
+// findDisks looks up the storage profile of each additional disk. It also looks up the template, because the additional
+// disks follow the disks of the template.
 func (p *placer) findDisks(ctx context.Context) (phases.Result, error) {
 	specs := p.inputs.vcdMachine.Spec.AdditionalDisks
 	if len(specs) == 0 {
@@ -190,7 +194,7 @@ func (p *placer) findDisks(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// checkIOPS says why a disk cannot have the wished I/O operations per second.
+// checkIOPS returns a problem if a disk cannot have the requested I/O operations per second.
 func (p *placer) checkIOPS(ctx context.Context) (phases.Result, error) {
 	for _, disk := range checks.DisksWithIOPS(&p.inputs.vcdMachine.Spec, p.wished.StorageProfile.Name, p.target.template) {
 		profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, disk.StorageProfile)

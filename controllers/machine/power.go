@@ -33,7 +33,7 @@ type power struct {
 	observer observer
 	records  *records
 	tasks    tasks
-	settled  *affinity.Settled // which VMs are in the rules that must keep them apart, or together
+	settled  *affinity.Settled // VMs that are in their required affinity and anti-affinity rules
 	recorder events.EventRecorder
 	now      func() time.Time
 }
@@ -53,6 +53,7 @@ func newPower(s *scope) power {
 	}
 }
 
+// ensure takes the next step toward a powered-on VM.
 func (p power) ensure(ctx context.Context) (phases.Result, error) {
 	out, ended := p.tasks.settle(stepPowerOn)
 	if out != phases.Done {
@@ -65,7 +66,7 @@ func (p power) ensure(ctx context.Context) (phases.Result, error) {
 	status := p.status()
 	switch {
 	case status == vcd.StatusPoweredOn:
-		// Stored before later phases rely on it.
+		// Later phases rely on this record, so it is saved before they run.
 		return phases.Done, p.records.noteOnce(ctx, &p.inputs.vcdMachine.Spec.RecordedState.PoweredOnAt, p.now())
 	case p.vm.row != nil && p.vm.row.Busy:
 		p.session.Invalidate(p.vdc) // The next query shows the end of the task.
@@ -91,7 +92,8 @@ func (p power) shownOff(out phases.Result) phases.Result {
 	return out
 }
 
-// bound returns the group whose rule VCD never violates for the VM; no name if there is none.
+// bound returns the group whose required rule determines the host of the VM, or the zero value if there is no such
+// rule.
 func (p power) bound() affinity.Group {
 	if p.inputs.vcdCluster == nil || session.ExternallyManaged(p.inputs.vcdCluster) {
 		return affinity.Group{}
@@ -103,7 +105,7 @@ func (p power) bound() affinity.Group {
 	return group
 }
 
-// withRule adds what may be the cause when VCD does not power on a VM whose host a rule determines.
+// withRule adds the likely cause to a problem with powering on a VM whose host a required rule determines.
 func (p power) withRule(out phases.Result) phases.Result {
 	group := p.bound()
 	switch {
@@ -118,8 +120,9 @@ func (p power) withRule(out phases.Result) phases.Result {
 	return out
 }
 
-// onFirst powers on a VM that never ran. It was read when it was written to, and is read again only if that failed. A
-// VM whose host a rule determines is in its rule before: VCD checks rules when it powers on.
+// onFirst powers on a VM that never ran. An earlier phase read the VM when it wrote to it, and onFirst reads it again
+// only if that failed. If a required rule determines the host of the VM, onFirst first waits until the VM is in the
+// rule, because VCD checks rules when it powers on a VM.
 func (p power) onFirst(ctx context.Context) (phases.Result, error) {
 	if group := p.bound(); group.Name != "" &&
 		!p.settled.Has(p.inputs.vcdCluster.UID, p.inputs.vmID(), p.tasks.wake) {
@@ -133,6 +136,7 @@ func (p power) onFirst(ctx context.Context) (phases.Result, error) {
 	return p.on(ctx)
 }
 
+// on requests a power-on of the VM and follows its task.
 func (p power) on(ctx context.Context) (phases.Result, error) {
 	return p.tasks.write(stepPowerOn, func() (vcd.Task, error) { return p.powerOn(ctx) })
 }
@@ -142,7 +146,7 @@ func (p power) powerOn(ctx context.Context) (vcd.Task, error) {
 	return p.session.PowerOn(ctx, p.inputs.vmID())
 }
 
-// powerOnAgain powers on a VM that ran before. It stores the number of attempts before the request, so that neither a
+// powerOnAgain powers on a VM that ran before. It saves the number of attempts before the request, so that neither a
 // restart nor a lost response leads to more attempts.
 func (p power) powerOnAgain(ctx context.Context) (phases.Result, error) {
 	now := p.now()
@@ -185,7 +189,7 @@ func (p power) endsSoon() bool {
 		in.vcdMachine.Spec.RecordedState.ShutdownRequestedAt != nil
 }
 
-// markPoweredOn updates the known state of the VM after the task succeeded.
+// markPoweredOn sets the cached state of the VM after the task succeeded.
 func (p power) markPoweredOn() {
 	if vm := p.vm.now(); vm != nil {
 		vm.Status = vcd.StatusPoweredOn
@@ -195,6 +199,7 @@ func (p power) markPoweredOn() {
 	}
 }
 
+// status returns the state of the VM in the inventory, or as last read if the inventory does not contain the VM.
 func (p power) status() vcd.Status {
 	if p.vm.row != nil {
 		return p.vm.row.Status
@@ -202,7 +207,7 @@ func (p power) status() vcd.Status {
 	return p.vm.now().Status
 }
 
-// powerProblem returns why the VM of a machine that ran before does not run.
+// powerProblem returns the reason why a VM that ran before is not running.
 func powerProblem(status vcd.Status) phases.Result {
 	switch status {
 	case vcd.StatusPoweredOff:

@@ -24,8 +24,8 @@ const (
 
 // A cancellation is the last request to cancel a shutdown that took too long.
 type cancellation struct {
-	last    time.Time
-	refused bool
+	last    time.Time // time of the request; zero: no request
+	refused bool      // VCD rejected it
 }
 
 // shutdown shuts down the guest before the VM is deleted.
@@ -52,13 +52,14 @@ func (s shutdown) settleTask() phases.Result {
 	out, _ := s.tasks.settle(stepShutdown)
 	left, _ := s.left()
 	if out.Reason != infrav1.TaskRunningReason || left <= 0 {
-		return phases.Done // The VM is read again.
+		return phases.Done // The caller reads the VM again.
 	}
 	out.After = min(out.After, left)
 	return out
 }
 
-// ask requests a shutdown of the guest once, and waits for its end until the timeout.
+// ask requests a shutdown of the guest once and waits for its end until the timeout. If the VM must not be powered off,
+// insist does so instead.
 func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	switch {
 	case s.isSoft():
@@ -75,12 +76,13 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	}
 	out, refused, err := s.request(ctx, vm)
 	if refused != "" {
-		return phases.Done, nil // No VMware Tools run in the guest, or the right is missing: power it off.
+		return phases.Done, nil // No VMware Tools run in the guest, or the right is missing: power off the VM.
 	}
 	return out, err
 }
 
-// insist asks the guest to shut down again and again, and never gives up: its VM must not be powered off.
+// insist requests a shutdown of the guest after each timeout and never gives up, because the VM must not be powered
+// off.
 func (s shutdown) insist(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	if out := s.tasks.failing(stepShutdown); out != phases.Done {
 		return phases.Fail(out.After, infrav1.GuestNotShutDownReason, "The guest of VM %s does not shut down: %s. %s",
@@ -98,11 +100,11 @@ func (s shutdown) insist(ctx context.Context, vm *vcd.VM) (phases.Result, error)
 	return out, err
 }
 
-// endOfWait is what ends the wait for a guest whose VM must not be powered off.
+// endOfWait is the remedy for a guest that does not shut down although its VM must not be powered off.
 const endOfWait = "Shut it down in VCD or in the guest, or set spec.powerOffMode of the VCDMachine to TrySoft to power " +
 	"off the VM"
 
-// request asks the guest to shut down. refused is why it cannot be asked.
+// request requests a shutdown of the guest. refused is the reason if VCD rejects the request, otherwise empty.
 func (s shutdown) request(ctx context.Context, vm *vcd.VM) (out phases.Result, refused string, err error) {
 	done, out := s.tasks.beginWrite(stepShutdown)
 	if out != phases.Done {
@@ -125,7 +127,7 @@ func (s shutdown) request(ctx context.Context, vm *vcd.VM) (out phases.Result, r
 	return s.tasks.start(stepShutdown, task), "", nil
 }
 
-// suspended reports a suspended VM whose guest cannot shut down.
+// suspended returns a problem if the VM is suspended and must not be powered off, because its guest cannot shut down.
 func (s shutdown) suspended(vm *vcd.VM) phases.Result {
 	if vm.Status != vcd.StatusSuspended || !s.isSoft() {
 		return phases.Done
@@ -134,8 +136,8 @@ func (s shutdown) suspended(vm *vcd.VM) phases.Result {
 		"down. Resume it, or set spec.powerOffMode of the VCDMachine to TrySoft to power it off", vm.Name)
 }
 
-// await waits for the tasks of a VM before its deletion. It cancels a shutdown that takes too long, because VCD refuses
-// to power off the VM until the shutdown ends.
+// await waits for the tasks of a VM before its deletion. It cancels a shutdown that takes too long, because VCD rejects
+// a power-off until the shutdown ends. If the VM must not be powered off, await only reports the slow shutdown.
 func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	left, asked := s.left()
 	for _, t := range vm.Tasks {
@@ -154,6 +156,7 @@ func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Result, error) 
 	return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "Waiting for another task on VM %s", vm.Name), nil
 }
 
+// cancel requests the cancellation of a shutdown, at intervals of at least cancelRetry.
 func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Result, error) {
 	if s.now().Sub(s.cancellation.last) >= cancelRetry {
 		s.cancellation.last = s.now()
@@ -176,8 +179,8 @@ func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Re
 		"The guest did not shut down in time: waiting for VCD to cancel the task"), nil
 }
 
-// left returns how long the guest may still take to shut down. It reports false if no shutdown was requested. The time
-// counts from a record on the object, so that a restart does not extend it.
+// left returns the time that remains for the guest to shut down, negative after the timeout. It returns false if no
+// shutdown was requested. The time counts from a record on the object, so that a restart does not extend it.
 func (s shutdown) left() (time.Duration, bool) {
 	record := &s.inputs.vcdMachine.Spec.RecordedState
 	if record.ShutdownRequestedAt == nil {
@@ -192,7 +195,7 @@ func (s shutdown) left() (time.Duration, bool) {
 // isSoft reports whether the VM must not be powered off while its guest runs.
 func (s shutdown) isSoft() bool { return s.inputs.vcdMachine.Spec.PowerOffMode == infrav1.PowerOffSoft }
 
-// timeout returns how long the guest may take to shut down; 0: it is not asked to.
+// timeout returns how long the guest may take to shut down. 0 means that no shutdown is requested.
 func (s shutdown) timeout() time.Duration {
 	if s.inputs.vcdMachine.Spec.PowerOffMode == infrav1.PowerOffHard {
 		return 0

@@ -27,13 +27,13 @@ func checkDisks(machines []Machines, templates map[string]vcd.Template, vdc vcd.
 	return f
 }
 
-// checkIOPS compares the I/O operations per second that machines ask for their disks with the limits of their storage
-// profiles.
+// checkIOPS compares the I/O operations per second that machines request for their disks with the limits of the storage
+// profiles of the disks.
 func checkIOPS(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Machines, templates map[string]vcd.Template) findings {
 	var f findings
 	for _, m := range machines {
 		template := templates[m.image()]
-		if template.DiskMiB == 0 { // It was not found, or cannot boot.
+		if template.DiskMiB == 0 { // not found, or without a disk to boot from
 			continue
 		}
 		for _, disk := range checks.DisksWithIOPS(&m.Spec, m.Spec.StorageProfile, template) {

@@ -107,7 +107,7 @@ func needs(need rights.Need, plan Plan) (severity Severity, needed bool) {
 	return "", false
 }
 
-// hasAffinityRules reports whether any machines use affinity or anti-affinity.
+// hasAffinityRules reports whether any machines request affinity or anti-affinity rules.
 func hasAffinityRules(machines []Machines) bool {
 	return slices.ContainsFunc(machines, func(m Machines) bool {
 		return m.Spec.Affinity != nil || m.Spec.AntiAffinity != "" && m.Spec.AntiAffinity != infrav1.AntiAffinityNone

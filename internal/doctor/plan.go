@@ -39,7 +39,7 @@ type Plan struct {
 	problems []string // problems of the manifest
 	external []string // patches of the ClusterClass that require a runtime extension
 
-	plainPods       string // why pods get no proxy settings; empty if they get them, or if no proxy is planned
+	plainPods       string // reason why pods get no proxy settings; empty if they get them or no proxy is planned
 	plainPodsRemedy string
 }
 

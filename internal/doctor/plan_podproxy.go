@@ -12,14 +12,14 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// Versions of Kubernetes that serve mutating admission policies: as beta, if it is enabled, and always.
+// The first Kubernetes versions that serve MutatingAdmissionPolicies.
 var (
-	policiesBeta   = version.MustParseGeneric("1.34")
-	policiesServed = version.MustParseGeneric("1.36")
+	policiesBeta   = version.MustParseGeneric("1.34") // as a beta API that must be enabled
+	policiesServed = version.MustParseGeneric("1.36") // by default
 )
 
-// podsWithoutProxy returns why pods of a cluster get no proxy settings, and a remedy. Both are empty if pods get the
-// settings, or if no proxy is planned.
+// podsWithoutProxy returns the reason why pods of a cluster get no proxy settings, and a remedy. Both are empty if pods
+// get the settings or no proxy is planned.
 func podsWithoutProxy(c *infrav1.VCDCluster, groups []machineGroup) (message, remedy string) {
 	proxy := c.Spec.Proxy
 	if proxy.HTTPProxy == "" && proxy.HTTPSProxy == "" || proxy.Pods == infrav1.PodProxyNone {
@@ -42,7 +42,7 @@ func podsWithoutProxy(c *infrav1.VCDCluster, groups []machineGroup) (message, re
 	return "", ""
 }
 
-// enables reports whether arguments of an API server enable the beta of mutating admission policies.
+// enables reports whether arguments of an API server enable the beta API of MutatingAdmissionPolicies.
 func enables(args map[string][]string) bool {
 	hasOne := func(argument string, values ...string) bool {
 		return slices.ContainsFunc(args[argument], func(v string) bool { return slices.Contains(values, v) })
@@ -52,7 +52,8 @@ func enables(args map[string][]string) bool {
 			"api/beta=true", "api/all=true")
 }
 
-// apiServerArgs returns the values of arguments of the API server of a KubeadmControlPlane, by name.
+// apiServerArgs returns the arguments of the API server in a KubeadmControlPlane: their values, split at commas, by
+// name.
 func apiServerArgs(controlPlane *unstructured.Unstructured) map[string][]string {
 	all := map[string][]string{}
 	list, _, _ := unstructured.NestedSlice(controlPlane.Object, "spec", "kubeadmConfigSpec", "clusterConfiguration",

@@ -19,26 +19,26 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// RightAffinity is the right to see and change rules of affinity, as VCD's API names it.
+// RightAffinity is the name in VCD's API of the right to view and change affinity rules.
 const RightAffinity = "Organization vDC: VM-VM Affinity Edit"
 
 const (
 	polarityApart = types.PolarityAntiAffinity
-	// MinRuleVMs is how many VMs a rule of affinity needs.
+	// MinRuleVMs is the minimum number of VMs in an affinity rule.
 	MinRuleVMs = 2
-	// affinityAge is how long the rules of a VDC count as listed.
+	// affinityAge is how long the list of the rules of a VDC is cached.
 	affinityAge = 4 * time.Minute
 )
 
-// An AffinityRule keeps VMs of a VDC on different hosts, or on one. VCD lets a VM be in one rule of either polarity,
-// and names of rules need not be unique.
+// An AffinityRule keeps VMs of a VDC on different hosts, or on one host. In VCD, a VM can be in at most one rule of
+// each polarity, and the names of rules need not be unique.
 type AffinityRule struct {
-	Ref // a rule has nothing but its name that could carry a marker
+	Ref // the name identifies the owner, because no other field of a rule can contain a marker
 
-	Apart     bool // on different hosts; false: on one
+	Apart     bool // anti-affinity: on different hosts; false: on one host
 	Enabled   bool
-	Mandatory bool  // a VM is not powered on if that would break the rule
-	VMs       []Ref // sorted by id
+	Mandatory bool  // VCD does not power on a VM if that would violate the rule
+	VMs       []Ref // sorted by ID
 }
 
 // Has reports whether a VM is in the rule.
@@ -46,12 +46,12 @@ func (r AffinityRule) Has(vmID string) bool {
 	return slices.ContainsFunc(r.VMs, func(vm Ref) bool { return vm.ID == vmID })
 }
 
-// AffinityRules are the rules of VDCs about VMs that run on different hosts, or on one.
+// AffinityRules is the client for the affinity and anti-affinity rules of VDCs.
 type AffinityRules struct {
 	client *api.Client
 
-	lists    *cache.Cache // by VDC; rules change rarely, and one list serves all clusters in the VDC
-	revision atomic.Int64
+	lists    *cache.Cache // by VDC and revision; rules change rarely, and all clusters in a VDC share one list
+	revision atomic.Int64 // incremented by each ForgetAffinityRules
 }
 
 func newAffinityRules(c *api.Client, lists *cache.Cache) *AffinityRules {
@@ -77,18 +77,18 @@ func affinityRuleFrom(w *wire.AffinityRule) AffinityRule {
 	return rule
 }
 
-// AffinityRules returns the rules of a VDC, sorted by id. What was listed in the last minutes is not asked for again,
-// unless [AffinityRules.ForgetAffinityRules] was called.
+// AffinityRules returns the rules of a VDC, sorted by ID. It caches the list for a few minutes, or until
+// [AffinityRules.ForgetAffinityRules] is called.
 func (a *AffinityRules) AffinityRules(ctx context.Context, vdc VDC) ([]AffinityRule, error) {
-	// An answer that was on its way when the rules changed is kept under the revision before.
+	// A response that was in flight when the rules changed is cached under the previous revision.
 	name := cache.Key(vdc.ID, fmt.Sprint(a.revision.Load()))
 	return cache.Lookup(ctx, a.lists, name, func(ctx context.Context) ([]AffinityRule, error) {
 		return a.list(ctx, vdc)
 	})
 }
 
-// ForgetAffinityRules makes the next [AffinityRules.AffinityRules] ask VCD: call it after a write and at the end of its
-// task.
+// ForgetAffinityRules clears the cache, so that the next [AffinityRules.AffinityRules] queries VCD. Call it after a
+// write, and again when the task of the write has finished.
 func (a *AffinityRules) ForgetAffinityRules() {
 	a.revision.Add(1)
 	a.lists.Clear()
@@ -109,7 +109,8 @@ func (a *AffinityRules) list(ctx context.Context, vdc VDC) ([]AffinityRule, erro
 	return rules, nil
 }
 
-// CreateAffinityRule starts creating a rule for VMs of a VDC, of which it needs two.
+// CreateAffinityRule starts the creation of a rule for VMs of a VDC. It fails with [ErrInvalid] if there are fewer than
+// [MinRuleVMs].
 func (a *AffinityRules) CreateAffinityRule(ctx context.Context, vdc VDC, rule AffinityRule) (Task, error) {
 	if len(rule.VMs) < MinRuleVMs {
 		return Task{}, &LookupError{
@@ -124,13 +125,13 @@ func (a *AffinityRules) CreateAffinityRule(ctx context.Context, vdc VDC, rule Af
 	return startXML(ctx, a.client, http.MethodPost, urn.Path(urn.VDC, vdc.ID)+"/vmAffinityRules/", wire.MIMEAffinityRule, a.wire(rule))
 }
 
-// UpdateAffinityRule starts making the rule of an id like rule.
+// UpdateAffinityRule starts replacing the rule that has the ID of rule.
 func (a *AffinityRules) UpdateAffinityRule(ctx context.Context, rule AffinityRule) (Task, error) {
 	a.ForgetAffinityRules()
 	return startXML(ctx, a.client, http.MethodPut, urn.Path(urn.AffinityRule, rule.ID), wire.MIMEAffinityRule, a.wire(rule))
 }
 
-// DeleteAffinityRule starts deleting a rule. Its VMs stay.
+// DeleteAffinityRule starts the deletion of a rule. Its VMs are kept.
 func (a *AffinityRules) DeleteAffinityRule(ctx context.Context, id string) (Task, error) {
 	a.ForgetAffinityRules()
 	return startXML(ctx, a.client, http.MethodDelete, urn.Path(urn.AffinityRule, id), "", nil)

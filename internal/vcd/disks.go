@@ -19,13 +19,13 @@ import (
 type NamedDisk struct {
 	Ref
 
-	Description string // carries the ownership marker
-	Attached    bool   // to some VM
+	Description string // contains the ownership marker
+	Attached    bool   // attached to a VM
 }
 
-// Cluster returns the id of the cluster that a disk is of, as its description says: by our marker, or by nothing but
-// the id, which is what VMware's CSI driver writes when it is given that. An id that a person chose could be any word,
-// so that one must have a UUID in it. Empty if it is of none.
+// Cluster returns the ID of the cluster that owns the disk, or the empty string if the description names no cluster.
+// The description contains either an ownership marker or only the ID, which VMware's CSI driver writes if it is
+// configured with one. An ID without a marker must contain a UUID, because an ID that a person chose could be any word.
 func (d NamedDisk) Cluster() string {
 	if marker, ok := ParseMarker(d.Description); ok {
 		return marker.Cluster
@@ -37,10 +37,10 @@ func (d NamedDisk) Cluster() string {
 	return ""
 }
 
-// Disks are the independent disks of VDCs.
+// Disks is the client for the independent disks of VDCs.
 type Disks struct{ client *api.Client }
 
-// NamedDisks lists the independent disks of a VDC that the user is shown.
+// NamedDisks lists the independent disks of a VDC that are visible to the user.
 func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
 	records, err := api.QueryAll(ctx, d.client, "disk", "disks", fiql.AllOf(fiql.Is("vdc", vdc.ID)), "name",
 		func(r *types.DiskRecordType) string { return r.HREF },
@@ -58,7 +58,7 @@ func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
 	return disks, failure.Wrap(err, "listing disks of VDC", vdc.Name)
 }
 
-// DeleteNamedDisk starts deleting an independent disk, which must not be attached. What is on it is lost.
+// DeleteNamedDisk starts the deletion of an independent disk, which must not be attached. Its data is lost.
 func (d *Disks) DeleteNamedDisk(ctx context.Context, id string) (Task, error) {
 	return startXML(ctx, d.client, http.MethodDelete, urn.Path(urn.Disk, id), "", nil)
 }

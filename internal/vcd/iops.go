@@ -11,17 +11,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// IOPSLimits are what a storage profile allows of the I/O operations per second of its disks.
+// IOPSLimits are the limits of a storage profile for the I/O operations per second (IOPS) of its disks.
 type IOPSLimits struct {
-	// Enabled is true if disks can have a number of their own.
+	// Enabled is true if IOPS can be set for each disk.
 	Enabled bool
-	// Max is the largest number of any disk; 0: no limit.
+	// Max is the maximum IOPS of a disk; 0: no limit.
 	Max int64
-	// PerGB is the largest number of a disk for each GB of its size; 0: no limit.
+	// PerGB is the maximum IOPS of a disk per GB of its size; 0: no limit.
 	PerGB int64
 }
 
-// MaxOf returns the largest number for a disk of a size; 0: no limit.
+// MaxOf returns the maximum IOPS for a disk of a size, or 0 if there is no limit.
 func (l IOPSLimits) MaxOf(sizeMiB int64) int64 {
 	ofSize := l.PerGB * sizeMiB / mebibytesPerGB
 	switch {
@@ -33,9 +33,10 @@ func (l IOPSLimits) MaxOf(sizeMiB int64) int64 {
 	return min(l.Max, ofSize)
 }
 
+// mebibytesPerGB is the size of a GB in PerGB, in MiB.
 const mebibytesPerGB = 1024
 
-// IOPSLimits reads the limits of a storage profile.
+// IOPSLimits reads the IOPS limits of a storage profile. It caches the result.
 func (v *VDCs) IOPSLimits(ctx context.Context, profile StorageProfile) (IOPSLimits, error) {
 	return cache.Lookup(ctx, v.lookups, cache.Key("iops", profile.ID), func(ctx context.Context) (IOPSLimits, error) {
 		var doc struct {
@@ -50,8 +51,8 @@ func (v *VDCs) IOPSLimits(ctx context.Context, profile StorageProfile) (IOPSLimi
 	})
 }
 
-// setIOPS sets the I/O operations per second of the first disk that is not an independent one. VCD does not show the
-// number to users without a right.
+// setIOPS sets the IOPS of the first disk that is not independent. VCD omits the current number from documents for
+// users who lack the right to view it.
 func setIOPS(vm *wire.Node, iops int64) error {
 	spec, disk, err := firstDisk(vm)
 	if err != nil {

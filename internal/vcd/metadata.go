@@ -14,10 +14,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// MetadataType is the type of a value of metadata, as VCD writes it.
+// MetadataType is the type of a metadata value, as named in VCD's API.
 type MetadataType string
 
-// Types of metadata.
+// Types of metadata values.
 const (
 	MetadataString   MetadataType = "MetadataStringValue"
 	MetadataNumber   MetadataType = "MetadataNumberValue"
@@ -25,18 +25,18 @@ const (
 	MetadataDateTime MetadataType = "MetadataDateTimeValue"
 )
 
-// MetadataAccess is what tenants may do with an entry of metadata. VCD keeps entries in the domain GENERAL, which
-// tenants read and write, and in the domain SYSTEM with a visibility.
+// MetadataAccess is the access of tenants to a metadata entry. In VCD, tenants can read and write entries in the domain
+// GENERAL. Each entry in the domain SYSTEM has a visibility.
 type MetadataAccess string
 
-// Access to metadata.
+// Access of tenants to metadata.
 const (
 	MetadataReadWrite MetadataAccess = "READWRITE"
 	MetadataReadOnly  MetadataAccess = "READONLY"
 	MetadataPrivate   MetadataAccess = "PRIVATE"
 )
 
-// domain returns the domain that entries with an access are in.
+// domain returns the domain of entries with this access.
 func (a MetadataAccess) domain() string {
 	if a == MetadataReadWrite {
 		return "GENERAL"
@@ -46,7 +46,7 @@ func (a MetadataAccess) domain() string {
 
 const systemDomain = "SYSTEM"
 
-// MetadataEntry is an entry of the metadata of a VM. An entry of each domain may have the same key.
+// MetadataEntry is a metadata entry of a VM. Entries in different domains may have the same key.
 type MetadataEntry struct {
 	Key    string
 	Type   MetadataType
@@ -54,7 +54,7 @@ type MetadataEntry struct {
 	Value  string
 }
 
-// SetMetadata starts writing metadata of a VM, all by one task. What entries does not name stays.
+// SetMetadata starts writing metadata entries of a VM, in one task for all of them. Other entries are kept.
 func (v *VMs) SetMetadata(ctx context.Context, id string, entries []MetadataEntry) (Task, error) {
 	doc := wire.MetadataDocument{Xmlns: wire.NamespaceVCloud, XmlnsXSI: wire.NamespaceXSI}
 	for _, entry := range entries {
@@ -74,7 +74,7 @@ func (v *VMs) SetMetadata(ctx context.Context, id string, entries []MetadataEntr
 	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/metadata", wire.MIMEMetadata, doc)
 }
 
-// RemoveMetadata starts removing an entry of the metadata of a VM.
+// RemoveMetadata starts removing a metadata entry of a VM. The access determines the domain of the entry.
 func (v *VMs) RemoveMetadata(ctx context.Context, id, key string, access MetadataAccess) (Task, error) {
 	path := urn.Path(urn.VM, id) + "/metadata/"
 	if access.domain() == systemDomain {
@@ -84,7 +84,7 @@ func (v *VMs) RemoveMetadata(ctx context.Context, id, key string, access Metadat
 	return startXML(ctx, v.client, http.MethodDelete, path+url.PathEscape(key), "", nil)
 }
 
-// Metadata reads the metadata of a VM that the user may see.
+// Metadata reads the metadata of a VM that is visible to the user.
 func (v *VMs) Metadata(ctx context.Context, id string) ([]MetadataEntry, error) {
 	var doc struct {
 		Entries []struct {
@@ -118,7 +118,8 @@ func (v *VMs) Metadata(ctx context.Context, id string) ([]MetadataEntry, error) 
 	return entries, nil
 }
 
-// MetadataValue reads a value of a vApp's metadata; empty if there is none.
+// MetadataValue reads a value of a vApp's metadata. It returns the empty string if there is no such entry, or if it is
+// not visible to the user.
 func (v *VApps) MetadataValue(ctx context.Context, id, key string) (string, error) {
 	var doc types.MetadataValue
 	err := v.client.GetXML(ctx, urn.Path(urn.VApp, id)+"/metadata/"+url.PathEscape(key), &doc)

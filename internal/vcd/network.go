@@ -23,7 +23,8 @@ type Network struct {
 	Ref
 
 	Subnets []Subnet
-	// EdgeGateway is the gateway that a routed network is connected to, in its VDC or VDC group; zero if there is none.
+	// EdgeGateway is the gateway that a routed network is connected to, in its VDC or VDC group. It is zero for other
+	// networks.
 	EdgeGateway Ref
 }
 
@@ -33,21 +34,22 @@ type Subnet struct {
 	Gateway    netip.Addr
 	DNS        []netip.Addr
 	DNSSuffix  string
-	StaticPool []AddressRange // addresses VCD hands out for NICs of mode POOL
-	DHCPPool   []AddressRange // addresses VCD's DHCP server hands out
+	StaticPool []AddressRange // addresses that VCD assigns to NICs of mode POOL
+	DHCPPool   []AddressRange // addresses that VCD's DHCP server leases
 }
 
 const networksPath = "/cloudapi/1.0.0/orgVdcNetworks"
 
-// Networks are the networks that VMs can be connected to.
+// Networks is the client for the networks that VMs can be connected to.
 type Networks struct {
 	client  *api.Client
 	lookups *cache.Cache
-	recent  *cache.Cache // of what changes
+	recent  *cache.Cache // cache of values that change often
 }
 
-// FindNetwork finds an organization network by name or URN, among those that VMs of the VDC can be connected to: its
-// own, those of its VDC group and those shared with it. What was found by name is remembered for its URN, too.
+// FindNetwork finds an organization network by name or URN. It searches the networks that VMs of the VDC can be
+// connected to: those of the VDC, those of its VDC group and those shared with the VDC. A result by name is also cached
+// for the URN.
 func (n *Networks) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
 	return cache.Lookup(ctx, n.lookups, cache.Key("network", vdc.ID, nameOrURN), func(ctx context.Context) (Network, error) {
 		found, err := n.findNetwork(ctx, vdc, nameOrURN)
@@ -58,8 +60,8 @@ func (n *Networks) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (
 	})
 }
 
-// ForgetNetwork lets the next FindNetwork of that network, by whatever name, ask VCD: for callers that wait for a
-// change of the network there.
+// ForgetNetwork removes a network from the cache, so that the next FindNetwork by its name or URN queries VCD. It is
+// for callers that wait for a change of the network.
 func (n *Networks) ForgetNetwork(vdc VDC, network Ref) {
 	n.lookups.Drop(cache.Key("network", vdc.ID, network.ID))
 	n.lookups.Drop(cache.Key("network", vdc.ID, network.Name))
@@ -111,8 +113,8 @@ func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...fiql
 	return page.Values, nil
 }
 
-// groupNetworks finds networks that belong to a VDC group which the VDC is in. Who may not see the groups has to
-// believe that it is.
+// groupNetworks finds networks of the VDC groups that contain the VDC. If the user may not view a group, it assumes
+// that the group contains the VDC.
 func (n *Networks) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string,
 	by fiql.Term,
 ) ([]*types.OpenApiOrgVdcNetwork, error) {
@@ -136,6 +138,7 @@ func (n *Networks) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string,
 	return inGroups, nil
 }
 
+// inGroup reports whether a VDC group contains the VDC, or the user may not view the group.
 func (n *Networks) inGroup(ctx context.Context, vdc VDC, group string) (bool, error) {
 	var doc struct {
 		Members []struct {
@@ -154,7 +157,7 @@ func (n *Networks) inGroup(ctx context.Context, vdc VDC, group string) (bool, er
 	return false, err
 }
 
-// dhcpPools returns the ranges of VCD's DHCP server on a network. Who may not see them goes without.
+// dhcpPools returns the ranges of VCD's DHCP server on a network. It returns none if they are not visible to the user.
 func (n *Networks) dhcpPools(ctx context.Context, network Ref) ([]AddressRange, error) {
 	var dhcp types.OpenApiOrgVdcNetworkDhcp
 	err := n.client.GetJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/dhcp", "", &dhcp)
@@ -171,11 +174,12 @@ func (n *Networks) dhcpPools(ctx context.Context, network Ref) ([]AddressRange, 
 	return ranges, nil
 }
 
-// defaultSpoofGuard is NSX's own SpoofGuard profile, which lets all addresses pass.
+// defaultSpoofGuard is the default SpoofGuard profile of NSX, which allows all addresses.
 const defaultSpoofGuard = "default-spoofguard-profile"
 
-// SpoofGuard returns the name of the SpoofGuard segment profile that the provider gave a network (VCD 10.3.2), empty if
-// it is NSX's own or the user is not shown it. What is in a profile only providers see.
+// SpoofGuard returns the name of the SpoofGuard segment profile that the provider assigned to a network (VCD 10.3.2).
+// It returns the empty string if the profile is the default one of NSX or not visible to the user. Only providers can
+// see the content of a profile.
 func (n *Networks) SpoofGuard(ctx context.Context, network Ref) (string, error) {
 	return cache.Lookup(ctx, n.lookups, cache.Key("spoofguard", network.ID), func(ctx context.Context) (string, error) {
 		return n.spoofGuard(ctx, network)
@@ -232,12 +236,12 @@ func network(n *types.OpenApiOrgVdcNetwork, dhcp []AddressRange) Network {
 	return found
 }
 
-// A NetworkUsage is how much of the static pools of a network is used.
+// A NetworkUsage is the usage of the static pools of a network.
 type NetworkUsage struct {
 	Ref
 
 	Status    Realization
-	Addresses Amount // of the static pools; a limit of 0 is none
+	Addresses Amount // used and total addresses of the static pools; a limit of 0: none, or unknown
 }
 
 type wireUsage struct {
@@ -248,7 +252,7 @@ type wireUsage struct {
 	Used   *int        `json:"usedIpCount"`
 }
 
-// Usage reads how much of the static pools of a network is used.
+// Usage reads the usage of the static pools of a network.
 func (n *Networks) Usage(ctx context.Context, network Ref) (NetworkUsage, error) {
 	return api.Read(ctx, n.client, "network", network.Name, networksPath+"/"+url.PathEscape(network.ID),
 		func(w *wireUsage) NetworkUsage {
@@ -260,7 +264,7 @@ func (n *Networks) Usage(ctx context.Context, network Ref) (NetworkUsage, error)
 		})
 }
 
-// List returns the networks that VMs of a VDC can be connected to, sorted by name, without those of its VDC group.
+// List returns the networks that VMs of a VDC can be connected to, except those of its VDC group, sorted by name.
 func (n *Networks) List(ctx context.Context, vdc VDC) ([]Ref, error) {
 	return api.ListAs(ctx, n.client, api.Listing{
 		Path:  networksPath,

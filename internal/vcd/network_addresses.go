@@ -17,19 +17,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// A Use is what a network does with an address.
+// A Use is the purpose of an address on a network.
 type Use string
 
 // Uses of addresses.
 const (
-	UseOutside    Use = "outside"     // it is in no subnet
-	UseOfNetwork  Use = "network"     // it is that of the gateway, or of the network itself
-	UseStaticPool Use = "static pool" // VCD gives it to VMs
-	UseDHCP       Use = "DHCP range"  // VCD leases it
+	UseOutside    Use = "outside"     // in no subnet of the network
+	UseOfNetwork  Use = "network"     // address of a gateway, or network address of a subnet
+	UseStaticPool Use = "static pool" // VCD assigns it to VMs
+	UseDHCP       Use = "DHCP range"  // VCD's DHCP server leases it
 	UseNone       Use = ""
 )
 
-// UseOf returns what the network does with an address, and the range that it is in, if any.
+// UseOf returns the use of an address on the network. For the uses that are ranges, it also returns the range that
+// contains the address.
 func (n Network) UseOf(addr netip.Addr) (Use, AddressRange) {
 	for _, subnet := range n.Subnets {
 		if !subnet.Prefix.Contains(addr) {
@@ -58,14 +59,14 @@ func rangeOf(addr netip.Addr, ranges []AddressRange) (AddressRange, bool) {
 	return AddressRange{}, false
 }
 
-// networksPage is the longest page of networks, and of what is on one, that VCD gives.
+// networksPage is the maximum page size in VCD for networks, and for the allocated addresses of a network.
 const networksPage = 32
 
-// A HostAddress is an address inside the organization that a VM or a gateway has.
+// A HostAddress is an address inside the organization that a VM or a gateway uses.
 type HostAddress struct {
 	UsedAddress
 
-	// Host names what has the address.
+	// Host names the object that uses the address, for messages.
 	Host string
 }
 
@@ -76,14 +77,14 @@ func (w wireNetwork) Key() string { return w.ID }
 type wireAllocated struct {
 	Address  string `json:"ipAddress"`
 	Type     string `json:"allocationType"`
-	EntityID string `json:"entityId"` // of a VM or an edge gateway
+	EntityID string `json:"entityId"` // ID of a VM or an edge gateway
 	Entity   string `json:"entityName"`
 }
 
 func (w wireAllocated) Key() string { return w.Address + " " + w.Type + " " + w.EntityID }
 
-// HostsBehind lists the addresses that are in use on the routed networks of an edge gateway: of the gateway itself, and
-// of all VMs, also those that the user may not see. It takes the right to view networks of VDCs.
+// HostsBehind lists the used addresses on the routed networks of an edge gateway: those of the gateway itself and those
+// of all VMs, including VMs that are not visible to the user. It requires the right to view networks of VDCs.
 func (n *Networks) HostsBehind(ctx context.Context, gateway string) ([]HostAddress, error) {
 	all, err := api.ListAll[wireNetwork](ctx, n.client, api.Listing{
 		Path: networksPath,
@@ -113,12 +114,12 @@ func (n *Networks) HostsBehind(ctx context.Context, gateway string) ([]HostAddre
 	return hosts, nil
 }
 
-// allocatedAge is how old an answer of [Networks.RecentHostsOn] may be, so that machines that are created together
-// share one.
+// allocatedAge is how long a result of [Networks.RecentHostsOn] is cached, so that machines that are created together
+// share it.
 const allocatedAge = 20 * time.Second
 
-// RecentHostsOn is [Networks.HostsOn] a moment ago. Who may not see what is allocated gets none: VCD itself refuses
-// what is in use.
+// RecentHostsOn is [Networks.HostsOn] with a cache of a few seconds. It returns no addresses if the user may not view
+// them. That is safe, because VCD rejects addresses that are in use.
 func (n *Networks) RecentHostsOn(ctx context.Context, network Ref) ([]HostAddress, error) {
 	return cache.Lookup(ctx, n.recent, cache.Key("allocated", network.ID), func(ctx context.Context) ([]HostAddress, error) {
 		hosts, err := n.HostsOn(ctx, network)
@@ -129,7 +130,8 @@ func (n *Networks) RecentHostsOn(ctx context.Context, network Ref) ([]HostAddres
 	})
 }
 
-// HostsOn lists the addresses that VCD has given to VMs and others on a network, also those that the user may not see.
+// HostsOn lists the addresses that VCD has assigned to VMs and other objects on a network. They include those of
+// objects that are not visible to the user.
 func (n *Networks) HostsOn(ctx context.Context, network Ref) ([]HostAddress, error) {
 	allocated, err := api.ListAll[wireAllocated](ctx, n.client, api.Listing{
 		Path: networksPath + "/" + url.PathEscape(network.ID) + "/allocatedIpAddresses",

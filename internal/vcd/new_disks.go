@@ -9,20 +9,21 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// A NewDisk is a disk that a VM gets, empty.
+// A NewDisk is an empty disk to add to a VM.
 type NewDisk struct {
 	SizeMiB        int64
-	StorageProfile *StorageProfile // nil: that of the VM
+	StorageProfile *StorageProfile // nil: the storage profile of the VM
 	IOPS           int64           // I/O operations per second; 0: the default of the storage profile
 }
 
 const (
-	// paravirtualSCSI is the adapter of a new disk of a VM that has none yet.
+	// paravirtualSCSI is the adapter type of new disks, unless the first disk of the VM has a known adapter type.
 	paravirtualSCSI = "5"
-	// unitsOfBus is how many units a SCSI bus has, and controllerUnit is the one that its controller takes.
+	// unitsOfBus is the number of units on a SCSI bus, and controllerUnit is the unit of the controller itself.
 	unitsOfBus, controllerUnit = 16, 7
 )
 
+// diskSettings returns the thin-provisioned settings of new disks. Their bus, unit and adapter are not set.
 func (v *VMs) diskSettings(disks []NewDisk) []wire.DiskSettings {
 	var settings []wire.DiskSettings
 	for _, disk := range disks {
@@ -39,8 +40,8 @@ func (v *VMs) diskSettings(disks []NewDisk) []wire.DiskSettings {
 	return settings
 }
 
-// addDisks puts new disks behind those that a VM has, on the controller of its first one, so that the guest counts them
-// in this order.
+// addDisks appends new disks to the disks of a VM, on the controller of its first disk, so that the guest enumerates
+// them in this order.
 func addDisks(vm *wire.Node, added []wire.DiskSettings) error {
 	spec := vm.First("VmSpecSection")
 	if spec == nil || spec.First("DiskSection") == nil {
@@ -69,7 +70,7 @@ func addDisks(vm *wire.Node, added []wire.DiskSettings) error {
 	return nil
 }
 
-// freeUnit returns the bus and the adapter of the first disk, and the first unit there behind all disks.
+// freeUnit returns the bus and the adapter type of the first disk, and the unit after the last disk on that bus.
 func freeUnit(disks []*wire.Node) (bus, unit int, adapter string) {
 	adapter = paravirtualSCSI
 	for i, disk := range disks {

@@ -15,34 +15,32 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// A VMChange is one reconfiguration of a VM: nil and zero fields stay as they are. Extra configuration that
-// is not named stays.
+// A VMChange is one reconfiguration of a VM. Nil and zero fields leave the current values unchanged.
 type VMChange struct {
-	ExtraConfig map[string]string
-	DiskMiB     int64     // grows the first disk
-	DiskIOPS    int64     // I/O operations per second of the first disk
-	NewDisks    []NewDisk // behind those that the VM has, in this order
+	ExtraConfig map[string]string // an empty value removes the key; other keys are kept
+	DiskMiB     int64             // new size of the first disk, which cannot shrink
+	DiskIOPS    int64             // I/O operations per second of the first disk
+	NewDisks    []NewDisk         // added after the existing disks, in this order
 	CPUs        int64
 	MemoryMiB   int64
-	// HardwareVersion is one not below the VM's, such as vmx-19.
+	// HardwareVersion is a version of virtual hardware, such as vmx-19, that is not older than the VM's.
 	HardwareVersion string
 }
 
-// hardware reports whether the change is about CPUs, memory or the version of the hardware.
+// hardware reports whether the change sets CPUs, memory or the version of virtual hardware.
 func (change VMChange) hardware() bool {
 	return change.CPUs > 0 || change.MemoryMiB > 0 || change.HardwareVersion != ""
 }
 
 const (
-	// mebibyte is what VCD counts disks in.
+	// mebibyte is the unit of disk sizes in VCD, in bytes.
 	mebibyte = 1 << 20
-	// resourceDisk is the resource type of a hard disk.
+	// resourceDisk is the OVF resource type of a hard disk.
 	resourceDisk = "17"
 )
 
-// ReconfigureVM starts one reconfiguration of a VM. The VM is read, and what the change names is sent: all else stays
-// as it is. An empty value removes a key. A [VMs.VM] of a moment before, of a VM that is powered off, is what it starts
-// from.
+// ReconfigureVM starts one reconfiguration of a VM. It reads the VM and sends only the sections that change. If
+// [VMs.VM] read the VM a few seconds ago and the VM was powered off, ReconfigureVM reuses that document.
 func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Task, error) {
 	document, ok := v.documents.take(id)
 	if !ok {
@@ -59,8 +57,8 @@ func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Ta
 	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/action/reconfigureVm", wire.MIMEVM, body)
 }
 
-// reconfigured returns what to post to change a VM: its name and description, and of its sections only those that
-// change. VCD leaves sections alone that a request does not have.
+// reconfigured returns the body of a request that changes a VM. It contains the name, the description and the sections
+// that change. VCD keeps sections that are missing from a request.
 func reconfigured(document []byte, change VMChange, added ...wire.DiskSettings) ([]byte, error) {
 	vm, err := wire.ParseXML(document)
 	if err != nil {
@@ -88,7 +86,7 @@ func reconfigured(document []byte, change VMChange, added ...wire.DiskSettings) 
 	return vm.Document(), nil
 }
 
-// apply changes the document of a VM.
+// apply applies the change, except for new disks, to the document of a VM.
 func (change VMChange) apply(vm *wire.Node) error {
 	if change.DiskMiB > 0 {
 		if err := growDisk(vm, change.DiskMiB); err != nil {
@@ -111,8 +109,9 @@ func (change VMChange) apply(vm *wire.Node) error {
 	return nil
 }
 
-// mergeExtraConfig leaves only the changed keys of the extra configuration, with their new values. VCD keeps the keys
-// that a request does not name, and refuses a request that names one which the user has no right to.
+// mergeExtraConfig replaces the extra configuration in the document with the changed keys and their new values. VCD
+// keeps keys that are missing from a request. It rejects a request that contains a key for which the user lacks the
+// right.
 func mergeExtraConfig(vm *wire.Node, changes map[string]string) error {
 	hardware := vm.First("VirtualHardwareSection")
 	if hardware == nil {
@@ -139,7 +138,7 @@ func mergeExtraConfig(vm *wire.Node, changes map[string]string) error {
 	var added []*wire.Node
 	for _, key := range slices.Sorted(maps.Keys(left)) {
 		if left[key] == "" {
-			continue // it is not there
+			continue // the key to remove does not exist
 		}
 		n, err := wire.NewNode(wire.ExtraConfig{XmlnsVMW: wire.NamespaceVMW, XmlnsOVF: wire.NamespaceOVF, Key: key, Value: left[key]})
 		if err != nil {
@@ -151,8 +150,8 @@ func mergeExtraConfig(vm *wire.Node, changes map[string]string) error {
 	return nil
 }
 
-// changeHardware sets CPUs, memory and the version of the hardware. Extra configuration does not come with it: the
-// section with that states CPUs and memory, too.
+// changeHardware sets CPUs, memory and the version of virtual hardware. It rejects a change that also sets extra
+// configuration, because the section with the extra configuration also contains CPUs and memory.
 func changeHardware(vm *wire.Node, change VMChange) error {
 	spec := vm.First("VmSpecSection")
 	if spec == nil || len(change.ExtraConfig) > 0 {
@@ -166,7 +165,7 @@ func changeHardware(vm *wire.Node, change VMChange) error {
 	spec.SetAttr("Modified", "true")
 	if change.CPUs > 0 {
 		spec.SetTextAt(strconv.FormatInt(change.CPUs, 10), "NumCpus")
-		// Sockets have the same number of cores.
+		// All sockets have the same number of cores.
 		cores, err := strconv.ParseInt(spec.Text("NumCoresPerSocket"), 10, 64)
 		if err != nil || cores < 1 || change.CPUs%cores != 0 {
 			spec.SetTextAt("1", "NumCoresPerSocket")
@@ -181,7 +180,7 @@ func changeHardware(vm *wire.Node, change VMChange) error {
 	return nil
 }
 
-// growDisk sets the size of the first disk that is not an independent one, in both sections that state it.
+// growDisk sets the size of the first disk that is not independent, in both sections that contain it.
 func growDisk(vm *wire.Node, sizeMiB int64) error {
 	spec, disk, err := firstDisk(vm)
 	if err != nil {
@@ -203,7 +202,7 @@ func growDisk(vm *wire.Node, sizeMiB int64) error {
 	return nil
 }
 
-// firstDisk returns the first disk of a VM that is not an independent one, and the section that it is in.
+// firstDisk returns the first disk of a VM that is not independent, and its VmSpecSection.
 func firstDisk(vm *wire.Node) (spec, disk *wire.Node, err error) {
 	spec = vm.First("VmSpecSection")
 	if spec == nil || spec.First("DiskSection") == nil {
@@ -217,7 +216,7 @@ func firstDisk(vm *wire.Node) (spec, disk *wire.Node, err error) {
 	return nil, nil, refuseDisks(vm, "has no separate disk")
 }
 
-// refuseDisks says why the disks of a VM cannot be changed.
+// refuseDisks returns a [LookupError] with the reason why the disks of a VM cannot be changed.
 func refuseDisks(vm *wire.Node, reason string) error {
 	return &LookupError{
 		Kind:   "VM",
@@ -227,6 +226,7 @@ func refuseDisks(vm *wire.Node, reason string) error {
 	}
 }
 
+// inUnit converts a size to the unit of a VirtualQuantity: bytes, or MiB for any other unit.
 func inUnit(sizeMiB int64, unit string) int64 {
 	if unit == "byte" {
 		return sizeMiB * mebibyte
@@ -234,7 +234,7 @@ func inUnit(sizeMiB int64, unit string) int64 {
 	return sizeMiB
 }
 
-// growItem keeps the hardware section in step with the specification section.
+// growItem sets the size of a disk in the VirtualHardwareSection, which must agree with the VmSpecSection.
 func growItem(hardware *wire.Node, diskID string, sizeMiB int64) {
 	if hardware == nil {
 		return

@@ -80,6 +80,8 @@ func (t *Templates) SelectTemplate(ctx context.Context, query TemplateQuery) (Te
 	})
 }
 
+// selectFilter returns the filter for the query service. It may match more names than the pattern, so the caller must
+// compare the names with the query.
 func (t *Templates) selectFilter(query TemplateQuery, in string) (string, error) {
 	by, err := t.catalogTerm(query.Catalog)
 	if err != nil {

@@ -14,22 +14,22 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// A VM is a virtual machine in full.
+// A VM is a virtual machine with all its fields.
 type VM struct {
 	Ref
 
-	Description string // carries the ownership marker
+	Description string // contains the ownership marker
 	VApp        Ref
 	Status      Status
 	Deployed    bool
-	Tasks       []Task // unfinished tasks that hold it
+	Tasks       []Task // unfinished tasks that lock it
 	NICs        []NIC
 	Disks       []Disk
 	ExtraConfig map[string]string
 	CPUs        int64
 	MemoryMiB   int64
 
-	HardwareVersion string // such as vmx-19; empty if VCD does not say
+	HardwareVersion string // such as vmx-19; empty if unknown
 
 	SizingPolicyID    string
 	PlacementPolicyID string
@@ -47,7 +47,7 @@ func (v VM) IndependentDisks() []Ref {
 	return disks
 }
 
-// AddressMode is how a NIC gets its address, in VCD's words.
+// AddressMode is the IP allocation mode of a NIC, as named in VCD's API.
 type AddressMode string
 
 // Address modes.
@@ -64,10 +64,11 @@ type NIC struct {
 	Network string // name of the vApp network
 	MAC     string
 	Mode    AddressMode
-	Address string // what VCD assigned or saw; empty while unknown
-	// Secondary is the address of the other family, where a NIC has one; empty otherwise.
+	Address string // assigned or detected by VCD; empty while unknown
+	// Secondary is the address of the other family, or empty if the NIC has none.
 	Secondary string
-	// SecondaryMode is how a new NIC of mode POOL gets an address of the other family: POOL, or empty without one.
+	// SecondaryMode is the mode of the address of the other family for a new NIC of mode POOL: POOL, or empty for no
+	// such address.
 	SecondaryMode AddressMode
 	Primary       bool
 	Adapter       string // VMXNET3 …
@@ -75,10 +76,10 @@ type NIC struct {
 
 // A Disk is a disk of a VM. Independent ("named") disks outlive the VM and are never deleted with it.
 type Disk struct {
-	ID          string // disk id within the VM
+	ID          string // ID within the VM
 	SizeMiB     int64
-	IOPS        *int64 // I/O operations per second; 0: unlimited; nil: the user is not shown them
-	Independent *Ref   // set if the disk is an independent one
+	IOPS        *int64 // I/O operations per second; 0: unlimited; nil: not visible to the user
+	Independent *Ref   // the independent disk; nil: the disk is not independent
 }
 
 // Resource types of OVF hardware items.
@@ -87,14 +88,14 @@ const (
 	resourceMemory = 4
 )
 
-// VMs are the VMs of vApps.
+// VMs is the client for the VMs of vApps.
 type VMs struct {
 	client    *api.Client
 	clock     Clock
 	documents *documents
 }
 
-// VM reads a VM.
+// VM reads a VM. It caches the document of a powered-off VM for [VMs.ReconfigureVM].
 func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 	read := v.clock.Now()
 	got, err := v.client.Do(ctx, api.Call{Method: http.MethodGet, Path: urn.Path(urn.VM, id)})
@@ -169,7 +170,7 @@ func nicsFrom(section *types.NetworkConnectionSection) []NIC {
 	return nics
 }
 
-// readHardware reads extra configuration, and sizes for the case that there is no VmSpecSection.
+// readHardware reads the extra configuration, and the CPUs and memory in case there is no VmSpecSection.
 func readHardware(hardware *types.VirtualHardwareSection, vm *VM) {
 	for _, config := range hardware.ExtraConfig {
 		vm.ExtraConfig[config.Key] = config.Value
@@ -184,6 +185,7 @@ func readHardware(hardware *types.VirtualHardwareSection, vm *VM) {
 	}
 }
 
+// readSpec reads CPUs, memory, the hardware version and the disks. It overrides the sizes that readHardware read.
 func readSpec(spec *types.VmSpecSection, vm *VM) {
 	if spec.NumCpus != nil {
 		vm.CPUs = int64(*spec.NumCpus)
@@ -215,35 +217,36 @@ func (v *VMs) PowerOn(ctx context.Context, id string) (Task, error) {
 	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/power/action/powerOn", "", nil)
 }
 
-// Reset starts resetting a VM that is powered on, without shutting its guest down.
+// Reset starts resetting a VM that is powered on, without shutting down its guest.
 func (v *VMs) Reset(ctx context.Context, id string) (Task, error) {
 	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/power/action/reset", "", nil)
 }
 
-// Shutdown starts shutting the guest down, by its own means: it needs VMware Tools in the guest, and may take as long
-// as the guest likes. The VM stays deployed: [VMs.PowerOff] comes after it.
+// Shutdown starts a graceful shutdown of the guest. It requires VMware Tools in the guest, and its duration is
+// unlimited. The VM stays deployed, so the caller must call [VMs.PowerOff] afterward.
 func (v *VMs) Shutdown(ctx context.Context, id string) (Task, error) {
 	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/power/action/shutdown", "", nil)
 }
 
-// PowerOff starts powering a VM off and undeploying it, which deleting it needs.
+// PowerOff starts powering off and undeploying a VM, which its deletion requires.
 func (v *VMs) PowerOff(ctx context.Context, id string) (Task, error) {
 	return startUndeploying(ctx, v.client, urn.Path(urn.VM, id), "powerOff")
 }
 
-// Consolidate starts giving a linked clone disks of its own, as which they can grow. It takes [RightConsolidate], and
-// ends at once if the VM is no linked clone.
+// Consolidate starts converting the disks of a linked clone to full disks, which can be expanded. It requires
+// [RightConsolidate]. For a VM that is not a linked clone, the task finishes immediately.
 func (v *VMs) Consolidate(ctx context.Context, id string) (Task, error) {
 	v.documents.take(id)
 	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/action/consolidate", "", nil)
 }
 
-// DeleteVM starts deleting a VM, which must be powered off and undeployed. An independent disk must have been detached.
+// DeleteVM starts the deletion of a VM, which must be powered off and undeployed. Its independent disks must be
+// detached before.
 func (v *VMs) DeleteVM(ctx context.Context, id string) (Task, error) {
 	return startXML(ctx, v.client, http.MethodDelete, urn.Path(urn.VM, id), "", nil)
 }
 
-// DetachDisk starts detaching an independent disk from a VM; diskID is the URN of the disk. The disk stays.
+// DetachDisk starts detaching an independent disk, given by its URN, from a VM. The disk is kept.
 func (v *VMs) DetachDisk(ctx context.Context, vmID, diskID string) (Task, error) {
 	v.documents.take(vmID)
 	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, vmID)+"/disk/action/detach", wire.MIMEDiskParams,

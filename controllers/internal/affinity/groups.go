@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package affinity decides which rules of VCD keep the VMs of a cluster on different hosts or on one, and writes them.
+// Package affinity plans and writes the rules in VCD that keep VMs of a cluster on different hosts, or on one host.
 package affinity
 
 import (
@@ -13,19 +13,19 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// A Group are machines whose VMs are kept on different hosts, or on one.
+// A Group is a set of machines whose VMs can be kept on different hosts, or on one host.
 type Group struct {
-	Name string // within the cluster; empty: the machine is in none
+	Name string // unique within the cluster; empty: the machine is in no group
 	// Together is true if the VMs are kept on one host.
 	Together bool
-	// Ruled is true if the machine is to be in a rule of the group.
+	// Ruled is true if the VM of the machine belongs in the rule of the group.
 	Ruled bool
-	// Required is true if the machine asks for a rule that VCD never violates.
+	// Required is true if the machine requests a rule that VCD never violates.
 	Required bool
 }
 
-// GroupOf returns the group of a machine: the one that it names to be on the same host, or else the control plane or its
-// MachineDeployment.
+// GroupOf returns the group of a machine. It is the affinity group in the spec of the machine, otherwise the control
+// plane or the MachineDeployment of the machine.
 func GroupOf(m *infrav1.VCDMachine) Group {
 	if affinity := m.Spec.Affinity; affinity != nil {
 		return Group{
@@ -52,7 +52,7 @@ func GroupOf(m *infrav1.VCDMachine) Group {
 	return group
 }
 
-// Asked reports whether any of some machines asks for a rule.
+// Asked reports whether any of the machines requests a rule.
 func Asked(machines []infrav1.VCDMachine) bool {
 	for i := range machines {
 		if GroupOf(&machines[i]).Ruled {
@@ -63,19 +63,21 @@ func Asked(machines []infrav1.VCDMachine) bool {
 }
 
 const (
-	// maxGroup is how much of the name of a group stands in the name of its rule: VCD takes 128 characters in all.
+	// maxGroup is the maximum length of the name of a group within the name of its rule. VCD limits names of rules to
+	// 128 characters.
 	maxGroup = 70
-	// idLength is that of a UUID, with which an infraID ends.
+	// idLength is the length of the UUID at the end of an infraID.
 	idLength   = 36
 	hashLength = 8
 )
 
-// Prefix is what the names of all rules of a cluster begin with. A rule has nothing else that could be a marker.
+// Prefix returns the prefix of the names of all rules of a cluster. It serves as the ownership marker, because no other
+// field of a rule can contain one.
 func Prefix(infraID string) string {
 	return "capi-" + strings.ToLower(infraID[max(0, len(infraID)-idLength):]) + "-"
 }
 
-// ruleName returns the name of the rule of a group.
+// ruleName returns the name of the rule of a group. It shortens a long name of a group and appends a hash of it.
 func ruleName(infraID, group string) string {
 	if len(group) > maxGroup {
 		sum := sha256.Sum256([]byte(group))

@@ -15,15 +15,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// An Access opens sessions for the rules of clusters.
+// An Access opens sessions to read and write the rules of clusters.
 type Access struct {
 	Client     client.Reader
 	Identities session.Identities
 	Sessions   session.Opener
 }
 
-// Open logs in to work in a VDC: with the identity of a zone in which the cluster has machines there, or else with that
-// of the cluster.
+// Open opens a session for a VDC. It logs in with the identity of a zone of the cluster in that VDC, if one can be
+// found, otherwise with the identity of the cluster.
 func (a Access) Open(ctx context.Context, c *infrav1.VCDCluster, vdc string) (*session.Session, phases.Result,
 	error,
 ) {

@@ -15,10 +15,10 @@ type Member struct {
 	Group   Group
 	VM      vcd.Ref
 	Leaving bool // its machine is being deleted
-	Hidden  bool // VCD shows it nowhere, which does not prove that it is gone
+	Hidden  bool // it is not visible in VCD, which does not prove that it is gone
 }
 
-// A Kind of step.
+// A Kind is the kind of a step.
 type Kind string
 
 // Kinds of steps.
@@ -31,24 +31,25 @@ const (
 // A Step is one write to a rule.
 type Step struct {
 	Kind Kind
-	Rule vcd.AffinityRule // as it is to become; of one to delete, as it is
+	Rule vcd.AffinityRule // the desired rule, or the rule to delete
 }
 
-// A Conflict is a VM that is in a rule of another owner. VCD lets it be in no second one of the same kind.
+// A Conflict is a VM in a rule of another owner. VCD allows a VM in only one rule of the same kind.
 type Conflict struct{ VM, Rule string }
 
-// A Plan is what is missing for the rules of a cluster in one VDC.
+// A Plan contains the steps to the desired rules of a cluster in one VDC, and the obstacles.
 type Plan struct {
 	Steps     []Step
 	Conflicts []Conflict
-	Hidden    []string // names of the members that VCD does not show
-	// Settled are the VMs for which nothing is missing: they are in the rule of their group, or need none.
+	Hidden    []string // names of the VMs that are not visible
+	// Settled contains the IDs of VMs that need no step: they are in the correct rule of their group, or the group has
+	// too few VMs for a rule.
 	Settled []string
 }
 
-// PlanFor compares the rules of a VDC with the members of the groups of a cluster that are there. A VM that leaves
-// stays in its rule until VCD takes it out with the VM, unless the rule is changed anyway. No rule of a group is
-// deleted for lack of VMs while one of them is hidden.
+// PlanFor compares the rules of a VDC with the members in that VDC of a cluster's groups. The VM of a machine that is
+// being deleted stays in its rule until VCD deletes the VM and removes it from the rule, unless the rule changes
+// anyway. A rule with too few VMs is not deleted while a VM of its group is hidden.
 func PlanFor(infraID string, members []Member, rules []vcd.AffinityRule) Plan {
 	ours, taken := sortRules(infraID, rules)
 	byRule := map[string][]Member{}
@@ -69,13 +70,14 @@ func PlanFor(infraID string, members []Member, rules []vcd.AffinityRule) Plan {
 	return p
 }
 
-// A place is a VM in a rule of a kind: VCD lets it be in one of each.
+// A place is the membership of a VM in a rule of one kind. VCD allows a VM in one rule of each kind.
 type place struct {
 	vm    string
-	apart bool
+	apart bool // in an anti-affinity rule
 }
 
-// sortRules returns the rules of the cluster by name, and the places of VMs in rules of others.
+// sortRules returns the rules of the cluster by name, and the names of the rules of other owners by the places that
+// they take.
 func sortRules(infraID string, rules []vcd.AffinityRule) (ours map[string][]vcd.AffinityRule,
 	taken map[place]string,
 ) {
@@ -93,7 +95,7 @@ func sortRules(infraID string, rules []vcd.AffinityRule) (ours map[string][]vcd.
 	return ours, taken
 }
 
-// addGroup plans the rule of one group, of which there may be several after an answer of VCD was lost.
+// addGroup plans the rule of one group. found may contain several rules if a response to a creation was lost.
 func (p *Plan) addGroup(name string, members []Member, found []vcd.AffinityRule, taken map[place]string) {
 	wanted := vcd.AffinityRule{
 		Ref:     vcd.Ref{Name: name},
@@ -131,7 +133,8 @@ func (p *Plan) addGroup(name string, members []Member, found []vcd.AffinityRule,
 	}
 }
 
-// change plans that the first of the rules of a group becomes as wanted, and the only one.
+// change plans an update of the first rule of a group to the wanted state, if it differs, and the deletion of the
+// others.
 func (p *Plan) change(found []vcd.AffinityRule, wanted vcd.AffinityRule, leaving map[string]bool) {
 	wanted.ID = found[0].ID
 	p.settle(slices.DeleteFunc(slices.Clone(wanted.VMs), func(vm vcd.Ref) bool {
@@ -143,23 +146,26 @@ func (p *Plan) change(found []vcd.AffinityRule, wanted vcd.AffinityRule, leaving
 	p.remove(found[1:])
 }
 
+// settle adds VMs to Settled.
 func (p *Plan) settle(vms []vcd.Ref) {
 	for _, vm := range vms {
 		p.Settled = append(p.Settled, vm.ID)
 	}
 }
 
+// remove plans the deletion of rules.
 func (p *Plan) remove(rules []vcd.AffinityRule) {
 	for _, rule := range rules {
 		p.Steps = append(p.Steps, Step{Delete, rule})
 	}
 }
 
+// differs reports whether two rules differ in anything but their names and VMs.
 func differs(a, b vcd.AffinityRule) bool {
 	return a.Apart != b.Apart || a.Enabled != b.Enabled || a.Mandatory != b.Mandatory
 }
 
-// sameVMs reports whether a rule has the wanted VMs, and besides only such that leave.
+// sameVMs reports whether a rule contains the wanted VMs, and no others except VMs whose machines are being deleted.
 func sameVMs(found, wanted vcd.AffinityRule, leaving map[string]bool) bool {
 	for _, vm := range wanted.VMs {
 		if !found.Has(vm.ID) {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Settled knows for which VMs nothing is missing in the rules of their clusters. It lets a VM that must have a host of
-// its own wait to be powered on. The zero value is usable; a restart empties it, and the next pass over the cluster
-// fills it.
+// Settled caches which VMs are settled, that is, need no change of the rules of their clusters. A VM with a required
+// rule is not powered on before it is settled. The zero value is ready to use. The cache is lost on restart, and the
+// next reconcile of a cluster fills it again.
 type Settled struct {
 	mu        sync.Mutex
 	byCluster map[types.UID]*settled
@@ -18,10 +18,10 @@ type Settled struct {
 
 type settled struct {
 	vms     map[string]bool
-	waiting map[string]func() // by VM
+	waiting map[string]func() // wakes the waiting machine, by VM
 }
 
-// of returns what is known of a cluster. Hold the lock.
+// of returns the entry of a cluster, and creates it if necessary. The caller holds the lock.
 func (s *Settled) of(cluster types.UID) *settled {
 	if s.byCluster == nil {
 		s.byCluster = map[types.UID]*settled{}
@@ -32,7 +32,7 @@ func (s *Settled) of(cluster types.UID) *settled {
 	return s.byCluster[cluster]
 }
 
-// Has reports whether nothing is missing for a VM of a cluster. If something is, wake is called once that changes.
+// Has reports whether a VM of a cluster is settled. If it is not, wake is called once when it becomes settled.
 func (s *Settled) Has(cluster types.UID, vm string, wake func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,14 +44,15 @@ func (s *Settled) Has(cluster types.UID, vm string, wake func()) bool {
 	return false
 }
 
-// Set replaces what is known of a cluster.
+// Set replaces the settled VMs of a cluster, and wakes the machines that wait for any of them.
 func (s *Settled) Set(cluster types.UID, vms []string) {
 	for _, wake := range s.set(cluster, vms) {
 		wake()
 	}
 }
 
-// set returns what to call for the VMs that were waited for.
+// set replaces the settled VMs of a cluster and returns the functions to call, without the lock, for VMs that became
+// settled.
 func (s *Settled) set(cluster types.UID, vms []string) (wake []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +68,7 @@ func (s *Settled) set(cluster types.UID, vms []string) (wake []func()) {
 	return wake
 }
 
-// Drop forgets a cluster.
+// Drop removes the entry of a cluster. It wakes no machines.
 func (s *Settled) Drop(cluster types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

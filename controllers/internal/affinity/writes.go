@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Text says what a step does.
+// Text returns the description of a step for messages.
 func (s Step) Text() string {
 	kind := "affinity"
 	if s.Rule.Apart {
@@ -24,7 +24,7 @@ func (s Step) Text() string {
 	return fmt.Sprintf("%s %s rule %s", s.Kind, kind, s.Rule.Name)
 }
 
-// Send starts a step in a VDC.
+// Send sends the request of a step in a VDC. It returns the task that VCD started.
 func Send(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step) (vcd.Task, error) {
 	switch step.Kind {
 	case Create:
@@ -36,15 +36,15 @@ func Send(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step) (vcd.
 	return s.DeleteAffinityRule(ctx, step.Rule.ID)
 }
 
-// noRight reports that rules of a VDC may not be seen.
+// noRight returns the result if the user may not view the rules of a VDC.
 func noRight(err error, vdc vcd.Ref) phases.Result {
 	return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
 		"Cannot list the affinity rules of VDC %s (%v): grant the user of the identity the right %q, or set "+
 			"spec.antiAffinity to None and leave out spec.affinity", vdc.Name, err, vcd.RightAffinity).NoAccess()
 }
 
-// Refused maps the refusal of a step to a result. VCD answers the same for a rule that was deleted since it was
-// listed as for one that the user may not change, so the rules are listed again.
+// Refused maps the rejection of a step to a result. VCD responds in the same way for a rule that was deleted since it
+// was listed and for a rule that the user may not change, so Refused lists the rules again.
 func Refused(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step, err error) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrForbidden) && step.Kind != Create {
 		rules, errListing := s.AffinityRules(ctx, vdc)
@@ -67,7 +67,7 @@ func Refused(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step, er
 	return session.Refusal(err, step.Text())
 }
 
-// RemoveAll takes the next step of deleting all rules of a cluster. wake is called at the end of a task.
+// RemoveAll takes the next step in the deletion of all rules of a cluster. wake is called when a task has finished.
 func RemoveAll(ctx context.Context, a Access, c *infrav1.VCDCluster, wake func()) (phases.Result, error) {
 	waiting := phases.Done
 	for _, id := range c.Spec.RecordedState.AffinityRuleOVDCIDs {
@@ -102,7 +102,7 @@ func Unlisted(err error, vdc vcd.Ref) (phases.Result, error) {
 	return session.Unread(err, "Listing affinity rules")
 }
 
-// remove deletes one rule, or waits for that.
+// remove starts the deletion of one rule, or waits until it has finished.
 func remove(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, vdc vcd.VDC, rule vcd.AffinityRule,
 	wake func(),
 ) (phases.Result, error) {

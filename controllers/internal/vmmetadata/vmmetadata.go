@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vmmetadata compares the metadata that a VM should have with those that were written. It is pure.
+// Package vmmetadata compares the desired metadata of a VM with the metadata that the provider wrote. It is pure.
 package vmmetadata
 
 import (
@@ -30,7 +30,7 @@ var accesses = map[infrav1.VMMetadataAccess]vcd.MetadataAccess{
 	infrav1.VMMetadataPrivate:   vcd.MetadataPrivate,
 }
 
-// Wished returns the metadata that a spec asks for, as VCD has them.
+// Wished converts the metadata in a spec to entries of VCD.
 func Wished(spec []infrav1.VMMetadataEntry) []vcd.MetadataEntry {
 	var wished []vcd.MetadataEntry
 	for _, entry := range spec {
@@ -44,17 +44,18 @@ func Wished(spec []infrav1.VMMetadataEntry) []vcd.MetadataEntry {
 	return wished
 }
 
-// A Record is what was written to a VM, or is about to be, by key: what is not in it belongs to somebody else.
+// A Record contains the entries, by key, that the provider wrote to a VM or is about to write. Entries that it does not
+// contain belong to other owners.
 type Record map[string]Written
 
-// Written is an entry that was written.
+// Written is an entry that was written, or is about to be written.
 type Written struct {
-	Type   vcd.MetadataType // empty: it is about to be written
+	Type   vcd.MetadataType // empty: about to be written, or the result of the write is unknown
 	Access vcd.MetadataAccess
 	Value  string
 }
 
-// RecordOf reads what is recorded on a VCDMachine.
+// RecordOf converts the recorded state of a VCDMachine to a Record.
 func RecordOf(recorded []infrav1.RecordedVMMetadata) Record {
 	record := Record{}
 	for _, entry := range recorded {
@@ -67,7 +68,7 @@ func RecordOf(recorded []infrav1.RecordedVMMetadata) Record {
 	return record
 }
 
-// Entries returns what [RecordOf] reads, sorted by key; nil if nothing was written.
+// Entries returns the recorded state that [RecordOf] converts, sorted by key. It returns nil for an empty record.
 func (r Record) Entries() []infrav1.RecordedVMMetadata {
 	var entries []infrav1.RecordedVMMetadata
 	for _, key := range slices.Sorted(maps.Keys(r)) {
@@ -81,7 +82,7 @@ func (r Record) Entries() []infrav1.RecordedVMMetadata {
 	return entries
 }
 
-// typeOf returns the name in the API of a type of VCD; empty for none. A type that is not known is as a text.
+// typeOf returns the API type for a type in VCD, or the empty string for the empty type. Unknown types become String.
 func typeOf(t vcd.MetadataType) infrav1.VMMetadataType {
 	if t == "" {
 		return ""
@@ -89,7 +90,7 @@ func typeOf(t vcd.MetadataType) infrav1.VMMetadataType {
 	return cmp.Or(keyOf(types, t), infrav1.VMMetadataString)
 }
 
-// keyOf returns the name in the API of a value of VCD; empty for none.
+// keyOf returns the API name of a value in VCD, or the empty string if the value has no name.
 func keyOf[K ~string, V comparable](names map[K]V, value V) K {
 	for name, v := range names {
 		if v == value && name != "" {
@@ -99,7 +100,7 @@ func keyOf[K ~string, V comparable](names map[K]V, value V) K {
 	return ""
 }
 
-// Missing returns the wished entries that were not written.
+// Missing returns the wished entries that were not written, or were written differently.
 func (r Record) Missing(wished []vcd.MetadataEntry) []vcd.MetadataEntry {
 	var missing []vcd.MetadataEntry
 	for _, entry := range wished {
@@ -110,7 +111,8 @@ func (r Record) Missing(wished []vcd.MetadataEntry) []vcd.MetadataEntry {
 	return missing
 }
 
-// is reports whether an entry was written as wished. VCD writes times in its own form.
+// is reports whether an entry was written as wished. It compares times as instants, because VCD may change their
+// format.
 func (w Written) is(wished vcd.MetadataEntry) bool {
 	if w.Type != wished.Type || w.Access != wished.Access {
 		return false
@@ -123,14 +125,15 @@ func (w Written) is(wished vcd.MetadataEntry) bool {
 	return err1 == nil && err2 == nil && was.Equal(is)
 }
 
-// Obsolete returns the keys that were written and are not wished any more, sorted.
+// Obsolete returns the keys that were written and are no longer wished, sorted.
 func (r Record) Obsolete(wished []vcd.MetadataEntry) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(r)), func(key string) bool {
 		return slices.ContainsFunc(wished, func(entry vcd.MetadataEntry) bool { return entry.Key == key })
 	})
 }
 
-// Ask returns the record with entries that are about to be written, for which it is stored before.
+// Ask returns a copy of the record in which the given entries are about to be written. The caller saves it before the
+// request.
 func (r Record) Ask(entries []vcd.MetadataEntry) Record {
 	next := maps.Clone(r)
 	for _, entry := range entries {
@@ -139,7 +142,7 @@ func (r Record) Ask(entries []vcd.MetadataEntry) Record {
 	return next
 }
 
-// Open reports whether it is not known what became of something that was about to be written.
+// Open reports whether the result of the write of any entry is unknown.
 func (r Record) Open() bool {
 	for _, written := range r {
 		if written.Type == "" {
@@ -149,7 +152,7 @@ func (r Record) Open() bool {
 	return false
 }
 
-// Seen returns the record as VCD shows the metadata now.
+// Seen returns the record with the current values in VCD. It omits entries that VCD does not return in their domain.
 func (r Record) Seen(now []vcd.MetadataEntry) Record {
 	next := Record{}
 	for _, entry := range now {
@@ -164,7 +167,7 @@ func (r Record) Seen(now []vcd.MetadataEntry) Record {
 	return next
 }
 
-// sameDomain reports whether an entry of VCD is in the domain that ours was written to.
+// sameDomain reports whether an entry in VCD is in the domain to which the provider wrote its entry.
 func (w Written) sameDomain(entry vcd.MetadataEntry) bool {
 	return (w.Access == vcd.MetadataReadWrite) == (entry.Access == vcd.MetadataReadWrite)
 }
