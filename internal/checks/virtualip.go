@@ -10,8 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// VirtualIP reports why an address cannot be a virtual IP of a cluster in a network. VCD must not allocate addresses
-// from its range. It must be in a subnet, unless kube-vip announces it to routers.
+// VirtualIP reports why an address cannot be a virtual IP of a cluster in a network. It must not be in a range from
+// which VCD allocates addresses. It must be in a subnet, unless kube-vip announces it to routers.
 func VirtualIP(c *infrav1.VCDCluster, network vcd.Network, addr netip.Addr) *Finding {
 	kube := KubeVIP(c)
 	other := OtherVirtualIP(c)
