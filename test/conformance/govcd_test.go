@@ -33,7 +33,7 @@ var checkFormat = format{
 	needs:   1,
 }
 
-// shards is how many simulators share the tests. The client mostly sleeps between two polls of a task.
+// shards is the number of simulators that share the tests. The client mostly sleeps between two polls of a task.
 const shards = 4
 
 // An sdk is one version of VMware's Go SDK, compiled with its functional tests.
