@@ -25,7 +25,8 @@ func (c *credentials[Hub, Old]) strip(hub Hub) {
 	*c.ofHub(hub) = &infrav1.CAPVCDCredentials{}
 }
 
-// restore copies the credentials of a CAPVCD object to a v1beta4 object that was stripped of them.
+// restore copies the credentials of a CAPVCD object to a v1beta4 object that was stripped of them. It is a no-op if the
+// object had none.
 func (c *credentials[Hub, Old]) restore(old Old, hub Hub) {
 	if c == nil || *c.ofHub(hub) == nil {
 		return

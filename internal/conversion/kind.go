@@ -30,8 +30,8 @@ type kind[Hub, Old object] struct {
 	credentials *credentials[Hub, Old]
 }
 
-// upgrade sets metadata, spec and status of a v1beta4 object. old is the object in the request, as v1beta3. narrow
-// reduces another v1beta3 object to the fields of the requested version.
+// upgrade sets metadata, spec and status of a v1beta4 object. old is the object in the request, converted to v1beta3
+// with all fields of its version. narrow reduces another v1beta3 object to the fields of that version.
 func (k *kind[Hub, Old]) upgrade(old Old, narrow func(Old) (Old, error), hub Hub) error {
 	seen := takeNote(old)
 	copyMeta(old, hub)

@@ -113,8 +113,8 @@ func mergeMap(before, after, to map[string]any) map[string]any {
 	return result
 }
 
-// without removes the known fields from a struct and returns the rest. An empty struct is removed as a whole, because
-// its presence is its only content.
+// without removes the known fields from a struct and returns the rest. If the known struct is empty, it returns nil,
+// because the removal of an empty struct means that the whole struct was removed.
 func without(known, of any) map[string]any {
 	former, isMap := known.(map[string]any)
 	target, isTargetMap := of.(map[string]any)
@@ -124,7 +124,8 @@ func without(known, of any) map[string]any {
 	return mergeMap(former, nil, target)
 }
 
-// mergeList applies changes to a list that has the same order as before. Unchanged elements keep their target values.
+// mergeList applies changes to a list whose elements correspond to those of before by index. Unchanged elements keep
+// their target values.
 func mergeList(before, after, to []any) []any {
 	result := make([]any, 0, len(after))
 	used := make([]bool, len(before))

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Files that Ignition writes early in the first boot. They replace the metadata, which Ignition, unlike cloud-init,
-// does not read.
+// Files that Ignition writes before the first boot continues. They replace the metadata, which Ignition, unlike
+// cloud-init, does not read.
 const (
 	hostnameFile = "/etc/hostname"
 	// environmentFile contains the metadata as shell variables.

@@ -62,7 +62,7 @@ var buildCCM = sync.OnceValues(func() (string, error) {
 // which Services choose it.
 const further = "dmz"
 
-// withFurtherGateway adds the further gateway to the first VDC, with addresses of its own.
+// withFurtherGateway adds the further gateway to the first VDC, with separate addresses.
 func withFurtherGateway(c *vcdsim.Config) {
 	vdc := &c.Model.Orgs[1].VDCs[0]
 	gateway := vdc.EdgeGateways[0]

@@ -61,7 +61,7 @@ func (c replica) Start(ctx context.Context) error {
 
 const (
 	sharedLabel = "shared"
-	// tests is how many tests run at a time. They mostly wait.
+	// tests is the number of tests that run in parallel. They mostly wait.
 	tests = "20"
 )
 
