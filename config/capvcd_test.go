@@ -200,8 +200,8 @@ func capvcdCRDs(t *testing.T) string {
 	return dir
 }
 
-// capvcdFields lists the leaf fields of a CRD version with their types, defaults and required fields. It omits the
-// fields that every object has.
+// capvcdFields lists the leaf fields in spec and status of a CRD version. The values contain type, format, default, and
+// whether the field is required.
 func capvcdFields(t *testing.T, dir, kind, wanted string) map[string]string {
 	t.Helper()
 	g := NewWithT(t)
