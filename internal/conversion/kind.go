@@ -16,7 +16,7 @@ type object interface {
 	metav1.ObjectMetaAccessor
 }
 
-// A kind defines the conversion of a kind between v1beta3, of which all older versions are subsets, and v1beta4.
+// A kind defines the conversion of a kind between v1beta3 and v1beta4. All older versions are subsets of v1beta3.
 type kind[Hub, Old object] struct {
 	newHub func() Hub
 	newOld func() Old

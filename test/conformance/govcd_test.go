@@ -217,8 +217,8 @@ func govcdModel() vcdsim.Model {
 	return m
 }
 
-// addNSX adds a VDC with a gateway without load balancer, and a data center group with the other VDC, because some
-// tests need a VDC that is no candidate for their groups. The tests create their own load balancing.
+// addNSX adds a VDC with a gateway without load balancer, and a data center group with the other VDC. Some tests need a
+// VDC that is not a candidate for their groups. The tests create their own load balancing.
 func addNSX(m *vcdsim.Model) {
 	block := func(gateway, from, to string) vcdsim.ExternalSubnet {
 		return vcdsim.ExternalSubnet{

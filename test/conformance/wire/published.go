@@ -55,8 +55,8 @@ func CheckPublished(ctx context.Context, scratch string, exchanges []vcdsim.Exch
 }
 
 // groundTruth returns the directory with VMware's schemas and recorded responses, which this project does not
-// distribute: the directory in the environment variable, or one beside the repository. If it does not exist, missing
-// describes what is missing.
+// distribute. It is the directory in the environment variable, or one beside the repository. If the directory or
+// xmllint does not exist, dir is empty and missing describes what is missing.
 func groundTruth() (dir, missing string) {
 	if _, err := exec.LookPath("xmllint"); err != nil {
 		return "", "xmllint (Debian's libxml2-utils) is not installed"
