@@ -54,10 +54,10 @@ const (
 const (
 	// Binary is the path of the program in the image.
 	Binary = "/opt/vcloud/bin/cloud-provider-for-cloud-director"
-	// Repository is the name of the image without registry. It is the name of CPI's image, by which images are mirrored
-	// and found.
+	// Repository is the name of the image without its registry. It is the same as that of CPI's image, because mirrors
+	// and users find the image by this name.
 	Repository = "cloud-provider-for-cloud-director"
-	// Registry is the registry in which the image is published.
+	// Registry is the registry where the image is published.
 	Registry = "ghcr.io/cluster-api-provider-vcd"
 )
 
@@ -68,14 +68,14 @@ var source string
 type CCM struct {
 	// Image is the full image reference with a tag or digest.
 	Image string
-	// Replicas is the number of pods, of which only the leader is active.
+	// Replicas is the number of pods. Only the leader is active.
 	Replicas int32
 	// ConfigHash, if not empty, is the value of an annotation of the pods. A new value replaces the pods, because the
 	// program reads its configuration only at startup.
 	ConfigHash string
-	// APIHost and APIPort, if set, are the address of the Kubernetes API server: the endpoint of the control plane, not
-	// the Service kubernetes. That Service needs kube-proxy, which waits for the addresses of its node, which the cloud
-	// controller manager sets.
+	// APIHost and APIPort, if set, are the address of the Kubernetes API server at the endpoint of the control plane.
+	// The Service kubernetes cannot be used: it needs kube-proxy, which waits for the addresses of its node, and the
+	// cloud controller manager sets these addresses.
 	APIHost string
 	APIPort int32
 	// ProxySecret, if not empty, is the name of the Secret with the environment variables of a proxy: [Proxy].

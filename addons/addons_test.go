@@ -28,7 +28,7 @@ func testScheme(g *WithT) *runtime.Scheme {
 	return scheme
 }
 
-// strictly decodes a YAML stream into the types of Kubernetes: an unknown or duplicate field is an error.
+// strictly decodes a YAML stream into Kubernetes types. Unknown and duplicate fields are errors.
 func strictly(g *WithT, raw []byte) []runtime.Object {
 	decoder := serializer.NewCodecFactory(testScheme(g), serializer.EnableStrict).UniversalDeserializer()
 	var out []runtime.Object
@@ -53,7 +53,7 @@ func deploymentOf(g *WithT, raw []byte) *appsv1.Deployment {
 	return nil
 }
 
-// variants are all manifests with a Deployment, by name.
+// variants returns all manifests with a Deployment, by name.
 func variants(g *WithT) map[string][]byte {
 	managed, err := CCM{Image: testImage, Replicas: 2, ConfigHash: "abc"}.YAML()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -167,8 +167,8 @@ func TestNamesAreThoseOfCPI(t *testing.T) {
 	}
 }
 
-// TestThePodIsRestricted holds the pod against what Pod Security demands of "restricted", but for the host's network,
-// which a cloud controller manager needs before nodes have addresses.
+// TestThePodIsRestricted checks the pod against the Pod Security level "restricted", except for the host network, which
+// a cloud controller manager needs before nodes have addresses.
 func TestThePodIsRestricted(t *testing.T) {
 	for name, raw := range variants(NewWithT(t)) {
 		t.Run(name, func(t *testing.T) {

@@ -4,7 +4,8 @@ package addons
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// A Cloud holds the settings that are specific to the manifest of one cloud, with names that its users know.
+// A Cloud holds the settings that are specific to the manifest of one cloud. The manifest keeps the names that users of
+// the original program know.
 type Cloud struct {
 	// Title and Short are the names of the cloud. Original is the program that introduced these names.
 	Title, Short, Original string
@@ -13,16 +14,17 @@ type Cloud struct {
 	// Provider is the value of --cloud-provider, and Config is the value of --cloud-config.
 	Provider, Config string
 	Volumes          []Volume
-	// ClusterIDSecret is a Secret that may contain the ID of the cluster; empty: none.
+	// ClusterIDSecret is a Secret that may contain the ID of the cluster; empty means none.
 	ClusterIDSecret string
-	// OwnSecret is a Secret that the controller rewrites; empty: none.
+	// OwnSecret is a Secret that the controller rewrites; empty means none.
 	OwnSecret string
 	// TLSSecrets adds a role that lets the controller read certificates. ReadsNamespace lets the controller read the
 	// namespace kube-system.
 	TLSSecrets, ReadsNamespace bool
 	// LoadBalancers lets the controller keep records of Services.
 	LoadBalancers bool
-	// CredentialsSecret is a Secret in kube-system that the controller reads, and rereads after changes; empty: none.
+	// CredentialsSecret is a Secret in kube-system that the controller reads, and rereads after changes; empty means
+	// none.
 	CredentialsSecret string
 	// ProxySecret is a Secret that may contain the environment variables of the proxy for the cloud:
 	// [CCM.ProxyVariables].

@@ -28,7 +28,8 @@ func fileOf(g *WithT, name string) []byte {
 	return nil
 }
 
-// TestTheManifestForCloudStack holds that it can be applied over the original's, whose selector cannot be changed.
+// TestTheManifestForCloudStack checks that users can apply the manifest over that of the original program, whose
+// selector is immutable.
 func TestTheManifestForCloudStack(t *testing.T) {
 	g := NewWithT(t)
 	raw := fileOf(g, CloudStackManifestName)
@@ -69,7 +70,8 @@ func TestTheConfigurationForCloudStackHasToBeFilledIn(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// TestTheManifestForVSphere holds that it can be applied over the original's, whose selector cannot be changed.
+// TestTheManifestForVSphere checks that users can apply the manifest over that of the original program, whose selector
+// is immutable.
 func TestTheManifestForVSphere(t *testing.T) {
 	g := NewWithT(t)
 	raw := fileOf(g, VSphereManifestName)
@@ -85,7 +87,7 @@ func TestTheManifestForVSphere(t *testing.T) {
 	g.Expect(d.Name).To(Equal("vsphere-cloud-controller-manager"))
 	g.Expect(d.Spec.Selector.MatchLabels).To(Equal(map[string]string{"name": "vsphere-cloud-controller-manager"}))
 	g.Expect(d.Spec.Template.Spec.NodeSelector).To(BeEmpty())
-	exists := func(key string) corev1.NodeSelectorTerm { // whatever the value: that of RKE2 is "true"
+	exists := func(key string) corev1.NodeSelectorTerm { // any value: RKE2 sets "true"
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpExists}}}
 	}
 	g.Expect(d.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms).To(ConsistOf(

@@ -22,7 +22,7 @@ const (
 	PodProxyInjectLabel = "proxy.infrastructure.cluster.x-k8s.io/inject"
 	// podProxyGroup is the prefix of the names of pod annotations, and the suffix of the names of policies.
 	podProxyGroup = "proxy.infrastructure.cluster.x-k8s.io"
-	// noProxyAnnotation has exceptions of a pod.
+	// noProxyAnnotation is the pod annotation with proxy exceptions.
 	noProxyAnnotation = podProxyGroup + "/no-proxy"
 )
 
@@ -39,7 +39,7 @@ var podProxySource string
 type PodProxy struct {
 	// Version is the API version of mutating admission policies: v1 or v1beta1.
 	Version string
-	// HTTP and HTTPS are the URLs of the proxies; empty: none.
+	// HTTP and HTTPS are the URLs of the proxies; empty means none.
 	HTTP, HTTPS string
 	// Direct are the hosts, domains and networks that are reached without a proxy.
 	Direct []string

@@ -23,7 +23,7 @@ const (
 	capvcdVersion = "v1beta2"
 )
 
-// capvcdCredentials is the field of our spec with the credentials that an object of CAPVCD had.
+// capvcdCredentials is the v1beta4 field for the credentials in an object of CAPVCD.
 const capvcdCredentials = "capvcdCredentials"
 
 func TestCredentialsOfCAPVCDCanOnlyBeRemoved(t *testing.T) {
@@ -74,12 +74,12 @@ func TestCredentialsOfCAPVCDCanOnlyBeRemoved(t *testing.T) {
 	}
 }
 
-// home is a row of the table of CAPVCD's fields.
+// home is a row of the table of CAPVCD's fields: the v1beta4 field and a remark.
 type home struct {
 	path, remark string
 }
 
-// fieldTable reads docs/reference/capvcd-fields.md: by kind, then by field of CAPVCD.
+// fieldTable reads docs/reference/capvcd-fields.md. The keys are the kind and the CAPVCD field.
 func fieldTable(t *testing.T) map[string]map[string]home {
 	t.Helper()
 	g := NewWithT(t)
@@ -150,7 +150,7 @@ func TestEveryCAPVCDFieldHasAHome(t *testing.T) {
 	}
 }
 
-// TestCAPVCDVersionsHaveItsFields holds the versions of CAPVCD that we serve against VMware's own CRDs.
+// TestCAPVCDVersionsHaveItsFields compares the served CAPVCD versions with VMware's own CRDs.
 func TestCAPVCDVersionsHaveItsFields(t *testing.T) {
 	dir := capvcdCRDs(t)
 	for kind, versions := range map[string][]string{
@@ -168,7 +168,7 @@ func TestCAPVCDVersionsHaveItsFields(t *testing.T) {
 	}
 }
 
-// templateHomes adds to the rows of a template those of the spec of its objects.
+// templateHomes returns the rows of a template, including those for the spec of its objects.
 func templateHomes(rows, objectRows map[string]home, kind, object string) map[string]home {
 	all := map[string]home{}
 	for name, home := range rows {
@@ -186,7 +186,7 @@ func templateHomes(rows, objectRows map[string]home, kind, object string) map[st
 	return all
 }
 
-// capvcdCRDs returns the folder of VMware's CRDs, if the module was ever downloaded here.
+// capvcdCRDs returns the folder with VMware's CRDs. It skips the test if their module is not in the module cache.
 func capvcdCRDs(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()
@@ -200,8 +200,8 @@ func capvcdCRDs(t *testing.T) string {
 	return dir
 }
 
-// capvcdFields lists the fields of a version of a CRD without children, but for what every object has, with their types,
-// defaults and what is required.
+// capvcdFields lists the leaf fields in spec and status of a CRD version. The values contain type, format, default, and
+// whether the field is required.
 func capvcdFields(t *testing.T, dir, kind, wanted string) map[string]string {
 	t.Helper()
 	g := NewWithT(t)

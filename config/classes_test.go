@@ -12,13 +12,14 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// uuid1 and uuid2 are ids of something in VCD.
+// uuid1 and uuid2 are IDs of VCD objects.
 const (
 	uuid1 = "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 	uuid2 = "1dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 )
 
-// specs are objects that exist in VCD, and two values of each field of their specs, which are neither the default.
+// specs holds an object per kind that exists in VCD, and two values for each field of its spec. Neither value is the
+// default.
 var specs = map[string]struct {
 	base, existing string
 	values         map[string][2]string
@@ -137,8 +138,9 @@ func with(values, more map[string][2]string) map[string][2]string {
 	return all
 }
 
-// TestTheClassOfAFieldIsTrue holds what each field of a spec says of itself against what the API server admits once
-// the object exists in VCD. A template as a whole is immutable, which the webhook holds.
+// TestTheClassOfAFieldIsTrue compares the mutability in the description of each field with the changes that the API
+// server admits once the object exists in VCD. It skips templates: they are immutable as a whole, which the webhook
+// enforces.
 func TestTheClassOfAFieldIsTrue(t *testing.T) {
 	for kind, c := range loadCRDs(t) {
 		if strings.HasSuffix(kind, "Template") {
@@ -147,9 +149,9 @@ func TestTheClassOfAFieldIsTrue(t *testing.T) {
 		spec := fieldAt(&c.definition.Spec, "spec")
 		for name, field := range spec.Properties {
 			switch name {
-			case capvcdCredentials: // No request sets them: TestCredentialsOfCAPVCDCanOnlyBeRemoved.
+			case capvcdCredentials: // Requests never set them: TestCredentialsOfCAPVCDCanOnlyBeRemoved.
 				continue
-			case "recordedState": // Its fields have rules of their own: recorded_test.go and TestWhatIsRecordedOfAMachineIsGuarded.
+			case "recordedState": // See recorded_test.go and TestWhatIsRecordedOfAMachineIsGuarded.
 				continue
 			}
 			t.Run(kind+".spec."+name, func(t *testing.T) {
@@ -173,20 +175,20 @@ var (
 	byController = regexp.MustCompile(`(?i)written by the controller`)
 )
 
-// checkClass changes a field of an object of a kind from one value to another; an empty one is none.
+// checkClass changes a field of an object from one value to another. An empty string means that the field is not set.
 func checkClass(t *testing.T, c *crd, kind, name, description, from, to string) {
 	t.Helper()
 	g := NewWithT(t)
 	object := func(value string) map[string]any {
 		without := `{spec: {` + name + `: }}`
 		if name == "templateSelector" {
-			without = `{spec: {template: , templateSelector: }}` // Only one of them may be set.
+			without = `{spec: {template: , templateSelector: }}` // Only one of them can be set.
 		}
 		return parse(t, specs[kind].base, specs[kind].existing, without, `{spec: {`+name+`: `+value+`}}`)
 	}
 	if errs := c.admit(t, object(from), nil); len(errs) > 0 {
 		g.Expect(from).To(BeEmpty(), "%v", errs)
-		return // There is no object without the field.
+		return // The field is required.
 	}
 
 	errs := c.admit(t, object(to), object(from))

@@ -36,13 +36,13 @@ const (
 	namespace     = "capvcd-system"
 	providerLabel = "cluster.x-k8s.io/provider"
 	contractLabel = "cluster.x-k8s.io/v1beta2"
-	// formerContractLabel is that of contract v1beta1, which CAPVCD satisfies.
+	// formerContractLabel is the label of contract v1beta1, which CAPVCD implements.
 	formerContractLabel = "cluster.x-k8s.io/v1beta1"
 	moveLabel           = "clusterctl.cluster.x-k8s.io/move"
 	moveChildrenToo     = "clusterctl.cluster.x-k8s.io/move-hierarchy"
 )
 
-// variable is one of clusterctl's, with its default.
+// variable matches a variable of clusterctl with its default.
 var variable = regexp.MustCompile(`\$\{[A-Z_]+:=([^}]+)\}`)
 
 // render builds infrastructure-components.yaml.
@@ -88,7 +88,7 @@ func ofKind(objects []*unstructured.Unstructured, kind string) []*unstructured.U
 	return found
 }
 
-// only returns the object of a kind that must be there once.
+// only returns the object of a kind. The test fails unless exactly one exists.
 func only[T any](t *testing.T, objects []*unstructured.Unstructured, kind string) *T {
 	t.Helper()
 	g := NewWithT(t)
@@ -325,7 +325,7 @@ func TestComponents(t *testing.T) {
 	})
 }
 
-// span reads a duration of a certificate.
+// span returns a duration in the spec of a certificate.
 func span(t *testing.T, certificate *unstructured.Unstructured, field string) time.Duration {
 	t.Helper()
 	g := NewWithT(t)

@@ -71,8 +71,8 @@ func TestEveryKindIsFoundByPeople(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfASpecIsClassed holds the comments against the promise of the package: a field is immutable, mutable
-// in place or written by the controller. What is below a field is of its class.
+// TestEveryFieldOfASpecIsClassed checks that each description states the mutability of the field, as the package
+// comment promises: immutable, mutable in place, or written by the controller. Nested fields have the same mutability.
 func TestEveryFieldOfASpecIsClassed(t *testing.T) {
 	const class = `(?i)\b(immutable|mutable\s+in\s+place|written by the controller)\b`
 	for kind, c := range loadCRDs(t) {
@@ -85,7 +85,8 @@ func TestEveryFieldOfASpecIsClassed(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsDescribed walks all fields of ours; what Kubernetes defines is not.
+// TestEveryFieldIsDescribed checks that all fields of this API have descriptions. Fields that Kubernetes defines are
+// exempt.
 func TestEveryFieldIsDescribed(t *testing.T) {
 	eachField(t, func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps) {
 		if strings.Count(at, ".") > 1 || !strings.HasSuffix(at, ".metadata") {
@@ -94,7 +95,8 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	})
 }
 
-// TestEveryDefaultIsNamed checks that descriptions have the default of each field: `kubectl explain` shows none.
+// TestEveryDefaultIsNamed checks that descriptions contain the default of each field, because `kubectl explain` does
+// not show defaults.
 func TestEveryDefaultIsNamed(t *testing.T) {
 	eachField(t, func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps) {
 		if field.Default != nil && field.Type != "object" {
@@ -106,7 +108,7 @@ func TestEveryDefaultIsNamed(t *testing.T) {
 	})
 }
 
-// eachField visits the fields of all kinds, with their paths.
+// eachField calls visit for the fields of all kinds, with their paths.
 func eachField(t *testing.T, visit func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps)) {
 	t.Helper()
 	for kind, c := range loadCRDs(t) {
@@ -129,8 +131,7 @@ func visitFields(g *WithT, path string, props *apiextensionsv1.JSONSchemaProps,
 	}
 }
 
-// TestConditionsAndReasonsAreDocumented holds the constants of condition types and reasons against their values and
-// comments.
+// TestConditionsAndReasonsAreDocumented checks the names and comments of the constants for condition types and reasons.
 func TestConditionsAndReasonsAreDocumented(t *testing.T) {
 	g := NewWithT(t)
 	conditions := documentedConstants(t, "Condition")
@@ -143,7 +144,8 @@ func TestConditionsAndReasonsAreDocumented(t *testing.T) {
 	g.Expect(len(reasons)).To(BeNumerically(">=", 20))
 }
 
-// documentedConstants returns the comments of the API's constants with a suffix, by name. Each is named as its value.
+// documentedConstants returns the comments of the API's constants with a suffix, by name. The name of each constant
+// must match its value.
 func documentedConstants(t *testing.T, suffix string) map[string]string {
 	t.Helper()
 	g := NewWithT(t)

@@ -26,7 +26,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// crd is a CRD with the steps of the API server that create and update its objects.
+// crd is a CRD with the validation steps that an API server performs when it creates or updates objects.
 type crd struct {
 	definition *apiextensionsv1.CustomResourceDefinition
 	structural *schema.Structural
@@ -34,7 +34,7 @@ type crd struct {
 	rules      *cel.Validator
 }
 
-// loadCRDs reads the generated CRDs, by kind, with the version that is stored alone.
+// loadCRDs reads the generated CRDs, by kind. Each has only its storage version.
 func loadCRDs(t *testing.T) map[string]*crd {
 	t.Helper()
 	g := NewWithT(t)
@@ -82,8 +82,8 @@ func loadCRD(t *testing.T, file string) *crd {
 	}
 }
 
-// admit does with a new or changed object what the API server does: drop null, default, refuse unknown fields,
-// validate.
+// admit processes a new or changed object as the API server does: it drops nulls, sets defaults, refuses unknown
+// fields, and validates.
 func (c *crd) admit(t *testing.T, obj, oldObj map[string]any) field.ErrorList {
 	t.Helper()
 	g := NewWithT(t)
@@ -97,7 +97,7 @@ func (c *crd) admit(t *testing.T, obj, oldObj map[string]any) field.ErrorList {
 	if c.rules == nil {
 		return errs
 	}
-	// A typed nil is not a nil interface: the rules would take it for a former object.
+	// A nil map in an interface is not nil, so the rules would treat it as an old object.
 	var former any
 	if oldObj != nil {
 		defaulting.Default(oldObj, c.structural)
@@ -108,7 +108,7 @@ func (c *crd) admit(t *testing.T, obj, oldObj map[string]any) field.ErrorList {
 	return append(errs, ruleErrs...)
 }
 
-// parse reads an object in YAML and merges changes into it; null removes.
+// parse decodes a YAML object and merges changes into it. A null value removes a field.
 func parse(t *testing.T, base string, changes ...string) map[string]any {
 	t.Helper()
 	g := NewWithT(t)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config holds what a management cluster gets: CRDs, rights, the manager, its webhooks and their certificate,
-// as kustomize reads them. Its tests hold the CRDs against the rules they state and the whole against what clusterctl
-// demands.
+// Package config contains the kustomize files for a management cluster: CRDs, permissions, the manager, its webhooks
+// and their certificate. Its tests check that the CRDs enforce the rules that they describe, and that the components
+// meet the requirements of clusterctl.
 package config

@@ -15,10 +15,10 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// example matches an indented or plain block of YAML in a page.
+// example matches a YAML block in a page, which may be indented.
 var example = regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```$")
 
-// bases have what pages leave out in examples.
+// bases contain the required fields that examples in pages omit.
 var bases = map[string]string{
 	"VCDCluster":             clusterYAML,
 	"VCDClusterTemplate":     clusterTemplateYAML,
@@ -32,7 +32,7 @@ var bases = map[string]string{
 	"VCDRemediationTemplate": remediationTemplateYAML,
 }
 
-// TestExamplesInPagesAreAdmitted holds that the API server takes each object of ours that a page shows.
+// TestExamplesInPagesAreAdmitted checks that the API server admits each object of this API in the pages.
 func TestExamplesInPagesAreAdmitted(t *testing.T) {
 	g := NewWithT(t)
 	crds := loadCRDs(t)
@@ -50,7 +50,7 @@ func TestExamplesInPagesAreAdmitted(t *testing.T) {
 				}
 				shown := parse(t, text)
 				if shown["apiVersion"] != infrav1.GroupVersion.String() {
-					continue // It only refers to one of ours.
+					continue // It only refers to an object of this API.
 				}
 				kind, _ := shown["kind"].(string)
 				g.Expect(bases).To(HaveKey(kind), "%s: %s", path, text)

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// As with the providers for other clouds, kubectl get takes a short name and shows what is not ready.
+// As with the providers for other clouds, kinds have short names, and kubectl get shows why an object is not ready.
 func TestKindsHaveShortNamesAndColumns(t *testing.T) {
 	g := NewWithT(t)
 	taken := map[string]string{}

@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// clusterScoped are the kinds without a namespace that the manager asks for; a RoleBinding grants nothing of them.
+// clusterScoped are the cluster-scoped resources that the manager uses. A RoleBinding cannot grant access to them.
 var clusterScoped = []string{
 	"namespaces", "customresourcedefinitions", "tokenreviews", "subjectaccessreviews", "vcdclusteridentities",
 	"vcdclusteridentities/status", "vcdclusteridentities/finalizers",
 }
 
-// TestNamespacedRights holds the overlay for one namespace against the role of the whole manager.
+// TestNamespacedRights compares the overlay for a single namespace with the role of the manager.
 func TestNamespacedRights(t *testing.T) {
 	g := NewWithT(t)
 	objects, _ := renderFolder(t, "namespaced")
@@ -27,7 +27,7 @@ func TestNamespacedRights(t *testing.T) {
 	for _, object := range slices.Concat(ofKind(objects, "ClusterRole"), ofKind(objects, "Role")) {
 		rules[object.GetKind()+"/"+object.GetName()] = read[rbacv1.ClusterRole](g, object).Rules
 	}
-	// Cluster API's migrator, which the overlay skips, writes these.
+	// Only Cluster API's CRD migrator patches them. The overlay disables it.
 	skipped := func(right string) bool { return strings.HasPrefix(right, "patch customresourcedefinitions") }
 
 	var everywhere []string
@@ -43,7 +43,8 @@ func TestNamespacedRights(t *testing.T) {
 		}
 	}
 
-	// What a VCDClusterIdentity takes: its Secret is in the manager's namespace, its users are in any.
+	// Permissions for VCDClusterIdentities: the Secret is in the manager's namespace, but clusters in any namespace can
+	// use the identity.
 	g.Expect(everywhere).To(ContainElement("list vcdclusters"))
 	g.Expect(rightsIn(rules["Role/capvcd-manager-secrets"])).To(ConsistOf("get secrets", "list secrets",
 		"patch secrets", "update secrets", "list vcdidentities"))
@@ -62,7 +63,7 @@ func TestNamespacedRights(t *testing.T) {
 	g.Expect(args[0]).To(HaveKeyWithValue("args", ContainElement("--namespace=team-a")))
 }
 
-// rightsIn lists what rules allow, one verb and resource each.
+// rightsIn lists the permissions in rules, with one verb and one resource each.
 func rightsIn(rules []rbacv1.PolicyRule) []string {
 	var rights []string
 	for _, rule := range rules {
@@ -75,7 +76,7 @@ func rightsIn(rules []rbacv1.PolicyRule) []string {
 	return rights
 }
 
-// read converts an object.
+// read converts an object to its Go type.
 func read[T any](g *WithT, object *unstructured.Unstructured) *T {
 	out := new(T)
 	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, out)).To(Succeed())

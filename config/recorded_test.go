@@ -13,7 +13,7 @@ const (
 	otherUUID = "1dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 )
 
-// recordedOf returns a change of the spec of a cluster that sets its recorded state.
+// recordedOf returns a patch that sets the recorded state of a cluster.
 func recordedOf(fields string) string { return `{spec: {recordedState: {` + fields + `}}}` }
 
 func TestWhatIsRecordedOfAClusterHasAForm(t *testing.T) {

@@ -30,12 +30,12 @@ spec: {region: r1, zone: z1, ovdc: acme-vdc}}`
 	deploymentZoneYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDDeploymentZone, metadata: {name: z1, namespace: default},
 spec: {failureDomain: d1, site: "https://vcd.example.com", org: acme, identityRef: {name: acme}}}`
 
-	// identified is a cluster that was complete once. It has no status: neither a move nor a restore keeps that.
+	// identified is a cluster that was provisioned before. It has no status, because a move or a restore drops it.
 	identified = `{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}`
 	providerID = `{spec: {providerID: "vmware-cloud-director://urn:vcloud:vm:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`
 )
 
-// creation is a change to an object and the fields whose rules it breaks.
+// creation is a change to a new object, and the fields whose rules it violates.
 type creation struct {
 	name, change string
 	fields       []string
@@ -397,7 +397,7 @@ func TestCreateRemediations(t *testing.T) {
 	})
 }
 
-// recorded is a spec with the records of a machine that ran.
+// recorded is the spec of a machine that has run, with its recorded state.
 const recorded = `{providerID: "vmware-cloud-director://urn:vcloud:vm:` + uuid1 + `", recordedState: {instanceID: uid, vmName: a,
 deploymentZone: z, ovdcID: "urn:vcloud:vdc:` + uuid1 + `", vAppNumber: 2, template: {id: "urn:vcloud:vapptemplate:` + uuid1 + `", name: a}, creationRequestedAt: "2026-08-01T12:00:00Z",
 poweredOnAt: "2026-08-01T12:00:00Z", missingSince: "2026-08-01T12:00:00Z", deleteRequestedAt: "2026-08-01T12:00:00Z",

@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testflavors"
 )
 
-// TestTypedClientsChangeNothing reads each object of ours in pages and templates into its Go type, and writes it back: the
-// API server refuses nothing, and stores what it had. Go programs do that whenever they update an object.
+// TestTypedClientsChangeNothing decodes each object of this API in pages and templates into its Go type and writes it
+// back. The API server must admit it and store it unchanged. Go programs do this with every update.
 func TestTypedClientsChangeNothing(t *testing.T) {
 	crds := loadCRDs(t)
 	for name, stored := range shippedObjects(t) {
@@ -32,10 +32,10 @@ func TestTypedClientsChangeNothing(t *testing.T) {
 			for _, round := range []string{"first", "second"} {
 				again := typed(t, stored)
 				g.Expect(c.admit(t, again, runtime.DeepCopyJSON(stored))).To(BeEmpty(), "%s update", round)
-				dropEmptyLists(stored) // They mean the same as none.
+				dropEmptyLists(stored) // They are equivalent to missing fields.
 				g.Expect(again).To(Equal(stored), "%s update", round)
 				stored = again
-				if stored["kind"] == "VCDMachine" { // Most rules hold once the VM is there.
+				if stored["kind"] == "VCDMachine" { // Most rules apply only once the VM exists.
 					merge(stored, parse(t, `{"spec": {"providerID": "vmware-cloud-director://urn:vcloud:vm:00000000-0000-0000-0000-000000000001"}}`))
 				}
 			}
@@ -43,7 +43,7 @@ func TestTypedClientsChangeNothing(t *testing.T) {
 	}
 }
 
-// typed returns an object as a client writes it that read it into its Go type.
+// typed returns an object as a client writes it after decoding it into its Go type.
 func typed(t *testing.T, stored map[string]any) map[string]any {
 	t.Helper()
 	g := NewWithT(t)
@@ -54,7 +54,7 @@ func typed(t *testing.T, stored map[string]any) map[string]any {
 	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(stored, object, true)).To(Succeed())
 	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	g.Expect(err).NotTo(HaveOccurred())
-	if _, had := stored["status"]; !had { // Updates do not write it.
+	if _, had := stored["status"]; !had { // Updates ignore it.
 		delete(written, "status")
 	}
 	return written
@@ -74,8 +74,8 @@ func dropEmptyLists(fields map[string]any) {
 	}
 }
 
-// shippedObjects are the objects of ours in pages and in templates, by where they are. Pages leave out what examples do
-// not need.
+// shippedObjects returns the objects of this API in pages and templates, by location. Required fields that examples in
+// pages omit are added.
 func shippedObjects(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	g := NewWithT(t)
@@ -88,7 +88,7 @@ func shippedObjects(t *testing.T) map[string]map[string]any {
 			object := map[string]any{}
 			g.Expect(yaml.Unmarshal([]byte(text), &object)).To(Succeed(), "%s: %s", path, text)
 			if object["apiVersion"] != infrav1.GroupVersion.String() {
-				continue // It only refers to one of ours.
+				continue // It only refers to an object of this API.
 			}
 			if isPage {
 				object = parse(t, bases[object["kind"].(string)], text)
@@ -119,7 +119,7 @@ func shippedObjects(t *testing.T) map[string]map[string]any {
 	return found
 }
 
-// filled fills in the variables of a template, as clusterctl does.
+// filled replaces the variables of a template, as clusterctl does.
 func filled(t *testing.T, template []byte) []byte {
 	t.Helper()
 	values := testflavors.Rendered()

@@ -21,7 +21,7 @@ var (
 	linkText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// slug returns the anchor that GitHub gives a heading.
+// slug returns the anchor that GitHub generates for a heading.
 func slug(title string) string {
 	title = unslug.ReplaceAllString(strings.ToLower(linkText.ReplaceAllString(title, "$1")), "")
 	return strings.ReplaceAll(title, " ", "-")

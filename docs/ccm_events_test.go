@@ -17,7 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// ccmPackages are where reasons of events of the cloud controller manager come from, with the cloud that has them.
+// ccmPackages lists the packages that define event reasons of the cloud controller manager, with their clouds.
 var ccmPackages = []struct{ folder, cloud string }{
 	{"cpi", "all"},
 	{"cpi/service", "all"},
@@ -28,19 +28,19 @@ var ccmPackages = []struct{ folder, cloud string }{
 	{"cpi/vsphere", "vSphere"},
 }
 
-// A reasonConstant is a constant with its comment, without the name.
+// A reasonConstant is a constant for a reason. meaning is its comment without the name.
 type reasonConstant struct{ value, meaning, cloud string }
 
-// ccmEvents finds which reasons the code records events with.
+// ccmEvents collects the reasons of the events that the code records.
 type ccmEvents struct {
 	t *testing.T
-	// constants by package and name; takers are functions by package and name whose parameter of that index is a
-	// reason. Exported ones have no package: they are called from others.
+	// constants maps package and name to constants. takers maps package and name of functions to the index of their
+	// parameter for a reason. Exported functions have no package in their key, because other packages call them.
 	constants map[string]reasonConstant
 	takers    map[string]int
 	rows      map[string]bool
 
-	pkg string // of the file that is read
+	pkg string // package of the current file
 }
 
 // ccmEventRows returns the rows of the table of events of the cloud controller manager.
@@ -82,7 +82,7 @@ func ccmEventRows(t *testing.T) string {
 
 var means = regexp.MustCompile(`^\w+(:| means that) `)
 
-// declared notes the constants of a file, and the functions that take reasons.
+// declared collects the constants of a file, and the functions with a parameter for a reason.
 func (e *ccmEvents) declared(file *ast.File, cloud string) {
 	pkg := file.Name.Name
 	for _, decl := range file.Decls {
@@ -134,7 +134,7 @@ func ofPackage(pkg, function string) string {
 	return pkg + "." + function
 }
 
-// visit notes the reason of a call, a composite literal or an assignment that has one.
+// visit collects the reason in a call, a composite literal or an assignment.
 func (e *ccmEvents) visit(n ast.Node) bool {
 	switch x := n.(type) {
 	case *ast.CallExpr:
@@ -158,7 +158,7 @@ func (e *ccmEvents) visit(n ast.Node) bool {
 	return true
 }
 
-// call notes events that are recorded themselves, and what is given to functions that take a reason.
+// call collects the reasons of recorded events, and those passed to functions with a parameter for a reason.
 func (e *ccmEvents) call(x *ast.CallExpr) {
 	name := nameOf(x.Fun)
 	if s, ok := x.Fun.(*ast.SelectorExpr); ok && strings.HasSuffix(strings.ToLower(nameOf(s.X)), "recorder") {
@@ -176,14 +176,14 @@ func (e *ccmEvents) call(x *ast.CallExpr) {
 	}
 }
 
-// literal notes the reason of a finding, or of what makes a cloud unusable.
+// literal collects the reason of a Finding, or of a Trouble, which makes a cloud unusable.
 func (e *ccmEvents) literal(x *ast.CompositeLit, of string) {
 	object := map[string]string{"Finding": "Service", "Trouble": "the pod"}[of]
 	if object == "" || len(x.Elts) == 0 {
 		return
 	}
 	if e.pkg == "vsphere" && of == "Finding" {
-		object = "Node" // there are no load balancers
+		object = "Node" // this package has no load balancers
 	}
 	if _, keyed := x.Elts[0].(*ast.KeyValueExpr); !keyed {
 		e.row(x.Elts[0], object, "Warning")
@@ -195,7 +195,7 @@ func (e *ccmEvents) literal(x *ast.CompositeLit, of string) {
 	}
 }
 
-// row adds the row of a reason, unless it is passed on from where it was noted.
+// row adds the row of a reason. It skips reasons in variables, which were collected where they are set.
 func (e *ccmEvents) row(reason ast.Expr, object, severity string) {
 	e.t.Helper()
 	name := nameOf(reason)
@@ -214,7 +214,7 @@ func (e *ccmEvents) row(reason ast.Expr, object, severity string) {
 	e.rows[fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", c.value, c.cloud, object, severity, c.meaning)] = true
 }
 
-// nameOf returns the last name of an expression: of a.b.C it is C.
+// nameOf returns the last name of an expression: C for a.b.C.
 func nameOf(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.Ident:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs_test checks the documentation: links lead somewhere, and what is made from code is as the code says.
+// Package docs_test checks the documentation: links must resolve, and generated pages must match the code.
 package docs_test
 
 import (
@@ -69,7 +69,7 @@ func TestEveryConditionIsExplained(t *testing.T) {
 	g.Expect(missing(conditions, pages.String())).To(BeEmpty(), "docs/reference/kinds")
 }
 
-// missing are the words that a page does not mention as code.
+// missing returns the words that a page does not contain as code.
 func missing(words []string, page string) []string {
 	var found []string
 	for _, word := range words {

@@ -18,7 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// recorded is an event of the manager: who has it, and what its function's comment says of it.
+// recorded is an event of the manager: the kinds that have it, and its meaning from the comment of its function.
 type recorded struct{ reason, objects, severity, meaning string }
 
 func eventsPage(t *testing.T) string {
@@ -60,7 +60,7 @@ and more of their kind for Services, and ` + "`Synced`" + ` for Nodes.
 ` + ccmEventRows(t)
 }
 
-// recorders returns the functions of the manager that record events, those of conditions apart.
+// recorders returns the functions of the manager that record events, except for events about conditions.
 func recorders(t *testing.T) (functions []*ast.FuncDecl) {
 	t.Helper()
 	g := NewWithT(t)
@@ -108,7 +108,7 @@ func eventOf(function *ast.FuncDecl, reasons map[string]string) recorded {
 	if !records.MatchString(e.meaning) {
 		e.meaning = ""
 	}
-	meaning, _, _ := strings.Cut(records.ReplaceAllString(e.meaning, ""), "; ") // Parameters are behind it.
+	meaning, _, _ := strings.Cut(records.ReplaceAllString(e.meaning, ""), "; ") // Parameters follow.
 	e.meaning = strings.TrimSuffix(meaning, ".")
 	for _, param := range function.Type.Params.List {
 		pointer, ok := param.Type.(*ast.StarExpr)
@@ -140,7 +140,7 @@ func eventOf(function *ast.FuncDecl, reasons map[string]string) recorded {
 	return e
 }
 
-// text returns the value of a literal, or of a reason of the API.
+// text returns the value of a string literal or of a reason constant of the API.
 func text(of ast.Expr, reasons map[string]string) string {
 	switch x := of.(type) {
 	case *ast.BasicLit:

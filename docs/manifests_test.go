@@ -18,8 +18,8 @@ import (
 
 var manifest = regexp.MustCompile("(?ms)^( *)```yaml\n(.*?)^ *```$")
 
-// TestManifestsOfPagesHaveOnlyFieldsThatExist decodes the YAML of pages strictly: what has a kind as that kind, and
-// an excerpt without one as any kind that has its fields.
+// TestManifestsOfPagesHaveOnlyFieldsThatExist decodes the YAML in pages strictly. Objects are decoded as their kind.
+// Excerpts without a kind must match any kind.
 func TestManifestsOfPagesHaveOnlyFieldsThatExist(t *testing.T) {
 	decoded := 0
 	for _, page := range allPages(t) {
@@ -49,7 +49,7 @@ func documents(t *testing.T, text string) []string {
 	}
 }
 
-// decode decodes a manifest. It reports whether it is of one of the kinds.
+// decode decodes a manifest. It reports whether the manifest is of one of the known kinds.
 func decode(text string) (bool, error) {
 	var whole any
 	if err := yaml.Unmarshal([]byte(text), &whole); err != nil {
@@ -57,7 +57,7 @@ func decode(text string) (bool, error) {
 	}
 	object, _ := whole.(map[string]any)
 	if object["kind"] == nil && object["spec"] == nil && object["status"] == nil {
-		return false, nil // A list, or the configuration of something.
+		return false, nil // A list or a configuration file.
 	}
 	var last error
 	for _, kind := range kinds {

@@ -27,7 +27,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// readPage returns a page, by its path in the repository.
+// readPage returns the content of a page by its path in the repository.
 func readPage(t *testing.T, page string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, page))
@@ -36,7 +36,7 @@ func readPage(t *testing.T, page string) string {
 }
 
 var (
-	// inline matches code in a sentence; a block is matched by fenced.
+	// inline matches code in a sentence; fenced matches code blocks.
 	inline = regexp.MustCompile("`([^`\n]+)`")
 	shell  = regexp.MustCompile("(?ms)^ *```(?:sh|shell|bash)\n(.*?)^ *```$")
 	target = regexp.MustCompile(`(?m)^ *make ((?:[a-z][a-z0-9-]*\b ?)+)`)
@@ -48,12 +48,12 @@ var (
 	camel      = regexp.MustCompile(`^[A-Z][a-z0-9]+(?:[A-Z]+[a-z0-9]*)+$`)
 	ourFlag    = regexp.MustCompile(`^--([a-z][a-z0-9-]+)(?:=.*)?$`)
 	configKey  = regexp.MustCompile(`^(?:vcd|loadbalancer|nodes)\.[a-z]\w*(?:\.\w+)?$`)
-	// command matches a call of one of our programs.
+	// command matches a call of one of the project's programs.
 	command   = regexp.MustCompile(`(?:\bvcdsim|\./cmd/\w+|cloud-provider-for-cloud-director|go run \.) [^|;&\n]*`)
 	fieldPath = regexp.MustCompile(`^(?:(VCD\w+)\.)?((?:spec|status)(?:\.\w+(?:\[\w*\])?)+)$`)
 )
 
-// spans returns the code in the sentences of a page.
+// spans returns the inline code of a page.
 func spans(page string) []string {
 	var all []string
 	for _, match := range inline.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
@@ -62,7 +62,7 @@ func spans(page string) []string {
 	return all
 }
 
-// blocks returns the blocks of shell commands of a page.
+// blocks returns the shell blocks of a page.
 func blocks(page string) []string {
 	var all []string
 	for _, match := range shell.FindAllStringSubmatch(page, -1) {
@@ -71,12 +71,12 @@ func blocks(page string) []string {
 	return all
 }
 
-// commands returns the code of a page that may be commands: blocks, and code in sentences.
+// commands returns the code of a page that may contain commands: blocks and inline code.
 func commands(page string) string {
 	return strings.Join(append(blocks(page), spans(page)...), "\n")
 }
 
-// sources returns the text of the files of the repository that names come from.
+// sources returns the text of the repository's files that define names.
 func sources(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
@@ -96,8 +96,8 @@ func sources(t *testing.T) string {
 	return all.String()
 }
 
-// TestNamesInPagesExist holds pages against names in the code: those that are renamed or removed must not be left
-// there.
+// TestNamesInPagesExist checks that names in pages exist in the code, so that renamed or removed names do not remain in
+// pages.
 func TestNamesInPagesExist(t *testing.T) {
 	code := sources(t)
 	makefile := readPage(t, "Makefile")
@@ -121,7 +121,7 @@ func TestNamesInPagesExist(t *testing.T) {
 				"flags":                           unknownFlags(text, code),
 				"keys of the CCM's configuration": unknownKeys(t, text),
 			}
-			if filepath.Base(page) != "capvcd-fields.md" { // a test of its own holds that page
+			if filepath.Base(page) != "capvcd-fields.md" { // another test checks that page
 				unknown["fields"] = unknownFields(text)
 			}
 			maps.DeleteFunc(unknown, func(_ string, names []string) bool { return len(names) == 0 })
@@ -221,7 +221,7 @@ func unknownKeys(t *testing.T, page string) []string {
 	return unknown
 }
 
-// kinds are those whose fields pages name.
+// kinds are the types whose fields pages mention.
 var kinds = []any{
 	infrav1.VCDCluster{},
 	infrav1.VCDClusterTemplate{},
@@ -272,7 +272,7 @@ func unknownFields(page string) []string {
 	return unknown
 }
 
-// hasField reports whether a type has a field, by its name in JSON.
+// hasField reports whether a type has a field with the given JSON path.
 func hasField(of reflect.Type, path []string) bool {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Array {
 		of = of.Elem()

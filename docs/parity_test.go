@@ -13,9 +13,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// promised are how many things a predecessor promises, by page and part: each is a row of the page.
+// promised is the number of promises of each predecessor, by page and section. Each promise is a row of the page.
 var promised = map[string]map[string]int{
-	// Each release of VMware's CPI, the known issues that it names, and wishes of its users in public threads.
+	// The releases of VMware's CPI, its known issues, and requests of its users in public threads.
 	"migrate-from-cpi.md": {
 		"1.4.1": 4,
 		"1.4.0": 8,
@@ -33,18 +33,18 @@ var promised = map[string]map[string]int{
 	},
 	// The introduction of the vSphere CPI.
 	"migrate-from-vsphere-cpi.md": {"VS": 34},
-	// The parts of the description of CloudStack Kubernetes Provider, and wishes of its users in public threads.
+	// The sections of the description of CloudStack Kubernetes Provider, and requests of its users in public threads.
 	"migrate-from-cloudstack-provider.md": {"D": 9, "P": 7, "N": 10, "M": 5, "B": 6, "W": 16},
 }
 
 var (
 	parityRow = regexp.MustCompile(`^\| ([A-Z0-9.]+)-(\d+) \|(.*)\|([^|]*)\|$`)
-	// proof is a test by folder and function.
+	// proof matches a test, identified by folder and function.
 	proof = regexp.MustCompile("`([a-zA-Z0-9/_-]+):((?:Test|Fuzz)\\w+)`")
 )
 
-// TestParity holds that every promise has an answer, and every answer a test that there is, or a sentence that says why
-// not.
+// TestParity checks that every promise has an answer. Every answer must name an existing test, or explain in a sentence
+// why the promise is not kept.
 func TestParity(t *testing.T) {
 	for page, rows := range promised {
 		t.Run(page, func(t *testing.T) { holdParity(t, page, rows) })
@@ -78,7 +78,7 @@ func holdParity(t *testing.T, name string, rows map[string]int) {
 
 var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 
-// testsIn are the test functions of a folder.
+// testsIn returns the test functions of a folder.
 func testsIn(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))

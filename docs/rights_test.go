@@ -12,11 +12,11 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// right matches a right of VCD in a program.
+// right matches the name of a VCD right in a program.
 var right = regexp.MustCompile(
 	`"((?:Access|Certificate|General|IP Spaces|Organization vDC|Private IP Spaces|vApp)[^":]*: [A-Z][^"]*)"`)
 
-// What messages ask for must be found on the page on permissions, by the same name.
+// The page on permissions must contain each right in messages under the same name.
 func TestRightsInMessagesAreDocumented(t *testing.T) {
 	g := NewWithT(t)
 	page := readPage(t, "docs/security/permissions.md")

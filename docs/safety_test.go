@@ -14,7 +14,7 @@ import (
 
 var testLink = regexp.MustCompile("\\[`(Test\\w+)`\\]\\(([^)]+_test\\.go)\\)")
 
-// Every promise of the table on safety names the tests that hold it.
+// Every promise in the table on safety must name the tests that verify it.
 func TestSafetyRowsLinkTests(t *testing.T) {
 	g := NewWithT(t)
 	page := filepath.Join("concepts", "failure-modes.md")
@@ -36,7 +36,7 @@ func TestSafetyRowsLinkTests(t *testing.T) {
 	g.Expect(rows).To(BeNumerically(">", 20))
 }
 
-// isRow reports whether a line is a row of a table, not its head or rule.
+// isRow reports whether a line is a row of a table, but not its header or delimiter.
 func isRow(line string) bool {
 	return strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| Failure |")
 }

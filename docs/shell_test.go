@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// placeholder matches what a reader replaces, such as <name>.
+// placeholder matches text that readers replace, such as <name>.
 var placeholder = regexp.MustCompile(`<[a-zA-Z][a-zA-Z -]*>`)
 
 func TestShellBlocksAreValid(t *testing.T) {

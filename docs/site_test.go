@@ -11,8 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestNavigationCoversEveryPage holds that each page is reached from docs/README.md, the navigation of the site, or
-// from the index of its folder.
+// TestNavigationCoversEveryPage checks that docs/README.md, the navigation of the site, or the index of a folder links
+// to each page.
 func TestNavigationCoversEveryPage(t *testing.T) {
 	g := NewWithT(t)
 	linked := map[string]bool{"docs/README.md": true}
@@ -33,14 +33,15 @@ func TestNavigationCoversEveryPage(t *testing.T) {
 	}
 }
 
-// TestTheSiteIsPinned holds that the generator has an exact version and a lock file with the sum of each package.
+// TestTheSiteIsPinned checks that the site generator has an exact version, and that the lock file has the checksum of
+// each package.
 func TestTheSiteIsPinned(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(readPage(t, "site/package.json")).To(MatchRegexp(`"vitepress": "\d+\.\d+\.\d+"`))
 	lock := readPage(t, "site/package-lock.json")
 	g.Expect(strings.Count(lock, `"integrity": "sha512-`)).To(BeNumerically(">", 100))
 
-	// npm ci refuses a file that lacks the packages of other platforms, which npm leaves out when it cannot load them.
+	// npm ci refuses a lock file without the packages of other platforms. npm omits them if it cannot load them.
 	var locked struct {
 		Packages map[string]struct {
 			OptionalDependencies map[string]string `json:"optionalDependencies"`

@@ -13,11 +13,11 @@ import (
 )
 
 var (
-	// namesOfRows match what a row of a reference page is about.
+	// namesOfRows matches the name in the first column of a reference page.
 	namesOfRows = regexp.MustCompile("(?m)^\\| `([^`]+)`")
-	// wordsOf match the words of a name: --sync-period, last_seconds, WaitingForFinalCheck.
+	// wordsOf matches the words of a name: --sync-period, last_seconds, WaitingForFinalCheck.
 	wordsOf = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
-	// privateWords mean several things, or nothing to who knows Kubernetes and VCD.
+	// privateWords matches words that are ambiguous or unknown to users of Kubernetes and VCD.
 	privateWords = regexp.MustCompile(
 		`(?i)^(look(s|ed)?|places?|guard(s|ed)?|turn(s|ed)?|tell(s|er)?|told|somebody|nobody|whoever|anybody|` +
 			`compan(y|ies)|visit(s|ed)?|ledger|edition|hiccup|aside)$`)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package templates_test checks the cluster templates without an API server: that they render as clusterctl renders
-// them, hold only fields that exist, and refer to objects that are there. test/templates applies them to a real one.
+// Package templates_test checks the cluster templates without an API server: clusterctl can render them, all their
+// fields exist, and all references resolve. test/templates applies them to a real API server.
 package templates_test
 
 import (
@@ -35,10 +35,10 @@ import (
 
 var flavors = []string{"", "development", "proxy", "bgp", "dual-stack", "edge-gateway", "flatcar", "ipam", "zones"}
 
-// withKubeVIP are the flavours whose endpoint kube-vip announces.
+// withKubeVIP lists the flavors whose endpoint kube-vip announces.
 var withKubeVIP = []string{"", "development", "proxy", "bgp", "dual-stack", "flatcar", "ipam", "zones"}
 
-// Variables without and with a default.
+// Patterns of variables without and with a default.
 var (
 	needed   = testflavors.Rendered()
 	optional = testflavors.Optional()
@@ -76,7 +76,7 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 	}
 }
 
-// TestNoAddressIsTyped holds flavour ipam to its word.
+// TestNoAddressIsTyped checks that users of flavor ipam do not need to set any address.
 func TestNoAddressIsTyped(t *testing.T) {
 	g := NewWithT(t)
 	all := maps.Clone(needed)
@@ -327,7 +327,7 @@ func TestControlPlanesTakeKubeVIPFromTheSecret(t *testing.T) {
 	}
 }
 
-// TestIgnitionPutsTheMetadataIntoKubeadmsConfiguration runs the commands of the flavour's nodes on what they have.
+// TestIgnitionPutsTheMetadataIntoKubeadmsConfiguration runs the commands of the flavor's nodes on sample files.
 func TestIgnitionPutsTheMetadataIntoKubeadmsConfiguration(t *testing.T) {
 	objects := render(t, "flatcar", needed)
 	for name, config := range map[string]bootstrapv1.KubeadmConfigSpec{
@@ -356,7 +356,7 @@ func TestIgnitionPutsTheMetadataIntoKubeadmsConfiguration(t *testing.T) {
 	}
 }
 
-// proxyPaths are where nodes have the files of the Secret with their proxy settings.
+// proxyPaths maps the keys of the Secret with the proxy settings to their paths on nodes.
 var proxyPaths = map[string]string{
 	nodeproxy.KeyAPT:        "/etc/apt/apt.conf.d/95proxy",
 	nodeproxy.KeySystemd:    "/etc/systemd/system.conf.d/95-proxy.conf",
@@ -366,8 +366,8 @@ var proxyPaths = map[string]string{
 	nodeproxy.KeyPrepare:    "/etc/node-proxy/prepare.sh",
 }
 
-// TestTheProxyReachesServicesAndNotKubeadm checks control planes and workers: kubeadm copies proxy variables of its
-// environment into static pods.
+// TestTheProxyReachesServicesAndNotKubeadm checks control planes and workers. kubeadm must not get the proxy variables,
+// because it copies them from its environment into static pods.
 func TestTheProxyReachesServicesAndNotKubeadm(t *testing.T) {
 	g := NewWithT(t)
 	with := maps.Clone(needed)
@@ -477,7 +477,7 @@ func read(t *testing.T, flavor string) []byte {
 	return data
 }
 
-// render substitutes variables as clusterctl does and decodes the result; a field that does not exist is an error.
+// render substitutes variables as clusterctl does and decodes the result. Unknown fields are errors.
 func render(t *testing.T, flavor string, variables map[string]string) []client.Object {
 	t.Helper()
 	g := NewWithT(t)
@@ -518,7 +518,7 @@ func strictDecoder(t *testing.T) runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// find returns the object of a type and name, nil if there is none.
+// find returns the object of a type with the given name, or nil if it does not exist.
 func find[T client.Object](objects []client.Object, name string) T {
 	for _, object := range objects {
 		if o, ok := object.(T); ok && o.GetName() == name {

@@ -31,8 +31,8 @@ func UsesNAT(c *infrav1.VCDCluster) bool {
 		func(g infrav1.LoadBalancerGateway) bool { return g.ArmMode == infrav1.ArmModeOneArm })
 }
 
-// EndpointRouted reports that an endpoint of type EdgeGateway has no edge gateway: it is on that of a network, which is on
-// none.
+// EndpointRouted reports an endpoint of type EdgeGateway without an edge gateway. The endpoint uses the edge gateway of
+// its network, but the network is not connected to one.
 func EndpointRouted(network string, gateway vcd.Ref) *Finding {
 	if gateway.ID != "" {
 		return nil

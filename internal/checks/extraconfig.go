@@ -10,8 +10,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// ExtraConfig reports the keys of extra configuration that an identity does not allow. The hypervisor takes keys in any
-// case.
+// ExtraConfig reports the extra configuration keys that an identity does not allow. Keys are compared
+// case-insensitively, as the hypervisor does.
 func ExtraConfig(entries []infrav1.ExtraConfigEntry, identity string, allowed []string) *Finding {
 	var refused []string
 	for _, entry := range entries {
@@ -27,13 +27,14 @@ func ExtraConfig(entries []infrav1.ExtraConfigEntry, identity string, allowed []
 		"spec.allowedExtraConfig", "%s does not allow these keys of spec.extraConfig: %s", identity, strings.Join(refused, ", "))
 }
 
-// ReservedExtraConfig reports whether no identity can allow a key, because the provider configures the guest by it.
+// ReservedExtraConfig reports whether a key is reserved. No identity can allow reserved keys, because the provider uses
+// them to configure the guest.
 func ReservedExtraConfig(key string) bool {
 	lower := strings.ToLower(key)
 	return strings.HasPrefix(lower, "guestinfo") || lower == "disk.enableuuid"
 }
 
-// keyMatcher returns what matches the whole keys that a pattern stands for.
+// keyMatcher returns a matcher for whole keys. An asterisk in the pattern matches any characters.
 func keyMatcher(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^` + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`) + `$`)
 }

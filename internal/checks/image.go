@@ -12,7 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Kubernetes reports a template that has another version of Kubernetes than its machines ask for, if both are known.
+// Kubernetes reports a template whose Kubernetes version differs from the version of its machines. It reports nothing
+// if one of them is unknown.
 func Kubernetes(t vcd.Template, version string) *Finding {
 	if t.Kubernetes == "" || version == "" || vcd.SameKubernetes(t.Kubernetes, version) {
 		return nil
@@ -23,7 +24,7 @@ func Kubernetes(t vcd.Template, version string) *Finding {
 		"template %s has Kubernetes %s, but the version of the machines is %s", t.Name, t.Kubernetes, version)
 }
 
-// DiskSize reports a spec that asks for a smaller disk than that of its template.
+// DiskSize reports a spec whose disk size is smaller than the disk of its template.
 func DiskSize(spec *infrav1.VCDMachineSpec, t vcd.Template) *Finding {
 	if wished := sizes.Disk(spec); wished == 0 || wished >= t.DiskMiB {
 		return nil
@@ -32,13 +33,13 @@ func DiskSize(spec *infrav1.VCDMachineSpec, t vcd.Template) *Finding {
 		"spec.diskSize is %s, but the disk of template %s has %dMi and cannot shrink", spec.DiskSize, t.Name, t.DiskMiB)
 }
 
-// GrowsLinkedClone reports whether the disk of a machine is to grow in a VDC where disks grow only after the VM was
-// consolidated.
+// GrowsLinkedClone reports whether the disk of a machine must grow in a VDC with fast provisioning, where disks can
+// grow only after the VM is consolidated.
 func GrowsLinkedClone(spec *infrav1.VCDMachineSpec, t vcd.Template, vdc vcd.VDC) bool {
 	return vdc.FastProvisioning && sizes.Disk(spec) > t.DiskMiB
 }
 
-// Consolidation reports that the user may not consolidate VMs, whose disks are to grow.
+// Consolidation reports that disks must grow, but the user may not consolidate VMs.
 func Consolidation(vdc vcd.VDC, may bool) *Finding {
 	if may {
 		return nil
@@ -48,7 +49,7 @@ func Consolidation(vdc vcd.VDC, may bool) *Finding {
 		"consolidation of the VM, for which the right %q is missing", vdc.Name, vcd.RightConsolidate)
 }
 
-// HardwareUpgrade reports a spec that asks for older virtual hardware than that of its template.
+// HardwareUpgrade reports a spec whose hardware version is older than that of its template.
 func HardwareUpgrade(spec *infrav1.VCDMachineSpec, t vcd.Template) *Finding {
 	wished, asks := HardwareNumber(spec.HardwareVersion)
 	if has, known := HardwareNumber(t.Hardware); !asks || !known || wished >= has {
@@ -58,8 +59,8 @@ func HardwareUpgrade(spec *infrav1.VCDMachineSpec, t vcd.Template) *Finding {
 		"template %s has %s, and VCD cannot downgrade it", spec.HardwareVersion, t.Name, t.Hardware)
 }
 
-// HardwareSupported reports that a VDC does not have a version of virtual hardware, which a field or a template asks for.
-// Without supported versions, it is not known which it has.
+// HardwareSupported reports a hardware version that a VDC does not support. asks names the field or template that
+// requests the version. If supported is empty, the versions of the VDC are unknown and nothing is reported.
 func HardwareSupported(asks, version string, vdc vcd.VDC, supported []string) *Finding {
 	if version == "" || len(supported) == 0 || slices.Contains(supported, version) {
 		return nil
@@ -68,13 +69,14 @@ func HardwareSupported(asks, version string, vdc vcd.VDC, supported []string) *F
 		asks, version, vdc.Name, strings.Join(supported, ", "))
 }
 
-// HardwareNumber returns the number of a version of virtual hardware such as vmx-19.
+// HardwareNumber returns the number of a hardware version such as vmx-19.
 func HardwareNumber(version string) (number int, known bool) {
 	number, err := strconv.Atoi(strings.TrimPrefix(version, "vmx-"))
 	return number, err == nil
 }
 
-// NodeInfo returns what kind of node an image becomes, according to vSphere's name of its operating system.
+// NodeInfo returns the operating system and architecture of an image, derived from vSphere's name of its guest
+// operating system. Fields are empty if unknown.
 func NodeInfo(guestOS string) infrav1.NodeInfo {
 	var info infrav1.NodeInfo
 	name := strings.ToLower(guestOS)

@@ -10,16 +10,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A DiskWithIOPS is a disk that a spec asks for with a number of I/O operations per second.
+// A DiskWithIOPS is a disk with a requested number of I/O operations per second (IOPS).
 type DiskWithIOPS struct {
-	Field          string // that sets the number
+	Field          string // field that sets IOPS
 	IOPS           int64
 	SizeMiB        int64
 	StorageProfile string // name or URN; empty: the default of the VDC
 }
 
-// DisksWithIOPS returns the disks of a spec that have a number of I/O operations per second. Profile is the storage
-// profile of the VM, empty for the default of the VDC.
+// DisksWithIOPS returns the disks of a spec that request IOPS. profile is the storage profile of the VM; empty means
+// the default of the VDC.
 func DisksWithIOPS(spec *infrav1.VCDMachineSpec, profile string, t vcd.Template) []DiskWithIOPS {
 	var disks []DiskWithIOPS
 	if spec.DiskIOPS > 0 {
@@ -48,8 +48,8 @@ func DisksWithIOPS(spec *infrav1.VCDMachineSpec, profile string, t vcd.Template)
 	return disks
 }
 
-// IOPS reports a disk with more I/O operations per second than its storage profile allows. VCD ignores the number if the
-// profile does not have limits.
+// IOPS reports a disk that requests more IOPS than its storage profile allows, or any IOPS if the profile has no
+// limits: VCD would ignore them.
 func IOPS(disk DiskWithIOPS, profile vcd.StorageProfile, limits vcd.IOPSLimits) *Finding {
 	if !limits.Enabled {
 		return finding(infrav1.DiskIOPSInvalidReason, "remove the field, use another storage profile, or ask the provider to "+

@@ -4,15 +4,15 @@ package checks
 
 import infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 
-// A Lookup is of a kind of object in VCD that people name in specs.
+// A Lookup describes a kind of VCD object that specs refer to by name.
 type Lookup struct {
-	// Reason is that of a condition if the object is not found.
+	// Reason is the reason of the condition if the object is not found.
 	Reason string
-	// Otherwise is what helps, beside another name in the spec.
+	// Otherwise is the alternative remedy to correcting the name in the spec.
 	Otherwise string
 }
 
-// Lookups of what VMs are created in and from.
+// Lookups of the objects that a VM is created in and from.
 var (
 	VDC             = Lookup{infrav1.VDCNotFoundReason, "grant the user access to the VDC"}
 	Network         = Lookup{infrav1.NetworkNotFoundReason, "connect the network to the VDC"}
@@ -22,5 +22,5 @@ var (
 	Catalog         = Lookup{infrav1.CatalogNotFoundReason, "share the catalog with the organization"}
 )
 
-// Remedy returns what helps if the object that a field names is not found.
+// Remedy returns the remedy if the object in a field is not found.
 func (l Lookup) Remedy(field string) string { return "correct " + field + ", or " + l.Otherwise }

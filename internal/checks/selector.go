@@ -11,8 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// TemplateQuery returns what a vApp template of a catalog must match to be selected for a machine with a version of
-// Kubernetes. Without a version, templates of all versions match.
+// TemplateQuery returns the query for the vApp templates of a catalog that a machine with a Kubernetes version can use.
+// Without a version, templates of all versions match.
 func TemplateQuery(selector *infrav1.TemplateSelector, catalog, version string) vcd.TemplateQuery {
 	query := vcd.TemplateQuery{
 		Catalog: catalog,
@@ -28,23 +28,23 @@ func TemplateQuery(selector *infrav1.TemplateSelector, catalog, version string) 
 	return query
 }
 
-// bareVersion returns a version as names of templates have it, such as 1.36.3.
+// bareVersion returns a version in the form that template names contain, such as 1.36.3.
 func bareVersion(version string) string {
 	bare, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), "+")
 	return bare
 }
 
-// withVersion replaces the placeholder in a pattern: by an asterisk if no version is known.
+// withVersion replaces the version placeholder in a pattern. If the version is empty, the replacement is an asterisk.
 func withVersion(pattern, version string) string {
 	filled := strings.ReplaceAll(pattern, infrav1.KubernetesVersionPlaceholder, cmp.Or(version, "*"))
 	return strings.ReplaceAll(filled, "**", "*")
 }
 
-// anyVersion matches a version of Kubernetes in the name of a template.
+// anyVersion matches any Kubernetes version in the name of a template.
 const anyVersion = `[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.]+)?`
 
-// nameMatcher returns what matches the whole names that a pattern stands for. The version does not end within a number:
-// 1.36.3 does not match the first characters of 1.36.30.
+// nameMatcher returns a matcher for whole names. The version must not end within a number: 1.36.3 does not match the
+// first characters of 1.36.30.
 func nameMatcher(pattern, version string) *regexp.Regexp {
 	if pattern == "" {
 		pattern = "*"

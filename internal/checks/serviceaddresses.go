@@ -11,7 +11,7 @@ import (
 
 const otherServiceAddresses = "correct spec.loadBalancer.kubeVIP.addressRanges of the VCDCluster"
 
-// ServiceRanges returns the addresses that kube-vip announces for Services of a cluster, as far as they are ranges.
+// ServiceRanges returns the address ranges that kube-vip announces for Services of a cluster. It skips invalid ranges.
 func ServiceRanges(c *infrav1.VCDCluster) []vcd.AddressRange {
 	kube := c.Spec.LoadBalancer.KubeVIP
 	if kube == nil {
@@ -28,9 +28,9 @@ func ServiceRanges(c *infrav1.VCDCluster) []vcd.AddressRange {
 	return all
 }
 
-// ServiceAddresses reports why kube-vip cannot announce the addresses for Services of a cluster in a network. They must
-// be in a subnet, in no range from which VCD gives addresses, and be none of the network, of its gateway or of the
-// control plane.
+// ServiceAddresses reports why kube-vip cannot announce the address ranges for Services of a cluster in a network. Each
+// range must be within a subnet and must not overlap ranges from which VCD allocates addresses. It must not contain the
+// gateway, the first or last address of the subnet, or an address of the control plane.
 func ServiceAddresses(c *infrav1.VCDCluster, network vcd.Network) *Finding {
 	for _, r := range ServiceRanges(c) {
 		found := serviceRange(r, network)
@@ -47,7 +47,7 @@ func ServiceAddresses(c *infrav1.VCDCluster, network vcd.Network) *Finding {
 	return nil
 }
 
-// serviceRange compares a range with what the network does with addresses.
+// serviceRange checks an address range against the subnets of a network.
 func serviceRange(r vcd.AddressRange, network vcd.Network) *Finding {
 	for _, subnet := range network.Subnets {
 		if !subnet.Prefix.Contains(r.From) || !subnet.Prefix.Contains(r.To) {
@@ -70,7 +70,8 @@ func serviceRange(r vcd.AddressRange, network vcd.Network) *Finding {
 		network.Name)
 }
 
-// given reports that VCD gives addresses of a range to VMs.
+// given reports an overlap with ranges from which VCD allocates addresses to VMs. what names these ranges in the
+// message.
 func given(r vcd.AddressRange, network vcd.Network, what string, ranges []vcd.AddressRange) *Finding {
 	for _, other := range ranges {
 		if overlap(r, other) {
@@ -82,8 +83,8 @@ func given(r vcd.AddressRange, network vcd.Network, what string, ranges []vcd.Ad
 	return nil
 }
 
-// ServiceAddressesTaken reports that another cluster of the same network, which has a name in messages, has addresses of a
-// cluster's Services.
+// ServiceAddressesTaken reports that another cluster in the same network uses addresses of a cluster's Services. name
+// is the name of the other cluster in messages.
 func ServiceAddressesTaken(c, other *infrav1.VCDCluster, name string) *Finding {
 	for _, r := range ServiceRanges(c) {
 		for _, addr := range VirtualIPs(other) {
@@ -102,7 +103,7 @@ func ServiceAddressesTaken(c, other *infrav1.VCDCluster, name string) *Finding {
 	return nil
 }
 
-// endpoint returns the addresses of the control plane, whatever serves them.
+// endpoint returns the addresses of the control plane endpoint, for all types of endpoints.
 func endpoint(c *infrav1.VCDCluster) []netip.Addr {
 	return append(VirtualIPs(c), Addresses([]string{c.Spec.ControlPlaneEndpoint.Host})...)
 }
@@ -110,7 +111,7 @@ func endpoint(c *infrav1.VCDCluster) []netip.Addr {
 // overlap reports whether two ranges have an address in common.
 func overlap(a, b vcd.AddressRange) bool { return a.Contains(b.From) || b.Contains(a.From) }
 
-// lastAddress returns the last address of a network, which is the broadcast address of IPv4.
+// lastAddress returns the last address of a prefix. For IPv4, it is the broadcast address.
 func lastAddress(prefix netip.Prefix) netip.Addr {
 	raw := prefix.Addr().AsSlice()
 	for bit := prefix.Bits(); bit < len(raw)*8; bit++ {

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// VDCEnabled reports a VDC that is disabled. The field is the one that names it; empty: unknown.
+// VDCEnabled reports a disabled VDC. field is the field that names the VDC; empty means unknown.
 func VDCEnabled(vdc vcd.VDC, field string) *Finding {
 	if !vdc.Disabled {
 		return nil
@@ -21,7 +21,7 @@ func VDCEnabled(vdc vcd.VDC, field string) *Finding {
 	return finding(infrav1.VDCDisabledReason, remedy, "VDC %s is disabled, so VCD creates nothing in it", vdc.Name)
 }
 
-// AnyStorage reports a VDC in which no VM has a disk, whatever storage profile its machine names.
+// AnyStorage reports a VDC that cannot store disks with any storage profile.
 func AnyStorage(vdc vcd.VDC) *Finding {
 	if slices.ContainsFunc(vdc.StorageProfiles, func(p vcd.StorageProfile) bool { return p.Enabled }) {
 		return nil

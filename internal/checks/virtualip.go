@@ -10,8 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// VirtualIP reports why an address cannot be a virtual IP of a cluster in a network. It must be in no range from which
-// VCD gives addresses, and in a subnet, unless kube-vip announces it to routers.
+// VirtualIP reports why an address cannot be a virtual IP of a cluster in a network. It must not be in a range from
+// which VCD allocates addresses. It must be in a subnet, unless kube-vip announces it to routers.
 func VirtualIP(c *infrav1.VCDCluster, network vcd.Network, addr netip.Addr) *Finding {
 	kube := KubeVIP(c)
 	other := OtherVirtualIP(c)
@@ -34,7 +34,7 @@ func VirtualIP(c *infrav1.VCDCluster, network vcd.Network, addr netip.Addr) *Fin
 	return nil
 }
 
-// VirtualIPTaken reports a host in a network that has one of the virtual IPs of a cluster already.
+// VirtualIPTaken reports a host in a network that already uses one of the virtual IPs of a cluster.
 func VirtualIPTaken(c *infrav1.VCDCluster, network vcd.Network, addresses []netip.Addr, hosts []vcd.HostAddress) *Finding {
 	for _, host := range hosts {
 		if slices.Contains(addresses, host.Address) {
@@ -45,7 +45,7 @@ func VirtualIPTaken(c *infrav1.VCDCluster, network vcd.Network, addresses []neti
 	return nil
 }
 
-// OtherVirtualIP returns how a person gives a cluster another virtual IP.
+// OtherVirtualIP returns the remedy that changes the virtual IP of a cluster.
 func OtherVirtualIP(c *infrav1.VCDCluster) string {
 	host := c.Spec.ControlPlaneEndpoint.Host
 	switch _, err := netip.ParseAddr(host); {
@@ -58,7 +58,7 @@ func OtherVirtualIP(c *infrav1.VCDCluster) string {
 	return "set another address in spec.controlPlaneEndpoint"
 }
 
-// VirtualIPs returns the virtual IPs of a cluster, as far as its object shows them.
+// VirtualIPs returns the virtual IPs in the spec and status of a cluster. It is empty for other types of endpoints.
 func VirtualIPs(c *infrav1.VCDCluster) []netip.Addr {
 	if c.Spec.ControlPlaneLoadBalancer.Type != infrav1.EndpointKubeVIP && c.Spec.ControlPlaneLoadBalancer.Type != "" {
 		return nil
@@ -68,7 +68,7 @@ func VirtualIPs(c *infrav1.VCDCluster) []netip.Addr {
 	return Addresses(hosts)
 }
 
-// Addresses returns those of some hosts that are addresses.
+// Addresses parses hosts as IP addresses and skips hostnames.
 func Addresses(hosts []string) []netip.Addr {
 	var all []netip.Addr
 	for _, host := range hosts {
@@ -79,7 +79,7 @@ func Addresses(hosts []string) []netip.Addr {
 	return all
 }
 
-// KubeVIP returns how kube-vip announces the virtual IPs of a cluster; the zero value if its spec does not say.
+// KubeVIP returns the kube-vip settings of a cluster's endpoint, or the zero value if the spec has none.
 func KubeVIP(c *infrav1.VCDCluster) infrav1.KubeVIPEndpoint {
 	if kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP; kube != nil {
 		return *kube

@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 )
 
-// Zone reports why a cluster cannot use a zone: it is of another site or organization.
+// Zone reports a zone that a cluster cannot use, because it is in another site or organization.
 func Zone(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) *Finding {
 	switch {
 	case !sites.Same(z.Spec.Site, c.Spec.Site):

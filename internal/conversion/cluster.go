@@ -94,8 +94,8 @@ func clusterFromHub(hub *infrav1.VCDCluster, old *v1beta3.VCDCluster) {
 	}
 }
 
-// clusterSpecToHub sets what clusters and templates of clusters have in common. What v1beta4 has beyond CAPVCD is set as
-// CAPVCD did it, not to the defaults of v1beta4.
+// clusterSpecToHub sets the fields that clusters and cluster templates share. Fields that only v1beta4 has are set to
+// the behavior of CAPVCD, not to the defaults of v1beta4.
 func clusterSpecToHub(old *v1beta3.VCDClusterSpec, object metav1.Object, hub *infrav1.VCDClusterSpec) {
 	hub.Site = strings.TrimRight(old.Site, "/")
 	hub.Org = old.Org
@@ -146,7 +146,7 @@ func clusterSpecFromHub(hub *infrav1.VCDClusterSpec, object metav1.Object, old *
 	old.UseAsManagementCluster = ptr.Deref(hub.RDE.UseAsManagementCluster, false)
 }
 
-// settleClusterSpec removes what may only be set with another type of endpoint, in one-arm mode, with another cloud
+// settleClusterSpec removes fields that are valid only with another endpoint type, in one-arm mode, with another cloud
 // controller manager, or with an entity.
 func settleClusterSpec(spec *infrav1.VCDClusterSpec) {
 	if spec.ControlPlaneLoadBalancer.Type != infrav1.EndpointEdgeGateway {
@@ -166,7 +166,8 @@ func settleClusterSpec(spec *infrav1.VCDClusterSpec) {
 	}
 }
 
-// infraIDOf returns the id of a cluster. CAPVCD keeps it in the spec, too, because `clusterctl move` drops the status.
+// infraIDOf returns the ID of a cluster, or an empty string. CAPVCD also keeps the ID in the spec, because `clusterctl
+// move` drops the status.
 func infraIDOf(old *v1beta3.VCDCluster) string {
 	for _, id := range []string{old.Status.InfraID, old.Spec.RDEID} {
 		if capvcd.IsClusterID(id) {
@@ -184,7 +185,7 @@ func endpointToHub(old v1beta3.APIEndpoint) clusterv1.APIEndpoint {
 	return hub
 }
 
-// proxyToHub leaves pods alone, as CAPVCD does.
+// proxyToHub converts the proxy settings. Pods get no proxy settings, as with CAPVCD.
 func proxyToHub(old v1beta3.ProxyConfig) infrav1.ProxySpec {
 	if old == (v1beta3.ProxyConfig{}) {
 		return infrav1.ProxySpec{}

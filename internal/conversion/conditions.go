@@ -13,20 +13,20 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// noReason is the reason of a condition that has none in CAPVCD; ours need one.
+// noReason is the reason for CAPVCD conditions without one, because v1beta4 requires a reason.
 const noReason = "NoReasonReported"
 
-// warning is the severity of a condition of ours that is False.
+// warning is the severity of v1beta4 conditions that are False.
 const warning = "Warning"
 
-// conditionNames are the conditions of CAPVCD that exist here, and their names here.
+// conditionNames maps the names of CAPVCD's conditions to their v1beta4 equivalents.
 var conditionNames = []struct{ old, hub string }{
 	{clusterv1.ReadyCondition, clusterv1.ReadyCondition},
 	{"LoadBalancerAvailable", infrav1.EndpointReadyCondition},
 	{"ContainerProvisioned", infrav1.VMCreatedCondition},
 }
 
-// conditionsToHub returns those conditions of CAPVCD that exist here.
+// conditionsToHub converts the conditions of CAPVCD and drops those without a v1beta4 equivalent.
 func conditionsToHub(olds []v1beta3.Condition) []metav1.Condition {
 	var hubs []metav1.Condition
 	for _, name := range conditionNames {
@@ -45,7 +45,7 @@ func conditionsToHub(olds []v1beta3.Condition) []metav1.Condition {
 	return hubs
 }
 
-// conditionsFromHub returns all conditions under the names that they have in CAPVCD, or else their own.
+// conditionsFromHub converts all conditions. Those without a CAPVCD equivalent keep their v1beta4 names.
 func conditionsFromHub(hubs []metav1.Condition) []v1beta3.Condition {
 	var olds []v1beta3.Condition
 	for _, c := range hubs {

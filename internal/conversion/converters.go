@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta3"
 )
 
-// Constructor makes the converter of a kind, whose versions are all in a scheme.
+// Constructor creates the converter of a kind. The scheme must contain all versions of the kind.
 type Constructor = func(scheme *runtime.Scheme) (conversion.Converter, error)
 
 // AddToScheme adds the versions of CAPVCD to a scheme.
@@ -61,8 +61,8 @@ func VCDMachineTemplate() Constructor {
 	)
 }
 
-// spokeOf converts objects of one version of CAPVCD. Its fields are fields of v1beta3 with the same names, so JSON carries
-// them over.
+// spokeOf returns the converter for one CAPVCD version. It converts to and from v1beta3 through JSON, because v1beta3
+// has the same fields with the same names.
 func spokeOf[Hub, Old, Spoke object](k *kind[Hub, Old], newSpoke func() Spoke) conversion.SpokeConverter[Hub] {
 	narrow := func(old Old) (Old, error) {
 		spoke := newSpoke()

@@ -11,13 +11,13 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// credentials are where objects of a kind have credentials. They are taken from the object itself, never from a note.
+// credentials locates the credentials in objects of a kind. They are always taken from the object, never from a note.
 type credentials[Hub, Old object] struct {
 	ofHub func(hub Hub) **infrav1.CAPVCDCredentials
 	ofOld func(old Old) *v1beta3.UserCredentialsContext
 }
 
-// strip leaves of the credentials of our object only that there are some.
+// strip removes the credentials of a v1beta4 object. An empty struct remains, which marks that it had credentials.
 func (c *credentials[Hub, Old]) strip(hub Hub) {
 	if c == nil || *c.ofHub(hub) == nil {
 		return
@@ -25,7 +25,8 @@ func (c *credentials[Hub, Old]) strip(hub Hub) {
 	*c.ofHub(hub) = &infrav1.CAPVCDCredentials{}
 }
 
-// restore gives our object, if it had some, the credentials of an object of CAPVCD.
+// restore copies the credentials of a CAPVCD object to a v1beta4 object that was stripped of them. It is a no-op if the
+// object had none.
 func (c *credentials[Hub, Old]) restore(old Old, hub Hub) {
 	if c == nil || *c.ofHub(hub) == nil {
 		return
@@ -33,7 +34,7 @@ func (c *credentials[Hub, Old]) restore(old Old, hub Hub) {
 	*c.ofHub(hub) = credentialsOf(c.ofOld(old))
 }
 
-// hide removes the credentials of objects of CAPVCD.
+// hide removes the credentials of CAPVCD objects.
 func (c *credentials[Hub, Old]) hide(olds ...Old) {
 	if c == nil {
 		return
@@ -43,7 +44,7 @@ func (c *credentials[Hub, Old]) hide(olds ...Old) {
 	}
 }
 
-// keep gives one object of CAPVCD the credentials of another.
+// keep copies the credentials of one CAPVCD object to another.
 func (c *credentials[Hub, Old]) keep(from, to Old) {
 	if c == nil {
 		return
@@ -51,21 +52,22 @@ func (c *credentials[Hub, Old]) keep(from, to Old) {
 	c.ofOld(from).DeepCopyInto(c.ofOld(to))
 }
 
-// credentialsToHub sets the credentials of our spec, and the identity that the controller makes of them.
+// credentialsToHub sets the credentials of a v1beta4 spec, and the reference to the identity that the controller
+// creates from them.
 func credentialsToHub(given *v1beta3.UserCredentialsContext, object metav1.Object, spec *infrav1.VCDClusterSpec) {
 	spec.CAPVCDCredentials = credentialsOf(given)
 	spec.IdentityRef = identityOf(spec.CAPVCDCredentials, object)
 }
 
-// settleIdentity names the identity of credentials that were not there before.
+// settleIdentity sets the identity reference if an edit added credentials.
 func settleIdentity(spec, former *infrav1.VCDClusterSpec, object metav1.Object) {
 	if spec.CAPVCDCredentials != nil && former.CAPVCDCredentials == nil {
 		spec.IdentityRef = identityOf(spec.CAPVCDCredentials, object)
 	}
 }
 
-// identityOf returns the identity for credentials. It is named like its Secret: the one that is named already, if that has
-// all, else one that belongs to the object.
+// identityOf returns the identity reference for credentials. The identity has the name of the referenced Secret if that
+// Secret contains all credentials and is in the same namespace. Otherwise its name is derived from the object.
 func identityOf(held *infrav1.CAPVCDCredentials, object metav1.Object) infrav1.IdentityReference {
 	ref := infrav1.IdentityReference{
 		Kind: infrav1.NamespacedIdentity,
@@ -84,20 +86,21 @@ func identityOf(held *infrav1.CAPVCDCredentials, object metav1.Object) infrav1.I
 	return ref
 }
 
-// noIdentity is the name of the identity of an object without credentials. There is none: its user has to name one.
+// noIdentity is the identity name for an object without credentials. No identity of this name exists; the user must set
+// a reference.
 const noIdentity = "capvcd-without-credentials"
 
-// maxObjectName is how many characters of the name of an object are part of another name.
+// maxObjectName is the maximum number of characters of an object's name that a derived name contains.
 const maxObjectName = 220
 
-// ownName returns the name of an identity that belongs to a VCDCluster or VCDClusterTemplate.
+// ownName returns the name of the identity for credentials in a VCDCluster or VCDClusterTemplate.
 func ownName(object metav1.Object) string {
 	name := object.GetName()
 	return name[:min(len(name), maxObjectName)] + "-capvcd-credentials"
 }
 
-// credentialsFromHub returns the credentials of our spec. Those that were moved to a Secret are found by the name of the
-// identity, which is that of the Secret.
+// credentialsFromHub returns the credentials of a v1beta4 spec. If the controller has moved them to a Secret, it
+// returns a reference to that Secret, which has the same name as the identity.
 func credentialsFromHub(spec *infrav1.VCDClusterSpec, namespace string) v1beta3.UserCredentialsContext {
 	if held := spec.CAPVCDCredentials; held != nil {
 		given := v1beta3.UserCredentialsContext{
@@ -125,7 +128,7 @@ func credentialsFromHub(spec *infrav1.VCDClusterSpec, namespace string) v1beta3.
 	}
 }
 
-// credentialsOf returns credentials as our spec has them; nil for none.
+// credentialsOf converts credentials to v1beta4. It returns nil if they are empty.
 func credentialsOf(given *v1beta3.UserCredentialsContext) *infrav1.CAPVCDCredentials {
 	if *given == (v1beta3.UserCredentialsContext{}) {
 		return nil

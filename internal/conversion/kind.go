@@ -10,28 +10,28 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// An object is one of the API.
+// An object is an API object.
 type object interface {
 	client.Object
 	metav1.ObjectMetaAccessor
 }
 
-// A kind is how objects of one kind are converted between v1beta3, which every older version is a part of, and v1beta4.
+// A kind defines the conversion of a kind between v1beta3 and v1beta4. All older versions are subsets of v1beta3.
 type kind[Hub, Old object] struct {
 	newHub func() Hub
 	newOld func() Old
-	// toHub and fromHub set those fields of the second object that have a home in the first.
+	// toHub and fromHub set the fields of the second object that have an equivalent in the first.
 	toHub   func(old Old, hub Hub)
 	fromHub func(hub Hub, old Old)
-	// settle removes what contradicts the rest of an object after toHub, and restores what must not change from the
-	// object that was edited; that is empty for a new one.
+	// settle removes fields that contradict others after toHub. It restores immutable fields from former, the object
+	// before the edit. For a new object, former is empty.
 	settle func(hub, former Hub)
-	// credentials are where the objects have them; nil for kinds without.
+	// credentials locates the credentials of the objects; nil for kinds without credentials.
 	credentials *credentials[Hub, Old]
 }
 
-// upgrade sets metadata, spec and status of our object. old is what came in, with all that its version has; narrow
-// reduces another object to that.
+// upgrade sets metadata, spec and status of a v1beta4 object. old is the object in the request, converted to v1beta3
+// with all fields of its version. narrow reduces another v1beta3 object to the fields of that version.
 func (k *kind[Hub, Old]) upgrade(old Old, narrow func(Old) (Old, error), hub Hub) error {
 	seen := takeNote(old)
 	copyMeta(old, hub)
@@ -63,7 +63,7 @@ func (k *kind[Hub, Old]) upgrade(old Old, narrow func(Old) (Old, error), hub Hub
 	return k.remember(complete, hub, seen.CAPVCD)
 }
 
-// applyEdits sets spec and status of hub to those of saved, with the edits between base and old.
+// applyEdits sets spec and status of hub to those of saved, with the changes from base to old.
 func (k *kind[Hub, Old]) applyEdits(base, old Old, saved, hub Hub) error {
 	before := k.newHub()
 	copyMeta(old, before)
@@ -78,7 +78,8 @@ func (k *kind[Hub, Old]) applyEdits(base, old Old, saved, hub Hub) error {
 	return err
 }
 
-// remember notes an object of CAPVCD on ours, unless our object and the note that it had give the same again.
+// remember saves a CAPVCD object in the annotation of a v1beta4 object. If downgrading with the previous note already
+// returns the same object, it keeps that note.
 func (k *kind[Hub, Old]) remember(old Old, hub Hub, had *note) error {
 	again, err := k.downgrade(hub, had)
 	if err != nil {
@@ -104,7 +105,7 @@ func (k *kind[Hub, Old]) remember(old Old, hub Hub, had *note) error {
 	return noted.put(hub)
 }
 
-// downgrade returns the form of CAPVCD of our object, which has a note or none.
+// downgrade converts a v1beta4 object to v1beta3. had is the object's note; it may be nil.
 func (k *kind[Hub, Old]) downgrade(hub Hub, had *note) (Old, error) {
 	now := k.newOld()
 	copyMeta(hub, now)
@@ -129,7 +130,7 @@ func (k *kind[Hub, Old]) downgrade(hub Hub, had *note) (Old, error) {
 	return old, err
 }
 
-// show returns the form of CAPVCD of our object, with our object in its annotation.
+// show converts a v1beta4 object to v1beta3, and saves the v1beta4 object in the annotation.
 func (k *kind[Hub, Old]) show(hub Hub) (Old, error) {
 	bare := k.newHub()
 	if err := recode(hub, bare); err != nil {

@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// shutdownTimeout is the default of v1beta4, in seconds.
+// shutdownTimeout is the default of v1beta4 in seconds.
 const shutdownTimeout = 60
 
 func machineKind() *kind[*infrav1.VCDMachine, *v1beta3.VCDMachine] {
@@ -68,7 +68,7 @@ func machineFromHub(hub *infrav1.VCDMachine, old *v1beta3.VCDMachine) {
 	}
 }
 
-// machineSpecToHub sets what machines and templates of machines have in common.
+// machineSpecToHub sets the fields that machines and machine templates share.
 func machineSpecToHub(old *v1beta3.VCDMachineSpec, hub *infrav1.VCDMachineSpec) {
 	hub.Catalog = old.Catalog
 	hub.Template = old.Template
@@ -99,14 +99,14 @@ func machineSpecFromHub(hub *infrav1.VCDMachineSpec, old *v1beta3.VCDMachineSpec
 	old.VMNamingTemplate = hub.VMNamingTemplate
 }
 
-// settleMachineSpec leaves out the only NIC, if it is as it would be anyway.
+// settleMachineSpec removes the only NIC if it equals the default, unless the former spec had NICs.
 func settleMachineSpec(spec, former *infrav1.VCDMachineSpec) {
 	if len(former.Networks) == 0 && equality.Semantic.DeepEqual(spec.Networks, networksToHub(nil)) {
 		spec.Networks = nil
 	}
 }
 
-// networksToHub returns the NICs of a machine: that of the cluster's network, and those of further networks.
+// networksToHub returns the NICs of a machine: one in the network of the cluster, and one in each additional network.
 func networksToHub(extra []string) []infrav1.NetworkSpec {
 	networks := []infrav1.NetworkSpec{nic("")}
 	for _, name := range extra {
@@ -117,7 +117,7 @@ func networksToHub(extra []string) []infrav1.NetworkSpec {
 	return networks
 }
 
-// nic returns a NIC as CAPVCD makes it.
+// nic returns a NIC with the settings that CAPVCD uses.
 func nic(network string) infrav1.NetworkSpec {
 	return infrav1.NetworkSpec{
 		Name:          network,
@@ -126,7 +126,7 @@ func nic(network string) infrav1.NetworkSpec {
 	}
 }
 
-// networksFromHub returns the networks of all NICs but the first.
+// networksFromHub returns the networks of all NICs except the first.
 func networksFromHub(networks []infrav1.NetworkSpec) []string {
 	var extra []string
 	for i, n := range networks {

@@ -11,8 +11,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// applyChanges sets spec and status of result to those of a third object, with the changes from before to after. It
-// reports whether there are any.
+// applyChanges sets spec and status of result to those of to, with the changes from before to after. It reports whether
+// there are any changes.
 func applyChanges(before, after, to, result any) (bool, error) {
 	former, err := treeOf(before)
 	if err != nil {
@@ -29,7 +29,7 @@ func applyChanges(before, after, to, result any) (bool, error) {
 	return !reflect.DeepEqual(former, latter), recode(mergeMap(former, latter, target), result)
 }
 
-// equal reports whether spec and status of two objects are equal.
+// equal reports whether spec and status of two objects are equal as JSON.
 func equal(a, b any) (bool, error) {
 	first, err := treeOf(a)
 	if err != nil {
@@ -39,7 +39,7 @@ func equal(a, b any) (bool, error) {
 	return reflect.DeepEqual(first, second), err
 }
 
-// treeOf returns spec and status of an object, as JSON.
+// treeOf returns spec and status of an object as decoded JSON.
 func treeOf(object any) (map[string]any, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
@@ -65,7 +65,7 @@ func recode(from, to any) error {
 	return nil
 }
 
-// merge applies the difference between before and after to a third value. Only what differs is taken from after.
+// merge applies the difference between before and after to a third value. Unchanged parts keep the values of to.
 func merge(before, after, to any) any {
 	if reflect.DeepEqual(before, after) {
 		return to
@@ -105,7 +105,7 @@ func mergeMap(before, after, to map[string]any) map[string]any {
 		case was && has:
 			result[key] = merge(former, value, target)
 		case was && reflect.DeepEqual(former, value):
-			// Not changed, and not in the target: it stays away.
+			// An unchanged field that the target lacks is not added.
 		default:
 			result[key] = value
 		}
@@ -113,7 +113,8 @@ func mergeMap(before, after, to map[string]any) map[string]any {
 	return result
 }
 
-// without returns what remains of a struct when what was known of it is removed. An empty struct was known by being there.
+// without removes the known fields from a struct and returns the rest. If the known struct is empty, it returns nil,
+// because the removal of an empty struct means that the whole struct was removed.
 func without(known, of any) map[string]any {
 	former, isMap := known.(map[string]any)
 	target, isTargetMap := of.(map[string]any)
@@ -123,8 +124,8 @@ func without(known, of any) map[string]any {
 	return mergeMap(former, nil, target)
 }
 
-// mergeList applies changes to a list whose elements correspond to those of before: an element that was there keeps what
-// the target has of it.
+// mergeList applies changes to a list whose elements correspond to those of before by index. Unchanged elements keep
+// their target values.
 func mergeList(before, after, to []any) []any {
 	result := make([]any, 0, len(after))
 	used := make([]bool, len(before))

@@ -12,21 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// dataAnnotation is where Cluster API and its providers keep what a version of an object cannot express.
+// dataAnnotation is the annotation in which Cluster API and its providers save data that a version cannot express.
 const dataAnnotation = "cluster.x-k8s.io/conversion-data"
 
-// A note is the content of the annotation: spec and status of an object in another version.
+// A note is the content of the annotation: spec and status of the object in another version.
 type note struct {
 	APIVersion string          `json:"apiVersion"`
 	Spec       json.RawMessage `json:"spec,omitempty"`
 	Status     json.RawMessage `json:"status,omitempty"`
-	// UID is that of an object of ours: what is copied to another object does not belong to it.
+	// UID is the UID of the noted v1beta4 object. It detects a note that was copied to another object.
 	UID types.UID `json:"uid,omitempty"`
-	// CAPVCD is the note of the noted object itself, if that is one of ours.
+	// CAPVCD is the note of the noted v1beta4 object, or nil if it had none.
 	CAPVCD *note `json:"capvcd,omitempty"`
 }
 
-// noteOf returns the note of an object, which is of version.
+// noteOf returns a note with spec and status of an object in the given version.
 func noteOf(version schema.GroupVersion, object any) (*note, error) {
 	parts, err := treeOf(object)
 	if err != nil {
@@ -40,8 +40,8 @@ func noteOf(version schema.GroupVersion, object any) (*note, error) {
 	return n, nil
 }
 
-// takeNote removes the annotation of an object and returns it; nil if there is none, or none that can be read: an object
-// that cannot be converted because of its annotation could not be repaired either.
+// takeNote removes the annotation of an object and returns its note. It returns nil if the annotation is missing or
+// invalid. An invalid annotation must not prevent the conversion, because the object could then not be repaired.
 func takeNote(object metav1.Object) *note {
 	annotations := maps.Clone(object.GetAnnotations())
 	text, has := annotations[dataAnnotation]
@@ -60,10 +60,11 @@ func takeNote(object metav1.Object) *note {
 	return n
 }
 
-// isOf reports whether a note is that of an object.
+// isOf reports whether a note belongs to an object.
 func (n *note) isOf(o metav1.Object) bool { return n != nil && n.UID == o.GetUID() }
 
-// decode sets spec and status of an object to those of a note, and reports whether it is a note of this version.
+// decode sets spec and status of an object to those of a note. It reports whether the note has this version and is
+// valid.
 func (n *note) decode(version schema.GroupVersion, object any) bool {
 	if n == nil || n.APIVersion != version.String() {
 		return false
@@ -71,7 +72,7 @@ func (n *note) decode(version schema.GroupVersion, object any) bool {
 	return recode(map[string]json.RawMessage{"spec": n.Spec, "status": n.Status}, object) == nil
 }
 
-// put sets the annotation of an object; nil is none.
+// put sets the annotation of an object. It is a no-op for nil.
 func (n *note) put(object metav1.Object) error {
 	if n == nil {
 		return nil

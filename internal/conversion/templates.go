@@ -7,8 +7,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// What clusters or machines made from a template would share is not in a template of v1beta4: the host of the endpoint,
-// the name of the vApp, the entity, the providerID.
+// Templates of v1beta4 do not have fields that all clusters or machines created from a template would share: the host
+// of the endpoint, the name of the vApp, the entity, the providerID.
 
 func clusterTemplateKind() *kind[*infrav1.VCDClusterTemplate, *v1beta3.VCDClusterTemplate] {
 	return &kind[*infrav1.VCDClusterTemplate, *v1beta3.VCDClusterTemplate]{

@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// MaxValueSize is how many bytes an encoded value may have. VCD has an undocumented limit of 64 KB for a value
-// of a VM's extra configuration (CAPVCD's pull request 656 met it), and messages between a guest and its
-// hypervisor have one of 64 KiB with what goes around the value (GUESTMSG_MAX_IN_SIZE of open-vm-tools;
-// VMware's Guest SDK guide recommends 63 K). What counts is the size after gzip and base64. The data of
-// a kubeadm control plane has about 15 KiB of it.
+// MaxValueSize is the maximum size of an encoded value in bytes, after gzip and base64. VCD has an undocumented limit
+// of 64 KB for a value of a VM's extra configuration (see CAPVCD's pull request 656). Messages between a guest and its
+// hypervisor are limited to 64 KiB including their overhead (GUESTMSG_MAX_IN_SIZE of open-vm-tools; VMware's Guest SDK
+// guide recommends 63 K). The bootstrap data of a kubeadm control plane needs about 15 KiB of it.
 const MaxValueSize = 63 * 1024
 
-// maxMetadata bounds what is read of metadata that another may have written. Ours is far smaller.
+// maxMetadata limits the size of decompressed metadata, because other tools may have written it. Metadata of this
+// package is far smaller.
 const maxMetadata = 1 << 20
 
-// The two readers have different names for base64 of gzip.
+// Names of the encoding gzip+base64: cloud-init and Ignition use different ones.
 const (
 	encodingCloudInit = "gzip+base64"
 	encodingIgnition  = "gz+base64"
@@ -29,12 +29,12 @@ const (
 
 // A TooLargeError means that a value does not fit into the extra configuration of a VM.
 type TooLargeError struct {
-	Key   string // extra configuration key; empty if it is not known yet
+	Key   string // extra configuration key; empty if unknown
 	Size  int    // bytes after gzip and base64
 	Limit int    // MaxValueSize
 }
 
-// Error describes what is too large, by how much, and the remedy.
+// Error returns the name and the size of the value, the limit, and the remedy.
 func (e *TooLargeError) Error() string {
 	what := e.Key
 	if what == "" {
@@ -45,11 +45,12 @@ func (e *TooLargeError) Error() string {
 		what, e.Size, e.Limit)
 }
 
-// ignitionReserve is how much of a value is left for the files of a machine with ten NICs beside its bootstrap data.
+// ignitionReserve is the space in a value, in bytes, that Check reserves for the files of a machine with ten NICs. The
+// bootstrap data gets the rest.
 const ignitionReserve = 4 * 1024
 
-// Check returns nil if bootstrap data can be used and fits, or a TooLargeError. It needs no VM, so it can be called before
-// anything is created.
+// Check validates bootstrap data and returns a TooLargeError if it does not fit. It does not require a VM, so callers
+// can run it as a preflight check.
 func Check(format Format, data []byte) error {
 	if err := validateBootstrapData(format, data); err != nil {
 		return err
@@ -71,7 +72,7 @@ func checkValue(key, value string) error {
 	return nil
 }
 
-// decode returns what a value of a guestinfo key holds in an encoding, by the names that cloud-init knows.
+// decode decodes the value of a guestinfo key. The encoding has one of the names that cloud-init supports.
 func decode(value, encoding string) ([]byte, error) {
 	switch encoding {
 	case "":
@@ -91,11 +92,11 @@ func decode(value, encoding string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, maxMetadata))
 }
 
-// encode returns base64 of gzip of data. The gzip header carries neither time nor name, so equal data gives an
-// equal value and a second reconcile finds nothing to change.
+// encode compresses data with gzip and returns it in base64. The gzip header contains neither time nor name. Equal data
+// therefore results in an equal value, and the next reconcile detects no change.
 func encode(data []byte) string {
 	var buf bytes.Buffer
-	// Neither a valid level nor a write to a buffer can fail.
+	// The level is valid, and writes to a buffer do not fail.
 	w, _ := gzip.NewWriterLevel(&buf, gzip.BestCompression)
 	_, _ = w.Write(data)
 	_ = w.Close()

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guestinfo converts bootstrap data and the network of a VM into the extra configuration
-// ("guestinfo" keys) from which a guest on VMware reads both. Bootstrap data of any provider goes through
-// untouched: cloud-init's DataSourceVMware, or Ignition, gets every byte back. Who the machine is and
-// how its NICs are set up goes into guestinfo.metadata, which holds no secret and stays for the life of the
-// machine: without it cloud-init would treat the next boot as the first boot of another instance, without
-// network. User data is a secret and does not stay: the metadata makes cloud-init blank it once read.
+// Package guestinfo converts bootstrap data and the network configuration of a VM into extra configuration ("guestinfo"
+// keys), from which guests on VMware read both. Bootstrap data of any provider is passed on unchanged: cloud-init's
+// DataSourceVMware, or Ignition, receives every byte. The identity of the machine and the configuration of its NICs are
+// in guestinfo.metadata, which contains no secrets and remains for the life of the machine. Without it, cloud-init
+// would treat the next boot as the first boot of another instance, without network. User data is a secret and is
+// removed: the metadata makes cloud-init redact it after reading it.
 //
-// Ignition reads no metadata. It gets a configuration that writes the same into files and merges the bootstrap data,
-// which is in it as a data URL. Ignition removes it from guestinfo when it has read it.
+// Ignition does not read metadata. It receives a configuration that writes the same content to files and merges the
+// bootstrap data, which the configuration contains as a data URL. Ignition removes the configuration from guestinfo
+// after reading it.
 //
-// The package is pure: same input, same output, byte for byte. It knows neither VCD nor Kubernetes.
+// The package is pure: equal input results in equal output, byte for byte. It does not know VCD or Kubernetes.
 //
-// Facts it rests on, as seen with the cloud-init of Debian 12 (22.4.2); the tests let whichever version is
-// installed read the output, and pass with upstream's 26.2 too:
-//   - Metadata is JSON, which cloud-init tries before YAML, so that nothing depends on YAML's rules for plain
-//     scalars (a MAC address of digits alone is a base 60 number in YAML 1.1).
-//   - A route "to: default" is refused by that version, which reads every version 2 configuration into its own
-//     model whatever renders it. 0.0.0.0/0 and ::/0 are understood by all versions; gateway4 is deprecated.
-//   - With its renderers other than netplan (Debian's and Ubuntu's default), that version makes ::/64 of
-//     ::/0. Guests that need them for IPv6 want router advertisements or a newer cloud-init.
-//   - wait-on-network has no timeout and waits for an address on the device of the default route: it is set
-//     only if that address comes by DHCP.
+// The output relies on these facts, observed with the cloud-init of Debian 12 (22.4.2). The tests read the output with
+// the installed version, and also pass with upstream's 26.2:
+//   - Metadata is JSON, which cloud-init tries before YAML. The output therefore does not depend on YAML's rules for
+//     plain scalars (a MAC address with only digits is a base 60 number in YAML 1.1).
+//   - That version refuses a route "to: default", because it parses every version 2 configuration into its own model,
+//     independent of the renderer. All versions support 0.0.0.0/0 and ::/0; gateway4 is deprecated.
+//   - With renderers other than netplan (the default of Debian and Ubuntu), that version converts ::/0 to ::/64. Guests
+//     with such a renderer need router advertisements or a newer cloud-init for IPv6 default routes.
+//   - wait-on-network has no timeout and waits for an address on the device of the default route. It is set only if
+//     that address is assigned by DHCP.
 package guestinfo
 
 import (
@@ -40,51 +41,52 @@ const (
 	KeyIgnition         = "guestinfo.ignition.config.data"
 	KeyIgnitionEncoding = "guestinfo.ignition.config.data.encoding"
 
-	// KeyDiskUUID makes the disks of the VM show their serial numbers to the guest. CSI drivers find volumes
-	// by them.
+	// KeyDiskUUID exposes the serial numbers of the VM's disks to the guest. CSI drivers use them to find volumes.
 	KeyDiskUUID = "disk.enableUUID"
 )
 
-// Format is the format of bootstrap data, in the words of the bootstrap contract of Cluster API.
+// Format is the format of bootstrap data, named as in the bootstrap contract of Cluster API.
 type Format string
 
-// Formats. The contract lets providers leave it out, which means cloud-config.
+// Formats of bootstrap data. The contract makes the format optional; the default is cloud-config.
 const (
 	FormatCloudConfig Format = "cloud-config"
 	FormatIgnition    Format = "ignition"
 )
 
-// Mode is how a NIC gets its address, in VCD's words.
+// Mode is the address allocation mode of a NIC, named as in VCD.
 type Mode string
 
-// Modes. Addresses of VCD's static pool are configured in the guest like manual ones.
+// Address allocation modes. The guest configures addresses of VCD's static pool like manual ones.
 const (
 	ModePool   Mode = "POOL"
 	ModeManual Mode = "MANUAL"
 	ModeDHCP   Mode = "DHCP"
-	ModeNone   Mode = "NONE" // connected, and left alone in the guest
+	ModeNone   Mode = "NONE" // connected, but not configured in the guest
 )
 
-// A NIC is one network interface as the guest shall see it.
+// A NIC is a network interface as the guest configures it.
 type NIC struct {
-	MAC  string // by which the guest finds it; any common notation
-	Name string // what the guest shall call it; empty leaves the kernel's name
+	MAC  string // identifies the NIC in the guest; any common notation
+	Name string // name in the guest; empty keeps the kernel's name
 	Mode Mode
 
-	// Addresses have the lengths of their subnets' prefixes, and at most one is of each family; modes Pool and Manual.
+	// Addresses have the prefix lengths of their subnets, and at most one per IP family. Only for modes Pool and
+	// Manual.
 	Addresses []netip.Prefix
-	Gateways  []netip.Addr // of default routes, at most one of each family
+	Gateways  []netip.Addr // for default routes, at most one per IP family
 	DNS       []netip.Addr
 
 	SearchDomains []string
-	MTU           int // 0 leaves the default
+	MTU           int // 0 keeps the default
 
-	// Primary marks the one NIC that always has the default routes.
+	// Primary marks the only NIC that always has the default routes.
 	Primary bool
-	// Metric of the default routes; 0 leaves it to the guest. Another NIC than the primary one has them only with it.
+	// Metric is the metric of the default routes; 0 means the guest's default. NICs other than the primary one have
+	// default routes only if Metric is set.
 	Metric int
 	Routes []Route
-	// DHCP is what the guest takes from the DHCP server; mode DHCP.
+	// DHCP configures the use of DHCP options; mode DHCP only.
 	DHCP DHCP
 }
 
@@ -92,27 +94,28 @@ type NIC struct {
 type Route struct {
 	To     netip.Prefix
 	Via    netip.Addr
-	Metric int // 0 leaves it to the guest
+	Metric int // 0 means the guest's default
 }
 
-// DHCP is what a guest takes from a DHCP server beside the address, in netplan's words. Nil leaves it to the guest, but
-// for the routes of a NIC that is not the primary one, which are not taken.
+// DHCP configures which DHCP options a guest uses in addition to the address, named as in netplan. Nil means the
+// guest's default, except that NICs other than the primary one ignore routes by default.
 type DHCP struct {
 	UseDNS     *bool
-	UseDomains string // true, false or route; empty leaves it to the guest
+	UseDomains string // true, false or route; empty means the guest's default
 	UseMTU     *bool
 	UseNTP     *bool
 	UseRoutes  *bool
-	Metric     int // of its routes; 0 leaves it to the guest
+	Metric     int // metric of the routes; 0 means the guest's default
 
 	UseHostname  *bool
 	SendHostname *bool
-	Hostname     string // sent instead of that of the machine; empty: that of the machine
+	Hostname     string // hostname to send; empty means the machine's
 }
 
-// An Input is everything that a guest receives.
+// An Input contains everything that the guest configuration depends on.
 type Input struct {
-	// InstanceID is cloud-init's notion of identity. It must never change: another ID is another first boot.
+	// InstanceID is the instance ID for cloud-init. It must never change, because cloud-init treats a new ID as a first
+	// boot.
 	InstanceID string
 	Hostname   string
 	ProviderID string
@@ -121,11 +124,11 @@ type Input struct {
 
 	Format        Format // empty means FormatCloudConfig
 	BootstrapData []byte
-	NICs          []NIC // none leaves the network to the guest's fallback
+	NICs          []NIC // if empty, the guest uses its fallback network
 }
 
-// Render returns the extra configuration for in. It is the whole of what this package owns: other keys of the
-// VM must stay. The error is a TooLargeError if a value would not fit.
+// Render returns the extra configuration for in. It contains all keys that this package owns; callers must keep the
+// other keys of the VM. Render returns a TooLargeError if a value does not fit.
 func Render(in Input) (map[string]string, error) {
 	if err := in.validate(); err != nil {
 		return nil, err
@@ -188,7 +191,7 @@ func validateBootstrapData(format Format, data []byte) error {
 		_, err := versionOf(data)
 		return err
 	case FormatCloudConfig, "":
-		// cloud-init decodes what it gets as UTF-8 and gives up on anything else.
+		// cloud-init decodes user data as UTF-8 and fails otherwise.
 		if !utf8.Valid(data) {
 			return errors.New("bootstrap data of format cloud-config is not UTF-8")
 		}

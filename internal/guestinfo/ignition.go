@@ -11,28 +11,29 @@ import (
 	"strings"
 )
 
-// Files that Ignition writes before the first boot goes on. It reads no metadata, as cloud-init does.
+// Files that Ignition writes before the first boot continues. They replace the metadata, which Ignition, unlike
+// cloud-init, does not read.
 const (
 	hostnameFile = "/etc/hostname"
-	// environmentFile has the metadata as variables of a shell.
+	// environmentFile contains the metadata as shell variables.
 	environmentFile = "/etc/vcd/metadata.env"
 	networkFolder   = "/etc/systemd/network/"
 )
 
-// Keys from which units of CAPVCD's users read the name of the VM and a script that configures the network.
+// Keys from which systemd units of CAPVCD's users read the name of the VM and a script that configures the network.
 const (
 	keyCAPVCDName    = "guestinfo.ignition.vmname"
 	keyCAPVCDNetwork = "guestinfo.ignition.network"
 )
 
-// capvcdNetwork is a script that does nothing: the units are there by then.
+// capvcdNetwork is a no-op script, because the network units already exist when it runs.
 const capvcdNetwork = "#!/bin/sh"
 
-// ignitionVersion matches the versions of Ignition's specification that have what is needed here.
+// ignitionVersion matches the versions of Ignition's specification that support the required features.
 var ignitionVersion = regexp.MustCompile(`^[23]\.[0-9]{1,3}\.[0-9]{1,3}(-experimental)?$`)
 
-// ignitionConfig is a configuration with files of its own that takes in another one. Versions 2 of the specification call
-// that append, and have files on named file systems; versions 3 call it merge.
+// ignitionConfig is a configuration that contains files and includes another configuration. Versions 2 of the
+// specification call this append, and place files on named file systems; versions 3 call it merge.
 type ignitionConfig struct {
 	Ignition ignition        `json:"ignition"`
 	Storage  ignitionStorage `json:"storage"`
@@ -64,9 +65,9 @@ type ignitionFile struct {
 	Contents   ignitionSource `json:"contents"`
 }
 
-// renderIgnition returns a configuration that writes what cloud-init would take from the metadata, and takes in the
-// bootstrap data as it is. It has the version of the bootstrap data: a guest that reads one reads the other. What both
-// have is as the bootstrap data says.
+// renderIgnition returns a configuration that writes the files of [ignitionFiles] and includes the unchanged bootstrap
+// data. It has the same specification version as the bootstrap data, so a guest that supports one supports the other.
+// Where both set the same item, the bootstrap data wins.
 func renderIgnition(in Input) ([]byte, error) {
 	version, err := versionOf(in.BootstrapData)
 	if err != nil {
@@ -87,7 +88,7 @@ func renderIgnition(in Input) ([]byte, error) {
 			Contents: ignitionSource{Source: dataURL(f.content)},
 		}
 		if isVersion2 {
-			file.Filesystem = "root" // There a file that exists is overwritten unless it says otherwise.
+			file.Filesystem = "root" // Files on it are overwritten by default.
 		} else {
 			file.Overwrite = new(true)
 		}
@@ -100,7 +101,7 @@ func renderIgnition(in Input) ([]byte, error) {
 	return data, nil
 }
 
-// versionOf returns the version of the specification that an Ignition configuration follows.
+// versionOf returns the specification version of an Ignition configuration.
 func versionOf(data []byte) (string, error) {
 	var config struct {
 		Ignition struct {
@@ -117,7 +118,7 @@ func versionOf(data []byte) (string, error) {
 	return config.Ignition.Version, nil
 }
 
-// dataURL returns a URL of text. Not in base64: what is compressed afterwards is shorter without.
+// dataURL returns a data URL with text. It does not use base64, because percent-encoded text compresses better.
 func dataURL(text string) string { return "data:," + url.PathEscape(text) }
 
 type guestFile struct {
@@ -125,7 +126,7 @@ type guestFile struct {
 	content string
 }
 
-// ignitionFiles returns the files that make the guest what the metadata says.
+// ignitionFiles returns the files that configure the guest as the metadata does for cloud-init.
 func ignitionFiles(in Input) []guestFile {
 	files := []guestFile{
 		{hostnameFile, in.Hostname + "\n"},
@@ -141,7 +142,7 @@ func ignitionFiles(in Input) []guestFile {
 	return files
 }
 
-// environment returns the metadata as variables of a shell, with the names that templates of cloud-init know.
+// environment returns the metadata as shell variables, with the names that cloud-init templates use.
 func environment(in Input) string {
 	var text strings.Builder
 	for _, variable := range []struct {

@@ -9,8 +9,9 @@ import (
 	"net/netip"
 )
 
-// metadata is guestinfo.metadata as DataSourceVMware reads it. What is not cloud-init's own is for templates:
-// {{ ds.meta_data.provider_id }}. The names of region and zone are not those from which cloud-init chooses mirrors.
+// metadata is the content of guestinfo.metadata, as DataSourceVMware reads it. Fields that cloud-init does not define
+// are for templates, such as {{ ds.meta_data.provider_id }}. Region and zone do not have the names that cloud-init uses
+// to select mirrors.
 type metadata struct {
 	InstanceID    string         `json:"instance-id"`
 	LocalHostname string         `json:"local-hostname"`
@@ -27,7 +28,7 @@ type waitOnNetwork struct {
 	IPv4 bool `json:"ipv4"`
 }
 
-// network is a network configuration of version 2, which is netplan's.
+// network is a network configuration of version 2, the format of netplan.
 type network struct {
 	Version   int                 `json:"version"`
 	Ethernets map[string]ethernet `json:"ethernets"`
@@ -74,7 +75,7 @@ type nameservers struct {
 	Search    []string     `json:"search,omitempty"`
 }
 
-// Metadata returns those of values from [Render] that hold no secret: they are what [IsFor] reads.
+// Metadata returns the values from [Render] without secrets, which [IsFor] reads.
 func Metadata(values map[string]string) map[string]string {
 	return map[string]string{
 		KeyMetadata:         values[KeyMetadata],
@@ -82,8 +83,8 @@ func Metadata(values map[string]string) map[string]string {
 	}
 }
 
-// IsFor reports whether extraConfig has the metadata that [Render] made for the machine with an instance ID. A template
-// that was captured from a VM, or made by other tools, may have metadata of its own.
+// IsFor reports whether extraConfig contains the metadata that [Render] returned for the machine with this instance ID.
+// A template that was captured from a VM, or created by other tools, may contain other metadata.
 func IsFor(extraConfig map[string]string, instanceID string) bool {
 	data, err := decode(extraConfig[KeyMetadata], extraConfig[KeyMetadataEncoding])
 	if err != nil {
@@ -116,8 +117,8 @@ func renderMetadata(in Input) ([]byte, error) {
 	return data, nil
 }
 
-// networkFor returns nil if no NIC needs a configuration: without the key, cloud-init asks for an address by DHCP
-// on the first NIC it sees.
+// networkFor returns the network configuration, or nil if no NIC needs one. Without this key, cloud-init uses DHCP on
+// the first NIC that it finds.
 func networkFor(nics []NIC) *network {
 	ethernets := map[string]ethernet{}
 	for i, nic := range nics {
@@ -132,7 +133,7 @@ func networkFor(nics []NIC) *network {
 }
 
 func ethernetFor(nic NIC) ethernet {
-	// validateNICs has parsed it.
+	// validateNICs has already validated the address.
 	mac, _ := net.ParseMAC(nic.MAC)
 	e := ethernet{Match: match{MACAddress: mac.String()}, SetName: nic.Name, MTU: nic.MTU}
 	if len(nic.DNS) > 0 || len(nic.SearchDomains) > 0 {
@@ -154,9 +155,9 @@ func ethernetFor(nic NIC) ethernet {
 	return e
 }
 
-// withDHCP asks for an IPv4 lease, not for an IPv6 address. The lease goes by MAC address, because machines of
-// one template may share what it is otherwise made of, /etc/machine-id. Routes from the server of a further
-// network are ignored unless they are asked for, and boot does not wait for it.
+// withDHCP enables DHCP for IPv4, but not for IPv6. The client ID is the MAC address, because the default,
+// /etc/machine-id, may be the same in all machines of a template. A NIC that is not the primary one ignores routes from
+// its DHCP server unless UseRoutes is set, and the boot does not wait for it.
 func withDHCP(e ethernet, nic NIC) ethernet {
 	e.DHCP4 = true
 	e.DHCPIdentifier = "mac"
@@ -187,7 +188,8 @@ func withDHCP(e ethernet, nic NIC) ethernet {
 	return e
 }
 
-// defaultRoute writes the destination out: see the package comment on "default".
+// defaultRoute returns the destination of a default route as a prefix. The package comment explains why it is not
+// "default".
 func defaultRoute(gateway netip.Addr) netip.Prefix {
 	if gateway.Is4() {
 		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)

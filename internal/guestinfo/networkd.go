@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A unit is a file of systemd-networkd or systemd-udevd.
+// A unit is a configuration file of systemd-networkd or systemd-udevd.
 type unit struct{ text strings.Builder }
 
 func (u *unit) section(name string) {
@@ -24,22 +24,23 @@ func (u *unit) set(key string, value any) {
 	fmt.Fprintf(&u.text, "%s=%v\n", key, value)
 }
 
-// setIf sets a yes or no that is not left to the guest.
+// setIf sets a boolean. If the value is nil, the guest's default applies.
 func (u *unit) setIf(key string, value *bool) {
 	if value != nil {
 		u.set(key, yesNo(*value))
 	}
 }
 
-// match selects the NIC by the address of its hardware: bridges and bonds that take it over keep their own.
+// match matches the NIC by its permanent MAC address, so that the unit does not match bridges and bonds that take over
+// the address.
 func (u *unit) match(nic NIC) {
-	// validateNICs has parsed it.
+	// validateNICs has already validated the address.
 	mac, _ := net.ParseMAC(nic.MAC)
 	u.section("Match")
 	u.set("PermanentMACAddress", mac)
 }
 
-// linkUnit returns the file that gives a NIC its name.
+// linkUnit returns the file that sets the name of a NIC.
 func linkUnit(nic NIC) string {
 	var u unit
 	u.match(nic)
@@ -48,7 +49,7 @@ func linkUnit(nic NIC) string {
 	return u.text.String()
 }
 
-// networkUnit returns the file that configures a NIC as [ethernetFor] does: both have to say the same.
+// networkUnit returns the file that configures a NIC. It must configure the NIC in the same way as [ethernetFor].
 func networkUnit(nic NIC) string {
 	var u unit
 	u.match(nic)
@@ -71,7 +72,8 @@ func networkUnit(nic NIC) string {
 	return u.text.String()
 }
 
-// link has what concerns the NIC itself. Images ask for an address by DHCP on each NIC that has no file.
+// link adds the settings of the NIC itself. A NIC without an address needs a file too, because images use DHCP on each
+// NIC that has none.
 func (u *unit) link(nic NIC) {
 	isOptional := nic.Mode == ModeDHCP && !nic.Primary
 	if nic.Mode != ModeNone && nic.MTU == 0 && !isOptional {
@@ -115,7 +117,7 @@ func (u *unit) route(to netip.Prefix, via netip.Addr, metric int) {
 	}
 }
 
-// dhcp says what is taken from the DHCP server: see [withDHCP].
+// dhcp adds the settings for DHCP, with the same defaults as [withDHCP].
 func (u *unit) dhcp(nic NIC) {
 	u.section("DHCPv4")
 	u.set("ClientIdentifier", "mac")

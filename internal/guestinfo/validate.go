@@ -13,18 +13,19 @@ import (
 
 const (
 	maxHostname = 253
-	minMTU      = 576 // IPv4's smallest; below it nothing works
+	minMTU      = 576 // minimum of IPv4; nothing works below it
 	maxMTU      = 65535
 )
 
 var (
 	hostnameLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-	// The kernel allows more characters; kube-vip does not. Fifteen is IFNAMSIZ less one.
+	// The kernel allows more characters than kube-vip. The maximum length is IFNAMSIZ minus one.
 	interfaceName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,14}$`)
 )
 
-// validateHostname checks a host name by RFC 1123 and Kubernetes' rules: the kubelet registers its Node by it.
+// validateHostname validates a hostname against RFC 1123 and the rules of Kubernetes, because the kubelet registers its
+// Node with this name.
 func validateHostname(name string) error {
 	if len(name) > maxHostname {
 		return fmt.Errorf("host name %q has %d characters, the limit is %d", name, len(name), maxHostname)
@@ -126,7 +127,7 @@ func (n NIC) validateDNS() error {
 	return nil
 }
 
-// validateAddresses refuses what a guest would configure without being reachable.
+// validateAddresses refuses addresses that a guest would configure without being reachable.
 func (n NIC) validateAddresses() error {
 	if len(n.Addresses) == 0 {
 		return fmt.Errorf("mode %s needs an address", n.Mode)
@@ -152,7 +153,7 @@ func (n NIC) validateAddresses() error {
 	return nil
 }
 
-// isHost reports whether a machine can have an address.
+// isHost reports whether an address can be assigned to a machine.
 func isHost(addr netip.Addr) bool {
 	return !addr.Is4In6() && !addr.IsUnspecified() && !addr.IsMulticast() && !addr.IsLoopback()
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package addons_test applies the manifests of the cloud controller manager to a real kube-apiserver with kubectl, as
-// users do: to an empty cluster, and over VMware's CPI 1.6.1.
+// users do: to an empty cluster, and as an upgrade of VMware's CPI 1.6.1.
 package addons_test
 
 import (
@@ -27,7 +27,7 @@ import (
 
 const image = "registry.example.com/cloud-provider-for-cloud-director:v2.0.0"
 
-// A cluster is an API server that the tests use one after the other.
+// A cluster is an API server that all tests share, one after the other.
 type cluster struct {
 	*WithT
 	*stack.Stack
@@ -148,7 +148,7 @@ func installs(c cluster) {
 	})).To(BeFalse())
 }
 
-// bind gives the cloud controller manager a role in one namespace.
+// bind binds a role to the cloud controller manager in one namespace.
 func (c cluster) bind(namespace, role string) {
 	c.Expect(c.Client().Create(c.t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
@@ -231,8 +231,8 @@ func isRestricted(c cluster) {
 func upgradesApplied(c cluster) { c.upgrades("apply") }
 func upgradesCreated(c cluster) { c.upgrades("create") }
 
-// upgrades installs CPI 1.6.1 and applies our manifests over it. Everything that identifies it stays, and its other
-// objects are removed.
+// upgrades installs CPI 1.6.1 and then applies the manifests of this project. The names that identify it are kept; its
+// other objects are removed.
 func (c cluster) upgrades(verb string) {
 	old, err := os.ReadFile("testdata/cpi-1.6.1.yaml")
 	c.Expect(err).NotTo(HaveOccurred())

@@ -25,7 +25,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// charted has the values of a user for each cloud, and the manifest that the chart must match.
+// charted holds a user's values for a cloud, and the manifest that the chart must render.
 type charted struct {
 	cloud   func() addons.Cloud
 	values  string

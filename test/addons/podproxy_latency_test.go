@@ -17,8 +17,8 @@ import (
 
 var auditedPods = flag.Int("pods", 0, "measure what the policies of pods' proxies cost with that many pods")
 
-// TestWhatThePoliciesCost measures how long the API server takes to create pods without policies, with them, and in a
-// namespace with parameters of its own, for docs/networking/proxy.md.
+// TestWhatThePoliciesCost measures the latency of pod creation without policies, with them, and in a namespace with
+// separate parameters. docs/networking/proxy.md contains the results.
 func TestWhatThePoliciesCost(t *testing.T) {
 	if *auditedPods == 0 {
 		t.Skip("measures for a minute: go test ./addons -run Cost -pods 1000 -v")
@@ -34,7 +34,7 @@ func TestWhatThePoliciesCost(t *testing.T) {
 	p.measure(t, "with policies and parameters of the namespace", "own")
 }
 
-// measure creates pods of three containers one after the other.
+// measure creates pods with three containers, one after the other.
 func (p proxied) measure(t *testing.T, what, namespace string) {
 	t.Helper()
 	took := make([]time.Duration, 0, *auditedPods)

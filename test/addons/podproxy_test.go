@@ -25,7 +25,7 @@ const (
 	direct   = ".svc,10.0.0.0/24"
 )
 
-// whole is the environment of a container without values of its own.
+// whole is the environment of a container that sets none of the variables itself.
 var whole = []string{
 	"HTTP_PROXY=" + proxyURL,
 	"HTTPS_PROXY=" + proxyURL,
@@ -35,7 +35,7 @@ var whole = []string{
 	"no_proxy=" + direct,
 }
 
-// but is the environment without the variables of some names, in any case.
+// but returns the environment without the named variables, regardless of case.
 func but(names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(whole), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")
@@ -43,7 +43,7 @@ func but(names ...string) []string {
 	})
 }
 
-// A proxied is an API server with the policies of pods' proxies.
+// A proxied is an API server with the policies for the HTTP proxy of pods.
 type proxied struct {
 	*WithT
 
@@ -72,7 +72,7 @@ func startProxied(t *testing.T, version string, args ...string) proxied {
 	return p
 }
 
-// install applies the policies, and waits until the API server runs them.
+// install applies the policies and waits until they take effect.
 func (p proxied) install(version string) {
 	objects, err := addons.PodProxy{
 		Version: version,
@@ -89,7 +89,7 @@ func (p proxied) install(version string) {
 		"200ms").Should(Equal(whole))
 }
 
-// namespace makes a namespace, with parameters of its own if there are any.
+// namespace creates a namespace, and its parameters unless they are nil.
 func (p proxied) namespace(name string, labels, parameters map[string]string) {
 	p.Expect(p.client.Create(p.ctx, &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
@@ -109,7 +109,7 @@ func (p proxied) parameters(namespace string, data map[string]string) error {
 	})
 }
 
-// create creates a pod, and returns what the API server made of it.
+// create creates a pod and returns it as the API server stored it.
 func (p proxied) create(namespace string, change func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "p-"},
@@ -260,7 +260,7 @@ func mergesNamespaces(p proxied) {
 	}
 }
 
-// replacesExceptions has namespaces whose pods must not have the exceptions of the cluster.
+// replacesExceptions creates namespaces that replace the proxy exceptions of the cluster.
 func replacesExceptions(p proxied) {
 	p.namespace("replaces", nil, map[string]string{"noProxy": "mysql,.shop", "noProxyMode": "Replace"})
 	p.namespace("replaces-all", nil, map[string]string{"noProxy": "", "noProxyMode": "Replace"})
@@ -292,7 +292,8 @@ func replacesExceptions(p proxied) {
 	}
 }
 
-// shuffle has the API server order the policies anew: it goes through a map of them.
+// shuffle makes the API server reorder the policies. It iterates over a map of them, so each change may change the
+// order.
 func (p proxied) shuffle() {
 	objects, err := addons.PodProxy{Version: "v1"}.Objects()
 	p.Expect(err).NotTo(HaveOccurred())

@@ -33,7 +33,7 @@ var checkFormat = format{
 	needs:   1,
 }
 
-// shards is how many simulators share the tests. The client mostly sleeps between two polls of a task.
+// shards is the number of simulators that share the tests. The client mostly sleeps between two polls of a task.
 const shards = 4
 
 // An sdk is one version of VMware's Go SDK, compiled with its functional tests.
@@ -217,8 +217,8 @@ func govcdModel() vcdsim.Model {
 	return m
 }
 
-// addNSX adds a VDC with a gateway without load balancer, and a data center group with the other VDC, because some
-// tests need a VDC that is no candidate for their groups. The tests create their own load balancing.
+// addNSX adds a VDC with a gateway without load balancer, and a data center group with the other VDC. Some tests need a
+// VDC that is not a candidate for their groups. The tests create their own load balancing.
 func addNSX(m *vcdsim.Model) {
 	block := func(gateway, from, to string) vcdsim.ExternalSubnet {
 		return vcdsim.ExternalSubnet{

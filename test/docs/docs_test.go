@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs_test runs the shell commands of README and documentation as printed, in the order of each page, with a
-// real API server, Cluster API, this provider and a simulated VCD. Commands that cannot run here are listed with the
+// Package docs_test runs the shell commands of README and documentation as printed, in the order of each page. It uses
+// a real API server, Cluster API, this provider and a simulated VCD. Commands that cannot run here are listed with the
 // reason.
 package docs_test
 

@@ -2,17 +2,17 @@
 
 package docs_test
 
-// A setup is what the reader of a page has before, by bash commands, and what is put back after it.
+// A setup holds the shell commands that create and remove the prerequisites of a page.
 type setup struct {
 	before, after string
-	// replace has pairs of what is printed and what it is here.
+	// replace has pairs of printed texts and their replacements.
 	replace []string
 }
 
-// needed are the pages that create what the others use.
+// needed returns the pages that create objects for other pages.
 func needed() []string { return []string{"README.md"} }
 
-// last are the pages that replace or delete it, in this order.
+// last returns the pages that replace or delete these objects, in order.
 func last() []string {
 	return []string{
 		"docs/operate/drift.md", "docs/operate/upgrade-kubernetes.md", "docs/operate/delete-clusters.md",
@@ -24,18 +24,18 @@ const (
 	shop = `kubectl create service loadbalancer shop --tcp=80 --dry-run=client -o yaml | kubectl apply -f - >/dev/null
 `
 	removeShop = "kubectl delete service shop --wait=false"
-	// tenant is an identity beside that of the cluster.
+	// tenant creates a second identity beside that of the cluster.
 	tenant = `kubectl get vcdidentity demo -o json | jq '{apiVersion, kind, metadata: {name: "tenant"}, spec}' | kubectl apply -f -
 `
 	removeTenant = "kubectl delete vcdidentity tenant"
 	node         = `kubectl apply -f - >/dev/null <<<'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}'
 `
 	removeNode = "kubectl delete node node-1"
-	// login sets what vcdctl logs in with.
+	// login sets the credentials of vcdctl.
 	login = `export VCD_ORGANIZATION=acme VCD_USERNAME=capvcd VCD_PASSWORD=password VCD_CA_FILE=ca.pem
 export VCD_SITE="$(kubectl get vcdcluster demo -o jsonpath='{.spec.site}')"
 `
-	// manifests are those of the cloud controller managers, filled in.
+	// manifests writes the manifests of the cloud controller managers with their placeholders replaced.
 	manifests = `go run ./addons/cmd/ccm-manifests -out . -version v2.0.0
 sed -i 's,VCD_HOST,https://vcd.example.com,' vcloud-configmap.yaml
 sed -i 's,API_URL,https://cloud.example.com/client/api,; s,= API_KEY,= key,; s,= SECRET_KEY,= key,' cloudstack-secret.yaml
@@ -120,12 +120,13 @@ done
 `,
 			after: removeTenant,
 		},
-		// A VM that is declared gone, and is not, stays in the vApp: keep-vapp lets the cluster be deleted.
+		// A VM that was declared gone but still exists remains in the vApp; keep-vapp allows the deletion of the
+		// cluster.
 		"docs/operate/delete-clusters.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
 	}
 }
 
-// otherManifest writes a cluster to a file that may stand beside that of README.
+// otherManifest writes another cluster to a file, which can exist beside the cluster of README.
 const otherManifest = `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.210 VCD_API_TOKEN_B64="$(printf %s "$TOKEN" | base64 -w0)"
 export VCD_CCM_API_TOKEN_B64="$(printf %s "$CCM_TOKEN" | base64 -w0)"
 export VCD_CCM_USERNAME_B64= VCD_CCM_PASSWORD_B64=
@@ -148,7 +149,7 @@ const (
 	classPage    = "needs a cluster of a class: test/templates changes them"
 )
 
-// notRun are the blocks that cannot run here, by their first lines, with the reasons.
+// notRun returns the blocks that cannot run here, by their first lines, with the reasons.
 func notRun() map[string]map[string]string {
 	return map[string]map[string]string{
 		"README.md": {

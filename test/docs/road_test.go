@@ -36,8 +36,9 @@ const (
 	provider         = "infrastructure-vcd"
 )
 
-// TestTheFirstClusterAsPrinted follows the page of the first cluster, from the source code to an available cluster and
-// its deletion. A registry in this test receives the images. The manager is the program of the pushed image.
+// TestTheFirstClusterAsPrinted runs the commands of the page on the first cluster, from the source code to an available
+// cluster and its deletion. A registry in this test receives the images. The manager is the program in the pushed
+// image.
 func TestTheFirstClusterAsPrinted(t *testing.T) {
 	if !*asPrinted {
 		t.Skip("-as-printed is not set")
@@ -62,7 +63,7 @@ func TestTheFirstClusterAsPrinted(t *testing.T) {
 	g.Expect(w.site.Left()).To(BeEmpty())
 }
 
-// newBareWorld returns a reader with a management cluster that has Cluster API, but not this provider.
+// newBareWorld returns the environment of a reader whose management cluster has Cluster API, but not this provider.
 func newBareWorld(t *testing.T) *world {
 	t.Helper()
 	g := NewWithT(t)
@@ -114,7 +115,7 @@ func (w *world) otherProviders(t *testing.T) string {
 	return before + "providers:\n  " + strings.ReplaceAll(strings.TrimSuffix(list, "\n"), "\n", "\n  ") + "\n"
 }
 
-// A machine does the work of a node of the management cluster: it runs the Deployment of the manager.
+// A machine replaces a node of the management cluster: it runs the Deployment of the manager as a process.
 type machine struct {
 	world *world
 	image string

@@ -33,8 +33,8 @@ const (
 	ccmToken  = "a-token-of-the-cloud-controller-manager"
 )
 
-// simulator is the vcdsim of the reader. It prints the data of the site that is already running, and a second site ends
-// after seconds.
+// simulator is the reader's vcdsim command. It prints the connection data of the site that is already running. A second
+// site exits after some seconds.
 const simulator = `#!/usr/bin/env bash
 case " $* " in
 *" --print "*) exec vcdsim-program "$@" --ca-file ca.pem --tls-cert "$HOME/printing.pem" --tls-key "$HOME/printing.key" ;;
@@ -73,7 +73,7 @@ func newSite(t *testing.T, dir string) *simsite.Site {
 	return site
 }
 
-// readerOf returns the world of a reader without a management cluster.
+// readerOf returns the environment of a reader without a management cluster.
 func readerOf(site *simsite.Site, dir string) *world {
 	return &world{
 		site:    site,
@@ -125,13 +125,13 @@ func (w *world) installPrograms(t *testing.T) {
 	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdctl", filepath.Join(w.bin, "vcdctl"))).To(Succeed())
 	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdsim", filepath.Join(w.bin, "vcdsim-program"))).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(w.bin, "vcdsim"), []byte(simulator), 0o700)).To(Succeed())
-	authority, err := vcdsim.NewAuthority() // for the program that only prints, and serves nothing
+	authority, err := vcdsim.NewAuthority() // for the call that only prints data and serves nothing
 	g.Expect(err).NotTo(HaveOccurred())
 	key, err := authority.Key()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile(filepath.Join(w.home, "printing.pem"), authority.Certificate(), 0o600)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(w.home, "printing.key"), key, 0o600)).To(Succeed())
-	// An editor that does not change files.
+	// The editor is a no-op that leaves files unchanged.
 	g.Expect(os.WriteFile(filepath.Join(w.bin, "vi"), []byte("#!/bin/sh\n"), 0o700)).To(Succeed())
 }
 
@@ -217,7 +217,7 @@ func (w *world) run(t *testing.T, page string, blocks []block) {
 	w.shell(t, script.String())
 }
 
-// samples writes the other blocks of the page to files, which a setup may apply.
+// samples writes the remaining blocks of the page to files, which a setup can apply.
 func (w *world) samples(t *testing.T, page string) {
 	t.Helper()
 	g := NewWithT(t)

@@ -23,7 +23,7 @@ const (
 	// endpoint is the placeholder for the control plane endpoint in templates, which the proxy replaces with a free
 	// address.
 	endpoint = "192.0.2.1"
-	// usual is the template that users start with.
+	// usual is the default template for users.
 	usual = "cluster-template.yaml"
 )
 

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package e2e runs the end-to-end specs that Cluster API shares with its providers (sigs.k8s.io/cluster-api/test/e2e)
-// against this provider: its manager as it is shipped, the real Cluster API, a simulated VMware Cloud Director and
-// simulated workload clusters. No container is needed. `make e2e` runs them; plain `go test` skips them. After each
-// spec nothing may be left in the simulated VCD.
+// against this provider: its manager as shipped, the real Cluster API, a simulated VMware Cloud Director, and simulated
+// workload clusters. It needs no containers. `make e2e` runs the specs; plain `go test` skips them. After each spec,
+// the simulated VCD must be empty.
 //
-// These run: QuickStart, after which owner references, finalizers and resource versions must recover and rest, and once
-// more with a ClusterClass; MachineDeploymentScale; MachineDeploymentRemediation; ClusterDeletion;
-// KCPAndMachineDeploymentRollout; ClusterUpgradeConformance without conformance, of a Cluster without a class, of one
-// with a class, and of one over several versions; ClusterClassChanges; ClusterClassRollout; Scale. There is no CNI:
-// simulated nodes are ready without. The class is the one that is shipped, templates/clusterclass-quick-start.yaml.
+// These specs run: QuickStart, which also checks that owner references, finalizers and resource versions are restored
+// and then stay unchanged, and again with a ClusterClass; MachineDeploymentScale; MachineDeploymentRemediation;
+// ClusterDeletion; KCPAndMachineDeploymentRollout; ClusterUpgradeConformance without conformance tests, for a Cluster
+// without a class, for one with a class, and over several versions; ClusterClassChanges; ClusterClassRollout; Scale.
+// The clusters have no CNI, because simulated nodes become ready without one. The ClusterClass is the shipped
+// templates/clusterclass-quick-start.yaml.
 //
-// These do not:
-//
-//   - K8SConformance, Autoscaler, NodeDrainTimeout: they need pods that run, or at least are scheduled and evicted.
+// These specs do not run:
+//   - K8SConformance, Autoscaler, NodeDrainTimeout: they need pods that run, or that are at least scheduled and
+//     evicted.
 //   - SelfHosted, ClusterctlUpgrade: they install providers as Deployments and wait until these are available.
-//   - ClusterInPlaceUpdate and ClusterUpgradeWithRuntimeSDK: they need Cluster API's test extension, and in a Service.
-//   - KCPRemediation: its machines run a script that asks a ConfigMap what to do next, and simulated guests run no
+//   - ClusterInPlaceUpdate and ClusterUpgradeWithRuntimeSDK: they need Cluster API's test extension, behind a Service.
+//   - KCPRemediation: its machines run a script that reads its next step from a ConfigMap, but simulated guests run no
 //     scripts.
-//   - MachinePool: this provider has none.
-//   - KCPAdoption, KCPInfraAdoption, KubeadmJoinOldNodes: nothing is known to
-//     stand in their way, but they need templates of their own, which do not exist yet.
+//   - MachinePool: this provider does not support machine pools.
+//   - KCPAdoption, KCPInfraAdoption, KubeadmJoinOldNodes: they have no known obstacle, but need separate templates,
+//     which do not exist yet.
 package e2e

@@ -12,18 +12,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// The machine templates that the upgrade ends with.
+// Names of the machine templates at the end of the upgrade.
 const (
 	upgradedControlPlane = "upgraded-control-plane"
 	upgradedWorkers      = "upgraded-workers"
 )
 
-// flavors returns the additional templates that specs need, as changes of the usual one.
+// flavors returns the additional templates that specs need, as functions that change the default template.
 func flavors() map[string]func([]byte) ([]byte, error) {
 	return map[string]func([]byte) ([]byte, error){"upgrades": upgrades, "taints": tainted, "md-remediation": remedied}
 }
 
-// The ClusterClass of users, its Cluster, and the class of a chained upgrade: the same with a list of versions.
+// The shipped ClusterClass, its Cluster, and the class for a chained upgrade, which is the same with a list of
+// versions.
 const (
 	class           = "clusterclass-quick-start.yaml"
 	ofClass         = "cluster-template-topology.yaml"

@@ -19,14 +19,14 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// The last bytes of the addresses for control plane endpoints, which are in the nodes' network, outside its pools.
+// Last bytes of the addresses for control plane endpoints. They are in the network of the nodes, but outside its pools.
 const (
 	firstEndpoint = 200
 	lastEndpoint  = 250
 )
 
-// A proxy is the framework's access to the management cluster. It gives each cluster an endpoint of its own, and
-// reaches workload clusters through the HTTP proxy of the simulated guests.
+// A proxy is the framework's access to the management cluster. It gives each cluster a separate endpoint, and reaches
+// workload clusters through the HTTP proxy of the simulated guests.
 type proxy struct {
 	framework.ClusterProxy
 

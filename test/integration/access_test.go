@@ -15,8 +15,8 @@ import (
 )
 
 // TestAHealthCheckReplacesNothingForLackOfAccess checks that, with the documented health check, wrong credentials do
-// not replace any of ten nodes: neither while they are wrong, for many times the timeout of the check, nor while the
-// machines are observed again one by one.
+// not replace any of ten nodes. None is replaced while the credentials are wrong, for many times the timeout of the
+// check, nor afterwards, while the machines are observed again one by one.
 func TestAHealthCheckReplacesNothingForLackOfAccess(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, shared.replica, 9)

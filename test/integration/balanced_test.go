@@ -58,11 +58,11 @@ var buildCCM = sync.OnceValues(func() (string, error) {
 	return path, framework.Build(context.Background(), shared.Root, "./cmd/cpi", path)
 })
 
-// further is the edge gateway that the clusters of caretakers have in addition to that of their nodes, and the name by
-// which Services choose it.
+// further is the edge gateway that these clusters have in addition to that of their nodes. Services select it by this
+// name.
 const further = "dmz"
 
-// withFurtherGateway adds the further gateway to the first VDC, with addresses of its own.
+// withFurtherGateway adds the further gateway to the first VDC, with separate addresses.
 func withFurtherGateway(c *vcdsim.Config) {
 	vdc := &c.Model.Orgs[1].VDCs[0]
 	gateway := vdc.EdgeGateways[0]

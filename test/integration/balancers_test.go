@@ -22,10 +22,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// managersUser is the user of the manager in VCD. Cloud controller managers have a user of their own.
+// managersUser is the user of the manager in VCD. Cloud controller managers have separate users.
 const managersUser = "capvcd"
 
-// TestLoadBalancersGoWithTheirCluster deletes clusters whose real cloud controller manager created a load balancer,
+// TestLoadBalancersGoWithTheirCluster deletes clusters whose real cloud controller manager has created a load balancer,
 // while the Service still exists.
 func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	t.Parallel()

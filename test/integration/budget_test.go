@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// The calls that creating one machine may take, besides at most one task query in two seconds: the first one of a
-// site logs in and looks everything up, the next ones don't.
+// Maximum numbers of calls for the creation of a machine, in addition to one task query every two seconds. For the
+// first machine of a site, the manager also logs in and looks up all objects.
 const (
 	coldBudget = 22
 	warmBudget = 10

@@ -207,7 +207,7 @@ func (gst *guest) dropsWhatIsNotNeeded() {
 	gst.works()
 }
 
-// mode changes who runs the cloud controller manager.
+// mode sets the mode of the cloud provider, which selects who installs the cloud controller manager.
 func (gst *guest) mode(mode infrav1.CloudProviderMode) {
 	gst.t.Helper()
 	identity := "null"
@@ -271,7 +271,7 @@ func (gst *guest) keepsSystemOut() {
 	gst.works()
 }
 
-// ownCopies counts how often a text occurs in Secrets of identities, where it belongs.
+// ownCopies counts the occurrences of a text in Secrets of identities, where it may be.
 func ownCopies(list client.ObjectList, form string) int {
 	secrets, ok := list.(*corev1.SecretList)
 	if !ok {

@@ -18,7 +18,7 @@ import (
 
 const (
 	crashes = 20
-	// quickPoll is for tests that do not depend on how often VCD is polled.
+	// quickPoll is for tests that do not depend on the polling interval for tasks.
 	quickPoll = "--vcd-task-poll=500ms"
 )
 

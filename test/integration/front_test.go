@@ -20,7 +20,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A mood is how a front treats queries for VMs.
+// A mood is the behavior of a front for VM queries.
 type mood int32
 
 const (
@@ -72,7 +72,7 @@ func isVMQuery(u *url.URL) bool {
 	return u.Path == "/api/query" && u.Query().Get("type") == "vm"
 }
 
-// ask shifts the pages of a query.
+// ask shifts the pages of a VM query in mood shifting.
 func (f *front) ask(u *url.URL) {
 	if mood(f.mood.Load()) != shifting || !isVMQuery(u) {
 		return
@@ -89,7 +89,7 @@ var (
 	totalOf  = regexp.MustCompile(`total="\d+"`)
 )
 
-// answer empties the list of a response.
+// answer removes the rows from the response to a VM query in mood empty.
 func (f *front) answer(res *http.Response) error {
 	if mood(f.mood.Load()) != empty || !isVMQuery(res.Request.URL) || res.StatusCode != http.StatusOK {
 		return nil

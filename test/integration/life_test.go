@@ -32,8 +32,8 @@ import (
 // share one server.
 var lives atomic.Int64
 
-// A life is a whole cluster from the template that is shipped: a control plane and workers with two NICs each, whose
-// VMs become nodes.
+// A life is a whole cluster from the shipped template: a control plane and workers with two NICs each, whose VMs become
+// nodes.
 type life struct {
 	*site
 
@@ -41,7 +41,7 @@ type life struct {
 	controlPlanes  int
 	workers        int
 	balancer       map[string]any // spec.loadBalancer of the VCDCluster; nil: as in the template
-	perMachine     bool           // each VM has a vApp of its own
+	perMachine     bool           // each VM has a separate vApp
 
 	flavor string            // its template is cluster-template<flavor>.yaml
 	values map[string]string // of additional variables of the template
@@ -93,7 +93,7 @@ func (l *life) manifest() []*unstructured.Unstructured {
 		"WORKER_MACHINE_COUNT":            fmt.Sprint(l.workers),
 		"VCD_CONTROL_PLANE_SIZING_POLICY": "small",
 		"VCD_WORKER_SIZING_POLICY":        "small",
-		// There may be something before it.
+		// The site may be behind a front.
 		"VCD_SITE":          l.URL(),
 		"VCD_CA_BUNDLE_B64": base64.StdEncoding.EncodeToString(l.CA()),
 	})
@@ -134,7 +134,7 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 		put("100%", "spec", "remediation", "triggerIf", "unhealthyLessThanOrEqualTo")
 	case "VCDMachineTemplate":
 		if l.flavor != "" {
-			return // The networks come from its zones.
+			return // Its zones define the networks.
 		}
 		second := "storage"
 		if strings.HasSuffix(object.GetName(), "-md-0") {

@@ -98,8 +98,8 @@ func TestAnEndpointOfSomebodyElse(t *testing.T) {
 	s.empty()
 }
 
-// restful checks that ready objects at rest are left alone: when the manager reconciles them again, it writes neither
-// to them nor to VCD.
+// restful checks that the manager leaves ready objects alone: when it reconciles them again, it writes neither to them
+// nor to VCD.
 func (s *site) restful(objects ...conditioned) {
 	s.t.Helper()
 	s.quiet(objects...)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package integration tests this provider as it is shipped: its manager as a process with the permissions of its role,
-// a real API server with the core manager of Cluster API, and simulated VMware Cloud Directors over HTTPS.
+// Package integration tests this provider as it is shipped: its manager runs as a process with the permissions of its
+// role. It works with a real API server, the core manager of Cluster API, and simulated VMware Cloud Directors over
+// HTTPS.
 package integration
 
 import (
@@ -61,7 +62,7 @@ func (c replica) Start(ctx context.Context) error {
 
 const (
 	sharedLabel = "shared"
-	// tests is how many tests run at a time. They mostly wait.
+	// tests is the number of tests that run in parallel. They mostly wait.
 	tests = "20"
 )
 

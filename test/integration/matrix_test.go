@@ -52,8 +52,8 @@ func larger(m *infrav1.VCDMachineSpec) { m.SizingPolicy = "large" }
 // flows returns all flows.
 func flows() []flow { return whole(slices.Concat(changes(), upkeep())) }
 
-// TestCrashMatrix kills the manager before and after each write to VCD in each flow. Each flow runs in a life of its
-// own, and all lives run in parallel. Two more lives without kills record the writes.
+// TestCrashMatrix kills the manager before and after each write to VCD in each flow. Each flow runs in a separate life,
+// and all lives run in parallel. Two more lives without kills record the writes.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	var changed, kept *chaos.Killer

@@ -96,7 +96,7 @@ func (l *life) recoveredByReset() {
 	l.g.Expect(worker.DeletionTimestamp.IsZero()).To(BeTrue())
 }
 
-// replacedAfterReset breaks a worker for good, and expects its VM to be reset before the machine is replaced.
+// replacedAfterReset breaks a worker permanently, and expects a reset of its VM before the machine is replaced.
 func (l *life) replacedAfterReset() {
 	l.t.Helper()
 	worker, _ := l.aWorker()

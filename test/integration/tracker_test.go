@@ -47,7 +47,7 @@ func (w *tracker) note(what, id string) {
 	w.marked[what][id] = true
 }
 
-// made returns how many vApps and VMs were ever created.
+// made returns the number of vApps and VMs that were ever created.
 func (w *tracker) made() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -172,8 +172,8 @@ func TestAClusterOverThreeZones(t *testing.T) {
 	l.die()
 }
 
-// TestALostZone disables a VDC. Its machines stay, new ones are refused there with the reason, the rest of the cluster
-// keeps working, and a control plane is remediated into another zone.
+// TestALostZone disables a VDC. Its machines remain, and new ones are refused there with the reason. The rest of the
+// cluster keeps working, and a control plane is remediated into another zone.
 func TestALostZone(t *testing.T) {
 	t.Parallel()
 	l := newZonedLife(t)

@@ -15,14 +15,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// maxReported is how many findings of a kind are reported.
+// maxReported is the maximum number of reported findings per kind.
 const maxReported = 20
 
 // answers records the responses of the simulator: an exchange of each shape, and the refusals.
 type answers struct {
 	shapes  wire.Collector
 	mu      sync.Mutex
-	refused map[string]int // how often, by call, status and code
+	refused map[string]int // count by call, status and code
 	bad     []string       // responses that blame the server, or that no client should cause
 }
 

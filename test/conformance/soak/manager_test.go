@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// maxDisks is how many disks a VM gets.
+// maxDisks is the maximum number of disks per VM.
 const maxDisks = 3
 
 // A manager is the client of this project as its manager uses it: vApps with their VMs, and entities.

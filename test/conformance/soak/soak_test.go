@@ -19,10 +19,10 @@ var (
 	seed     = flag.Uint64("seed", 1, "chooses what the clients do; 0 is another one each time")
 )
 
-// maxTasks is how many finished tasks the simulator keeps.
+// maxTasks is the number of finished tasks that the simulator keeps.
 const maxTasks = 20000
 
-// running is how many tasks may run in addition.
+// running is the number of tasks that may run in addition.
 const running = 100
 
 // profile makes tasks take a fraction of a millisecond. Most tasks have ended when their client checks for the first
@@ -91,7 +91,7 @@ func start(t *testing.T, failures *answers) *vcdsim.Simulator {
 	return sim
 }
 
-// work runs the workers of all programs, and returns how often they did each operation.
+// work runs the workers of all programs and returns the number of executions of each operation.
 func work(t *testing.T, sim *vcdsim.Simulator, number uint64) map[string]int {
 	t.Helper()
 	until := time.Now().Add(*duration)

@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// A tolerance is a violation that is right: VMware's document is wrong, older than the simulator, or silent.
+// A tolerance is an accepted violation: VMware's document is wrong, incomplete, or older than the simulator.
 type tolerance struct {
 	operation, what *regexp.Regexp
 	why             string
@@ -16,7 +16,7 @@ func tolerate(operation, what, why string) tolerance {
 	return tolerance{regexp.MustCompile("^(" + operation + ")$"), regexp.MustCompile(what), why}
 }
 
-// tolerances is every one of them.
+// tolerances lists all accepted violations.
 var tolerances = []tolerance{
 	tolerate(`(GET|POST) /cloudapi/1.0.0/sessions.*`, "^/operatingOrg: .*not know", "added to sessions in API 38"),
 	tolerate(`DELETE /cloudapi/1.0.0/sessions`, "does not know DELETE on this path",

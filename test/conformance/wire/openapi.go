@@ -23,10 +23,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// prefix is where cloudapi lives.
+// prefix is the path prefix of cloudapi.
 const prefix = "/cloudapi"
 
-// An OpenAPI is VMware's document, ready to judge exchanges.
+// An OpenAPI is VMware's OpenAPI document, prepared to validate exchanges.
 type OpenAPI struct {
 	paths   []path
 	schemas openapi3.Schemas
@@ -34,16 +34,16 @@ type OpenAPI struct {
 
 type path struct {
 	template string
-	segments []string // empty: anything
+	segments []string // an empty segment matches anything
 	item     *openapi3.PathItem
 }
 
-// elsewhere are references into files that were put together in this one.
+// elsewhere matches references to files that were merged into this document.
 var elsewhere = regexp.MustCompile(`"#/definitions/\w+\.yaml#/definitions/`)
 
 var reference = regexp.MustCompile(`"#/definitions/(\w+)"`)
 
-// LoadOpenAPI reads the document. What it refers to and does not define is taken for anything.
+// LoadOpenAPI reads the document. References to undefined schemas accept any value.
 func LoadOpenAPI(file string) (*OpenAPI, error) {
 	data, err := os.ReadFile(file) //nolint:gosec // from the module cache
 	if err != nil {
@@ -84,8 +84,8 @@ func LoadOpenAPI(file string) (*OpenAPI, error) {
 	return out, nil
 }
 
-// mend corrects errors of the document: enumerations with type object, and objects without a schema, which can be
-// anything.
+// mend corrects errors of the document: enumerations of type object, and objects without a schema, which accept any
+// value.
 func mend(d *openapi2.SchemaRef) {
 	v := d.Value
 	if v == nil {
@@ -114,7 +114,7 @@ func mend(d *openapi2.SchemaRef) {
 
 func split(p string) []string { return strings.Split(strings.Trim(p, "/"), "/") }
 
-// find returns the most literal path that matches.
+// find returns the matching path with the most literal segments.
 func (o *OpenAPI) find(uri string) *path {
 	uri, _, _ = strings.Cut(uri, "?")
 	parts := split(strings.TrimPrefix(uri, prefix))
@@ -184,7 +184,7 @@ func (o *OpenAPI) check(x vcdsim.Exchange) []Violation {
 		for _, what := range checkError(x) {
 			report("response", what, x.Response)
 		}
-		return out // and what was asked was wrong on purpose
+		return out // the request was invalid on purpose
 	}
 	op := p.item.GetOperation(x.Method)
 	if body := op.RequestBody; body != nil && len(x.Request) > 0 {
@@ -203,7 +203,7 @@ func (o *OpenAPI) check(x vcdsim.Exchange) []Violation {
 	return out
 }
 
-// checkError holds an error to the form VCD gives all of them.
+// checkError validates an error response against the common format of VCD's errors.
 func checkError(x vcdsim.Exchange) []string {
 	var body map[string]any
 	if err := json.Unmarshal(x.Response, &body); err != nil {
@@ -225,7 +225,7 @@ const (
 	response
 )
 
-// checkBody holds a body to the schema of a direction.
+// checkBody validates a body against the schema for its direction.
 func (o *OpenAPI) checkBody(content openapi3.Content, body []byte, dir direction) []string {
 	var schema *openapi3.SchemaRef
 	for _, media := range content {
@@ -249,13 +249,13 @@ func (o *OpenAPI) checkBody(content openapi3.Content, body []byte, dir direction
 	if err := schema.Value.VisitJSON(v, openapi3.MultiErrors(), openapi3.SetSchemaRegexCompiler(pattern)); err != nil {
 		out = flatten(err)
 	}
-	if dir == response { // clients send what newer versions know
+	if dir == response { // clients may send fields of newer versions
 		out = append(out, o.unknownFields("", schema.Value, v)...)
 	}
 	return out
 }
 
-// withoutNulls drops what is null: the document has no nullable fields, and VCD sends null for whatever is not set.
+// withoutNulls removes null fields, because the document has no nullable fields and VCD sends null for unset fields.
 func withoutNulls(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
@@ -292,7 +292,7 @@ func flatten(err error) []string {
 	return []string{err.Error()}
 }
 
-// anyIndex replaces the numbers in a path: violations of the third item and the first are equal.
+// anyIndex replaces the indexes in a path, so that the same violation in several items is reported once.
 func anyIndex(path []string) []string {
 	out := slices.Clone(path)
 	for i, p := range out {
@@ -303,7 +303,7 @@ func anyIndex(path []string) []string {
 	return out
 }
 
-// unknownFields lists the fields the schema does not name.
+// unknownFields lists the fields that the schema does not define.
 func (o *OpenAPI) unknownFields(at string, schema *openapi3.Schema, v any) []string {
 	var out []string
 	switch x := v.(type) {
@@ -327,10 +327,10 @@ func (o *OpenAPI) unknownFields(at string, schema *openapi3.Schema, v any) []str
 	return out
 }
 
-// implied are the kinds that have no schema under their name.
+// implied maps kinds without a schema of their name to the schema that applies.
 var implied = map[string]string{"VdcVmPolicy": "VdcComputePolicy"}
 
-// concrete is the schema that a value names, if the schema allows several.
+// concrete returns the schema that a value selects by name, if the schema allows several.
 func (o *OpenAPI) concrete(schema *openapi3.Schema, v map[string]any) *openapi3.Schema {
 	if schema.Discriminator == nil {
 		return schema
@@ -342,7 +342,7 @@ func (o *OpenAPI) concrete(schema *openapi3.Schema, v map[string]any) *openapi3.
 	return schema
 }
 
-// properties are those of a schema and of all its parts; open: others are allowed.
+// properties returns the properties of a schema and all its parts. open means that additional properties are allowed.
 func properties(schema *openapi3.Schema) (known map[string]*openapi3.Schema, open bool) {
 	known = map[string]*openapi3.Schema{}
 	for name, p := range schema.Properties {
@@ -361,7 +361,7 @@ func properties(schema *openapi3.Schema) (known map[string]*openapi3.Schema, ope
 
 var lookahead = regexp.MustCompile(`\(\?=[^)]*\)`)
 
-// pattern compiles a pattern of the document, which is Java's: lookaheads are dropped.
+// pattern compiles a pattern of the document. It removes lookaheads, which Java supports but Go does not.
 func pattern(expr string) (openapi3.RegexMatcher, error) {
 	re, err := regexp.Compile(lookahead.ReplaceAllString(expr, ""))
 	if err != nil {

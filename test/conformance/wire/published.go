@@ -13,17 +13,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// CPIModule is VMware's cloud provider, which has the OpenAPI document.
+// CPIModule is the module of VMware's cloud provider, which contains the OpenAPI document.
 const CPIModule = "github.com/vmware/cloud-provider-for-cloud-director"
 
-// A Report is what holding exchanges to all that VMware published found.
+// A Report is the result of comparing exchanges with everything that VMware published.
 type Report struct {
 	Violations []Violation
-	JSON, XML  int    // how many shapes were checked
-	Skipped    string // why XML was not checked
+	JSON, XML  int    // number of checked shapes
+	Skipped    string // reason why XML was not checked
 }
 
-// CheckPublished holds exchanges to VMware's OpenAPI document, and to its schemas and recordings where these are found.
+// CheckPublished validates exchanges against VMware's OpenAPI document, and against its XML schemas and recorded
+// responses if they are available.
 func CheckPublished(ctx context.Context, scratch string, exchanges []vcdsim.Exchange) (Report, error) {
 	var r Report
 	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", CPIModule).Output()
@@ -53,8 +54,9 @@ func CheckPublished(ctx context.Context, scratch string, exchanges []vcdsim.Exch
 	return r, nil
 }
 
-// groundTruth finds VMware's schemas and recorded answers, which are data the project does not carry: in the folder of
-// the environment variable, or beside the repository. If not, it says what is missing.
+// groundTruth returns the directory with VMware's schemas and recorded responses, which this project does not
+// distribute. It is the directory in the environment variable, or one beside the repository. If the directory or
+// xmllint does not exist, dir is empty and missing describes what is missing.
 func groundTruth() (dir, missing string) {
 	if _, err := exec.LookPath("xmllint"); err != nil {
 		return "", "xmllint (Debian's libxml2-utils) is not installed"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire holds what the simulator sends and receives against what VMware published: the OpenAPI document of
-// cloudapi, the XML schemas of the legacy API, and the order of elements in recorded answers. It knows nothing of the
-// simulator but the exchanges it is given.
+// Package wire compares the traffic of the simulator with the formats that VMware published: the OpenAPI document of
+// cloudapi, the XML schemas of the legacy API, and the order of elements in recorded responses. It does not know the
+// simulator, only its exchanges.
 package wire
 
 import (
@@ -16,26 +16,26 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
-// A Violation is one way in which an exchange is not as published.
+// A Violation is a difference between an exchange and the published format.
 type Violation struct {
 	Operation string
 	Status    int
-	Where     string // request, response, route; of XML: document or order
+	Where     string // request, response, route; for XML: document or order
 	What      string
-	Body      string // the beginning of what is wrong
+	Body      string // the beginning of the invalid part
 }
 
 func (v Violation) String() string {
 	return fmt.Sprintf("%s %d: %s: %s", v.Operation, v.Status, v.Where, v.What)
 }
 
-// A Collector keeps one exchange of each shape. Its Observe may be called from many goroutines.
+// A Collector keeps one exchange of each shape. Observe is safe for concurrent use.
 type Collector struct {
 	mu   sync.Mutex
 	seen map[string]vcdsim.Exchange
 }
 
-// Observe remembers an exchange.
+// Observe stores an exchange unless one of the same shape is stored.
 func (c *Collector) Observe(x vcdsim.Exchange) {
 	name := record.Shape(x)
 	c.mu.Lock()
@@ -48,7 +48,7 @@ func (c *Collector) Observe(x vcdsim.Exchange) {
 	}
 }
 
-// Exchanges returns what was remembered, by operation.
+// Exchanges returns the stored exchanges, sorted by operation.
 func (c *Collector) Exchanges() []vcdsim.Exchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *Collector) Exchanges() []vcdsim.Exchange {
 	return out
 }
 
-// distinct drops equal violations.
+// distinct removes duplicate violations.
 func distinct(all []Violation) []Violation {
 	seen := map[string]bool{}
 	var out []Violation

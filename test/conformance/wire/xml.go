@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
-// xmlExchanges are those whose answer is a document of the legacy API.
+// xmlExchanges returns the exchanges whose response is an XML document of the legacy API.
 func xmlExchanges(exchanges []vcdsim.Exchange) []vcdsim.Exchange {
 	var out []vcdsim.Exchange
 	for _, x := range exchanges {
@@ -30,13 +30,14 @@ func xmlExchanges(exchanges []vcdsim.Exchange) []vcdsim.Exchange {
 	return out
 }
 
-// driver puts the schemas of users and administrators together, and those of VMware's extensions.
+// driver is a schema that includes the schemas for users and administrators, and those of VMware's extensions.
 const driver = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
 <xs:import namespace="http://www.vmware.com/vcloud/v1.5" schemaLocation="file://%[1]s/xsd/1.5/schemas/master/master.xsd"/>
 <xs:import namespace="http://www.vmware.com/vcloud/extension/v1.5" schemaLocation="file://%[1]s/xsd/1.5/schemas/extension/vmwextensions.xsd"/>
 </xs:schema>`
 
-// CheckXML validates the XML answers with xmllint and the folder with VMware's schemas, and returns their number.
+// CheckXML validates XML responses against the folder with VMware's schemas, using xmllint. It returns the violations
+// and the number of validated responses.
 func CheckXML(groundTruth, scratch string, exchanges []vcdsim.Exchange) ([]Violation, int, error) {
 	docs := xmlExchanges(exchanges)
 	if err := os.WriteFile(filepath.Join(scratch, "driver.xsd"), fmt.Appendf(nil, driver, groundTruth),
@@ -55,7 +56,7 @@ func CheckXML(groundTruth, scratch string, exchanges []vcdsim.Exchange) ([]Viola
 	return distinct(out), len(docs), nil
 }
 
-// complaint is a line of xmllint: file:line: element …: Schemas validity error : text.
+// complaint matches a line of xmllint: file:line: element …: Schemas validity error : text.
 var complaint = regexp.MustCompile(`(?m)^.*?(\d+)\.xml:\d+: .*?error : (.*)$`)
 
 var braces = regexp.MustCompile(`\{[^}]*\}`)
@@ -100,10 +101,10 @@ func checkBatch(groundTruth, scratch string, docs []vcdsim.Exchange) ([]Violatio
 	return out, nil
 }
 
-// An Order is which child of an element comes before which, as recorded answers have it.
+// An Order records, by parent element, which child element precedes which in recorded responses.
 type Order map[string]map[[2]string]bool
 
-// ReadOrder learns from the recordings in a folder.
+// ReadOrder reads the order of elements from the recorded responses in a folder.
 func ReadOrder(dir string) (Order, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.xml"))
 	if err != nil {
@@ -125,7 +126,7 @@ func ReadOrder(dir string) (Order, error) {
 	return o, nil
 }
 
-// Check compares the order of elements in the XML answers with the recordings'.
+// Check compares the order of elements in XML responses with the recorded order.
 func (o Order) Check(exchanges []vcdsim.Exchange) []Violation {
 	var out []Violation
 	for _, x := range xmlExchanges(exchanges) {
@@ -145,7 +146,7 @@ func (o Order) Check(exchanges []vcdsim.Exchange) []Violation {
 	return distinct(out)
 }
 
-// each calls f for each two different children of each element, in their order.
+// each calls f for each pair of different children of each element, in document order.
 func each(doc []byte, f func(parent, before, after string)) {
 	type level struct {
 		name     string
@@ -156,7 +157,7 @@ func each(doc []byte, f func(parent, before, after string)) {
 	for {
 		tok, err := dec.Token()
 		if errors.Is(err, io.EOF) || err != nil {
-			return // the schemas report what is broken
+			return // the schema validation reports broken documents
 		}
 		top := stack[len(stack)-1]
 		switch t := tok.(type) {

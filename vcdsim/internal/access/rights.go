@@ -50,8 +50,8 @@ const (
 	rightAccountManage = "Service Accounts: Manage"
 )
 
-// A Need is a list of rights, one of which a request requires. It applies to the whole request, independent of the
-// body. Reading requires only membership of the organization, unless a need requires more.
+// A Need lists rights. A request requires one of them. The need applies to the whole request, independent of the body.
+// Reading requires only membership of the organization, unless a need requires more.
 type Need struct {
 	Method    string // empty for all except GET
 	Under     string // prefix of the operation without IDs

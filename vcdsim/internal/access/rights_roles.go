@@ -129,9 +129,9 @@ func RightsOfCloudProvider() []string {
 	}
 }
 
-// RightsOfClusterAuthor returns the rights that Cluster API requires and passes on to the clusters that it creates:
-// those of the role vApp Author, any extra configuration of VMs, entities of its type, and those of a cloud controller
-// manager. A user with these rights sees only its own vApps.
+// RightsOfClusterAuthor returns the rights that Cluster API requires and passes on to the clusters that it creates.
+// They are the rights of the role vApp Author, any extra configuration of VMs, entities of its type, and the rights of
+// a cloud controller manager. A user with these rights sees only its own vApps.
 func RightsOfClusterAuthor() []string {
 	out := append(rightsOfVAppAuthor(), RightExtraConfig, RightConsolidate,
 		TypeRight("vmware", "capvcdCluster", TypeFull))

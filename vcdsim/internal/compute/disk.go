@@ -48,7 +48,7 @@ func diskNode(r *api.Request, d *store.Disk) *xmltree.Node {
 	return n
 }
 
-// readDisk reads the Disk element of a request into d. The size comes in MB, or in bytes from older clients.
+// readDisk reads the Disk element of a request into d. The size is in MB, or in bytes from older clients.
 func readDisk(st *store.Store, vdc *store.VDC, n *xmltree.Node, d *store.Disk) error {
 	if n == nil || n.Attr("name") == "" {
 		return store.BadRequest("Bad request - the disk has no name.")
@@ -80,7 +80,7 @@ func readDisk(st *store.Store, vdc *store.VDC, n *xmltree.Node, d *store.Disk) e
 	return nil
 }
 
-// readSharing is how a disk is shared; older clients only say that it is.
+// readSharing returns the sharing type of a disk. Older clients send only the attribute shareable.
 func readSharing(n *xmltree.Node) string {
 	if n.Attr("sharingType") == "" && n.Attr("shareable") == "true" {
 		return machines.SharingDisk
@@ -172,7 +172,7 @@ func attachedVMs(r *api.Request) (*api.Response, error) {
 	return api.XML(n), nil
 }
 
-// diskParam reads which disk an attach or detach is about.
+// diskParam returns the VM in the path and the disk that the request attaches or detaches.
 func diskParam(r *api.Request) (*store.VM, *store.Disk, error) {
 	vm, tree, err := api.Parsed(IdleVM)(r)
 	if err != nil {
@@ -196,8 +196,8 @@ func attachDisk(r *api.Request, vm *store.VM, d *store.Disk) (*api.Response, err
 	return moveDisk(r, store.Work{Op: cloud.OpAttach, Slot: slot}, vm, d)
 }
 
-// diskSlot reads where a disk is to be attached: on the first bus, and behind its other disks, unless the request says
-// otherwise.
+// diskSlot returns the bus and unit at which a disk is attached. The defaults are the first bus, and the first unit
+// after its other disks.
 func diskSlot(r *api.Request, vm *store.VM) (store.DiskSlot, error) {
 	tree, err := r.Tree()
 	if err != nil {

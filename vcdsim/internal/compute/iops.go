@@ -8,10 +8,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// codeSoftLimit is the minor code of a request for more than a limit of the provider.
+// codeSoftLimit is the minor error code of a request that exceeds a limit of the provider.
 const codeSoftLimit = "VM_LIMITS_SOFT_VIOLATION"
 
-// giveDefaultIOPS gives disks the I/O operations per second that their storage profile gives to disks without a number.
+// giveDefaultIOPS sets the IOPS of disks to the default of their storage profile.
 func giveDefaultIOPS(st *store.Store, disks []store.VMDisk) {
 	for i := range disks {
 		_, _, profile := st.Profile(disks[i].StorageProfileID)
@@ -21,14 +21,14 @@ func giveDefaultIOPS(st *store.Store, disks []store.VMDisk) {
 	}
 }
 
-// setIOPS sets limit and reservation of a disk, as VCD does at once.
+// setIOPS sets limit and reservation of a disk, because VCD always sets both.
 func setIOPS(d *store.VMDisk, iops int64) {
 	d.IOPS.Reservation = iops
 	d.IOPS.Limit = iops
 }
 
-// readDiskIOPS reads the I/O operations per second of a disk. Placed is true if it has no number on its storage profile
-// yet: the disk is new, or was on another profile.
+// readDiskIOPS reads the IOPS of a disk. placed means that the disk is new or was moved from another storage profile,
+// so it gets the default of its profile first.
 func readDiskIOPS(c *cloud.Cloud, vm *store.VM, d *store.VMDisk, settings *xmltree.Node, placed bool) error {
 	_, _, profile := c.Store.Profile(d.StorageProfileID)
 	if placed {
@@ -56,7 +56,8 @@ func readDiskIOPS(c *cloud.Cloud, vm *store.VM, d *store.VMDisk, settings *xmltr
 	return nil
 }
 
-// wishedIOPS returns the number that a request has, in either form: clients return the one that they do not change.
+// wishedIOPS returns the requested IOPS, which a request can contain in two forms. Clients that change one form send
+// the other unchanged.
 func wishedIOPS(settings *xmltree.Node, d *store.VMDisk) (wished int64, given bool) {
 	plain, isPlain := settings.Int("iops")
 	if isPlain && plain != d.IOPS.Reservation {
@@ -69,7 +70,7 @@ func wishedIOPS(settings *xmltree.Node, d *store.VMDisk) (wished int64, given bo
 	return wished, true
 }
 
-// allocatedTo returns the I/O operations per second that a disk of a VM has on its storage profile so far.
+// allocatedTo returns the IOPS that a disk of a VM currently has on its storage profile.
 func allocatedTo(vm *store.VM, d *store.VMDisk) int64 {
 	for _, have := range vm.Disks {
 		if have.ID == d.ID && have.StorageProfileID == d.StorageProfileID {

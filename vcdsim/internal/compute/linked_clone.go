@@ -24,8 +24,8 @@ func consolidateVM(r *api.Request, vm *store.VM) (*api.Response, error) {
 	return StartVM(r, vm, w)
 }
 
-// mayResizeDisk refuses to change the size of a disk that is part of a disk chain: a disk of a VM with a snapshot or,
-// if the simulator assumes so, of a linked clone.
+// mayResizeDisk refuses to change the size of a disk that is part of a disk chain. This is the case for a VM with a
+// snapshot and, if the simulator assumes so, for a linked clone.
 func mayResizeDisk(vm *store.VM, d store.VMDisk, size int64, a *cloud.Assumptions) error {
 	chained := vm.Snapshot != nil || vm.LinkedClone && a.LinkedClonesKeepSize
 	if size == d.SizeMiB || d.DiskID != "" || !chained {

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// A changeReader applies a request body to a copy of the VM and notes in c which parts it changed.
+// A changeReader applies a request body to a copy of the VM and marks the changed parts in c.
 type changeReader func(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error
 
 // changeVM starts a reconfiguration that edits a copy of the VM.
@@ -33,7 +33,7 @@ func changeVM(r *api.Request, edit changeReader) (*api.Response, error) {
 	return StartVM(r, vm, store.Work{Op: cloud.OpUpdateVM, Change: c})
 }
 
-// permitChange refuses parts of a change that take a right of their own, beside that to edit VMs.
+// permitChange refuses changes of parts that require an additional right, beyond the right to edit VMs.
 func permitChange(c *store.VMChange, r *api.Request, before *store.VM) error {
 	if r.Session.Provider() {
 		return nil
@@ -49,7 +49,7 @@ func permitChange(c *store.VMChange, r *api.Request, before *store.VM) error {
 	return nil
 }
 
-// A changedPart is a part of a VM that takes a right of its own to change.
+// A changedPart is a part of a VM and the additional right that changing it requires.
 type changedPart struct {
 	changed bool
 	right   string
@@ -109,7 +109,7 @@ func readVMName(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMCha
 	return api.CheckName("VM", name)
 }
 
-// readHardware reads a VirtualHardwareSection: its extra configuration, and CPU and memory items.
+// readHardware reads a VirtualHardwareSection: extra configuration, and CPU and memory items.
 func readHardware(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 	section := tree.At("VirtualHardwareSection")
 	if section == nil {
@@ -196,7 +196,7 @@ func readSpec(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChang
 	return nil
 }
 
-// readShare reads what a VM has of a resource; what is not named stays.
+// readShare reads the allocation of a resource. Fields that the element omits keep their values.
 func readShare(n *xmltree.Node, s *store.Share) {
 	for name, into := range map[string]*int64{"Reservation": &s.Reservation, "Limit": &s.Limit, "Shares": &s.Shares} {
 		if v, ok := n.Int(name); ok {
@@ -206,7 +206,7 @@ func readShare(n *xmltree.Node, s *store.Share) {
 	s.Level = api.OrElse(n.Str("SharesLevel"), s.Level)
 }
 
-// readDisks reads a DiskSection, which is the list of all disks: one that is missing is removed, one without id is new.
+// readDisks reads a DiskSection, which lists all disks. A disk that it omits is removed; a disk without ID is new.
 func readDisks(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
 	var out []store.VMDisk
 	taken := slices.Clone(vm.Disks)
@@ -220,7 +220,7 @@ func readDisks(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMC
 	}
 	for _, d := range vm.Disks {
 		if d.DiskID != "" && !slices.ContainsFunc(out, func(o store.VMDisk) bool { return o.ID == d.ID }) {
-			out = append(out, d) // an independent disk leaves by detach only
+			out = append(out, d) // only a detach removes an independent disk
 		}
 	}
 	c.Disks = true
@@ -228,7 +228,8 @@ func readDisks(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMC
 	return nil
 }
 
-// newDisk puts a disk on the unit in the request or, if that is taken, behind all others.
+// newDisk returns a new disk on the requested unit. If the unit is taken or not specified, the disk follows all others
+// on its bus.
 func newDisk(vm *store.VM, s *xmltree.Node, taken []store.VMDisk) store.VMDisk {
 	bus, _ := s.Int("BusNumber")
 	unit, placed := s.Int("UnitNumber")
@@ -240,7 +241,7 @@ func newDisk(vm *store.VM, s *xmltree.Node, taken []store.VMDisk) store.VMDisk {
 	return d
 }
 
-// readDiskSettings reads one disk.
+// readDiskSettings reads a DiskSettings element.
 func readDiskSettings(r *api.Request, vm *store.VM, s *xmltree.Node, taken []store.VMDisk) (store.VMDisk, error) {
 	size, ok := s.Int("SizeMb")
 	if !ok {
@@ -273,7 +274,7 @@ func readDiskSettings(r *api.Request, vm *store.VM, s *xmltree.Node, taken []sto
 	return d, readDiskIOPS(r.Cloud, vm, &d, s, placed)
 }
 
-// readDiskProfile reads the storage profile of a disk, if it is another.
+// readDiskProfile reads the storage profile of a disk if the request changes it.
 func readDiskProfile(d *store.VMDisk, st *store.Store, vm *store.VM, ref *xmltree.Node) error {
 	if ref == nil || ref.Attr("href") == "" || store.Bare(ref.Attr("href")) == d.StorageProfileID {
 		return nil
@@ -286,7 +287,7 @@ func readDiskProfile(d *store.VMDisk, st *store.Store, vm *store.VM, ref *xmltre
 	return err
 }
 
-// moveDisks moves the disks that are on the VM's storage profile to another profile.
+// moveDisks moves the disks on the VM's storage profile to another profile, except for independent disks.
 func moveDisks(st *store.Store, vm *store.VM, profile string, c *store.VMChange) {
 	for i := range vm.Disks {
 		if vm.Disks[i].StorageProfileID == vm.StorageProfileID && vm.Disks[i].DiskID == "" {
@@ -330,7 +331,8 @@ func readCompute(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMCh
 	return nil
 }
 
-// changeNICs reads the NICs. The vApp of a standalone VM is connected to what they name, as nobody else does it.
+// changeNICs reads the NICs. For a standalone VM, it also connects the vApp to their networks, because no other request
+// does so.
 func changeNICs(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
 	c.NICs = true
 	home := r.Cloud.Store.VApps[vm.VAppID].Clone()
@@ -342,7 +344,7 @@ func changeNICs(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VM
 		c.Networks = bridges(r.Cloud, vdc, &home, section)
 		home.Networks = append(home.Networks, c.Networks...)
 	}
-	// Checks compare with the VM in the store, so that its own addresses do not count as taken.
+	// Validate against the VM in the store, so that its addresses do not count as taken.
 	live := r.Cloud.Store.VMs[vm.ID]
 	edited := *live
 	if err := readNICsFor(r, &home, live, &edited, section); err != nil {
@@ -353,7 +355,7 @@ func changeNICs(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VM
 	return nil
 }
 
-// readNICsFor reads NICs into edited, checking them as those of live.
+// readNICsFor reads NICs into edited and validates them as NICs of live.
 func readNICsFor(r *api.Request, home *store.VApp, live, edited *store.VM, section *xmltree.Node) error {
 	saved := live.NICs
 	primary := live.PrimaryNIC
@@ -369,7 +371,7 @@ func putNICs(r *api.Request) (*api.Response, error) { return changeVM(r, changeN
 
 func putHardware(r *api.Request) (*api.Response, error) { return changeVM(r, readHardwareSection) }
 
-// putItem changes CPU or memory by their item alone.
+// putItem changes CPU or memory with a single item.
 func putItem(r *api.Request) (*api.Response, error) {
 	return changeVM(r, func(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 		tree.Name = "Item"

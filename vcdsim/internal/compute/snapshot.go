@@ -29,7 +29,7 @@ func getSnapshot(r *api.Request, vm *store.VM) (*api.Response, error) {
 }
 
 // snapshotWork returns the work of a snapshot operation on VMs, and an error if the operation is invalid for one of
-// them. PowerOn holds whether the snapshot includes memory.
+// them. PowerOn means that the snapshot includes memory.
 func snapshotWork(r *api.Request, op string, vms []*store.VM) (store.Work, error) {
 	w := store.Work{Op: op}
 	for _, vm := range vms {

@@ -21,8 +21,8 @@ func standaloneRoutes(add api.AddRoute) {
 	}, cloud.LatencyWrite)
 }
 
-// createStandaloneVM creates a VM in a vApp of its own, which VCD deletes with the VM. The element decides whether the
-// VM is new or comes from a template.
+// createStandaloneVM creates a VM in a separate vApp, which VCD deletes with the VM. The element decides whether the VM
+// is new or comes from a template.
 func createStandaloneVM(r *api.Request, element string) (*api.Response, error) {
 	org, vdc, err := vdcs.OwnVDC(r)
 	if err != nil {

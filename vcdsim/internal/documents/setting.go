@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A Setting is a JSON object at a path, of which an entity has exactly one. It always exists, and tasks change it.
+// A Setting is a JSON object at a path. Each entity has exactly one, which always exists. Tasks change it.
 type Setting struct {
 	Path  string // contains a variable for the entity
 	Kind  string // kind in the names of its tasks

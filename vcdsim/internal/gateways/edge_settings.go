@@ -96,7 +96,7 @@ func Settings() []*documents.Setting { //nolint:funlen // A table with one field
 	}
 }
 
-// prepareDNS sets the default listener address of the forwarder, and assigns IDs to new zones.
+// prepareDNS sets the default listener address of the forwarder and assigns IDs to new zones.
 func prepareDNS(r *api.Request, body map[string]any) error {
 	if store.Text(body, "listenerIp") == "" {
 		body["listenerIp"] = "192.168.255.228"
@@ -110,7 +110,7 @@ func prepareDNS(r *api.Request, body map[string]any) error {
 	return nil
 }
 
-// prepareSLAAC fills lists that are left out: they are shown empty.
+// prepareSLAAC sets omitted lists to empty lists, because responses contain them.
 func prepareSLAAC(_ *api.Request, body map[string]any) error {
 	dns, ok := body["dnsConfig"].(map[string]any)
 	if !ok {

@@ -402,7 +402,7 @@ func commitRelease(s *cloud.Cloud, t *store.Task) error {
 }
 
 // suggestIPs lists, for each IP Space that a gateway can use, the unused floating IPs of its organization. For a
-// gateway that uses IP blocks, the response is 403, by which clients detect such a gateway.
+// gateway that uses IP blocks, it responds with 403. Clients detect such gateways by this status.
 func suggestIPs(r *api.Request) (*api.Response, error) {
 	id := r.FilterValue("gatewayId")
 	org, _, g, err := EdgeByID(r.Session, r.Cloud.Store, id)
