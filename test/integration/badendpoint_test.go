@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
@@ -99,9 +100,10 @@ func endpointMistakes() []mistake {
 			mend: func(s *site) {
 				c := &infrav1.VCDCluster{ObjectMeta: s.meta("bad")}
 				s.g.Expect(s.get(c)).To(Succeed())
+				before := client.MergeFrom(c.DeepCopy()) // the manager writes to the object at the same time
 				c.Spec.ControlPlaneEndpoint.Host = vip
 				c.Spec.ControlPlaneLoadBalancer.KubeVIP = nil
-				s.g.Expect(shared.client.Update(s.t.Context(), c)).To(Succeed())
+				s.g.Expect(shared.client.Patch(s.t.Context(), c, before)).To(Succeed())
 			},
 		},
 	}
