@@ -100,12 +100,12 @@ func (s *scope) checkID(context.Context) (phases.Result, error) {
 
 // show updates the entity from the observed objects.
 func (s *scope) show(ctx context.Context) (phases.Result, error) {
-	return s.sparingly(ctx, s.observe, s.open, s.find, s.write)
+	return s.rateLimited(ctx, s.observe, s.open, s.find, s.write)
 }
 
-// sparingly runs steps that send requests to VCD, unless some did recently. In that case it returns the last result.
+// rateLimited runs steps that send requests to VCD, unless some did recently. In that case it returns the last result.
 // Failures of VCD affect only the condition of the entity.
-func (s *scope) sparingly(ctx context.Context, steps ...func(context.Context) (phases.Result, error)) (phases.Result,
+func (s *scope) rateLimited(ctx context.Context, steps ...func(context.Context) (phases.Result, error)) (phases.Result,
 	error,
 ) {
 	st := s.state

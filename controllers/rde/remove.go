@@ -30,7 +30,7 @@ func remove(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	if own {
 		s.state.beginRemoval()
-		out, err := s.sparingly(ctx, s.open, s.findOwn, s.deleteOwn)
+		out, err := s.rateLimited(ctx, s.open, s.findOwn, s.deleteOwn)
 		switch {
 		case err != nil:
 			return out, err

@@ -55,8 +55,8 @@ func IOPS(disk DiskWithIOPS, profile vcd.StorageProfile, limits vcd.IOPSLimits) 
 		return finding(infrav1.DiskIOPSInvalidReason, "remove the field, use another storage profile, or ask the provider to "+
 			"enable IOPS limiting", "%s is %d, but storage profile %s has no IOPS limiting", disk.Field, disk.IOPS, profile.Name)
 	}
-	allowed := limits.MaxOf(disk.SizeMiB)
-	if disk.IOPS <= allowed || allowed == 0 && limits.PerGB == 0 {
+	allowed, limited := limits.MaxOf(disk.SizeMiB)
+	if !limited || disk.IOPS <= allowed {
 		return nil
 	}
 	return finding(infrav1.DiskIOPSInvalidReason, "set at most this number, or use another storage profile",

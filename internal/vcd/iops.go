@@ -21,19 +21,18 @@ type IOPSLimits struct {
 	PerGB int64
 }
 
-// MaxOf returns the maximum IOPS for a disk of a size, or 0 if there is no limit.
-func (l IOPSLimits) MaxOf(sizeMiB int64) int64 {
+// MaxOf returns the maximum IOPS of a disk of the given size. limited is false if there is no maximum.
+func (l IOPSLimits) MaxOf(sizeMiB int64) (most int64, limited bool) {
 	ofSize := l.PerGB * sizeMiB / mebibytesPerGB
 	switch {
 	case l.PerGB == 0:
-		return l.Max
+		return l.Max, l.Max > 0
 	case l.Max == 0:
-		return ofSize
+		return ofSize, true
 	}
-	return min(l.Max, ofSize)
+	return min(l.Max, ofSize), true
 }
 
-// mebibytesPerGB is the size of a GB in PerGB, in MiB.
 const mebibytesPerGB = 1024
 
 // IOPSLimits reads the IOPS limits of a storage profile. It caches the result.
