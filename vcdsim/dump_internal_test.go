@@ -212,7 +212,7 @@ func TestEveryFieldOfTheStoreIsInTheDump(t *testing.T) {
 	for id, vm := range sim.cloud.Store.VMs {
 		vm.ID = id
 		sim.cloud.Store.Children[vm.VAppID] = []*store.VM{vm}
-		sim.cloud.Store.Order = []*store.VM{vm}
+		sim.cloud.Store.Order = []store.PlacedVM{{VM: vm, VApp: sim.cloud.Store.VApps[vm.VAppID]}}
 	}
 	var out bytes.Buffer
 	g.Expect(sim.Dump(&out)).To(Succeed())

@@ -110,7 +110,8 @@ func deleteMedia(r *api.Request) (*api.Response, error) {
 }
 
 func checkMediaRemovable(st *store.Store, ts *cloud.Tasks, m *store.Media) error {
-	for _, vm := range st.Order {
+	for _, placed := range st.Order {
+		vm := placed.VM
 		if vm.MediaID == m.ID {
 			return store.BadRequest("The media %q cannot be deleted: it is inserted in VM %q.", m.Name, vm.Name)
 		}

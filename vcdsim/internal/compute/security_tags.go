@@ -33,10 +33,10 @@ func securityTagRoutes(add api.AddRoute) {
 func taggedVMs(r *api.Request) []*store.VM {
 	var out []*store.VM
 	viewer := access.ViewerOf(r)
-	for _, vm := range r.Cloud.Store.Order {
-		if v := r.Cloud.Store.VApps[vm.VAppID]; v != nil && v.OrgID == r.Tenant() && viewer.Sees(v) &&
-			len(vm.SecurityTags) > 0 {
-			out = append(out, vm)
+	for _, placed := range r.Cloud.Store.Order {
+		visible := placed.VApp.OrgID == r.Tenant() && viewer.Sees(placed.VApp)
+		if visible && len(placed.VM.SecurityTags) > 0 {
+			out = append(out, placed.VM)
 		}
 	}
 	return out

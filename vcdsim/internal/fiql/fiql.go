@@ -6,6 +6,7 @@
 package fiql
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -181,39 +182,71 @@ func (e *Expr) Match(holds func(Term) bool) bool {
 	return !e.or
 }
 
-// Compare evaluates a comparison with the value of a record. References in any form (href, URN, bare ID) are equal if
-// they end in the same ID. Wildcards and case rules are those of VCD: names compare exactly.
-func Compare(t Term, have string) bool {
-	switch t.Op {
-	case "==":
-		return equal(t.Value, have)
-	case "!=":
-		return !equal(t.Value, have)
+// Compile returns a filter as a function, for use on many items. It calls test once for each comparison. A nil *Expr
+// matches every item.
+func Compile[T any](e *Expr, test func(Term) func(T) bool) func(T) bool {
+	if e == nil {
+		return func(T) bool { return true }
 	}
-	c := order(have, t.Value)
-	switch t.Op {
-	case "=gt=":
-		return c > 0
-	case "=ge=":
-		return c >= 0
-	case "=lt=":
-		return c < 0
-	default:
-		return c <= 0
+	if e.term != nil {
+		return test(*e.term)
+	}
+	var tests []func(T) bool
+	for _, s := range e.sub {
+		tests = append(tests, Compile(s, test))
+	}
+	return func(item T) bool {
+		for _, holds := range tests {
+			if holds(item) == e.or {
+				return e.or
+			}
+		}
+		return !e.or
 	}
 }
 
-func equal(pattern, have string) bool {
-	if pattern == have {
-		return true
+// Compare evaluates a comparison with the value of a record. References in any form (href, URN, bare ID) are equal if
+// they end in the same ID. Wildcards and case rules are those of VCD: names compare exactly.
+func Compare(t Term, have string) bool { return t.Test()(have) }
+
+// Test returns Compare for one comparison and any value. Use it to compare many values.
+func (t Term) Test() func(have string) bool {
+	switch t.Op {
+	case "==":
+		return equalTo(t.Value)
+	case "!=":
+		equal := equalTo(t.Value)
+		return func(have string) bool { return !equal(have) }
 	}
-	if id := ID(pattern); id != "" && ID(have) == id {
-		return true
+	compare := comparedTo(t.Value)
+	switch t.Op {
+	case "=gt=":
+		return func(have string) bool { return compare(have) > 0 }
+	case "=ge=":
+		return func(have string) bool { return compare(have) >= 0 }
+	case "=lt=":
+		return func(have string) bool { return compare(have) < 0 }
+	default:
+		return func(have string) bool { return compare(have) <= 0 }
 	}
-	if strings.Contains(pattern, "*") {
-		return wildcard(pattern, have)
+}
+
+// equalTo returns a function that reports whether a value matches a pattern.
+func equalTo(pattern string) func(have string) bool {
+	id := ID(pattern)
+	wild := strings.Contains(pattern, "*")
+	return func(have string) bool {
+		switch {
+		case pattern == have:
+			return true
+		case id != "" && refersTo(have, id):
+			return true
+		case wild:
+			return wildcard(pattern, have)
+		default:
+			return (have == "true" || have == "false") && strings.EqualFold(pattern, have)
+		}
 	}
-	return (have == "true" || have == "false") && strings.EqualFold(pattern, have)
 }
 
 // ID returns the UUID at the end of a reference, or "" if the text is not a reference.
@@ -224,13 +257,16 @@ func ID(ref string) string {
 		return ""
 	}
 	id := ref[len(ref)-size:]
-	if len(ref) > size && !strings.ContainsRune("/:-", rune(ref[len(ref)-size-1])) {
-		return ""
-	}
-	if !isUUID(id) {
+	if !isUUID(id) || !refersTo(ref, id) {
 		return ""
 	}
 	return id
+}
+
+// refersTo reports whether a text is an ID or a reference that ends in it.
+func refersTo(ref, id string) bool {
+	before, found := strings.CutSuffix(strings.TrimSuffix(ref, "/"), id)
+	return found && (before == "" || strings.ContainsRune("/:-", rune(before[len(before)-1])))
 }
 
 func isUUID(s string) bool {
@@ -266,21 +302,26 @@ func wildcard(pattern, s string) bool {
 	return false
 }
 
-func order(a, b string) int {
-	if x, ok := number(a); ok {
-		if y, ok := number(b); ok {
-			return sign(x - y)
+// comparedTo returns a function that orders values relative to a limit: as dates, as numbers, or else as text.
+func comparedTo(limit string) func(have string) int {
+	limitNumber, isNumber := number(limit)
+	limitDate, isDate := date(limit)
+	return func(have string) int {
+		if sameFormat(have, limit) {
+			return strings.Compare(have, limit)
 		}
-	}
-	if sameFormat(a, b) {
-		return strings.Compare(a, b)
-	}
-	if x, ok := date(a); ok {
-		if y, ok := date(b); ok {
-			return x.Compare(y)
+		if isNumber {
+			if x, ok := number(have); ok {
+				return cmp.Compare(x, limitNumber)
+			}
 		}
+		if isDate {
+			if x, ok := date(have); ok {
+				return x.Compare(limitDate)
+			}
+		}
+		return strings.Compare(have, limit)
 	}
-	return strings.Compare(a, b)
 }
 
 // sameFormat reports whether two dates have the same format, so that they can be compared as text.
@@ -305,15 +346,4 @@ func date(s string) (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
-}
-
-func sign(x float64) int {
-	switch {
-	case x < 0:
-		return -1
-	case x > 0:
-		return 1
-	default:
-		return 0
-	}
 }

@@ -98,7 +98,7 @@ func (rec *record) rowNode(site wire.Site, query api.Values, name, element, form
 func (rec *record) reference(element string) *xmltree.Node {
 	n := xmltree.New(element)
 	for _, name := range []string{"type", "name", "href"} {
-		if value, ok := rec.get(name); ok {
+		if value, ok := rec.attr(name); ok {
 			n.Add(xmltree.A(name, value))
 		}
 	}

@@ -9,47 +9,30 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// vmRecords returns the rows of VMs, sorted by ID, followed by the rows of the VMs of templates.
-func vmRecords(r *api.Request) []*record {
-	out := make([]*record, 0, len(r.Cloud.Store.Order))
-	rows := make([]vmRow, len(r.Cloud.Store.Order))
-	records := make([]record, len(rows))
-	table := &vmTable{r: r}
+// vmRows returns the rows of VMs, sorted by ID, followed by the rows of the VMs of templates.
+func vmRows(r *api.Request) []row {
+	order := r.Cloud.Store.Order
+	vms := make([]vmRow, 0, len(order))
+	out := make([]row, 0, len(order))
 	viewer := access.ViewerOf(r)
-	for i, vm := range r.Cloud.Store.Order {
-		vapp := r.Cloud.Store.VApps[vm.VAppID]
-		if !viewer.Sees(vapp) {
+	for _, placed := range order {
+		if !viewer.Sees(placed.VApp) {
 			continue
 		}
-		rows[i] = vmRow{table: table, vm: vm, vapp: vapp}
-		records[i] = record{metadata: vm.Metadata, row: &rows[i]}
-		out = append(out, &records[i])
+		vms = append(vms, vmRow{r: r, vm: placed.VM, vapp: placed.VApp})
+		out = append(out, &vms[len(vms)-1])
 	}
-	return append(out, templateVMRecords(r)...)
+	for _, rec := range templateVMRecords(r) {
+		out = append(out, rec)
+	}
+	return out
 }
 
-// A vmRow creates the record of a VM.
+// A vmRow computes the row of a VM on demand, so that a query over many VMs creates only the rows of its page.
 type vmRow struct {
-	table *vmTable
-	vm    *store.VM
-	vapp  *store.VApp
-}
-
-// A vmTable holds the state that all rows of a query share.
-type vmTable struct {
-	r      *api.Request
-	column string       // name of the last attribute
-	last   *vmAttribute // the attribute with that name
-}
-
-// attribute returns the attribute with the given name. It caches the last one, as a filter requests the same attribute
-// for each row.
-func (t *vmTable) attribute(name string) *vmAttribute {
-	if t.column != name {
-		t.column = name
-		t.last = vmAttributeByName(name)
-	}
-	return t.last
+	r    *api.Request
+	vm   *store.VM
+	vapp *store.VApp
 }
 
 // orgAttr returns the organization of a row. It returns the zero value unless the caller is a provider.
@@ -60,31 +43,29 @@ func orgAttr(r *api.Request, id string) xmltree.Attr {
 	return xmltree.A("org", r.Site.Href("org", id))
 }
 
-// peek computes one attribute. References are bare IDs, by which filters compare them.
-func (w *vmRow) peek(name string) (value string, found bool) {
-	switch name {
-	case "id", "href": // sorted by href, VMs precede the VMs of templates
-		return w.vm.ID, true
-	case "container":
-		return w.vapp.ID, true
-	case "vdc":
-		return w.vapp.VDCID, true
-	}
-	a := w.table.attribute(name)
-	if a == nil {
+func (w *vmRow) get(c column) (value string, found bool) {
+	switch {
+	case c.ofVM == nil:
 		return "", false
+	case c.ofVM.id != nil:
+		return c.ofVM.id(w), true
 	}
-	value = a.value(w)
-	return value, value != "" || !a.optional
+	value = c.ofVM.value(w)
+	return value, value != "" || !c.ofVM.optional
 }
 
-func (w *vmRow) fill(rec *record) {
+func (w *vmRow) labels() map[string]store.Metadata { return w.vm.Metadata }
+
+func (w *vmRow) record() *record {
 	attrs := make([]xmltree.Attr, 0, len(vmAttributes))
 	for _, a := range vmAttributes {
 		if value := a.value(w); value != "" || !a.optional {
 			attrs = append(attrs, xmltree.Attr{Name: a.name, Value: value})
 		}
 	}
-	rec.attrs = attrs
-	rec.links = recordLinks(w.table.r.Site, "vm", w.vm.ID)
+	return &record{
+		attrs:    attrs,
+		metadata: w.vm.Metadata,
+		links:    recordLinks(w.r.Site, "vm", w.vm.ID),
+	}
 }

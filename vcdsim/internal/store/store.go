@@ -33,7 +33,13 @@ type Store struct {
 	AlarmCount int
 
 	Children map[string][]*VM `json:"-"` // VMs by vApp ID, in order of creation
-	Order    []*VM            `json:"-"` // all VMs, sorted by ID
+	Order    []PlacedVM       `json:"-"` // all VMs, sorted by ID
+}
+
+// A PlacedVM is a VM with its vApp. Queries over all VMs decide by the vApp which VMs are visible.
+type PlacedVM struct {
+	VM   *VM
+	VApp *VApp
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -70,22 +76,22 @@ func (s *Store) arrange(children map[string][]string) error {
 				return fmt.Errorf("reading the store: vApp %s has no VM %s", vapp, id)
 			}
 			s.Children[vapp] = append(s.Children[vapp], vm)
-			s.Order = append(s.Order, vm)
+			s.Order = append(s.Order, PlacedVM{VM: vm, VApp: s.VApps[vapp]})
 		}
 	}
 	if len(s.Order) != len(s.VMs) {
 		return fmt.Errorf("reading the store: %d of %d VMs are in a vApp", len(s.Order), len(s.VMs))
 	}
-	slices.SortFunc(s.Order, func(a, b *VM) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Order, func(a, b PlacedVM) int { return strings.Compare(a.VM.ID, b.VM.ID) })
 	return nil
 }
 
-// AddVM adds a VM to its vApp.
+// AddVM adds a VM to its vApp, which is already in the store.
 func (s *Store) AddVM(vm *VM) {
 	s.VMs[vm.ID] = vm
 	s.Children[vm.VAppID] = append(s.Children[vm.VAppID], vm)
 	i, _ := slices.BinarySearchFunc(s.Order, vm.ID, compareVMID)
-	s.Order = slices.Insert(s.Order, i, vm)
+	s.Order = slices.Insert(s.Order, i, PlacedVM{VM: vm, VApp: s.VApps[vm.VAppID]})
 }
 
 // RemoveVM removes a VM from its vApp.
@@ -150,7 +156,7 @@ func NewStore(m Model) *Store {
 	}
 }
 
-func compareVMID(vm *VM, id string) int { return strings.Compare(vm.ID, id) }
+func compareVMID(p PlacedVM, id string) int { return strings.Compare(p.VM.ID, id) }
 
 // Sorted returns the values of a map, sorted by key.
 func Sorted[T any](m map[string]*T) []*T {

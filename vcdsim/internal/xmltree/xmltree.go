@@ -89,8 +89,15 @@ func OptT(name, value string) *Node {
 	return T(name, value)
 }
 
-// timeFormat is the time format of VCD, with milliseconds and a numeric zone.
-const timeFormat = "2006-01-02T15:04:05.000Z07:00"
+// formatTime returns a time in the format of VCD: 2006-01-02T15:04:05.000Z07:00. It inserts the milliseconds into
+// RFC 3339, for which the package time has a fast path.
+func formatTime(t time.Time) string {
+	const seconds = len("2006-01-02T15:04:05")
+	var buffer [len(time.RFC3339Nano)]byte
+	out := t.AppendFormat(buffer[:0], time.RFC3339)
+	ms := strconv.Itoa(t.Nanosecond()/int(time.Millisecond) + 1000)
+	return string(out[:seconds]) + "." + ms[1:] + string(out[seconds:])
+}
 
 func text(v any) string {
 	switch x := v.(type) {
@@ -103,7 +110,7 @@ func text(v any) string {
 	case int64:
 		return strconv.FormatInt(x, 10)
 	case time.Time:
-		return x.Format(timeFormat)
+		return formatTime(x)
 	default:
 		return fmt.Sprint(x)
 	}
@@ -112,6 +119,7 @@ func text(v any) string {
 // Write writes the document with its XML declaration.
 func (n *Node) Write(w io.Writer) error {
 	var b bytes.Buffer
+	b.Grow(n.size())
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\n")
 	n.write(&b, 0)
 	_, err := w.Write(b.Bytes())
@@ -126,10 +134,9 @@ func (n *Node) String() string {
 }
 
 func (n *Node) write(b *bytes.Buffer, depth int) {
-	indent := strings.Repeat("    ", depth)
-	b.WriteString(indent + "<" + n.Name)
+	writeStrings(b, indentation(depth), "<", n.Name)
 	for _, a := range n.Attrs {
-		b.WriteString(" " + a.Name + `="`)
+		writeStrings(b, " ", a.Name, `="`)
 		escape(b, a.Value)
 		b.WriteByte('"')
 	}
@@ -139,20 +146,71 @@ func (n *Node) write(b *bytes.Buffer, depth int) {
 		for _, c := range n.Children {
 			c.write(b, depth+1)
 		}
-		b.WriteString(indent + "</" + n.Name + ">\n")
+		writeStrings(b, indentation(depth), "</", n.Name, ">\n")
 	case n.Text != "":
 		b.WriteByte('>')
 		escape(b, n.Text)
-		b.WriteString("</" + n.Name + ">\n")
+		writeStrings(b, "</", n.Name, ">\n")
 	case len(n.Attrs) > 0:
 		b.WriteString("/>\n")
 	default:
-		b.WriteString("></" + n.Name + ">\n")
+		writeStrings(b, "></", n.Name, ">\n")
 	}
 }
 
-// escape ignores the error of EscapeText, as writes to a bytes.Buffer never fail.
-func escape(b *bytes.Buffer, s string) { _ = xml.EscapeText(b, []byte(s)) }
+// size estimates the length of the element as text.
+func (n *Node) size() int {
+	const markup = 64
+	size := 2*len(n.Name) + len(n.Text) + markup
+	for _, a := range n.Attrs {
+		size += len(a.Name) + len(a.Value) + len(` =""`)
+	}
+	for _, c := range n.Children {
+		size += c.size()
+	}
+	return size
+}
+
+func writeStrings(b *bytes.Buffer, texts ...string) {
+	for _, t := range texts {
+		b.WriteString(t)
+	}
+}
+
+const indent = "    "
+
+// spaces is the indentation of the deepest level that needs no allocation.
+var spaces = strings.Repeat(indent, 16)
+
+func indentation(depth int) string {
+	if width := depth * len(indent); width <= len(spaces) {
+		return spaces[:width]
+	}
+	return strings.Repeat(indent, depth)
+}
+
+// escape writes a text, and replaces the characters that XML reserves. It copies most texts as they are, because
+// EscapeText decodes each character. It ignores the error of EscapeText, as writes to a bytes.Buffer never fail.
+func escape(b *bytes.Buffer, s string) {
+	if isPlain(s) {
+		b.WriteString(s)
+		return
+	}
+	_ = xml.EscapeText(b, []byte(s))
+}
+
+// isPlain reports whether a text has only printable ASCII characters that XML does not reserve.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ' || c > '~':
+			return false
+		case c == '"' || c == '\'' || c == '&' || c == '<' || c == '>':
+			return false
+		}
+	}
+	return true
+}
 
 // errEmpty is the error for a document without an element.
 var errEmpty = errors.New("no element")

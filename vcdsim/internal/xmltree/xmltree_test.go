@@ -4,8 +4,10 @@ package xmltree_test
 
 import (
 	"bytes"
+	"encoding/xml"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -36,5 +38,27 @@ func TestBadDocuments(t *testing.T) {
 	for _, doc := range []string{"", "text", "<a>", "<a></b>", strings.Repeat("<a>", 100)} {
 		_, err := xmltree.Parse([]byte(doc))
 		NewWithT(t).Expect(err).To(HaveOccurred())
+	}
+}
+
+func TestTimes(t *testing.T) {
+	const format = "2006-01-02T15:04:05.000Z07:00"
+	zone := time.FixedZone("", int((5*time.Hour + 30*time.Minute).Seconds()))
+	for _, at := range []time.Time{
+		time.Date(2026, time.March, 1, 10, 0, 0, 0, time.UTC),
+		time.Date(2026, time.March, 1, 10, 0, 0, 7_999_999, time.UTC),
+		time.Date(2026, time.December, 31, 23, 59, 59, 999_999_999, zone),
+		{},
+	} {
+		NewWithT(t).Expect(xmltree.A("at", at).Value).To(Equal(at.Format(format)))
+	}
+}
+
+func TestReservedCharactersAreEscaped(t *testing.T) {
+	for _, text := range []string{"plain", "", `a"b`, "a'b", "a&b", "a<b", "a>b", "a\tb\nc", "é", "a\x00b", "a\x7fb"} {
+		var want bytes.Buffer
+		NewWithT(t).Expect(xml.EscapeText(&want, []byte(text))).To(Succeed())
+
+		NewWithT(t).Expect(xmltree.New("A", xmltree.A("x", text)).String()).To(Equal(`<A x="` + want.String() + "\"/>\n"))
 	}
 }
