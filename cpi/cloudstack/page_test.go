@@ -29,11 +29,13 @@ func TestPage(t *testing.T) {
 		Update:  *update,
 		Head: `# Annotations of Services on CloudStack
 
-What the cloud controller manager understands on Services of type LoadBalancer [on CloudStack](../networking/cloudstack.md), besides their spec. All names begin with
-` + "`" + prefix + "`" + `. Spaces around values and in lists do not matter. What cannot be done is an event of type Warning on the Service, once, and then
-nothing is built; what stands stays until it is corrected. This page is generated from the table that reads the annotations: ` + "`go test ./cpi/cloudstack -run Page -update`" + ` writes it.
+These annotations configure the load balancer of a Service of type LoadBalancer [on CloudStack](../networking/cloudstack.md). All names begin with
+` + "`" + prefix + "`" + `. Spaces around values and in lists are ignored.
+
+If a value is invalid or not supported, a Warning event on the Service reports it once. The load balancer is then not created. An existing
+load balancer is not changed until you correct the value. This page is generated from the table of annotations: ` + "`go test ./cpi/cloudstack -run Page -update`" + `.
 `,
-		Foot: `Of the spec these count: ` + "`ports`, `loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, `ipFamilyPolicy`, `sessionAffinity`, `loadBalancerSourceRanges`" + ` (also as the
+		Foot: `These fields of the spec have an effect: ` + "`ports`, `loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, `ipFamilyPolicy`, `sessionAffinity`, `loadBalancerSourceRanges`" + ` (also as the
 annotation ` + "`" + service.RangesAnnotation + "`" + `). Ports need node ports.
 `,
 	}, annotations)

@@ -22,16 +22,17 @@ func TestPage(t *testing.T) {
 		Update:  *update,
 		Head: `# Annotations of Services
 
-What the cloud controller manager understands on Services of type LoadBalancer, besides their spec. All names begin with
-` + "`" + prefix + "`" + `; those that go on with ` + "`avi`" + ` are VMware's and work as they did. Spaces around values and in lists do not matter. What
-cannot be done is reported once, in an event of type Warning on the Service, and then nothing is built; what stands stays until it is corrected.
-This page is made from the table that reads the annotations: ` + "`go test ./cpi/vcd -run Page -update`" + ` writes it.
-`,
-		Foot: `Of the spec these count: ` + "`ports`" + ` with ` + "`appProtocol`" + ` (` + "`http`, `https`" + `; all else is plain TCP or UDP), ` + "`loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, " +
-			"`externalTrafficPolicy`, `sessionAffinity`, `loadBalancerSourceRanges`" + ` (switched on in the configuration; also as the annotation
-` + "`" + service.RangesAnnotation + "`" + `). Ports need node ports. SCTP cannot be balanced.
+These annotations configure the load balancer of a Service of type LoadBalancer. All names begin with ` + "`" + prefix + "`" + `.
+Those that continue with ` + "`avi`" + ` come from VMware's cloud provider and have the same effect. Spaces around values and in lists are ignored.
 
-Annotations of clusters and machines are on [a page of their own](object-annotations.md).
+If a value is invalid or not supported, a Warning event on the Service reports it once. The load balancer is then not created. An existing
+load balancer is not changed until you correct the value. This page is generated from the table of annotations: ` + "`go test ./cpi/vcd -run Page -update`" + `.
+`,
+		Foot: `These fields of the spec have an effect: ` + "`ports`" + ` with ` + "`appProtocol`" + ` (` + "`http`, `https`" + `; other values mean plain TCP or UDP), ` + "`loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, " +
+			"`externalTrafficPolicy`, `sessionAffinity`, `loadBalancerSourceRanges`" + ` (if enabled in the configuration; also as the annotation
+` + "`" + service.RangesAnnotation + "`" + `). Ports need node ports. SCTP is not supported.
+
+Annotations of clusters and machines are on [a separate page](object-annotations.md).
 `,
 	}, annotations)
 }
