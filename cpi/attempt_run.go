@@ -46,11 +46,14 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	return status, a.leaveOthers(ctx)
 }
 
-// inQueue reconciles at the location if a slot is free there. Cleanup at other locations does not hold a slot.
+// inQueue reconciles at the location when a slot is free there. Cleanup at other locations does not hold a slot.
 func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
-	free, ok := a.queues.locations.try(a.location)
-	if !ok {
-		return nil, retry(2*soon, "waiting for other load balancers at %s", a.where())
+	free, err := a.queues.locations.wait(ctx, a.location, a.planner.clock.After(2*soon))
+	if errors.Is(err, loadbalancer.ErrBusy) {
+		return nil, retry(soon, "waiting for other load balancers at %s", a.where())
+	}
+	if err != nil {
+		return nil, err
 	}
 	defer free()
 	if a.wish.DryRun {

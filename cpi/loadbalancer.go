@@ -199,15 +199,21 @@ func (l *LoadBalancers) EnsureLoadBalancer(
 }
 
 // UpdateLoadBalancer applies changes of nodes, and all other changes. Waiting is not an error here, because drift
-// repair follows soon.
+// repair follows soon. It does not wait for other work on the Service: the service controller updates all Services
+// before it looks at the next change of nodes.
 func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, s *corev1.Service,
 	nodes []*corev1.Node,
 ) error {
+	log := klog.FromContext(ctx).V(2).WithValues("service", klog.KObj(s))
+	const delayed = "The update of a load balancer to changed nodes is delayed"
+	if l.queues.isBusy(s.UID) {
+		log.Info(delayed, "reason", "other work on the Service runs")
+		return nil
+	}
 	_, err := l.EnsureLoadBalancer(ctx, cluster, s, nodes)
 	var retry *api.RetryError
 	if errors.As(err, &retry) {
-		klog.FromContext(ctx).V(2).Info("The update of a load balancer to changed nodes is delayed", "service", klog.KObj(s),
-			"reason", err.Error())
+		log.Info(delayed, "reason", err.Error())
 		return nil
 	}
 	return err

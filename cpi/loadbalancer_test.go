@@ -236,10 +236,18 @@ func TestASlowPlaceDoesNotHoldUpAnother(t *testing.T) {
 		return ok
 	}).Should(BeFalse())
 
-	_, err := b.ensure(next)
-	b.mustRetry(err, "gateway slow")
-	_, err = b.ensure(quick)
+	waited := make(chan error, 1)
+	go func() {
+		_, err := b.ensure(next)
+		waited <- err
+	}()
+	b.Eventually(b.clock.HasWaiters).Should(BeTrue())
+	_, err := b.ensure(quick)
 	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(b.them.UpdateLoadBalancer(context.Background(), "", next, nil)).To(Succeed(), "an update does not wait")
+	b.clock.Step(2 * soon)
+	b.Eventually(waited).Should(Receive(&err))
+	b.mustRetry(err, "gateway slow")
 
 	deleted := make(chan error, 1)
 	go func() { deleted <- b.them.EnsureLoadBalancerDeleted(context.Background(), "", next) }()

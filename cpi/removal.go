@@ -20,8 +20,9 @@ const (
 	// removalRounds is how often one call observes, plans and runs steps, because a removal cannot request an early
 	// retry.
 	removalRounds = 6
-	// slotTimeout is how long a removal waits for other work at a location.
-	slotTimeout = 10 * time.Second
+	// slotTimeout is how long a removal waits for other work at a location. After an error, the service controller
+	// backs off for up to five minutes, in which the location may be idle.
+	slotTimeout = 5 * time.Minute
 )
 
 // A removal removes all objects of a Service at some locations. The caller holds the lock of the Service.

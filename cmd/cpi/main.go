@@ -136,7 +136,9 @@ func newCommand(
 	chosen := o.KubeCloudShared.CloudProvider
 	chosen.Name = providers[0].name
 	chosen.CloudConfigFile = defaultConfig
-	o.ServiceController.ConcurrentServiceSyncs = 10
+	// Most workers wait for a gateway, which runs one task at a time. The gateways and the rate limit of requests
+	// restrict the work itself.
+	o.ServiceController.ConcurrentServiceSyncs = 100
 	o.Authentication.SkipInClusterLookup = true
 	// The program has no webhooks. With a webhook port, each start would generate a key and a certificate, which takes
 	// about half of its CPU time.

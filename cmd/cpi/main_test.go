@@ -69,7 +69,7 @@ func TestDefaults(t *testing.T) {
 		"cloud-provider":                  "vmware-cloud-director",
 		"cloud-config":                    defaultConfig,
 		"configure-cloud-routes":          "false",
-		"concurrent-service-syncs":        "10",
+		"concurrent-service-syncs":        "100",
 		"authentication-skip-lookup":      "true",
 		"leader-elect-resource-name":      "cloud-controller-manager",
 		"leader-elect-resource-namespace": "kube-system",

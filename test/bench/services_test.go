@@ -44,13 +44,14 @@ func TestAServiceTakesLittleLongerThanTheTasksOfItsGateway(t *testing.T) {
 				g := NewWithT(t)
 				first := balanced("first", ports)
 				second := balanced("second", ports)
-				balancers, sim := newBalancers(t, first, second)
+				gateways := []vcdconfig.Gateway{{EdgeGateway: vcdconfig.EdgeGateway{Network: "nodes"}}}
+				balancers, sim := newBalancers(t, vcdsim.K8sTenant(), gateways, first, second)
 				for _, s := range []*corev1.Service{first, second} { // the first one looks up its gateway
 					began := time.Now()
 
 					took := serve(t, balancers, s)
 
-					path := busy(sim.State(), began)
+					path := busy(sim.State().Tasks, began)
 					ratio := took.Seconds() / path.Seconds()
 					t.Logf("the %s Service, %d ports: %.1f s, tasks of the gateway %.1f s, ratio %.3f", s.Name, ports,
 						took.Seconds(), path.Seconds(), ratio)
@@ -63,12 +64,14 @@ func TestAServiceTakesLittleLongerThanTheTasksOfItsGateway(t *testing.T) {
 }
 
 // newBalancers returns the load balancers of a cluster with Services, on a simulated VCD.
-func newBalancers(t *testing.T, all ...*corev1.Service) (*cpi.LoadBalancers, *vcdsim.Simulator) {
+func newBalancers(t *testing.T, model vcdsim.Model, gateways []vcdconfig.Gateway, all ...*corev1.Service) (
+	*cpi.LoadBalancers, *vcdsim.Simulator,
+) {
 	t.Helper()
 	g := NewWithT(t)
 	network := newPipes()
 	sim, err := vcdsim.New(vcdsim.Config{
-		Model:    vcdsim.K8sTenant(),
+		Model:    model,
 		Profile:  vcdsim.Recorded,
 		Listener: network,
 		Seed:     1,
@@ -84,7 +87,6 @@ func newBalancers(t *testing.T, all ...*corev1.Service) (*cpi.LoadBalancers, *vc
 		func() (vcd.Credentials, string, error) {
 			return vcd.Credentials{Username: "ccm", Password: "password"}, "1", nil
 		})
-	gateways := []vcdconfig.Gateway{{EdgeGateway: vcdconfig.EdgeGateway{Network: "nodes"}}}
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	services := factory.Core().V1().Services()
@@ -156,8 +158,8 @@ func balanced(name string, ports int) *corev1.Service {
 }
 
 // busy returns how long VCD had at least one task since a time. It runs the tasks of a gateway one after the other.
-func busy(state vcdsim.State, since time.Time) time.Duration {
-	tasks := slices.DeleteFunc(slices.Clone(state.Tasks),
+func busy(all []vcdsim.Task, since time.Time) time.Duration {
+	tasks := slices.DeleteFunc(slices.Clone(all),
 		func(t vcdsim.Task) bool { return t.Started.Before(since) || t.Ended.IsZero() })
 	slices.SortFunc(tasks, func(a, b vcdsim.Task) int { return a.Started.Compare(b.Started) })
 	var total time.Duration
