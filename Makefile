@@ -57,6 +57,7 @@ help: ## List the targets.
 
 .PHONY: quickstart
 quickstart: ## Create a cluster on the simulator, with the real Cluster API, and show its progress.
+	@echo "Compiling the quickstart. From empty caches that takes about two minutes."
 	@cd test && $(GO) run ./quickstart
 
 .PHONY: quickstart-real

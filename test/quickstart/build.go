@@ -26,6 +26,7 @@ func (q *quickstart) build(ctx context.Context) error {
 		Out:     q.out,
 		Assets:  q.assets,
 		Present: true,
+		Only:    stack.Programs(parts()),
 	}); err != nil {
 		return err
 	}
@@ -36,6 +37,12 @@ func (q *quickstart) build(ctx context.Context) error {
 		q.components, err = framework.Components(ctx, q.root)
 		return err
 	})
+}
+
+// parts returns the providers of Cluster API in the management cluster. No flavor that the quickstart creates uses
+// IPAM.
+func parts() []stack.Part {
+	return []stack.Part{stack.Core, stack.Bootstrap, stack.ControlPlane}
 }
 
 func (q *quickstart) manager() string {
@@ -66,7 +73,7 @@ func (q *quickstart) startStack(ctx context.Context) error {
 	q.printf("Starting etcd, kube-apiserver and Cluster API %s", programs.ClusterAPIVersion)
 	var err error
 	q.stack, err = stack.Start(ctx,
-		stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Env: q.env()})
+		stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Parts: parts(), Env: q.env()})
 	if err != nil {
 		return fmt.Errorf("starting the management cluster: %w", err)
 	}

@@ -40,6 +40,21 @@ func allParts() []Part {
 	return []Part{Core, Bootstrap, ControlPlane, IPAM}
 }
 
+// Programs returns the names of the programs that a stack with these parts needs.
+func Programs(parts []Part) []string {
+	names := []string{
+		programs.Etcd,
+		programs.KubeAPIServer,
+		programs.KubeControllerManager,
+		programs.Kubectl,
+		programs.Clusterctl,
+	}
+	for _, part := range parts {
+		names = append(names, string(part))
+	}
+	return names
+}
+
 // Options are the options of a stack.
 type Options struct {
 	// Dir contains data, logs, certificates and kubeconfigs. Only one stack at a time can use it.
@@ -90,7 +105,7 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 	if opts.Parts == nil {
 		opts.Parts = allParts()
 	}
-	set, err := programs.Build(ctx, programs.Options{Cache: opts.Cache, Out: opts.Out})
+	set, err := programs.Build(ctx, programs.Options{Cache: opts.Cache, Out: opts.Out, Only: Programs(opts.Parts)})
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,9 @@ type Options struct {
 	Present bool
 	// Out receives the progress. Nil discards it.
 	Out io.Writer
+	// Only contains the names of the programs that are needed. Each of their groups is built as a whole. Nil means all
+	// groups.
+	Only []string
 }
 
 // builder contains the shared state of the steps of a build.
@@ -54,7 +57,7 @@ func Build(ctx context.Context, opts Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return build(ctx, opts, groups())
+	return build(ctx, opts, only(groups(), opts.Only))
 }
 
 // BuildGroups is like Build for programs of other modules.
@@ -64,6 +67,16 @@ func BuildGroups(ctx context.Context, opts Options, groups ...Group) (*Set, erro
 		return nil, err
 	}
 	return build(ctx, opts, groups)
+}
+
+// only returns the groups that contain at least one of the named programs. With nil, it returns all groups.
+func only(all []Group, names []string) []Group {
+	if names == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(g Group) bool {
+		return !slices.ContainsFunc(g.Programs, func(p Program) bool { return slices.Contains(names, p.Name) })
+	})
 }
 
 func build(ctx context.Context, opts Options, groups []Group) (*Set, error) {

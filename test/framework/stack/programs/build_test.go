@@ -148,6 +148,26 @@ func TestEveryProviderHasComponents(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
+func TestGroupsThatAreNotNeededAreNotBuilt(t *testing.T) {
+	for name, test := range map[string]struct {
+		only []string
+		want []string
+	}{
+		"nil means all":                         {want: []string{"etcd", "kubernetes", "clusterapi", "ipam"}},
+		"one program selects its group":         {only: []string{Clusterctl}, want: []string{"clusterapi"}},
+		"the groups keep their order":           {only: []string{IPAMManager, Etcd}, want: []string{"etcd", "ipam"}},
+		"an empty list selects no group at all": {only: []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, g := range only(groups(), test.only) {
+				got = append(got, g.Name)
+			}
+			NewWithT(t).Expect(got).To(Equal(test.want))
+		})
+	}
+}
+
 func TestProgramsOfTheRightVersionAreTaken(t *testing.T) {
 	for name, test := range map[string]struct {
 		inAssets, inPath string
