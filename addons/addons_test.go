@@ -107,7 +107,7 @@ func TestVariantsDifferInWhatMustDifferOnly(t *testing.T) {
 
 func isProxyVariable(v corev1.EnvVar) bool { return strings.HasSuffix(v.Name, "_PROXY") }
 
-func TestAProxyIsUsedWithoutAManagerIfSomebodyMakesItsSecret(t *testing.T) {
+func TestTheProxySecretCanBeCreatedWithoutTheManager(t *testing.T) {
 	for name, raw := range variants(NewWithT(t)) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -132,7 +132,7 @@ func TestAProxyIsUsedWithoutAManagerIfSomebodyMakesItsSecret(t *testing.T) {
 	}
 }
 
-func TestAnAirgapTemplateKeepsThePlaceOfTheRegistry(t *testing.T) {
+func TestAnAirgapTemplateKeepsTheRegistryPlaceholder(t *testing.T) {
 	g := NewWithT(t)
 	raw := string(must(AirgapTemplate("v2.0.0")))
 
@@ -142,7 +142,7 @@ func TestAnAirgapTemplateKeepsThePlaceOfTheRegistry(t *testing.T) {
 	g.Expect(raw).NotTo(ContainSubstring("__VERSION__"))
 }
 
-func TestNamesAreThoseOfCPI(t *testing.T) {
+func TestNamesMatchTheOriginalCPI(t *testing.T) {
 	g := NewWithT(t)
 	d := deploymentOf(g, variants(g)["managed"])
 
@@ -217,7 +217,7 @@ func TestThePodFindsAPlace(t *testing.T) {
 	g.Expect(pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(BeNil())
 }
 
-func TestSecretsAreReadWhereSomebodyBindsTheRoleForItOnly(t *testing.T) {
+func TestSecretsAreReadOnlyWhereTheRoleIsBound(t *testing.T) {
 	g := NewWithT(t)
 
 	for _, object := range strictly(g, variants(g)["managed"]) {
@@ -253,7 +253,7 @@ func TestSecretsAreReadWhereSomebodyBindsTheRoleForItOnly(t *testing.T) {
 	}
 }
 
-func TestAnImageHasAVersion(t *testing.T) {
+func TestEveryImageHasAVersion(t *testing.T) {
 	tests := []struct {
 		name, image string
 		refused     bool
@@ -272,7 +272,7 @@ func TestAnImageHasAVersion(t *testing.T) {
 	}
 }
 
-func TestWhatIsRenderedIsQuoted(t *testing.T) {
+func TestRenderedValuesAreQuoted(t *testing.T) {
 	g := NewWithT(t)
 	const evil = "a:v1\"\n      hostPID: true\n      x: \""
 
@@ -290,13 +290,13 @@ func TestHolds(t *testing.T) {
 		change(d)
 		return must(toUnstructured(d)).Object
 	}
-	wished := deployment(func(*appsv1.Deployment) {})
+	desired := deployment(func(*appsv1.Deployment) {})
 	tests := []struct {
 		name   string
 		change func(*appsv1.Deployment)
 		holds  bool
 	}{
-		{"as it is wished", func(*appsv1.Deployment) {}, true},
+		{"as it is desired", func(*appsv1.Deployment) {}, true},
 		{
 			"defaults of the API server",
 			func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](600) },
@@ -321,12 +321,12 @@ func TestHolds(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			NewWithT(t).Expect(Holds(deployment(tt.change), wished)).To(Equal(tt.holds))
+			NewWithT(t).Expect(Holds(deployment(tt.change), desired)).To(Equal(tt.holds))
 		})
 	}
 }
 
-func TestTheSameObjectsGiveTheSameBytes(t *testing.T) {
+func TestRenderingIsDeterministic(t *testing.T) {
 	g := NewWithT(t)
 	render := func() []byte {
 		objects := must(CCM{Image: testImage, Replicas: 1}.Objects())

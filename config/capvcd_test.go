@@ -26,7 +26,7 @@ const (
 // capvcdCredentials is the v1beta4 field for the credentials in an object of CAPVCD.
 const capvcdCredentials = "capvcdCredentials"
 
-func TestCredentialsOfCAPVCDCanOnlyBeRemoved(t *testing.T) {
+func TestCAPVCDCredentialsCanOnlyBeRemoved(t *testing.T) {
 	const one = `{username: admin, password: one}`
 	tests := []struct {
 		name          string
@@ -103,7 +103,7 @@ func fieldTable(t *testing.T) map[string]map[string]home {
 	return table
 }
 
-func TestHomesOfCAPVCDFieldsExist(t *testing.T) {
+func TestTargetsOfCAPVCDFieldsExist(t *testing.T) {
 	crds := loadCRDs(t)
 	for kind, rows := range fieldTable(t) {
 		for name, home := range rows {
@@ -121,7 +121,7 @@ func TestHomesOfCAPVCDFieldsExist(t *testing.T) {
 	}
 }
 
-func TestEveryCAPVCDFieldHasAHome(t *testing.T) {
+func TestEveryCAPVCDFieldHasATarget(t *testing.T) {
 	table := fieldTable(t)
 	crds := loadCRDs(t)
 	for kind, object := range map[string]string{
@@ -150,8 +150,8 @@ func TestEveryCAPVCDFieldHasAHome(t *testing.T) {
 	}
 }
 
-// TestCAPVCDVersionsHaveItsFields compares the served CAPVCD versions with VMware's own CRDs.
-func TestCAPVCDVersionsHaveItsFields(t *testing.T) {
+// TestCAPVCDVersionsHaveTheirFields compares the served CAPVCD versions with VMware's own CRDs.
+func TestCAPVCDVersionsHaveTheirFields(t *testing.T) {
 	dir := capvcdCRDs(t)
 	for kind, versions := range map[string][]string{
 		"VCDCluster":         {"v1beta1", "v1beta2"},

@@ -149,9 +149,9 @@ func TestTheClassOfAFieldIsTrue(t *testing.T) {
 		spec := fieldAt(&c.definition.Spec, "spec")
 		for name, field := range spec.Properties {
 			switch name {
-			case capvcdCredentials: // Requests never set them: TestCredentialsOfCAPVCDCanOnlyBeRemoved.
+			case capvcdCredentials: // Requests never set them: TestCAPVCDCredentialsCanOnlyBeRemoved.
 				continue
-			case "recordedState": // See recorded_test.go and TestWhatIsRecordedOfAMachineIsGuarded.
+			case "recordedState": // See recorded_test.go and TestMachineRecordsAreProtected.
 				continue
 			}
 			t.Run(kind+".spec."+name, func(t *testing.T) {

@@ -16,7 +16,7 @@ const (
 // recordedOf returns a patch that sets the recorded state of a cluster.
 func recordedOf(fields string) string { return `{spec: {recordedState: {` + fields + `}}}` }
 
-func TestWhatIsRecordedOfAClusterHasAForm(t *testing.T) {
+func TestClusterRecordsAreValidated(t *testing.T) {
 	at := func(field string) []string { return []string{"spec.recordedState." + field} }
 	checkCreations(t, "VCDCluster", clusterYAML, []creation{
 		{
@@ -38,7 +38,7 @@ inheritedLoadBalancer: {oneArm: {startIP: 192.168.8.2, endIP: 192.168.8.9}}, det
 	})
 }
 
-func TestATemplateOfClustersHasNoRecords(t *testing.T) {
+func TestAClusterTemplateHasNoRecords(t *testing.T) {
 	checkCreations(t, "VCDClusterTemplate", clusterTemplateYAML, []creation{{
 		"a record",
 		`{spec: {template: {spec: {recordedState: {vAppCount: 1}}}}}`,
@@ -46,7 +46,7 @@ func TestATemplateOfClustersHasNoRecords(t *testing.T) {
 	}})
 }
 
-func TestWhatIsRecordedOfAClusterIsNotLost(t *testing.T) {
+func TestClusterRecordsCannotBeRemoved(t *testing.T) {
 	const (
 		lost    = "spec.recordedState"
 		gateway = "urn:vcloud:gateway:"
@@ -91,7 +91,7 @@ func TestWhatIsRecordedOfAClusterIsNotLost(t *testing.T) {
 	}
 }
 
-func TestTheRecordsOfACopyAreReplaced(t *testing.T) {
+func TestRecordsOfACopiedClusterAreReplaced(t *testing.T) {
 	g := NewWithT(t)
 	c := loadCRDs(t)["VCDCluster"]
 	before := recordedOf(`ovdcID: "urn:vcloud:vdc:` + someUUID + `"`)

@@ -404,7 +404,7 @@ poweredOnAt: "2026-08-01T12:00:00Z", missingSince: "2026-08-01T12:00:00Z", delet
 vmGoneAt: "2026-08-01T12:00:00Z", bootstrapDataRemoved: {guest: Running}, poweredOnAgain: {count: 1, lastAt: "2026-08-01T12:00:00Z"},
 vm: {cpus: 2, nics: [{macAddress: "00:50:56:00:00:01"}]}, vmMetadata: [{key: a, access: ReadWrite}]}}`
 
-func TestWhatIsRecordedOfAMachineIsGuarded(t *testing.T) {
+func TestMachineRecordsAreProtected(t *testing.T) {
 	const at = "spec.recordedState"
 	c := loadCRDs(t)["VCDMachine"]
 	for _, tt := range []struct {
@@ -447,7 +447,7 @@ func TestWhatIsRecordedOfAMachineIsGuarded(t *testing.T) {
 	}
 }
 
-func TestRecordsOfAMachineAreNotRemovedAtOnce(t *testing.T) {
+func TestMachineRecordsCannotBeRemovedAllAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	c := loadCRDs(t)["VCDMachine"]
 

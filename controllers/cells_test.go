@@ -53,7 +53,7 @@ func answered(sim *vcdsim.Simulator, operation string) int {
 	return n
 }
 
-func TestClusterIsMadeWhileCellsAreRestartedOneAfterTheOther(t *testing.T) {
+func TestClusterIsCreatedDuringARollingRestartOfCells(t *testing.T) {
 	t.Parallel()
 	for _, aborts := range []bool{true, false} {
 		name := "tasks end with their cell"
@@ -222,7 +222,7 @@ func eventuallyTenant(w *controllertest.Env, name, reason string) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-func TestClustersOfOneSiteDoNotWaitForAnother(t *testing.T) {
+func TestClustersDoNotWaitForAnotherSite(t *testing.T) {
 	w := controllertest.New(t)
 	model := vcdsim.K8sTenant()
 	other := vcdsim.K8sTenant().Orgs[1]

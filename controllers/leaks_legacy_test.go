@@ -49,7 +49,7 @@ func makeLegacy(w *controllertest.Env, cluster string) {
 }
 
 // The load balancer that CAPVCD made for a control plane goes only with --legacy, and nothing else goes with it.
-func TestTheControlPlaneOfCAPVCDIsPurgedOnlyWithLegacy(t *testing.T) {
+func TestTheCAPVCDControlPlaneIsPurgedOnlyWithLegacy(t *testing.T) {
 	w := controllertest.NewBalancedOn(t, vcdsim.CloudProvider())
 	living := w.VCDCluster().Spec.InfraID
 	oneArm := &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")}

@@ -221,7 +221,7 @@ func bareIDs(objects []leaks.Object) []string {
 
 // The manager dies for good in the middle of 50 clusters. All that is left of those that are gone is listed, and nothing
 // of those that live; a purge of each leaves nothing, and does not touch the living.
-func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
+func TestOrphansOfCrashesAreListedAndPurged(t *testing.T) {
 	w := controllertest.NewBalancedOn(t, vcdsim.CloudProvider())
 	alive := leaks.Alive{w.VCDCluster().Spec.InfraID: "mgmt: team-a/vc1"}
 	w.Balance(w.VCDCluster().Spec.InfraID, "web", nil)

@@ -40,7 +40,7 @@ func (s fakeStep) Deferrable() bool         { return s.verb == "delete" && strin
 // A fakeBalancer is a cloud in memory: for each place and owner the ports that stand, and the members they send to.
 type fakeBalancer struct {
 	mu      sync.Mutex
-	things  map[string]map[string]string // place/uid -> name -> what was written
+	objects map[string]map[string]string // place/uid -> name -> what was written
 	runs    []string
 	looks   int // plans that were asked for
 	refuse  func(service.Desired) []loadbalancer.Finding
@@ -60,14 +60,14 @@ type fakeBalancer struct {
 }
 
 func (f *fakeBalancer) at(place, uid string) map[string]string {
-	if f.things == nil {
-		f.things = map[string]map[string]string{}
+	if f.objects == nil {
+		f.objects = map[string]map[string]string{}
 	}
 	k := place + "/" + uid
-	if f.things[k] == nil {
-		f.things[k] = map[string]string{}
+	if f.objects[k] == nil {
+		f.objects[k] = map[string]string{}
 	}
-	return f.things[k]
+	return f.objects[k]
 }
 
 // addresses returns those of each load balancer.
@@ -205,7 +205,7 @@ func (f *fakeBalancer) left() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := 0
-	for _, x := range f.things {
+	for _, x := range f.objects {
 		n += len(x)
 	}
 	return n

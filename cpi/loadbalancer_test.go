@@ -263,8 +263,8 @@ func TestALoadBalancerThatMovesLeavesItsOldPlace(t *testing.T) {
 	_, err = b.ensure(moved)
 
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.balancer.things["main/web-uid"]).To(BeEmpty())
-	b.Expect(b.balancer.things["slow/web-uid"]).To(HaveLen(2))
+	b.Expect(b.balancer.objects["main/web-uid"]).To(BeEmpty())
+	b.Expect(b.balancer.objects["slow/web-uid"]).To(HaveLen(2))
 	b.Expect(slices.IndexFunc(b.balancer.runs,
 		func(r string) bool { return strings.HasPrefix(r, "main delete") })).To(BeNumerically(">",
 		slices.IndexFunc(b.balancer.runs, func(r string) bool { return strings.HasPrefix(r, "slow create") })),
@@ -287,7 +287,7 @@ func TestALoadBalancerIsMadeAtTheGatewayThatReplacesItsOwn(t *testing.T) {
 	b.mustRetry(err, "was replaced by another object")
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.balancer.things["new/web-uid"]).To(HaveLen(2))
+	b.Expect(b.balancer.objects["new/web-uid"]).To(HaveLen(2))
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(ContainSubstring("no such gateway")),
 		"what it had there is not said to be gone")
 }
@@ -312,19 +312,19 @@ func TestWhatIsBeingMadeIsNotSaidToBeAbsent(t *testing.T) {
 	b := newBench(t, s)
 	unlock, err := b.them.queues.services.wait(t.Context(), string(s.UID), nil) // a repair runs
 	b.Expect(err).NotTo(HaveOccurred())
-	asked := make(chan bool)
+	answers := make(chan bool)
 	go func() {
 		_, exists, _ := b.them.GetLoadBalancer(t.Context(), "", s)
-		asked <- exists
+		answers <- exists
 	}()
 
-	b.Consistently(asked, "50ms").ShouldNot(Receive())
+	b.Consistently(answers, "50ms").ShouldNot(Receive())
 	b.balancer.mu.Lock()
 	b.balancer.at("main", string(s.UID))["tcp-80"] = "made meanwhile"
 	b.balancer.mu.Unlock()
 	unlock()
 
-	b.Eventually(asked).Should(Receive(BeTrue()))
+	b.Eventually(answers).Should(Receive(BeTrue()))
 }
 
 func TestARefusedStepIsTriedLessAndLess(t *testing.T) {

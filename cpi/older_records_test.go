@@ -61,7 +61,7 @@ func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
 			_, err := b.ensure(s)
 
 			b.Expect(err).NotTo(HaveOccurred())
-			b.Expect(b.balancer.things["retired/web-uid"]).To(BeEmpty(), "it was found, and left")
+			b.Expect(b.balancer.objects["retired/web-uid"]).To(BeEmpty(), "it was found, and left")
 			b.Expect(b.recordOf(s)).To(Equal(service.Record{
 				Addresses: []netip.Addr{address},
 				Locations: []string{"main"},

@@ -35,7 +35,7 @@ func TestDriftIsRepairedAndPublished(t *testing.T) {
 	}).Should(HaveLen(1))
 
 	b.balancer.mu.Lock()
-	delete(b.balancer.things["main/web-uid"], "tcp-443")
+	delete(b.balancer.objects["main/web-uid"], "tcp-443")
 	b.balancer.mu.Unlock()
 	b.Expect(b.balancer.left()).To(Equal(1))
 	b.Eventually(pass).Should(Equal(2))
@@ -109,7 +109,7 @@ func TestAPlaceThatHangsDoesNotKeepOthersFromRepair(t *testing.T) {
 	b.Eventually(pass).Should(Equal(2), "while steps at the other place hang")
 
 	b.balancer.mu.Lock()
-	b.balancer.things = nil // deleted by hand
+	b.balancer.objects = nil // deleted by hand
 	b.balancer.mu.Unlock()
 
 	b.Eventually(pass).Should(Equal(2))

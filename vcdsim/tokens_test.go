@@ -96,12 +96,12 @@ func TestADeviceThatIsNotLoggedInAsksForAServiceAccountsToken(t *testing.T) {
 
 	device := *c
 	device.token = "" // it has nothing yet
-	asked := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id="+id)
-	c.Expect(asked.status).To(Equal(http.StatusOK), string(asked.body))
+	authorization := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id="+id)
+	c.Expect(authorization.status).To(Equal(http.StatusOK), string(authorization.body))
 	form := map[string]string{
 		"grant_type":  "urn:ietf:params:oauth:grant-type:device_code",
 		"client_id":   id,
-		"device_code": asked.json["device_code"].(string),
+		"device_code": authorization.json["device_code"].(string),
 	}
 	c.Expect(device.oauth(form).json).To(HaveKeyWithValue("error", "authorization_pending"), "it is to ask again")
 	form["device_code"] = "another"
@@ -109,7 +109,7 @@ func TestADeviceThatIsNotLoggedInAsksForAServiceAccountsToken(t *testing.T) {
 	unknown := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id=x")
 	c.Expect(unknown.json).To(HaveKeyWithValue("error", "invalid_client"))
 	granted := device.call(http.MethodPost, cloudAPI+"deviceLookup/grant",
-		`{"userCode":"`+asked.json["user_code"].(string)+`"}`)
+		`{"userCode":"`+authorization.json["user_code"].(string)+`"}`)
 	c.Expect(granted.status).To(Equal(http.StatusUnauthorized), "a user with the right must grant it")
 }
 

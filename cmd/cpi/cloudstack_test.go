@@ -37,7 +37,7 @@ func TestCloudStackIsChosenByItsName(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("global.api_key (line 5): is not a key of the configuration")))
 }
 
-func TestCloudStackIsOpened(t *testing.T) {
+func TestCloudStackProviderOpens(t *testing.T) {
 	g := NewWithT(t)
 	sim := cloudstacksim.New(cloudstacksim.Options{})
 	server := httptest.NewServer(sim)
@@ -80,7 +80,7 @@ func TestCloudStackIsOpened(t *testing.T) {
 	g.Expect(b.Close(t.Context())).To(Succeed())
 }
 
-func TestAClusterOfServersWithoutWorkersHasTheirNetwork(t *testing.T) {
+func TestAClusterWithoutWorkersUsesTheNetworkOfItsServers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		taints  []corev1.Taint
 		members int

@@ -84,7 +84,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestEventsAreAboutThePod(t *testing.T) {
+func TestEventsReferToThePod(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(*(&ourFlags{namespace: "kube-system", podName: "ccm-1", podUID: "u"}).self()).To(And(HaveField("Kind",
 		"Pod"), HaveField("Name", "ccm-1"), HaveField("UID", BeEquivalentTo("u"))))
@@ -92,7 +92,7 @@ func TestEventsAreAboutThePod(t *testing.T) {
 		HaveField("Name", "vmware-cloud-director-ccm")), "older manifests do not set the name of the pod")
 }
 
-func TestTheAPIServerIsReachedWithoutTheProxy(t *testing.T) {
+func TestTheAPIServerIsReachedDirectly(t *testing.T) {
 	const variable = "KUBERNETES_SERVICE_HOST"
 	for name, tt := range map[string]struct {
 		environment map[string]string
@@ -157,19 +157,19 @@ func TestValidateConfig(t *testing.T) {
 	}
 }
 
-func TestAWrongConfigurationEndsTheProgram(t *testing.T) {
+func TestAnInvalidConfigurationExitsTheProgram(t *testing.T) {
 	_, err := run(t, "vcd: {}\n", nil)
 
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("vcd.host: is missing")))
 }
 
-func TestPollingTooOftenIsRefused(t *testing.T) {
+func TestATooShortPollingIntervalIsRejected(t *testing.T) {
 	_, err := run(t, rightConfig, nil, "--vcd-task-poll=1ms")
 
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("must be from 10ms to 1m")))
 }
 
-func TestAnotherProviderIsRefused(t *testing.T) {
+func TestAnUnknownProviderIsRejected(t *testing.T) {
 	_, err := run(t, rightConfig, nil, "--cloud-provider=aws")
 
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("must be vmware-cloud-director")))
@@ -199,7 +199,7 @@ func TestReadiness(t *testing.T) {
 	g.Expect(probe()).To(Equal(http.StatusOK))
 }
 
-func TestAProcessWithoutTheRightsOfItsManifestIsNotReady(t *testing.T) {
+func TestAProcessWithoutItsRBACPermissionsIsNotReady(t *testing.T) {
 	for _, leads := range []bool{false, true} {
 		g := NewWithT(t)
 		lacking := errors.New("a rule is missing")
@@ -219,7 +219,7 @@ func TestAProcessWithoutTheRightsOfItsManifestIsNotReady(t *testing.T) {
 	}
 }
 
-func TestTheManifestsGiveTheRightsToRecords(t *testing.T) {
+func TestTheManifestsGrantAccessToRecords(t *testing.T) {
 	for _, tt := range []struct {
 		cloud         addons.Cloud
 		loadBalancers bool

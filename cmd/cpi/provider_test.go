@@ -41,7 +41,7 @@ func otherProvider() provider {
 	}
 }
 
-func TestAnotherCloudIsChosenByItsName(t *testing.T) {
+func TestAnAdditionalCloudIsSelectedByName(t *testing.T) {
 	g := NewWithT(t)
 	all := append(providers(), otherProvider())
 
@@ -71,7 +71,7 @@ func loaded(t *testing.T) *program {
 	return p
 }
 
-func TestAnotherCloudIsServed(t *testing.T) {
+func TestAnAdditionalCloudIsServed(t *testing.T) {
 	g := NewWithT(t)
 	client := kubernetes.NewForConfigOrDie(&rest.Config{})
 	exit := klog.OsExit

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/kubevip"
 )
 
-func TestKubeVIPServesServicesInsteadOfVCDOrBesideIt(t *testing.T) {
+func TestKubeVIPServesServicesInsteadOfOrAlongsideVCD(t *testing.T) {
 	const ranges = "addressRanges: [{startIP: 192.168.100.210, endIP: 192.168.100.219}]"
 	for name, tt := range map[string]struct {
 		balancer        string

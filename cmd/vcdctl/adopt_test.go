@@ -50,7 +50,7 @@ func makeCAPVCD(s *shell) {
 	}
 }
 
-func TestAdoptShowsWhatTheManagerDoes(t *testing.T) {
+func TestAdoptPreviewsTheActionsOfTheManager(t *testing.T) {
 	s := newShell(t, fleet)
 	s.useEnvironment(t)
 	makeCAPVCD(s)
@@ -87,7 +87,7 @@ func TestAdoptReportsMissingRights(t *testing.T) {
 	s.Expect(s.errors.String()).To(ContainSubstring(`right "vApp: Power Operations" is missing`))
 }
 
-func TestAdoptWithoutWork(t *testing.T) {
+func TestAdoptWithNothingToAdopt(t *testing.T) {
 	s := newShell(t)
 	s.useEnvironment(t)
 

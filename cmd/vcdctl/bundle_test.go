@@ -87,9 +87,9 @@ func TestABundleHasNoSecrets(t *testing.T) {
 	s.Expect(mode.Mode().Perm()).To(Equal(os.FileMode(0o600)))
 }
 
-// TestABundleHasNothingOfAnySecret plants one secret in each Secret that a cluster has, and where people write some of
+// TestABundleContainsNoPartOfASecret plants one secret in each Secret that a cluster has, and where people write some of
 // them by mistake.
-func TestABundleHasNothingOfAnySecret(t *testing.T) {
+func TestABundleContainsNoPartOfASecret(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
 	planted := map[string]string{}
@@ -237,8 +237,8 @@ func FuzzRedactURL(f *testing.F) {
 	})
 }
 
-// TestABundleOfWhatCanBeRead withholds the log of the manager.
-func TestABundleOfWhatCanBeRead(t *testing.T) {
+// TestABundleContainsAllReadableObjects withholds the log of the manager.
+func TestABundleContainsAllReadableObjects(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
 	s.objects = append(s.objects, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{

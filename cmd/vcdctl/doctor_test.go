@@ -128,7 +128,7 @@ func (s *shell) identity(mods ...func(*infrav1.VCDIdentity)) []client.Object {
 	}
 }
 
-func TestDoctorByTheEnvironment(t *testing.T) {
+func TestDoctorReadsTheEnvironment(t *testing.T) {
 	s := newShell(t)
 	s.useEnvironment(t)
 
@@ -139,7 +139,7 @@ func TestDoctorByTheEnvironment(t *testing.T) {
 	s.Expect(s.errors.String()).To(BeEmpty())
 }
 
-func TestDoctorFindsAFault(t *testing.T) {
+func TestDoctorReportsAFault(t *testing.T) {
 	s := newShell(t, func(m *vcdsim.Model) { m.Orgs[1].VDCs[0].Disabled = true })
 	s.useEnvironment(t)
 
@@ -152,7 +152,7 @@ func TestDoctorFindsAFault(t *testing.T) {
 	s.Expect(report.Findings).To(HaveLen(1))
 }
 
-func TestWarningsAreFindingsIfStrict(t *testing.T) {
+func TestStrictModeTurnsWarningsIntoFindings(t *testing.T) {
 	s := newShell(t, func(m *vcdsim.Model) { m.Orgs[1].StorageLease = 1 << 50 })
 	s.useEnvironment(t)
 
@@ -160,7 +160,7 @@ func TestWarningsAreFindingsIfStrict(t *testing.T) {
 	s.Expect(s.run(t, "doctor", "--strict")).To(Equal(exitFindings))
 }
 
-func TestDoctorByAFile(t *testing.T) {
+func TestDoctorReadsAFile(t *testing.T) {
 	s := newShell(t)
 	ca := s.file(t, "ca.pem", string(s.sim.CA()))
 	config := s.file(t, "vcd.yaml", "site: "+s.sim.URL()+"\norg: acme\nusername: capvcd\npassword: "+password+
@@ -169,7 +169,7 @@ func TestDoctorByAFile(t *testing.T) {
 	s.Expect(s.run(t, "doctor", "--config", config)).To(Equal(exitOK), s.errors.String())
 }
 
-func TestDoctorByAnIdentity(t *testing.T) {
+func TestDoctorReadsAnIdentity(t *testing.T) {
 	s := newShell(t)
 	s.objects = s.identity()
 
@@ -270,7 +270,7 @@ func TestDoctorChecksATopologyWhoseClassIsInTheManagementCluster(t *testing.T) {
 	s.Expect(code).To(Equal(exitOK), s.out.String()+s.errors.String())
 }
 
-func TestDoctorNamesWhatHelpsIfAClassIsNowhere(t *testing.T) {
+func TestDoctorSuggestsARemedyIfNoClassIsFound(t *testing.T) {
 	s := newShell(t)
 	s.useEnvironment(t)
 	manifest := s.file(t, "demo.yaml", s.topologyOf())
@@ -282,7 +282,7 @@ func TestDoctorNamesWhatHelpsIfAClassIsNowhere(t *testing.T) {
 	}
 }
 
-func TestLoginsThatAreRefused(t *testing.T) {
+func TestRejectedLogins(t *testing.T) {
 	s := newShell(t)
 	account := s.identity(func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount })
 	chained := s.identity()
@@ -341,7 +341,7 @@ func TestLoginsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheNameOfTheProgram(t *testing.T) {
+func TestTheProgramName(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(programName("/usr/local/bin/kubectl-vcd")).To(Equal("kubectl vcd"))

@@ -42,7 +42,7 @@ func (s *shell) exported(t *testing.T) *shell {
 	return again
 }
 
-func TestDoctorFindsTheSameAtAnExportedSite(t *testing.T) {
+func TestDoctorReportsTheSameFindingsForAnExportedSite(t *testing.T) {
 	for name, mod := range map[string]func(*vcdsim.Model){
 		"without problems": func(*vcdsim.Model) {},
 		"with leases and a quota": func(m *vcdsim.Model) {

@@ -53,7 +53,7 @@ func fleet(m *vcdsim.Model) {
 	m.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 3, VMsPerVApp: 2, PoweredOff: true, Owner: "capvcd"}
 }
 
-func TestAnUntrustedCertificateNamesWhatToSet(t *testing.T) {
+func TestAnUntrustedCertificateNamesTheSetting(t *testing.T) {
 	s := newShell(t)
 	s.useEnvironment(t)
 	delete(s.env, "VCD_CA_FILE")
@@ -123,7 +123,7 @@ func TestAFloatingIPOutlivesItsGateway(t *testing.T) {
 	s.Expect(s.out.String()).To(ContainSubstring("No orphaned resources found."))
 }
 
-func TestPurgeRefusesWhatRuns(t *testing.T) {
+func TestPurgeKeepsRunningVMs(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
 	s.sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("acme-vdc-vapp-000-000")) })
@@ -154,7 +154,7 @@ func (r *onRead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestPurgeLooksAgainAfterThePersonAnswered(t *testing.T) {
+func TestPurgeChecksAgainAfterTheConfirmation(t *testing.T) {
 	for name, happens := range map[string]func(*shell){
 		"a VM was powered on": func(s *shell) {
 			s.sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("acme-vdc-vapp-000-000")) })
@@ -181,7 +181,7 @@ func TestPurgeLooksAgainAfterThePersonAnswered(t *testing.T) {
 	}
 }
 
-func TestLeaksFailsIfItMayNotSeeEverything(t *testing.T) {
+func TestLeaksFailsWithoutFullVisibility(t *testing.T) {
 	for name, operation := range map[string]string{
 		"gateways": "GET /cloudapi/*/edgeGateways",
 		"vApps":    "GET /api/vApp/*",
@@ -209,7 +209,7 @@ func TestLeaksNeedsAllManagementClusters(t *testing.T) {
 	s.Expect(s.run(t, "leaks", "--without-management-cluster")).To(Equal(exitOK), s.errors.String())
 }
 
-func TestInventoryShowsATreeWithMarks(t *testing.T) {
+func TestInventoryShowsATreeWithMarkers(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
 

@@ -21,7 +21,7 @@ func verifying(more ...string) []string {
 	}, more...)
 }
 
-func TestNothingIsCreatedAtASiteThatNobodyAgreedTo(t *testing.T) {
+func TestNothingIsCreatedWithoutConsent(t *testing.T) {
 	s := newShell(t)
 	s.objects = s.identity()
 
@@ -37,7 +37,7 @@ func TestNothingIsCreatedAtASiteThatNobodyAgreedTo(t *testing.T) {
 	}
 }
 
-func TestASiteIsComparedWithTheSimulator(t *testing.T) {
+func TestVerifySiteComparesTheSiteWithTheSimulator(t *testing.T) {
 	s := newShell(t)
 	s.objects = s.identity()
 	report := filepath.Join(t.TempDir(), "site.yaml")
@@ -58,7 +58,7 @@ func TestASiteIsComparedWithTheSimulator(t *testing.T) {
 	s.Expect(result.Findings).To(HaveLen(len(verifysite.Table())))
 }
 
-func TestASiteThatDiffersIsAFinding(t *testing.T) {
+func TestADifferenceIsAFinding(t *testing.T) {
 	s := newShell(t)
 	s.objects = s.identity()
 	s.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().EmptyPageBeyondEnd = false })
@@ -69,7 +69,7 @@ func TestASiteThatDiffersIsAFinding(t *testing.T) {
 	s.Expect(s.out.String()).To(MatchRegexp(`(?m)^EmptyPageBeyondEnd +true +false +a page after the last`))
 }
 
-func TestCleanUpOfASiteWithoutLeftovers(t *testing.T) {
+func TestCleanUpOfASiteWithoutOrphanedResources(t *testing.T) {
 	s := newShell(t)
 	s.objects = s.identity()
 

@@ -65,7 +65,7 @@ func TestZonesAreManifestsToApply(t *testing.T) {
 	}))
 }
 
-func TestZonesByTheEnvironmentWithPolicies(t *testing.T) {
+func TestZonesWithPoliciesReadTheEnvironment(t *testing.T) {
 	s := newShell(t, threeZones)
 	s.useEnvironment(t)
 

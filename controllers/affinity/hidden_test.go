@@ -67,7 +67,7 @@ func TestARuleStaysWhileItsVMsAreNotWhereTheyWere(t *testing.T) {
 	}
 }
 
-func TestAVMInARenamedVAppGetsItsRule(t *testing.T) {
+func TestAVMInARenamedVAppJoinsItsRule(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1")...)
 	w.Ready("cp-0", "cp-1")
 	renameVApp(w, "cp-0")
@@ -98,7 +98,7 @@ func TestAVMThatVCDDoesNotShowIsNamed(t *testing.T) {
 	w.Expect(rules(w)).To(BeEmpty())
 }
 
-func TestRulesInAZoneNeedTheIdentityOfTheMachinesThere(t *testing.T) {
+func TestRulesInAZoneUseTheIdentityOfItsMachines(t *testing.T) {
 	objects := append(controllertest.InZone("b", "cp-0", controllertest.ControlPlane),
 		controllertest.InZone("b", "cp-1", controllertest.ControlPlane)...)
 	w := controllertest.NewInZones(t, objects...)

@@ -25,7 +25,7 @@ func standAt(w *controllertest.Env) (advance func(time.Duration)) {
 	}
 }
 
-func TestAFailingTaskIsRetriedLaterEachTime(t *testing.T) {
+func TestAFailingTaskIsRetriedWithBackoff(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1", "w-0", "w-1")...)
 	w.Ready("cp-0", "cp-1", "w-0", "w-1")
 	advance := standAt(w)
@@ -59,7 +59,7 @@ func TestAFailingTaskIsRetriedLaterEachTime(t *testing.T) {
 	w.Expect(ruleWrites(w)).To(Equal(3), "twice as long")
 }
 
-func TestAFailedChangeIsRetriedAtOnceWhenItBecomesAnother(t *testing.T) {
+func TestAFailedChangeIsRetriedAtOnceWhenItDiffers(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1")...)
 	w.Ready("cp-0", "cp-1")
 	advance := standAt(w)
@@ -77,7 +77,7 @@ func TestAFailedChangeIsRetriedAtOnceWhenItBecomesAnother(t *testing.T) {
 	w.Expect(rules(w)).To(HaveLen(1))
 }
 
-func TestARuleThatMayNotBeChangedNamesTheRight(t *testing.T) {
+func TestAForbiddenRuleChangeNamesTheRight(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1", "cp-2")...)
 	w.SetAntiAffinity(both)
 	w.Ready("cp-0", "cp-1")
@@ -99,7 +99,7 @@ func TestARuleThatMayNotBeChangedNamesTheRight(t *testing.T) {
 	w.Expect(ruleWrites(w) - writes).To(And(BeNumerically(">=", 1), BeNumerically("<=", 2)))
 }
 
-func TestARuleThatWasDeletedBeforeItsChangeIsMadeAgain(t *testing.T) {
+func TestARuleDeletedBeforeItsUpdateIsRecreated(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1", "cp-2")...)
 	w.SetAntiAffinity(both)
 	w.LookupTTL = 10 * time.Minute

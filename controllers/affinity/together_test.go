@@ -38,7 +38,7 @@ func setAffinity(w *controllertest.Env, name string, wanted *infrav1.Affinity) {
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 }
 
-func TestMachinesOfSeveralPoolsAreKeptOnOneHost(t *testing.T) {
+func TestMachinesOfSeveralPoolsShareOneHost(t *testing.T) {
 	w := controllertest.New(t, append(cached(infrav1.AffinityPreferred), machines("cp-0", "cp-1")...)...)
 	w.SetAntiAffinity(controllertest.AntiAffinity{ControlPlane: infrav1.AntiAffinityPreferred})
 	w.Ready("app", "cache", "cp-0", "cp-1")
@@ -67,7 +67,7 @@ func TestMachinesOfSeveralPoolsAreKeptOnOneHost(t *testing.T) {
 	w.Expect(rules(w)).To(HaveKey(controlPlane))
 }
 
-func TestTheRuleOfAGroupGoesWithTheCluster(t *testing.T) {
+func TestTheRuleOfAGroupIsDeletedWithTheCluster(t *testing.T) {
 	w := controllertest.New(t, cached(infrav1.AffinityPreferred)...)
 	w.Ready("app", "cache")
 	w.EventuallyAffinity(infrav1.ReadyReason)
@@ -80,7 +80,7 @@ func TestTheRuleOfAGroupGoesWithTheCluster(t *testing.T) {
 	w.Expect(w.Sim.State().Affinity).To(BeEmpty())
 }
 
-func TestAVMThatNeedsTheHostOfItsGroupIsPoweredOnInItsRule(t *testing.T) {
+func TestAVMWithARequiredGroupIsPoweredOnAfterJoiningItsRule(t *testing.T) {
 	w := controllertest.New(t, cached(infrav1.AffinityRequired)...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("app", clusterv1.ReadyCondition, infrav1.WaitingForAffinityRuleReason)
@@ -95,7 +95,7 @@ func TestAVMThatNeedsTheHostOfItsGroupIsPoweredOnInItsRule(t *testing.T) {
 	w.EventuallyMachine("cache", clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestAVMInAnAffinityRuleOfAnotherOwnerIsNamed(t *testing.T) {
+func TestAVMInAForeignAffinityRuleIsNamed(t *testing.T) {
 	w := controllertest.New(t, cached(infrav1.AffinityPreferred)...)
 	w.Ready("app", "cache")
 	w.Sim.Edit(func(e *vcdsim.Editor) {

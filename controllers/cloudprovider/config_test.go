@@ -150,9 +150,9 @@ func paths(at string, value any) []string {
 	return all
 }
 
-// TestEveryKeyOfTheConfigurationIsWrittenOrLeftOutForAReason holds the table of the program's keys, as its page has
+// TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted holds the table of the program's keys, as its page has
 // them, against what is written.
-func TestEveryKeyOfTheConfigurationIsWrittenOrLeftOutForAReason(t *testing.T) {
+func TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted(t *testing.T) {
 	g := NewWithT(t)
 	page, err := os.ReadFile("../../docs/reference/ccm-config.md")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -180,7 +180,7 @@ func TestEveryKeyOfTheConfigurationIsWrittenOrLeftOutForAReason(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAskedForIsLeftToTheCloudControllerManager(t *testing.T) {
+func TestUnsetFieldsKeepTheDefaultsOfTheCloudControllerManager(t *testing.T) {
 	g := NewWithT(t)
 	c := wishes()
 	c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
@@ -197,7 +197,7 @@ func TestWhatIsNotAskedForIsLeftToTheCloudControllerManager(t *testing.T) {
 	g.Expect(document).NotTo(HaveKey("nodes"))
 }
 
-func TestWhatIsAskedForIsWritten(t *testing.T) {
+func TestSetFieldsAreWritten(t *testing.T) {
 	g := NewWithT(t)
 
 	text := rendered(g, wishes())
@@ -212,7 +212,7 @@ func TestWhatIsAskedForIsWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenIsWhatTheCloudControllerManagerReads(t *testing.T) {
+func TestTheCloudControllerManagerReadsTheWrittenConfiguration(t *testing.T) {
 	g := NewWithT(t)
 	c := wishes()
 	c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerEnabled
@@ -223,7 +223,7 @@ func TestWhatIsWrittenIsWhatTheCloudControllerManagerReads(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestWhatIsWrongInTheSpecIsReportedAtOnce(t *testing.T) {
+func TestAnInvalidSpecIsReportedAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	c := wishes()
 	c.Spec.LoadBalancer.VIPSubnet = "x"

@@ -25,7 +25,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 )
 
-func TestTheCloudProviderArrives(t *testing.T) {
+func TestTheCloudProviderIsInstalled(t *testing.T) {
 	w := newCCMEnv(t)
 	w.changeCAPICluster(func(c *clusterv1.Cluster) { c.Status.Initialization.ControlPlaneInitialized = nil })
 
@@ -70,7 +70,7 @@ func TestTheCloudProviderArrives(t *testing.T) {
 	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "also by a manager that just started")
 }
 
-func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
+func TestPodsOfOlderVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 	late := appsv1.DeploymentCondition{
 		Type:    appsv1.DeploymentProgressing,
 		Status:  corev1.ConditionFalse,
@@ -183,7 +183,7 @@ func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	w.Expect(w.deployment().Spec.Template.Annotations).NotTo(Equal(hash), "another configuration needs new pods")
 }
 
-func TestVCDIsReachedByTheProxyOfTheClusterIfThatIsWished(t *testing.T) {
+func TestTheCloudProviderUsesTheClusterProxyIfConfigured(t *testing.T) {
 	const proxy = "http://user:secret@proxy.example.com:3128"
 	w := newCCMEnv(t)
 	w.changeCAPICluster(func(c *clusterv1.Cluster) {
@@ -243,7 +243,7 @@ func TestVCDIsReachedByTheProxyOfTheClusterIfThatIsWished(t *testing.T) {
 	w.Expect(apierrors.IsNotFound(w.Workload.Get(w.Ctx, key, secret))).To(BeTrue(), "a password is not left behind")
 }
 
-func TestTheEndpointIsThatOfTheInfrastructureWhileTheClusterHasNone(t *testing.T) {
+func TestTheEndpointDefaultsToThatOfTheInfrastructureCluster(t *testing.T) {
 	w := newCCMEnv(t)
 	w.changeCAPICluster(func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{} })
 	w.changeCluster(func(c *infrav1.VCDCluster) {
@@ -265,7 +265,7 @@ func TestTheEndpointIsThatOfTheInfrastructureWhileTheClusterHasNone(t *testing.T
 		"the API server is reached without the proxy")
 }
 
-func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
+func TestForbiddenCredentialsAreNotCopiedToAWorkloadCluster(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		change       func(*ccmEnv)
@@ -351,7 +351,7 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 	}
 }
 
-func TestNewCredentialsFlowOut(t *testing.T) {
+func TestNewCredentialsAreRolledOut(t *testing.T) {
 	w := newCCMEnv(t)
 	w.installed()
 	pods := w.deployment().Spec.Template
@@ -373,7 +373,7 @@ func TestNewCredentialsFlowOut(t *testing.T) {
 	w.Expect(w.deployment().Spec.Template).To(Equal(pods), "files are read again: no pod is replaced")
 }
 
-func TestAnUpgradeFlowsOutAndTakesAwayWhatItDropped(t *testing.T) {
+func TestAnUpgradeIsRolledOutAndRemovesObsoleteObjects(t *testing.T) {
 	w := newCCMEnv(t)
 	w.installed()
 	old := func(name, owner string) *corev1.ConfigMap {
@@ -408,7 +408,7 @@ func TestAnUpgradeFlowsOutAndTakesAwayWhatItDropped(t *testing.T) {
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 }
 
-func TestWhatSomebodyDeletesOrChangesComesBack(t *testing.T) {
+func TestDeletedAndChangedObjectsAreRestored(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*ccmEnv)
@@ -473,7 +473,7 @@ func TestAWorkloadClusterThatDoesNotAnswerIsUnknown(t *testing.T) {
 	w.installed()
 }
 
-func TestTheCloudProviderGoesOrStaysAsItIsWished(t *testing.T) {
+func TestTheCloudProviderIsRemovedOrKeptAsConfigured(t *testing.T) {
 	for mode, stays := range map[infrav1.CloudProviderMode]bool{
 		infrav1.CloudProviderExternal: true,
 		infrav1.CloudProviderNone:     false,
@@ -538,7 +538,7 @@ func TestObjectsOfOthersWithOurNamesAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestTheTokenOfAServiceAccountIsSeededOnce(t *testing.T) {
+func TestAServiceAccountTokenIsSeededOnce(t *testing.T) {
 	ccm := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta("ccm")}
 	ccm.Spec.SecretRef.Name = "ccm-token"
 	ccm.Spec.Type = infrav1.CredentialServiceAccount

@@ -109,7 +109,7 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 	}
 }
 
-func TestOtherProgramsAreNoCloudProviders(t *testing.T) {
+func TestOtherProgramsAreNotTakenForCloudProviders(t *testing.T) {
 	replicaSet := []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "r", Controller: ptr.To(true)}}
 	tests := []struct {
 		name   string

@@ -37,7 +37,7 @@ func twoGateways() vcdsim.Model {
 	return model
 }
 
-func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
+func TestAdditionalGatewaysAreConfigured(t *testing.T) {
 	w := newCCMEnvOn(t, twoGateways())
 	first := gatewayURN(w.Env, 0)
 	second := gatewayURN(w.Env, 1)
@@ -72,7 +72,7 @@ func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
 	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancerGatewayIDs).To(Equal([]string{second, first}), "something may be there still")
 }
 
-func TestAFurtherGatewayThatCannotBeUsedIsSaid(t *testing.T) {
+func TestAnUnusableAdditionalGatewayIsReported(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -108,7 +108,7 @@ func TestAFurtherGatewayThatCannotBeUsedIsSaid(t *testing.T) {
 	}
 }
 
-func TestThatLoadBalancersWereAllowedIsRecorded(t *testing.T) {
+func TestPermissionForLoadBalancersIsRecorded(t *testing.T) {
 	w := newCCMEnv(t)
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled })
 	w.installed()
@@ -124,7 +124,7 @@ func TestThatLoadBalancersWereAllowedIsRecorded(t *testing.T) {
 		"load balancers of before may be left")
 }
 
-func TestLoadBalancersGoFromFurtherGatewaysToo(t *testing.T) {
+func TestLoadBalancersOnAdditionalGatewaysAreDeletedToo(t *testing.T) {
 	w := controllertest.NewBalancedOn(t, twoGateways())
 	id := w.VCDCluster().Spec.InfraID
 	first := w.Gateway

@@ -65,7 +65,7 @@ func TestKubeVIPIsInstalledWithTheCloudProvider(t *testing.T) {
 	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancersAllowed).To(BeNil())
 }
 
-func TestKubeVIPIsRemovedWithItsField(t *testing.T) {
+func TestKubeVIPIsRemovedWhenItsFieldIsUnset(t *testing.T) {
 	w := newCCMEnv(t)
 	w.announced("192.168.100.201", "192.168.100.210")
 	w.installed()
@@ -85,7 +85,7 @@ func TestKubeVIPIsRemovedWithItsField(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("CloudProviderRemoved"), ContainSubstring(kubevip.ServicesName))))
 }
 
-func TestPodsOfKubeVIPAreWaitedFor(t *testing.T) {
+func TestTheConditionWaitsForKubeVIPPods(t *testing.T) {
 	w := newCCMEnv(t)
 	w.announced("192.168.100.201", "192.168.100.210")
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
@@ -107,7 +107,7 @@ func TestPodsOfKubeVIPAreWaitedFor(t *testing.T) {
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 }
 
-func TestKubeVIPBesideTheLoadBalancersOfVCD(t *testing.T) {
+func TestKubeVIPAlongsideVCDLoadBalancers(t *testing.T) {
 	w := newCCMEnv(t)
 	w.announced("192.168.100.201", "192.168.100.210", func(b *infrav1.LoadBalancerSpec) {
 		b.KubeVIP.Class = "example.com/kube-vip"
@@ -120,7 +120,7 @@ func TestKubeVIPBesideTheLoadBalancersOfVCD(t *testing.T) {
 	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancersAllowed).To(HaveValue(BeTrue()))
 }
 
-func TestAddressesThatKubeVIPCannotHaveAreReported(t *testing.T) {
+func TestInvalidKubeVIPAddressesAreReported(t *testing.T) {
 	for name, tt := range map[string]struct {
 		from, to string
 		want     string

@@ -91,7 +91,7 @@ func TestTheConfigurationOfCPIIsTakenOver(t *testing.T) {
 }
 
 // VMware's CSI driver mounts the Secrets that CPI had.
-func TestSecretsThatTheStorageDriverSharesWithCPIStay(t *testing.T) {
+func TestSecretsSharedWithTheStorageDriverAreKept(t *testing.T) {
 	w := newCCMEnv(t)
 	credentials := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.CredentialsName},
@@ -120,7 +120,7 @@ func TestSecretsThatTheStorageDriverSharesWithCPIStay(t *testing.T) {
 	w.Expect(shared()).To(Equal(before), "nor are they removed with it")
 }
 
-func TestWhatIsInheritedFollowsTheConfigurationUntilItIsReplaced(t *testing.T) {
+func TestInheritedSettingsFollowTheConfigurationUntilItIsReplaced(t *testing.T) {
 	w := newCCMEnv(t)
 	cpi := runs(&appsv1.Deployment{}, addons.Namespace, addons.DeploymentName,
 		corev1.Container{Image: "cloud-provider-for-cloud-director:1.6.1"})
@@ -227,7 +227,7 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 	}
 }
 
-func TestSecretsInAConfigurationThatDiffersAreNotShown(t *testing.T) {
+func TestSecretsInADifferingConfigurationAreNotShown(t *testing.T) {
 	w := newCCMEnv(t)
 	w.leave("prod", cpiConfig(w, "  org: acme\n", "  org: other\n  secret: [hidden-word]\n  refreshtoken: hidden-token\n"))
 
@@ -237,7 +237,7 @@ func TestSecretsInAConfigurationThatDiffersAreNotShown(t *testing.T) {
 	w.Expect(got.Message).NotTo(ContainSubstring("hidden"))
 }
 
-func TestAConfigurationOfOursIsReplacedByWhatTheSpecSays(t *testing.T) {
+func TestAnOwnedConfigurationIsReplacedAccordingToTheSpec(t *testing.T) {
 	w := newCCMEnv(t)
 	w.installed()
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal })

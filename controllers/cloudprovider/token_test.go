@@ -35,7 +35,7 @@ func newAccountCCMEnv(t *testing.T) *ccmEnv {
 	return w
 }
 
-func TestTheCloudProviderOfAServiceAccountHasOneOfItsOwn(t *testing.T) {
+func TestTheCloudProviderHasItsOwnServiceAccount(t *testing.T) {
 	w := newAccountCCMEnv(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
@@ -49,7 +49,7 @@ func TestTheCloudProviderOfAServiceAccountHasOneOfItsOwn(t *testing.T) {
 	w.Expect(chain.Holder).To(Equal("infra-1"))
 }
 
-func TestATokenGoesIntoOneWorkloadCluster(t *testing.T) {
+func TestATokenIsCopiedToOneWorkloadClusterOnly(t *testing.T) {
 	w := newAccountCCMEnv(t)
 	w.installed()
 	w.another("infra-2")
@@ -63,7 +63,7 @@ func TestATokenGoesIntoOneWorkloadCluster(t *testing.T) {
 		"a token that was granted anew has no holder")
 }
 
-func TestTheTokenOfTheManagerReachesNoWorkloadCluster(t *testing.T) {
+func TestTheManagersTokenIsNotCopiedToAWorkloadCluster(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		change       func(*ccmEnv)
@@ -108,7 +108,7 @@ func TestTheTokenOfTheManagerReachesNoWorkloadCluster(t *testing.T) {
 	}
 }
 
-func TestTheTokenOfAWorkloadClusterIsNotTheManagers(t *testing.T) {
+func TestAWorkloadClusterDoesNotUseTheManagersToken(t *testing.T) {
 	w := newAccountCCMEnv(t)
 	w.installed()
 	before := w.AccountLogins()

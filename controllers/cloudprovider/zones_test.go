@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
-func TestNodesAreSearchedAndLabelledInSelectedZonesAndWhereMachinesAre(t *testing.T) {
+func TestNodesAreSearchedAndLabeledInSelectedZonesAndZonesWithMachines(t *testing.T) {
 	const vdcA, vdcB = "urn:vcloud:vdc:a", "urn:vcloud:vdc:b"
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()

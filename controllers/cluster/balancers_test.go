@@ -53,7 +53,7 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("LoadBalancersDeleted")))
 }
 
-func TestLoadBalancersGoThoughTheClusterJustMovedHere(t *testing.T) {
+func TestLoadBalancersAreDeletedAfterAMove(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -67,7 +67,7 @@ func TestLoadBalancersGoThoughTheClusterJustMovedHere(t *testing.T) {
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-func TestLoadBalancersGoThoughTheirNetworkIsGone(t *testing.T) {
+func TestLoadBalancersAreDeletedWithoutTheirNetwork(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -79,7 +79,7 @@ func TestLoadBalancersGoThoughTheirNetworkIsGone(t *testing.T) {
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-func TestAClusterWhoseGatewayNobodyKnowsSaysThatLoadBalancersMayBeLeft(t *testing.T) {
+func TestAnUnknownGatewayWarnsOfOrphanedLoadBalancers(t *testing.T) {
 	w := newBalanced(t)
 	w.Balance(w.VCDCluster().Spec.InfraID, "web", nil)
 	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.EdgeGatewayIDs = nil })
@@ -95,7 +95,7 @@ func TestAClusterWhoseGatewayNobodyKnowsSaysThatLoadBalancersMayBeLeft(t *testin
 		ContainSubstring("network nodes"))))
 }
 
-func TestLoadBalancersGoFromAFormerGatewayToo(t *testing.T) {
+func TestLoadBalancersOnAFormerGatewayAreDeletedToo(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -115,7 +115,7 @@ func TestLoadBalancersGoFromAFormerGatewayToo(t *testing.T) {
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue(), "and is proved gone")
 }
 
-func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
+func TestLoadBalancersAreDeletedDespiteManagerRestarts(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -141,7 +141,7 @@ func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) {
+func TestLoadBalancersRecreatedByTheCloudControllerManagerAreDeletedToo(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -162,7 +162,7 @@ func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) 
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-func TestAManagerThatDiesBeforeTheLastCheckLeavesItToTheNextOne(t *testing.T) {
+func TestARestartBeforeTheLastCheckRepeatsTheCheck(t *testing.T) {
 	tests := []struct {
 		name  string
 		spoil func(*infrav1.VCDCluster)
@@ -203,7 +203,7 @@ func TestAManagerThatDiesBeforeTheLastCheckLeavesItToTheNextOne(t *testing.T) {
 	}
 }
 
-func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
+func TestNothingIsRemovedBeforeTheRemovalIsRecorded(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -230,9 +230,9 @@ func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-// TestARuleThatMayNotBeSeenIsNotForgotten deletes by hand what would tell of the DNAT rules of a cluster, from a
+// TestAnInvisibleRuleIsNotForgotten deletes by hand what would tell of the DNAT rules of a cluster, from a
 // manager that may not see them.
-func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
+func TestAnInvisibleRuleIsNotForgotten(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		kinds []loadbalancer.Kind
@@ -375,7 +375,7 @@ func (noReader) Get(context.Context, client.ObjectKey, client.Object, ...client.
 	return errors.New("out of order")
 }
 
-func TestAPersonLeavesEverythingWhateverGoesWrong(t *testing.T) {
+func TestAUserCanKeepEverythingDespiteFailures(t *testing.T) {
 	w := newBalanced(t)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.Cluster.Identities.Secrets = nil
@@ -436,7 +436,7 @@ func TestWithoutLoadBalancersOfOursNoRightIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestLoadBalancersThatWereAllowedOnceAreWaitedFor(t *testing.T) {
+func TestTheDeletionWaitsForLoadBalancersThatWereOnceAllowed(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*infrav1.VCDCluster)
@@ -470,9 +470,9 @@ func TestLoadBalancersThatWereAllowedOnceAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersOfTheUsersOwnThatAreSeenGo deletes a cluster whose load balancers another cloud controller manager
+// TestVisibleLoadBalancersOfTheUserAreDeleted deletes a cluster whose load balancers another cloud controller manager
 // made with its id.
-func TestLoadBalancersOfTheUsersOwnThatAreSeenGo(t *testing.T) {
+func TestVisibleLoadBalancersOfTheUserAreDeleted(t *testing.T) {
 	w := newBalanced(t)
 	c := w.VCDCluster()
 	id := c.Spec.InfraID

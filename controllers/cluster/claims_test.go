@@ -96,7 +96,7 @@ func exhausted(name string) (*controllertest.Pool, client.Object) {
 	return pool, object
 }
 
-func TestAVirtualIPFromAPoolIsKeptAndFreed(t *testing.T) {
+func TestAVirtualIPFromAPoolIsKeptAndReleased(t *testing.T) {
 	vips := controllertest.NewPool("vips", 24, "", "192.168.100.210", "192.168.100.211")
 	w := newPooled(t, vips)
 	w.ask(w.pools, nil)
@@ -122,7 +122,7 @@ func TestAVirtualIPFromAPoolIsKeptAndFreed(t *testing.T) {
 	w.Expect(claims).To(BeEmpty())
 }
 
-func TestTheNextPoolIsAskedWhenOneHasNoAddress(t *testing.T) {
+func TestTheNextPoolIsUsedWhenOneIsExhausted(t *testing.T) {
 	full, object := exhausted("full")
 	spare := controllertest.NewPool("spare", 24, "", "192.168.100.220")
 	w := newPooled(t, spare)
@@ -154,7 +154,7 @@ func TestWithoutAnyAddressTheFirstPoolIsNamed(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.230"))
 }
 
-func TestAPoolWhoseProviderIsSilentIsPassedOverAfterAWhile(t *testing.T) {
+func TestAPoolWithoutAResponseIsSkippedAfterATimeout(t *testing.T) {
 	silent := controllertest.NewPool("silent", 24, "")
 	spare := controllertest.NewPool("spare", 24, "", "192.168.100.220")
 	w := newPooled(t, silent, spare)
@@ -190,7 +190,7 @@ func TestBothFamiliesComeFromPools(t *testing.T) {
 	w.Expect(append(addresses, claims...)).To(BeEmpty())
 }
 
-func TestBothPoolsOfOneFamilyAreRefused(t *testing.T) {
+func TestTwoPoolsOfOneFamilyAreRejected(t *testing.T) {
 	vips := controllertest.NewPool("vips", 24, "", "192.168.100.210")
 	more := controllertest.NewPool("more", 24, "", "192.168.100.211")
 	w := newPooled(t, vips, more)
@@ -202,7 +202,7 @@ func TestBothPoolsOfOneFamilyAreRefused(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
 }
 
-func TestAnAddressOfAPoolThatDoesNotFitIsRefused(t *testing.T) {
+func TestAnUnusablePoolAddressIsRejected(t *testing.T) {
 	vips := controllertest.NewPool("vips", 24, "", "10.9.9.9")
 	w := newPooled(t, vips)
 	w.ask(w.pools, nil)
@@ -216,7 +216,7 @@ func TestAnAddressOfAPoolThatDoesNotFitIsRefused(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
 }
 
-func TestAClaimIsTheClustersAgainAfterARestore(t *testing.T) {
+func TestAClaimIsAdoptedAgainAfterARestore(t *testing.T) {
 	vips := controllertest.NewPool("vips", 24, "", "192.168.100.210")
 	w := newPooled(t, vips)
 	w.ask(w.pools, nil)
@@ -236,8 +236,8 @@ func TestAClaimIsTheClustersAgainAfterARestore(t *testing.T) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-// TestAPoolGivesTheVirtualIPOfAClusterWithAnIDOfTheUsers pins the id in the manifest.
-func TestAPoolGivesTheVirtualIPOfAClusterWithAnIDOfTheUsers(t *testing.T) {
+// TestAClusterWithACustomIDGetsItsVirtualIPFromAPool pins the id in the manifest.
+func TestAClusterWithACustomIDGetsItsVirtualIPFromAPool(t *testing.T) {
 	w := newPooled(t, controllertest.NewPool("vips", 24, "", "192.168.100.210"))
 	w.ask(w.pools, nil)
 	pinID(w.Env)
@@ -247,7 +247,7 @@ func TestAPoolGivesTheVirtualIPOfAClusterWithAnIDOfTheUsers(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
 }
 
-func TestTheSecondVirtualIPIsKeptThoughItsClaimIsDeleted(t *testing.T) {
+func TestTheSecondVirtualIPIsKeptAfterItsClaimIsDeleted(t *testing.T) {
 	four := controllertest.NewPool("four", 24, "", "192.168.100.210")
 	six := controllertest.NewPool("six", 64, "", "fd00:100::c8")
 	w := newPooled(t, four, six)
@@ -327,7 +327,7 @@ func TestAVirtualIPThatNoPoolKeepsIsReported(t *testing.T) {
 	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before), "at rest")
 }
 
-func TestAnAddressIsFreedThoughTheIDCameAfterItsClaim(t *testing.T) {
+func TestAnAddressIsReleasedIfTheIDWasSetAfterItsClaim(t *testing.T) {
 	for name, passes := range map[string]int{"deleted at once": 0, "deleted later": 2} {
 		t.Run(name, func(t *testing.T) {
 			w := newPooled(t, controllertest.NewPool("vips", 24, "", "10.9.9.9"))
@@ -351,9 +351,9 @@ func TestAnAddressIsFreedThoughTheIDCameAfterItsClaim(t *testing.T) {
 	}
 }
 
-// TestAnAddressThatIsNotUsedIsFreed lets the manager die between holding the address of the second pool and dropping
+// TestAnUnusedAddressIsReleased lets the manager die between holding the address of the second pool and dropping
 // the claim of the first, which then gets an address, too.
-func TestAnAddressThatIsNotUsedIsFreed(t *testing.T) {
+func TestAnUnusedAddressIsReleased(t *testing.T) {
 	late := controllertest.NewPool("late", 24, "")
 	w := newPooled(t, late, controllertest.NewPool("spare", 24, "", "192.168.100.220"))
 	w.ask(w.pools, nil)

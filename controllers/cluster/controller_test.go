@@ -198,7 +198,7 @@ func TestClusterWaitsForAnExternalEndpoint(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Port).To(Equal(int32(443)))
 }
 
-func TestPortOfTheEndpoint(t *testing.T) {
+func TestEndpointPort(t *testing.T) {
 	tests := []struct {
 		name     string
 		kind     infrav1.EndpointType
@@ -226,7 +226,7 @@ func TestPortOfTheEndpoint(t *testing.T) {
 	}
 }
 
-func TestClusterOfSomebodyElseIsNotTouched(t *testing.T) {
+func TestClusterOfAnotherProviderIsNotTouched(t *testing.T) {
 	w := controllertest.New(t)
 	c := w.VCDCluster()
 	c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
@@ -239,7 +239,7 @@ func TestClusterOfSomebodyElseIsNotTouched(t *testing.T) {
 	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before))
 }
 
-func TestClusterWaitsForItsMachinesAndSparesForeignVApps(t *testing.T) {
+func TestClusterWaitsForItsMachinesAndKeepsForeignVApps(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -259,7 +259,7 @@ func TestClusterWaitsForItsMachinesAndSparesForeignVApps(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("was not deleted")))
 }
 
-func TestClusterThatLivesElsewhereIsNotStopped(t *testing.T) {
+func TestClusterThatIsManagedElsewhereIsNotStopped(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -276,7 +276,7 @@ func TestClusterThatLivesElsewhereIsNotStopped(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].PoweredOn).To(BeTrue())
 }
 
-func TestPausedClusterIsLeftAlone(t *testing.T) {
+func TestPausedClusterIsNotReconciled(t *testing.T) {
 	w := controllertest.New(t)
 	c := w.VCDCluster()
 	c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
@@ -291,7 +291,7 @@ func TestPausedClusterIsLeftAlone(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
 }
 
-func TestIdentityKeepsItsSecretWhileItIsUsed(t *testing.T) {
+func TestIdentityProtectsItsSecretWhileInUse(t *testing.T) {
 	w := controllertest.New(t)
 	key := client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant"}
 	pass := func() {
@@ -322,7 +322,7 @@ func TestIdentityKeepsItsSecretWhileItIsUsed(t *testing.T) {
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(secret), secret)).NotTo(Succeed())
 }
 
-func TestAPassOnAVCDClusterThatIsGoneAlreadyIsNoError(t *testing.T) {
+func TestReconcilingADeletedVCDClusterIsNotAnError(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
@@ -334,7 +334,7 @@ func TestAPassOnAVCDClusterThatIsGoneAlreadyIsNoError(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestMachinesOfAClusterThatSomebodyElseManages(t *testing.T) {
+func TestMachinesOfAnExternallyManagedCluster(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	c := w.VCDCluster()
 	c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}

@@ -47,7 +47,7 @@ func userSecret(namespace, name string, data map[string]string) *corev1.Secret {
 	return secret
 }
 
-func TestCredentialsOfCAPVCDAreMoved(t *testing.T) {
+func TestCAPVCDCredentialsAreMovedToASecret(t *testing.T) {
 	ref := func(name string) *infrav1.CAPVCDSecretReference {
 		return &infrav1.CAPVCDSecretReference{Name: name, Namespace: controllertest.Namespace}
 	}
@@ -108,7 +108,7 @@ func TestCredentialsOfCAPVCDAreMoved(t *testing.T) {
 	}
 }
 
-func TestCredentialsOfCAPVCDShowNowhereElse(t *testing.T) {
+func TestCAPVCDCredentialsAppearNowhereElse(t *testing.T) {
 	const canary = "canary-token"
 	w := converted(t, moved, infrav1.CAPVCDCredentials{RefreshToken: canary})
 
@@ -119,7 +119,7 @@ func TestCredentialsOfCAPVCDShowNowhereElse(t *testing.T) {
 	w.Expect(w.EventTexts()).NotTo(ContainElement(ContainSubstring(canary)))
 }
 
-func TestASecretOfAnotherNamespaceIsNotRead(t *testing.T) {
+func TestASecretInAnotherNamespaceIsNotRead(t *testing.T) {
 	secret := userSecret("team-b", "vcd", map[string]string{"username": "capvcd", "password": "password"})
 	w := converted(t, moved, infrav1.CAPVCDCredentials{
 		SecretRef: &infrav1.CAPVCDSecretReference{Name: "vcd", Namespace: "team-b"},
@@ -139,7 +139,7 @@ func TestASecretOfAnotherNamespaceIsNotRead(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.CAPVCDCredentials).To(BeNil())
 }
 
-func TestASecretOfTheSameNameIsNotOverwritten(t *testing.T) {
+func TestASecretWithTheSameNameIsNotOverwritten(t *testing.T) {
 	w := converted(t, moved, infrav1.CAPVCDCredentials{Username: "capvcd", Password: "password"},
 		userSecret(controllertest.Namespace, moved, map[string]string{"something": "else"}))
 
@@ -149,7 +149,7 @@ func TestASecretOfTheSameNameIsNotOverwritten(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.CAPVCDCredentials).NotTo(BeNil())
 }
 
-func TestCredentialsOfCAPVCDAreMovedAlsoToDeleteACluster(t *testing.T) {
+func TestCAPVCDCredentialsAreMovedDuringDeletionToo(t *testing.T) {
 	w := converted(t, moved, infrav1.CAPVCDCredentials{Username: "capvcd", Password: "password"})
 	c := w.VCDCluster()
 	c.Finalizers = []string{infrav1.ClusterFinalizer}
@@ -165,7 +165,7 @@ func TestCredentialsOfCAPVCDAreMovedAlsoToDeleteACluster(t *testing.T) {
 }
 
 // A manifest of CAPVCD may be applied again and again, beside the reference to the Secret that its reader was shown.
-func TestCredentialsThatAreAppliedAgainAreMovedAgain(t *testing.T) {
+func TestReappliedCredentialsAreMovedAgain(t *testing.T) {
 	w := converted(t, moved, infrav1.CAPVCDCredentials{Username: "capvcd", Password: "former"})
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CertificateNotTrustedReason)
 	trust(w, moved)

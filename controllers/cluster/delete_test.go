@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestVAppThatIsNotSeenIsGoneAtTheSecondLook(t *testing.T) {
+func TestMissingVAppIsGoneAfterTheSecondCheck(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.DeleteMachine("cp-0")

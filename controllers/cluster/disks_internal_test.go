@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-func TestWhoseDiskItIs(t *testing.T) {
+func TestDiskOwner(t *testing.T) {
 	const infraUUID = "11111111-2222-3333-4444-555555555555"
 	tests := []struct {
 		name, infraID, description string

@@ -91,7 +91,7 @@ func TestDisksOfADeletedClusterAreKept(t *testing.T) {
 		Not(ContainSubstring("others (")), Not(ContainSubstring("nobodys (")))))
 }
 
-func TestDisksOfADeletedClusterAreDeletedIfWished(t *testing.T) {
+func TestDisksOfADeletedClusterAreDeletedIfConfigured(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	attach(w, "attached")
 	w.DeleteMachine("other")
@@ -115,7 +115,7 @@ func TestDisksOfADeletedClusterAreDeletedIfWished(t *testing.T) {
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(diskDeleteCall, 3))
 }
 
-func TestDisksOfAVAppThatStaysAreKept(t *testing.T) {
+func TestDisksOfAKeptVAppAreKept(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	w.AddForeign(controllertest.ClusterName, "theirs")
 	w.DeleteMachine("other")
@@ -129,7 +129,7 @@ func TestDisksOfAVAppThatStaysAreKept(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("DisksRetained")))
 }
 
-func TestClusterIsDeletedThoughItsDisksCannotBeListed(t *testing.T) {
+func TestClusterIsDeletedEvenIfItsDisksCannotBeListed(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
 	w.DeleteMachine("other")
 	w.Sim.Faults().Add(vcdsim.Fault{

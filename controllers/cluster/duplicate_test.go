@@ -50,7 +50,7 @@ func copyCluster(w *controllertest.Env) *infrav1.VCDCluster {
 	return c
 }
 
-func TestCopyOfAClusterTakesNothingFromTheOriginal(t *testing.T) {
+func TestCopyOfAClusterDoesNotTakeOverTheOriginal(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	c := w.VCDCluster()
 	c.UID = infraUUID
@@ -85,8 +85,8 @@ func TestCopyOfAClusterTakesNothingFromTheOriginal(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-// TestCopyTakesNothingFromAnOriginalThatLostItsStatus deletes the copy of a cluster that was moved here a moment ago.
-func TestCopyTakesNothingFromAnOriginalThatLostItsStatus(t *testing.T) {
+// TestCopyDoesNotTakeOverAnOriginalWithoutStatus deletes the copy of a cluster that was moved here a moment ago.
+func TestCopyDoesNotTakeOverAnOriginalWithoutStatus(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	loseStatus(t, w)
 	twin := &infrav1.VCDCluster{Spec: w.VCDCluster().Spec}
@@ -100,8 +100,8 @@ func TestCopyTakesNothingFromAnOriginalThatLostItsStatus(t *testing.T) {
 	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("SharedResourcesRetained"))
 }
 
-// TestOfTwoThatLostTheirStatusTheOlderWorks restores a cluster with its copy.
-func TestOfTwoThatLostTheirStatusTheOlderWorks(t *testing.T) {
+// TestOfTwoClustersWithoutStatusTheOlderWins restores a cluster with its copy.
+func TestOfTwoClustersWithoutStatusTheOlderWins(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
 	loseStatus(t, w)
 	twin := &infrav1.VCDCluster{Spec: w.VCDCluster().Spec}
@@ -116,8 +116,8 @@ func TestOfTwoThatLostTheirStatusTheOlderWorks(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-// TestACopyYieldsToTheOneThatRuns though it is older than a further copy.
-func TestACopyYieldsToTheOneThatRuns(t *testing.T) {
+// TestACopyYieldsToTheRunningCluster though it is older than a further copy.
+func TestACopyYieldsToTheRunningCluster(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
 	original := w.VCDCluster()
 	further := &infrav1.VCDCluster{Spec: original.Spec}
@@ -134,7 +134,7 @@ func TestACopyYieldsToTheOneThatRuns(t *testing.T) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-func TestMachineThatOnlyNamesAVMDoesNotKeepIt(t *testing.T) {
+func TestMachineThatOnlyReferencesAVMDoesNotOwnIt(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string

@@ -48,8 +48,8 @@ func addSecondVApp(w *controllertest.Env) {
 	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.VAppCount = 2 })
 }
 
-// TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor lets the deletion of a vApp wait for good.
-func TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor(t *testing.T) {
+// TestAUserCanKeepTheVAppAtAnyPointOfTheDeletion lets the deletion of a vApp wait for good.
+func TestAUserCanKeepTheVAppAtAnyPointOfTheDeletion(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -108,7 +108,7 @@ func TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor(t *testing.T) {
 	}
 }
 
-func TestAVAppThatIsKeptKeepsAVMThatWasDeclaredGone(t *testing.T) {
+func TestAKeptVAppKeepsAVMThatWasDeclaredGone(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
@@ -124,7 +124,7 @@ func TestAVAppThatIsKeptKeepsAVMThatWasDeclaredGone(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppRetained"), ContainSubstring("cp-0"))))
 }
 
-func TestDisksStayWhileOneOfSeveralVAppsIsKept(t *testing.T) {
+func TestDisksAreKeptWhileAnyVAppIsKept(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	w.AddForeign(controllertest.ClusterName, "theirs")
 	addSecondVApp(w)
@@ -140,9 +140,9 @@ func TestDisksStayWhileOneOfSeveralVAppsIsKept(t *testing.T) {
 		And(ContainSubstring("VAppRetained"), ContainSubstring("theirs")), ContainSubstring("DisksRetained")))
 }
 
-// TestTheEndOfEachVAppIsProved deletes two vApps one after the other, and restarts the manager after each task. VCD's
+// TestTheDeletionOfEachVAppIsProved deletes two vApps one after the other, and restarts the manager after each task. VCD's
 // log shows nothing of it.
-func TestTheEndOfEachVAppIsProved(t *testing.T) {
+func TestTheDeletionOfEachVAppIsProved(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	addSecondVApp(w)
 	w.DeleteMachine("other")
@@ -154,9 +154,9 @@ func TestTheEndOfEachVAppIsProved(t *testing.T) {
 	w.Expect(diskNames(w)).NotTo(ContainElement("marked"))
 }
 
-// TestAVAppOfAnotherOwnerHidesNoneOfOurs renames the vApp of a cluster and takes away the access to it, while another
+// TestAForeignVAppDoesNotHideAnOwnedVApp renames the vApp of a cluster and takes away the access to it, while another
 // owner's has its name.
-func TestAVAppOfAnotherOwnerHidesNoneOfOurs(t *testing.T) {
+func TestAForeignVAppDoesNotHideAnOwnedVApp(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.DeleteMachine("cp-0")
@@ -174,8 +174,8 @@ func TestAVAppOfAnotherOwnerHidesNoneOfOurs(t *testing.T) {
 		infrav1.VAppDeletedCondition)).To(Equal(infrav1.VAppUnverifiedReason))
 }
 
-// TestVAppGoneProvesNothingOfOtherVApps records by hand that a vApp is deleted.
-func TestVAppGoneProvesNothingOfOtherVApps(t *testing.T) {
+// TestOneDeletedVAppProvesNothingAboutOthers records by hand that a vApp is deleted.
+func TestOneDeletedVAppProvesNothingAboutOthers(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	w.DeleteMachine("other")
 	w.Hide(controllertest.ClusterName, true)
@@ -190,7 +190,7 @@ func TestVAppGoneProvesNothingOfOtherVApps(t *testing.T) {
 	w.Expect(w.Sim.State().Disks).To(HaveLen(6))
 }
 
-func TestAPersonWhoLeavesTheVAppDoesNotWaitForADeletionThatHangs(t *testing.T) {
+func TestKeepingTheVAppDoesNotWaitForAHangingDeletion(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.DeleteMachine("cp-0")

@@ -39,7 +39,7 @@ func proxySecret(w *controllertest.Env) *corev1.Secret {
 	return secret
 }
 
-func TestTheProxyOfNodesIsWrittenBeforeAnyMachine(t *testing.T) {
+func TestTheNodeProxyIsWrittenBeforeAnyMachine(t *testing.T) {
 	w := proxied(t)
 
 	for {
@@ -66,7 +66,7 @@ func TestTheProxyOfNodesIsWrittenBeforeAnyMachine(t *testing.T) {
 	w.Expect(proxySecret(w).ResourceVersion).To(Equal(before), "it is left alone while it is right")
 }
 
-func TestTheSiteIsReachedByTheProxyIfThatIsWished(t *testing.T) {
+func TestTheSiteIsReachedThroughTheProxyIfConfigured(t *testing.T) {
 	w := proxied(t)
 	c := w.VCDCluster()
 	c.Spec.Proxy.Site = infrav1.SiteByProxy
@@ -78,7 +78,7 @@ func TestTheSiteIsReachedByTheProxyIfThatIsWished(t *testing.T) {
 		ContainSubstring(","+controllertest.VIP+",192.168.100.0/24,.corp.example.com"), "all but the site")
 }
 
-func TestCredentialsOfAProxyComeFromASecret(t *testing.T) {
+func TestProxyCredentialsComeFromASecret(t *testing.T) {
 	w := proxied(t)
 	c := w.VCDCluster()
 	c.Spec.Proxy.CredentialsSecretRef.Name = "proxy"
@@ -106,7 +106,7 @@ func TestCredentialsOfAProxyComeFromASecret(t *testing.T) {
 	w.Expect(httpsProxy).To(ContainSubstring("://user:another@"))
 }
 
-func TestWithoutAProxyThereIsNothingOfIt(t *testing.T) {
+func TestNoProxyObjectsExistWithoutAProxy(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
@@ -115,7 +115,7 @@ func TestWithoutAProxyThereIsNothingOfIt(t *testing.T) {
 		&corev1.Secret{ObjectMeta: controllertest.Meta("c1-proxy-settings")}), &corev1.Secret{}))).To(BeTrue())
 }
 
-func TestAProxyThatIsRemovedLeavesFilesThatSetNothing(t *testing.T) {
+func TestRemovingTheProxyLeavesEmptySettingsFiles(t *testing.T) {
 	w := proxied(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	c := w.VCDCluster()
@@ -132,7 +132,7 @@ func TestAProxyThatIsRemovedLeavesFilesThatSetNothing(t *testing.T) {
 	w.Expect(files).To(Equal(nothing), "templates may still name the Secret")
 }
 
-func TestAForeignSecretOfTheProxyIsLeftAlone(t *testing.T) {
+func TestAForeignProxySecretIsNotTouched(t *testing.T) {
 	foreign := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-proxy-settings"), Data: map[string][]byte{"mine": []byte("!")}}
 	w := proxied(t, foreign)
 
@@ -144,7 +144,7 @@ func TestAForeignSecretOfTheProxyIsLeftAlone(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestNetworksOfZonesAreReachedWithoutTheProxy(t *testing.T) {
+func TestZoneNetworksBypassTheProxy(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	c := w.VCDCluster()
 	c.Spec.Proxy = infrav1.ProxySpec{HTTPProxy: "http://proxy:3128"}

@@ -36,7 +36,7 @@ func (c *editedClient) Patch(
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
-func TestASpecThatChangesMeanwhileIsNotMadeImmutable(t *testing.T) {
+func TestAConcurrentlyChangedSpecIsNotMadeImmutable(t *testing.T) {
 	w := controllertest.New(t)
 	edited := false
 	w.Cluster.Client = &editedClient{
@@ -94,7 +94,7 @@ func TestVDCAndNetworkCanBeRenamedBeforeAMove(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-func TestAVDCThatReplacedTheClustersIsLookedUpOnRequest(t *testing.T) {
+func TestAReplacedVDCIsLookedUpOnRequest(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	lost := "urn:vcloud:vdc:11111111-2222-3333-4444-555555555555"
@@ -109,7 +109,7 @@ func TestAVDCThatReplacedTheClustersIsLookedUpOnRequest(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.RecordedState.OVDCID).To(Equal(w.VCDCluster().Status.OVDC.ID))
 }
 
-func TestWhereACopiedManifestWasIsNotBelieved(t *testing.T) {
+func TestThePlacementRecordsOfACopiedManifestAreIgnored(t *testing.T) {
 	w := controllertest.New(t)
 	w.Record(func(r *infrav1.VCDClusterRecordedState) {
 		r.OVDCID = "urn:vcloud:vdc:11111111-2222-3333-4444-555555555555"
@@ -123,7 +123,7 @@ func TestWhereACopiedManifestWasIsNotBelieved(t *testing.T) {
 	w.Expect(c.Spec.RecordedState.OVDCNetworkID).To(Equal(c.Status.OVDCNetwork.ID))
 }
 
-func TestLackOfAccessIsUnknownOfAClusterThatLostItsStatus(t *testing.T) {
+func TestLackOfAccessIsUnknownForAClusterWithoutStatus(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	loseStatus(t, w)

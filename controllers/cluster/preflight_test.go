@@ -18,7 +18,7 @@ import (
 
 // A VDC in which nothing can be created is reported on the VCDCluster before a machine exists, and once it is mended the
 // condition follows.
-func TestWhatWouldKeepMachinesFromBeingCreatedIsReported(t *testing.T) {
+func TestPreflightProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -70,7 +70,7 @@ func TestWhatWouldKeepMachinesFromBeingCreatedIsReported(t *testing.T) {
 	}
 }
 
-func TestThePreflightChecksCostNoCall(t *testing.T) {
+func TestPreflightChecksCauseNoRequests(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(infrav1.PreflightPassedCondition, infrav1.ReadyReason)
 	before := len(w.Sim.Requests())

@@ -57,7 +57,7 @@ func namesake(sim *vcdsim.Simulator, network string, created time.Time) *infrav1
 	return other
 }
 
-func TestAVirtualIPIsOfOneCluster(t *testing.T) {
+func TestAVirtualIPBelongsToOneCluster(t *testing.T) {
 	const elsewhere = "urn:vcloud:network:11111111-2222-3333-4444-555555555555"
 	for name, tt := range map[string]struct {
 		change  func(other *infrav1.VCDCluster)
@@ -148,7 +148,7 @@ func pinID(w *controllertest.Env) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-func TestAnIDOfTheUsersDoesNotTakeTheVirtualIPOfAnotherCluster(t *testing.T) {
+func TestACustomIDDoesNotTakeTheVirtualIPOfAnotherCluster(t *testing.T) {
 	w := controllertest.New(t)
 	pinID(w)
 	w.Expect(w.Client.Create(w.Ctx, namesake(w.Sim, networkID(w), time.Now().Add(-time.Hour)))).To(Succeed())
@@ -172,7 +172,7 @@ func TestAnEstablishedClusterKeepsItsVirtualIP(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestAVirtualIPIsNoAddressOfAVM(t *testing.T) {
+func TestAVirtualIPIsNotAssignedToAVM(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 1}
 	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model})
@@ -202,7 +202,7 @@ func TestBothFamiliesAreAnnounced(t *testing.T) {
 	w.Expect(c.Status.VirtualIPs).To(Equal([]string{controllertest.VIP, "fd00:100::c8"}))
 }
 
-func TestBothFamiliesHaveToBeInTheNetwork(t *testing.T) {
+func TestBothFamiliesMustBeInTheNetwork(t *testing.T) {
 	w := controllertest.New(t)
 	withEndpoint(w, controllertest.VIP, infrav1.KubeVIPEndpoint{SecondaryAddress: "fd00:999::c8"})
 
@@ -221,7 +221,7 @@ func peers(secret string) *infrav1.KubeVIPBGP {
 	}
 }
 
-func TestBGPTakesAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.T) {
+func TestBGPAcceptsAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.T) {
 	w := controllertest.New(t)
 	withEndpoint(w, "203.0.113.10", infrav1.KubeVIPEndpoint{BGP: peers("router")})
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.PeerPasswordMissingReason)
@@ -243,7 +243,7 @@ func TestBGPTakesAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.T)
 	w.Expect(manifest(w)).To(ContainSubstring("192.168.100.1:65000::false"), "an empty password is none")
 }
 
-func TestAPasswordThatKubeVIPCannotReadIsRefusedAndNotShown(t *testing.T) {
+func TestAnUnreadableBGPPasswordIsRejectedAndNotShown(t *testing.T) {
 	w := controllertest.New(t, &corev1.Secret{
 		ObjectMeta: controllertest.Meta("router"),
 		Data:       map[string][]byte{"password": []byte("geheim:x")},
@@ -256,7 +256,7 @@ func TestAPasswordThatKubeVIPCannotReadIsRefusedAndNotShown(t *testing.T) {
 		Not(ContainSubstring("geheim"))))
 }
 
-func TestANameHasToResolveIntoTheNetwork(t *testing.T) {
+func TestAHostnameMustResolveIntoTheNetwork(t *testing.T) {
 	for name, tt := range map[string]struct {
 		found  []netip.Addr
 		err    error
@@ -307,7 +307,7 @@ func TestANameHasToResolveIntoTheNetwork(t *testing.T) {
 	}
 }
 
-func TestARecordOfTheUsersOwnIsAnnouncedWithoutDHCP(t *testing.T) {
+func TestAUserManagedRecordIsAnnouncedWithoutDHCP(t *testing.T) {
 	w := controllertest.New(t)
 	w.Cluster.Lookup = func(context.Context, string, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr(controllertest.VIP)}, nil
@@ -322,7 +322,7 @@ func TestARecordOfTheUsersOwnIsAnnouncedWithoutDHCP(t *testing.T) {
 	w.Expect(manifest(w)).To(And(ContainSubstring("api.example.com"), Not(ContainSubstring("vip_ddns"))))
 }
 
-func TestZonesOfControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
+func TestControlPlaneZonesInSeveralNetworksRequireBGP(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	z := w.DeploymentZone("b")
 	z.Status.Networks = []infrav1.ResourceReference{{
@@ -339,7 +339,7 @@ func TestZonesOfControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
+func TestControlPlanesInSeveralNetworksRequireBGP(t *testing.T) {
 	apart := controllertest.NewMachine("cp-2", func(m *infrav1.VCDMachine) {
 		m.Labels[clusterv1.MachineControlPlaneLabel] = ""
 		m.Spec.Networks = []infrav1.NetworkSpec{{Name: "storage"}}

@@ -43,7 +43,7 @@ func (d design) selectedTemplate() *infrav1.RecordedTemplate {
 
 func (d design) nics() []vcd.NIC {
 	var result []vcd.NIC
-	for _, nic := range d.target.wished() {
+	for _, nic := range d.target.desiredNICs() {
 		result = append(result, nic.VCD())
 	}
 	return result

@@ -13,11 +13,11 @@ import (
 
 func TestIOPSAreRequestedUntilTheDiskHasThem(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		disk   vcd.Disk
-		wished int64
-		asked  int64
-		want   int64
+		name      string
+		disk      vcd.Disk
+		desired   int64
+		requested int64
+		want      int64
 	}{
 		{"a disk with another number", vcd.Disk{ID: "2000", IOPS: ptr.To[int64](500)}, 1200, 0, 1200},
 		{"not a disk that has them", vcd.Disk{ID: "2000", IOPS: ptr.To[int64](1200)}, 1200, 0, 0},
@@ -28,7 +28,7 @@ func TestIOPSAreRequestedUntilTheDiskHasThem(t *testing.T) {
 		{"not a VM without a disk", vcd.Disk{}, 1200, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			NewWithT(t).Expect(iopsChange(tt.wished, tt.disk, tt.asked)).To(Equal(tt.want))
+			NewWithT(t).Expect(iopsChange(tt.desired, tt.disk, tt.requested)).To(Equal(tt.want))
 		})
 	}
 }

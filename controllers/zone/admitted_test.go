@@ -53,10 +53,10 @@ func admitChanges(t *testing.T, w *controllertest.Env) {
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch,
 			options ...client.PatchOption,
 		) error {
-			if wished, ok := obj.DeepCopyObject().(*infrav1.VCDCluster); ok {
+			if desired, ok := obj.DeepCopyObject().(*infrav1.VCDCluster); ok {
 				before := &infrav1.VCDCluster{}
 				if err := errors.Join(c.Get(ctx, client.ObjectKeyFromObject(obj), before),
-					c.Patch(ctx, wished, patch, client.DryRunAll), admit(mux, before, wished)); err != nil {
+					c.Patch(ctx, desired, patch, client.DryRunAll), admit(mux, before, desired)); err != nil {
 					return err
 				}
 			}

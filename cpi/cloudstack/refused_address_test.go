@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// insist repeats rounds while the cloud is busy, and returns how often addresses were associated.
-func (s *scene) insist() (associations int) {
+// retryWhileBusy repeats rounds while the cloud is busy, and returns how often addresses were associated.
+func (s *scene) retryWhileBusy() (associations int) {
 	s.t.Helper()
 	s.sim.Calls()
 	for range 30 {
@@ -44,7 +44,7 @@ func TestAnotherAddressIsChosenInsteadOfOneInQuarantine(t *testing.T) {
 	s.sim.Quarantine(chosen[:len(chosen)-1])
 	s.intent = nil
 
-	s.Expect(s.insist()).To(Equal(2), "it is tried once")
+	s.Expect(s.retryWhileBusy()).To(Equal(2), "it is tried once")
 
 	s.Expect(s.allocated()).To(And(HaveLen(1), Not(ContainElement(chosen))))
 	s.Expect(s.intent).To(HaveLen(1), "the refused address is not intended any more")
@@ -62,7 +62,7 @@ func TestTheCloudChoosesAnAddressWhereManyAreRefused(t *testing.T) {
 		}
 	}
 
-	s.Expect(s.insist()).To(BeNumerically("<=", 6))
+	s.Expect(s.retryWhileBusy()).To(BeNumerically("<=", 6))
 
 	s.Expect(s.allocated()).To(Equal([]string{usable + "*"}))
 	s.converge(true)

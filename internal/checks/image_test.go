@@ -66,12 +66,12 @@ func TestDisksOfLinkedClonesGrowByARight(t *testing.T) {
 func TestVirtualHardwareIsOnlyUpgraded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	asked := func(version string) *infrav1.VCDMachineSpec { return &infrav1.VCDMachineSpec{HardwareVersion: version} }
+	newSpec := func(version string) *infrav1.VCDMachineSpec { return &infrav1.VCDMachineSpec{HardwareVersion: version} }
 
-	g.Expect(checks.HardwareUpgrade(asked(""), image())).To(BeNil())
-	g.Expect(checks.HardwareUpgrade(asked("vmx-21"), image())).To(BeNil())
-	g.Expect(checks.HardwareUpgrade(asked("vmx-19"), vcd.Template{Hardware: "vmx-9"})).To(BeNil())
-	g.Expect(checks.HardwareUpgrade(asked("vmx-9"), image())).To(HaveValue(And(
+	g.Expect(checks.HardwareUpgrade(newSpec(""), image())).To(BeNil())
+	g.Expect(checks.HardwareUpgrade(newSpec("vmx-21"), image())).To(BeNil())
+	g.Expect(checks.HardwareUpgrade(newSpec("vmx-19"), vcd.Template{Hardware: "vmx-9"})).To(BeNil())
+	g.Expect(checks.HardwareUpgrade(newSpec("vmx-9"), image())).To(HaveValue(And(
 		HaveField("Reason", infrav1.PlacementInvalidReason),
 		HaveField("Message", "spec.hardwareVersion is vmx-9, but template ubuntu has vmx-19, and VCD cannot downgrade it"))))
 }
@@ -82,7 +82,7 @@ func TestVirtualHardwareIsOfTheVDC(t *testing.T) {
 	const asks = "spec.hardwareVersion"
 
 	g.Expect(checks.HardwareSupported(asks, "vmx-19", vdc(), []string{"vmx-14", "vmx-19"})).To(BeNil())
-	g.Expect(checks.HardwareSupported(asks, "", vdc(), []string{"vmx-14"})).To(BeNil(), "nothing is asked for")
+	g.Expect(checks.HardwareSupported(asks, "", vdc(), []string{"vmx-14"})).To(BeNil(), "no version is requested")
 	g.Expect(checks.HardwareSupported(asks, "vmx-99", vdc(), nil)).To(BeNil(), "the VDC does not show what it has")
 	g.Expect(checks.HardwareSupported(asks, "vmx-99", vdc(), []string{"vmx-14", "vmx-19"})).To(HaveValue(And(
 		HaveField("Reason", infrav1.PlacementInvalidReason),

@@ -137,8 +137,8 @@ func TestACertificateThatIsNotTrusted(t *testing.T) {
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	g := NewWithT(t)
-	asked := 0
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	requests := 0
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
 	t.Cleanup(other.Close)
 	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	t.Cleanup(server.Close)
@@ -146,7 +146,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	_, err := client(server.URL).VMs(t.Context(), "")
 
 	g.Expect(err).To(HaveOccurred())
-	g.Expect(asked).To(BeZero())
+	g.Expect(requests).To(BeZero())
 }
 
 func TestAllPagesAreRead(t *testing.T) {

@@ -21,9 +21,9 @@ import (
 type apiServer struct {
 	*httptest.Server
 
-	mu    sync.Mutex
-	fails bool
-	asked []string
+	mu      sync.Mutex
+	fails   bool
+	reviews []string
 }
 
 func newAPIServer(t *testing.T) *apiServer {
@@ -38,7 +38,7 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kind := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-	s.asked = append(s.asked, kind)
+	s.reviews = append(s.reviews, kind)
 	w.Header().Set("Content-Type", "application/json")
 	if s.fails {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -73,7 +73,7 @@ func (s *apiServer) setFailing(fails bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fails = fails
-	s.asked = nil
+	s.reviews = nil
 }
 
 func (s *apiServer) protected(t *testing.T) func(method, path, authorization string) int {
@@ -124,7 +124,7 @@ func TestAnswersOfTheAPIServerAreKeptForAWhile(t *testing.T) {
 		g.Expect(request(http.MethodGet, "/metrics", "Bearer prometheus")).To(Equal(http.StatusOK))
 		g.Expect(request(http.MethodGet, "/metrics", "Bearer unknown")).To(Equal(http.StatusUnauthorized))
 	}
-	g.Expect(s.asked).To(Equal([]string{"tokenreviews", "subjectaccessreviews", "tokenreviews"}))
+	g.Expect(s.reviews).To(Equal([]string{"tokenreviews", "subjectaccessreviews", "tokenreviews"}))
 
 	s.setFailing(true)
 	g.Expect(request(http.MethodGet, "/metrics", "Bearer prometheus")).To(Equal(http.StatusOK))

@@ -38,7 +38,7 @@ func TestCertificatesAreImportedReplacedAndRemoved(t *testing.T) {
 	d.Listeners[0].Application = lb.HTTPS
 	d.Listeners[0].Certificate = lb.Certificate{Chain: chain, Key: key, Source: "Secret default/web"}
 
-	w.insist(&d)
+	w.converge(&d)
 	_, writes, calls := w.calls()
 	w.Expect(writes).To(Equal(2+1+1), "%v", calls)
 	first := w.aliases()
@@ -48,7 +48,7 @@ func TestCertificatesAreImportedReplacedAndRemoved(t *testing.T) {
 	chain, key = selfSigned(t)
 	d.Listeners[0].Certificate.Chain = chain
 	d.Listeners[0].Certificate.Key = key
-	w.insist(&d)
+	w.converge(&d)
 	w.Expect(w.aliases()).To(HaveLen(1))
 	w.Expect(w.aliases()).NotTo(Equal(first), "the new one took its place")
 
@@ -66,7 +66,7 @@ func TestACertificateOfPeopleStays(t *testing.T) {
 	d.Listeners[0].Application = lb.HTTPS
 	d.Listeners[0].Certificate = lb.Certificate{Alias: "theirs"}
 
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	w.Expect(plan.Done()).To(BeTrue())
 	w.remove(d)
 	w.Expect(w.aliases()).To(HaveLen(1))

@@ -41,7 +41,7 @@ func (w *fixture) life(shape shape, work func(*lb.Desired)) {
 func (w *fixture) stands(d lb.Desired, ports int) {
 	w.t.Helper()
 	w.restart()
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	w.Expect(plan.Steps).To(BeEmpty())
 	w.Expect(plan.Done()).To(BeTrue())
 	objects := map[string]int{}
@@ -67,7 +67,7 @@ func isWrite(operation string) bool {
 func writesOf(t *testing.T, shape shape) int {
 	t.Helper()
 	w := newFixture(t, shape.model())
-	w.life(shape, func(d *lb.Desired) { w.insist(d) })
+	w.life(shape, func(d *lb.Desired) { w.converge(d) })
 	n := 0
 	for _, r := range w.sim.Requests() {
 		if isWrite(r.Operation) {
@@ -133,7 +133,7 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 		calls := 0
 		t.Run(shape.name+" without faults", func(t *testing.T) {
 			w := newFixture(t, shape.model())
-			w.life(shape, func(d *lb.Desired) { w.insist(d) })
+			w.life(shape, func(d *lb.Desired) { w.converge(d) })
 			calls = len(w.sim.Requests())
 		})
 		for name, fault := range faults() {
@@ -145,7 +145,7 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 					fault.Skip = skip + len(name)%4
 					fault.Count = 1
 					w.sim.Faults().Add(fault)
-					w.life(shape, func(d *lb.Desired) { w.insist(d) })
+					w.life(shape, func(d *lb.Desired) { w.converge(d) })
 				}
 			})
 		}
@@ -160,7 +160,7 @@ func TestEveryTaskFails(t *testing.T) {
 			for skip := range tasks {
 				w := newFixture(t, shape.model())
 				w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Skip: skip, Count: 1})
-				w.life(shape, func(d *lb.Desired) { w.insist(d) })
+				w.life(shape, func(d *lb.Desired) { w.converge(d) })
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestManyTasksFailAndManyCallsAreLost(t *testing.T) {
 			w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Probability: 0.2, Count: 5})
 			w.sim.Faults().Add(vcdsim.Fault{Busy: vcdsim.BusyProvider, Operation: "P*", Probability: 0.2, Count: 8})
 			w.sim.Faults().Add(vcdsim.Fault{DropAfter: true, Operation: "P*", Probability: 0.2, Count: 3})
-			w.life(shape, func(d *lb.Desired) { w.insist(d) })
+			w.life(shape, func(d *lb.Desired) { w.converge(d) })
 		})
 	}
 }
@@ -188,12 +188,12 @@ func TestTwoClustersOnOneGateway(t *testing.T) {
 			other.restart()
 			a := shape.wish(service("c1", "web"), 80, 443)
 			b := shape.wish(service("c2", "web"), 80, 8080)
-			both(func() { w.insist(&a) }, func() { other.insist(&b) })
+			both(func() { w.converge(&a) }, func() { other.converge(&b) })
 
 			w.restart()
 			other.restart()
-			one := w.insist(&a)
-			two := other.insist(&b)
+			one := w.converge(&a)
+			two := other.converge(&b)
 			w.Expect(one.Done() && two.Done()).To(BeTrue())
 			w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
 			w.Expect(w.driver.Owners(t.Context(), w.gateway, "c2")).To(ConsistOf(b.Owner, loadbalancer.Owner{Cluster: "c2"}))

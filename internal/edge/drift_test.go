@@ -118,10 +118,10 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 				desired(service("c1", "c"), 80),
 			}
 			for i := range wishes {
-				w.insist(&wishes[i])
+				w.converge(&wishes[i])
 			}
 			now.Advance(31 * time.Second) // before the portion of any pool
-			w.insist(&wishes[0])
+			w.converge(&wishes[0])
 			id := w.documents(tt.path)[0]
 			before := w.sendsTo(id)
 			w.byHand(id, tt.edit)
@@ -130,7 +130,7 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 				now.Advance(31 * time.Second)
 				w.calls()
 				for i := range wishes {
-					w.insist(&wishes[i])
+					w.converge(&wishes[i])
 				}
 				counted := w.sim.Counters()
 				full = counted[rolling] + counted["GET /cloudapi/1.0.0/firewallGroups"]
@@ -157,12 +157,12 @@ func TestAPoolOfAnotherGroup(t *testing.T) {
 	wishes := make([]lb.Desired, 12)
 	for i := range wishes {
 		wishes[i] = desired(service("c1", fmt.Sprint("web-", i)), 80)
-		w.insist(&wishes[i])
+		w.converge(&wishes[i])
 	}
 	minute := func() {
 		now.Advance(61 * time.Second)
 		for i := range wishes {
-			w.insist(&wishes[i])
+			w.converge(&wishes[i])
 		}
 	}
 	minute()
@@ -200,7 +200,7 @@ func TestAFewPoolsHaveTheirTurnWithinMinutes(t *testing.T) {
 	wishes := make([]lb.Desired, 9)
 	for i := range wishes {
 		wishes[i] = desired(service("c1", fmt.Sprint("web-", i)), 80)
-		w.insist(&wishes[i])
+		w.converge(&wishes[i])
 	}
 	for _, id := range w.documents(poolsDocument) {
 		w.byHand(id, func(body map[string]any) { body["defaultPort"] = 1.0 })
@@ -210,7 +210,7 @@ func TestAFewPoolsHaveTheirTurnWithinMinutes(t *testing.T) {
 	for range 11 { // the first round begins to count; then nine pools and a set
 		now.Advance(61 * time.Second)
 		for i := range wishes {
-			w.insist(&wishes[i])
+			w.converge(&wishes[i])
 		}
 	}
 
@@ -225,7 +225,7 @@ func TestAFewPoolsHaveTheirTurnWithinMinutes(t *testing.T) {
 func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
 	w, now := newTimedFixture(t)
 	d := desired(service("c1", "web"), 80)
-	w.insist(&d)
+	w.converge(&d)
 	observe := func() {
 		now.Advance(31 * time.Second)
 		_, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.FullPools})
@@ -255,7 +255,7 @@ func TestAnAddressThatWasFreedByHandIsNotTakenForUsed(t *testing.T) {
 	w, now := newTimedFixture(t)
 	d := desired(service("c1", "web"), 80)
 	other := desired(service("c1", "other"), 80)
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	now.Advance(31 * time.Second) // What is known is too old now.
 	_, err := w.plan(&d)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -269,5 +269,5 @@ func TestAnAddressThatWasFreedByHandIsNotTakenForUsed(t *testing.T) {
 	d.Intent = nil
 	d.Published = plan.Status.Addresses
 
-	w.Expect(w.insist(&d).Status.Addresses).To(Equal(plan.Status.Addresses))
+	w.Expect(w.converge(&d).Status.Addresses).To(Equal(plan.Status.Addresses))
 }

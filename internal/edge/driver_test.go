@@ -54,7 +54,7 @@ func shapes() []shape {
 func TestTheOwnerIsKnownByItsUIDUnderAnotherClusterID(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80)
-	w.insist(&d)
+	w.converge(&d)
 	w.restart()
 	d.Owner.Cluster = "c2"
 	d.Intent = nil
@@ -76,24 +76,24 @@ func TestLoadBalancersComeAndGo(t *testing.T) {
 			w.opts.Clock = now
 			w.restart()
 			before := shape.wish(service("c2", "earlier"), 80)
-			w.insist(&before)
+			w.converge(&before)
 			now.Advance(time.Minute)
 			w.calls()
 			d := shape.wish(service("c1", "web"), 80, 443)
 
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 			reads, writes, calls := w.calls()
 			w.Expect(plan.Done()).To(BeTrue())
 			w.Expect(plan.Status.Addresses).To(HaveLen(1))
 			w.Expect(writes).To(Equal(shape.writes), "%v", calls)
 			w.Expect(reads).To(BeNumerically("<=", shape.reads), "%v", calls)
 
-			w.insist(&d)
+			w.converge(&d)
 			reads, writes, calls = w.calls()
 			w.Expect(reads+writes).To(BeZero(), "%v", calls)
 
 			w.restart()
-			plan = w.insist(&d)
+			plan = w.converge(&d)
 			_, writes, calls = w.calls()
 			w.Expect(writes).To(BeZero(), "another process sees the same: %v %v", plan, calls)
 
@@ -119,7 +119,7 @@ func TestResyncOfManyServices(t *testing.T) {
 					wishes[i] = wishes[0] // the space has no more
 					continue
 				}
-				w.insist(&wishes[i])
+				w.converge(&wishes[i])
 			}
 			now := newTestClock()
 			w.opts.MaxAge = 30 * time.Second
@@ -149,12 +149,12 @@ func TestANodeMore(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	a := desired(service("c1", "a"), 80, 81)
 	b := desired(service("c1", "b"), 80)
-	w.insist(&a)
-	w.insist(&b)
+	w.converge(&a)
+	w.converge(&b)
 	w.calls()
 	for _, d := range []*lb.Desired{&a, &b} {
 		d.Members = append(d.Members, netip.MustParseAddr("192.168.100.13"))
-		w.insist(d)
+		w.converge(d)
 	}
 	reads, writes, calls := w.calls()
 	w.Expect([]int{reads, writes}).To(Equal([]int{1, 1}), "one set for the whole cluster: %v", calls)

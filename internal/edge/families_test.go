@@ -52,7 +52,7 @@ func TestDualStack(t *testing.T) {
 			w.opts.SourceRanges = true
 			w.restart()
 			d := families(desired(service("c1", "web"), 80, 443), first, second)
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 			w.Expect(plan.Done()).To(BeTrue())
 			w.Expect(plan.Status.Addresses).To(HaveExactElements(
 				WithTransform(loadbalancer.FamilyOf, Equal(first)), WithTransform(loadbalancer.FamilyOf, Equal(second)),
@@ -70,7 +70,7 @@ func TestDualStack(t *testing.T) {
 				"nodes by the first family")
 
 			other := families(desired(service("c2", "web"), 80), loadbalancer.IPv4, loadbalancer.IPv6)
-			w.insist(&other)
+			w.converge(&other)
 			w.Expect(w.frontends(other.Owner)).To(ConsistOf(And(HaveField("V4", Not(Equal(have[0].V4))),
 				HaveField("V6", Not(Equal(have[0].V6))))))
 
@@ -78,7 +78,7 @@ func TestDualStack(t *testing.T) {
 				netip.MustParsePrefix("192.0.2.0/24"),
 				netip.MustParsePrefix("2001:db8:1::/48"),
 			}
-			w.insist(&d)
+			w.converge(&d)
 			rules := map[string][]string{}
 			for _, r := range w.firewall() {
 				rules[r.Destinations[0]+" "+r.Action] = r.Sources
@@ -90,7 +90,7 @@ func TestDualStack(t *testing.T) {
 
 			d.Families = d.Families[:1]
 			d.SourceRanges = nil
-			w.insist(&d)
+			w.converge(&d)
 			w.Expect(w.frontends(d.Owner)).To(HaveEach(Or(HaveField("V4", BeEmpty()), HaveField("V6", BeEmpty()))),
 				"one family less")
 			w.remove(d, other)
@@ -106,7 +106,7 @@ func TestAnIPv6AddressThatIsAskedFor(t *testing.T) {
 	d := families(desired(service("c1", "web"), 80), loadbalancer.IPv6, loadbalancer.IPv4)
 	d.Families = d.Families[:1]
 	d.Requested = []netip.Addr{netip.MustParseAddr("2001:db8::2a")}
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	w.Expect(plan.Status.Addresses).To(Equal(d.Requested))
 	w.Expect(w.frontends(d.Owner)).To(ConsistOf(frontend{V6: "2001:db8::2a"}))
 
@@ -135,7 +135,7 @@ func withoutIPv6Network() vcdsim.Model {
 func TestALoadBalancerWithoutAnIPv6ServiceNetwork(t *testing.T) {
 	w := newFixture(t, withoutIPv6Network())
 	d := families(desired(service("c1", "web"), 80), loadbalancer.IPv6, loadbalancer.IPv4)
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(plan.Notices).To(ConsistOf(HaveField("Message", HaveSuffix("the load balancer has an IPv4 address only"))))
 	w.Expect(w.frontends(d.Owner)).To(ConsistOf(And(HaveField("V4", Not(BeEmpty())), HaveField("V6", BeEmpty()))))
@@ -159,7 +159,7 @@ func TestAGatewayWithoutIPv6Addresses(t *testing.T) {
 	}
 	w := newFixture(t, model)
 	d := families(desired(service("c1", "web"), 80), loadbalancer.IPv4, loadbalancer.IPv6)
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(plan.Notices).To(ConsistOf(HaveField("Message",
 		"the edge gateway has no IPv6 addresses: the load balancer has an IPv4 address only")))
@@ -189,7 +189,7 @@ func twoSpaces() vcdsim.Model {
 func TestSeveralIPSpaces(t *testing.T) {
 	inSmall := HavePrefix("192.0.2.")
 	text := func(w *fixture, d *lb.Desired) string {
-		plan := w.insist(d)
+		plan := w.converge(d)
 		w.Expect(plan.Done()).To(BeTrue())
 		w.Expect(plan.Status.Addresses).To(HaveLen(1))
 		return plan.Status.Addresses[0].String()

@@ -109,27 +109,27 @@ func TestSourceRangesComeAndGo(t *testing.T) {
 			t.Parallel()
 			w := newFilteredFixture(t, func(c *vcdsim.Config) { c.Version = version })
 			d := guarded(service("c1", "web"), 80, 443)
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 			w.Expect(plan.Done()).To(BeTrue())
 			address := plan.Status.Addresses[0].String()
 			w.admits(address, "192.0.2.0/24")
 			w.calls()
 
-			w.insist(&d)
+			w.converge(&d)
 			reads, writes, calls := w.calls()
 			w.Expect(reads+writes).To(BeZero(), "%v", calls)
 
 			d.SourceRanges = append(d.SourceRanges, netip.MustParsePrefix("198.51.100.0/25"))
-			w.insist(&d)
+			w.converge(&d)
 			w.admits(address, "192.0.2.0/24", "198.51.100.0/25")
 			_, writes, calls = w.calls()
 			w.Expect(writes).To(Equal(2), "one rule comes, one goes: %v", calls)
 
 			d.SourceRanges = nil
-			w.insist(&d)
+			w.converge(&d)
 			w.unfiltered()
 			d.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-			w.insist(&d)
+			w.converge(&d)
 			w.remove(d)
 			w.unfiltered()
 			w.Expect(w.left("")).To(BeEmpty())
@@ -152,7 +152,7 @@ func TestARuleThatIsSwitchedOffOrTurnedAroundIsMadeAgain(t *testing.T) {
 			t.Parallel()
 			w := newFilteredFixture(t)
 			d := guarded(service("c1", "web"), 80)
-			address := w.insist(&d).Status.Addresses[0].String()
+			address := w.converge(&d).Status.Addresses[0].String()
 			docs := w.sim.State().Documents
 			i := slices.IndexFunc(docs, func(doc vcdsim.Document) bool { return doc.Path == rulesDocument })
 			w.sim.Edit(func(e *vcdsim.Editor) {
@@ -164,7 +164,7 @@ func TestARuleThatIsSwitchedOffOrTurnedAroundIsMadeAgain(t *testing.T) {
 			})
 			w.restart()
 
-			w.insist(&d)
+			w.converge(&d)
 
 			w.admits(address, "192.0.2.0/24")
 			for _, rule := range w.firewall() {
@@ -185,7 +185,7 @@ func TestSourceRangesWhereRulesCannotBeMadeOneByOne(t *testing.T) {
 	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.Unsupported)))
 	w.Expect(plan.Steps).To(BeEmpty())
 	gone := absent(d)
-	w.insist(&gone)
+	w.converge(&gone)
 	w.unfiltered()
 	w.Expect(w.left("")).To(BeEmpty())
 }
@@ -221,7 +221,7 @@ func TestARuleWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 				fault.Count = 1
 				w.sim.Faults().Add(fault)
 				d := guarded(service("c1", "web"), 80)
-				w.insist(&d)
+				w.converge(&d)
 				w.Expect(w.firewall()).To(HaveLen(3))
 				w.remove(d)
 				w.unfiltered()
@@ -244,7 +244,7 @@ func TestTheFirstRuleIsDeletedInTheSameMoment(t *testing.T) {
 	}
 	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "the rule that the new one was to come before is gone")
 
-	w.insist(&d)
+	w.converge(&d)
 	w.Expect(w.firewall()).To(HaveExactElements(HaveField("Action", "ALLOW"), HaveField("Action", "DROP")))
 }
 
@@ -261,7 +261,7 @@ func TestRulesOfAServiceThatWantsNoneAnyMore(t *testing.T) {
 	w.restart()
 	d.SourceRanges = nil
 
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 
 	w.Expect(plan.Done()).To(BeTrue())
 	w.unfiltered()
@@ -270,7 +270,7 @@ func TestRulesOfAServiceThatWantsNoneAnyMore(t *testing.T) {
 func TestRulesGoAlsoWhenSourceRangesWereSwitchedOff(t *testing.T) {
 	w := newFilteredFixture(t)
 	d := guarded(service("c1", "web"), 80)
-	w.insist(&d)
+	w.converge(&d)
 	w.opts.SourceRanges = false
 	w.restart()
 

@@ -142,8 +142,8 @@ func (w *fixture) reach(d *lb.Desired) (loadbalancer.Plan, error) {
 	return plan, fmt.Errorf("no end: %+v", plan)
 }
 
-// insist reaches it whatever happens.
-func (w *fixture) insist(d *lb.Desired) loadbalancer.Plan {
+// converge applies the desired state until it is reached, and fails the test otherwise.
+func (w *fixture) converge(d *lb.Desired) loadbalancer.Plan {
 	w.t.Helper()
 	var plan loadbalancer.Plan
 	w.Eventually(func() (err error) { // VCD is left alone for seconds after failures.
@@ -158,11 +158,11 @@ func (w *fixture) remove(wishes ...lb.Desired) {
 	w.t.Helper()
 	for _, d := range wishes {
 		d = absent(d)
-		w.insist(&d)
+		w.converge(&d)
 	}
 	for _, d := range wishes {
 		whole := nothing(d.Owner.Cluster)
-		w.insist(&whole)
+		w.converge(&whole)
 	}
 }
 

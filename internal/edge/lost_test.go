@@ -44,7 +44,7 @@ func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 				break
 			}
 
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 
 			w.Expect(plan.Done()).To(BeTrue())
 			w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", true),
@@ -57,7 +57,7 @@ func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 func TestAFloatingIPThatSomebodyGaveBackIsAllocatedAgain(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	d := desired(service("c1", "web"), 80)
-	address := w.insist(&d).Status.Addresses
+	address := w.converge(&d).Status.Addresses
 	mine := func() []vcdsim.IPAllocation {
 		return slices.DeleteFunc(w.sim.State().Model.IPSpaces[0].Allocations,
 			func(a vcdsim.IPAllocation) bool { return !strings.Contains(a.Description, d.Owner.UID) })
@@ -70,7 +70,7 @@ func TestAFloatingIPThatSomebodyGaveBackIsAllocatedAgain(t *testing.T) {
 	})
 	w.restart()
 
-	w.Expect(w.insist(&d).Status.Addresses).To(Equal(address))
+	w.Expect(w.converge(&d).Status.Addresses).To(Equal(address))
 
 	w.Expect(mine()).To(ConsistOf(HaveField("Value", address[0].String())))
 }

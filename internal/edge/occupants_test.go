@@ -79,7 +79,7 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 			w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
 			w.Expect(err).To(MatchError(ContainSubstring("taken at the same time by theirs")))
 
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 			w.Expect(plan.Done()).To(BeTrue())
 			for _, doc := range w.sim.State().Documents {
 				if doc.Path == servicesDocument || doc.Path == rulesOfNAT {
@@ -127,12 +127,12 @@ func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
 
 	w.sim.SetGate(nil)
 	w.Expect([]error{aErr, bErr}).To(ContainElement(MatchError(loadbalancer.ErrBusy)), "one gives up at least")
-	w.insist(&a)
-	other.insist(&b)
+	w.converge(&a)
+	other.converge(&b)
 	w.restart()
 	other.restart()
-	one := w.insist(&a)
-	two := other.insist(&b)
+	one := w.converge(&a)
+	two := other.converge(&b)
 	w.Expect(one.Done() && two.Done()).To(BeTrue())
 	w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
 }

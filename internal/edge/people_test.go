@@ -20,7 +20,7 @@ func TestAMonitorThatPeopleAddedStays(t *testing.T) {
 	w.opts = edge.Options{Clock: now}
 	w.restart()
 	d := desired(service("c1", "web"), 80)
-	w.insist(&d)
+	w.converge(&d)
 	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner})
 	w.Expect(err).NotTo(HaveOccurred())
 	monitors := func(edit func([]any) []any) (types []any) {
@@ -40,7 +40,7 @@ func TestAMonitorThatPeopleAddedStays(t *testing.T) {
 	turn := func() {
 		for range 3 { // a pool and a set, one each minute
 			now.Advance(time.Minute)
-			w.insist(&d)
+			w.converge(&d)
 		}
 	}
 	monitors(func(list []any) []any { return append(list, map[string]any{"type": "PING"}) })
@@ -83,19 +83,19 @@ func TestAnAddressThatWasLeftIsWhoseEverAllocatesItNext(t *testing.T) {
 	}
 	d := desired(service("c1", "web"), 80)
 	allocate("198.51.100.77", "for "+d.Owner.String())
-	left := w.insist(&d).Status.Addresses[0]
+	left := w.converge(&d).Status.Addresses[0]
 	d.Requested = []netip.Addr{netip.MustParseAddr("198.51.100.77")}
 	now.Advance(time.Minute)
-	w.Expect(w.insist(&d).Status.Addresses).To(Equal(d.Requested))
+	w.Expect(w.converge(&d).Status.Addresses).To(Equal(d.Requested))
 
 	allocate(left.String(), "")
 	now.Advance(time.Minute)
-	w.insist(&d)
+	w.converge(&d)
 
 	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(HaveField("Value", "198.51.100.77"),
 		HaveField("Value", left.String())))
 	d.Absent = true
-	w.insist(&d)
+	w.converge(&d)
 	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(HaveField("Value", "198.51.100.77"),
 		HaveField("Value", left.String())),
 		"people's both")
@@ -107,7 +107,7 @@ func TestASubnetBeyondTheFirstFreeAddressesOfAnIPSpaceIsUsed(t *testing.T) {
 	d := desired(service("c1", "web"), 80)
 	d.Subnet = netip.PrefixFrom(space.Ranges[0].To, 28).Masked()
 
-	address := w.insist(&d).Status.Addresses
+	address := w.converge(&d).Status.Addresses
 
 	w.Expect(address).To(HaveLen(1))
 	w.Expect(d.Subnet.Contains(address[0])).To(BeTrue(), "%s", address)

@@ -21,7 +21,7 @@ func TestAPurgeLeavesNothingOfTheClusterAndAllOfOthers(t *testing.T) {
 	two := oneArm(service("c1", "two"), 81)
 	other := desired(service("c2", "one"), 82)
 	for _, d := range []*lb.Desired{&one, &two, &other} {
-		w.insist(d)
+		w.converge(d)
 	}
 	owners := map[string]bool{}
 	opts := edge.PurgeOptions{
@@ -43,7 +43,7 @@ func TestAPurgeLeavesNothingOfTheClusterAndAllOfOthers(t *testing.T) {
 func TestAPurgeEndsBeforeAStepThatItsCallerForbids(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80)
-	w.insist(&d)
+	w.converge(&d)
 	before := w.left("c1")
 	forbidden := errors.New("the lease is lost")
 
@@ -61,7 +61,7 @@ func TestWhatAPurgeFindsIsListed(t *testing.T) {
 	one := desired(service("c1", "one"), 80)
 	other := desired(service("c2", "one"), 82)
 	for _, d := range []*lb.Desired{&one, &other} {
-		w.insist(d)
+		w.converge(d)
 	}
 
 	found, err := w.driver.Remains(t.Context(), w.gateway, "c1")
@@ -74,7 +74,7 @@ func TestWhatAPurgeFindsIsListed(t *testing.T) {
 func TestAGatewayThatIsGoneTookItsObjectsAndNotThoseOfTheOrganization(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := oneArm(service("c1", "web"), 80)
-	w.insist(&d)
+	w.converge(&d)
 	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(w.gateway) })
 	opts := edge.PurgeOptions{Cluster: "c1"}
 	w.Expect(w.driver.Purge(t.Context(), w.gateway, opts)).To(MatchError(loadbalancer.ErrRefused))

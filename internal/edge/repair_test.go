@@ -28,7 +28,7 @@ func TestWhatVCDGaveUpIsWrittenAgain(t *testing.T) {
 			d := oneArm(service("c1", "web"), 80)
 			fault := w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Operation: operation, Count: 1})
 
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 
 			w.Expect(plan.Done()).To(BeTrue())
 			w.Expect(w.sim.Faults().Remove(fault)).To(BeFalse(), "something had failed")
@@ -80,7 +80,7 @@ func TestWhatVCDDoesNotMakeIsToldAndTriedLessAndLess(t *testing.T) {
 
 	w.sim.Faults().Clear()
 	now.Advance(time.Hour)
-	w.Expect(w.insist(&d).Done()).To(BeTrue())
+	w.Expect(w.converge(&d).Done()).To(BeTrue())
 	w.remove(d)
 	w.Expect(w.left("")).To(BeEmpty())
 }

@@ -43,7 +43,7 @@ func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, vcdsim.K8sTenant())
 			d := tt.wish(service("c1", "web"), 80)
-			w.insist(&d)
+			w.converge(&d)
 			w.restart()
 			fault := w.sim.Faults().Add(vcdsim.Fault{
 				Status:    http.StatusForbidden,

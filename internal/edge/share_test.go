@@ -28,8 +28,8 @@ func (w *fixture) marksOf(cluster string) (out []string) {
 func (w *fixture) share(one, two *lb.Desired) []netip.Addr {
 	one.Share = "both"
 	two.Share = "both"
-	address := w.insist(one).Status.Addresses
-	w.Expect(w.insist(two).Status.Addresses).To(Equal(address))
+	address := w.converge(one).Status.Addresses
+	w.Expect(w.converge(two).Status.Addresses).To(Equal(address))
 	return address
 }
 
@@ -39,13 +39,13 @@ func TestAFloatingIPThatTwoShareStaysWithTheOther(t *testing.T) {
 	two := desired(service("c1", "two"), 81)
 	address := w.share(&one, &two)
 	gone := absent(one)
-	w.insist(&gone)
+	w.converge(&gone)
 
 	w.Expect(w.marksOf("c1")).To(ConsistOf(ContainSubstring("uid=uid-c1-two")))
-	w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
+	w.Expect(w.converge(&two).Status.Addresses).To(Equal(address))
 
 	gone = absent(two)
-	w.insist(&gone)
+	w.converge(&gone)
 	w.Expect(w.marksOf("c1")).To(BeEmpty())
 }
 
@@ -58,9 +58,9 @@ func TestAFloatingIPThatAnotherUsesByRulesIsNotGivenBack(t *testing.T) {
 	one.Internal = true
 	one.Subnet = netip.MustParsePrefix("192.168.77.0/24")
 
-	w.Expect(w.insist(&one).Status.Addresses).NotTo(Equal(address))
+	w.Expect(w.converge(&one).Status.Addresses).NotTo(Equal(address))
 	w.Expect(w.marksOf("c1")).To(ConsistOf(ContainSubstring("uid=" + two.Owner.UID)))
-	w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
+	w.Expect(w.converge(&two).Status.Addresses).To(Equal(address))
 	w.remove(one, two)
 	w.Expect(w.marksOf("c1")).To(BeEmpty())
 }
@@ -80,14 +80,14 @@ func TestTCPAndUDPOnOnePortShareAnAddress(t *testing.T) {
 
 			address := w.share(&one, &two)
 
-			w.Expect(w.insist(&one).Status.Addresses).To(Equal(address))
-			w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
+			w.Expect(w.converge(&one).Status.Addresses).To(Equal(address))
+			w.Expect(w.converge(&two).Status.Addresses).To(Equal(address))
 			both := model(service("c1", "both"), 54)
 			both.Listeners = append(both.Listeners, both.Listeners[0])
 			both.Listeners[1].Protocol = loadbalancer.UDP
 			both.Listeners[1].Monitor = lb.MonitorUDP
-			w.Expect(w.insist(&both).Status.Addresses).To(HaveLen(1))
-			w.Expect(w.insist(&both).Refusals).To(BeEmpty())
+			w.Expect(w.converge(&both).Status.Addresses).To(HaveLen(1))
+			w.Expect(w.converge(&both).Refusals).To(BeEmpty())
 			w.remove(one, two, both)
 		})
 	}

@@ -171,7 +171,7 @@ func TestARightThatWasTakenAwayIsNoProofOfAbsence(t *testing.T) {
 		Status:    http.StatusForbidden,
 		Operation: "GET /cloudapi/1.0.0/ssl/certificateLibrary",
 	})
-	w.insist(&d)
+	w.converge(&d)
 	w.Expect(w.driver.Owners(t.Context(), w.gateway, "c1")).To(ConsistOf(d.Owner, loadbalancer.Owner{Cluster: "c1"}),
 		"who may not see certificates has none")
 
@@ -190,7 +190,7 @@ func TestWithoutTheRightToIPSets(t *testing.T) {
 
 	_, err := w.reach(&d)
 	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "the next plan does without")
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 
 	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", false))
@@ -199,7 +199,7 @@ func TestWithoutTheRightToIPSets(t *testing.T) {
 	w.Expect(seen.Pools).To(ConsistOf(HaveField("Members", ConsistOf(d.Members))))
 	w.calls()
 	d.Members = append(d.Members, netip.MustParseAddr("192.168.100.13"))
-	w.insist(&d)
+	w.converge(&d)
 	_, writes, calls := w.calls()
 	w.Expect(writes).To(Equal(1), "%v", calls)
 }
@@ -218,7 +218,7 @@ func TestAFloatingIPThatAnotherOrganizationHas(t *testing.T) {
 
 	_, err := w.reach(&d)
 	w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 
 	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(plan.Status.Addresses).NotTo(ContainElement(netip.MustParseAddr("198.51.100.10")))
@@ -247,14 +247,14 @@ func TestAFloatingIPThatIsAllocatedByHandMeanwhileIsNotTaken(t *testing.T) {
 
 			_, err = w.reach(&d)
 			w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 
 			w.Expect(plan.Status.Addresses).To(HaveLen(1))
 			w.Expect(slices.Contains(plan.Status.Addresses, address)).To(Equal(requested))
 			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ContainElement(byHand))
 			w.Expect(d.Intent).NotTo(ContainElement(address), "after a restart it would be taken")
 			w.restart()
-			w.insist(&d)
+			w.converge(&d)
 			w.remove(d)
 			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(byHand))
 		})
@@ -289,7 +289,7 @@ func TestAFloatingIPThatWasRefusedStaysOthersWhenTheyAllocateItAgain(t *testing.
 			for _, step := range plan.Steps {
 				w.Expect(step.(lb.Step).Name).NotTo(Equal(address.String()), "%s", step)
 			}
-			w.insist(&d)
+			w.converge(&d)
 
 			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ContainElement(
 				And(HaveField("Value", address.String()), HaveField("Description", ""))))
@@ -300,7 +300,7 @@ func TestAFloatingIPThatWasRefusedStaysOthersWhenTheyAllocateItAgain(t *testing.
 func TestAFloatingIPThatWasReleasedIsWhoseEverAllocatesItNext(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	d := desired(service("c1", "web"), 80)
-	address := w.insist(&d).Status.Addresses[0]
+	address := w.converge(&d).Status.Addresses[0]
 	d.Absent = true
 	d.Intent = []netip.Addr{address}
 	_, err := w.round(&d)
@@ -331,7 +331,7 @@ func TestAMarkOfSomebodyElseStays(t *testing.T) {
 	w.Expect(w.driver.Run(t.Context(), w.gateway, steps[1])).To(MatchError(loadbalancer.ErrBusy))
 
 	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations[0].Description).To(Equal(theirs))
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(w.left("c1")).To(HaveLen(4), "an address of its own, an IP set, a pool and a virtual service")
 }
@@ -360,7 +360,7 @@ func TestDriftIsSeen(t *testing.T) {
 	w.opts = edge.Options{Clock: now}
 	w.restart()
 	d := desired(service("c1", "web"), 80, 443)
-	w.insist(&d)
+	w.converge(&d)
 	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.sim.Edit(func(e *vcdsim.Editor) {
@@ -371,7 +371,7 @@ func TestDriftIsSeen(t *testing.T) {
 
 	for range 4 { // two pools and a set, one each minute
 		now.Advance(time.Minute)
-		w.insist(&d)
+		w.converge(&d)
 	}
 
 	seen, err = w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.FullPools, Fresh: true})
@@ -477,7 +477,7 @@ func TestWritesTakeTurns(t *testing.T) {
 	other := *w
 	other.gateway = vcdsim.URN("gateway", w.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)
 	elsewhere := desired(service("c1", "elsewhere"), 80)
-	other.insist(&elsewhere)
+	other.converge(&elsewhere)
 	w.Consistently(errs, "20ms").ShouldNot(Receive(), "the first still waits for its answer")
 
 	cancel()

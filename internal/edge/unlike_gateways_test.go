@@ -35,7 +35,7 @@ func TestFeaturesOfPremiumOnAStandardGatewayAreRefusedBeforeAnyWrite(t *testing.
 	w.Expect(writes).To(BeZero(), "%v", all)
 	for _, standard := range []string{"ROUND_ROBIN", "LEAST_CONNECTIONS", "CONSISTENT_HASH"} {
 		d.Algorithm = standard
-		w.Expect(w.insist(&d).Done()).To(BeTrue(), standard)
+		w.Expect(w.converge(&d).Done()).To(BeTrue(), standard)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestVirtualServicesThatShareAnAddressMoveToAnother(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, vcdsim.K8sTenant(), sharedVIPStays)
 			d := tt.desired
-			d.Published = w.insist(&d).Status.Addresses
+			d.Published = w.converge(&d).Status.Addresses
 			pools := w.idsOf("loadBalancer/pools")
 			before := d
 			tt.change(&d)
@@ -68,17 +68,17 @@ func TestVirtualServicesThatShareAnAddressMoveToAnother(t *testing.T) {
 
 			w.Expect(w.idsOf("loadBalancer/pools")).To(Equal(pools), "pools stay")
 			w.Expect(done).To(ContainElement(HavePrefix("delete virtual-service")))
-			unruled := slices.IndexFunc(done, func(s string) bool { return strings.HasPrefix(s, "delete dnat-rule") })
+			ruleDeleted := slices.IndexFunc(done, func(s string) bool { return strings.HasPrefix(s, "delete dnat-rule") })
 			hadRule := before.OneArm != nil
 			if !hadRule {
-				w.Expect(unruled).To(Equal(-1))
+				w.Expect(ruleDeleted).To(Equal(-1))
 			} else {
-				w.Expect(unruled).NotTo(Equal(-1))
-				w.Expect(done[unruled:]).NotTo(ContainElement(HavePrefix("create virtual-service")),
+				w.Expect(ruleDeleted).NotTo(Equal(-1))
+				w.Expect(done[ruleDeleted:]).NotTo(ContainElement(HavePrefix("create virtual-service")),
 					"a rule goes when all virtual services have moved")
 			}
 			w.restart()
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 			w.Expect(plan.Status.Addresses).To(Equal(append(d.Requested, d.Published...)[:1]))
 			w.remove(d)
 			w.Expect(w.left("")).To(BeEmpty())
@@ -116,7 +116,7 @@ func sharedVIPStays(c *vcdsim.Config) {
 func TestAVirtualServiceIsNotDeletedForAnotherRefusal(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80, 443)
-	w.insist(&d)
+	w.converge(&d)
 	before := w.idsOf("loadBalancer/virtualServices")
 	w.sim.Faults().Add(vcdsim.Fault{
 		Operation: "PUT /cloudapi/1.0.0/loadBalancer/virtualServices*",
@@ -176,8 +176,8 @@ func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	one := desired(service("c1", "one"), 80)
 	two := desired(service("c1", "two"), 80)
 
-	w.Expect(w.insist(&one).Done()).To(BeTrue())
-	w.Expect(other.insist(&two).Done()).To(BeTrue())
+	w.Expect(w.converge(&one).Done()).To(BeTrue())
+	w.Expect(other.converge(&two).Done()).To(BeTrue())
 
 	w.Expect(w.sets()).To(ConsistOf(
 		And(ContainSubstring("acme-vdc-gateway-"), Not(ContainSubstring("acme-vdc-gateway-2"))),
@@ -186,8 +186,8 @@ func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	members := func(d *lb.Desired) { d.Members = append(d.Members, netip.MustParseAddr("192.168.100.13")) }
 	members(&one)
 	members(&two)
-	w.insist(&one)
-	other.insist(&two)
+	w.converge(&one)
+	other.converge(&two)
 	w.Expect(w.sets()).To(HaveEach(ContainSubstring("192.168.100.13")))
 
 	purge := func(gateway string, gone bool) error {
@@ -195,7 +195,7 @@ func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	}
 	w.Expect(purge(w.gateway, false)).To(Succeed(), "what the other gateway has is none of its")
 	w.Expect(w.sets()).To(ConsistOf(ContainSubstring("acme-vdc-gateway-2-")))
-	w.Expect(other.insist(&two).Done()).To(BeTrue())
+	w.Expect(other.converge(&two).Done()).To(BeTrue())
 
 	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(other.gateway) })
 	w.Expect(purge(other.gateway, true)).To(Succeed(), "the gateway is gone, the group has its IP set")

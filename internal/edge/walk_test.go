@@ -80,7 +80,7 @@ func TestWhoeverChangesTheirMindGetsThere(t *testing.T) {
 					d := &all[r.IntN(len(all))]
 					d.Absent = false
 					pickOne(r, moods...)(r, d)
-					plan := w.insist(d)
+					plan := w.converge(d)
 					w.Expect(plan.Done() || d.Absent).To(BeTrue(), "%+v of %+v", plan, d)
 					d.Published = plan.Status.Addresses
 				}

@@ -187,7 +187,7 @@ func TestOthersHoldBack(t *testing.T) {
 			counted(Gone),
 		},
 		{"clusters that have not been asked", lost(120), Site{Neighbors: true}, asking},
-		{"not for long", lost(120), Site{Neighbors: true, Asked: noon.Add(-15 * time.Second)}, counted(Gone)},
+		{"not for long", lost(120), Site{Neighbors: true, NotifiedAt: noon.Add(-15 * time.Second)}, counted(Gone)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

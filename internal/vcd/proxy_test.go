@@ -29,9 +29,9 @@ func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 		t.Log(err)
 		return
 	}
-	asked := make(chan string, 100)
+	requests := make(chan string, 100)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- fmt.Sprintf("%s %s", r.Method, r.Host)
+		requests <- fmt.Sprintf("%s %s", r.Method, r.Host)
 		w.WriteHeader(http.StatusBadGateway)
 	}))
 	t.Cleanup(proxy.Close)
@@ -54,14 +54,14 @@ func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 
 		if direct {
 			g.Expect(out).To(ContainSubstring(site + " cannot be reached: DNS"))
-			g.Expect(asked).NotTo(Receive())
+			g.Expect(requests).NotTo(Receive())
 			continue
 		}
 		g.Expect(out).To(ContainSubstring(site + " cannot be reached: proxy " + proxy.Listener.Addr().String() +
 			" cannot connect to vcd.proxied.example:443 (HTTP 502)"))
-		g.Expect(asked).To(Receive(Equal("CONNECT vcd.proxied.example:443")))
-		for len(asked) > 0 {
-			<-asked
+		g.Expect(requests).To(Receive(Equal("CONNECT vcd.proxied.example:443")))
+		for len(requests) > 0 {
+			<-requests
 		}
 	}
 }

@@ -22,8 +22,8 @@ const opQueryTask = "GET /api/query?type=task"
 type taskServer struct {
 	*fakeVCD
 
-	states map[string]string
-	asked  []int // tasks per query
+	states   map[string]string
+	perQuery []int // tasks per query
 }
 
 func newTaskServer(t *testing.T) *taskServer {
@@ -33,7 +33,7 @@ func newTaskServer(t *testing.T) *taskServer {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		ids := urn.UUIDPattern.FindAllString(r.URL.RawQuery, -1)
-		s.asked = append(s.asked, len(ids))
+		s.perQuery = append(s.perQuery, len(ids))
 		reply(w, `<QueryResultRecords total="%d" page="1" pageSize="128">`, len(ids))
 		for _, id := range ids {
 			if state := s.states[id]; state != "" {
@@ -56,7 +56,7 @@ func (s *taskServer) set(id, state string) {
 func (s *taskServer) rounds() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.asked)
+	return slices.Clone(s.perQuery)
 }
 
 func taskID(n int) string { return fmt.Sprintf("urn:vcloud:task:%08d-4444-4444-8444-444444444444", n) }

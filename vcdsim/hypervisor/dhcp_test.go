@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// asked is a request for an address by a card, with a client id unless it is empty.
-func asked(g *WithT, card, client string) *dhcpv4.DHCPv4 {
+// request is a request for an address by a card, with a client id unless it is empty.
+func request(g *WithT, card, client string) *dhcpv4.DHCPv4 {
 	mac, err := net.ParseMAC(card)
 	g.Expect(err).NotTo(HaveOccurred())
 	options := []dhcpv4.Modifier{dhcpv4.WithHwAddr(mac), dhcpv4.WithMessageType(dhcpv4.MessageTypeRequest)}
@@ -57,9 +57,9 @@ func TestDHCPGivesAReservedAddressByTheIDOfAClientAndUpdatesDNS(t *testing.T) {
 	g.Expect(found).To(ConsistOf(before), "until the client asks")
 	g.Expect(h.Holder(client)).To(BeEmpty())
 	for _, card := range []string{own, other} {
-		o, ok := d.find(asked(g, card, client))
+		o, ok := d.find(request(g, card, client))
 		g.Expect(ok).To(BeTrue())
-		answer, acknowledged, err := o.answer(asked(g, card, client))
+		answer, acknowledged, err := o.answer(request(g, card, client))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(acknowledged).To(BeTrue())
 		g.Expect(answer.YourIPAddr.String()).To(Equal(address.String()), card)
@@ -69,11 +69,11 @@ func TestDHCPGivesAReservedAddressByTheIDOfAClientAndUpdatesDNS(t *testing.T) {
 	}
 	found, _ = h.hub.names.lookup(name + ".")
 	g.Expect(found).To(ConsistOf(address))
-	o, ok := d.find(asked(g, own, ""))
+	o, ok := d.find(request(g, own, ""))
 	g.Expect(ok).To(BeTrue())
 	g.Expect(o.nic.Address).To(Equal(node.Address), "the card itself keeps its own")
-	_, ok = d.find(asked(g, other, "another"))
+	_, ok = d.find(request(g, other, "another"))
 	g.Expect(ok).To(BeFalse())
-	_, ok = elsewhere.find(asked(g, other, client))
+	_, ok = elsewhere.find(request(g, other, client))
 	g.Expect(ok).To(BeFalse(), "the address is of another network")
 }

@@ -30,9 +30,9 @@ func vms(letters string) []vcd.Ref {
 func members(policy infrav1.AntiAffinity, stay, leave string) []Member {
 	var all []Member
 	group := Group{
-		Name:     "control-plane",
-		Ruled:    policy != infrav1.AntiAffinityNone,
-		Required: policy == infrav1.AntiAffinityRequired,
+		Name:      "control-plane",
+		NeedsRule: policy != infrav1.AntiAffinityNone,
+		Required:  policy == infrav1.AntiAffinityRequired,
 	}
 	for _, vm := range vms(stay) {
 		all = append(all, Member{Group: group, VM: vm})
@@ -201,7 +201,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestAVMInARuleOfAnotherOwnerIsLeftThere(t *testing.T) {
+func TestAVMInAForeignRuleStaysThere(t *testing.T) {
 	g := NewWithT(t)
 
 	p := PlanFor(id, members(infrav1.AntiAffinityRequired, "abc", ""),
@@ -227,12 +227,12 @@ func TestGroups(t *testing.T) {
 		{
 			"a control plane",
 			map[string]string{clusterv1.MachineControlPlaneLabel: ""},
-			Group{Name: "control-plane", Ruled: true, Required: true},
+			Group{Name: "control-plane", NeedsRule: true, Required: true},
 		},
 		{
 			"a worker",
 			map[string]string{clusterv1.MachineDeploymentNameLabel: "md-0"},
-			Group{Name: "md-md-0", Ruled: true, Required: true},
+			Group{Name: "md-md-0", NeedsRule: true, Required: true},
 		},
 	}
 	for _, tt := range tests {
@@ -245,8 +245,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestARuleIsRequiredWhenAllOfItsMachinesAskForThat is about a rollout of templates with another policy.
-func TestARuleIsRequiredWhenAllOfItsMachinesAskForThat(t *testing.T) {
+// TestARuleIsRequiredIfAllItsMachinesRequireIt is about a rollout of templates with another policy.
+func TestARuleIsRequiredIfAllItsMachinesRequireIt(t *testing.T) {
 	g := NewWithT(t)
 	newer := members(infrav1.AntiAffinityRequired, "cd", "")
 	older := members(infrav1.AntiAffinityPreferred, "ab", "")
@@ -261,7 +261,7 @@ func TestARuleIsRequiredWhenAllOfItsMachinesAskForThat(t *testing.T) {
 	g.Expect(replaced.Steps).To(Equal([]Step{{Create, rule("", controlPlane, "cd", mandatory)}}))
 }
 
-func TestNamesOfRulesAreMarkersThatFit(t *testing.T) {
+func TestRuleNamesAreMarkersWithinTheLengthLimit(t *testing.T) {
 	g := NewWithT(t)
 	long := strings.Repeat("x", 253)
 
@@ -271,7 +271,7 @@ func TestNamesOfRulesAreMarkersThatFit(t *testing.T) {
 	g.Expect(ruleName(strings.ToUpper(id), "x")).To(Equal(ruleName(id, "x")))
 }
 
-func TestWhoWaitsIsWokenOnce(t *testing.T) {
+func TestWaitersAreNotifiedOnce(t *testing.T) {
 	g := NewWithT(t)
 	var s Settled
 	woken := 0
@@ -292,7 +292,7 @@ func TestWhoWaitsIsWokenOnce(t *testing.T) {
 func together(letters string) []Member {
 	var all []Member
 	for _, vm := range vms(letters) {
-		all = append(all, Member{Group: Group{Name: "affinity-cache", Together: true, Ruled: true}, VM: vm})
+		all = append(all, Member{Group: Group{Name: "affinity-cache", Together: true, NeedsRule: true}, VM: vm})
 	}
 	return all
 }
@@ -300,7 +300,7 @@ func together(letters string) []Member {
 // onOneHost makes a rule keep its VMs together.
 func onOneHost(r *vcd.AffinityRule) { r.Apart = false }
 
-func TestPlanOfVMsOnOneHost(t *testing.T) {
+func TestPlanForVMsOnOneHost(t *testing.T) {
 	name := ruleName(id, "affinity-cache")
 	tests := []struct {
 		name      string
@@ -353,15 +353,15 @@ func TestPlanOfVMsOnOneHost(t *testing.T) {
 	}
 }
 
-func TestAMachineNamesItsGroupOrHasThatOfItsPool(t *testing.T) {
+func TestAMachineUsesItsOwnGroupOrThatOfItsPool(t *testing.T) {
 	g := NewWithT(t)
 	m := &infrav1.VCDMachine{}
 	m.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md-0"}
 
 	m.Spec.AntiAffinity = infrav1.AntiAffinityRequired
-	g.Expect(GroupOf(m)).To(Equal(Group{Name: "md-md-0", Ruled: true, Required: true}))
+	g.Expect(GroupOf(m)).To(Equal(Group{Name: "md-md-0", NeedsRule: true, Required: true}))
 	m.Spec.AntiAffinity = infrav1.AntiAffinityNone
 	g.Expect(GroupOf(m)).To(Equal(Group{Name: "md-md-0"}))
 	m.Spec.Affinity = &infrav1.Affinity{Group: "cache", Policy: infrav1.AffinityRequired}
-	g.Expect(GroupOf(m)).To(Equal(Group{Name: "affinity-cache", Together: true, Ruled: true, Required: true}))
+	g.Expect(GroupOf(m)).To(Equal(Group{Name: "affinity-cache", Together: true, NeedsRule: true, Required: true}))
 }

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestOneBatchAtATimeIsCreatedInAVApp(t *testing.T) {
+func TestOneBatchAtATimeIsCreatedPerVApp(t *testing.T) {
 	g := NewWithT(t)
 	var q Queues
 	var woken []string
@@ -44,7 +44,7 @@ func TestOneBatchAtATimeIsCreatedInAVApp(t *testing.T) {
 	g.Expect(q.byVApp).To(BeEmpty())
 }
 
-func TestAMemberThatFailedInABatchIsCreatedAlone(t *testing.T) {
+func TestAMemberThatFailedInABatchIsCreatedSeparately(t *testing.T) {
 	g := NewWithT(t)
 	var q Queues
 	busy, _ := q.Begin("v", Member{Key: "x", Wake: func() {}})
@@ -61,7 +61,7 @@ func TestAMemberThatFailedInABatchIsCreatedAlone(t *testing.T) {
 	g.Expect(alone.Members).To(HaveLen(1))
 }
 
-func TestRequestsAboutVMsAndOfTheVAppExcludeEachOther(t *testing.T) {
+func TestRequestsForVMsAndForTheirVAppExcludeEachOther(t *testing.T) {
 	g := NewWithT(t)
 	var q Queues
 	var woken []string
@@ -97,7 +97,7 @@ func TestRequestsAboutVMsAndOfTheVAppExcludeEachOther(t *testing.T) {
 	g.Expect(q.byVApp).To(BeEmpty())
 }
 
-func TestAVAppIsFreeWhenItsTaskEndedUnseen(t *testing.T) {
+func TestAVAppIsFreeAfterItsTaskEndedUnnoticed(t *testing.T) {
 	g := NewWithT(t)
 	var q Queues
 	var woken []string

@@ -60,13 +60,13 @@ func reasonsOf(found []Difference) []string {
 	return reasons
 }
 
-func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
+func TestDifferencesWithAWorkingNode(t *testing.T) {
 	tests := []struct {
-		name    string
-		change  func(*vcd.VM, *vcd.VMRecord)
-		wished  int64
-		reasons []string
-		words   string
+		name      string
+		change    func(*vcd.VM, *vcd.VMRecord)
+		requested int64
+		reasons   []string
+		words     string
 	}{
 		{"an untouched VM is as it was made", func(*vcd.VM, *vcd.VMRecord) {}, 0, nil, ""},
 		{
@@ -159,14 +159,14 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 			"has 30720Mi instead of 20480Mi",
 		},
 		{
-			"a disk can be grown in VCD beyond what is wished",
+			"a disk can be grown in VCD beyond what is requested",
 			func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks[1].SizeMiB = 40960 },
 			30720,
 			[]string{infrav1.DiskChangedReason},
 			"instead of 30720Mi",
 		},
 		{
-			"a wished disk must not be smaller than it is",
+			"a requested disk must not be smaller than it is",
 			func(*vcd.VM, *vcd.VMRecord) {},
 			10240,
 			[]string{infrav1.DiskTooSmallReason},
@@ -194,11 +194,11 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 			tt.change(&vm, &row)
 
 			found := made.Differences(Observed{
-				Name:      "cp-0",
-				Row:       row,
-				VM:        &vm,
-				Marker:    marker,
-				WishedMiB: tt.wished,
+				Name:         "cp-0",
+				Row:          row,
+				VM:           &vm,
+				Marker:       marker,
+				RequestedMiB: tt.requested,
 			})
 
 			g.Expect(reasonsOf(found)).To(Equal(tt.reasons))
@@ -211,7 +211,7 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 	}
 }
 
-func TestDifferencesWithoutTheVMAreThoseOfTheInventory(t *testing.T) {
+func TestDifferencesWithoutTheVMComeFromTheInventory(t *testing.T) {
 	g := NewWithT(t)
 	row := aRow()
 	row.Name = "mine"
@@ -223,7 +223,7 @@ func TestDifferencesWithoutTheVMAreThoseOfTheInventory(t *testing.T) {
 	g.Expect(made.Suspicious(aRow())).To(BeFalse(), "what a row does not say is no difference")
 }
 
-func TestDifferencesThatTheGuestCannotWorkWith(t *testing.T) {
+func TestDifferencesThatBreakTheGuest(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func([]infrav1.NICStatus) []infrav1.NICStatus

@@ -107,7 +107,7 @@ func TestAClaimSurvivesAMove(t *testing.T) {
 	b.Expect(metav1.IsControlledBy(b.object(&ipamv1.IPAddressClaim{}), b.claims.Owner)).To(BeTrue())
 }
 
-func TestAHeldAddressIsFreedByItsOwnerOnly(t *testing.T) {
+func TestAHeldAddressIsReleasedOnlyByItsOwner(t *testing.T) {
 	pool := nodes("10.0.0.5")
 	b := newBench(t, pool, pool.Object())
 	address, _ := b.settle(b.claim())
@@ -126,7 +126,7 @@ func TestAHeldAddressIsFreedByItsOwnerOnly(t *testing.T) {
 	b.Expect([]int{claims, addresses}).To(Equal([]int{0, 0}))
 }
 
-func TestADeletedClaimIsNotUsedAgain(t *testing.T) {
+func TestADeletedClaimIsNotReused(t *testing.T) {
 	pool := nodes("10.0.0.5", "10.0.0.6")
 	b := newBench(t, pool, pool.Object())
 	address, _ := b.settle(b.claim())
@@ -141,7 +141,7 @@ func TestADeletedClaimIsNotUsedAgain(t *testing.T) {
 	b.Expect(out).To(Equal(phases.Done), "nothing uses the address, so another is claimed")
 }
 
-func TestAnotherPoolBeforeTheVMExistsMeansAnotherClaim(t *testing.T) {
+func TestChangingThePoolBeforeTheVMExistsReplacesTheClaim(t *testing.T) {
 	pool := nodes("10.0.0.5")
 	other := controllertest.NewPool("others", 0, "", "10.0.1.5")
 	b := newBench(t, pool, pool.Object(), other.Object())
@@ -163,7 +163,7 @@ func TestAnotherPoolBeforeTheVMExistsMeansAnotherClaim(t *testing.T) {
 	b.Expect([]int{claims, addresses}).To(Equal([]int{1, 1}))
 }
 
-func TestWhatIsWrongWithAPoolIsNamed(t *testing.T) {
+func TestPoolProblemsAreNamed(t *testing.T) {
 	exhausted := nodes()
 	full := exhausted.Object().(*unstructured.Unstructured)
 	full.Object["status"] = map[string]any{"ipAddresses": map[string]any{"free": int64(0)}}
@@ -210,7 +210,7 @@ func TestWhatIsWrongWithAPoolIsNamed(t *testing.T) {
 	}
 }
 
-func TestAClaimOfAnotherIsLeftAlone(t *testing.T) {
+func TestAForeignClaimIsNotTouched(t *testing.T) {
 	pool := nodes("10.0.0.5")
 	foreign := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("m-0-0-0")}
 	b := newBench(t, pool, pool.Object(), foreign)
@@ -222,7 +222,7 @@ func TestAClaimOfAnotherIsLeftAlone(t *testing.T) {
 	b.object(&ipamv1.IPAddressClaim{})
 }
 
-func TestReleasingFreesWhatTheCacheDoesNotShowYet(t *testing.T) {
+func TestReleaseIncludesClaimsMissingFromTheCache(t *testing.T) {
 	pool := nodes("10.0.0.5")
 	b := newBench(t, pool, pool.Object())
 	address, _ := b.settle(b.claim())

@@ -28,7 +28,7 @@ func claim(uid string, mods ...func(*ownership.Claim)) ownership.Claim {
 	return c
 }
 
-func TestOneOfTwoMachinesOwnsAVM(t *testing.T) {
+func TestOnlyOneOfTwoMachinesOwnsAVM(t *testing.T) {
 	refused := func(c *ownership.Claim) { c.Refused = true }
 	ready := func(c *ownership.Claim) { c.Machine.Status.Initialization.Provisioned = ptr.To(true) }
 	later := func(c *ownership.Claim) {

@@ -30,7 +30,7 @@ func immutable(secret *corev1.Secret) *corev1.Secret {
 	return secret
 }
 
-func TestTheChainOfAToken(t *testing.T) {
+func TestTokenChain(t *testing.T) {
 	one := fingerprint("one")
 	two := fingerprint("two")
 	known := &TokenChain{Holder: ManagerHolds, First: one, Last: two}

@@ -36,7 +36,7 @@ func sharedIdentity(site string, orgs ...string) []client.Object {
 	}
 }
 
-func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
+func TestAnIdentityIsOnlyForItsSite(t *testing.T) {
 	tests := []struct {
 		name, identity, cluster, want string
 	}{
@@ -94,7 +94,7 @@ func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
 	}
 }
 
-func TestAClusterIdentityIsForItsOrganizations(t *testing.T) {
+func TestAClusterIdentityIsOnlyForItsOrganizations(t *testing.T) {
 	const site = "https://vcd.example.com"
 	tests := []struct {
 		name string
@@ -130,7 +130,7 @@ func TestAClusterIdentityIsForItsOrganizations(t *testing.T) {
 	}
 }
 
-func TestASecretIsNotReadForAForeignSite(t *testing.T) {
+func TestASecretIsNotReadForAnotherSite(t *testing.T) {
 	w := controllertest.New(t)
 	c := w.VCDCluster()
 	c.Spec.Site = "https://evil.example.com"
@@ -148,7 +148,7 @@ func TestASecretIsNotReadForAForeignSite(t *testing.T) {
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.SecretNotFoundReason)
 }
 
-func TestASiteWhereNothingAnswers(t *testing.T) {
+func TestASiteThatDoesNotRespond(t *testing.T) {
 	w := controllertest.New(t)
 	moveTo := func(site string) {
 		i := controllertest.NewIdentity("")
@@ -168,7 +168,7 @@ func TestASiteWhereNothingAnswers(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestAnIdentityThatIsNarrowedStopsItsMachines(t *testing.T) {
+func TestNarrowingAnIdentityStopsItsMachines(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("m1")...)
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.ReadyReason)
 	i := controllertest.NewIdentity(w.Sim.URL())
@@ -187,7 +187,7 @@ func TestAnIdentityThatIsNarrowedStopsItsMachines(t *testing.T) {
 	w.Expect(w.Sim.Requests()).To(HaveLen(before))
 }
 
-func TestANamespaceThatIsNotAllowedIsLookedAtAgain(t *testing.T) {
+func TestADisallowedNamespaceIsCheckedAgain(t *testing.T) {
 	g := NewWithT(t)
 	i := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
 	i.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}}
@@ -203,7 +203,7 @@ func TestANamespaceThatIsNotAllowedIsLookedAtAgain(t *testing.T) {
 	g.Expect(out.After).To(Equal(session.RemedyPoll), "no watch sees the labels of a Namespace change")
 }
 
-func TestCredentialsThatWorkedBeforeARestartAreTriedAgain(t *testing.T) {
+func TestCredentialsThatWorkedBeforeARestartAreRetried(t *testing.T) {
 	w := controllertest.New(t)
 	w.Ready()
 	password := func(password string) {
@@ -225,7 +225,7 @@ func TestCredentialsThatWorkedBeforeARestartAreTriedAgain(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
+func TestClusterIdentityIsOnlyForItsNamespaces(t *testing.T) {
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
 	tests := []struct {
 		name    string
@@ -285,9 +285,9 @@ func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
 	}
 }
 
-// TestAShortGapOfCredentialsIsNoticedByMachines deletes a Secret, and writes it again before its cluster notices: no
+// TestMachinesNoticeAShortGapInCredentials deletes a Secret, and writes it again before its cluster notices: no
 // watch wakes the machine that noticed.
-func TestAShortGapOfCredentialsIsNoticedByMachines(t *testing.T) {
+func TestMachinesNoticeAShortGapInCredentials(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("m1")...)
 	w.Ready("m1")
 	secret := w.Secret("tenant-credentials")

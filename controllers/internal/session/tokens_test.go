@@ -77,7 +77,7 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	}))
 }
 
-func TestATokenThatAPersonReplacesIsUsedAtOnce(t *testing.T) {
+func TestAManuallyReplacedTokenIsUsedAtOnce(t *testing.T) {
 	w := newAccountEnv(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	replaced := w.Token()
@@ -105,7 +105,7 @@ func TestATokenThatAPersonReplacesIsUsedAtOnce(t *testing.T) {
 	w.Expect(w.Token()).NotTo(Equal(another))
 }
 
-func TestTheFirstTokenComesBack(t *testing.T) {
+func TestTheFirstTokenIsRestored(t *testing.T) {
 	w := newAccountEnv(t)
 	first := w.Token()
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -122,7 +122,7 @@ func TestTheFirstTokenComesBack(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestTheAnswerToALoginIsLost(t *testing.T) {
+func TestALostLoginResponse(t *testing.T) {
 	w := newAccountEnv(t)
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: controllertest.AccountLogin, DropAfter: true, Count: 1})
 
@@ -154,7 +154,7 @@ func refuseWrites(t *testing.T, w *controllertest.Env, refuse func(*corev1.Secre
 	w.Restart(t, events.NewFakeRecorder(1000))
 }
 
-func TestNobodyLogsInWhileTheNextTokenCannotBeWritten(t *testing.T) {
+func TestNoLoginWhileTheNextTokenCannotBeSaved(t *testing.T) {
 	w := newAccountEnv(t)
 	first := w.Token()
 	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "tenant-credentials",
@@ -175,7 +175,7 @@ func TestNobodyLogsInWhileTheNextTokenCannotBeWritten(t *testing.T) {
 	w.Expect(w.Token()).NotTo(Equal(first))
 }
 
-func TestATokenIsWrittenAlthoughSomebodyElseWritesTheSecret(t *testing.T) {
+func TestATokenIsSavedDespiteConcurrentWritesToTheSecret(t *testing.T) {
 	w := newAccountEnv(t)
 	conflicts := 3
 	refuseWrites(t, w, func(*corev1.Secret) error {
@@ -199,7 +199,7 @@ func pauseCluster(w *controllertest.Env, paused bool) {
 	w.Expect(w.Client.Update(w.Ctx, cluster)).To(Succeed())
 }
 
-func TestNobodyLogsInForPausedClusters(t *testing.T) {
+func TestNoLoginForPausedClusters(t *testing.T) {
 	w := newAccountEnv(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	s, _, err := w.Cluster.Identities.Open(w.Ctx, w.Cluster.Sessions, w.VCDCluster())
@@ -273,7 +273,7 @@ func held(w *controllertest.Env) bool {
 	return held
 }
 
-func TestATokenMovesWhenNobodyLogsInAnyMore(t *testing.T) {
+func TestATokenMovesAfterItsLastLogin(t *testing.T) {
 	w := newAccountEnv(t)
 	held := func() bool {
 		w.Identify("tenant")
@@ -295,7 +295,7 @@ func TestATokenMovesWhenNobodyLogsInAnyMore(t *testing.T) {
 	w.Expect(held()).To(BeFalse(), "a user's token stays the same")
 }
 
-func TestATokenThatIsNotWrittenDownDoesNotMove(t *testing.T) {
+func TestAnUnsavedTokenDoesNotMove(t *testing.T) {
 	w := newAccountEnv(t)
 	first := w.Token()
 	written := true
@@ -322,9 +322,9 @@ func TestATokenThatIsNotWrittenDownDoesNotMove(t *testing.T) {
 	w.Expect(w.Token()).NotTo(Equal(first))
 }
 
-// TestTheCacheOfOneNamespaceIsEnough logs in with a VCDClusterIdentity, whose Secret is in a namespace that the cache
+// TestACacheOfOneNamespaceIsEnough logs in with a VCDClusterIdentity, whose Secret is in a namespace that the cache
 // lacks.
-func TestTheCacheOfOneNamespaceIsEnough(t *testing.T) {
+func TestACacheOfOneNamespaceIsEnough(t *testing.T) {
 	g := NewWithT(t)
 	all := controllertest.NewClient()
 	cache := interceptor.NewClient(all.(client.WithWatch), interceptor.Funcs{

@@ -34,7 +34,7 @@ func (r *countingClient) List(ctx context.Context, list client.ObjectList, opts 
 	return r.Client.List(ctx, list, opts...)
 }
 
-func TestWorkloadClustersAreLookedAtSeldom(t *testing.T) {
+func TestWorkloadClustersAreCheckedInfrequently(t *testing.T) {
 	g := NewWithT(t)
 	workload := &countingClient{Client: fake.NewFakeClient()}
 	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) { return workload, nil })
@@ -60,7 +60,7 @@ func TestWorkloadClustersAreLookedAtSeldom(t *testing.T) {
 	g.Expect(workload.lists).To(Equal(5))
 }
 
-func TestAKindThatIsNotServedDoesNotRun(t *testing.T) {
+func TestAnUnservedKindDoesNotCountAsRunning(t *testing.T) {
 	g := NewWithT(t)
 	workload := &countingClient{Client: fake.NewFakeClient(), down: &meta.NoKindMatchError{}}
 	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) { return workload, nil })
@@ -73,7 +73,7 @@ func TestAKindThatIsNotServedDoesNotRun(t *testing.T) {
 	g.Expect(found).To(BeEmpty())
 }
 
-func TestOurCloudControllerManagerIsNoLegacyDriverWhateverItsVersion(t *testing.T) {
+func TestTheBundledCloudControllerManagerIsNeverALegacyDriver(t *testing.T) {
 	g := NewWithT(t)
 	ours := &appsv1.Deployment{}
 	theirs := &appsv1.Deployment{}
@@ -95,7 +95,7 @@ func TestOurCloudControllerManagerIsNoLegacyDriverWhateverItsVersion(t *testing.
 	g.Expect(found).To(Equal([]string{"cloud-provider-for-cloud-director:1.6.1"}))
 }
 
-func TestAWorkloadClusterThatHasNotAnsweredYetIsAskedAgainSoon(t *testing.T) {
+func TestAnUnresponsiveWorkloadClusterIsCheckedAgainSoon(t *testing.T) {
 	g := NewWithT(t)
 	workload := &countingClient{Client: fake.NewFakeClient(), down: context.DeadlineExceeded}
 	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) { return workload, nil })
@@ -111,7 +111,7 @@ func TestAWorkloadClusterThatHasNotAnsweredYetIsAskedAgainSoon(t *testing.T) {
 	g.Expect(known).To(BeTrue(), "a machine waits for the answer")
 }
 
-func TestImagesBoundToOneVApp(t *testing.T) {
+func TestImagesLimitedToOneVApp(t *testing.T) {
 	const csi, ccm = "projects.registry.vmware.com/vmware-cloud-director/cloud-director-named-disk-csi-driver",
 		"mirror:5000/x/cloud-provider-for-cloud-director"
 	tests := []struct {

@@ -22,15 +22,15 @@ func written(entries ...vcd.MetadataEntry) Record {
 	return Record{}.Ask(entries).Seen(entries)
 }
 
-func TestWhatIsMissingAndWhatIsObsolete(t *testing.T) {
+func TestMissingAndObsoleteEntries(t *testing.T) {
 	at := func(value string) vcd.MetadataEntry {
 		return vcd.MetadataEntry{Key: "a", Type: vcd.MetadataDateTime, Access: vcd.MetadataReadWrite, Value: value}
 	}
 	tests := []struct {
-		name            string
-		written, wished []vcd.MetadataEntry
-		missing         []vcd.MetadataEntry
-		obsolete        []string
+		name             string
+		written, desired []vcd.MetadataEntry
+		missing          []vcd.MetadataEntry
+		obsolete         []string
 	}{
 		{"nothing", nil, nil, nil, nil},
 		{"a new key", nil, []vcd.MetadataEntry{text("a", "1")}, []vcd.MetadataEntry{text("a", "1")}, nil},
@@ -69,13 +69,13 @@ func TestWhatIsMissingAndWhatIsObsolete(t *testing.T) {
 			g := NewWithT(t)
 			record := RecordOf(written(tt.written...).Entries())
 
-			g.Expect(record.Missing(tt.wished)).To(Equal(tt.missing))
-			g.Expect(record.Obsolete(tt.wished)).To(ConsistOf(tt.obsolete))
+			g.Expect(record.Missing(tt.desired)).To(Equal(tt.missing))
+			g.Expect(record.Obsolete(tt.desired)).To(ConsistOf(tt.obsolete))
 		})
 	}
 }
 
-func TestARecordOfNothingHasNoEntries(t *testing.T) {
+func TestAnEmptyRecordHasNoEntries(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(RecordOf(nil).Entries()).To(BeNil())
@@ -86,7 +86,7 @@ func TestARecordOfNothingHasNoEntries(t *testing.T) {
 		}))
 }
 
-func TestWhatVCDNamesOtherwiseIsRecordedAsTheAPICanSayIt(t *testing.T) {
+func TestVCDNamesAreRecordedInTheTermsOfTheAPI(t *testing.T) {
 	g := NewWithT(t)
 
 	entries := Record{"a": {Type: "MetadataOtherValue", Access: "OTHER", Value: "1"}}.Entries()
@@ -96,22 +96,22 @@ func TestWhatVCDNamesOtherwiseIsRecordedAsTheAPICanSayIt(t *testing.T) {
 	}))
 }
 
-func TestWhatWasAskedForIsOpenUntilVCDShowsIt(t *testing.T) {
+func TestRequestedEntriesArePendingUntilVCDShowsThem(t *testing.T) {
 	g := NewWithT(t)
-	wished := []vcd.MetadataEntry{text("a", "2"), text("b", "")}
+	desired := []vcd.MetadataEntry{text("a", "2"), text("b", "")}
 
-	record := RecordOf(written(text("a", "1")).Ask(wished).Entries())
+	record := RecordOf(written(text("a", "1")).Ask(desired).Entries())
 
 	g.Expect(record.Open()).To(BeTrue())
-	g.Expect(record.Missing(wished)).To(Equal(wished))
+	g.Expect(record.Missing(desired)).To(Equal(desired))
 	g.Expect(record.Obsolete(nil)).To(Equal([]string{"a", "b"}))
 	record = record.Seen([]vcd.MetadataEntry{text("a", "2"), text("b", ""), text("theirs", "x")})
 	g.Expect(record.Open()).To(BeFalse())
-	g.Expect(record.Missing(wished)).To(BeEmpty())
+	g.Expect(record.Missing(desired)).To(BeEmpty())
 	g.Expect(record).NotTo(HaveKey("theirs"))
 }
 
-func TestAnEntryOfTheOtherDomainIsNotOurs(t *testing.T) {
+func TestAnEntryInTheOtherDomainIsNotOwned(t *testing.T) {
 	g := NewWithT(t)
 	private := text("a", "1")
 	private.Access = vcd.MetadataPrivate
@@ -121,7 +121,7 @@ func TestAnEntryOfTheOtherDomainIsNotOurs(t *testing.T) {
 	g.Expect(record).To(BeEmpty())
 }
 
-func TestDefaultsOfASpec(t *testing.T) {
-	NewWithT(t).Expect(Wished([]infrav1.VMMetadataEntry{{Key: "a", Value: ptr.To("1")}})).To(
+func TestSpecDefaults(t *testing.T) {
+	NewWithT(t).Expect(Desired([]infrav1.VMMetadataEntry{{Key: "a", Value: ptr.To("1")}})).To(
 		Equal([]vcd.MetadataEntry{text("a", "1")}))
 }

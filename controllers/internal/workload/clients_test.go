@@ -58,7 +58,7 @@ func kubeconfigSecret(t *testing.T, url string) *corev1.Secret {
 	}
 }
 
-func TestAWorkloadClusterIsCalledOnDemand(t *testing.T) {
+func TestAWorkloadClusterIsContactedOnDemand(t *testing.T) {
 	g := NewWithT(t)
 	url, discoveries, gets := apiServer(t)
 	secret := kubeconfigSecret(t, url)
@@ -84,7 +84,7 @@ func TestAWorkloadClusterIsCalledOnDemand(t *testing.T) {
 	g.Expect(read()).NotTo(BeIdenticalTo(first), "an unused one is not kept")
 }
 
-func TestAnotherKubeconfigIsAnotherClient(t *testing.T) {
+func TestANewKubeconfigCreatesANewClient(t *testing.T) {
 	g := NewWithT(t)
 	before, _, _ := apiServer(t)
 	after, _, gets := apiServer(t)
@@ -106,7 +106,7 @@ func TestAnotherKubeconfigIsAnotherClient(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("default/demo")))
 }
 
-func TestAKubeconfigThatReachesOutOfItselfIsRefused(t *testing.T) {
+func TestAKubeconfigWithExternalReferencesIsRejected(t *testing.T) {
 	for name, user := range map[string]*clientcmdapi.AuthInfo{
 		"a file with a token": {TokenFile: filepath.Join(t.TempDir(), "token")},
 		"a program": {Exec: &clientcmdapi.ExecConfig{
