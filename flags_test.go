@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
-func TestTheManagerEndsBeforeItBegins(t *testing.T) {
+func TestTheManagerExitsBeforeItStarts(t *testing.T) {
 	tests := []struct {
 		name   string
 		args   []string
@@ -58,7 +58,7 @@ func TestTheManagerEndsBeforeItBegins(t *testing.T) {
 	}
 }
 
-func TestTheManagerBeginsWithItsDefaults(t *testing.T) {
+func TestTheManagerStartsWithItsDefaults(t *testing.T) {
 	g := NewWithT(t)
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	var said strings.Builder

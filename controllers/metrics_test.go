@@ -74,7 +74,7 @@ capvcd_conditions{condition="VMDeleted",kind="VCDMachine",reason="ShuttingDown",
 	g.Expect(longest["VCDMachine"]).To(BeNumerically("~", 3600, 60))
 }
 
-func TestConditionsOfOthersMakeBoundedlyManySeries(t *testing.T) {
+func TestForeignConditionsCreateABoundedNumberOfSeries(t *testing.T) {
 	g := NewWithT(t)
 	var objects []client.Object
 	for i := range 2 * maxSeries {
@@ -90,7 +90,7 @@ func TestConditionsOfOthersMakeBoundedlyManySeries(t *testing.T) {
 	g.Expect(count).To(Equal(maxSeries + 1))
 }
 
-func TestKindsThatCannotBeListedAreNotCounted(t *testing.T) {
+func TestUnlistableKindsAreNotCounted(t *testing.T) {
 	g := NewWithT(t)
 	fails := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList,
 		...client.ListOption,

@@ -15,10 +15,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestAServiceOfAnotherClassThatIsDeleted holds what Kubernetes' own controller does with its finalizer on Services of
+// TestDeletionOfAServiceOfAnotherClass holds what Kubernetes' own controller does with its finalizer on Services of
 // another class: it takes it away when they are deleted, and not before; and it asks us first, so that what we had made
 // before the class was given goes, too.
-func TestAServiceOfAnotherClassThatIsDeleted(t *testing.T) {
+func TestDeletionOfAServiceOfAnotherClass(t *testing.T) {
 	now := metav1.Now()
 	theirs := func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") }
 	lives := balanced("lives", theirs)

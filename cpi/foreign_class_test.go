@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
+func TestAServiceThatChangedItsClassDuringDowntimeIsReleased(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -59,7 +59,7 @@ func (b *bench) foreign(s *corev1.Service, locations ...string) {
 	b.services.add(s)
 }
 
-func TestAHostnameThatIsStillPublishedKeepsWhatStands(t *testing.T) {
+func TestAPublishedHostnameKeepsTheLoadBalancer(t *testing.T) {
 	s := balanced("web", func(s *corev1.Service) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Hostname, "web.example.com")
 		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "web.example.com"}}
@@ -78,7 +78,7 @@ func TestAHostnameThatIsStillPublishedKeepsWhatStands(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
-func TestAServiceThatIsOursAgainIsNotReleased(t *testing.T) {
+func TestAServiceOwnedAgainIsNotReleased(t *testing.T) {
 	listed := balanced("web")
 	b := newBench(t, listed)
 	b.foreign(listed, "main")
@@ -89,7 +89,7 @@ func TestAServiceThatIsOursAgainIsNotReleased(t *testing.T) {
 	b.Expect(b.balancer.left()).To(Equal(1), "it was made for the Service as it is now")
 }
 
-func TestWhatAProcessForAnotherClusterHasStoredStays(t *testing.T) {
+func TestRecordsOfAnotherClusterAreKept(t *testing.T) {
 	s := balanced("web", func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") })
 	b := newBench(t, s)
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderLocations, "main=90c1f7a2e4b85d36")
@@ -105,7 +105,7 @@ func TestWhatAProcessForAnotherClusterHasStoredStays(t *testing.T) {
 	b.Expect(b.balancer.looks).To(Equal(looks), "it is not searched again and again")
 }
 
-func TestWhatAProcessForThatClassIsBuildingStays(t *testing.T) {
+func TestLoadBalancersOfAnotherClassAreKept(t *testing.T) {
 	const class = "example.com/b"
 	for name, tt := range map[string]struct{ ours, theirs, shown string }{
 		"of a class":           {"", class, class},
@@ -131,7 +131,7 @@ func TestWhatAProcessForThatClassIsBuildingStays(t *testing.T) {
 	}
 }
 
-func TestALocationThatCannotBeSeenHoldsUpNoReleaseElsewhere(t *testing.T) {
+func TestAnInvisibleLocationDoesNotBlockReleasesElsewhere(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.foreign(s, "slow", "main")
@@ -146,7 +146,7 @@ func TestALocationThatCannotBeSeenHoldsUpNoReleaseElsewhere(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero(), "it is tried again")
 }
 
-func TestServicesThatWereNeverOursAreNotLookedFor(t *testing.T) {
+func TestServicesThatWereNeverOwnedAreNotSearched(t *testing.T) {
 	foreign := balanced("foreign", standingAt("main"))
 	ours := balanced("ours", standingAt("main"))
 	foreign.Annotations = nil

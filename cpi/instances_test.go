@@ -283,7 +283,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestAMachineIsReadOnlyWhenItsPrimaryAddressIsNotEnough(t *testing.T) {
+func TestAMachineIsReadOnlyIfItsPrimaryAddressIsInsufficient(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))
 	c.full["test://1"] = machine("1", func(m *Machine) {
@@ -308,7 +308,7 @@ func TestAMachineIsReadOnlyWhenItsPrimaryAddressIsNotEnough(t *testing.T) {
 	g.Expect(c.gets).To(Equal(2), "and when it may have changed")
 }
 
-func TestAnAddressThatComesLate(t *testing.T) {
+func TestALateAddress(t *testing.T) {
 	second := func(m *Machine) {
 		m.Complete = true
 		m.NICs = append(m.NICs, nic(1, "fd00::1"))
@@ -358,7 +358,7 @@ func TestAnAddressThatComesLate(t *testing.T) {
 	}
 }
 
-func TestMachinesAreNotReadAnewAllAtOnce(t *testing.T) {
+func TestMachinesAreNotReadAgainAllAtOnce(t *testing.T) {
 	const machines = 200
 	g := NewWithT(t)
 	c := newCloud()
@@ -433,7 +433,7 @@ func TestGoneIsProvedTwice(t *testing.T) {
 	g.Expect(exists()).NotTo(HaveOccurred(), "two looks a minute apart do")
 }
 
-func TestAMachineThatComesBack(t *testing.T) {
+func TestAMachineThatReappears(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))
 	i := c.instances()
@@ -482,8 +482,8 @@ func TestManyAtOnceAreHeldBack(t *testing.T) {
 	g.Expect(deleted()).To(Equal(1), "and the others one by one")
 }
 
-// TestAbsenceThatCannotBeProvedIsCheckedEveryHalfMinute asks as often as the node lifecycle controller does.
-func TestAbsenceThatCannotBeProvedIsCheckedEveryHalfMinute(t *testing.T) {
+// TestUnprovedAbsenceIsCheckedEveryHalfMinute asks as often as the node lifecycle controller does.
+func TestUnprovedAbsenceIsCheckedEveryHalfMinute(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))
 	c.gone = hidden
@@ -500,8 +500,8 @@ func TestAbsenceThatCannotBeProvedIsCheckedEveryHalfMinute(t *testing.T) {
 	g.Expect(c.gets).To(Equal(3))
 }
 
-// TestAFailedReadIsRemembered asks for three Nodes at a time during an outage.
-func TestAFailedReadIsRemembered(t *testing.T) {
+// TestAFailedReadIsCached asks for three Nodes at a time during an outage.
+func TestAFailedReadIsCached(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))
 	c.err = errors.New("outage")

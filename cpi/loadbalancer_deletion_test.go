@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-func TestDeletionWaitsForABusyPlace(t *testing.T) {
+func TestDeletionWaitsForABusyLocation(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -79,7 +79,7 @@ func TestNothingStoredOutlivesALoadBalancer(t *testing.T) {
 	b.Expect(exists).To(BeFalse())
 }
 
-func TestNothingIsWrittenOnAServiceThatGoes(t *testing.T) {
+func TestNothingIsWrittenToADeletingService(t *testing.T) {
 	going := balanced("web", func(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
 	gone := balanced("gone")
 	b := newBench(t, going)

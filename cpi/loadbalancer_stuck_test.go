@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-func TestWhatTheCloudDoesNotMakeIsToldAndPublished(t *testing.T) {
+func TestUnrealizedLoadBalancersAreReportedAndPublished(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	problems := func() (out []string) {
@@ -55,7 +55,7 @@ func TestWhatTheCloudDoesNotMakeIsToldAndPublished(t *testing.T) {
 	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerRecovered")))
 }
 
-func TestWhatTheCloudDoesNotMakeOfANewLoadBalancerStays(t *testing.T) {
+func TestUnrealizedNewLoadBalancersAreKept(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.stuck = []loadbalancer.Finding{{Reason: "RealizationFailed", Message: "the pool is not made"}}
@@ -67,7 +67,7 @@ func TestWhatTheCloudDoesNotMakeOfANewLoadBalancerStays(t *testing.T) {
 	b.Expect(b.balancer.left()).To(Equal(2), "it is tried again as it is, not made anew each time")
 }
 
-func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
+func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
 	refused := func(text string) error { return fmt.Errorf("%w: %s", loadbalancer.ErrRefused, text) }
 	for _, tc := range []struct {
 		name string
@@ -115,7 +115,7 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 	}
 }
 
-func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
+func TestALocationThatCannotBeFoundYetIsCheckedLater(t *testing.T) {
 	s := balanced("web", published) // by a predecessor, which has written nothing down
 	b := newBench(t, s)
 	b.balancer.lost = map[string]error{"slow": fmt.Errorf("%w: no network dmz", loadbalancer.ErrRefused)}
@@ -148,7 +148,7 @@ func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
 	b.Expect(places()).To(Equal("main"))
 }
 
-func TestWhatIsWrittenDownOfPlacesThatAreNotThereHidesNothing(t *testing.T) {
+func TestRecordsOfMissingLocationsHideNothing(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -184,7 +184,7 @@ func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
 	}
 }
 
-func TestALocationThatCannotBeSeenHoldsUpNoRemovalElsewhere(t *testing.T) {
+func TestAnInvisibleLocationDoesNotBlockRemovalsElsewhere(t *testing.T) {
 	for name, err := range map[string]error{
 		"as it does not respond": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown),
 		"as a right is missing":  fmt.Errorf("%w: no right", loadbalancer.ErrRefused),
@@ -216,7 +216,7 @@ func TestALocationThatCannotBeSeenHoldsUpNoRemovalElsewhere(t *testing.T) {
 	}
 }
 
-func TestWhatLocationsShareIsRemovedThoughAnOldOneCannotBeLeft(t *testing.T) {
+func TestSharedObjectsAreRemovedDespiteAnOldLocation(t *testing.T) {
 	s := balanced("web", standingAt("main", "older", "old"))
 	b := newBench(t, s)
 	for name, place := range map[string]string{"shared-free": "main", "shared-used": "main", "tcp-80": "older"} {

@@ -56,7 +56,7 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 	b.Expect(b.recordOf(s)).To(BeZero())
 }
 
-func TestWhatCannotBeSaidIsNotGone(t *testing.T) {
+func TestUnknownLoadBalancersAreNotGone(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.planErr = loadbalancer.ErrUnknown
@@ -67,7 +67,7 @@ func TestWhatCannotBeSaidIsNotGone(t *testing.T) {
 	b.Expect(b.them.EnsureLoadBalancerDeleted(context.Background(), "", s)).To(MatchError(loadbalancer.ErrUnknown))
 }
 
-func TestWhatWasNotSeenEarlierIsNotGone(t *testing.T) {
+func TestPreviouslyInvisibleLoadBalancersAreNotGone(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -80,7 +80,7 @@ func TestWhatWasNotSeenEarlierIsNotGone(t *testing.T) {
 	b.Expect(exists).To(BeTrue())
 }
 
-func TestWhatWasNotSeenEarlierIsRemoved(t *testing.T) {
+func TestPreviouslyInvisibleLoadBalancersAreRemoved(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -92,7 +92,7 @@ func TestWhatWasNotSeenEarlierIsRemoved(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
-func TestAnotherClassIsNotOurs(t *testing.T) {
+func TestAnotherClassIsNotReconciled(t *testing.T) {
 	class := "other"
 	s := balanced("web", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &class })
 	b := newBench(t, s)
@@ -129,7 +129,7 @@ func TestARefusedWishIsToldOnceAndHeals(t *testing.T) {
 	b.Expect(b.balancer.left()).To(Equal(2), "what works stays")
 }
 
-func TestAWrongAnnotationIsToldAndNothingIsAsked(t *testing.T) {
+func TestAnInvalidAnnotationIsReportedWithoutRequests(t *testing.T) {
 	s := balanced("web", func(s *corev1.Service) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.DryRun, "perhaps")
 	})
@@ -206,7 +206,7 @@ func TestWaitingTellsHowFarThingsAre(t *testing.T) {
 	b.Expect(b.told()).To(BeEmpty(), "waiting is no wish that cannot be met")
 }
 
-func TestACloudThatDoesNotFollowIsNotWrittenToAgainAndAgain(t *testing.T) {
+func TestAnIneffectiveWriteIsNotRepeatedForever(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.lagging = true
@@ -217,7 +217,7 @@ func TestACloudThatDoesNotFollowIsNotWrittenToAgainAndAgain(t *testing.T) {
 	b.Expect(b.balancer.runs).To(HaveLen(2))
 }
 
-func TestASlowPlaceDoesNotHoldUpAnother(t *testing.T) {
+func TestASlowLocationDoesNotBlockOthers(t *testing.T) {
 	slow := balanced("slow", at("slow"))
 	next := balanced("next", at("slow"))
 	quick := balanced("quick")
@@ -252,7 +252,7 @@ func TestASlowPlaceDoesNotHoldUpAnother(t *testing.T) {
 	b.Eventually(finished).Should(Receive(BeNil()))
 }
 
-func TestALoadBalancerThatMovesLeavesItsOldPlace(t *testing.T) {
+func TestAMovedLoadBalancerIsRemovedFromItsOldLocation(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -271,7 +271,7 @@ func TestALoadBalancerThatMovesLeavesItsOldPlace(t *testing.T) {
 		"the new one is made first")
 }
 
-func TestALoadBalancerIsMadeAtTheGatewayThatReplacesItsOwn(t *testing.T) {
+func TestALoadBalancerIsCreatedOnAReplacementGateway(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -307,7 +307,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Normal LoadBalancerPlanned"), ContainSubstring("create tcp-80"))))
 }
 
-func TestWhatIsBeingMadeIsNotSaidToBeAbsent(t *testing.T) {
+func TestALoadBalancerBeingCreatedIsNotReportedAbsent(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	unlock, err := b.them.queues.services.wait(t.Context(), string(s.UID), nil) // a repair runs
@@ -327,7 +327,7 @@ func TestWhatIsBeingMadeIsNotSaidToBeAbsent(t *testing.T) {
 	b.Eventually(answers).Should(Receive(BeTrue()))
 }
 
-func TestARefusedStepIsTriedLessAndLess(t *testing.T) {
+func TestARejectedStepIsRetriedWithBackoff(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	tries := 0
@@ -357,7 +357,7 @@ func TestARefusedStepIsTriedLessAndLess(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestNodesThatALoadBalancerCannotFollowYetAreNoFailure(t *testing.T) {
+func TestAPendingNodeUpdateIsNotAFailure(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.pending = true
@@ -368,7 +368,7 @@ func TestNodesThatALoadBalancerCannotFollowYetAreNoFailure(t *testing.T) {
 		"Kubernetes would make it a Warning for each Service")
 }
 
-func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
+func TestNodesAreUpdatedWhileAServiceIsRejected(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -386,7 +386,7 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 	b.Expect(b.balancer.at("main", "web-uid")["tcp-80"]).To(HavePrefix("30080 "), "the rest is as it was")
 }
 
-func TestNodesAreFollowedWhereverTheyCanBe(t *testing.T) {
+func TestNodesAreUpdatedWhereverPossible(t *testing.T) {
 	s := balanced("web", published, standingAt("lost", "main", "slow"))
 	b := newBench(t, s)
 	for _, location := range []string{"lost", "main", "slow"} {
@@ -404,7 +404,7 @@ func TestNodesAreFollowedWhereverTheyCanBe(t *testing.T) {
 	}
 }
 
-func TestAnIntentIsStoredThoughNothingElseIsLeftToDo(t *testing.T) {
+func TestAnIntentIsStoredEvenIfNothingElseRemains(t *testing.T) {
 	s := balanced("web", published)
 	b := newBench(t, s)
 	b.balancer.at("main", "web-uid")["tcp-80"] = "30080 [10.0.0.1]"
@@ -443,7 +443,7 @@ func TestNodesAreFollowedWhateverIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnAPIServerWithoutModesOfAddressesIsNotWrittenToAgain(t *testing.T) {
+func TestAnAPIServerWithoutIPModeIsNotPatchedRepeatedly(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	status, err := b.ensure(s)

@@ -74,7 +74,7 @@ func TestMatchingANodeWithoutAProviderID(t *testing.T) {
 	}
 }
 
-func TestTwoMachinesThatMayBeANodesAreSaidOnIt(t *testing.T) {
+func TestAmbiguousMachinesAreReportedOnTheNode(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1", withUUIDs), machine("1", withUUIDs, func(m *Machine) { m.ProviderID = "test://2" }))
 
@@ -84,7 +84,7 @@ func TestTwoMachinesThatMayBeANodesAreSaidOnIt(t *testing.T) {
 	g.Expect(c.events.Events).To(Receive(ContainSubstring("MachineAmbiguous")))
 }
 
-func TestAProviderIDMayHaveItsUUIDInTheOtherOrder(t *testing.T) {
+func TestAProviderIDMayHaveASwappedUUID(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine(uuid, withUUIDs))
 	node := c.node(swapped)
@@ -96,7 +96,7 @@ func TestAProviderIDMayHaveItsUUIDInTheOtherOrder(t *testing.T) {
 	g.Expect(c.instances().InstanceExists(t.Context(), node)).To(BeTrue())
 }
 
-func TestWhatTheBackendChoosesAndNotices(t *testing.T) {
+func TestBackendSelectionAndNotices(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1", func(m *Machine) {
 		m.Complete = true
@@ -124,7 +124,7 @@ func TestWhatTheBackendChoosesAndNotices(t *testing.T) {
 	g.Expect(i.noticed).To(BeEmpty(), "nothing is kept of a machine that is gone")
 }
 
-func TestAMachineThatIsNotReadyIsOnlyKnownLater(t *testing.T) {
+func TestAnUnreadyMachineIsAcceptedLater(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1", func(m *Machine) { m.Unready = errors.New("its zone is not known") }))
 	fresh := c.node("1", func(n *corev1.Node) {
@@ -144,7 +144,7 @@ func (h half) Snapshot(context.Context, time.Duration) ([]Machine, error) {
 	return h.all, &IncompleteError{errors.New("part two does not answer")}
 }
 
-func TestAPartThatDoesNotAnswerLeavesTheOthersAlone(t *testing.T) {
+func TestAnUnresponsivePartDoesNotAffectOthers(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))
 	i := c.instances(func(o *InstanceOptions) { o.Machines = half{c} })

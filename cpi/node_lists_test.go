@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
-func TestANodeThatJoinsAgainKeepsItsAddresses(t *testing.T) {
+func TestARejoinedNodeKeepsItsAddresses(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})

@@ -42,7 +42,7 @@ func (b *bench) now(s *corev1.Service) *corev1.Service {
 	return now
 }
 
-func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
+func TestOlderRecordsAreTrustedAsFarAsTheCloudConfirmsThem(t *testing.T) {
 	address := netip.MustParseAddr("203.0.113.10")
 	for name, bind := range map[string]func(*corev1.Service, ...string) string{
 		"with a digest":    withDigest,
@@ -72,7 +72,7 @@ func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
 	}
 }
 
-func TestAForgedAnnotationIsNeitherFollowedNorKept(t *testing.T) {
+func TestAForgedAnnotationIsNeitherTrustedNorKept(t *testing.T) {
 	for name, bind := range map[string]func(*corev1.Service, ...string) string{
 		"with a digest":    withDigest,
 		"without a digest": without,
@@ -104,7 +104,7 @@ func TestAForgedAnnotationIsNeitherFollowedNorKept(t *testing.T) {
 	}
 }
 
-func TestWhatMayNotBeSeenIsNoProofOnceAnAddressWasPublished(t *testing.T) {
+func TestInvisibilityIsNoProofAfterAnAddressWasPublished(t *testing.T) {
 	s := balanced("web", published, func(s *corev1.Service) {
 		s.Annotations = map[string]string{servicetest.OlderLocations: withDigest(s, "retired")}
 	})
@@ -129,7 +129,7 @@ func TestNothingIsConfirmedDuringAnOutage(t *testing.T) {
 	b.Expect(b.older(s).Locations).To(Equal([]string{"retired"}))
 }
 
-func TestALocationThatDoesNotAnswerHoldsUpOnlyItsOwnServices(t *testing.T) {
+func TestAnUnresponsiveLocationBlocksOnlyItsOwnServices(t *testing.T) {
 	for name, sick := range map[string]func(*fakeBalancer){
 		"though it was found": func(f *fakeBalancer) {
 			f.gone = map[string]error{"slow": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown)}
@@ -172,7 +172,7 @@ func TestALocationThatDoesNotAnswerHoldsUpOnlyItsOwnServices(t *testing.T) {
 	}
 }
 
-func TestAnAddressAtALocationThatDoesNotAnswerIsNotTakenForAForgery(t *testing.T) {
+func TestAnAddressAtAnUnresponsiveLocationIsNotConsideredForged(t *testing.T) {
 	s := balanced("web", published, at("slow"), func(s *corev1.Service) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderLocations, withDigest(s, "slow"))
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderAddresses, withDigest(s, "203.0.113.10"))
@@ -214,7 +214,7 @@ func (b *bench) forged(n int) []string {
 	return ids
 }
 
-func TestAListOfLocationsWithoutEndIsNotAskedForAgainAndAgain(t *testing.T) {
+func TestAnEndlessListOfLocationsIsNotReadRepeatedly(t *testing.T) {
 	s := balanced("web", published)
 	b := newBench(t, s)
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderLocations, strings.Join(b.forged(500), ","))
@@ -240,7 +240,7 @@ func TestAListOfLocationsWithoutEndIsNotAskedForAgainAndAgain(t *testing.T) {
 	b.Expect(b.balancer.looks-looks).To(BeNumerically(">", 2), "but they are not forgotten")
 }
 
-func TestALocationThatIsLeftSlowlyHoldsUpNoOthers(t *testing.T) {
+func TestASlowRemovalDoesNotBlockOtherLocations(t *testing.T) {
 	moved := balanced("web", standingAt("slow"))
 	other := balanced("other")
 	b := newBench(t, moved, other)

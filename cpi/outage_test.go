@@ -74,7 +74,7 @@ const (
 	onService = "involvedObject{kind=,apiVersion=}"
 )
 
-func TestAnOutageIsToldOnThePodAndOnceOnWhoWaits(t *testing.T) {
+func TestAnOutageIsReportedOnThePodAndOnceOnEachWaitingObject(t *testing.T) {
 	o := newOutage(t, balanced("waits"), balanced("works", published))
 	o.them.Note(errAway)
 	o.Expect(o.after(outageGracePeriod-time.Second)).To(BeEmpty(), "most are over by then")
@@ -92,7 +92,7 @@ func TestAnOutageIsToldOnThePodAndOnceOnWhoWaits(t *testing.T) {
 	o.Expect(o.after(time.Hour)).To(BeEmpty())
 }
 
-func TestAShortOutageIsNotTold(t *testing.T) {
+func TestAShortOutageIsNotReported(t *testing.T) {
 	o := newOutage(t, balanced("waits"))
 	o.them.Note(errAway)
 	o.after(outageGracePeriod / 2)
@@ -103,7 +103,7 @@ func TestAShortOutageIsNotTold(t *testing.T) {
 	o.Expect(o.after(outageGracePeriod/2)).To(BeEmpty(), "another one")
 }
 
-func TestRefusedCredentialsAreToldAtOnce(t *testing.T) {
+func TestRejectedCredentialsAreReportedAtOnce(t *testing.T) {
 	o := newOutage(t)
 	o.them.Note(errRefused)
 	o.Expect(o.after(0)).To(ConsistOf(ContainSubstring("it is refused")))
@@ -112,7 +112,7 @@ func TestRefusedCredentialsAreToldAtOnce(t *testing.T) {
 	o.Expect(o.after(outageGracePeriod)).To(ConsistOf(ContainSubstring("it is away")), "another reason is told, too")
 }
 
-func TestOutagesAreHeardOf(t *testing.T) {
+func TestOutagesReachListeners(t *testing.T) {
 	o := newOutage(t)
 	down := &heard{err: errAway}
 	machines := o.them.Machines(down)
@@ -148,7 +148,7 @@ func TestOutagesAreHeardOf(t *testing.T) {
 	o.Expect(heardOf()).To(BeFalse(), "the caller went away, not the cloud")
 }
 
-func TestWhatNewNodesWaitForIsHeardOf(t *testing.T) {
+func TestReasonsThatDelayNewNodesReachListeners(t *testing.T) {
 	o := newOutage(t)
 	down := &heard{machines: []Machine{{}, {Unready: errRefused}}}
 	machines := o.them.Machines(down)

@@ -32,7 +32,7 @@ func (b *bench) recordsOf(t *testing.T) *corev1.ConfigMap {
 	return stored
 }
 
-func TestARecordIsReadAgainByTheNextProcess(t *testing.T) {
+func TestARecordIsReadByTheNextProcess(t *testing.T) {
 	web := balanced("web")
 	other := balanced("other")
 	b := newBench(t)
@@ -73,7 +73,7 @@ func TestRecordsSurviveTheLossOfTheirConfigMap(t *testing.T) {
 	}
 }
 
-func TestWhatAnAdministratorTakesOutIsForgotten(t *testing.T) {
+func TestRecordsRemovedByAnAdministratorAreForgotten(t *testing.T) {
 	s := balanced("web", standingAt("main", "gone"))
 	b := newBench(t, s)
 	stored := b.recordsOf(t)
@@ -98,7 +98,7 @@ func TestADamagedRecordHidesNoOther(t *testing.T) {
 	b.Expect(b.recordOf(balanced("other"))).To(BeZero())
 }
 
-func TestRecordsOfServicesThatAreGoneAreRemoved(t *testing.T) {
+func TestRecordsOfDeletedServicesAreRemoved(t *testing.T) {
 	s := balanced("web", standingAt("main"))
 	b := newBench(t, s)
 	gone := balanced("gone")
@@ -111,7 +111,7 @@ func TestRecordsOfServicesThatAreGoneAreRemoved(t *testing.T) {
 	b.Expect(b.recordOf(s).Locations).To(Equal([]string{"main"}))
 }
 
-func TestARecordThatIsNewerThanTheListOfServicesStays(t *testing.T) {
+func TestARecordNewerThanTheServiceListIsKept(t *testing.T) {
 	b := newBench(t)
 	s := balanced("new")
 	before := b.them.store.all()
@@ -129,7 +129,7 @@ func (b *bench) withoutRole(verb string) {
 	})
 }
 
-func TestWithoutTheRecordsNothingIsTouched(t *testing.T) {
+func TestNothingIsChangedWithoutTheRecords(t *testing.T) {
 	s := balanced("web", published)
 	b := newBench(t, s)
 	b.withoutRole("get")
@@ -141,7 +141,7 @@ func TestWithoutTheRecordsNothingIsTouched(t *testing.T) {
 	b.Expect(b.balancer.looks).To(BeZero())
 }
 
-func TestNothingIsMadeThatCannotBeRecorded(t *testing.T) {
+func TestNothingIsCreatedThatCannotBeRecorded(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.withoutRole("patch")
@@ -152,7 +152,7 @@ func TestNothingIsMadeThatCannotBeRecorded(t *testing.T) {
 	b.Expect(b.balancer.runs).To(BeEmpty())
 }
 
-func TestARuleThatTheRoleLacksIsSaidOnThePod(t *testing.T) {
+func TestAMissingRBACRuleIsReportedOnThePod(t *testing.T) {
 	for _, verb := range []string{"get", "create"} {
 		t.Run(verb, func(t *testing.T) {
 			b := newBench(t)

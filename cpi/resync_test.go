@@ -41,7 +41,7 @@ func TestDriftIsRepairedAndPublished(t *testing.T) {
 	b.Eventually(pass).Should(Equal(2))
 }
 
-func TestLoadBalancersWithoutAServiceAreTold(t *testing.T) {
+func TestLoadBalancersWithoutAServiceAreReported(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	owner := func(name string) loadbalancer.Owner {
@@ -62,7 +62,7 @@ func TestLoadBalancersWithoutAServiceAreTold(t *testing.T) {
 	b.Expect(b.balancer.runs).To(BeEmpty())
 }
 
-func TestANodeThatGetsAnotherAddressIsFollowed(t *testing.T) {
+func TestLoadBalancersFollowNodeAddressChanges(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.Expect(b.client.Tracker().Add(worker("a", "10.0.0.1"))).To(Succeed())
@@ -88,7 +88,7 @@ func TestANodeThatGetsAnotherAddressIsFollowed(t *testing.T) {
 	}).Should(ContainSubstring("10.0.0.99"))
 }
 
-func TestAPlaceThatHangsDoesNotKeepOthersFromRepair(t *testing.T) {
+func TestAHangingLocationDoesNotBlockRepairsElsewhere(t *testing.T) {
 	slow := balanced("slow", at("slow"))
 	quick := balanced("quick")
 	b := newBench(t, slow, quick)
@@ -132,7 +132,7 @@ func TestAnOldSpecIsNotAppliedAfterANewerOne(t *testing.T) {
 	b.Expect(b.balancer.runs).To(HaveLen(before), "nodes are synced with the Services of then")
 }
 
-func TestAServiceThatGotAnotherClassSinceItWasListedIsNotRepaired(t *testing.T) {
+func TestAServiceThatChangedItsClassSinceTheListIsNotRepaired(t *testing.T) {
 	old := balanced("web")
 	b := newBench(t, old)
 	b.services.add(balanced("web", func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") }))
@@ -143,7 +143,7 @@ func TestAServiceThatGotAnotherClassSinceItWasListedIsNotRepaired(t *testing.T) 
 	b.Expect(b.balancer.runs).To(BeEmpty())
 }
 
-func TestARepairPublishesOnlyWhatTheServiceHasNotYet(t *testing.T) {
+func TestARepairPublishesOnlyMissingAddresses(t *testing.T) {
 	old := balanced("web")
 	b := newBench(t, old)
 	status, err := b.ensure(old)

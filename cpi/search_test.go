@@ -59,7 +59,7 @@ func TestAServiceThatNeverHadAnythingGoesThoughNoPlaceIsKnown(t *testing.T) {
 	b.Expect(b.told()).To(BeEmpty())
 }
 
-func TestAServiceStaysWhileTheSearchFails(t *testing.T) {
+func TestAServiceIsKeptWhileTheSearchFails(t *testing.T) {
 	s := balanced("web")
 	b, searcher := searchable(t, s)
 	searcher.err = loadbalancer.ErrUnknown
@@ -95,7 +95,7 @@ func TestWhatStandsAtAPlaceThatNothingNamesIsRemoved(t *testing.T) {
 	}
 }
 
-func TestAPlaceThatCouldNotBeFoundIsSearchedWhenTheServiceGoes(t *testing.T) {
+func TestAMissingLocationIsSearchedDuringDeletion(t *testing.T) {
 	s := balanced("web", standingAt(unresolvedPrefix))
 	b, _ := searchable(t, s)
 	b.balancer.lost = notYet()
@@ -108,7 +108,7 @@ func TestAPlaceThatCouldNotBeFoundIsSearchedWhenTheServiceGoes(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
-func TestAPlaceThatIsNotKnownYetIsReportedWithItsRemedy(t *testing.T) {
+func TestAnUnknownLocationIsReportedWithARemedy(t *testing.T) {
 	s := balanced("web")
 	b, _ := searchable(t, s)
 	b.balancer.lost = notYet()

@@ -13,7 +13,7 @@ import (
 
 // Each program says which build it is: of a work tree the commit, by go build as by go install, and of make build the
 // release.
-func TestEachProgramKnowsItsVersion(t *testing.T) {
+func TestEachProgramPrintsItsVersion(t *testing.T) {
 	if !*release {
 		t.Skip("it links all programs three times: -release does")
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // The picture of the quickstart is shown by GitHub in a page, in light and dark: it is an image that stands alone.
-func TestTheRecordingOfTheQuickstartStandsAlone(t *testing.T) {
+func TestTheQuickstartRecordingIsSelfContained(t *testing.T) {
 	g := NewWithT(t)
 	picture, err := os.ReadFile("../docs/get-started/images/quickstart.svg")
 	g.Expect(err).NotTo(HaveOccurred())

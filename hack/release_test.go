@@ -100,7 +100,7 @@ func checksums(t *testing.T, path string) map[string]string {
 	return sums
 }
 
-func TestAVersionThatIsNoneIsRefused(t *testing.T) {
+func TestAnInvalidVersionIsRejected(t *testing.T) {
 	for version, says := range map[string]string{
 		"2.0.0":    "is no version",
 		"v2":       "is no version",
@@ -116,7 +116,7 @@ func TestAVersionThatIsNoneIsRefused(t *testing.T) {
 	}
 }
 
-func TestNotesAreMadeFromChangelogAndCommits(t *testing.T) {
+func TestReleaseNotesComeFromChangelogAndCommits(t *testing.T) {
 	script, err := filepath.Abs("release-notes.sh")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for _, tt := range []struct {

@@ -27,7 +27,7 @@ var tests = map[string]string{
 	"invalid": `func TestInvalid(t *testing.T) { undefined }`,
 }
 
-func TestFailedPackagesAreRunOnceMore(t *testing.T) {
+func TestFailedPackagesAreRerunOnce(t *testing.T) {
 	const flaky = "FLAKY: example.com/m/flaky: TestFlaky TestFlaky/sometimes\n"
 	for _, tt := range []struct {
 		name     string
@@ -94,7 +94,7 @@ func TestFailedPackagesAreRunOnceMore(t *testing.T) {
 	}
 }
 
-func TestACommandThatRunsNoTestFailsAtOnce(t *testing.T) {
+func TestACommandWithoutTestsFailsAtOnce(t *testing.T) {
 	g := NewWithT(t)
 
 	out, err := exec.Command("./retry-failed-tests.sh", "go", "test", "-timeout", "./x").CombinedOutput()

@@ -64,7 +64,7 @@ func TestTiltBuildsTheManager(t *testing.T) {
 	g.Expect(binary).To(BeARegularFile())
 }
 
-func TestTiltRebuildsAtAChangeOfWhateverTheManagerImports(t *testing.T) {
+func TestTiltRebuildsWhenAnImportOfTheManagerChanges(t *testing.T) {
 	g := NewWithT(t)
 	want := []string{"go.mod", "go.sum"}
 	want = append(want, strings.Fields(inRoot(g, nil, "list", `-f={{join .GoFiles " "}}`, "."))...)

@@ -75,7 +75,7 @@ func TestAffinityRules(t *testing.T) {
 	c.Expect(c.sim.State().Affinity).To(HaveLen(1))
 }
 
-func TestAMandatoryRuleNeedsAHostForEachVM(t *testing.T) {
+func TestAMandatoryRuleNeedsOneHostPerVM(t *testing.T) {
 	c := start(t, manual)
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Hosts = 1 })
 	c.as("admin")

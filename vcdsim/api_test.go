@@ -81,7 +81,7 @@ func TestVersions(t *testing.T) {
 	c.Expect(err).To(MatchError(ContainSubstring(`API version "12.0"`)))
 }
 
-func TestTenantsSeeTheirOwn(t *testing.T) {
+func TestTenantsSeeOnlyTheirOwnObjects(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) {
 		other := vcdsim.Minimal().Orgs[1]
 		other.Name = "other"
@@ -274,7 +274,7 @@ func TestHeaders(t *testing.T) {
 	g.Expect(h.Get("Content-Type")).To(Equal("application/vnd.vmware.vcloud.orgList+xml;version=37.2"))
 }
 
-func TestTheSameSeedGivesTheSameState(t *testing.T) {
+func TestStateIsDeterministicForASeed(t *testing.T) {
 	state := func() vcdsim.State {
 		c := start(t, manual)
 		c.vm(c.vapp("cluster"), "node")

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAssumptionsAreReadAsTheyWereWritten(t *testing.T) {
+func TestAssumptionsSurviveARoundTrip(t *testing.T) {
 	g := NewWithT(t)
 	a := vcdsim.DefaultAssumptions()
 	a.VAppsArePrivate = false
@@ -24,7 +24,7 @@ func TestAssumptionsAreReadAsTheyWereWritten(t *testing.T) {
 	g.Expect(vcdsim.ReadAssumptions(&file)).To(Equal(a))
 }
 
-func TestAssumptionsThatAFileDoesNotNameKeepTheirDefaults(t *testing.T) {
+func TestOmittedAssumptionsKeepTheirDefaults(t *testing.T) {
 	g := NewWithT(t)
 	want := vcdsim.DefaultAssumptions()
 	want.SharedVIPStays = true
@@ -32,7 +32,7 @@ func TestAssumptionsThatAFileDoesNotNameKeepTheirDefaults(t *testing.T) {
 	g.Expect(vcdsim.ReadAssumptions(strings.NewReader(""))).To(Equal(vcdsim.DefaultAssumptions()))
 }
 
-func TestFilesThatAreNoAssumptionsAreRefused(t *testing.T) {
+func TestInvalidAssumptionFilesAreRejected(t *testing.T) {
 	for name, tt := range map[string]struct{ file, message string }{
 		"an unknown assumption":       {"assumptions: {VAppsArePublic: true}", `unknown assumption "VAppsArePublic"`},
 		"another spelling":            {"assumptions: {vappsareprivate: true}", `unknown assumption "vappsareprivate"`},

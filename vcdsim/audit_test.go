@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestTheAuditTrailHasLoginsAndTasksOfWhatTheCallerSees(t *testing.T) {
+func TestTheAuditTrailHasLoginsAndTasksVisibleToTheCaller(t *testing.T) {
 	c := start(t).user("admin")
 	c.vapp("cluster")
 	var kinds []any

@@ -34,7 +34,7 @@ func (c *client) states() []string {
 	return out
 }
 
-func TestWhatIsConfiguredWhileAGatewayChanges(t *testing.T) {
+func TestConfigurationDuringAGatewayChange(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		assume func(*vcdsim.Assumptions)
@@ -92,7 +92,7 @@ func TestWhatIsConfiguredWhileAGatewayChanges(t *testing.T) {
 	}
 }
 
-func TestSummariesSayWhatThereIs(t *testing.T) {
+func TestSummariesListExistingObjects(t *testing.T) {
 	c := start(t)
 	body := with(c.body(c.service("vs", c.pool("p", "192.168.100.11"), "203.0.113.20", 80)),
 		map[string]any{"description": "whose it is"})
@@ -210,7 +210,7 @@ func TestSizesAreLimited(t *testing.T) {
 	}
 }
 
-func TestOlderClientsDoNotKnowNewerFields(t *testing.T) {
+func TestOlderClientsDoNotReceiveNewerFields(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Version = vcdsim.Version104 })
 	set := c.make("firewallGroups",
 		`{"name":"nodes","type":"IP_SET","ownerRef":{"id":"`+c.gatewayURN()+`"},"ipAddresses":["192.168.100.11"]}`)

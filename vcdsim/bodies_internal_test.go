@@ -84,7 +84,7 @@ func (v *visitor) fill(pattern string, ids []string) []string {
 	return out
 }
 
-func TestNoRouteFallsOverABodyThatSaysNothing(t *testing.T) {
+func TestNoRouteFailsOnAnEmptyBody(t *testing.T) {
 	g := NewWithT(t)
 	m := K8sTenant()
 	m.Orgs[1].VDCs[0].Fleet = store.Fleet{VApps: 1, VMsPerVApp: 2, PoweredOff: true, Owner: "capvcd"}

@@ -19,7 +19,7 @@ import (
 
 // A simulator runs for days under clients that err: what they ask for must not stay for ever.
 
-func TestWhatIsAskedForInVainIsNotKeptForEver(t *testing.T) {
+func TestUnfulfilledRequestsAreNotKeptForever(t *testing.T) {
 	g := NewWithT(t)
 	sim, err := New(Config{Model: Minimal()})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -53,7 +53,7 @@ func TestExpiredSessionsAreDropped(t *testing.T) {
 	g.Expect(len(sim.State().Sessions)).To(BeNumerically("<", 2*access.SweepSessions))
 }
 
-func TestATaskThatEndedDoesNotKeepWhatItWrote(t *testing.T) {
+func TestAFinishedTaskDoesNotRetainItsChanges(t *testing.T) {
 	g := NewWithT(t)
 	m := K8sTenant()
 	m.Orgs[1].VDCs[0].Fleet = store.Fleet{VApps: 1, VMsPerVApp: 1, PoweredOff: true, Owner: "capvcd"}

@@ -35,7 +35,7 @@ func (c *client) status(url string) int {
 	return res.StatusCode
 }
 
-func TestABalancerHandsRequestsRoundTheCells(t *testing.T) {
+func TestTheLoadBalancerDistributesRequestsAmongCells(t *testing.T) {
 	c := start(t, twoCells)
 	cells := c.sim.Cells()
 	c.Expect(cells).To(HaveLen(2))
@@ -65,7 +65,7 @@ func TestABalancerHandsRequestsRoundTheCells(t *testing.T) {
 	c.Expect(c.statuses(2)).To(HaveEach(503))
 }
 
-func TestACellThatStopsTakesSessionsAndTasksAlong(t *testing.T) {
+func TestAStoppedCellLosesItsSessionsAndTasks(t *testing.T) {
 	c := start(t, manual, twoCells, func(cfg *vcdsim.Config) { cfg.Profile = vcdsim.Recorded })
 	session := func(cell int) string {
 		req := c.request(http.MethodPost, c.sim.Cells()[cell].URL()+"/cloudapi/1.0.0/sessions", "")
@@ -95,7 +95,7 @@ func TestACellThatStopsTakesSessionsAndTasksAlong(t *testing.T) {
 	c.Expect(c.statuses(2)).To(HaveEach(200))
 }
 
-func TestAnUpgradedCellServesOtherVersions(t *testing.T) {
+func TestAnUpgradedCellServesNewVersions(t *testing.T) {
 	c := start(t, twoCells, func(cfg *vcdsim.Config) { cfg.Version = vcdsim.Version104 })
 	c.Expect(c.sim.Cells()[1].Upgrade(vcdsim.Version106)).To(Succeed())
 	c.Expect(c.sim.Cells()[1].Upgrade("1.0")).NotTo(Succeed())
@@ -123,7 +123,7 @@ func TestACertificateChanges(t *testing.T) {
 	c.Expect(c.status(c.sim.Cells()[0].URL() + "/api/org")).To(Equal(200))
 }
 
-func TestTheOnlyCellGoesDownAndUp(t *testing.T) {
+func TestTheOnlyCellRestarts(t *testing.T) {
 	c := start(t)
 	cell := c.sim.Cells()[0]
 	c.Expect(cell.URL()).To(Equal(c.sim.URL()))
@@ -142,7 +142,7 @@ func TestTheOnlyCellGoesDownAndUp(t *testing.T) {
 	c.Expect(c.statuses(1)).To(Equal([]int{0}))
 }
 
-func TestHrefsBeginWithThePublicAddress(t *testing.T) {
+func TestHrefsStartWithThePublicAddress(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) { cfg.PublicURL = "https://vcd.example.com/" })
 	c.Expect(c.get("/api/org").xml.At("Org").Attr("href")).To(HavePrefix("https://vcd.example.com/api/org/"))
 	c.Expect(c.sim.URL()).To(HavePrefix("https://127.0.0.1:"))
@@ -150,7 +150,7 @@ func TestHrefsBeginWithThePublicAddress(t *testing.T) {
 	c.Expect(err).To(MatchError(`the public address "nowhere" is not a URL`))
 }
 
-func TestATaskFailsOnTheCellThatTheRuleNames(t *testing.T) {
+func TestATaskFailsOnTheCellInTheRule(t *testing.T) {
 	c := start(t, twoCells)
 	c.sim.Faults().Add(vcdsim.Fault{Cell: 2, FailTask: true})
 	for i, cell := range c.sim.Cells() {

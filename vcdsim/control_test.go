@@ -127,7 +127,7 @@ func TestTheStateShowsNoSecrets(t *testing.T) {
 	c.Expect(string(c.get("/_sim/dump").body)).To(ContainSubstring("capvcd-api-token"), "a dump is the whole truth")
 }
 
-func TestWhoMayUseTheControlAPI(t *testing.T) {
+func TestControlAPIAuthorization(t *testing.T) {
 	c := start(t)
 	ask := func(sim *vcdsim.Simulator, from string, header map[string]string) int {
 		r := httptest.NewRequest(http.MethodPost, "https://vcd.example.com/_sim/faults",
@@ -184,7 +184,7 @@ func TestThePageIsServedWithAStrictPolicy(t *testing.T) {
 	c.Expect(c.call(http.MethodGet, "/_sim/page/page.go", "").status).To(Equal(404))
 }
 
-func TestWhatTheControlAPIHasNotIsSaidByIt(t *testing.T) {
+func TestTheControlAPIReportsUnknownRoutes(t *testing.T) {
 	c := start(t)
 	for _, call := range [][2]string{
 		{http.MethodGet, "/_sim/nothing"},

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestADiskIsAttachedWhereTheRequestSays(t *testing.T) {
+func TestADiskIsAttachedAtTheRequestedPosition(t *testing.T) {
 	c := start(t)
 	vm := c.vm(c.vapp("cluster"), "node")
 	attach := func(name, slot string) string {
@@ -34,7 +34,7 @@ func TestADiskIsAttachedWhereTheRequestSays(t *testing.T) {
 	c.refused(http.MethodPost, vm+"/disk/action/attach", attach("e", `<BusNumber>4</BusNumber>`), 400, "BAD_REQUEST")
 }
 
-func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
+func TestASharedDiskIsAttachedToSeveralVMs(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
 	a := c.vm(vapp, "a")
@@ -81,7 +81,7 @@ func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
 	c.Expect(buses).To(Equal([]string{"6", "20"}), "the disk is on the bus it was made for")
 }
 
-func TestADiskIsItsOwnersAndTheAdministrators(t *testing.T) {
+func TestADiskIsVisibleToItsOwnerAndAdministrators(t *testing.T) {
 	c := start(t, withUsers(vcdsim.RoleClusterAuthor, "other"))
 	vapp := c.vapp("cluster")
 	vm := c.vm(vapp, "a")

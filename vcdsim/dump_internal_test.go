@@ -90,7 +90,7 @@ func fieldsOf(t reflect.Type) []string {
 	return out
 }
 
-func TestEveryFieldOfASimulatorIsDumpedOrKnownNotToBe(t *testing.T) {
+func TestEveryFieldOfASimulatorIsDumpedOrDeliberatelyOmitted(t *testing.T) {
 	known := []string{"store", "ids"}
 	for name := range notDumped {
 		known = append(known, strings.ToLower(name))
@@ -157,7 +157,7 @@ func fillValue(v reflect.Value, seed *int, depth int) {
 	}
 }
 
-func TestTheStoreHasNoUnexportedFieldThatADumpLoses(t *testing.T) {
+func TestTheStoreHasNoUnexportedFieldLostInADump(t *testing.T) {
 	g := NewWithT(t)
 	for _, typ := range storedTypes(reflect.TypeFor[store.Store](), map[reflect.Type]bool{}) {
 		for i := range typ.NumField() {

@@ -21,7 +21,7 @@ func (c *client) dump() *bytes.Buffer {
 	return &out
 }
 
-func TestADumpThatIsAnHourOldRestoresItsState(t *testing.T) {
+func TestAnHourOldDumpRestoresItsState(t *testing.T) {
 	guest := &fakeGuest{}
 	c := start(t, manual, func(cfg *vcdsim.Config) { cfg.Guest = guest })
 	vapp := c.vapp("cluster")
@@ -56,7 +56,7 @@ func TestADumpThatIsAnHourOldRestoresItsState(t *testing.T) {
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(401), "the session is younger than the dump")
 }
 
-func TestADumpGoesOnInAnotherSimulator(t *testing.T) {
+func TestADumpContinuesInAnotherSimulator(t *testing.T) {
 	c := start(t, manual)
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].RuntimeLease = vcdsim.Duration(2 * time.Hour) })
 	vapp := c.vapp("cluster")
@@ -93,7 +93,7 @@ func TestADumpGoesOnInAnotherSimulator(t *testing.T) {
 	c.Expect(c.state("node").PoweredOn).To(BeTrue())
 }
 
-func TestADumpOfADumpIsTheSame(t *testing.T) {
+func TestADumpSurvivesARoundTrip(t *testing.T) {
 	c := start(t, manual)
 	c.vm(c.vapp("cluster"), "node")
 	first := c.dump().String()
@@ -106,7 +106,7 @@ func TestADumpOfADumpIsTheSame(t *testing.T) {
 	c.Expect(c.dump().String()).To(Equal(first))
 }
 
-func TestWhatIsNoDumpChangesNothing(t *testing.T) {
+func TestAnInvalidDumpChangesNothing(t *testing.T) {
 	c := start(t, manual)
 	c.vapp("cluster")
 	good := c.dump().String()

@@ -44,7 +44,7 @@ func (c *client) edgeBody(name, subnet string) string {
 		name, c.model().VDCs[0].ID, c.sim.State().Model.ExternalNetworks[0].ID, subnet)
 }
 
-func TestNoAddressIsGivenToTwoGateways(t *testing.T) {
+func TestNoAddressIsAssignedToTwoGateways(t *testing.T) {
 	c := start(t).provider()
 	id := c.make("edgeGateways",
 		c.edgeBody("second",
@@ -98,7 +98,7 @@ func TestNoAddressIsGivenToTwoGateways(t *testing.T) {
 			`{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":100}`))
 }
 
-func TestAddressesInUseStayWithTheirGateway(t *testing.T) {
+func TestAddressesInUseCannotBeRemovedFromTheirGateway(t *testing.T) {
 	c := start(t)
 	c.make(c.natPath(), dnat("web", "203.0.113.80", "192.168.100.5", ""))
 	p := c.provider()
@@ -133,7 +133,7 @@ func TestOneTaskAtATimeOnAGateway(t *testing.T) {
 	c.Expect(c.get(cloudAPI + "edgeGateways/" + c.gatewayURN()).json["status"]).To(Equal("REALIZED"))
 }
 
-func TestAFailedTaskLeavesWhatItMade(t *testing.T) {
+func TestAFailedTaskKeepsCreatedObjects(t *testing.T) {
 	c := start(t, manual)
 	c.sim.Faults().Add(vcdsim.Fault{FailTask: true, Operation: "createLoadBalancerPool", Count: 1})
 	location := c.call(http.MethodPost, cloudAPI+"loadBalancer/pools",

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAFaultAnswersWithItsKindOfBody(t *testing.T) {
+func TestAFaultRespondsWithItsKindOfBody(t *testing.T) {
 	c := start(t)
 	for _, tc := range []struct {
 		name, path, contentType, body string
@@ -110,7 +110,7 @@ func TestAFaultAnswersWithItsKindOfBody(t *testing.T) {
 	}
 }
 
-func TestAFaultIsForAnEntityAUserOrAShareOfTheCalls(t *testing.T) {
+func TestAFaultMatchesAnEntityAUserOrAShareOfCalls(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
 	a := c.vm(vapp, "a")
@@ -168,7 +168,7 @@ func TestAFaultIsForAnEntityAUserOrAShareOfTheCalls(t *testing.T) {
 	c.Expect(share()).To(Equal(first), "the seed decides")
 }
 
-func TestAnswersThatAreSlowOrCutShort(t *testing.T) {
+func TestSlowAndTruncatedResponses(t *testing.T) {
 	c := start(t)
 	c.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vdc", Count: 1, Truncate: true})
 	res, err := c.http.Do(c.request(http.MethodGet, c.vdc(), ""))
@@ -192,7 +192,7 @@ func TestAnswersThatAreSlowOrCutShort(t *testing.T) {
 	}
 }
 
-func TestASessionAndATokenAreTakenAway(t *testing.T) {
+func TestASessionAndATokenAreRevoked(t *testing.T) {
 	c := start(t)
 	c.sim.Faults().Add(vcdsim.Fault{Count: 1, EndSession: true})
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(401))
@@ -213,7 +213,7 @@ func TestASessionAndATokenAreTakenAway(t *testing.T) {
 	c.Expect(c.login("capvcd", "acme", "password").status).To(Equal(200), "the password is still good")
 }
 
-func TestTasksThatFailAbortOrStick(t *testing.T) {
+func TestFailedAbortedAndStuckTasks(t *testing.T) {
 	c := start(t, manual)
 	vm := c.vm(c.vapp("cluster"), "node")
 	f := c.sim.Faults()

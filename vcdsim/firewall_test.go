@@ -26,7 +26,7 @@ func (c *client) rules() (ids map[string]string, names []string, versions []any)
 	return ids, names, versions
 }
 
-func TestOneFirewallRuleIsMadeAndDeletedByItself(t *testing.T) {
+func TestOneFirewallRuleIsCreatedAndDeletedSeparately(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Model.Orgs[1].Users[1].Role = "Organization Administrator" })
 	c.version = "39.0"
 	create := func(name, position string) {
@@ -62,7 +62,7 @@ func TestOneFirewallRuleIsMadeAndDeletedByItself(t *testing.T) {
 	c.ok(http.MethodDelete, cloudAPI+c.rulesPath()+"/"+ids["before"], "")
 }
 
-func TestFirewallRulesOfTheSecondVersion(t *testing.T) {
+func TestVersionTwoFirewallRules(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) {
 		cfg.Model.Orgs[1].Users[1].Role = "Organization Administrator"
 		cfg.Version = vcdsim.Version105

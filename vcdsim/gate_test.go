@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
 )
 
-func TestAGateIsAskedBeforeAndAfterTheWork(t *testing.T) {
+func TestAGateIsCalledBeforeAndAfterTheOperation(t *testing.T) {
 	c := start(t, manual)
 	type question struct {
 		moment    frontend.Moment

@@ -83,7 +83,7 @@ func TestAGuestBoots(t *testing.T) {
 	c.Eventually(guest.counts).Should(Equal([3]int{1, 1, 1}))
 }
 
-func TestAGuestThatDoesNotBootSaysWhy(t *testing.T) {
+func TestAGuestThatDoesNotBootReportsTheCause(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Guest = &fakeGuest{} })
 	vm := c.vm(c.vapp("cluster"), "node")
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
@@ -93,7 +93,7 @@ func TestAGuestThatDoesNotBootSaysWhy(t *testing.T) {
 	c.Expect(string(c.get("/_sim/state").body)).To(ContainSubstring("no userdata"))
 }
 
-func TestAVMThatIsPoweredOffInTimeNeverBoots(t *testing.T) {
+func TestAVMPoweredOffInTimeNeverBoots(t *testing.T) {
 	guest := &fakeGuest{}
 	c := start(t, manual, func(cfg *vcdsim.Config) { cfg.Guest = guest })
 	vm := c.vm(c.vapp("cluster"), "node")

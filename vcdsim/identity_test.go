@@ -33,7 +33,7 @@ func (c *client) ldap() string {
 	return path
 }
 
-func TestLDAPSettingsAreOfOneModeAndNeverShowThePassword(t *testing.T) {
+func TestLDAPSettingsHaveOneModeAndNeverShowThePassword(t *testing.T) {
 	c := start(t).user("admin")
 	path := c.settingsPath("ldap")
 	c.Expect(c.get(path).xml.Str("OrgLdapMode")).To(Equal("NONE"))
@@ -82,7 +82,7 @@ func (c *client) oidc() string {
 	return path
 }
 
-func TestOpenIDConnectSettingsComeFromWhatAProviderDescribes(t *testing.T) {
+func TestOpenIDConnectSettingsComeFromTheProviderMetadata(t *testing.T) {
 	c := start(t).user("admin")
 	path := c.settingsPath("oauth")
 	c.Expect(c.get(path).xml.Str("Enabled")).To(Equal("false"))
@@ -100,7 +100,7 @@ func TestOpenIDConnectSettingsComeFromWhatAProviderDescribes(t *testing.T) {
 	c.Expect(c.get(path).xml.Str("IssuerId")).To(BeEmpty())
 }
 
-func TestOpenIDConnectSettingsThatCannotBe(t *testing.T) {
+func TestInvalidOpenIDConnectSettings(t *testing.T) {
 	c := start(t).user("admin")
 	path := c.settingsPath("oauth")
 	body := c.discovered()

@@ -65,7 +65,7 @@ func TestDisksHaveTheIOPSOfTheirStorageProfile(t *testing.T) {
 	}
 }
 
-func TestIOPSBeyondTheLimitsAreRefused(t *testing.T) {
+func TestIOPSBeyondTheLimitsAreRejected(t *testing.T) {
 	refusing := vcdsim.DefaultAssumptions()
 	refusing.IOPSIgnoredWithoutLimits = false
 	tests := []struct {

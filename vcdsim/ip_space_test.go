@@ -158,7 +158,7 @@ func TestIPSpacesRunOut(t *testing.T) {
 	}
 }
 
-func TestTwoWhoWantTheLastAddress(t *testing.T) {
+func TestConcurrentRequestsForTheLastAddress(t *testing.T) {
 	c := start(t, preset("ip-spaces"), manual, func(cfg *vcdsim.Config) {
 		cfg.Model.IPSpaces[0].Ranges = []vcdsim.Range{{
 			From: netip.MustParseAddr("198.51.100.10"),
@@ -200,7 +200,7 @@ func TestAllocationsAreListedByTypeAndPage(t *testing.T) {
 		c.gatewayURN())[0]["unusedValues"]).To(HaveLen(5), "no more are suggested")
 }
 
-func TestIPSpacesOfOthers(t *testing.T) {
+func TestIPSpacesOfOtherOrganizations(t *testing.T) {
 	c := start(t, preset("ip-spaces"), func(cfg *vcdsim.Config) {
 		other := vcdsim.Minimal().Orgs[1]
 		other.Name = "other"

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestLifeOfAVM(t *testing.T) {
+func TestLifecycleOfAVM(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
 	c.Expect(c.get(vapp).xml.Attr("status")).To(Equal("1"), "an empty vApp is resolved")
@@ -63,7 +63,7 @@ func TestLifeOfAVM(t *testing.T) {
 	c.Expect(c.sim.Unhandled()).To(BeEmpty())
 }
 
-func TestAVAppThatEndsWithItsVMs(t *testing.T) {
+func TestAVAppIsDeletedWithItsLastVM(t *testing.T) {
 	assume := vcdsim.DefaultAssumptions()
 	assume.VAppStaysDeployed = false
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Assumptions = &assume })
@@ -264,7 +264,7 @@ func TestBusyEntities(t *testing.T) {
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 }
 
-func TestAFailedTaskLeavesResidue(t *testing.T) {
+func TestAFailedTaskLeavesPartialResults(t *testing.T) {
 	c := start(t)
 	c.sim.Faults().Add(vcdsim.Fault{Operation: "vdcComposeVapp", Count: 1, FailTask: true, Message: "no host"})
 	a := c.call(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("half", ""))
@@ -276,7 +276,7 @@ func TestAFailedTaskLeavesResidue(t *testing.T) {
 	c.ok(http.MethodDelete, a.xml.Attr("href"), "")
 }
 
-func TestAPoolThatIsUsedUp(t *testing.T) {
+func TestAnExhaustedPool(t *testing.T) {
 	c := start(t)
 	c.sim.Edit(func(e *vcdsim.Editor) {
 		pool := &e.Model.Orgs[1].VDCs[0].Networks[0].StaticPool[0]
@@ -297,7 +297,7 @@ func TestAPoolThatIsUsedUp(t *testing.T) {
 	c.Expect(c.state("third").NICs[0].Address).To(Equal("192.168.100.10"), "a deleted VM gives its address back")
 }
 
-func TestACancelledRecompose(t *testing.T) {
+func TestACanceledRecompose(t *testing.T) {
 	c := start(t, manual)
 	vapp := c.vapp("cluster")
 	a := c.call(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("node", nic("POOL", ""), "")))
@@ -333,7 +333,7 @@ func TestLeases(t *testing.T) {
 	c.Expect(c.sim.State().VApps).To(BeEmpty(), "the storage lease ended")
 }
 
-func TestLeasesNeverEndByDefault(t *testing.T) {
+func TestLeasesNeverExpireByDefault(t *testing.T) {
 	c := start(t, manual)
 	vapp := c.vapp("cluster")
 	c.ok(http.MethodPost, c.vm(vapp, "node")+"/power/action/powerOn", "")

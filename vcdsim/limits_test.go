@@ -23,7 +23,7 @@ func (c *client) taskStatus(task *xmltree.Node) string {
 	return c.get(task.Attr("href")).xml.Attr("status")
 }
 
-func TestOperationsBeyondTheLimitAreQueuedThenRefused(t *testing.T) {
+func TestOperationsBeyondTheLimitAreQueuedAndThenRejected(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		limits vcdsim.OperationLimits
@@ -59,7 +59,7 @@ func TestOperationsBeyondTheLimitAreQueuedThenRefused(t *testing.T) {
 	}
 }
 
-func TestRolesAllowWhatTheirRightsSay(t *testing.T) {
+func TestRolesAllowTheOperationsOfTheirRights(t *testing.T) {
 	body := `<DiskCreateParams ` + xmlns + `><Disk name="d" sizeMb="1"/></DiskCreateParams>`
 	for _, tc := range []struct {
 		role           string

@@ -38,7 +38,7 @@ func TestDiskOfALinkedCloneGrowsAfterItsConsolidation(t *testing.T) {
 		ContainSubstring("has snapshots"))
 }
 
-func TestConsolidationTakesItsRight(t *testing.T) {
+func TestConsolidationRequiresItsRight(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) {
 		cfg.Model = vcdsim.K8sTenant()
 		cfg.Model.Orgs[1].Users[1].Role = "vApp Author"

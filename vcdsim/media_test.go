@@ -72,7 +72,7 @@ func TestMediaIsUploadedInPartsAndDownloaded(t *testing.T) {
 	c.Expect(c.sim.State().Uploads).To(BeEmpty())
 }
 
-func TestNothingIsKeptOfWhatIsDeleted(t *testing.T) {
+func TestDeletionRemovesMetadataAccessAndUploads(t *testing.T) {
 	c := start(t)
 	c.as("admin")
 	media := c.iso("tools", "0123456789")
@@ -99,7 +99,7 @@ func TestNothingIsKeptOfWhatIsDeleted(t *testing.T) {
 	c.Expect(state.Uploads).To(BeEmpty())
 }
 
-func TestUploadsThatAreRefused(t *testing.T) {
+func TestRejectedUploads(t *testing.T) {
 	c := start(t)
 	c.as("admin")
 	upload := c.catalogPath() + "/action/upload"
@@ -152,7 +152,7 @@ func TestMediaInTheDriveOfAVM(t *testing.T) {
 	c.Expect(c.records("type=media")).To(BeEmpty())
 }
 
-func TestMediaTakesRights(t *testing.T) {
+func TestMediaRequiresRights(t *testing.T) {
 	c := start(t, withUsers("vApp User", "other"))
 	c.as("admin")
 	media := c.iso("tools", "0123456789")

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestPresetsAreReadAsTheyWereWritten(t *testing.T) {
+func TestPresetsSurviveARoundTrip(t *testing.T) {
 	for _, name := range vcdsim.PresetNames() {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -57,7 +57,7 @@ externalNetworks:
   - {gateway: 203.0.113.1/24, pool: [{from: 203.0.113.10, to: 203.0.113.99}]}
 `
 
-func TestAModelOfAFileIsSimulated(t *testing.T) {
+func TestAModelFileIsSimulated(t *testing.T) {
 	g := NewWithT(t)
 	model, err := vcdsim.ReadModel(strings.NewReader(modelFile))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -70,7 +70,7 @@ func TestAModelOfAFileIsSimulated(t *testing.T) {
 	g.Expect(vdc.Networks[0].Edge).To(Equal(vdc.EdgeGateways[0].ID))
 }
 
-func TestAModelThatCannotBeIsRefused(t *testing.T) {
+func TestAnInvalidModelIsRejected(t *testing.T) {
 	for _, test := range []struct{ name, old, replacement, message string }{
 		{"an unknown field", "policies: [System", "policy: [System", `unknown field "policy"`},
 		{"no YAML", "orgs:", "orgs", "reading a model: error converting YAML"},

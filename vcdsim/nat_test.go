@@ -51,7 +51,7 @@ func (c *client) portProfile(name, owner string) string {
 
 func (c *client) vdcURN() string { return "urn:vcloud:vdc:" + c.model().VDCs[0].ID }
 
-func TestTenantsPortProfilesNameTheirOrganization(t *testing.T) {
+func TestTenantPortProfilesReferenceTheirOrganization(t *testing.T) {
 	c := start(t)
 	body := fmt.Sprintf(`{"name":"web","scope":"TENANT","contextEntityId":%q,`+
 		`"applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`, c.vdcURN())
@@ -64,7 +64,7 @@ func TestTenantsPortProfilesNameTheirOrganization(t *testing.T) {
 	c.make("applicationPortProfiles", strings.Replace(body, "web", "other", 1))
 }
 
-func TestNATRulesAreChecked(t *testing.T) {
+func TestNATRulesAreValidated(t *testing.T) {
 	c := start(t)
 	for _, tc := range []struct{ name, body, message string }{
 		{"no type", `{"name":"x","externalAddresses":"203.0.113.20"}`, `type "" is invalid`},

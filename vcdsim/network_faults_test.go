@@ -185,7 +185,7 @@ func networkWrites(c *client) []networkWrite {
 	}
 }
 
-func TestFaultsOfRequestsForNetworks(t *testing.T) {
+func TestNetworkRequestFaults(t *testing.T) {
 	for i := range networkWrites(start(t, preset("cloud-provider"))) {
 		c := start(t, preset("cloud-provider"), manual)
 		w := networkWrites(c)[i]
@@ -222,7 +222,7 @@ func TestFaultsOfRequestsForNetworks(t *testing.T) {
 	}
 }
 
-func TestFaultsOfTasksOfNetworks(t *testing.T) {
+func TestNetworkTaskFaults(t *testing.T) {
 	for i := range networkWrites(start(t, preset("cloud-provider"))) {
 		c := start(t, preset("cloud-provider"), manual)
 		w := networkWrites(c)[i]
@@ -257,7 +257,7 @@ func TestFaultsOfTasksOfNetworks(t *testing.T) {
 	}
 }
 
-func TestFaultsOfOneGatewayLeaveTheOtherAlone(t *testing.T) {
+func TestFaultsOfOneGatewayDoNotAffectTheOther(t *testing.T) {
 	c := start(t, preset("two-gateways"), manual)
 	second := c.model().VDCs[0].EdgeGateways[1]
 	pool := func(gateway string) answer {

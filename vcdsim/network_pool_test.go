@@ -52,7 +52,7 @@ func TestNetworkPools(t *testing.T) {
 	c.refused(http.MethodGet, path, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 }
 
-func TestNetworkPoolsThatCannotBe(t *testing.T) {
+func TestInvalidNetworkPools(t *testing.T) {
 	c := start(t).provider()
 	for reason, body := range map[string]string{
 		"a distributed switch":        c.poolBody("p", "VLAN", `"vdsRefs":[{"id":"dvs-99"}]`),
@@ -67,7 +67,7 @@ func TestNetworkPoolsThatCannotBe(t *testing.T) {
 	c.user("admin").refused(http.MethodPost, cloudAPI+"networkPools", "{}", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 }
 
-func TestAPortGroupIsOnePoolsOrOneNetworksOnly(t *testing.T) {
+func TestAPortGroupBelongsToOnePoolOrNetwork(t *testing.T) {
 	c := start(t).provider()
 	c.Expect(c.portGroups()).To(Equal([]string{"port-group", "port-group-2", "port-group-3"}))
 	pool := c.make("networkPools", c.poolBody("groups", "PORTGROUP_BACKED", `"portGroupRefs":[{"id":"dvportgroup-21"}]`))
@@ -97,7 +97,7 @@ func (c *client) logicalGroup(name string) string {
 	return cloudAPI + "logicalVmGroups/" + a.json["id"].(string)
 }
 
-func TestALogicalVMGroupStaysWhileAPolicyNamesIt(t *testing.T) {
+func TestALogicalVMGroupIsKeptWhileAPolicyReferencesIt(t *testing.T) {
 	c := start(t).provider()
 	path := c.logicalGroup("rack-a")
 	group := c.get(path).json

@@ -71,7 +71,7 @@ func TestPresetWithFullClones(t *testing.T) {
 	c.Expect(c.state("node").Disks[0].SizeMiB).To(Equal(int64(30720)))
 }
 
-func TestCertificatesOfPresetsAreTheSameEachTime(t *testing.T) {
+func TestPresetCertificatesAreStable(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(vcdsim.NewCertificate("tls")).To(Equal(vcdsim.NewCertificate("tls")))
 	g.Expect(vcdsim.NewCertificate("tls").PEM).NotTo(Equal(vcdsim.NewCertificate("tls-other").PEM))

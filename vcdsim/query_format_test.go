@@ -78,7 +78,7 @@ func TestAPageLinkKeepsItsFilter(t *testing.T) {
 	c.Expect(c.get(c.linked(first, "nextPage")).xml.All("VAppRecord")[0].Attr("name")).To(Equal("a & b 2"))
 }
 
-func TestPagesAreNoLargerThanVCDGives(t *testing.T) {
+func TestPagesAreLimitedToTheSizeOfVCD(t *testing.T) {
 	c := start(t)
 	for path, most := range map[string]int{"edgeGateways": 128, "orgVdcNetworks": 32, c.natPath(): 128} {
 		c.Expect(c.get(fmt.Sprintf("%s%s?pageSize=%d", cloudAPI, path, most)).status).To(Equal(http.StatusOK), path)
@@ -94,7 +94,7 @@ func TestPagesAreNoLargerThanVCDGives(t *testing.T) {
 	c.refused(http.MethodGet, "/api/query?type=vm&pageSize=500", "", 400, "BAD_REQUEST")
 }
 
-func TestNumbersAreSortedBySize(t *testing.T) {
+func TestNumbersAreSortedNumerically(t *testing.T) {
 	c := start(t).provider()
 	for _, cpus := range []int{2, 10, 9} {
 		body := fmt.Sprintf(`{"name":"sorted-%d","cpuCount":%d,"memory":%d}`, cpus, cpus, cpus*1_000_000)
@@ -110,7 +110,7 @@ func TestNumbersAreSortedBySize(t *testing.T) {
 	c.Expect(large).To(HaveLen(1), "large numbers have no exponent")
 }
 
-func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
+func TestATooLargeRequestIsRejected(t *testing.T) {
 	c := start(t)
 	over := strings.Repeat("x", 16<<20+1)
 	vapp := c.vapp("cluster")

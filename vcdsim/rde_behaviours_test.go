@@ -25,7 +25,7 @@ func (c *client) entity(version, name string) string {
 	return id
 }
 
-func TestATypeOverridesABehaviourAndLeavesTheInterfaces(t *testing.T) {
+func TestATypeOverridesABehaviorWithoutChangingTheInterface(t *testing.T) {
 	c := start(t)
 	id := c.entity("1.1.0", "cluster")
 	invoke := func() (status, answer string) {
@@ -61,7 +61,7 @@ func TestATypeOverridesABehaviourAndLeavesTheInterfaces(t *testing.T) {
 	p.refused(http.MethodDelete, own+"/"+kubeConfig, "", 400, "RDE_INVALID_BEHAVIOR_SCOPE")
 }
 
-func TestEntitiesByTypeByInterfaceAndByPartOfAVersion(t *testing.T) {
+func TestEntitiesByTypeInterfaceAndPartialVersion(t *testing.T) {
 	c := start(t)
 	a := c.entity("1.1.0", "a")
 	b := c.entity("1.2.0", "b")

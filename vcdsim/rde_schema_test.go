@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestEntitiesAreHeldAgainstTheSchemaOfTheirType(t *testing.T) {
+func TestEntitiesAreValidatedAgainstTheSchemaOfTheirType(t *testing.T) {
 	for name, tt := range map[string]struct{ entity, refusal string }{
 		"the least that is needed": {content, ""},
 		"what nothing defines": {
@@ -47,7 +47,7 @@ func TestEntitiesAreHeldAgainstTheSchemaOfTheirType(t *testing.T) {
 	}
 }
 
-func TestNullIsHeldAgainstTheSchemaIfThatIsAssumed(t *testing.T) {
+func TestNullIsValidatedAgainstTheSchemaIfAssumed(t *testing.T) {
 	c := start(t)
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().EntitiesAdmitNull = false })
 	path := cloudAPI + "entities/" + c.entity("1.1.0", "other")
@@ -60,7 +60,7 @@ func withCAPVCD(members string) string {
 	return strings.TrimSuffix(content, "}") + `,"status":{"capvcd":{` + members + `}}}`
 }
 
-func TestATypeNeedsASchemaThatIsOne(t *testing.T) {
+func TestATypeNeedsAValidSchema(t *testing.T) {
 	c := start(t)
 	p := c.provider()
 	p.refused(http.MethodPost, cloudAPI+"entityTypes", `{"vendor":"acme","nss":"thing","version":"1.0.0","name":"thing",

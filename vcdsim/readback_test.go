@@ -36,7 +36,7 @@ type writable struct {
 }
 
 // What is written is read back, or refused: each field of each document is changed alone, written, and read again.
-func TestWhatIsWrittenIsReadBack(t *testing.T) {
+func TestWrittenFieldsAreReadBack(t *testing.T) {
 	tenant := start(t, unrecorded, func(cfg *vcdsim.Config) { cfg.Model = writtenModel() })
 	tenant = tenant.user("admin")
 	for _, w := range tenant.writables() {

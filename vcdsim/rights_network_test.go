@@ -148,7 +148,7 @@ func networkRequests(c *client) []networkRequest {
 	}
 }
 
-func TestNetworkObjectsTakeRights(t *testing.T) {
+func TestNetworkObjectsRequireRights(t *testing.T) {
 	everything := append(vcdsim.RightsOfCloudProvider(), "Organization vDC Distributed Firewall: Configure Rules",
 		"Private IP Spaces: Manage")
 	c := start(t, manual, func(cfg *vcdsim.Config) {
@@ -193,7 +193,7 @@ func TestNetworkObjectsTakeRights(t *testing.T) {
 	}
 }
 
-func TestPresetRolesHaveWhatTheirWorkTakes(t *testing.T) {
+func TestPresetRolesHaveTheirRequiredRights(t *testing.T) {
 	c := start(t)
 	ccm := c.user("ccm")
 	author := c

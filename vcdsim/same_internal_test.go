@@ -73,7 +73,7 @@ func answers(g *WithT, seed int64) []string {
 	return out
 }
 
-func TestTheSameSeedGivesTheSameAnswersWordForWord(t *testing.T) {
+func TestResponsesAreDeterministicForASeed(t *testing.T) {
 	g := NewWithT(t)
 	first := answers(g, 7)
 	for range 3 {

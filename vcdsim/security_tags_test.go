@@ -40,7 +40,7 @@ func TestSecurityTags(t *testing.T) {
 	c.Expect(tag("x", "urn:vcloud:vm:00000000-0000-0000-0000-000000000000")).To(Equal(http.StatusForbidden))
 }
 
-func TestAProvidersTasksOnATenantsVMsAreTheTenants(t *testing.T) {
+func TestSystemAdministratorTasksOnTenantVMsBelongToTheTenant(t *testing.T) {
 	c := start(t)
 	vm := c.vm(c.vapp("cluster"), "node")
 	p := c.provider()
@@ -51,7 +51,7 @@ func TestAProvidersTasksOnATenantsVMsAreTheTenants(t *testing.T) {
 	c.Expect(list[0].Attr("operationName")).To(Equal("vappDeploy"), "the youngest first")
 }
 
-func TestVDCsAreChanged(t *testing.T) {
+func TestVDCsAreUpdated(t *testing.T) {
 	c := start(t)
 	p := c.provider()
 	admin := "/api/admin" + strings.TrimPrefix(c.vdc(), "/api")

@@ -84,7 +84,7 @@ func TestTheVAppOfAStandaloneVMFollowsItsNetworks(t *testing.T) {
 	c.Expect(c.get(vapp).xml.At("NetworkConfigSection").All("NetworkConfig")).To(HaveLen(1))
 }
 
-func TestAVMThatComesFromNoTemplateIsAddedToAVApp(t *testing.T) {
+func TestAVMWithoutATemplateIsAddedToAVApp(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
 	c.ok(http.MethodPost, vapp+"/action/recomposeVApp",

@@ -25,7 +25,7 @@ const descriptor = `<?xml version="1.0"?><Envelope xmlns="http://schemas.dmtf.or
 <Item><rasd:ResourceType>17</rasd:ResourceType><rasd:HostResource>ovf:/disk/d1</rasd:HostResource></Item>
 </VirtualHardwareSection></VirtualSystem></Envelope>`
 
-func TestTheLeaseOfATemplateIsKept(t *testing.T) {
+func TestTheTemplateLeaseIsKept(t *testing.T) {
 	c := start(t).user("admin")
 	lease := "/api/vAppTemplate/vappTemplate-" + c.model().Catalogs[0].Templates[0].ID + "/leaseSettingsSection/"
 	c.Expect(c.get(lease).xml.Str("StorageLeaseInSeconds")).To(Equal("0"), "for ever")
@@ -36,7 +36,7 @@ func TestTheLeaseOfATemplateIsKept(t *testing.T) {
 	c.Expect(c.get(lease).xml.Str("StorageLeaseInSeconds")).To(Equal("3600"))
 }
 
-func TestARefusedChangeOfACatalogChangesNothing(t *testing.T) {
+func TestARejectedCatalogUpdateChangesNothing(t *testing.T) {
 	c := start(t).user("admin")
 	path := "/api/admin/catalog/" + c.model().Catalogs[0].ID
 	change := func(profile, name string) string {

@@ -48,7 +48,7 @@ func (c *client) serviceAccount(name string) (id, token string) {
 	return id, first.json["refresh_token"].(string)
 }
 
-func TestServiceAccountsGetAnotherTokenAtEachLogin(t *testing.T) {
+func TestServiceAccountsGetANewTokenAtEachLogin(t *testing.T) {
 	c := start(t, manual).user("admin")
 	id, first := c.serviceAccount("ccm")
 	second := c.refresh(first)
@@ -71,7 +71,7 @@ func TestServiceAccountsGetAnotherTokenAtEachLogin(t *testing.T) {
 	c.Expect(c.refresh("capvcd-api-token").status).To(Equal(http.StatusOK))
 }
 
-func TestARotatedTokenIsLostWithTheAnswer(t *testing.T) {
+func TestARotatedTokenIsLostWithTheResponse(t *testing.T) {
 	c := start(t, manual).user("admin")
 	id, token := c.serviceAccount("ccm")
 	dump := c.dump()
@@ -88,7 +88,7 @@ func TestARotatedTokenIsLostWithTheAnswer(t *testing.T) {
 	c.advance(time.Minute)
 }
 
-func TestADeviceThatIsNotLoggedInAsksForAServiceAccountsToken(t *testing.T) {
+func TestAnUnauthenticatedDeviceRequestsAServiceAccountToken(t *testing.T) {
 	c := start(t).user("admin")
 	registered := c.call(http.MethodPost, "/oauth/tenant/acme/register",
 		`{"client_name":"ccm","software_id":"11111111-2222-4333-8444-555555555555","scope":"urn:vcloud:role:Kubernetes%20Cloud%20Provider"}`)
@@ -113,7 +113,7 @@ func TestADeviceThatIsNotLoggedInAsksForAServiceAccountsToken(t *testing.T) {
 	c.Expect(granted.status).To(Equal(http.StatusUnauthorized), "a user with the right must grant it")
 }
 
-func TestAnAPITokenGoesWithItsUserAndOrganization(t *testing.T) {
+func TestAnAPITokenIsDeletedWithItsUserAndOrganization(t *testing.T) {
 	c := start(t)
 	client := c.call(http.MethodPost, "/oauth/tenant/acme/register",
 		`{"client_name":"mine"}`).json["client_id"].(string)
@@ -145,7 +145,7 @@ func TestAnAPITokenGoesWithItsUserAndOrganization(t *testing.T) {
 		"not of a user of the organization")
 }
 
-func TestUsersReachTheirOwnAPITokensOnly(t *testing.T) {
+func TestUsersSeeOnlyTheirOwnAPITokens(t *testing.T) {
 	c := start(t)
 	id := "urn:vcloud:token:" + c.call(http.MethodPost, "/oauth/tenant/acme/register",
 		`{"client_name":"mine"}`).json["client_id"].(string)
@@ -161,7 +161,7 @@ func TestUsersReachTheirOwnAPITokensOnly(t *testing.T) {
 	c.Expect(c.values("tokens")).To(BeEmpty())
 }
 
-func TestServiceAccountsAreForThoseWhoMayManageThem(t *testing.T) {
+func TestServiceAccountsRequireManageRights(t *testing.T) {
 	c := start(t)
 	admin := c.user("admin")
 	id, token := admin.serviceAccount("ccm")
@@ -183,7 +183,7 @@ func TestServiceAccountsAreForThoseWhoMayManageThem(t *testing.T) {
 		"its sessions end with the token")
 }
 
-func TestAServiceAccountIsChanged(t *testing.T) {
+func TestAServiceAccountIsUpdated(t *testing.T) {
 	c := start(t).user("admin")
 	id, _ := c.serviceAccount("ccm")
 	c.serviceAccount("other")

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestAVDCIsChanged(t *testing.T) {
+func TestAVDCIsUpdated(t *testing.T) {
 	c := start(t)
 	p := c.provider()
 	path := "/api/admin/vdc/" + c.model().VDCs[0].ID
@@ -52,7 +52,7 @@ func TestAVDCNeedsGuaranteedMemorySinceVCD106(t *testing.T) {
 	c.refused(http.MethodPost, path, body("newer"), 400, "BAD_REQUEST")
 }
 
-func TestInADisabledVDCNothingIsMadeOrStarted(t *testing.T) {
+func TestADisabledVDCRejectsCreationAndPowerOn(t *testing.T) {
 	c := start(t)
 	vm := c.node("node")
 	running := c.node("running")
@@ -76,7 +76,7 @@ func TestInADisabledVDCNothingIsMadeOrStarted(t *testing.T) {
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 }
 
-func TestStorageProfilesOfAVDCComeAndGo(t *testing.T) {
+func TestStorageProfilesAreAddedToAndRemovedFromAVDC(t *testing.T) {
 	c := start(t)
 	p := c.provider()
 	vdc := "/api/admin/vdc/" + c.model().VDCs[0].ID
@@ -119,7 +119,7 @@ func TestStorageProfilesOfAVDCComeAndGo(t *testing.T) {
 	c.refused(http.MethodPost, vdc+profiles, add(source), 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 }
 
-func TestANewDiskGoesWhereItIsWanted(t *testing.T) {
+func TestANewDiskUsesTheRequestedBusAndUnit(t *testing.T) {
 	c := start(t)
 	vm := c.node("node")
 	have := c.state("node").Disks[0]

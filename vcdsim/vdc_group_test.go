@@ -15,7 +15,7 @@ import (
 
 func (c *client) groupURN() string { return "urn:vcloud:vdcGroup:" + c.model().VDCGroups[0].ID }
 
-func TestWhatAGroupOfVDCsShares(t *testing.T) {
+func TestObjectsSharedInAVDCGroup(t *testing.T) {
 	c := start(t, preset("vdc-group"))
 	group := c.get(cloudAPI + "vdcGroups/" + c.groupURN()).json
 	c.Expect(group).To(And(HaveKeyWithValue("name", "acme-group"), HaveKeyWithValue("status", "REALIZED"),
@@ -37,7 +37,7 @@ func TestWhatAGroupOfVDCsShares(t *testing.T) {
 	c.make("loadBalancer/virtualServices", c.service("vs", c.pool("p", "192.168.100.11"), "203.0.113.20", 80))
 }
 
-func TestGroupsOfVDCsChange(t *testing.T) {
+func TestVDCGroupsAreUpdated(t *testing.T) {
 	c := start(t, preset("vdc-group"), manual).user("admin")
 	path := cloudAPI + "vdcGroups/" + c.groupURN()
 	c.Expect(c.refused(http.MethodDelete, path, "", 400,
@@ -70,7 +70,7 @@ func TestGroupsOfVDCsChange(t *testing.T) {
 }
 
 // A list that pages by number ends with an empty page for requests beyond its end.
-func TestListsOfNetworksPage(t *testing.T) {
+func TestNetworkListsArePaged(t *testing.T) {
 	c := start(t, preset("two-gateways"))
 	pool := c.pool("p", "192.168.100.11")
 	for i := range 5 {

@@ -127,7 +127,7 @@ func TestAdministratorsSeeAllVAppsAndOnlyTheirControlChangesThem(t *testing.T) {
 	c.user("neither").refused(http.MethodGet, vm, "", 403, forbiddenCode)
 }
 
-func TestAVAppChangesItsOwner(t *testing.T) {
+func TestAVAppOwnerIsChanged(t *testing.T) {
 	c := start(t, withUsers("vApp Author", "other"))
 	vapp := c.vapp("cluster")
 	body := `<Owner ` + xmlns + `><User href="` + c.userHref("other") + `"/></Owner>`
@@ -139,7 +139,7 @@ func TestAVAppChangesItsOwner(t *testing.T) {
 	c.Expect(c.user("other").get(vapp + "/owner").xml.At("User").Attr("name")).To(Equal("other"))
 }
 
-func TestTheOwnerOfADeletedVAppSeesWhoDeletedIt(t *testing.T) {
+func TestTheOwnerOfADeletedVAppSeesTheDeletingUser(t *testing.T) {
 	c := start(t, withUsers("vApp Author", "other"))
 	vapp := c.vapp("cluster")
 	c.user("admin").ok(http.MethodDelete, vapp, "")
@@ -149,7 +149,7 @@ func TestTheOwnerOfADeletedVAppSeesWhoDeletedIt(t *testing.T) {
 	c.Expect(c.user("other").rows(query)).To(BeZero())
 }
 
-func TestVAppsAreEverybodysWhereTheAssumptionSaysSo(t *testing.T) {
+func TestVAppsAreVisibleToEveryoneIfAssumed(t *testing.T) {
 	c := start(t, withUsers("vApp Author", "other"),
 		assuming(func(a *vcdsim.Assumptions) { a.VAppsArePrivate = false }))
 	vm := c.vm(c.vapp("cluster"), "node")

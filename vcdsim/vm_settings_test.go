@@ -19,7 +19,7 @@ func (c *client) node(name string) string {
 	return "/api/vApp/vm-" + c.state(name).ID
 }
 
-func TestAVMRemembersHowItStarts(t *testing.T) {
+func TestAVMKeepsItsBootSettings(t *testing.T) {
 	c := start(t)
 	vm := c.node("node")
 	boot := func() map[string]string {
@@ -52,7 +52,7 @@ func TestAVMRemembersHowItStarts(t *testing.T) {
 		"BAD_REQUEST")
 }
 
-func TestSettingsOfHardware(t *testing.T) {
+func TestHardwareSettings(t *testing.T) {
 	c := start(t)
 	vm := c.node("node")
 	c.ok(http.MethodPut, vm+"/vmCapabilities",

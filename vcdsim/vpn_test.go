@@ -37,7 +37,7 @@ func (c *client) l2Tunnel(name string) string {
 	return cloudAPI + c.l2Path() + "/" + c.get(made.header.Get("Location")).xml.Str("Details")
 }
 
-func TestAnIPsecTunnelHasConnectionPropertiesOfItsOwnUntilTheyAreReset(t *testing.T) {
+func TestAnIPsecTunnelKeepsCustomConnectionPropertiesUntilReset(t *testing.T) {
 	c := start(t).user("admin")
 	path := c.ipsec("site-b", "198.51.100.7")
 	tunnel := c.get(path).json
@@ -63,7 +63,7 @@ func TestAnIPsecTunnelHasConnectionPropertiesOfItsOwnUntilTheyAreReset(t *testin
 		`{"securityType":"CUSTOM","ikeConfiguration":{"ikeVersion":"IKE_V9"}}`, 400, "BAD_REQUEST")
 }
 
-func TestIPsecTunnelsThatCannotBe(t *testing.T) {
+func TestInvalidIPsecTunnels(t *testing.T) {
 	c := start(t).user("admin")
 	c.ipsec("site-b", "198.51.100.7")
 	for reason, body := range map[string]string{
@@ -78,7 +78,7 @@ func TestIPsecTunnelsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestATunnelUsesItsAddressAndItsCertificates(t *testing.T) {
+func TestATunnelUsesItsAddressAndCertificates(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Model = vcdsim.CloudProvider() }).user("admin")
 	certificate := c.values("ssl/certificateLibrary")[0]["id"].(string)
 	c.make(c.ipsecPath(), ipsecBody("site-b", "198.51.100.7", fmt.Sprintf(
@@ -90,7 +90,7 @@ func TestATunnelUsesItsAddressAndItsCertificates(t *testing.T) {
 		HaveKeyWithValue("ipAddress", "203.0.113.10"), HaveKeyWithValue("category", "IPsec_VPN"))))
 }
 
-func TestTheServerOfAnL2VPNMakesThePeerCodeAndNumbersItsNetworks(t *testing.T) {
+func TestAnL2VPNServerGeneratesThePeerCodeAndNumbersItsNetworks(t *testing.T) {
 	c := start(t)
 	path := c.l2Tunnel("stretch")
 	server := c.get(path).json

@@ -44,7 +44,7 @@ func makeCAPVCD(w *controllertest.Env, machines ...string) {
 	}
 }
 
-func TestAMachineOfCAPVCDIsAdopted(t *testing.T) {
+func TestACAPVCDMachineIsAdopted(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
 	makeCAPVCD(w, "a")
 	since := len(w.Sim.Requests())
@@ -67,7 +67,7 @@ func TestAMachineOfCAPVCDIsAdopted(t *testing.T) {
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 1), "the lease of its vApp is renewed")
 }
 
-func TestAnAdoptionInDoubtChangesNothing(t *testing.T) {
+func TestAnUncertainAdoptionChangesNothing(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func(*vcdsim.Editor)

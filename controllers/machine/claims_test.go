@@ -130,7 +130,7 @@ func TestAddressesOfBothFamiliesComeFromPools(t *testing.T) {
 	expectNothingClaimed(w)
 }
 
-func TestTheGuestIsToldWhatItsPoolsGive(t *testing.T) {
+func TestTheGuestReceivesThePoolSettings(t *testing.T) {
 	v4 := controllertest.NewPool("v4", 24, "192.168.100.254", "192.168.100.20")
 	storage := controllertest.NewPool("storage", 24, "", "10.20.0.200")
 	w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{v4, storage}, controllertest.NewMachine("cp-0",
@@ -149,7 +149,7 @@ func TestTheGuestIsToldWhatItsPoolsGive(t *testing.T) {
 	w.Expect(network).To(ContainSubstring(`"nameservers":{"addresses":["192.168.100.1"]`), "the network's")
 }
 
-func TestAMachineCanBringItsOwnAddresses(t *testing.T) {
+func TestAMachineCanSpecifyItsAddresses(t *testing.T) {
 	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: dualStack()},
 		controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 			m.Spec.Networks = []infrav1.NetworkSpec{{
@@ -165,7 +165,7 @@ func TestAMachineCanBringItsOwnAddresses(t *testing.T) {
 	w.DeleteMachine("cp-0")
 }
 
-func TestPoolsOfVCDGiveNodesOfADualStackClusterBothFamilies(t *testing.T) {
+func TestVCDPoolsGiveDualStackNodesBothFamilies(t *testing.T) {
 	v6 := []vcdsim.Range{{From: netip.MustParseAddr("fd00:100::10"), To: netip.MustParseAddr("fd00:100::1f")}}
 	for name, tt := range map[string]struct {
 		pods []string
@@ -200,7 +200,7 @@ func TestPoolsOfVCDGiveNodesOfADualStackClusterBothFamilies(t *testing.T) {
 	}
 }
 
-func TestAMachineWithoutNameserversIsWarnedAbout(t *testing.T) {
+func TestAMachineWithoutNameserversCausesAWarning(t *testing.T) {
 	for name, tt := range map[string]struct {
 		dns    []netip.Addr
 		nic    infrav1.NetworkSpec
@@ -244,7 +244,7 @@ func TestAMachineWithoutNameserversIsWarnedAbout(t *testing.T) {
 	}
 }
 
-func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
+func TestUnusableAddressesAreReportedBeforeTheVMIsCreated(t *testing.T) {
 	pool := func(prefix int32, gateway string, address string) *controllertest.Pool {
 		return controllertest.NewPool("v4", prefix, gateway, address)
 	}
@@ -315,7 +315,7 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 	}
 }
 
-func TestAMachineWaitsForAPoolThatIsMadeLater(t *testing.T) {
+func TestAMachineWaitsForItsPool(t *testing.T) {
 	pool := v4Pool(1)
 	w := withPools(t, vcdsim.K8sTenant(), nil, controllertest.NewMachine("cp-0",
 		fromPools([]*controllertest.Pool{pool}))...)
@@ -332,7 +332,7 @@ func TestAMachineWaitsForAPoolThatIsMadeLater(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].NICs[0].Address).To(Equal("192.168.100.20"))
 }
 
-func TestNICsThatAGuestCouldNotTellApartAreReportedBeforeAVMIsMade(t *testing.T) {
+func TestAmbiguousNICsAreReportedBeforeTheVMIsCreated(t *testing.T) {
 	first := v4Pool(1)
 	second := controllertest.NewPool("more", 24, "", "192.168.100.30")
 	pools := []*controllertest.Pool{first, second}
@@ -352,7 +352,7 @@ func TestNICsThatAGuestCouldNotTellApartAreReportedBeforeAVMIsMade(t *testing.T)
 	expectNothingClaimed(w)
 }
 
-func TestAnAddressThatVCDReportsAsUsedIsNotGivenToAVM(t *testing.T) {
+func TestAnAddressInUseInVCDIsNotAssignedToAVM(t *testing.T) {
 	pool := v4Pool(1)
 	other := func(m *infrav1.VCDMachine) {
 		m.Spec.Networks = []infrav1.NetworkSpec{
@@ -376,7 +376,7 @@ func TestAnAddressThatVCDReportsAsUsedIsNotGivenToAVM(t *testing.T) {
 	w.Ready("cp-0")
 }
 
-func TestAVirtualIPIsNoAddressOfANode(t *testing.T) {
+func TestAVirtualIPIsNotReportedAsANodeAddress(t *testing.T) {
 	for holder, address := range map[string]string{"VCDCluster vc1": controllertest.VIP, "VCDCluster vc2": "192.168.100.20"} {
 		t.Run(holder, func(t *testing.T) {
 			pool := controllertest.NewPool("v4", 24, "192.168.100.1", address, "192.168.100.30")
@@ -409,7 +409,7 @@ func addNeighbour(w *controllertest.Env, name, virtualIP string) {
 	w.Expect(w.Client.Create(w.Ctx, other)).To(Succeed())
 }
 
-func TestAMachineWhoseClaimIsDeletedSaysSoAndKeepsItsAddress(t *testing.T) {
+func TestADeletedClaimIsReportedAndTheAddressKept(t *testing.T) {
 	pool := v4Pool(1)
 	w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{pool},
 		controllertest.NewMachine("cp-0", fromPools([]*controllertest.Pool{pool}))...)
@@ -428,7 +428,7 @@ func TestAMachineWhoseClaimIsDeletedSaysSoAndKeepsItsAddress(t *testing.T) {
 	expectNothingClaimed(w)
 }
 
-func TestAMachineThatNeverHadAVMFreesItsAddresses(t *testing.T) {
+func TestAMachineWithoutAVMReleasesItsAddresses(t *testing.T) {
 	pools := []*controllertest.Pool{v4Pool(1), v6Pool(0)}
 	w := withPools(t, dualStack(), pools, controllertest.NewMachine("cp-0", fromPools(pools))...)
 	w.Ready()

@@ -90,9 +90,9 @@ func TestNothingIsWrittenToTheVMOfAnotherVCDMachine(t *testing.T) {
 	}
 }
 
-// TestACopyGetsTheVMOnceTheOriginalIsGone removes the original without its VM, as a person does
+// TestACopyAdoptsTheVMOnceTheOriginalIsGone removes the original without its VM, as a person does
 // who removes the finalizer.
-func TestACopyGetsTheVMOnceTheOriginalIsGone(t *testing.T) {
+func TestACopyAdoptsTheVMOnceTheOriginalIsGone(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.Ready("a")
 	copied := copyMachine(w)

@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestAVMThatMayBeAnothersStays(t *testing.T) {
+func TestAVMWithAnUncertainOwnerIsKept(t *testing.T) {
 	const vm = "vmware-cloud-director://urn:vcloud:vm:11111111-2222-3333-4444-555555555555"
 	// object returns a VCDMachine with a VM that carries an instance id.
 	object := func(uid, instance string, mods ...func(*infrav1.VCDMachine)) *infrav1.VCDMachine {

@@ -67,7 +67,7 @@ func TestClusterIsDeletedWhileItsMachinesAreCreated(t *testing.T) {
 	}
 }
 
-func TestDeletionWaitsForAVCDThatIsAwayForAnHour(t *testing.T) {
+func TestDeletionWaitsThroughAnOutageOfAnHour(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	w.Ready("a")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
@@ -105,7 +105,7 @@ func TestDeletionWaitsForAVCDThatIsAwayForAnHour(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-func TestMachinesOfTwoVAppsThatGoTogetherAreBothWrittenDown(t *testing.T) {
+func TestConcurrentDeletionsInTwoVAppsAreBothRecorded(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a", "b")
 	seen := w.VCDCluster() // by both, before either wrote

@@ -73,7 +73,7 @@ func TestADiskOfAnotherUserHoldsUpTheDeletionUntilThatDetachesIt(t *testing.T) {
 	w.Expect(w.Sim.State().Disks).To(HaveLen(1))
 }
 
-func TestManyDetachedDisksDoNotKeepAMachine(t *testing.T) {
+func TestManyDetachedDisksDoNotBlockTheDeletion(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Record(func(r *infrav1.VCDClusterRecordedState) {
@@ -100,7 +100,7 @@ func TestManyDetachedDisksDoNotKeepAMachine(t *testing.T) {
 	w.Expect(size).To(BeNumerically("<", 256<<10), "more is refused by Kubernetes")
 }
 
-func TestGuestIsShutDownFirstUnlessThatIsNotWished(t *testing.T) {
+func TestGuestIsShutDownFirstUnlessDisabled(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -177,7 +177,7 @@ func TestShutdownTimesOut(t *testing.T) {
 	}, controllertest.Patience, "5ms").Should(BeEmpty())
 }
 
-func TestMachineWithAVAppOfItsOwn(t *testing.T) {
+func TestMachineWithItsOwnVApp(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("md-0", func(m *infrav1.VCDMachine) {
 		m.Spec.VMNamingTemplate = `{{ .vcdMachine.Name | replace "md" "worker" }}`
 	})...)

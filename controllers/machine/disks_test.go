@@ -86,7 +86,7 @@ func TestAMachineHasItsAdditionalDisks(t *testing.T) {
 	}
 }
 
-func TestAMachineIsNotCreatedWithoutTheStorageOfItsDisks(t *testing.T) {
+func TestAMachineIsNotCreatedWithoutTheStorageProfileOfItsDisks(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("md-0", withDisks, func(m *infrav1.VCDMachine) {
 		m.Spec.AdditionalDisks[1].StorageProfile = "nope"
 	})...)
@@ -147,7 +147,7 @@ func TestTheDisksOfAMachineHaveTheirIOPS(t *testing.T) {
 	}
 }
 
-func TestAMachineIsNotCreatedWithIOPSThatItsStorageDoesNotAllow(t *testing.T) {
+func TestAMachineIsNotCreatedWithIOPSBeyondItsStorageProfile(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	profiles := model.Orgs[1].VDCs[0].StorageProfiles
 	limitedProfiles(profiles)
@@ -168,7 +168,7 @@ func TestAMachineIsNotCreatedWithIOPSThatItsStorageDoesNotAllow(t *testing.T) {
 	w.Expect(iopsOf(w)).To(Equal([]int64{1000, 700, 2500}))
 }
 
-func TestAMachineOfAVGPUPolicy(t *testing.T) {
+func TestAMachineWithAVGPUPolicy(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	model.Policies = append(model.Policies, vcdsim.ComputePolicy{
 		Name:      "gpu",

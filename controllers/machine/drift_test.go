@@ -45,7 +45,7 @@ func passAt(w *controllertest.Env, d time.Duration, name string) *infrav1.VCDMac
 	return w.VCDMachine(name)
 }
 
-func TestDriftOfALiveMachine(t *testing.T) {
+func TestDriftOfARunningMachine(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name      string
@@ -162,7 +162,7 @@ func TestVMMovedToAnotherVAppIsFoundThere(t *testing.T) {
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 }
 
-func TestSecondNICIsSeenWithinTenMinutes(t *testing.T) {
+func TestASecondNICIsNoticedWithinTenMinutes(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", twoNICs)...)
 	w.Ready("cp-0")
 	w.ExpectSettled("cp-0")
@@ -181,7 +181,7 @@ func TestSecondNICIsSeenWithinTenMinutes(t *testing.T) {
 	w.Expect(w.Sim.Counters()[readVMCall]).To(Equal(1), "%v", w.Sim.Counters())
 }
 
-func TestMachineAtRestCostsOneQuery(t *testing.T) {
+func TestAnIdleMachineCausesOneQuery(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Ready("a", "b")
 	w.ExpectSettled("a")
@@ -194,7 +194,7 @@ func TestMachineAtRestCostsOneQuery(t *testing.T) {
 	w.Expect(w.Sim.Counters()).To(Equal(map[string]int{"GET /api/query type=vm": 1}))
 }
 
-func TestMachineMadeBeforeVMsWereRecorded(t *testing.T) {
+func TestMachineCreatedBeforeVMsWereRecorded(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	m := w.VCDMachine("cp-0")
@@ -210,7 +210,7 @@ func TestMachineMadeBeforeVMsWereRecorded(t *testing.T) {
 	w.ExpectSettled("cp-0")
 }
 
-func TestPersonTakesAVMAsItIs(t *testing.T) {
+func TestUserAcceptsAVMAsItIs(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.MemoryMiB = 8192 })
@@ -225,7 +225,7 @@ func TestPersonTakesAVMAsItIs(t *testing.T) {
 	w.Expect(conditions.IsTrue(passAt(w, machine.InventoryEvery, "cp-0"), infrav1.VMInSyncCondition)).To(BeTrue())
 }
 
-func TestDriftIsInReadyWhereThatIsWished(t *testing.T) {
+func TestDriftAffectsReadyIfConfigured(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 		m.Annotations = map[string]string{infrav1.DriftInReadyAnnotation: "true"}
 	})...)
@@ -281,7 +281,7 @@ func TestDiskGrowsInPlace(t *testing.T) {
 	w.ExpectSettled("cp-0")
 }
 
-func TestDiskThatVCDDoesNotGrow(t *testing.T) {
+func TestADiskThatVCDDoesNotExpand(t *testing.T) {
 	w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, controllertest.NewMachine("cp-0")...)
 	leftInPeace(w, "cp-0")
 	w.Sim.Faults().Add(vcdsim.Fault{
@@ -305,7 +305,7 @@ func TestDiskThatVCDDoesNotGrow(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].Disks[0].SizeMiB).To(Equal(int64(40960)))
 }
 
-func TestDiskThatIsToGrowIsNotTakenForGrownWhileItsVMIsBusy(t *testing.T) {
+func TestADiskIsNotRecordedAsExpandedWhileItsVMIsBusy(t *testing.T) {
 	w, clock := controllertest.NewStandingStill(t, controllertest.NewMachine("cp-0")...)
 	clock.SetRate(controllertest.Hundredfold)
 	leftInPeace(w, "cp-0")
@@ -328,7 +328,7 @@ func TestDiskThatIsToGrowIsNotTakenForGrownWhileItsVMIsBusy(t *testing.T) {
 
 func powersOn(m *infrav1.VCDMachine) { m.Spec.PowerOffPolicy = infrav1.PowerOffPowerOn }
 
-func TestVMIsPoweredOnAgainWithinBounds(t *testing.T) {
+func TestVMIsPoweredOnAgainALimitedNumberOfTimes(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", powersOn)...)
 	w.Ready("cp-0")
 	off := func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) }
@@ -356,7 +356,7 @@ func TestVMIsPoweredOnAgainWithinBounds(t *testing.T) {
 
 const powerOnCall = "POST /api/vApp/vm/power/action/powerOn"
 
-func TestVMOfAMachineThatEndsIsLeftOff(t *testing.T) {
+func TestVMOfADeletingMachineIsNotPoweredOn(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string

@@ -51,7 +51,7 @@ func TestExtraConfigIsWrittenWithTheBootstrapData(t *testing.T) {
 	w.ExpectSettled("a")
 }
 
-func TestExtraConfigThatTheIdentityDoesNotAllowIsNotWritten(t *testing.T) {
+func TestExtraConfigNotAllowedByTheIdentityIsNotWritten(t *testing.T) {
 	w := controllertest.New(t, configured(
 		infrav1.ExtraConfigEntry{Key: "pciPassthru.use64bitMMIO", Value: "TRUE"},
 		infrav1.ExtraConfigEntry{Key: "svga.present", Value: "FALSE"},

@@ -28,7 +28,7 @@ func skipAhead(w *controllertest.Env) {
 	w.Machine.Now = func() time.Time { return time.Now().Add(24 * time.Hour) }
 }
 
-func TestMachineForgottenAfterEveryPassIsCreatedOnce(t *testing.T) {
+func TestMachineIsCreatedOnceDespiteARestartAfterEveryReconcile(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
@@ -148,7 +148,7 @@ func combine(w *controllertest.Env) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-func TestMachineWhoseCreationWasAcceptedWithoutAnAnswer(t *testing.T) {
+func TestMachineWithALostCreateResponse(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /api/vdc/action/composeVApp", DropAfter: true, Count: 1})
@@ -162,7 +162,7 @@ func TestMachineWhoseCreationWasAcceptedWithoutAnAnswer(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 }
 
-func TestMachineLeavesAloneWhatIsNotItsOwn(t *testing.T) {
+func TestMachineDoesNotTouchForeignObjects(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -175,7 +175,7 @@ func TestMachineLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].PoweredOn).To(BeTrue())
 }
 
-func TestVAppOfAnotherIsANameConflict(t *testing.T) {
+func TestAForeignVAppIsANameConflict(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -213,7 +213,7 @@ func TestMachineReportsItsVM(t *testing.T) {
 	w.Expect(isGone(w, "cp-0")).To(BeTrue())
 }
 
-func TestBootstrapDataThatTheGuestLeftIsRemoved(t *testing.T) {
+func TestBootstrapDataLeftByTheGuestIsRemoved(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -259,7 +259,7 @@ func TestMachineDeletedWhileItIsCreated(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 }
 
-func TestOneUnansweredCallDoesNotMakeAMachineUnknown(t *testing.T) {
+func TestOneFailedCallDoesNotMakeAMachineUnknown(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.EventTexts()
@@ -280,7 +280,7 @@ func TestOneUnansweredCallDoesNotMakeAMachineUnknown(t *testing.T) {
 	expectReady(w, passAt(w, 2*machine.InventoryEvery, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
 }
 
-func TestUnreachableVCDIsUnknown(t *testing.T) {
+func TestAnUnreachableVCDMakesTheMachineUnknown(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)

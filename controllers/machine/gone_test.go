@@ -37,7 +37,7 @@ func isGone(w *controllertest.Env, name string) bool {
 		&infrav1.VCDMachine{}) != nil
 }
 
-func TestVMThatAnotherUserDoesNotSeeIsNotGone(t *testing.T) {
+func TestVMInvisibleToANewUserIsNotGone(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Hide(controllertest.ClusterName, true)
@@ -58,7 +58,7 @@ func TestVMThatAnotherUserDoesNotSeeIsNotGone(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 }
 
-func TestVMIsGoneOnceAPersonSaysSo(t *testing.T) {
+func TestVMIsGoneOnceAUserConfirmsIt(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Hide(controllertest.ClusterName, true)
@@ -71,7 +71,7 @@ func TestVMIsGoneOnceAPersonSaysSo(t *testing.T) {
 	w.Expect(isGone(w, "cp-0")).To(BeTrue())
 }
 
-func TestVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
+func TestManuallyDeletedVMIsGoneAfterTheSecondCheck(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -106,9 +106,9 @@ func TestVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
 	}
 }
 
-// TestVMIsNotGoneBecauseItsVAppIsNotShownAnyMore takes away the access to the vApp of one machine; that of another is
+// TestVMIsNotGoneWhenItsVAppBecomesInvisible takes away the access to the vApp of one machine; that of another is
 // shown.
-func TestVMIsNotGoneBecauseItsVAppIsNotShownAnyMore(t *testing.T) {
+func TestVMIsNotGoneWhenItsVAppBecomesInvisible(t *testing.T) {
 	t.Parallel()
 	for name, deleted := range map[string]bool{"of a machine that runs": false, "of one that is deleted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestVMIsNotGoneBecauseItsVAppIsNotShownAnyMore(t *testing.T) {
 	}
 }
 
-func TestVMThatIsSeenAgainIsNotMissing(t *testing.T) {
+func TestVMThatReappearsIsNotMissing(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	m := w.VCDMachine("cp-0")
@@ -179,7 +179,7 @@ func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
 	}
 }
 
-func TestManagerKilledWhileVCDDeletesKnowsThatTheVMIsGone(t *testing.T) {
+func TestDeletedVMIsRecognizedAfterARestartDuringItsDeletion(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Ready("a", "b")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
@@ -194,7 +194,7 @@ func TestManagerKilledWhileVCDDeletesKnowsThatTheVMIsGone(t *testing.T) {
 	w.Expect(isGone(w, "a")).To(BeTrue())
 }
 
-func TestManagerKilledWhileVCDDeletesTheVAppOfAMachine(t *testing.T) {
+func TestDeletedVAppIsRecognizedAfterARestartDuringItsDeletion(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("md-0")...)
 	c := w.VCDCluster()
 	c.Spec.VApp.Layout = infrav1.VAppPerMachine

@@ -35,7 +35,7 @@ func TestAMachineHasTheHardwareOfItsSpec(t *testing.T) {
 	w.ExpectSettled("md-0")
 }
 
-func TestHardwareThatCannotBe(t *testing.T) {
+func TestInvalidHardware(t *testing.T) {
 	tests := []struct {
 		name    string
 		mod     func(*infrav1.VCDMachine)

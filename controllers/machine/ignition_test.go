@@ -27,8 +27,8 @@ func withIgnition(config string, networks ...infrav1.NetworkSpec) []client.Objec
 	return objects
 }
 
-// TestAGuestWithIgnitionHasTheNameAndTheAddressesOfItsMachine reads the VM as its guest does.
-func TestAGuestWithIgnitionHasTheNameAndTheAddressesOfItsMachine(t *testing.T) {
+// TestAnIgnitionGuestHasTheNameAndAddressesOfItsMachine reads the VM as its guest does.
+func TestAnIgnitionGuestHasTheNameAndAddressesOfItsMachine(t *testing.T) {
 	t.Parallel()
 	const version2 = `{"ignition":{"version":"2.3.0"}}`
 	const version3 = `{"ignition":{"version":"3.3.0"}}`

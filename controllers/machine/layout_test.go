@@ -47,7 +47,7 @@ func daemonSet(image string) *appsv1.DaemonSet {
 	return d
 }
 
-func TestMachinesThatWaitTogetherAreAddedByOneRequest(t *testing.T) {
+func TestWaitingMachinesAreAddedByOneRequest(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []infrav1.VAppLayout{infrav1.VAppPerFailureDomain, infrav1.VAppPerCluster} {
 		t.Run(string(layout), func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestMachinesThatWaitTogetherAreAddedByOneRequest(t *testing.T) {
 	}
 }
 
-func TestMachinesWithVAppsOfTheirOwnAreCreatedInParallel(t *testing.T) {
+func TestMachinesWithTheirOwnVAppsAreCreatedInParallel(t *testing.T) {
 	w, _ := controllertest.NewStandingStill(t, controllertest.Machines("a", "b", "c")...)
 	w.SetLayout(infrav1.VAppPerMachine)
 	w.Machine.Gather = time.Hour
@@ -82,7 +82,7 @@ func TestMachinesWithVAppsOfTheirOwnAreCreatedInParallel(t *testing.T) {
 	w.Expect(w.Sim.State().Tasks).To(And(HaveLen(3), HaveEach(HaveField("Status", vcdsim.TaskRunning))))
 }
 
-func TestMachinesTakeVAppsOfTheirOwnWithThem(t *testing.T) {
+func TestMachinesWithTheirOwnVAppsDeleteThem(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.SetLayout(infrav1.VAppPerMachine)
 	w.Ready("a", "b")
@@ -97,7 +97,7 @@ func TestMachinesTakeVAppsOfTheirOwnWithThem(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-func TestForeignVAppOfOurNameIsLeftAlone(t *testing.T) {
+func TestForeignVAppWithTheSameNameIsNotTouched(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []infrav1.VAppLayout{
 		infrav1.VAppPerFailureDomain, infrav1.VAppPerCluster,
@@ -135,7 +135,7 @@ func TestHiddenVAppOfOurNameIsReported(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 }
 
-func TestDriversThatNeedOneVAppForbidOthers(t *testing.T) {
+func TestDriversLimitedToOneVAppForbidOtherLayouts(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("cp-0", "md-0")...)
 	w.SetLayout(infrav1.VAppPerMachine)
 	w.Ready("cp-0")
@@ -207,7 +207,7 @@ func TestVAppOfAMachineWithForeignVMsIsKept(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("Name", "theirs")))
 }
 
-func TestAPersonLeavesTheVAppOfAMachineWhileVCDIsGoneForGood(t *testing.T) {
+func TestAUserCanKeepTheVAppOfAMachineWhileVCDIsUnreachable(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("md-0")...)
 	w.SetLayout(infrav1.VAppPerMachine)
 	w.Ready("md-0")
@@ -228,7 +228,7 @@ func TestAPersonLeavesTheVAppOfAMachineWhileVCDIsGoneForGood(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppRetained"), ContainSubstring("md-0"))))
 }
 
-func TestAPersonWhoLeavesTheVAppOfAMachineDoesNotWaitForADeletionThatHangs(t *testing.T) {
+func TestKeepingTheVAppOfAMachineDoesNotWaitForAHangingDeletion(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.SetLayout(infrav1.VAppPerMachine)
 	w.Ready("cp-0")

@@ -103,7 +103,7 @@ func TestStorageLeaseOfAStoppedVAppIsReportedAndRenewed(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 }
 
-func TestLeaseThatIsNotLimitedAnyMoreIsForgotten(t *testing.T) {
+func TestALeaseThatIsNoLongerLimitedIsForgotten(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
 	_, err := w.ReconcileMachine("a")
 	w.Expect(err).NotTo(HaveOccurred())
@@ -119,7 +119,7 @@ func TestLeaseThatIsNotLimitedAnyMoreIsForgotten(t *testing.T) {
 	w.ExpectSettled("a")
 }
 
-func TestLeaseThatMayNotBeUnlimitedIsRenewedAsItIs(t *testing.T) {
+func TestALeaseThatMustBeLimitedIsRenewedUnchanged(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
 	w.Sim.Faults().Add(vcdsim.Fault{
 		Operation: leaseCall,

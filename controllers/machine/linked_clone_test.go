@@ -54,7 +54,7 @@ func TestLinkedCloneIsConsolidatedBeforeItsDiskGrows(t *testing.T) {
 	w.ExpectSettled("cp-0")
 }
 
-func TestNoVMIsConsolidatedWithoutNeed(t *testing.T) {
+func TestNoVMIsConsolidatedUnnecessarily(t *testing.T) {
 	t.Parallel()
 	full := vcdsim.K8sTenant()
 	full.Orgs[1].VDCs[0].FullClones = true
@@ -93,7 +93,7 @@ func TestNothingIsCreatedWithoutTheRightToConsolidate(t *testing.T) {
 	w.Ready("stays")
 }
 
-func TestConsolidationThatFailsIsReportedAndRetried(t *testing.T) {
+func TestAFailedConsolidationIsReportedAndRetried(t *testing.T) {
 	w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01},
 		controllertest.NewMachine("cp-0", withDisk("40Gi"))...)
 	w.Sim.Faults().Add(vcdsim.Fault{
@@ -113,7 +113,7 @@ func TestConsolidationThatFailsIsReportedAndRetried(t *testing.T) {
 	w.Ready("cp-0")
 }
 
-func TestLinkedCloneThatRunsIsConsolidatedBeforeItsDiskGrows(t *testing.T) {
+func TestARunningLinkedCloneIsConsolidatedBeforeItsDiskGrows(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	leftInPeace(w, "cp-0")
 	m := w.VCDMachine("cp-0")

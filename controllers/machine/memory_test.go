@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestMachineWhoseWriteWasAcceptedWithoutAnAnswer(t *testing.T) {
+func TestMachineWithALostWriteResponse(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, operation string }{
 		{"the power-on", "POST /api/vApp/vm/power/action/powerOn"},
@@ -83,7 +83,7 @@ func move(w *controllertest.Env, name string) {
 	w.Expect(w.Client.Update(w.Ctx, cluster)).To(Succeed())
 }
 
-func TestRecordedVMOfAnotherIsLeftAlone(t *testing.T) {
+func TestARecordedForeignVMIsNotTouched(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -102,7 +102,7 @@ func TestRecordedVMOfAnotherIsLeftAlone(t *testing.T) {
 	w.Expect(w.Writes()).To(Equal(writes))
 }
 
-func TestMachineInAnUnknownFailureDomainIsCreatedNowhere(t *testing.T) {
+func TestMachineInAnUnknownFailureDomainIsNotCreated(t *testing.T) {
 	objects := controllertest.NewMachine("cp-0")
 	machine, ok := objects[0].(*clusterv1.Machine)
 	w := controllertest.New(t, objects[1:]...)
@@ -118,7 +118,7 @@ func TestMachineInAnUnknownFailureDomainIsCreatedNowhere(t *testing.T) {
 	w.Expect(w.Writes()).To(BeZero())
 }
 
-func TestNothingIsRememberedOfAMachineThatIsGone(t *testing.T) {
+func TestStateOfADeletedMachineIsDropped(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Ready("a", "b")
 	w.Expect(w.Machine.States().Len()).To(Equal(2))
@@ -128,7 +128,7 @@ func TestNothingIsRememberedOfAMachineThatIsGone(t *testing.T) {
 	w.Expect(w.Machine.States().Len()).To(Equal(1))
 }
 
-func TestTwoVMsOfOneNameAreLookedAtAgain(t *testing.T) {
+func TestTwoVMsWithOneNameAreCheckedAgain(t *testing.T) {
 	w := controllertest.New(t)
 	s := w.Machine.NewScope(&infrav1.VCDMachine{}, w.VCDCluster(),
 		[]vcd.Ref{{ID: "1", Name: "x"}, {ID: "2", Name: "x"}}...)

@@ -71,7 +71,7 @@ func metadataWrites(w *controllertest.Env) int {
 	return n
 }
 
-func TestMetadataFollowTheSpec(t *testing.T) {
+func TestMetadataFollowsTheSpec(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("md-0",
 		withMetadata(map[string]string{"cost center": "4711 <ä>", "team": "a"}))...)
 	w.Ready("md-0")
@@ -98,7 +98,7 @@ func TestMetadataFollowTheSpec(t *testing.T) {
 	w.ExpectSettled("md-0")
 }
 
-func TestMetadataWhoseAnswerWasLostAreWrittenOrRemoved(t *testing.T) {
+func TestMetadataWithALostResponseIsWrittenOrRemoved(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("md-0")...)
 	w.Ready("md-0")
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST *metadata", DropAfter: true, Count: 1})
@@ -110,7 +110,7 @@ func TestMetadataWhoseAnswerWasLostAreWrittenOrRemoved(t *testing.T) {
 	eventuallyMetadata(w, map[string]string{})
 }
 
-func TestMetadataThatMayNotBeWrittenAreReported(t *testing.T) {
+func TestForbiddenMetadataIsReported(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("md-0", withMetadata(map[string]string{"a": "1"}))...)
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST *metadata", Status: http.StatusForbidden, Count: 1})
 	w.Ready("md-0")
@@ -123,8 +123,8 @@ func TestMetadataThatMayNotBeWrittenAreReported(t *testing.T) {
 	w.Expect(metadata(w)).To(Equal(map[string]string{"a": "1"}))
 }
 
-// TestMetadataHaveTypesAndDomains writes an entry of each type, and those that only a system administrator may write.
-func TestMetadataHaveTypesAndDomains(t *testing.T) {
+// TestMetadataHasTypesAndDomains writes an entry of each type, and those that only a system administrator may write.
+func TestMetadataHasTypesAndDomains(t *testing.T) {
 	typed := []infrav1.VMMetadataEntry{
 		{Key: "boolean", Value: ptr.To("true"), Type: infrav1.VMMetadataBoolean},
 		{Key: "number", Value: ptr.To("4711"), Type: infrav1.VMMetadataNumber},

@@ -63,7 +63,7 @@ func expectNobodyGone(t *testing.T, w *controllertest.Env, names ...string) {
 	}
 }
 
-func TestLiveVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
+func TestManuallyDeletedRunningVMIsGoneAfterTheSecondCheck(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b", "c")...)
 	w.Ready("a", "b", "c")
 	vanish(w, "a")
@@ -86,7 +86,7 @@ func TestLiveVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
 	w.Expect(isGone(w, "a")).To(BeTrue(), "what was proved need not be proved again")
 }
 
-func TestVMIsNotGoneBecauseTheClockWasPutForward(t *testing.T) {
+func TestVMIsNotGoneAfterAClockChange(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a", "b")
 	vanish(w, "a")
@@ -103,7 +103,7 @@ func TestVMIsNotGoneBecauseTheClockWasPutForward(t *testing.T) {
 		infrav1.VMNotFoundReason)
 }
 
-func TestLiveVMThatIsSeenAgainIsBack(t *testing.T) {
+func TestRunningVMThatReappearsIsFound(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a", "b")
 	var dump bytes.Buffer
@@ -121,7 +121,7 @@ func TestLiveVMThatIsSeenAgainIsBack(t *testing.T) {
 	w.Expect(m.Spec.RecordedState).To(And(HaveField("MissingSince", BeNil()), HaveField("VMNotFoundSince", BeNil())))
 }
 
-func TestLiveVMIsGoneOnceAPersonSaysSo(t *testing.T) {
+func TestRunningVMIsGoneOnceAUserConfirmsIt(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	w.Ready("a")
 	w.Hide(controllertest.ClusterName, true)
@@ -132,7 +132,7 @@ func TestLiveVMIsGoneOnceAPersonSaysSo(t *testing.T) {
 	expectReady(w, passAt(w, 0, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
 }
 
-func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
+func TestNoVMIsGoneWhenVCDReturnsEmptyLists(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name        string
@@ -206,7 +206,7 @@ func (l lossy) VMs(ctx context.Context, vdc vcd.VDC, vApp string, maxAge time.Du
 	return slices.DeleteFunc(rows, func(r vcd.VMRecord) bool { return slices.Contains(l.lost, r.Name) }), err
 }
 
-func TestRowLostBetweenPagesIsAskedForByItself(t *testing.T) {
+func TestRowLostBetweenPagesIsRequestedSeparately(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a", "b")
 	sessions := w.Machine.Sessions
@@ -227,7 +227,7 @@ func TestRowLostBetweenPagesIsAskedForByItself(t *testing.T) {
 	}
 }
 
-func TestNobodyIsGoneBecauseVCDWasSetBack(t *testing.T) {
+func TestNoVMIsGoneAfterVCDIsRestoredFromABackup(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a")
 	var dump bytes.Buffer
@@ -372,7 +372,7 @@ func addCluster(w *controllertest.Env, n int) string {
 	return name + "-cp"
 }
 
-func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
+func TestMachinesMissingInThreeClustersHoldTheSite(t *testing.T) {
 	w := controllertest.New(t)
 	all := []string{addCluster(w, 2), addCluster(w, 3), addCluster(w, 4)}
 	vanish(w, all...)

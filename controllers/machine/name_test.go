@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-func TestNameOfATemplateIsKeptThroughRetries(t *testing.T) {
+func TestTemplatedNameIsKeptThroughRetries(t *testing.T) {
 	w := controllertest.New(t,
 		controllertest.NewMachine("cp-0",
 			func(m *infrav1.VCDMachine) { m.Spec.VMNamingTemplate = "{{ .cluster.name }}-{{ .random }}" })...)
@@ -74,7 +74,7 @@ func TestTheGuestIsCalledLikeItsVM(t *testing.T) {
 	}
 }
 
-func TestNamingTemplateThatGivesNoName(t *testing.T) {
+func TestInvalidNamingTemplate(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`{{ env "HOME" }}`, `{{ .nope }}`, `{{`, `Upper_Case`} {
 		t.Run(text, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestNamingTemplateThatGivesNoName(t *testing.T) {
 	}
 }
 
-func TestANameThatIsThereBeforeTheInstanceIDIsKept(t *testing.T) {
+func TestANameSetBeforeTheInstanceIDIsKept(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 		m.Spec.RecordedState.VMName = "restored"
 	})...)
@@ -103,7 +103,7 @@ func TestANameThatIsThereBeforeTheInstanceIDIsKept(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("Name", "restored")))
 }
 
-func TestANameThatCannotBeThatOfAVMIsReported(t *testing.T) {
+func TestAnInvalidVMNameIsReported(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 		m.Spec.RecordedState.VMName = "a;b"
 	})...)

@@ -111,7 +111,7 @@ func booted(w *controllertest.Env, name, id string) {
 	w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
 }
 
-func TestABootCostsOneReadOfTheVM(t *testing.T) {
+func TestABootCausesOneReadOfTheVM(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	leftInPeace(w, "cp-0")
 	nodeOf(w, "cp-0")
@@ -128,7 +128,7 @@ func TestABootCostsOneReadOfTheVM(t *testing.T) {
 	w.ExpectSettled("cp-0")
 }
 
-func TestBootstrapDataIsNotRemovedForGoodWhileTheVMRuns(t *testing.T) {
+func TestBootstrapDataRemovalIsRecheckedWhileTheVMRuns(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	leftInPeace(w, "cp-0")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("cp-0")) })

@@ -64,7 +64,7 @@ func selecting(name string, selector infrav1.TemplateSelector) []client.Object {
 
 var byName = infrav1.TemplateSelector{NamePattern: "node-v{kubernetesVersion}*"}
 
-func TestTheNewestTemplateThatMatchesIsSelectedOnce(t *testing.T) {
+func TestTheNewestMatchingTemplateIsSelectedOnce(t *testing.T) {
 	names := []string{"node-v1.36.3-b1", "node-v1.36.3-b2", "node-v1.36.30-b1", "other-v1.36.3"}
 	w := newImages(t, names, selecting("a", byName)...)
 
@@ -131,7 +131,7 @@ func TestTemplatesAreSelectedByMetadata(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].TemplateName).To(Equal("golden-1"))
 }
 
-func TestAMachineWaitsForATemplateThatMatches(t *testing.T) {
+func TestAMachineWaitsForAMatchingTemplate(t *testing.T) {
 	w := newImages(t, []string{"node-v1.36.2"}, selecting("a", byName)...)
 	w.Ready()
 	w.EventuallyMachine("a", infrav1.PlacementReadyCondition, infrav1.TemplateNotFoundReason)
@@ -157,7 +157,7 @@ func TestAMachineWithoutAVersionSelectsNoTemplate(t *testing.T) {
 }
 
 // A tenant could otherwise have another's machines boot its image: it shares a catalog of the same name.
-func TestTemplatesOfSeveralCatalogsOfOneNameAreNotSelected(t *testing.T) {
+func TestTemplatesInCatalogsWithTheSameNameAreNotSelected(t *testing.T) {
 	w := newImages(t, []string{"node-v1.36.3"})
 	share(w, "kubernetes", true)
 	w.Sim.Edit(func(e *vcdsim.Editor) {

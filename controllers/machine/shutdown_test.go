@@ -57,7 +57,7 @@ func eventuallyShutsDown(w *controllertest.Env, name string) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-func TestShutdownThatHangsIsGivenUp(t *testing.T) {
+func TestAHangingShutdownTimesOut(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -102,7 +102,7 @@ func TestShutdownThatHangsIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestShutdownThatNobodyMayCancelIsReported(t *testing.T) {
+func TestAShutdownThatCannotBeCanceledIsReported(t *testing.T) {
 	w := newHangingEnv(t)
 	w.Sim.Faults().Add(vcdsim.Fault{
 		Operation: cancelCall,
@@ -125,7 +125,7 @@ func TestShutdownThatNobodyMayCancelIsReported(t *testing.T) {
 	w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.ReadyCondition)).To(BeTrue())
 }
 
-func TestShutdownTimesOutThoughTheClockWasPutBack(t *testing.T) {
+func TestShutdownTimesOutDespiteAClockChange(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	m := w.VCDMachine("cp-0")
@@ -159,7 +159,7 @@ func expectNoPowerOff(w *controllertest.Env, says string) {
 	w.Expect(w.Sim.Counters()).NotTo(Or(HaveKey(cancelCall), HaveKey(powerOffCall)))
 }
 
-func TestInModeSoftAGuestMayTakeItsTime(t *testing.T) {
+func TestSoftModeWaitsForTheGuest(t *testing.T) {
 	w := newHangingEnv(t, inMode(infrav1.PowerOffSoft))
 	eventuallyShutsDown(w, "cp-0")
 	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.TaskRunningReason)
@@ -175,7 +175,7 @@ func TestInModeSoftAGuestMayTakeItsTime(t *testing.T) {
 	w.Expect(w.Sim.Counters()).To(And(HaveKeyWithValue(cancelCall, 1), HaveKeyWithValue(powerOffCall, 1)))
 }
 
-func TestInModeSoftAGuestThatCannotShutDownKeepsItsVM(t *testing.T) {
+func TestSoftModeKeepsTheVMOfAGuestThatCannotShutDown(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
@@ -208,7 +208,7 @@ func TestInModeSoftAGuestThatCannotShutDownKeepsItsVM(t *testing.T) {
 	}
 }
 
-func TestInModeSoftASuspendedVMIsNotPoweredOff(t *testing.T) {
+func TestSoftModeDoesNotPowerOffASuspendedVM(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", inMode(infrav1.PowerOffSoft))...)
 	w.Ready("cp-0")
 	w.Driver().Post("/api/vApp/vm-"+w.Sim.State().VMs[0].ID+"/power/action/suspend", "")

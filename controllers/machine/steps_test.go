@@ -16,7 +16,7 @@ import (
 // desired is the spec that users set.
 var desired = infrav1.VCDMachineSpec{Template: "ubuntu"}
 
-func TestFailuresAreRetriedLessAndLessOften(t *testing.T) {
+func TestFailuresAreRetriedWithBackoff(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
 	m := &backoff{}
@@ -38,7 +38,7 @@ func TestFailuresAreRetriedLessAndLessOften(t *testing.T) {
 	g.Expect(m.failing(stepAdd, now, desired)).To(Equal(phases.Done))
 }
 
-func TestAFailureOfOneStepEndsNoDelayOfAnother(t *testing.T) {
+func TestEachStepHasItsOwnBackoff(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
 	m := &backoff{}

@@ -115,7 +115,7 @@ func TestTemplatesOfOtherOrganizations(t *testing.T) {
 	}
 }
 
-func TestTemplateThatWasReplacedIsLookedUpAgain(t *testing.T) {
+func TestAReplacedTemplateIsLookedUpAgain(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Hour})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
@@ -138,7 +138,7 @@ func TestTemplateThatWasReplacedIsLookedUpAgain(t *testing.T) {
 	}, controllertest.Patience, "5ms").Should(BeTrue())
 }
 
-func TestTheFirstControlPlaneOfAWrongTemplateSaysWhatReplacesIt(t *testing.T) {
+func TestAnIncorrectTemplateOfTheFirstControlPlaneNamesItsReplacement(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", controllertest.ControlPlane,
 		func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" })...)
 	w.Ready()
@@ -153,7 +153,7 @@ func TestTheFirstControlPlaneOfAWrongTemplateSaysWhatReplacesIt(t *testing.T) {
 	w.Ready("cp-0")
 }
 
-func TestAnImageOfAnotherKubernetesVersionIsSaidBeforeTheMachineIsMade(t *testing.T) {
+func TestAnImageOfAnotherKubernetesVersionIsReportedBeforeCreation(t *testing.T) {
 	tests := []struct {
 		name       string
 		version    string

@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 )
 
-func TestMachineThatIsDeletedIsWokenByItsCredentials(t *testing.T) {
+func TestADeletingMachineIsReconciledWhenItsCredentialsChange(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Identify("tenant")
 	w.Ready("a", "b")
@@ -36,7 +36,7 @@ func TestMachineThatIsDeletedIsWokenByItsCredentials(t *testing.T) {
 		&infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}})).To(BeEmpty())
 }
 
-func TestWhatOfAVCDClusterWakesItsMachines(t *testing.T) {
+func TestVCDClusterChangesThatReconcileItsMachines(t *testing.T) {
 	t.Parallel()
 	note := func(key string) func(*infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) { c.Annotations = map[string]string{key: "x"} }
@@ -115,7 +115,7 @@ func (r *countingReader) Get(ctx context.Context, key client.ObjectKey, obj clie
 	return r.Reader.Get(ctx, key, obj, opts...)
 }
 
-func TestPassesOfMachinesReadNoSecretAgain(t *testing.T) {
+func TestReconcilesOfMachinesDoNotReadSecretsAgain(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	reads := &countingReader{Reader: w.Client}
 	w.Machine.Live = reads

@@ -54,7 +54,7 @@ func sizes(list corev1.ResourceList) map[string]string {
 	return words
 }
 
-func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
+func TestCapacityComesFromPolicyTemplateAndDisk(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -123,7 +123,7 @@ func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
 	}
 }
 
-func TestCapacityInAClusterThatIsOnlyInZones(t *testing.T) {
+func TestCapacityInAClusterWithOnlyZones(t *testing.T) {
 	w := controllertest.NewInZones(t, testTemplate(func(t *infrav1.VCDMachineTemplate) {
 		t.Spec.Template.Spec.Catalog = "" // That of the zone.
 		t.Spec.Template.Spec.SizingPolicy = "large"
@@ -148,7 +148,7 @@ func TestCapacityInAClusterThatIsOnlyInZones(t *testing.T) {
 	}))
 }
 
-func TestDefaultSizingOfTheVDCCounts(t *testing.T) {
+func TestTheDefaultSizingPolicyOfTheVDCApplies(t *testing.T) {
 	w := controllertest.New(t,
 		testTemplate(func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "" }))
 	w.Sim.Edit(func(e *vcdsim.Editor) {
@@ -164,7 +164,7 @@ func TestDefaultSizingOfTheVDCCounts(t *testing.T) {
 	w.Expect(sizes(got.Status.Capacity)).To(HaveKeyWithValue("cpu", "4"))
 }
 
-func TestCapacityThatIsKnownCostsNoCall(t *testing.T) {
+func TestKnownCapacityCausesNoRequests(t *testing.T) {
 	w := controllertest.New(t, testTemplate())
 	got, _ := reconcileTemplate(w)
 	w.Sim.ResetCounters()
@@ -180,7 +180,7 @@ func TestCapacityThatIsKnownCostsNoCall(t *testing.T) {
 	w.Expect(w.Sim.Counters()).NotTo(BeEmpty(), "what a template names may change in VCD")
 }
 
-func TestWhyTheCapacityIsNotKnown(t *testing.T) {
+func TestReasonsForUnknownCapacity(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -256,7 +256,7 @@ func TestWhyTheCapacityIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestTemplatesOfPausedClustersAreLeftAlone(t *testing.T) {
+func TestTemplatesOfPausedClustersAreNotReconciled(t *testing.T) {
 	w := controllertest.New(t, testTemplate())
 	cluster := &clusterv1.Cluster{}
 	w.Expect(w.Client.Get(w.Ctx,

@@ -153,7 +153,7 @@ func (w *proxyEnv) inWorkload(u unstructured.Unstructured) *unstructured.Unstruc
 	return found
 }
 
-func TestThePoliciesArrive(t *testing.T) {
+func TestPoliciesAreInstalled(t *testing.T) {
 	w := newProxyEnv(t)
 	w.Expect(w.pass()).To(HaveField("Reason", infrav1.WaitingForEarlierPhaseReason))
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -177,7 +177,7 @@ func TestThePoliciesArrive(t *testing.T) {
 	w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.ReadyCondition)).To(BeTrue())
 }
 
-func TestWhatIsChangedComesBack(t *testing.T) {
+func TestChangedPoliciesAreRestored(t *testing.T) {
 	w := newProxyEnv(t)
 	w.installed()
 	policy := w.manifests()[1]
@@ -219,7 +219,7 @@ func TestOldVersionsOfKubernetes(t *testing.T) {
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 }
 
-func TestPoliciesGoWithTheProxy(t *testing.T) {
+func TestPoliciesAreRemovedWithTheProxy(t *testing.T) {
 	for name, change := range map[string]func(*infrav1.ProxySpec){
 		"no proxy any more": func(p *infrav1.ProxySpec) { *p = infrav1.ProxySpec{} },
 		"not for pods":      func(p *infrav1.ProxySpec) { p.Pods = infrav1.PodProxyNone },

@@ -81,7 +81,7 @@ func (w *entityEnv) released() {
 	w.Expect(w.Sim.Requests()).To(HaveLen(requests), "nothing is done twice")
 }
 
-func TestWritesAreFew(t *testing.T) {
+func TestFewWritesAreMade(t *testing.T) {
 	const machines = 50
 	w := newEntityEnv(t, vcdsim.Config{}, machinesOf(machines)...)
 	w.Sim.ResetCounters()
@@ -128,7 +128,7 @@ func names(n int) []string {
 	return out
 }
 
-func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
+func TestInvalidInputIsReportedAndNothingIsWritten(t *testing.T) {
 	const urn = "urn:vcloud:entity:vmware:capvcdCluster:"
 	missing := urn + "00000000-0000-4000-8000-000000000000"
 	types := func(e *vcdsim.Editor, version string) {
@@ -302,7 +302,7 @@ func without(rights []string, lacks func(string) bool) []string {
 	return out
 }
 
-func TestAnEntityOfCAPVCDIsAdoptedWithWhatOthersWrote(t *testing.T) {
+func TestACAPVCDEntityIsAdoptedWithForeignFields(t *testing.T) {
 	w := newEntityEnv(t, vcdsim.Config{}, machinesOf(1)...)
 	id := w.given("1.1.0", `,"x":1,"status":{"csi":{"pv":[1]},"vcdKe":{"a":"b"},"capvcd":{"future":{"a":1},"createdByVersion":"1.3.0"}}`)
 	w.change(func(c *infrav1.VCDCluster) { c.Spec.InfraID = id })
@@ -316,7 +316,7 @@ func TestAnEntityOfCAPVCDIsAdoptedWithWhatOthersWrote(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.RecordedState.RDEID).To(BeEmpty())
 }
 
-func TestAnEntityThatWasMadeJustBeforeACrashIsFound(t *testing.T) {
+func TestAnEntityCreatedJustBeforeACrashIsFound(t *testing.T) {
 	w := newEntityEnv(t, vcdsim.Config{})
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /cloudapi/1.0.0/entityTypes/*", DropAfter: true, Count: 1})
 	for range 3 {
@@ -332,7 +332,7 @@ func TestAnEntityThatWasMadeJustBeforeACrashIsFound(t *testing.T) {
 	w.Expect(w.entity().State).To(Equal(vcd.EntityResolved))
 }
 
-func TestTheClusterBecomesReadyWhateverTheServiceForEntitiesDoes(t *testing.T) {
+func TestTheClusterBecomesReadyDespiteEntityServiceFailures(t *testing.T) {
 	for name, fault := range map[string]vcdsim.Fault{
 		"it fails":                    {Status: http.StatusInternalServerError},
 		"it is not available":         {Status: http.StatusServiceUnavailable},
@@ -382,7 +382,7 @@ func (w *entityEnv) settleFailing() {
 	_, _ = w.reconciler.Reconcile(w.Ctx, c)
 }
 
-func TestTheDeletionOfAnEntity(t *testing.T) {
+func TestEntityDeletion(t *testing.T) {
 	deleted := func(t *testing.T, mods ...func(*entityEnv, *infrav1.VCDCluster)) *entityEnv {
 		t.Helper()
 		w := newEntityEnv(t, vcdsim.Config{})
@@ -501,7 +501,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 	})
 }
 
-func TestTheKubeconfigIsWrittenOnlyWhenAsked(t *testing.T) {
+func TestTheKubeconfigIsWrittenOnlyIfConfigured(t *testing.T) {
 	secret := &corev1.Secret{
 		ObjectMeta: controllertest.Meta("c1-kubeconfig"),
 		Data: map[string][]byte{

@@ -11,7 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-func TestTheReleaseIsTheVersionOfTheControlPlane(t *testing.T) {
+func TestTheReleaseMatchesTheControlPlaneVersion(t *testing.T) {
 	machine := func(version string, created time.Time, controlPlane bool) clusterv1.Machine {
 		m := clusterv1.Machine{
 			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(created)},

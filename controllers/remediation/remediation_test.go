@@ -134,7 +134,7 @@ func (b *bench) replaced() bool {
 	return conditions.IsFalse(b.machine(), clusterv1.MachineOwnerRemediatedCondition)
 }
 
-func TestAMachineThatNoResetHelpsIsReplaced(t *testing.T) {
+func TestAMachineIsReplacedAfterUnsuccessfulResets(t *testing.T) {
 	b := newBench(t)
 	b.remediate(infrav1.VCDRemediationStrategy{RetryLimit: 2, TimeoutSeconds: 60})
 
@@ -166,7 +166,7 @@ func TestAMachineThatNoResetHelpsIsReplaced(t *testing.T) {
 	b.Expect(b.resets()).To(Equal(2))
 }
 
-func TestAMachineThatBecomesHealthyIsLeftAlone(t *testing.T) {
+func TestAHealthyMachineIsNotReset(t *testing.T) {
 	b := newBench(t)
 	b.remediate(infrav1.VCDRemediationStrategy{})
 	b.reconcile()
@@ -195,7 +195,7 @@ func TestAMachineThatBecomesHealthyIsLeftAlone(t *testing.T) {
 	b.Expect(b.resets()).To(Equal(1))
 }
 
-func TestNoResetIsTriedThatCannotHelp(t *testing.T) {
+func TestFutileResetsAreSkipped(t *testing.T) {
 	tests := []struct {
 		name string
 		harm func(*bench)
@@ -228,7 +228,7 @@ func TestNoResetIsTriedThatCannotHelp(t *testing.T) {
 	}
 }
 
-func TestAPausedMachineIsLeftAlone(t *testing.T) {
+func TestAPausedMachineIsNotReset(t *testing.T) {
 	b := newBench(t)
 	b.editMachine(func(m *clusterv1.Machine) { m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
 	b.remediate(infrav1.VCDRemediationStrategy{})
@@ -239,7 +239,7 @@ func TestAPausedMachineIsLeftAlone(t *testing.T) {
 	b.Expect(b.VCDMachine(key.Name).Spec.RecordedState.Reset).To(BeZero())
 }
 
-func TestAVMThatIsOffIsPoweredOn(t *testing.T) {
+func TestAPoweredOffVMIsPoweredOn(t *testing.T) {
 	b := newBench(t)
 	b.Edit(key.Name, (*vcdsim.Editor).PowerOff)
 	b.remediate(infrav1.VCDRemediationStrategy{})
@@ -251,7 +251,7 @@ func TestAVMThatIsOffIsPoweredOn(t *testing.T) {
 	b.EventuallyMachine(key.Name, clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestAVMOfAnotherOwnerIsNotReset(t *testing.T) {
+func TestAForeignVMIsNotReset(t *testing.T) {
 	b := newBench(t)
 	b.Edit(key.Name, func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Description = "taken over by hand" })
 	b.remediate(infrav1.VCDRemediationStrategy{})

@@ -172,7 +172,7 @@ func (b *bench) vcdCluster() *infrav1.VCDCluster {
 	return c
 }
 
-func TestTheCertificateOfAKubeletIsApproved(t *testing.T) {
+func TestAKubeletServingCertificateIsApproved(t *testing.T) {
 	b := newBench(t, right())
 
 	b.Expect(b.reconcile()).To(BeTrue())
@@ -182,7 +182,7 @@ func TestTheCertificateOfAKubeletIsApproved(t *testing.T) {
 	b.Expect(got.Message).To(BeEmpty())
 }
 
-func TestNoNodeGetsACertificateForAnything(t *testing.T) {
+func TestUnauthorizedCertificateRequestsAreNotApproved(t *testing.T) {
 	tests := []struct {
 		name    string
 		mod     func(*kubeletRequest)
@@ -315,7 +315,7 @@ func TestARequestWaitsForTheAddressOfItsMachine(t *testing.T) {
 	b.Expect(b.reconcile()).To(BeTrue())
 }
 
-func TestWithoutTheFieldNothingIsApproved(t *testing.T) {
+func TestNothingIsApprovedWithoutTheField(t *testing.T) {
 	b := newBench(t, right())
 	c := b.vcdCluster()
 	c.Spec.KubeletServingCertificates = ""

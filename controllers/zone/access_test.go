@@ -59,7 +59,7 @@ func TestAClusterWhoseZonesCannotBeSeenIsUnknownAndGoesOn(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestNodesInAZoneThatCannotBeSeenAreReachedWithoutTheProxy(t *testing.T) {
+func TestNodesInAnInaccessibleZoneBypassTheProxy(t *testing.T) {
 	w := controllertest.NewInZones(t, append(controllertest.InZone("a", "cp-a"), controllertest.InZone("b", "cp-b")...)...)
 	z := w.DeploymentZone("b")
 	z.Spec.PlacementConstraint.Networks = []string{"nodes", "storage"}

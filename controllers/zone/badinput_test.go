@@ -169,9 +169,9 @@ func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 	}
 }
 
-// TestMachinesThatCannotBePlaced holds that a machine says which field is wrong and what to do, is created nowhere
+// TestUnplaceableMachines holds that a machine says which field is wrong and what to do, is created nowhere
 // else, and comes up once that is done.
-func TestMachinesThatCannotBePlaced(t *testing.T) {
+func TestUnplaceableMachines(t *testing.T) {
 	t.Parallel()
 	for _, tt := range misplacedMachines() {
 		t.Run(tt.name, func(t *testing.T) {

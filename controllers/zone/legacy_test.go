@@ -35,9 +35,9 @@ func legacyDriver() *appsv1.DaemonSet {
 	return driver
 }
 
-// TestDriversThatNeedOneVAppForbidASecondZone holds that a machine waits that a driver in the workload cluster would
+// TestDriversLimitedToOneVAppForbidASecondZone holds that a machine waits that a driver in the workload cluster would
 // not find, and that one in the zone of the others does not.
-func TestDriversThatNeedOneVAppForbidASecondZone(t *testing.T) {
+func TestDriversLimitedToOneVAppForbidASecondZone(t *testing.T) {
 	objects := append(controllertest.InZone("a", "cp-a"), controllertest.InZone("a", "md-a")...)
 	objects = append(objects, controllertest.InZone("c", "md-c")...)
 	w := controllertest.NewInZones(t, append(objects, controllertest.InZone("b", "md-b")...)...)
@@ -61,8 +61,8 @@ func TestDriversThatNeedOneVAppForbidASecondZone(t *testing.T) {
 	w.Ready("md-a", "md-b")
 }
 
-// TestDriversThatNeedOneVAppWorkWithOneZone holds that the rule does not concern clusters that are in one zone only.
-func TestDriversThatNeedOneVAppWorkWithOneZone(t *testing.T) {
+// TestDriversLimitedToOneVAppWorkWithOneZone holds that the rule does not concern clusters that are in one zone only.
+func TestDriversLimitedToOneVAppWorkWithOneZone(t *testing.T) {
 	w := controllertest.NewInZones(t, append(controllertest.InZone("a", "cp-a"),
 		controllertest.InZone("a", "md-a")...)...)
 	w.Ready("cp-a")

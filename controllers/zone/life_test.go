@@ -43,7 +43,7 @@ func homes(state vcdsim.State) map[string]string {
 	return found
 }
 
-func TestMachinesGoIntoTheirZonesAndNothingIsLeft(t *testing.T) {
+func TestMachinesAreCreatedInTheirZonesAndDeletedWithoutOrphans(t *testing.T) {
 	w := controllertest.NewInZones(t, threeMachines()...)
 	w.Ready("cp-a", "cp-b", "cp-c")
 
@@ -65,7 +65,7 @@ func TestMachinesGoIntoTheirZonesAndNothingIsLeft(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-func TestZonesArePublishedWithWhetherControlPlanesMayGoThere(t *testing.T) {
+func TestZonesArePublishedWithTheirControlPlaneEligibility(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	w.CreateZone("d", func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 		d.Spec.OVDC = "acme-vdc"
@@ -85,7 +85,7 @@ func TestZonesArePublishedWithWhetherControlPlanesMayGoThere(t *testing.T) {
 	w.Expect(published[3].ControlPlane).To(Equal(new(false)))
 }
 
-func TestTwoZonesInOneVDCHaveVAppsOfTheirOwn(t *testing.T) {
+func TestTwoZonesInOneVDCHaveSeparateVApps(t *testing.T) {
 	objects := append(controllertest.InZone("a", "cp-a"), controllertest.InZone("rack", "cp-rack")...)
 	w := controllertest.NewInZones(t, objects...)
 	w.CreateZone("rack", func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
@@ -104,7 +104,7 @@ func TestTwoZonesInOneVDCHaveVAppsOfTheirOwn(t *testing.T) {
 	w.Expect(w.DeploymentZone("rack").Status.PlacementPolicy.Name).To(Equal("rack-a"))
 }
 
-func TestZoneThatIsNotSelectedAnyMoreKeepsItsMachinesAndGetsNoNewOnes(t *testing.T) {
+func TestADeselectedZoneKeepsItsMachinesAndGetsNoNewOnes(t *testing.T) {
 	w := controllertest.NewInZones(t, append(threeMachines(), controllertest.InZone("c", "late")...)...)
 	w.Ready("cp-a", "cp-b", "cp-c")
 	z := w.DeploymentZone("c")
@@ -124,7 +124,7 @@ func TestZoneThatIsNotSelectedAnyMoreKeepsItsMachinesAndGetsNoNewOnes(t *testing
 	w.Expect(homes(w.Sim.State())).NotTo(HaveKey("late"))
 }
 
-func TestAMachineKeepsTheNetworksOfItsVMWhenThoseOfItsZoneChange(t *testing.T) {
+func TestAMachineKeepsItsNetworksWhenThoseOfItsZoneChange(t *testing.T) {
 	for name, networks := range map[string][]string{
 		"one more":       {"nodes", "storage"},
 		"another":        {"storage"},

@@ -67,7 +67,7 @@ func newInLostZone(t *testing.T, changes ...func(*vcdsim.Org)) *controllertest.E
 	return w
 }
 
-func TestDisabledVDCGetsNoNewMachinesAndTheRestGoesOn(t *testing.T) {
+func TestADisabledVDCGetsNoNewMachinesAndOtherZonesAreUnaffected(t *testing.T) {
 	w := newInLostZone(t)
 
 	w.DisableVDC("acme-vdc-b", true)
@@ -82,8 +82,8 @@ func TestDisabledVDCGetsNoNewMachinesAndTheRestGoesOn(t *testing.T) {
 	w.Expect(published(w)).To(Equal([]string{"a", "b", "c"}))
 }
 
-// TestALossIsSeenAtTheNextValidation has look-ups kept for longer than it takes until a zone is validated again.
-func TestALossIsSeenAtTheNextValidation(t *testing.T) {
+// TestALossIsNoticedAtTheNextValidation has look-ups kept for longer than it takes until a zone is validated again.
+func TestALossIsNoticedAtTheNextValidation(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	w.LookupTTL = time.Hour
 	w.Restart(t, events.NewFakeRecorder(100))
@@ -107,7 +107,7 @@ func TestALossIsSeenAtTheNextValidation(t *testing.T) {
 	next("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestMachinesOfADeletedVDCAreUnknownAndTheRestGoesOn(t *testing.T) {
+func TestMachinesOfADeletedVDCAreUnknownAndOtherZonesAreUnaffected(t *testing.T) {
 	w := newInLostZone(t, func(acme *vcdsim.Org) { // VCD deletes no VDC of a group.
 		acme.VDCGroups[0].VDCs = []string{"acme-vdc", "acme-vdc-c"}
 		acme.VDCs[1].Networks = []vcdsim.Network{{
@@ -129,7 +129,7 @@ func TestMachinesOfADeletedVDCAreUnknownAndTheRestGoesOn(t *testing.T) {
 	w.Expect(conditions.IsUnknown(w.VCDMachine("cp-b"), clusterv1.ReadyCondition)).To(BeTrue())
 }
 
-func TestUnsharedCatalogKeepsNewMachinesOut(t *testing.T) {
+func TestAnUnsharedCatalogBlocksNewMachines(t *testing.T) {
 	w := newInLostZone(t)
 	share := func(with ...string) {
 		w.Sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[2].Catalogs[0].SharedWith = with })
@@ -181,7 +181,7 @@ func newWithIdentity(t *testing.T) *controllertest.Env {
 	return w
 }
 
-func TestZoneWhoseUserLosesAccessAndGetsItBack(t *testing.T) {
+func TestAZoneLosesAndRegainsAccess(t *testing.T) {
 	t.Parallel()
 	password := func(value string) func(*controllertest.Env) {
 		return func(w *controllertest.Env) {
@@ -263,7 +263,7 @@ func TestDeletionOfAZoneWaitsForItsMachines(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-func TestZonesThatCannotBeUsed(t *testing.T) {
+func TestUnusableZones(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name      string
@@ -371,7 +371,7 @@ func TestMachineWithoutAFailureDomainIsNotCreatedInAnyZone(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 }
 
-func TestFailureDomainIsValidatedAndKeptWhileAZoneRefersToIt(t *testing.T) {
+func TestAFailureDomainIsValidatedAndKeptWhileAZoneReferencesIt(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	read := func() *infrav1.VCDFailureDomain {
 		d := &infrav1.VCDFailureDomain{}
@@ -389,7 +389,7 @@ func TestFailureDomainIsValidatedAndKeptWhileAZoneRefersToIt(t *testing.T) {
 	w.Expect(conditions.GetReason(read(), infrav1.ReleasedCondition)).To(Equal(infrav1.InUseReason))
 }
 
-func TestIdentityIsKeptWhileAZoneUsesIt(t *testing.T) {
+func TestAnIdentityIsKeptWhileAZoneUsesIt(t *testing.T) {
 	w := controllertest.NewZoned(t, vcdsim.ThreeZones())
 	w.CreateZone("a")
 	w.DeleteCluster()

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAnotherVDCOfTheNameOfAZonesGetsNoMachines(t *testing.T) {
+func TestADifferentVDCWithTheNameOfAZoneGetsNoMachines(t *testing.T) {
 	w := newInLostZone(t)
 	admitChanges(t, w)
 	w.Sim.Edit(func(e *vcdsim.Editor) { // The VDC of zone b is renamed, and another one gets its name.
@@ -40,7 +40,7 @@ func TestAnotherVDCOfTheNameOfAZonesGetsNoMachines(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.RecordedState.Zones).To(HaveKeyWithValue("b", recorded))
 }
 
-func TestAnotherNetworkOfTheNameLeavesTheRecordedOne(t *testing.T) {
+func TestADifferentNetworkWithTheSameNameDoesNotReplaceTheRecordedOne(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	c := w.VCDCluster()
 	c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointExternal}

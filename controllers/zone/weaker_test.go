@@ -61,8 +61,8 @@ func controlPlaneIn(zone, name string) []client.Object {
 	return objects
 }
 
-// TestAZoneLogsInAsAServiceAccountOfItsOwn gives a zone an identity that no VCDCluster refers to.
-func TestAZoneLogsInAsAServiceAccountOfItsOwn(t *testing.T) {
+// TestAZoneLogsInAsItsOwnServiceAccount gives a zone an identity that no VCDCluster refers to.
+func TestAZoneLogsInAsItsOwnServiceAccount(t *testing.T) {
 	w := controllertest.NewInZones(t, controllertest.InZone("b", "md-b")...)
 	token := w.NewToken(t, "zone-b")
 	w.AddIdentity("of-b", "admin")
@@ -101,9 +101,9 @@ func TestTheEndpointIsWrittenWithTheIdentityOfTheCluster(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-// TestFailuresOfAWeakerZoneAreOvercome disturbs the requests of a zone's own user while machines are created and
+// TestAZoneWithFewerRightsRecoversFromFailures disturbs the requests of a zone's own user while machines are created and
 // deleted, on a cluster whose own user has all rights.
-func TestFailuresOfAWeakerZoneAreOvercome(t *testing.T) {
+func TestAZoneWithFewerRightsRecoversFromFailures(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string

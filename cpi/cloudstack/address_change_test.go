@@ -26,7 +26,7 @@ func atOneAddress(t *testing.T) *scene {
 	return s
 }
 
-func TestTheOldAddressGoesOnceTheNewOneServes(t *testing.T) {
+func TestTheOldAddressIsReleasedOnceTheNewOneServes(t *testing.T) {
 	s := atOneAddress(t)
 	s.annotate("address", nextAddress)
 
@@ -56,7 +56,7 @@ func TestTheOldAddressGoesOnceTheNewOneServes(t *testing.T) {
 }
 
 // A release that lasts longer than its job is waited for leaves the address to CloudStack.
-func TestAnAddressThatIsBeingReleasedIsWaitedFor(t *testing.T) {
+func TestAnAddressBeingReleasedIsAwaited(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.converge(false)
 	set := func(state string) {
@@ -90,7 +90,7 @@ func TestAnAddressThatIsBeingReleasedIsWaitedFor(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestTheOldAddressStaysWhileTheNewOneCannotServe(t *testing.T) {
+func TestTheOldAddressIsKeptWhileTheNewOneCannotServe(t *testing.T) {
 	s := atOneAddress(t)
 	s.annotate("address", nextAddress)
 	s.sim.Fail(cloudstacksim.Fault{Command: "createLoadBalancerRule", Times: -1})
@@ -108,7 +108,7 @@ func TestTheOldAddressStaysWhileTheNewOneCannotServe(t *testing.T) {
 	s.Expect(s.converge(false).Status.Addresses).To(Equal([]netip.Addr{netip.MustParseAddr("203.0.113.5")}))
 }
 
-func TestTheAddressThatServesStaysThoughAnotherOneWasBegun(t *testing.T) {
+func TestTheServingAddressIsKeptDuringAnAddressChange(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	s.annotate("address", nextAddress)

@@ -263,7 +263,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 	}
 }
 
-func TestAnAddressToBeKeptStaysThoughTheServiceIsDeletedAtOnce(t *testing.T) {
+func TestAKeptAddressSurvivesTheImmediateDeletionOfItsService(t *testing.T) {
 	for name, keep := range map[string]func(*scene){
 		"a tagged one": func(s *scene) {
 			s.converge(false)
@@ -290,7 +290,7 @@ func TestAnAddressToBeKeptStaysThoughTheServiceIsDeletedAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheWishForNothingHasThatTheAddressIsKept(t *testing.T) {
+func TestTheEmptyDesiredStateKeepsTheAddress(t *testing.T) {
 	g := NewWithT(t)
 	in := service.Input{Service: web("u1", 80), Defaults: cpicloudstack.Dialect{}.Defaults("c1", nil, false)}
 	g.Expect(service.Absent(in).Keep).To(BeFalse())
@@ -301,7 +301,7 @@ func TestTheWishForNothingHasThatTheAddressIsKept(t *testing.T) {
 	g.Expect(service.For(in).Desired.Keep).To(BeTrue())
 }
 
-func TestAnotherAddressIsFollowed(t *testing.T) {
+func TestAnAddressChangeIsApplied(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.converge(false)
 
@@ -313,7 +313,7 @@ func TestAnotherAddressIsFollowed(t *testing.T) {
 	s.Expect(s.rules()).To(HaveEach(ContainSubstring("203.0.113.7:")))
 }
 
-func TestAnAddressThatAnotherTookMeanwhile(t *testing.T) {
+func TestAnAddressTakenConcurrently(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	p, err := s.plan(false)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -330,7 +330,7 @@ func TestAnAddressThatAnotherTookMeanwhile(t *testing.T) {
 	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it is another's")
 }
 
-func TestAnAddressThatAPersonUsesMeanwhileInTheNetwork(t *testing.T) {
+func TestAnAddressUsedManuallyInTheNetwork(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	p, err := s.plan(false)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -353,7 +353,7 @@ func TestAnAddressThatAPersonUsesMeanwhileInTheNetwork(t *testing.T) {
 	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it is theirs")
 }
 
-func TestWhereFreeAddressesAreNotShown(t *testing.T) {
+func TestFreeAddressesAreHidden(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{HideFree: true}, "")
 
 	s.Expect(s.converge(false).Status.Addresses).To(HaveLen(1))
@@ -362,7 +362,7 @@ func TestWhereFreeAddressesAreNotShown(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestAnAddressWhoseAnswerWasLostIsFoundByComparison(t *testing.T) {
+func TestAnAddressWithALostResponseIsFoundByComparison(t *testing.T) {
 	lost := cloudstacksim.Fault{Command: "associateIpAddress", Done: true}
 	s := newScene(t, cloudstacksim.Options{HideFree: true}, "")
 	s.sim.Allocate("203.0.113.9", s.network) // a person's
@@ -706,7 +706,7 @@ func TestServicesShareAListOfACLs(t *testing.T) {
 	s.Expect(s.opened()).To(Equal([]string{"80/tcp 0.0.0.0/0", "80/tcp 10.0.0.0/8"}), "what others have stays")
 }
 
-func TestAFirewallRuleThatWasThereBefore(t *testing.T) {
+func TestAPreexistingFirewallRule(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	id := s.sim.Allocate("203.0.113.5", s.network)
@@ -761,7 +761,7 @@ func TestNodesInSeveralNetworks(t *testing.T) {
 	}
 }
 
-func TestMembersFollowThoughTheWishIsRefused(t *testing.T) {
+func TestMembersAreUpdatedDespiteARejectedService(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.converge(false)
 	s.service.Spec.LoadBalancerIP = "9.9.9.9"
@@ -791,7 +791,7 @@ func (s *scene) hide(nodes ...string) {
 	s.restart()
 }
 
-func TestANodeWhoseMachineIsNotShownStaysAMember(t *testing.T) {
+func TestANodeWithAHiddenMachineStaysAMember(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	s.converge(false)
@@ -812,7 +812,7 @@ func TestANodeWhoseMachineIsNotShownStaysAMember(t *testing.T) {
 	s.Expect(s.sim.Members(id)).To(HaveLen(1), "also one that is not shown")
 }
 
-func TestMembersStayWhileNoMachineIsShown(t *testing.T) {
+func TestMembersAreKeptWhileNoMachineIsVisible(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	s.converge(false)
@@ -832,7 +832,7 @@ func TestMembersStayWhileNoMachineIsShown(t *testing.T) {
 	s.Expect(s.sim.Members(id)).To(HaveLen(3))
 }
 
-func TestAMachineThatIsNewIsFound(t *testing.T) {
+func TestANewMachineIsFound(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	clock := clocktesting.NewFakeClock(time.Now())
@@ -917,7 +917,7 @@ func TestWhatAServiceIsPublishedAs(t *testing.T) {
 	g.Expect(s.wishOf(s.service, nil).Terminates).To(BeFalse(), "UDP has no PROXY protocol")
 }
 
-func TestWhatAServiceCannotAskFor(t *testing.T) {
+func TestUnsupportedServiceSettings(t *testing.T) {
 	both := corev1.IPFamilyPolicyRequireDualStack
 	local := corev1.ServiceExternalTrafficPolicyLocal
 	tests := []struct {
@@ -963,7 +963,7 @@ func TestWhatAServiceCannotAskFor(t *testing.T) {
 	}
 }
 
-func TestTheDefaultNetworkIsWhereLoadBalancersStand(t *testing.T) {
+func TestTheDefaultNetworkIsThatOfExistingLoadBalancers(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.converge(false)
 	storage := s.sim.AddNetwork("storage", "")
@@ -991,7 +991,7 @@ func TestTheDefaultNetworkIsWhereLoadBalancersStand(t *testing.T) {
 	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(storage), "that of another cluster proves nothing")
 }
 
-func TestANetworkOfTheConfigurationIsNotTheDefaultBecauseLoadBalancersStandThere(t *testing.T) {
+func TestLoadBalancersInAConfiguredNetworkDoNotMakeItTheDefault(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	dmz := s.sim.AddNetwork("dmz", "")
 	s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{

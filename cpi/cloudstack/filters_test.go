@@ -27,7 +27,7 @@ func (s *scene) loseRules() {
 	s.restart()
 }
 
-func TestFirewallRulesAreOursThoughTheLoadBalancerRuleVanished(t *testing.T) {
+func TestFirewallRulesAreOwnedAfterTheirLoadBalancerRuleVanished(t *testing.T) {
 	tests := map[string]func(*scene){
 		"made by us":       func(*scene) {},
 		"of the original":  func(s *scene) { s.legacy("203.0.113.5", func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) }) },
@@ -59,7 +59,7 @@ func TestFirewallRulesAreOursThoughTheLoadBalancerRuleVanished(t *testing.T) {
 	}
 }
 
-func TestClientsThatOthersLetIn(t *testing.T) {
+func TestClientsAllowedByForeignRules(t *testing.T) {
 	const whole = "allows 0.0.0.0/0 to connect to port 80"
 	tests := []struct {
 		name   string

@@ -254,7 +254,7 @@ func TestALoadBalancerInAnIsolatedNetwork(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestBudgetOfALoadBalancer(t *testing.T) {
+func TestRequestBudgetOfALoadBalancer(t *testing.T) {
 	for _, vpc := range []string{"", cloudstacksim.VPCID} {
 		for _, n := range []int{1, 2, 10} {
 			s := newScene(t, cloudstacksim.Options{}, vpc)
@@ -274,7 +274,7 @@ func TestBudgetOfALoadBalancer(t *testing.T) {
 	}
 }
 
-func TestBudgetOfAHundredServicesAtRest(t *testing.T) {
+func TestRequestBudgetOf100UnchangedServices(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.sim.AddAddresses(addresses(100)...)
 	var all []*corev1.Service

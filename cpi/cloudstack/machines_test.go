@@ -102,7 +102,7 @@ func TestMachinesOfAProject(t *testing.T) {
 	g.Expect(all).To(HaveExactElements(HaveField("Name", "shop-1")))
 }
 
-func TestPowerOfAMachine(t *testing.T) {
+func TestMachinePowerState(t *testing.T) {
 	g := NewWithT(t)
 	for state, want := range map[string]cpi.Power{
 		"Running":   cpi.PowerOn,
@@ -196,7 +196,7 @@ func TestWhatProvesThatAMachineIsGone(t *testing.T) {
 	}
 }
 
-func TestAMachineThatWasMovedToAnotherAccountIsNotGone(t *testing.T) {
+func TestAMachineMovedToAnotherAccountIsNotGone(t *testing.T) {
 	g := NewWithT(t)
 	s := newSite(t, cloudstacksim.Options{}, "")
 	all, err := vms(s).VMs(t.Context(), 0)
@@ -226,7 +226,7 @@ func TestAMachineThatWasMovedToAnotherAccountIsNotGone(t *testing.T) {
 	g.Expect(absence.Evidence.Deleted).To(BeTrue())
 }
 
-func TestADestroyedMachineIsGoneThoughItIsShown(t *testing.T) {
+func TestADestroyedMachineIsGoneWhileStillListed(t *testing.T) {
 	g := NewWithT(t)
 	s := newSite(t, cloudstacksim.Options{ShowDestroyed: true}, "")
 	m := vms(s)
@@ -302,7 +302,7 @@ func TestAnAccountThatAlwaysChangesProvesNoAbsence(t *testing.T) {
 	g.Expect(err).To(MatchError(cloudstack.ErrChanged))
 }
 
-func TestALoadBalancerInAnAccountThatAlwaysChanges(t *testing.T) {
+func TestALoadBalancerInAnEverChangingAccount(t *testing.T) {
 	s := newSceneAt(crowded(t), "c1", web("u1", 80))
 
 	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network))
@@ -313,7 +313,7 @@ func TestALoadBalancerInAnAccountThatAlwaysChanges(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestTheDefaultNetworkIsNotChosenByAPartOfTheWorkers(t *testing.T) {
+func TestTheDefaultNetworkIsNotChosenBySomeOfTheWorkers(t *testing.T) {
 	s := newSceneAt(crowded(t), "c1", web("u1", 80))
 	s.known = append(s.members(), service.Member{Node: "node-9", ProviderID: cpicloudstack.ProviderName + "://unknown"})
 	s.restart()
@@ -335,7 +335,7 @@ func TestProviderIDsInAnyForm(t *testing.T) {
 	}
 }
 
-func TestWhatTroubleIsSaid(t *testing.T) {
+func TestReportedMachineProblems(t *testing.T) {
 	tests := map[string]struct {
 		reason string // if it is not the name
 		mod    func(*site, *cloudstack.Options)
@@ -389,7 +389,7 @@ func TestWhatTroubleIsSaid(t *testing.T) {
 	}
 }
 
-func TestTwoMachinesOfOneName(t *testing.T) {
+func TestTwoMachinesWithOneName(t *testing.T) {
 	g := NewWithT(t)
 	s := newSite(t, cloudstacksim.Options{}, "")
 	twin := s.sim.AddVM("node-0", []string{s.network}, []string{"10.1.1.10"})

@@ -52,7 +52,7 @@ func TestAnotherAddressIsChosenInsteadOfOneInQuarantine(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestTheCloudChoosesAnAddressWhereManyAreRefused(t *testing.T) {
+func TestTheCloudChoosesAnAddressAfterManyRejections(t *testing.T) {
 	const usable = "203.0.113.7"
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.sim.AddAddresses(addresses(50)...)
@@ -69,7 +69,7 @@ func TestTheCloudChoosesAnAddressWhereManyAreRefused(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestARefusedAddressIsTriedAgainLater(t *testing.T) {
+func TestARejectedAddressIsRetriedLater(t *testing.T) {
 	const only = "203.0.113.7"
 	clock := clocktesting.NewFakeClock(time.Now())
 	s := newScene(t, cloudstacksim.Options{}, "")
@@ -101,7 +101,7 @@ func TestARequestedAddressInQuarantineIsReported(t *testing.T) {
 	s.Expect(s.allocated()).To(BeEmpty())
 }
 
-func TestALimitOfTheAccountRefusesNoAddress(t *testing.T) {
+func TestAnAccountLimitDoesNotMarkAddressesAsRejected(t *testing.T) {
 	for _, limit := range []int{532, 535} {
 		s := newScene(t, cloudstacksim.Options{}, "")
 		planned := s.steps(false)

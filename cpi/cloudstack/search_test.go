@@ -50,7 +50,7 @@ func TestWhatTheOriginalMadeInTheNetworkOfTheFirstNICIsAdopted(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestWhatTheOriginalMadeForAnotherClusterIsNoReasonForANetwork(t *testing.T) {
+func TestRulesOfAnotherClusterDoNotSelectTheNetwork(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	storage := s.moveDefaultNICs("storage", "")
 	s.legacy("203.0.113.5", ofOriginal("u9"))
@@ -59,7 +59,7 @@ func TestWhatTheOriginalMadeForAnotherClusterIsNoReasonForANetwork(t *testing.T)
 	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(storage))
 }
 
-func TestWhereAServiceHasSomething(t *testing.T) {
+func TestLocationsOfAService(t *testing.T) {
 	owner := loadbalancer.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}
 	for name, vpc := range map[string]string{"in an isolated network": "", "in a tier of a VPC": cloudstacksim.VPCID} {
 		t.Run(name, func(t *testing.T) {

@@ -133,7 +133,7 @@ func stickyLife(t *testing.T, f cloudstacksim.Fault, restarts bool) (met bool) {
 	return met
 }
 
-func TestStickinessThatCannotBe(t *testing.T) {
+func TestInvalidStickiness(t *testing.T) {
 	for value, says := range map[string]string{
 		"Cookie":                  `"Cookie" is not a stickiness method: use LbCookie, AppCookie, SourceBased`,
 		"LbCookie cookie-name=":   `"cookie-name=" is not a parameter: use name=value`,

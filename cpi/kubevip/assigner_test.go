@@ -211,7 +211,7 @@ func families(policy corev1.IPFamilyPolicy, all ...corev1.IPFamily) func(*corev1
 	}
 }
 
-func TestEachServiceGetsAnAddressOfItsOwn(t *testing.T) {
+func TestEachServiceGetsItsOwnAddress(t *testing.T) {
 	b := newBench(t)
 	web := b.service("web")
 	api := b.service("api")
@@ -225,7 +225,7 @@ func TestEachServiceGetsAnAddressOfItsOwn(t *testing.T) {
 	b.Expect(b.claimed()).To(HaveKeyWithValue("192.168.100.240", ContainSubstring(`"service":"shop/web"`)))
 }
 
-func TestNothingIsWrittenAtRest(t *testing.T) {
+func TestNothingIsWrittenWithoutChanges(t *testing.T) {
 	b := newBench(t)
 	b.service("web")
 	p := b.process()
@@ -238,7 +238,7 @@ func TestNothingIsWrittenAtRest(t *testing.T) {
 	b.Expect(b.client.Actions()).To(BeEmpty())
 }
 
-func TestAddressesStayAfterARestart(t *testing.T) {
+func TestAddressesAreKeptAfterARestart(t *testing.T) {
 	b := newBench(t)
 	web := b.service("web")
 	api := b.service("api")
@@ -274,7 +274,7 @@ func TestTwoProcessesNeverAssignOneAddressTwice(t *testing.T) {
 	b.Expect(b.addresses(api)).To(Equal("192.168.100.241"))
 }
 
-func TestAddressesStayIfTheClaimsAreLost(t *testing.T) {
+func TestAddressesAreKeptIfTheClaimsAreLost(t *testing.T) {
 	b := newBench(t)
 	oldest := b.service("oldest", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })
 	web := b.service("web")
@@ -335,7 +335,7 @@ func TestAnAddressStaysClaimedWhileItIsAnnounced(t *testing.T) {
 	b.Expect(b.claimed()).To(HaveLen(2))
 }
 
-func TestAnAnnotationIsRemovedAlsoAfterARestart(t *testing.T) {
+func TestAnAnnotationIsRemovedAfterARestartToo(t *testing.T) {
 	b := newBench(t)
 	web := b.service("web")
 	b.process().pass()
@@ -356,7 +356,7 @@ func TestAnAnnotationIsRemovedAlsoAfterARestart(t *testing.T) {
 	b.Expect(b.claimed()).To(BeEmpty())
 }
 
-func TestAServiceThatTheCacheDoesNotShowYetKeepsItsAddress(t *testing.T) {
+func TestAServiceMissingFromTheCacheKeepsItsAddress(t *testing.T) {
 	b := newBench(t)
 	web := b.service("web")
 	b.process().pass()
@@ -367,7 +367,7 @@ func TestAServiceThatTheCacheDoesNotShowYetKeepsItsAddress(t *testing.T) {
 	b.Expect(b.claimed()).To(HaveKeyWithValue("192.168.100.240", ContainSubstring(string(web.UID))))
 }
 
-func TestARecreatedServiceIsAnother(t *testing.T) {
+func TestARecreatedServiceIsADifferentService(t *testing.T) {
 	b := newBench(t)
 	p := b.process()
 	b.remove(b.service("gone"))
@@ -382,7 +382,7 @@ func TestARecreatedServiceIsAnother(t *testing.T) {
 	b.Expect(b.claimed()).To(HaveKeyWithValue(b.addresses(again), ContainSubstring(string(again.UID))))
 }
 
-func TestExhaustionIsReportedOnceAndHeals(t *testing.T) {
+func TestExhaustionIsReportedOnceAndRecovers(t *testing.T) {
 	b := newBench(t)
 	p := b.process()
 	first := b.service("first")
@@ -441,7 +441,7 @@ func TestRequestedAddresses(t *testing.T) {
 	}
 }
 
-func TestAnAnnotationThatAUserChangesIsARequest(t *testing.T) {
+func TestAUserChangedAnnotationIsARequest(t *testing.T) {
 	b := newBench(t)
 	p := b.process()
 	web := b.service("web")
@@ -478,7 +478,7 @@ func TestAddressesOfNodesAndOfTheControlPlaneAreNotAssigned(t *testing.T) {
 	b.Expect(b.events()).To(ContainElement(ContainSubstring("is that of Node node-1")))
 }
 
-func TestAnotherRangeMovesServicesThatItDoesNotHave(t *testing.T) {
+func TestChangingTheRangeMovesServicesOutsideIt(t *testing.T) {
 	b := newBench(t)
 	web := b.service("web")
 	b.process().pass()
@@ -524,7 +524,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-func TestAServiceOfBothFamiliesKeepsBoth(t *testing.T) {
+func TestADualStackServiceKeepsBothAddresses(t *testing.T) {
 	b := newBench(t)
 	s := b.service("web", families(corev1.IPFamilyPolicyRequireDualStack, corev1.IPv4Protocol, corev1.IPv6Protocol))
 	b.process(dualStack).pass()
@@ -552,7 +552,7 @@ func TestClasses(t *testing.T) {
 		Equal([]string{"", "192.168.100.240", "203.0.113.1", ""}))
 }
 
-func TestALocalServiceIsWarnedAbout(t *testing.T) {
+func TestALocalTrafficPolicyCausesAWarning(t *testing.T) {
 	b := newBench(t)
 	web := b.service("web", func(s *corev1.Service) {
 		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal

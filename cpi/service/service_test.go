@@ -184,7 +184,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-func TestSourceRangesForEverybodyAreNone(t *testing.T) {
+func TestSourceRangesForAllClientsMeanNoRestriction(t *testing.T) {
 	g := NewWithT(t)
 	in := web(func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/0"} })
 
@@ -194,7 +194,7 @@ func TestSourceRangesForEverybodyAreNone(t *testing.T) {
 	g.Expect(wish.Desired.SourceRanges).To(BeEmpty())
 }
 
-func TestWhatEveryCloudUnderstands(t *testing.T) {
+func TestAnnotationsOfEveryCloud(t *testing.T) {
 	g := NewWithT(t)
 	https := "https"
 	in := web(annotated(servicetest.Location, "dmz", servicetest.Addresses, "203.0.113.7"), func(s *corev1.Service) {
@@ -244,7 +244,7 @@ func TestWhatEveryCloudUnderstands(t *testing.T) {
 	}))
 }
 
-func TestALocationThatThereIsNot(t *testing.T) {
+func TestANonexistentLocation(t *testing.T) {
 	g := NewWithT(t)
 
 	wish := service.For(web(annotated(servicetest.Location, "typo")))
@@ -267,7 +267,7 @@ func promisedTo(other *corev1.Service, records service.Records, mods ...func(*co
 	return out
 }
 
-func TestWhatAServiceKeepsFromOthers(t *testing.T) {
+func TestPortsReservedByAService(t *testing.T) {
 	in := web(func(s *corev1.Service) {
 		s.Name = "other"
 		s.UID = "u2"
@@ -306,7 +306,7 @@ func TestWhatAServiceKeepsFromOthers(t *testing.T) {
 	}
 }
 
-func TestWhatAServiceIsAboutToUseIsNotKeptFromIt(t *testing.T) {
+func TestAServiceCanUseItsOwnReservation(t *testing.T) {
 	g := NewWithT(t)
 	in := web(func(s *corev1.Service) {
 		s.Name = "other"

@@ -165,7 +165,7 @@ func TestANodeHasTheIdentityOfItsVM(t *testing.T) {
 	}))
 }
 
-func TestAVMThatMoves(t *testing.T) {
+func TestAMovedVM(t *testing.T) {
 	s, c, node := one(t)
 	s.change(node.Name, func(vm *mo.VirtualMachine) {
 		for _, host := range s.model.Map().All("HostSystem") {
@@ -180,7 +180,7 @@ func TestAVMThatMoves(t *testing.T) {
 	c.Expect(c.said()).To(BeEmpty())
 }
 
-func TestAVMThatIsRenamed(t *testing.T) {
+func TestARenamedVM(t *testing.T) {
 	s, c, node := one(t)
 	s.done(s.object(node.Name).Rename(t.Context(), "another"))
 
@@ -188,7 +188,7 @@ func TestAVMThatIsRenamed(t *testing.T) {
 	c.Expect(c.said()).To(BeEmpty())
 }
 
-func TestAVMThatIsOffOrSuspendedIsShutDown(t *testing.T) {
+func TestAPoweredOffOrSuspendedVMIsShutDown(t *testing.T) {
 	s, c, node := one(t)
 	s.powerOff(node.Name)
 	s.change(node.Name, func(vm *mo.VirtualMachine) {
@@ -224,7 +224,7 @@ func TestAVMWithoutTools(t *testing.T) {
 	c.Expect(err).To(MatchError(ContainSubstring("no address yet")), "a new Node waits for Tools")
 }
 
-func TestAVMWhoseFilesVCenterCannotRead(t *testing.T) {
+func TestAVMWithUnreadableFiles(t *testing.T) {
 	s, c, node := one(t)
 	inaccessible := func() {
 		s.change(node.Name, func(vm *mo.VirtualMachine) {
@@ -245,7 +245,7 @@ func TestAVMWhoseFilesVCenterCannotRead(t *testing.T) {
 	again.Expect(again.stays(node)).To(MatchError(ContainSubstring("it is listed but not readable")), "a new process does not know which it is")
 }
 
-func TestAHostThatDoesNotAnswer(t *testing.T) {
+func TestAnUnresponsiveHost(t *testing.T) {
 	s, c, node := one(t)
 	s.change(node.Name, func(vm *mo.VirtualMachine) {
 		vm.Runtime.ConnectionState = types.VirtualMachineConnectionStateDisconnected
@@ -256,7 +256,7 @@ func TestAHostThatDoesNotAnswer(t *testing.T) {
 	c.Expect(c.shutdown(node)).To(BeFalse(), "it may run")
 }
 
-func TestASessionThatHasEnded(t *testing.T) {
+func TestAnExpiredSession(t *testing.T) {
 	s, c, node := one(t)
 	for _, session := range s.sessions() {
 		s.Expect(s.client.SessionManager.TerminateSession(t.Context(), []string{session})).To(Succeed())
@@ -284,7 +284,7 @@ func (s *site) sessions() []string {
 	return keys
 }
 
-func TestOneVCenterOfTwoIsAway(t *testing.T) {
+func TestOneOfTwoVCentersIsUnavailable(t *testing.T) {
 	a := newSite(t)
 	b := newSite(t)
 	inA := a.rename(1)[0]
@@ -323,7 +323,7 @@ func TestOneVCenterOfTwoIsAway(t *testing.T) {
 	c.Expect(c.InstanceExists(t.Context(), first)).To(BeFalse())
 }
 
-func TestACallerThatGivesUpDoesNotEndTheRead(t *testing.T) {
+func TestACanceledCallerDoesNotEndTheRead(t *testing.T) {
 	s := newSite(t)
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
 	release := s.hold()
@@ -340,7 +340,7 @@ func TestACallerThatGivesUpDoesNotEndTheRead(t *testing.T) {
 	c.Expect(s.counted()["Login"]).To(Equal(1), "the read went on")
 }
 
-func TestAFailureCountsFromTheEndOfTheRead(t *testing.T) {
+func TestAFailureIsCachedFromTheEndOfTheRead(t *testing.T) {
 	s := newSite(t)
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
 	release := s.hold()
@@ -375,7 +375,7 @@ func TestAVMThatIsGone(t *testing.T) {
 	c.Expect(c.InstanceExists(t.Context(), node)).To(BeFalse())
 }
 
-func TestAVMThatWasMigratedToAnotherVCenterIsNotGone(t *testing.T) {
+func TestAVMMigratedToAnotherVCenterIsNotGone(t *testing.T) {
 	s, c, node := one(t)
 	moved := types.VmEmigratingEvent{}
 	moved.Vm = &types.VmEventArgument{Vm: s.vm(node.Name).Reference()}
@@ -392,7 +392,7 @@ func TestAVMThatWasMigratedToAnotherVCenterIsNotGone(t *testing.T) {
 }
 
 // A vCenter leaves out of every answer what the user may not see, as if it were deleted.
-func TestAVMOfUnknownHomeIsGoneOnlyIfEveryVCenterCouldShowIt(t *testing.T) {
+func TestAVMWithAnUnknownVCenterIsGoneOnlyIfNoVCenterHasIt(t *testing.T) {
 	for name, tt := range map[string]struct {
 		propagate, sibling, gone bool
 	}{
@@ -452,14 +452,14 @@ func TestAYoungVMThatIsGone(t *testing.T) {
 	c.Expect(c.InstanceExists(t.Context(), node)).To(BeFalse(), "vCenter says that it was deleted")
 }
 
-func TestNoNodeIsDeletedIfThatIsAskedFor(t *testing.T) {
+func TestNoNodeIsDeletedIfConfigured(t *testing.T) {
 	s, c, node := one(t, func(o *vsphere.MachineOptions) { o.KeepNodes = true })
 	s.destroy(node.Name)
 
 	c.Expect(c.stays(node)).To(MatchError(ContainSubstring("SKIP_NODE_DELETION")))
 }
 
-func TestAVMInADatacenterThatIsNotConfiguredIsNotGone(t *testing.T) {
+func TestAVMInAnUnconfiguredDatacenterIsNotGone(t *testing.T) {
 	s := newSite(t, func(m *simulator.Model) { m.Datacenter = 2 })
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
 	names := s.rename(len(s.all()))
@@ -485,7 +485,7 @@ func TestAVMInADatacenterThatIsNotConfiguredIsNotGone(t *testing.T) {
 	}
 }
 
-func TestADatacenterThatDoesNotExist(t *testing.T) {
+func TestANonexistentDatacenter(t *testing.T) {
 	s := newSite(t)
 	c := newCluster(t, []vsphere.VCenter{s.vCenter(func(v *vsphere.VCenter) { v.Datacenters = []string{"DC0", "DC9"} })})
 
@@ -496,7 +496,7 @@ func TestADatacenterThatDoesNotExist(t *testing.T) {
 	c.Expect(trouble).To(HaveField("Stays", BeTrue()))
 }
 
-func TestTwoVMsOfOneNameAndUUID(t *testing.T) {
+func TestTwoVMsWithOneNameAndUUID(t *testing.T) {
 	s := newSite(t)
 	names := s.rename(2)
 	id := s.vm(names[0]).Config.Uuid

@@ -17,13 +17,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere"
 )
 
-// behindProxy makes TestAFailureOfTheProxyIsNoFailureOfVCenter call the site, in its
+// behindProxy makes TestAProxyFailureIsNotAVCenterFailure call the site, in its
 // other process; empty in the first one.
 const behindProxy = "BEHIND_PROXY"
 
-// TestAFailureOfTheProxyIsNoFailureOfVCenter runs itself again: what the environment says of
+// TestAProxyFailureIsNotAVCenterFailure runs itself again: what the environment says of
 // proxies is read once per process.
-func TestAFailureOfTheProxyIsNoFailureOfVCenter(t *testing.T) {
+func TestAProxyFailureIsNotAVCenterFailure(t *testing.T) {
 	if os.Getenv(behindProxy) != "" {
 		m := vsphere.NewMachines(vsphere.MachineOptions{
 			VCenters: []vsphere.VCenter{{Name: "vc", Host: "vc.proxied.example", Credentials: password("user", "pass")}},

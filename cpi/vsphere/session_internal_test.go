@@ -11,7 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 )
 
-func TestWhatTheTokenServiceAnswersToACertificate(t *testing.T) {
+func TestTokenServiceResponses(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		err     error

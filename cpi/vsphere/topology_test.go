@@ -83,7 +83,7 @@ func TestAZoneAndARegionFromDifferentPlaces(t *testing.T) {
 	c.Expect(c.said()).To(BeEmpty())
 }
 
-func TestATagThatIsMissingIsAWarning(t *testing.T) {
+func TestAMissingTagIsAWarning(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]
 	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
@@ -99,7 +99,7 @@ func TestATagThatIsMissingIsAWarning(t *testing.T) {
 	c.Expect(c.metadata(s, name).Region).To(Equal("r"), "corrected, it is seen")
 }
 
-func TestSeveralTagsOfACategory(t *testing.T) {
+func TestSeveralTagsInACategory(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]
 	for _, zone := range []string{"b", "a"} {
@@ -111,7 +111,7 @@ func TestSeveralTagsOfACategory(t *testing.T) {
 	c.Expect(c.said()).To(ConsistOf(ContainSubstring("TagAmbiguous")))
 }
 
-func TestTagsThatCannotBeReadHoldBackOnlyNewNodes(t *testing.T) {
+func TestUnreadableTagsDelayOnlyNewNodes(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]
 	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
@@ -132,9 +132,9 @@ func TestTagsThatCannotBeReadHoldBackOnlyNewNodes(t *testing.T) {
 	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
 }
 
-// TestAnAncestorWhoseTagsAreHiddenHoldsNothingBack: a user who is restricted to a datacenter may not read the tags of what
+// TestAnAncestorWithHiddenTagsDelaysNothing: a user who is restricted to a datacenter may not read the tags of what
 // the datacenter is in. vCenter then refuses the request for all objects at once; its documents do not exclude that.
-func TestAnAncestorWhoseTagsAreHiddenHoldsNothingBack(t *testing.T) {
+func TestAnAncestorWithHiddenTagsDelaysNothing(t *testing.T) {
 	s := newSite(t)
 	names := s.rename(4)
 	s.tag("k8s-zone", "a", s.ref(names[0], "HostSystem"))
@@ -169,7 +169,7 @@ func TestAnAncestorWhoseTagsAreHiddenHoldsNothingBack(t *testing.T) {
 	c.Expect(lists()).To(Equal(1), "and asked for again")
 }
 
-func TestARefusedLoginForTagsIsNotTriedAgainSoon(t *testing.T) {
+func TestARejectedTagLoginIsNotRetriedSoon(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]
 	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
@@ -249,7 +249,7 @@ func TestASharedSessionHasNoZones(t *testing.T) {
 	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring("a shared session cannot read tags"))))
 }
 
-func TestTheSessionForTagsEnds(t *testing.T) {
+func TestTheTagSessionIsLoggedOut(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]
 	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
@@ -262,7 +262,7 @@ func TestTheSessionForTagsEnds(t *testing.T) {
 	c.Expect(c.said()).To(ConsistOf(ContainSubstring("k8s-region")))
 }
 
-func TestATagForTheInstanceTypeAndLabelsForHostAndCluster(t *testing.T) {
+func TestInstanceTypeTagAndLabelsForHostAndCluster(t *testing.T) {
 	s := newSite(t)
 	var name string
 	for _, name = range s.rename(len(s.all())) {

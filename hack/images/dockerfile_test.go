@@ -95,7 +95,7 @@ func stages(g *WithT) (all map[string]*stage, last string) {
 	return all, last
 }
 
-func TestTheDockerfileAgrees(t *testing.T) {
+func TestTheDockerfileMatchesTheImages(t *testing.T) {
 	all, last := stages(NewWithT(t))
 	NewWithT(t).Expect(last).To(Equal("manager"), "what is built if no target is named")
 	for _, p := range programs() {
@@ -148,8 +148,8 @@ func TestTheDockerfileIsSafe(t *testing.T) {
 	g.Expect(strings.Fields(string(ignored))).To(ContainElements(".git", "out"))
 }
 
-// TestManifestsAgree holds what manifests start and as whom.
-func TestManifestsAgree(t *testing.T) {
+// TestManifestsMatchTheImages holds what manifests start and as whom.
+func TestManifestsMatchTheImages(t *testing.T) {
 	for _, tc := range []struct{ program, manifest string }{
 		{"manager", "../../config/manager/manager.yaml"},
 		{"cpi", "../../addons/manifests/ccm.yaml"},

@@ -243,8 +243,8 @@ func TestBillsListTheModulesOfTheProgram(t *testing.T) {
 	}
 }
 
-// TestProgramsTellTheirVersion runs what is in the images.
-func TestProgramsTellTheirVersion(t *testing.T) {
+// TestProgramsPrintTheirVersion runs what is in the images.
+func TestProgramsPrintTheirVersion(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the programs are for Linux")
 	}
@@ -365,7 +365,7 @@ func TestImagesArePushed(t *testing.T) {
 	}
 }
 
-func TestARegistryThatDoesNotAnswerIsNamed(t *testing.T) {
+func TestAnUnresponsiveRegistryIsNamed(t *testing.T) {
 	g := NewWithT(t)
 	server := httptest.NewServer(http.NotFoundHandler())
 	host := strings.TrimPrefix(server.URL, "http://")

@@ -136,7 +136,7 @@ func TestKubeVIPReadsPeers(t *testing.T) {
 	})
 }
 
-func TestABGPServerStartsWithWhatKubeVIPReads(t *testing.T) {
+func TestABGPServerStartsWithTheParsedConfiguration(t *testing.T) {
 	c := parse(t, "pod-bgp.yaml")
 	c.BGPConfig.RouterID = "192.0.2.7"
 
@@ -161,7 +161,7 @@ func TestKubeVIPReadsDynamicDNS(t *testing.T) {
 
 // That the manager waits for the record rests on this. A release that can start without one makes the test fail: then
 // the wait can go.
-func TestKubeVIPEndsWhereADynamicNameDoesNotResolve(t *testing.T) {
+func TestKubeVIPExitsIfADynamicNameDoesNotResolve(t *testing.T) {
 	networks, err := vip.NewConfig("does-not-resolve.invalid", "lo", false, "32", true, 0, 0, 0, "ipv4", "", "", false,
 		networkinterface.NewManager())
 	if err != nil || len(networks) != 1 {

@@ -76,7 +76,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-func TestReportCountsEachPlace(t *testing.T) {
+func TestReportCountsEachLocation(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()
 	text := `package p

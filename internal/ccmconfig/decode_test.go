@@ -56,7 +56,7 @@ func decode(file string) (cloud, *Report) {
 	return c, r
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWrittenConfigurationIsReadBack(t *testing.T) {
 	g := NewWithT(t)
 	want := cloud{
 		URL:      "https://cloud",
@@ -168,7 +168,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestNoYAML(t *testing.T) {
+func TestInvalidYAML(t *testing.T) {
 	_, err := Decode([]byte("a: [\n"), &cloud{}, Environment{})
 
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("not YAML: yaml: line 1")))

@@ -69,7 +69,7 @@ what = ever
 	g.Expect(*p.Parts["Ten"]).To(Equal(part{"y", 8443}))
 }
 
-func TestWhatIsWrongInAnINIFile(t *testing.T) {
+func TestInvalidINIFiles(t *testing.T) {
 	g := NewWithT(t)
 
 	_, report := decodeINI(t, "[Global]\nuser = a\nuser = b\ninsecure-flag = 2\ncolour = red\n[VirtualPart \"x\"]\nport = a\nServr = b\n")
@@ -84,7 +84,7 @@ func TestWhatIsWrongInAnINIFile(t *testing.T) {
 	}))
 }
 
-func TestWhatIsNoINI(t *testing.T) {
+func TestFilesThatAreNotINI(t *testing.T) {
 	g := NewWithT(t)
 
 	_, err := ParseINI([]byte("user = a\n[Global\n[Global]\nuser = \"a\npassword = a\\b\nca-file = C:\\\nwhat is this = 1\n= 2\n"))
@@ -100,7 +100,7 @@ func TestWhatIsNoINI(t *testing.T) {
 	}))
 }
 
-func TestAnINIFileIsRecognised(t *testing.T) {
+func TestAnINIFileIsRecognized(t *testing.T) {
 	for file, want := range map[string]bool{
 		"":                     false,
 		"# a\n\n[Global]\n":    true,

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-func TestWhoseCloudControllerManagerCreatesLoadBalancers(t *testing.T) {
+func TestWhichCloudControllerManagerCreatesLoadBalancers(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 )
 
-func TestExtraConfigThatAnIdentityAllows(t *testing.T) {
+func TestExtraConfigAllowedByAnIdentity(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		allowed []string
@@ -43,7 +43,7 @@ func TestExtraConfigThatAnIdentityAllows(t *testing.T) {
 	}
 }
 
-func TestNoIdentityAllowsTheKeysOfTheGuest(t *testing.T) {
+func TestNoIdentityAllowsGuestKeys(t *testing.T) {
 	for _, key := range []string{"guestinfo.userdata", "GuestInfo.metadata", "disk.EnableUUID"} {
 		g := NewWithT(t)
 

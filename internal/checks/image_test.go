@@ -28,7 +28,7 @@ func diskOf(size string) *infrav1.VCDMachineSpec {
 	return &infrav1.VCDMachineSpec{DiskSize: ptr.To(resource.MustParse(size))}
 }
 
-func TestImagesMustHaveTheVersionOfKubernetes(t *testing.T) {
+func TestImagesMustHaveTheKubernetesVersion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 
@@ -50,7 +50,7 @@ func TestDisksDoNotShrink(t *testing.T) {
 		HaveField("Message", "spec.diskSize is 10Gi, but the disk of template ubuntu has 20480Mi and cannot shrink"))))
 }
 
-func TestDisksOfLinkedClonesGrowByARight(t *testing.T) {
+func TestExpandingALinkedCloneRequiresARight(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	fast := vdc(func(v *vcd.VDC) { v.FastProvisioning = true })
@@ -76,7 +76,7 @@ func TestVirtualHardwareIsOnlyUpgraded(t *testing.T) {
 		HaveField("Message", "spec.hardwareVersion is vmx-9, but template ubuntu has vmx-19, and VCD cannot downgrade it"))))
 }
 
-func TestVirtualHardwareIsOfTheVDC(t *testing.T) {
+func TestVirtualHardwareMustBeSupportedByTheVDC(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	const asks = "spec.hardwareVersion"
@@ -89,7 +89,7 @@ func TestVirtualHardwareIsOfTheVDC(t *testing.T) {
 		HaveField("Message", "spec.hardwareVersion is vmx-99, but VDC acme-vdc supports vmx-14, vmx-19"))))
 }
 
-func TestNodesThatImagesBecome(t *testing.T) {
+func TestNodeRequirementsOfImages(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		guestOS string

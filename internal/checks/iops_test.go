@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-func TestIOPSWithinTheLimitsOfAStorageProfile(t *testing.T) {
+func TestIOPSMustBeWithinTheLimitsOfTheStorageProfile(t *testing.T) {
 	profile := vcd.StorageProfile{Ref: vcd.Ref{Name: "gold"}}
 	for _, tt := range []struct {
 		name    string

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-func TestNamesThatASelectorMatches(t *testing.T) {
+func TestSelectorMatchesNames(t *testing.T) {
 	for _, tt := range []struct {
 		name, pattern, version, filled string
 		matches, others                []string
@@ -70,7 +70,7 @@ func TestNamesThatASelectorMatches(t *testing.T) {
 	}
 }
 
-func TestMetadataThatASelectorMatches(t *testing.T) {
+func TestSelectorMatchesMetadata(t *testing.T) {
 	g := NewWithT(t)
 	selector := &infrav1.TemplateSelector{
 		MatchMetadata:        []infrav1.TemplateMetadata{{Key: "role", Value: "node"}},

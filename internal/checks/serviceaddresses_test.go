@@ -22,7 +22,7 @@ func serving(host, from, to string) *infrav1.VCDCluster {
 	return c
 }
 
-func TestAddressesOfServicesMustBeFreeOfVCD(t *testing.T) {
+func TestServiceAddressesMustNotBeInUseInVCD(t *testing.T) {
 	t.Parallel()
 	network := nodes()
 	network.Subnets = append(network.Subnets, vcd.Subnet{
@@ -63,7 +63,7 @@ func TestAddressesOfServicesMustBeFreeOfVCD(t *testing.T) {
 	}
 }
 
-func TestAddressesOfServicesMustBeFreeOfOtherClusters(t *testing.T) {
+func TestServiceAddressesMustNotBeInUseByOtherClusters(t *testing.T) {
 	g := NewWithT(t)
 	c := serving("192.168.100.200", "192.168.100.210", "192.168.100.220")
 

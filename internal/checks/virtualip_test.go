@@ -37,7 +37,7 @@ func ranged(from, to string) vcd.AddressRange {
 	return vcd.AddressRange{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}
 }
 
-func TestAVirtualIPMustBeFreeOfVCD(t *testing.T) {
+func TestAVirtualIPMustNotBeInUseInVCD(t *testing.T) {
 	t.Parallel()
 	byBGP := &infrav1.KubeVIPEndpoint{BGP: &infrav1.KubeVIPBGP{}}
 	dynamic := &infrav1.KubeVIPEndpoint{AddressSource: infrav1.VIPSourceDHCP}
@@ -74,7 +74,7 @@ func TestAVirtualIPMustBeFreeOfVCD(t *testing.T) {
 	}
 }
 
-func TestAVirtualIPIsNoHosts(t *testing.T) {
+func TestAVirtualIPMustNotBelongToAHost(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	hosts := []vcd.HostAddress{{UsedAddress: vcd.UsedAddress{Address: netip.MustParseAddr("192.168.100.200")}, Host: "VM web"}}
@@ -88,7 +88,7 @@ func TestAVirtualIPIsNoHosts(t *testing.T) {
 	g.Expect(checks.VirtualIPTaken(c, nodes(), checks.Addresses([]string{"192.168.100.201"}), hosts)).To(BeNil())
 }
 
-func TestTheRemedyNamesWhereAVirtualIPComesFrom(t *testing.T) {
+func TestTheRemedyNamesTheSourceOfAVirtualIP(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	fromPool := &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{{Name: "v4"}}}
@@ -99,7 +99,7 @@ func TestTheRemedyNamesWhereAVirtualIPComesFrom(t *testing.T) {
 		"spec.controlPlaneEndpoint"))
 }
 
-func TestVirtualIPsAreThoseOfTheSpecAndTheStatus(t *testing.T) {
+func TestVirtualIPsComeFromTheSpecAndTheStatus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := cluster("api.example.com", &infrav1.KubeVIPEndpoint{SecondaryAddress: "fd00::1"})

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 )
 
-func TestAZoneIsOfTheSiteAndOrganizationOfItsCluster(t *testing.T) {
+func TestAZoneMustBeInTheSiteAndOrganizationOfItsCluster(t *testing.T) {
 	t.Parallel()
 	const site = "https://vcd.example.com"
 	tests := []struct {

@@ -109,7 +109,7 @@ func TestCodesOfErrors(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotCloudStack(t *testing.T) {
+func TestResponsesThatAreNotFromCloudStack(t *testing.T) {
 	for _, body := range []string{"<html>", "[]", `{"other":{}}`, ""} {
 		server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter,
 			_ *http.Request,
@@ -179,7 +179,7 @@ func TestAListThatShrinksIsIncomplete(t *testing.T) {
 	g.Expect(err).To(MatchError(cloudstack.ErrChanged))
 }
 
-func TestAListThatChangesBetweenItsPagesIsIncomplete(t *testing.T) {
+func TestAListThatChangesBetweenPagesIsIncomplete(t *testing.T) {
 	for name, second := range map[string]map[string]any{
 		"one less, so that one moved to the page before": {"count": 2, "virtualmachine": []map[string]any{}},
 		"the end, without a count":                       {},
@@ -219,7 +219,7 @@ func growing(size int) cloudstacksim.Options {
 	}
 }
 
-func TestAListThatAlwaysChangesShowsEachElementOnce(t *testing.T) {
+func TestAnEverChangingListReturnsEachElementOnce(t *testing.T) {
 	g := NewWithT(t)
 	sim, url := start(t, growing(2))
 	for i := range 5 {
@@ -258,7 +258,7 @@ func TestOtherListsFailWhileTheyChange(t *testing.T) {
 	g.Expect(all).To(BeNil(), "nothing may be concluded from what is missing")
 }
 
-func TestFreeAddressesAreOfferedThoughTheirListChanges(t *testing.T) {
+func TestFreeAddressesAreReturnedWhileTheirListChanges(t *testing.T) {
 	g := NewWithT(t)
 	n := 0
 	sim, url := start(t, cloudstacksim.Options{
@@ -276,7 +276,7 @@ func TestFreeAddressesAreOfferedThoughTheirListChanges(t *testing.T) {
 	g.Expect(all).To(ContainElement(HaveField("IPAddress", "203.0.113.3")))
 }
 
-func TestKeysThatWereRotatedAreUsed(t *testing.T) {
+func TestRotatedKeysAreUsed(t *testing.T) {
 	g := NewWithT(t)
 	sim, url := start(t, cloudstacksim.Options{})
 	key := cloudstacksim.UserKey
@@ -297,7 +297,7 @@ func TestKeysThatWereRotatedAreUsed(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestAnInternalErrorOfAListIsAFailureOfTheCloud(t *testing.T) {
+func TestAnInternalListErrorIsACloudFailure(t *testing.T) {
 	g := NewWithT(t)
 	sim, url := start(t, cloudstacksim.Options{})
 	sim.Fail(cloudstacksim.Fault{Times: -1})
@@ -326,7 +326,7 @@ func TestJobs(t *testing.T) {
 	g.Expect(err).To(MatchError(context.Canceled))
 }
 
-func TestAJobThatFails(t *testing.T) {
+func TestAFailedJob(t *testing.T) {
 	g := NewWithT(t)
 	sim, url := start(t, cloudstacksim.Options{})
 	network := sim.AddNetwork("nodes", "")

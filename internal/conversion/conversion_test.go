@@ -71,7 +71,7 @@ func capvcdCluster() *v1beta2.VCDCluster {
 	return c
 }
 
-func TestAClusterOfCAPVCDStaysAsItIs(t *testing.T) {
+func TestACAPVCDClusterIsPreserved(t *testing.T) {
 	tr := newTraveller(t, VCDCluster())
 	old := capvcdCluster()
 	tr.name(old)
@@ -119,7 +119,7 @@ func TestAClusterOfCAPVCDStaysAsItIs(t *testing.T) {
 	}))
 }
 
-func TestAMachineOfCAPVCDStaysAsItIs(t *testing.T) {
+func TestACAPVCDMachineIsPreserved(t *testing.T) {
 	tr := newTraveller(t, VCDMachine())
 	old := &v1beta2.VCDMachine{ObjectMeta: named("demo-1")}
 	old.Spec = v1beta2.VCDMachineSpec{
@@ -157,7 +157,7 @@ func TestAMachineOfCAPVCDStaysAsItIs(t *testing.T) {
 	}))
 }
 
-func TestTheIDOfAClusterIsFound(t *testing.T) {
+func TestClusterIDIsFound(t *testing.T) {
 	tests := []struct {
 		name                 string
 		rdeID, infraID       string
@@ -229,7 +229,7 @@ func ourCluster() *infrav1.VCDCluster {
 	return c
 }
 
-func TestEditsInAVersionOfCAPVCDWin(t *testing.T) {
+func TestEditsInACAPVCDVersionTakePrecedence(t *testing.T) {
 	tests := []struct {
 		name string
 		edit func(old *v1beta2.VCDCluster)
@@ -305,7 +305,7 @@ func TestEditsInAVersionOfCAPVCDWin(t *testing.T) {
 	}
 }
 
-func TestEditsOfNICsKeepTheOthers(t *testing.T) {
+func TestEditingANICKeepsTheOthers(t *testing.T) {
 	dhcp := func(name string) infrav1.NetworkSpec {
 		return infrav1.NetworkSpec{
 			Name:          name,
@@ -362,7 +362,7 @@ func TestEditsOfNICsKeepTheOthers(t *testing.T) {
 	}
 }
 
-func TestAnOlderVersionKeepsWhatItLacks(t *testing.T) {
+func TestAnOlderVersionPreservesFieldsItLacks(t *testing.T) {
 	tr := newTraveller(t, VCDMachine())
 	stored := &v1beta2.VCDMachine{ObjectMeta: named("m")}
 	stored.Spec.ExtraOvdcNetworks = []string{"a"}
@@ -383,7 +383,7 @@ func TestAnOlderVersionKeepsWhatItLacks(t *testing.T) {
 	tr.Expect(after.Spec).To(Equal(want.Spec))
 }
 
-func TestRecordsOfMachinesSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
+func TestMachineRecordsSurviveEditsInCAPVCDVersions(t *testing.T) {
 	for _, old := range []object{&v1beta1.VCDMachine{}, &v1beta2.VCDMachine{}, &v1beta3.VCDMachine{}} {
 		tr := newTraveller(t, VCDMachine())
 		before := &infrav1.VCDMachine{ObjectMeta: named("m")}
@@ -413,7 +413,7 @@ func TestRecordsOfMachinesSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
 	}
 }
 
-func TestRecordsOfClustersSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
+func TestClusterRecordsSurviveEditsInCAPVCDVersions(t *testing.T) {
 	tr := newTraveller(t, VCDCluster())
 	stored := capvcdCluster()
 	tr.name(stored)
@@ -435,7 +435,7 @@ func TestRecordsOfClustersSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
 	tr.Expect(after.Spec.RecordedState).To(Equal(recorded))
 }
 
-func TestEditsInOurVersionShowInThoseOfCAPVCD(t *testing.T) {
+func TestEditsInTheStorageVersionAppearInCAPVCDVersions(t *testing.T) {
 	tr := newTraveller(t, VCDCluster())
 	stored := capvcdCluster()
 	tr.name(stored)
@@ -455,7 +455,7 @@ func TestEditsInOurVersionShowInThoseOfCAPVCD(t *testing.T) {
 	tr.Expect(after.Status).To(Equal(want.Status))
 }
 
-func TestNotesOfOtherObjectsAreIgnored(t *testing.T) {
+func TestConversionDataOfOtherObjectsIsIgnored(t *testing.T) {
 	tr := newTraveller(t, VCDCluster())
 	before := ourCluster()
 	tr.name(before)

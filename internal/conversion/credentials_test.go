@@ -14,7 +14,7 @@ import (
 
 const canary = "canary-password"
 
-func TestCredentialsFindTheirIdentity(t *testing.T) {
+func TestCredentialsAreMatchedWithTheirIdentity(t *testing.T) {
 	const own = "demo-capvcd-credentials"
 	ref := func(namespace, name string) *v1beta2.SecretReference {
 		return &v1beta2.SecretReference{Namespace: namespace, Name: name}
@@ -109,7 +109,7 @@ func TestCredentialsFindTheirIdentity(t *testing.T) {
 	}
 }
 
-func TestCredentialsOfATemplateNeverEnterAnnotations(t *testing.T) {
+func TestTemplateCredentialsAreNeverWrittenToAnnotations(t *testing.T) {
 	tr := newTraveller(t, VCDClusterTemplate())
 	old := &v1beta2.VCDClusterTemplate{ObjectMeta: named("class")}
 	old.Spec.Template.Spec.UserCredentialsContext.Password = canary
@@ -124,7 +124,7 @@ func TestCredentialsOfATemplateNeverEnterAnnotations(t *testing.T) {
 	tr.expectNoCredentials(hub, again)
 }
 
-func TestCredentialsThatAreChangedAgain(t *testing.T) {
+func TestCredentialsChangedRepeatedly(t *testing.T) {
 	tests := []struct {
 		name     string
 		change   func(given *v1beta2.UserCredentialsContext)

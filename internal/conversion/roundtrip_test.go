@@ -60,7 +60,7 @@ func newObject[T any, P interface {
 	return P(new(T))
 }
 
-func TestObjectsOfCAPVCDComeBackAsTheyWere(t *testing.T) {
+func TestCAPVCDObjectsSurviveARoundTrip(t *testing.T) {
 	for _, j := range journeys {
 		t.Run(j.name, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +79,7 @@ func TestObjectsOfCAPVCDComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestOurObjectsComeBackAsTheyWere(t *testing.T) {
+func TestStorageVersionObjectsSurviveARoundTrip(t *testing.T) {
 	for _, j := range journeys {
 		t.Run(j.name, func(t *testing.T) {
 			t.Parallel()
@@ -103,8 +103,8 @@ func TestOurObjectsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// TestConvertedObjectsComeBackAsTheyWere is as the test before, with objects that have data of CAPVCD.
-func TestConvertedObjectsComeBackAsTheyWere(t *testing.T) {
+// TestConvertedObjectsSurviveARoundTrip is as the test before, with objects that have data of CAPVCD.
+func TestConvertedObjectsSurviveARoundTrip(t *testing.T) {
 	for _, j := range journeys {
 		t.Run(j.name, func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/credentials"
 )
 
-func TestABundleReplacesTheSystemsRoots(t *testing.T) {
+func TestABundleReplacesTheSystemRoots(t *testing.T) {
 	g := NewWithT(t)
 	identity := infrav1.VCDIdentitySpec{TLS: infrav1.IdentityTLS{CABundle: "one\n", InsecureSkipVerify: ptr.To(false)}}
 

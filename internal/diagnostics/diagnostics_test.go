@@ -93,7 +93,7 @@ func (s *apiServer) protected(t *testing.T) func(method, path, authorization str
 	}
 }
 
-func TestOnlyUsersWithTheRightAreServed(t *testing.T) {
+func TestOnlyAuthorizedUsersAreServed(t *testing.T) {
 	request := newAPIServer(t).protected(t)
 	for _, tt := range []struct {
 		name, method, path, authorization string
@@ -116,7 +116,7 @@ func TestOnlyUsersWithTheRightAreServed(t *testing.T) {
 	}
 }
 
-func TestAnswersOfTheAPIServerAreKeptForAWhile(t *testing.T) {
+func TestAPIServerResponsesAreCached(t *testing.T) {
 	g := NewWithT(t)
 	s := newAPIServer(t)
 	request := s.protected(t)
@@ -134,7 +134,7 @@ func TestAnswersOfTheAPIServerAreKeptForAWhile(t *testing.T) {
 		"a failure is not kept")
 }
 
-func TestTheLevelOfLogsIsANumberThatIsPut(t *testing.T) {
+func TestTheLogLevelIsSetByPut(t *testing.T) {
 	for _, tt := range []struct {
 		method, body string
 		status       int

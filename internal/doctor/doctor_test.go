@@ -200,7 +200,7 @@ func (s *site) expectOnly(f fault, report doctor.Report) {
 }
 
 // Each fault is named by one line, which says what helps, and nothing else is.
-func TestEachFaultIsNamedOnce(t *testing.T) {
+func TestEachFaultIsReportedOnce(t *testing.T) {
 	for _, f := range slices.Concat(accessFaults(), vdcFaults(), networkFaults(), imageFaults(), gatewayFaults()) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +211,7 @@ func TestEachFaultIsNamedOnce(t *testing.T) {
 	}
 }
 
-func TestASiteThatIsBusyIsNoMissingRight(t *testing.T) {
+func TestABusySiteIsNotReportedAsAMissingRight(t *testing.T) {
 	for _, status := range []int{429, 503} {
 		s := start(t, fault{rule: &vcdsim.Fault{
 			Operation: "GET /cloudapi/1.0.0/orgVdcNetworks",
@@ -232,7 +232,7 @@ func TestASiteThatIsBusyIsNoMissingRight(t *testing.T) {
 }
 
 // Every right of the page that a role of the simulator has is named when it is missing, with what goes without it.
-func TestEachMissingRightIsNamedOnce(t *testing.T) {
+func TestEachMissingRightIsReportedOnce(t *testing.T) {
 	author := vcdsim.K8sTenant().Orgs[1].Roles[0].Rights
 	tested := 0
 	for _, row := range rights.Table() {

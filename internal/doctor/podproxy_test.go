@@ -23,7 +23,7 @@ func withPodProxy(pods, version, config string) []string {
 	}
 }
 
-func TestPodsThatGetNoProxyAreAWarning(t *testing.T) {
+func TestPodsWithoutTheProxyCauseAWarning(t *testing.T) {
 	const enabled = `{clusterConfiguration: {apiServer: {extraArgs: [
   {name: feature-gates, value: "Other=true,MutatingAdmissionPolicy=true"},
   {name: runtime-config, value: admissionregistration.k8s.io/v1beta1=true}]}}}`
@@ -58,7 +58,7 @@ func TestPodsThatGetNoProxyAreAWarning(t *testing.T) {
 	}
 }
 
-func TestTheClassGivesPodsTheProxyInEachVersionThatCan(t *testing.T) {
+func TestTheClassConfiguresThePodProxyInEverySupportedVersion(t *testing.T) {
 	for version, warned := range map[string]bool{"v1.33.4": true, "v1.34.1": false, "v1.35.0": false, "v1.36.3": false} {
 		t.Run(version, func(t *testing.T) {
 			s := startTopology(t, fault{text: []string{

@@ -58,7 +58,7 @@ func TestATopologyHasNoFindings(t *testing.T) {
 }
 
 // The findings of a topology are those of the template with the same variables, with its names.
-func TestATopologyHasTheFindingsOfThePlainTemplate(t *testing.T) {
+func TestATopologyHasTheSameFindingsAsThePlainTemplate(t *testing.T) {
 	node := func(m *vcdsim.Model) *vcdsim.Network { return &vdcOf(m).Networks[0] }
 	for _, f := range []fault{
 		{
@@ -293,7 +293,7 @@ func TestATopologyThatCannotBeResolvedIsReported(t *testing.T) {
 	}
 }
 
-func TestSeveralTopologiesAreRefused(t *testing.T) {
+func TestSeveralTopologiesAreRejected(t *testing.T) {
 	s := startTopology(t, fault{})
 
 	_, err := readPlan(t, s.manifest, s.manifest)
@@ -302,7 +302,7 @@ func TestSeveralTopologiesAreRefused(t *testing.T) {
 }
 
 // The webhooks of the manager see the objects that Cluster API makes.
-func TestWhatTheWebhooksRefuseOfATopologyIsReported(t *testing.T) {
+func TestWebhookErrorsOfATopologyAreReported(t *testing.T) {
 	s := startTopology(t, fault{text: []string{"192.168.100.200", "not_an_address"}})
 
 	s.Expect(s.run(t).Findings).To(ContainElement(And(
@@ -311,7 +311,7 @@ func TestWhatTheWebhooksRefuseOfATopologyIsReported(t *testing.T) {
 	)))
 }
 
-func TestPatchesByRuntimeExtensionsAreAWarning(t *testing.T) {
+func TestRuntimeExtensionPatchesCauseAWarning(t *testing.T) {
 	s := startTopology(t, fault{})
 	s.manifest = strings.Replace(s.manifest, "  patches:\n",
 		"  patches:\n    - {name: elsewhere, external: {generatePatchesExtension: generate.example}}\n", 1)
@@ -325,7 +325,7 @@ func TestPatchesByRuntimeExtensionsAreAWarning(t *testing.T) {
 }
 
 // Objects of a cluster that exists are checked as they are.
-func TestATopologyIsNotResolvedIfTheManifestHasItsVCDCluster(t *testing.T) {
+func TestATopologyIsNotResolvedIfTheManifestContainsItsVCDCluster(t *testing.T) {
 	s := start(t, fault{text: []string{
 		"kind: Cluster\nmetadata: {name: demo}\n", "kind: Cluster\nmetadata: {name: demo}\nspec: {topology: {classRef: {name: elsewhere}}}\n",
 	}})

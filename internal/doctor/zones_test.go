@@ -38,7 +38,7 @@ func startFlavor(t *testing.T, flavor string, with map[string]string, f fault) *
 	return s
 }
 
-func TestManifestsOfFlavorsHaveNoFindings(t *testing.T) {
+func TestFlavorManifestsHaveNoFindings(t *testing.T) {
 	for flavor, with := range map[string]map[string]string{
 		"":       nil,
 		"-bgp":   {"CONTROL_PLANE_ENDPOINT_IP": "203.0.113.250"},
@@ -56,7 +56,7 @@ func TestManifestsOfFlavorsHaveNoFindings(t *testing.T) {
 }
 
 // What is wrong in one of three zones is named once, with the object to correct.
-func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
+func TestEachZoneFaultIsReportedOnce(t *testing.T) {
 	const inB = "  failureDomain: \"demo-b\"\n  site"
 	for _, f := range []fault{
 		{
@@ -140,7 +140,7 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 	}
 }
 
-func TestOneVDCOfAClusterWithZonesCanBeChosen(t *testing.T) {
+func TestOneVDCOfAClusterWithZonesCanBeSelected(t *testing.T) {
 	s := startFlavor(t, "-zones", nil, fault{text: []string{`ovdc: "acme-vdc-b"`, `ovdc: "acme-vdc-x"`}})
 	plan, err := readPlan(t, s.manifest)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -151,7 +151,7 @@ func TestOneVDCOfAClusterWithZonesCanBeChosen(t *testing.T) {
 	s.Expect(report.Facts).To(ContainElement(HavePrefix("vdc: acme-vdc-c ")))
 }
 
-func TestWhatAVDCSupportsIsNotTakenForThatOfAnother(t *testing.T) {
+func TestCapabilitiesOfOneVDCAreNotAppliedToAnother(t *testing.T) {
 	s := startFlavor(t, "-zones", nil, fault{
 		model: func(m *vcdsim.Model) { imageOf(m).HardwareVersion = "vmx-99" },
 		text:  []string{`ovdc: "acme-vdc-b"`, `ovdc: "acme-vdc-x"`},

@@ -57,7 +57,7 @@ func TestCertificatesAreImportedReplacedAndRemoved(t *testing.T) {
 	w.Expect(w.aliases()).To(BeEmpty())
 }
 
-func TestACertificateOfPeopleStays(t *testing.T) {
+func TestAUserCertificateIsKept(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	chain, key := selfSigned(t)
 	model.Orgs[1].Certificates = []vcdsim.Certificate{{Alias: "theirs", PEM: chain, Key: key}}

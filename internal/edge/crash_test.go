@@ -166,7 +166,7 @@ func TestEveryTaskFails(t *testing.T) {
 	}
 }
 
-func TestManyTasksFailAndManyCallsAreLost(t *testing.T) {
+func TestManyTasksFailAndManyResponsesAreLost(t *testing.T) {
 	for _, shape := range shapes()[:4] {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()

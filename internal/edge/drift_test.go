@@ -67,7 +67,7 @@ func (w *fixture) sendsTo(id string) string {
 	return fmt.Sprintf("%+v", body)
 }
 
-func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
+func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 	foreign := []any{map[string]any{"ipAddress": "10.9.9.9", "port": 1.0, "enabled": true, "ratio": 1.0}}
 	tests := []struct {
 		name    string
@@ -150,9 +150,9 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 	}
 }
 
-// TestAPoolOfAnotherGroup is about what lists only show as another number of members, which may be the doing of the
+// TestAPoolWithAnotherMemberGroup is about what lists only show as another number of members, which may be the doing of the
 // group: the pool is the first to be read.
-func TestAPoolOfAnotherGroup(t *testing.T) {
+func TestAPoolWithAnotherMemberGroup(t *testing.T) {
 	w, now := newTimedFixture(t)
 	wishes := make([]lb.Desired, 12)
 	for i := range wishes {
@@ -194,8 +194,8 @@ func TestAPoolOfAnotherGroup(t *testing.T) {
 	}
 }
 
-// TestAFewPoolsHaveTheirTurnWithinMinutes is about what lists do not show at all.
-func TestAFewPoolsHaveTheirTurnWithinMinutes(t *testing.T) {
+// TestAFewPoolsAreReadWithinMinutes is about what lists do not show at all.
+func TestAFewPoolsAreReadWithinMinutes(t *testing.T) {
 	w, now := newTimedFixture(t)
 	wishes := make([]lb.Desired, 9)
 	for i := range wishes {
@@ -222,7 +222,7 @@ func TestAFewPoolsHaveTheirTurnWithinMinutes(t *testing.T) {
 		"one in full each minute, and what a change reads")
 }
 
-func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
+func TestAFruitlessFullReadIsNotRepeatedForTheSameHint(t *testing.T) {
 	w, now := newTimedFixture(t)
 	d := desired(service("c1", "web"), 80)
 	w.converge(&d)
@@ -251,7 +251,7 @@ func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
 	w.Expect(found).To(BeTrue(), "another hint is another reason")
 }
 
-func TestAnAddressThatWasFreedByHandIsNotTakenForUsed(t *testing.T) {
+func TestAManuallyReleasedAddressIsNotConsideredInUse(t *testing.T) {
 	w, now := newTimedFixture(t)
 	d := desired(service("c1", "web"), 80)
 	other := desired(service("c1", "other"), 80)

@@ -51,7 +51,7 @@ func shapes() []shape {
 	}
 }
 
-func TestTheOwnerIsKnownByItsUIDUnderAnotherClusterID(t *testing.T) {
+func TestTheOwnerIsIdentifiedByItsUIDUnderAnotherClusterID(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80)
 	w.converge(&d)
@@ -145,7 +145,7 @@ func TestResyncOfManyServices(t *testing.T) {
 	}
 }
 
-func TestANodeMore(t *testing.T) {
+func TestAddingANode(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	a := desired(service("c1", "a"), 80, 81)
 	b := desired(service("c1", "b"), 80)

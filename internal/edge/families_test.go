@@ -101,7 +101,7 @@ func TestDualStack(t *testing.T) {
 	}
 }
 
-func TestAnIPv6AddressThatIsAskedFor(t *testing.T) {
+func TestARequestedIPv6Address(t *testing.T) {
 	w := newFixture(t, vcdsim.CloudProvider())
 	d := families(desired(service("c1", "web"), 80), loadbalancer.IPv6, loadbalancer.IPv4)
 	d.Families = d.Families[:1]

@@ -103,7 +103,7 @@ func (w *fixture) unfiltered() {
 	w.Expect(w.firewall()).To(ConsistOf(And(HaveField("Name", "theirs"), HaveField("Version.Version", 7))))
 }
 
-func TestSourceRangesComeAndGo(t *testing.T) {
+func TestSourceRangesAreAddedAndRemoved(t *testing.T) {
 	for _, version := range []vcdsim.Version{vcdsim.Version105, vcdsim.Version106} {
 		t.Run("with API "+string(version), func(t *testing.T) {
 			t.Parallel()
@@ -142,7 +142,7 @@ func TestSourceRangesComeAndGo(t *testing.T) {
 	}
 }
 
-func TestARuleThatIsSwitchedOffOrTurnedAroundIsMadeAgain(t *testing.T) {
+func TestADisabledOrInvertedRuleIsRecreated(t *testing.T) {
 	for _, edit := range []map[string]any{
 		{"enabled": false},
 		{"actionValue": "ALLOW"},
@@ -174,7 +174,7 @@ func TestARuleThatIsSwitchedOffOrTurnedAroundIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestSourceRangesWhereRulesCannotBeMadeOneByOne(t *testing.T) {
+func TestSourceRangesWithoutSingleRuleRequests(t *testing.T) {
 	w := newFilteredFixture(t, func(c *vcdsim.Config) { c.Version = vcdsim.Version104 })
 	d := guarded(service("c1", "web"), 80)
 	w.sim.ResetCounters()
@@ -190,7 +190,7 @@ func TestSourceRangesWhereRulesCannotBeMadeOneByOne(t *testing.T) {
 	w.Expect(w.left("")).To(BeEmpty())
 }
 
-func TestDyingAfterEveryStepOfAGuardedLoadBalancer(t *testing.T) {
+func TestRestartAfterEveryStepOfAFirewalledLoadBalancer(t *testing.T) {
 	shape := shape{"with source ranges", vcdsim.K8sTenant, guarded, 0, 0, 0}
 	for n, done := 1, 1; done >= n; n++ {
 		w := newFilteredFixture(t)
@@ -210,7 +210,7 @@ func TestDyingAfterEveryStepOfAGuardedLoadBalancer(t *testing.T) {
 	}
 }
 
-func TestARuleWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
+func TestARuleWithALostResponseIsCreatedOnce(t *testing.T) {
 	for name, fault := range faults() {
 		t.Run("VCD "+name, func(t *testing.T) {
 			t.Parallel()
@@ -230,7 +230,7 @@ func TestARuleWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	}
 }
 
-func TestTheFirstRuleIsDeletedInTheSameMoment(t *testing.T) {
+func TestTheFirstRuleIsDeletedConcurrently(t *testing.T) {
 	w := newFilteredFixture(t)
 	d := guarded(service("c1", "web"), 80)
 	var err error
@@ -248,7 +248,7 @@ func TestTheFirstRuleIsDeletedInTheSameMoment(t *testing.T) {
 	w.Expect(w.firewall()).To(HaveExactElements(HaveField("Action", "ALLOW"), HaveField("Action", "DROP")))
 }
 
-func TestRulesOfAServiceThatWantsNoneAnyMore(t *testing.T) {
+func TestRulesOfAServiceThatNoLongerWantsThem(t *testing.T) {
 	w := newFilteredFixture(t)
 	d := guarded(service("c1", "web"), 80)
 	for _, step := range w.steps(&d) {
@@ -267,7 +267,7 @@ func TestRulesOfAServiceThatWantsNoneAnyMore(t *testing.T) {
 	w.unfiltered()
 }
 
-func TestRulesGoAlsoWhenSourceRangesWereSwitchedOff(t *testing.T) {
+func TestRulesAreDeletedEvenIfSourceRangesWereDisabled(t *testing.T) {
 	w := newFilteredFixture(t)
 	d := guarded(service("c1", "web"), 80)
 	w.converge(&d)

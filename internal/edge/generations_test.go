@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAnOlderListOfNodesDoesNotOverwriteANewerOne(t *testing.T) {
+func TestAnOlderNodeListDoesNotOverwriteANewerOne(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	members := func() (out []string) {
 		for _, doc := range w.sim.State().Documents {

@@ -55,7 +55,7 @@ func (l *heldList) ask(want demand) <-chan []string {
 
 var anyAge = demand{maxAge: time.Hour}
 
-func TestAListIsReadOnceForAll(t *testing.T) {
+func TestConcurrentCallersShareOneRead(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	first := l.ask(anyAge)
@@ -69,7 +69,7 @@ func TestAListIsReadOnceForAll(t *testing.T) {
 	g.Expect(l.reads).To(Equal(1))
 }
 
-func TestWhatIsWrittenDuringAReadIsNotLost(t *testing.T) {
+func TestWritesDuringAReadAreNotLost(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	got := l.ask(anyAge)
@@ -84,7 +84,7 @@ func TestWhatIsWrittenDuringAReadIsNotLost(t *testing.T) {
 	g.Expect(<-l.ask(anyAge)).To(Equal([]string{"a2", "d2", "c1"}))
 }
 
-func TestAFreshDemandGetsALaterRead(t *testing.T) {
+func TestARequestForFreshDataStartsANewRead(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	old := l.ask(anyAge)
@@ -111,7 +111,7 @@ func TestAnInvalidatedListIsReadAgain(t *testing.T) {
 	g.Expect(<-after).To(Equal([]string{"b"}))
 }
 
-func TestAFailedReadIsNotKept(t *testing.T) {
+func TestAFailedReadIsNotCached(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	got := l.ask(anyAge)
@@ -122,7 +122,7 @@ func TestAFailedReadIsNotKept(t *testing.T) {
 	g.Expect(<-got).To(Equal([]string{"a"}))
 }
 
-func TestListsThatWereGivenOutDoNotChange(t *testing.T) {
+func TestReturnedListsDoNotChange(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	got := l.ask(anyAge)
@@ -133,7 +133,7 @@ func TestListsThatWereGivenOutDoNotChange(t *testing.T) {
 	g.Expect(items).To(Equal([]string{"a1", "b1"}))
 }
 
-func TestEveryFailureMeansSomething(t *testing.T) {
+func TestEveryFailureIsClassified(t *testing.T) {
 	g := NewWithT(t)
 	for cause, kind := range map[error]error{
 		vcd.ErrBusy:         loadbalancer.ErrBusy,

@@ -14,9 +14,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestWhatAStepRefersToIsDeletedByHand deletes something that was just made before what refers to it is made: VCD
+// TestAReferencedObjectIsDeletedManually deletes something that was just made before what refers to it is made: VCD
 // says "forbidden", which is no missing right.
-func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
+func TestAReferencedObjectIsDeletedManually(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		wish    lb.Desired
@@ -54,7 +54,7 @@ func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 	}
 }
 
-func TestAFloatingIPThatSomebodyGaveBackIsAllocatedAgain(t *testing.T) {
+func TestAManuallyReleasedFloatingIPIsAllocatedAgain(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	d := desired(service("c1", "web"), 80)
 	address := w.converge(&d).Status.Addresses

@@ -20,7 +20,7 @@ const (
 	rulesOfNAT       = "1.0.0/edgeGateways/{gateway}/nat/rules"
 )
 
-func TestAnAddressTakenInTheSameMoment(t *testing.T) {
+func TestAConcurrentlyTakenAddress(t *testing.T) {
 	service8080 := func(address string) map[string]any {
 		return map[string]any{
 			"virtualIpAddress": address,
@@ -92,9 +92,9 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 	}
 }
 
-// TestTwoClustersTakeOneAddressInTwoWays lets both ask VCD before it has answered either: one for a virtual service
+// TestTwoClustersTakeOneAddressInDifferentWays lets both ask VCD before it has answered either: one for a virtual service
 // on the address, the other for a NAT rule.
-func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
+func TestTwoClustersTakeOneAddressInDifferentWays(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
 		c.Assumptions = ptr(vcdsim.DefaultAssumptions())
 		c.Assumptions.GatewayWritesExclude = false // or one would be turned away as busy

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAMonitorThatPeopleAddedStays(t *testing.T) {
+func TestAManuallyAddedMonitorIsKept(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}
@@ -68,7 +68,7 @@ func TestAMonitorThatPeopleAddedStays(t *testing.T) {
 	w.Expect(look()).To(ConsistOf("TCP", "PING"))
 }
 
-func TestAnAddressThatWasLeftIsWhoseEverAllocatesItNext(t *testing.T) {
+func TestAnAbandonedAddressBelongsToItsNextAllocator(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}
@@ -101,7 +101,7 @@ func TestAnAddressThatWasLeftIsWhoseEverAllocatesItNext(t *testing.T) {
 		"people's both")
 }
 
-func TestASubnetBeyondTheFirstFreeAddressesOfAnIPSpaceIsUsed(t *testing.T) {
+func TestASubnetBeyondTheFirstPageOfFreeAddressesIsUsed(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	space := w.sim.State().Model.IPSpaces[0]
 	d := desired(service("c1", "web"), 80)

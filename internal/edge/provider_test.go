@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestUsedAddressesOfAnUplinkOfBlocksBesideOneOfIPSpaces(t *testing.T) {
+func TestUsedAddressesOfAnUplinkWithBlocksAlongsideOneWithIPSpaces(t *testing.T) {
 	m := vcdsim.IPSpaces()
 	blocks := vcdsim.K8sTenant()
 	network := blocks.ExternalNetworks[0]

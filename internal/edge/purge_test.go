@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAPurgeLeavesNothingOfTheClusterAndAllOfOthers(t *testing.T) {
+func TestAPurgeRemovesAllObjectsOfTheClusterAndNoOthers(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	one := desired(service("c1", "one"), 80)
 	two := oneArm(service("c1", "two"), 81)
@@ -40,7 +40,7 @@ func TestAPurgeLeavesNothingOfTheClusterAndAllOfOthers(t *testing.T) {
 	w.Expect(owners).To(And(HaveKey("default/one"), HaveKey("default/two")))
 }
 
-func TestAPurgeEndsBeforeAStepThatItsCallerForbids(t *testing.T) {
+func TestAPurgeStopsBeforeAForbiddenStep(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80)
 	w.converge(&d)
@@ -56,7 +56,7 @@ func TestAPurgeEndsBeforeAStepThatItsCallerForbids(t *testing.T) {
 	w.Expect(w.left("c1")).To(Equal(before))
 }
 
-func TestWhatAPurgeFindsIsListed(t *testing.T) {
+func TestAPurgeListsItsObjects(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	one := desired(service("c1", "one"), 80)
 	other := desired(service("c2", "one"), 82)
@@ -71,7 +71,7 @@ func TestWhatAPurgeFindsIsListed(t *testing.T) {
 	w.Expect(found).To(ContainElement(HavePrefix("virtual-service ")))
 }
 
-func TestAGatewayThatIsGoneTookItsObjectsAndNotThoseOfTheOrganization(t *testing.T) {
+func TestADeletedGatewayLeavesOrganizationObjectsToThePurge(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := oneArm(service("c1", "web"), 80)
 	w.converge(&d)

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestWhatVCDGaveUpIsWrittenAgain(t *testing.T) {
+func TestFailedObjectsAreWrittenAgain(t *testing.T) {
 	for what, operation := range map[string]string{
 		"a pool":            "createLoadBalancerPool",
 		"a virtual service": "createLoadBalancerVirtualService",
@@ -44,7 +44,7 @@ func TestWhatVCDGaveUpIsWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestWhatVCDDoesNotMakeIsToldAndTriedLessAndLess(t *testing.T) {
+func TestUnrealizedObjectsAreReportedAndRetriedWithBackoff(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}

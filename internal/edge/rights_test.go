@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
+func TestObjectsHiddenByAMissingRightAreDetectedAfterARestart(t *testing.T) {
 	https := func(o loadbalancer.Owner, ports ...int) lb.Desired {
 		d := desired(o, ports...)
 		d.Listeners[0].Application = lb.HTTPS
@@ -67,7 +67,7 @@ func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 	}
 }
 
-func TestWhereAddressesAreTranslatedRulesThatAreHiddenMayBeThere(t *testing.T) {
+func TestHiddenRulesMayExistWhereAddressesAreTranslated(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	w.sim.Faults().Add(vcdsim.Fault{
 		Status:    http.StatusForbidden,

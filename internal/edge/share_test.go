@@ -33,7 +33,7 @@ func (w *fixture) share(one, two *lb.Desired) []netip.Addr {
 	return address
 }
 
-func TestAFloatingIPThatTwoShareStaysWithTheOther(t *testing.T) {
+func TestASharedFloatingIPIsKeptForItsOtherUser(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	one := desired(service("c1", "one"), 80)
 	two := desired(service("c1", "two"), 81)
@@ -49,7 +49,7 @@ func TestAFloatingIPThatTwoShareStaysWithTheOther(t *testing.T) {
 	w.Expect(w.marksOf("c1")).To(BeEmpty())
 }
 
-func TestAFloatingIPThatAnotherUsesByRulesIsNotGivenBack(t *testing.T) {
+func TestAFloatingIPUsedByForeignRulesIsNotReleased(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	one := desired(service("c1", "one"), 80)
 	two := oneArm(service("c1", "two"), 81)

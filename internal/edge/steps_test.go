@@ -43,7 +43,7 @@ func (w *fixture) run(step lb.Step) {
 	w.Expect(w.driver.Run(w.t.Context(), w.gateway, step)).To(Succeed())
 }
 
-func TestWhatIsDoneTwiceIsDoneOnce(t *testing.T) {
+func TestStepsAreIdempotent(t *testing.T) {
 	for _, shape := range shapes()[:4] {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +77,7 @@ func TestWhatIsDoneTwiceIsDoneOnce(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodyElseHasIsLeftAlone(t *testing.T) {
+func TestForeignObjectsAreNotTouched(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80)
 	var pool lb.Step
@@ -103,7 +103,7 @@ func TestWhatSomebodyElseHasIsLeftAlone(t *testing.T) {
 	w.Expect(err).To(MatchError(ContainSubstring("an object of another owner has this name")))
 }
 
-func TestErrorsSayWhatToDo(t *testing.T) {
+func TestErrorsSuggestARemedy(t *testing.T) {
 	tests := []struct {
 		name  string
 		fault vcdsim.Fault
@@ -164,7 +164,7 @@ func TestObservationFailsClosed(t *testing.T) {
 	}
 }
 
-func TestARightThatWasTakenAwayIsNoProofOfAbsence(t *testing.T) {
+func TestARevokedRightIsNoProofOfAbsence(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := oneArm(service("c1", "web"), 80)
 	w.sim.Faults().Add(vcdsim.Fault{
@@ -226,7 +226,7 @@ func TestAFloatingIPThatAnotherOrganizationHas(t *testing.T) {
 	w.Expect(w.left("c1")).To(BeEmpty())
 }
 
-func TestAFloatingIPThatIsAllocatedByHandMeanwhileIsNotTaken(t *testing.T) {
+func TestAConcurrentlyAllocatedFloatingIPIsNotTaken(t *testing.T) {
 	for name, requested := range map[string]bool{"chosen": false, "requested": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, vcdsim.IPSpaces())
@@ -261,7 +261,7 @@ func TestAFloatingIPThatIsAllocatedByHandMeanwhileIsNotTaken(t *testing.T) {
 	}
 }
 
-func TestAFloatingIPThatWasRefusedStaysOthersWhenTheyAllocateItAgain(t *testing.T) {
+func TestARejectedFloatingIPRemainsForeignAfterReallocation(t *testing.T) {
 	for name, absent := range map[string]bool{"wanted": false, "deleted": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, vcdsim.IPSpaces())
@@ -297,7 +297,7 @@ func TestAFloatingIPThatWasRefusedStaysOthersWhenTheyAllocateItAgain(t *testing.
 	}
 }
 
-func TestAFloatingIPThatWasReleasedIsWhoseEverAllocatesItNext(t *testing.T) {
+func TestAReleasedFloatingIPBelongsToItsNextAllocator(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	d := desired(service("c1", "web"), 80)
 	address := w.converge(&d).Status.Addresses[0]
@@ -320,7 +320,7 @@ func TestAFloatingIPThatWasReleasedIsWhoseEverAllocatesItNext(t *testing.T) {
 	w.Expect(plan.Done()).To(BeTrue())
 }
 
-func TestAMarkOfSomebodyElseStays(t *testing.T) {
+func TestAForeignMarkerIsKept(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	d := desired(service("c1", "web"), 80)
 	steps := w.steps(&d)
@@ -336,7 +336,7 @@ func TestAMarkOfSomebodyElseStays(t *testing.T) {
 	w.Expect(w.left("c1")).To(HaveLen(4), "an address of its own, an IP set, a pool and a virtual service")
 }
 
-func TestATaskThatNeverEndsIsNotWaitedForForever(t *testing.T) {
+func TestAnEndlessTaskTimesOut(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	w.opts = edge.Options{TaskTimeout: 50 * time.Millisecond}
 	w.restart()
@@ -354,7 +354,7 @@ func TestATaskThatNeverEndsIsNotWaitedForForever(t *testing.T) {
 	w.Expect(err).To(MatchError(ContainSubstring("did not complete the task")))
 }
 
-func TestDriftIsSeen(t *testing.T) {
+func TestDriftIsDetected(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}
@@ -385,7 +385,7 @@ func TestDriftIsSeen(t *testing.T) {
 	})
 }
 
-func TestWhatOldVersionsMade(t *testing.T) {
+func TestObjectsOfOlderVersions(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	const cluster = "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-3333-4444-555555555555"
 	short := "capvcdCluster:11111111-2222-3333-4444-555555555555"
@@ -441,7 +441,7 @@ func (w *fixture) stuck(operation string) (free func()) {
 	return func() { w.sim.Faults().Remove(id) }
 }
 
-func TestWritesTakeTurns(t *testing.T) {
+func TestWritesAreSerialized(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	second := model.Orgs[1].VDCs[0].EdgeGateways[0]
 	second.Name = "second"
@@ -488,7 +488,7 @@ func TestWritesTakeTurns(t *testing.T) {
 	}
 }
 
-func TestWhoGivesUpDoesNotWaitForATask(t *testing.T) {
+func TestACanceledCallerDoesNotWaitForATask(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80)
 	step := w.steps(&d)[0]

@@ -54,9 +54,9 @@ var moods = []func(r *rand.Rand, d *lb.Desired){
 
 func pickOne[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// TestWhoeverChangesTheirMindGetsThere has three Services change their minds again and again, about how they are
+// TestChangingDesiredStatesConverge has three Services change their minds again and again, about how they are
 // reached and with whom they share: none of them may be stuck on the way, and nothing may be left.
-func TestWhoeverChangesTheirMindGetsThere(t *testing.T) {
+func TestChangingDesiredStatesConverge(t *testing.T) {
 	for name, model := range map[string]func() vcdsim.Model{
 		"on IP blocks": vcdsim.K8sTenant,
 		"on IP Spaces": vcdsim.IPSpaces,

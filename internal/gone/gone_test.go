@@ -151,7 +151,7 @@ func TestACreateRequestMayTakeEffectLate(t *testing.T) {
 	}
 }
 
-func TestOthersHoldBack(t *testing.T) {
+func TestOtherMachinesHoldBackARelease(t *testing.T) {
 	three := append(missingFor("b", 5), missingFor("c", 9)...)
 	asking := Verdict{State: Waiting, Reason: AskingSite, After: 15 * time.Second, Counts: true}
 	tests := []struct {
@@ -198,7 +198,7 @@ func TestOthersHoldBack(t *testing.T) {
 	}
 }
 
-func TestReasonsAreExplained(t *testing.T) {
+func TestReasonsAreDocumented(t *testing.T) {
 	for r := Listed; r <= AskingSite; r++ {
 		NewWithT(t).Expect(r.String()).NotTo(BeEmpty())
 	}

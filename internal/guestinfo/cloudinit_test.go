@@ -100,7 +100,7 @@ func sha256Of(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func TestCloudInitReadsWhatWeWrite(t *testing.T) {
+func TestCloudInitReadsTheRenderedGuestinfo(t *testing.T) {
 	needCloudInit(t)
 	g := NewWithT(t)
 	in := input()
@@ -196,7 +196,7 @@ func TestCloudInitFindsTheSameInstanceOnTheSecondBoot(t *testing.T) {
 }
 
 // A guest that cannot redact (an image that forbids info-set) is cleared by us before its next boot.
-func TestCloudInitFindsTheInstanceWhenOnlyWeCleared(t *testing.T) {
+func TestCloudInitFindsTheInstanceAfterTheControllerClearedIt(t *testing.T) {
 	needCloudInit(t)
 	g := NewWithT(t)
 	in := input()
@@ -234,7 +234,7 @@ func TestCloudInitWaitsForAnAddressByDHCP(t *testing.T) {
 	g.Expect(got.NetworkFiles["networkd"]).NotTo(ContainSubstring("UseRoutes"))
 }
 
-func TestCloudInitSchemaAcceptsUserdataAfterTheTrip(t *testing.T) {
+func TestCloudInitSchemaAcceptsRoundTrippedUserdata(t *testing.T) {
 	needCloudInit(t)
 	g := NewWithT(t)
 	in := input(func(in *guestinfo.Input) { in.BootstrapData = cloudConfigWithoutJinja })

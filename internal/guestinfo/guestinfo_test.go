@@ -263,7 +263,7 @@ func TestMetadataHoldsNoBootstrapData(t *testing.T) {
 	g.Expect(string(decode(t, values[guestinfo.KeyMetadata]))).NotTo(ContainSubstring("canary-7d1f"))
 }
 
-func TestRenderRefuses(t *testing.T) {
+func TestRenderRejectsInvalidInput(t *testing.T) {
 	nic := func(mod func(*guestinfo.NIC)) func(*guestinfo.Input) {
 		return func(in *guestinfo.Input) { mod(&in.NICs[0]) }
 	}
@@ -503,7 +503,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-func TestMetadataHasTheTopologyOfAZone(t *testing.T) {
+func TestMetadataContainsTheTopologyOfAZone(t *testing.T) {
 	g := NewWithT(t)
 	in := input()
 	in.Region = "eu"
@@ -516,7 +516,7 @@ func TestMetadataHasTheTopologyOfAZone(t *testing.T) {
 		HaveKeyWithValue("topology_zone", "eu-a")))
 }
 
-func TestMetadataIsTheMachinesOnlyWithItsInstanceID(t *testing.T) {
+func TestMetadataBelongsToTheMachineOnlyWithItsInstanceID(t *testing.T) {
 	ours, err := guestinfo.Render(input())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	another := input()
@@ -563,7 +563,7 @@ func TestMetadataIsTheMachinesOnlyWithItsInstanceID(t *testing.T) {
 	}
 }
 
-func TestBootstrapDataOfTheOtherFormatIsRemoved(t *testing.T) {
+func TestBootstrapDataInTheOtherFormatIsRemoved(t *testing.T) {
 	g := NewWithT(t)
 	values, err := guestinfo.Render(input())
 	g.Expect(err).NotTo(HaveOccurred())

@@ -75,7 +75,7 @@ func content(t *testing.T, source string) string {
 	return text
 }
 
-func TestIgnitionGetsTheBootstrapDataAsItIs(t *testing.T) {
+func TestIgnitionReceivesTheBootstrapDataUnchanged(t *testing.T) {
 	tests := []struct {
 		name, config string
 		fileSystem   string
@@ -114,7 +114,7 @@ func TestIgnitionGetsTheBootstrapDataAsItIs(t *testing.T) {
 	}
 }
 
-func TestIgnitionWritesWhoTheMachineIs(t *testing.T) {
+func TestIgnitionWritesTheMachineIdentity(t *testing.T) {
 	g := NewWithT(t)
 
 	files := render(t, input(withIgnition(ignitionConfig), func(in *guestinfo.Input) { in.Zone = "it's" })).files(t)
@@ -129,7 +129,7 @@ TOPOLOGY_ZONE='it'\''s'
 }
 
 // CAPVCD's users have units that read these keys.
-func TestIgnitionUnitsMadeForCAPVCDFindTheirKeys(t *testing.T) {
+func TestIgnitionUnitsForCAPVCDFindTheirKeys(t *testing.T) {
 	g := NewWithT(t)
 
 	values, err := guestinfo.Render(input(withIgnition(ignitionConfig)))
@@ -296,7 +296,7 @@ RouteMetric=7
 	}
 }
 
-func TestIgnitionNamesANICAndLeavesOneAlone(t *testing.T) {
+func TestIgnitionNamesOneNICAndIgnoresAnother(t *testing.T) {
 	g := NewWithT(t)
 
 	files := render(t, input(withIgnition(ignitionConfig))).files(t)
@@ -308,7 +308,7 @@ func TestIgnitionNamesANICAndLeavesOneAlone(t *testing.T) {
 		"[Match]\nPermanentMACAddress=00:50:56:ab:cd:04\n\n[Link]\nUnmanaged=yes\n"), "images ask for an address by DHCP otherwise")
 }
 
-func TestIgnitionThatCannotBeMergedIsRefused(t *testing.T) {
+func TestUnmergeableIgnitionIsRejected(t *testing.T) {
 	tests := []struct {
 		name, data, want string
 	}{
@@ -332,7 +332,7 @@ func TestIgnitionThatCannotBeMergedIsRefused(t *testing.T) {
 }
 
 // What is found to fit before a VM is created fits with ten NICs, too.
-func TestIgnitionThatIsFoundToFitFits(t *testing.T) {
+func TestAcceptedIgnitionFits(t *testing.T) {
 	g := NewWithT(t)
 	in := input(withIgnition(ignitionConfig), func(in *guestinfo.Input) {
 		in.NICs = nil

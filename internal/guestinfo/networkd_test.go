@@ -56,7 +56,7 @@ func complaints(t *testing.T, units map[string]string) []string {
 	return found
 }
 
-func TestSystemdNetworkdKnowsEachSetting(t *testing.T) {
+func TestSystemdNetworkdSupportsEachSetting(t *testing.T) {
 	if _, err := os.Stat(networkd); err != nil || os.Geteuid() != 0 {
 		t.Skip("needs root, and systemd-networkd of the distribution")
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // The simulator's guest, written independently, has to understand the same as the real cloud-init and the real Ignition.
-func TestSimulatedGuestReadsWhatWeWrite(t *testing.T) {
+func TestSimulatedGuestReadsTheRenderedGuestinfo(t *testing.T) {
 	tests := []struct {
 		name   string
 		mod    func(*guestinfo.Input)

@@ -52,7 +52,7 @@ func TestBGPFromAnInterface(t *testing.T) {
 	g.Expect(got).To(And(HaveKeyWithValue("bgp_sourceif", "ens224"), HaveKeyWithValue("vip_interface", "dummy0")))
 }
 
-func TestRenderRefusesOfBGP(t *testing.T) {
+func TestRenderRejectsInvalidBGP(t *testing.T) {
 	password := func(value string) func(*kubevip.Config) {
 		return func(c *kubevip.Config) { c.BGP.Peers[0].Password = value }
 	}

@@ -59,8 +59,8 @@ func TestDaemonSetAsksTheAPIServerOfItsNode(t *testing.T) {
 	g.Expect(typed[rbacv1.RoleBinding](t, objects, "RoleBinding").RoleRef.Name).To(Equal("kube-vip"))
 }
 
-// TestNoPasswordStaysWithoutBGP: Cluster API empties the Secret of a former configuration, but it would not delete it.
-func TestNoPasswordStaysWithoutBGP(t *testing.T) {
+// TestPasswordsAreRemovedWithoutBGP: Cluster API empties the Secret of a former configuration, but it would not delete it.
+func TestPasswordsAreRemovedWithoutBGP(t *testing.T) {
 	g := NewWithT(t)
 
 	objects, err := kubevip.Objects(config(byDaemonSet))
@@ -72,7 +72,7 @@ func TestNoPasswordStaysWithoutBGP(t *testing.T) {
 	g.Expect(secret.Data).To(BeEmpty())
 }
 
-func TestDaemonSetHasPasswordsOfBGPInASecret(t *testing.T) {
+func TestDaemonSetReadsBGPPasswordsFromASecret(t *testing.T) {
 	g := NewWithT(t)
 
 	objects, err := kubevip.Objects(config(byDaemonSet, byBGP))
@@ -90,8 +90,8 @@ func TestDaemonSetHasPasswordsOfBGPInASecret(t *testing.T) {
 	}))
 }
 
-// TestTheProxyStaysAwayFromTheDaemonSet: kube-vip asks for the API server by a name that no proxy knows.
-func TestTheProxyStaysAwayFromTheDaemonSet(t *testing.T) {
+// TestTheDaemonSetDoesNotUseTheProxy: kube-vip asks for the API server by a name that no proxy knows.
+func TestTheDaemonSetDoesNotUseTheProxy(t *testing.T) {
 	g := NewWithT(t)
 
 	objects, err := kubevip.Objects(config(byDaemonSet))
@@ -101,7 +101,7 @@ func TestTheProxyStaysAwayFromTheDaemonSet(t *testing.T) {
 	g.Expect(pods.Labels).To(HaveKeyWithValue(addons.PodProxyInjectLabel, "false"))
 }
 
-func TestPodsFollowThePeersOfBGP(t *testing.T) {
+func TestPodsRestartWhenBGPPeersChange(t *testing.T) {
 	g := NewWithT(t)
 	annotations := func(mods ...func(*kubevip.Config)) map[string]string {
 		objects, err := kubevip.Objects(config(append([]func(*kubevip.Config){byDaemonSet}, mods...)...))
@@ -115,7 +115,7 @@ func TestPodsFollowThePeersOfBGP(t *testing.T) {
 	g.Expect(annotations()).To(BeEmpty())
 }
 
-func TestNodesThatJoinLeaveKubeVIPToTheDaemonSet(t *testing.T) {
+func TestJoiningNodesLeaveKubeVIPToTheDaemonSet(t *testing.T) {
 	g := NewWithT(t)
 	n := newNode(t, map[string]string{joinFile: joinConfiguration}, byDaemonSet)
 
@@ -173,7 +173,7 @@ func kubectlOf(pods, lease string) string {
 	return `case "$*" in *" lease "*) ` + lease + `;; *) ` + pods + `;; esac`
 }
 
-func TestTheStaticPodStaysWhereTheDaemonSetDoesNotRun(t *testing.T) {
+func TestTheStaticPodIsKeptWhereTheDaemonSetDoesNotRun(t *testing.T) {
 	for name, kubectl := range map[string]string{
 		"no pod yet":                          kubectlOf("true", "date +%N"),
 		"a pod that is not ready":             kubectlOf("printf False", "date +%N"),
@@ -265,8 +265,8 @@ func (n *node) process(variable string) func() string {
 	}
 }
 
-// TestTheHandOverTellsBothPodsApart: by the address of their metrics, and by the lease that the generator wrote.
-func TestTheHandOverTellsBothPodsApart(t *testing.T) {
+// TestTheHandoverDistinguishesBothPods: by the address of their metrics, and by the lease that the generator wrote.
+func TestTheHandoverDistinguishesBothPods(t *testing.T) {
 	g := NewWithT(t)
 	objects, err := kubevip.Objects(config(byDaemonSet))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -50,7 +50,7 @@ func env(pod *corev1.Pod) map[string]string {
 	return values
 }
 
-func TestRenderGivesTheKeysThatTemplatesName(t *testing.T) {
+func TestRenderReturnsTheKeysReferencedByTemplates(t *testing.T) {
 	g := NewWithT(t)
 
 	data := render(t, config())
@@ -111,7 +111,7 @@ func TestRenderManifest(t *testing.T) {
 	}))
 }
 
-func TestRenderSetsWhatDiffers(t *testing.T) {
+func TestRenderSetsClusterSpecificValues(t *testing.T) {
 	tests := []struct {
 		name   string
 		config kubevip.Config
@@ -168,7 +168,7 @@ func TestRenderIsDeterministic(t *testing.T) {
 	g.Expect(render(t, config())).To(Equal(render(t, config())))
 }
 
-func TestImageIsReplacedWhole(t *testing.T) {
+func TestTheWholeImageIsReplaced(t *testing.T) {
 	g := NewWithT(t)
 	image := "registry.acme.example:5000/mirror/kube-vip:v0.9.1@sha256:" + strings.Repeat("0f", 32)
 
@@ -181,7 +181,7 @@ func TestImageIsReplacedWhole(t *testing.T) {
 }
 
 // cloud-init renders files as part of user data with jinja: what jinja would act on never arrives as written.
-func TestOutputIsNoTemplate(t *testing.T) {
+func TestOutputContainsNoTemplateDirectives(t *testing.T) {
 	g := NewWithT(t)
 
 	for key, value := range render(t, config()) {
@@ -189,7 +189,7 @@ func TestOutputIsNoTemplate(t *testing.T) {
 	}
 }
 
-func TestDefaultImageIsTheReleaseOfTheGenerator(t *testing.T) {
+func TestDefaultImageMatchesTheGenerator(t *testing.T) {
 	g := NewWithT(t)
 	version := strings.TrimPrefix(kubevip.DefaultImage, "ghcr.io/kube-vip/kube-vip:")
 
@@ -203,7 +203,7 @@ func TestDefaultImageIsTheReleaseOfTheGenerator(t *testing.T) {
 }
 
 // An edit that adds a variable the generator does not know would be a silent no-op on the node.
-func TestGeneratorKnowsWhatIsAlwaysSet(t *testing.T) {
+func TestGeneratorSupportsEveryFixedSetting(t *testing.T) {
 	always := []string{"address", "port", "vip_subnet", "dns_mode"}
 	for name, known := range map[string][]string{
 		"pod-arp": always,
@@ -223,7 +223,7 @@ func TestGeneratorKnowsWhatIsAlwaysSet(t *testing.T) {
 	}
 }
 
-func TestRenderRefuses(t *testing.T) {
+func TestRenderRejectsInvalidInput(t *testing.T) {
 	tests := []struct {
 		name string
 		mod  func(*kubevip.Config)

@@ -171,7 +171,7 @@ func TestOtherNodesGetAdminConf(t *testing.T) {
 	}
 }
 
-func TestPrepareKnowsWhichKubeadmHasSuperAdmin(t *testing.T) {
+func TestPrepareDetectsKubeadmWithSuperAdmin(t *testing.T) {
 	tests := []struct {
 		name    string
 		version string
@@ -195,7 +195,7 @@ func TestPrepareKnowsWhichKubeadmHasSuperAdmin(t *testing.T) {
 	}
 }
 
-func TestCleanupKeepsTheRightsWhileInitMayBeRepeated(t *testing.T) {
+func TestCleanupKeepsPermissionsWhileInitMayBeRepeated(t *testing.T) {
 	g := NewWithT(t)
 	n := newNode(t, map[string]string{initFile: initConfiguration})
 
@@ -226,11 +226,11 @@ func TestScriptsLeaveNothingBehind(t *testing.T) {
 	g.Expect(entries).To(HaveLen(2), "the link and the hosts")
 }
 
-func TestCleanupOfANodeThatWasNotPrepared(t *testing.T) {
+func TestCleanupOfAnUnpreparedNode(t *testing.T) {
 	newNode(t, nil).mustRun(kubevip.KeyCleanup)
 }
 
-func TestScriptsAreCleanShell(t *testing.T) {
+func TestScriptsPassShellCheck(t *testing.T) {
 	if _, err := exec.LookPath("shellcheck"); err != nil {
 		t.Skip("shellcheck is not installed: install the package shellcheck to run this test")
 	}

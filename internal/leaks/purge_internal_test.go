@@ -48,7 +48,7 @@ func service(mods ...func(*Object)) Object {
 	return o
 }
 
-func TestOnlyVMsThatAreKnownToBeOffDoNotLive(t *testing.T) {
+func TestOnlyPoweredOffVMsArePurged(t *testing.T) {
 	g := NewWithT(t)
 	for _, s := range []vcd.Status{
 		vcd.StatusPoweredOn, vcd.StatusSuspended, vcd.StatusPartiallySuspended, vcd.StatusWaitingForInput,
@@ -63,7 +63,7 @@ func TestOnlyVMsThatAreKnownToBeOffDoNotLive(t *testing.T) {
 	}
 }
 
-func TestRefusalsOfAPurge(t *testing.T) {
+func TestPurgeRefusals(t *testing.T) {
 	tests := []struct {
 		name    string
 		objects []Object
@@ -176,7 +176,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 	}
 }
 
-func TestWhatAPurgeAlwaysKeeps(t *testing.T) {
+func TestObjectsThatAPurgeAlwaysKeeps(t *testing.T) {
 	g := NewWithT(t)
 	disk := Object{Cluster: "c1", Kind: KindDisk, Name: "pvc-1", ID: "urn:vcloud:disk:1", By: "CSI"}
 	owned := Object{Cluster: "c1", Kind: KindEntity, Name: "prod", ID: "urn:vcloud:entity:1", By: lb.WriterThis}
@@ -190,7 +190,7 @@ func TestWhatAPurgeAlwaysKeeps(t *testing.T) {
 	g.Expect(plan.Delete).To(Equal([]Object{orphan}))
 }
 
-func TestLeftAreTheObjectsOfNoLivingCluster(t *testing.T) {
+func TestObjectsOfDeletedClustersAreOrphaned(t *testing.T) {
 	g := NewWithT(t)
 	inventory := Inventory{Objects: []Object{vm(), vm(func(o *Object) { o.Cluster = "c2" })}}
 

@@ -97,7 +97,7 @@ func withoutPassword() Settings {
 	return s
 }
 
-func TestDNFGetsTheProxyInItsMainSection(t *testing.T) {
+func TestDNFHasTheProxyInItsMainSection(t *testing.T) {
 	n := image(t, withoutPassword(), map[string]string{"/etc/dnf/dnf.conf": dnfConf})
 
 	n.prepare()
@@ -117,7 +117,7 @@ func TestDNFKeepsTheProxyOfTheImage(t *testing.T) {
 	n.Expect(n.read("/etc/dnf/dnf.conf")).To(Equal(own))
 }
 
-func TestDNFWithoutAConfigurationGetsOne(t *testing.T) {
+func TestDNFConfigurationIsCreatedIfMissing(t *testing.T) {
 	n := image(t, withoutPassword(), map[string]string{"/etc/dnf/plugins/copr.conf": ""})
 
 	n.prepare()
@@ -125,7 +125,7 @@ func TestDNFWithoutAConfigurationGetsOne(t *testing.T) {
 	n.Expect(n.read("/etc/dnf/dnf.conf")).To(Equal("[main]\n" + header + "proxy=http://proxy.example.com:3129\n"))
 }
 
-func TestZypperGetsTheProxyOfEachScheme(t *testing.T) {
+func TestZypperHasTheProxyOfEachScheme(t *testing.T) {
 	n := image(t, withoutPassword(), map[string]string{"/etc/zypp/zypp.conf": "", "/etc/sysconfig/proxy": susesProxy})
 
 	n.prepare()
@@ -177,7 +177,7 @@ func TestOnlyRootReadsFilesWithAPassword(t *testing.T) {
 	}
 }
 
-func TestWithoutAProxyPackageManagersAreLeftAlone(t *testing.T) {
+func TestPackageManagersAreUnchangedWithoutAProxy(t *testing.T) {
 	n := image(t, Settings{Direct: []string{"localhost"}}, map[string]string{
 		"/etc/zypp/zypp.conf":  "",
 		"/etc/sysconfig/proxy": susesProxy,
@@ -240,7 +240,7 @@ func TestKubeadmInALoginShellGetsNoVariable(t *testing.T) {
 	}
 }
 
-func TestThePreparationIsShell(t *testing.T) {
+func TestThePreparationIsValidShell(t *testing.T) {
 	g := NewWithT(t)
 	if _, err := exec.LookPath("shellcheck"); err != nil {
 		t.Skip("shellcheck is not installed")

@@ -44,7 +44,7 @@ func TestDefaultsAreSafe(t *testing.T) {
 	g.Expect(m.PprofBindAddress).To(BeEmpty())
 }
 
-func TestNothingOfASecretIsHeldInMemory(t *testing.T) {
+func TestSecretDataIsNotCached(t *testing.T) {
 	g := NewWithT(t)
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o := New(fs, "capvcd-system")
@@ -76,7 +76,7 @@ func TestNothingOfASecretIsHeldInMemory(t *testing.T) {
 	}}))
 }
 
-func TestCachesHoldNoManagedFieldsButThoseToMigrate(t *testing.T) {
+func TestCachesDropManagedFieldsExceptThoseToMigrate(t *testing.T) {
 	o := New(pflag.NewFlagSet("manager", pflag.ContinueOnError), "capvcd-system")
 	m, err := o.ControllerManager(runtime.NewScheme(), nil)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -111,7 +111,7 @@ func TestCachesHoldNoManagedFieldsButThoseToMigrate(t *testing.T) {
 	}
 }
 
-func TestNamespaceLimitsWhatIsWatched(t *testing.T) {
+func TestNamespaceLimitsTheCache(t *testing.T) {
 	g := NewWithT(t)
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o := New(fs, "capvcd-system")
@@ -124,7 +124,7 @@ func TestNamespaceLimitsWhatIsWatched(t *testing.T) {
 	g.Expect(Concurrency(o.MachineConcurrency).MaxConcurrentReconciles).To(Equal(3))
 }
 
-func TestWrongTLSVersionIsRefused(t *testing.T) {
+func TestInvalidTLSVersionIsRejected(t *testing.T) {
 	g := NewWithT(t)
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o := New(fs, "capvcd-system")
@@ -135,7 +135,7 @@ func TestWrongTLSVersionIsRefused(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
-func TestEveryFlagIsExplained(t *testing.T) {
+func TestEveryFlagIsDocumented(t *testing.T) {
 	g := NewWithT(t)
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	New(fs, "capvcd-system")
@@ -143,7 +143,7 @@ func TestEveryFlagIsExplained(t *testing.T) {
 	fs.VisitAll(func(f *pflag.Flag) { g.Expect(f.Usage).NotTo(BeEmpty(), f.Name) })
 }
 
-func TestHandlersForDebuggingAreServedOnlyWhereTheyAreProtected(t *testing.T) {
+func TestDebugHandlersAreServedOnlyWhereProtected(t *testing.T) {
 	for insecure, served := range map[string]bool{"true": false, "false": true} {
 		g := NewWithT(t)
 		fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
@@ -158,7 +158,7 @@ func TestHandlersForDebuggingAreServedOnlyWhereTheyAreProtected(t *testing.T) {
 	}
 }
 
-func TestHelpExplainsEveryFlagWithinTheWidthOfAScreen(t *testing.T) {
+func TestHelpFitsTheWidthOfATerminal(t *testing.T) {
 	g := NewWithT(t)
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o := New(fs, "capvcd-system")

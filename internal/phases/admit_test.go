@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestWritingToWhatIsGoneIsNoErrorWhileDeleting(t *testing.T) {
+func TestWritingADeletedObjectIsNotAnErrorDuringDeletion(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		deleted bool

@@ -12,7 +12,7 @@ import (
 )
 
 // Tools of GitOps read a status only if it is of the generation that they applied.
-func TestTheStatusIsOfTheGenerationThatWasReconciled(t *testing.T) {
+func TestObservedGenerationIsTheReconciledGeneration(t *testing.T) {
 	g := NewWithT(t)
 	meta := metav1.ObjectMeta{Generation: 7}
 	for _, obj := range []Object{

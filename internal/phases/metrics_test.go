@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestPassesAreCountedByWhatEndedThem(t *testing.T) {
+func TestReconcilesAreCountedByTheirResult(t *testing.T) {
 	outcomes := []struct {
 		name string
 		out  Result

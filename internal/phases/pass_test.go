@@ -79,7 +79,7 @@ func phase(condition string, out Result, err error) Phase[*facts] {
 	}
 }
 
-func TestPhasesOfTheUpkeepDoNotWaitForEachOther(t *testing.T) {
+func TestMaintenancePhasesAreIndependent(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.Phases = []Phase[*facts]{phase("Main", Wait(time.Hour, "R", "m"), nil)}
@@ -103,7 +103,7 @@ func TestPhasesOfTheUpkeepDoNotWaitForEachOther(t *testing.T) {
 	g.Expect(m.scope.pass.Ended.Message).To(Equal("m"))
 }
 
-func TestTheUpkeepIsNoPartOfReady(t *testing.T) {
+func TestMaintenanceDoesNotAffectReady(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.Phases = []Phase[*facts]{phase("Main", Done, nil)}
@@ -117,7 +117,7 @@ func TestTheUpkeepIsNoPartOfReady(t *testing.T) {
 	g.Expect(m.scope.pass.Complete).To(BeTrue())
 }
 
-func TestNoUpkeepRunsAfterAnErrorNorWhileDeleting(t *testing.T) {
+func TestNoMaintenanceAfterAnErrorOrDuringDeletion(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.Phases = []Phase[*facts]{phase("Main", Done, errBoom)}
@@ -139,7 +139,7 @@ func TestNoUpkeepRunsAfterAnErrorNorWhileDeleting(t *testing.T) {
 	}))
 }
 
-func TestWhatDoesNotApplyIsNotRun(t *testing.T) {
+func TestInapplicablePhasesAreSkipped(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.scope.applies = true
@@ -157,7 +157,7 @@ func TestWhatDoesNotApplyIsNotRun(t *testing.T) {
 	g.Expect(m.statuses(t)).To(And(Not(HaveKey("Optional")), HaveKey("Kept")))
 }
 
-func TestAPassThatDoesNotBeginStoresNothing(t *testing.T) {
+func TestASkippedReconcileStoresNothing(t *testing.T) {
 	key := client.ObjectKey{Namespace: "default", Name: "m"}
 	for name, tt := range map[string]struct {
 		change func(*machines)

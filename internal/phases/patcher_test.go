@@ -63,7 +63,7 @@ func newGenerations(t *testing.T, m *machines, obj *infrav1.VCDMachine) *generat
 	return c
 }
 
-func TestTheStatusIsOfTheGenerationThatARecordMakes(t *testing.T) {
+func TestObservedGenerationIncludesTheWrittenRecord(t *testing.T) {
 	for name, saves := range map[string]bool{"at the end": false, "in the middle": true} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -110,7 +110,7 @@ func ofGeneration(name string) any {
 	return And(HaveField("Type", name), HaveField("ObservedGeneration", int64(8)))
 }
 
-func TestWhatIsOutdatedIsNotSaved(t *testing.T) {
+func TestOutdatedObjectsAreNotSaved(t *testing.T) {
 	g := NewWithT(t)
 	obj := newMachine()
 	m := newMachines(t, obj)
@@ -149,7 +149,7 @@ func meanwhile(t *testing.T, m *machines, change func(*infrav1.VCDMachine)) *int
 	return &writes
 }
 
-func TestConditionsOfOthersStay(t *testing.T) {
+func TestForeignConditionsAreKept(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func(obj *infrav1.VCDMachine) // what this client changes beside its own condition

@@ -148,7 +148,7 @@ func TestRunPhases(t *testing.T) {
 }
 
 // The first problems of a new object are mended while a person watches it.
-func TestARemedyIsLookedForMoreOftenWhileAnObjectIsNew(t *testing.T) {
+func TestNewObjectsAreRetriedMoreOften(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		age  time.Duration

@@ -20,7 +20,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestAReconcilerStoresWhatPhasesFound(t *testing.T) {
+func TestAReconcilerStoresTheResultsOfItsPhases(t *testing.T) {
 	const own = "Own"
 	failed := errors.New("no")
 	for name, tt := range map[string]struct {

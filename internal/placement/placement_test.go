@@ -55,7 +55,7 @@ func withoutZone(o *objects) {
 	o.machine.Spec.Catalog = "images"
 }
 
-func TestWhatIsChosen(t *testing.T) {
+func TestPlacementSelection(t *testing.T) {
 	zoneField := func(field string) string { return "spec.placementConstraint." + field + " of VCDDeploymentZone a" }
 	for _, tc := range []struct {
 		name   string
@@ -165,7 +165,7 @@ func TestWhatIsChosen(t *testing.T) {
 	}
 }
 
-func TestTopologyIsThatOfTheFailureDomain(t *testing.T) {
+func TestTopologyComesFromTheFailureDomain(t *testing.T) {
 	g := NewWithT(t)
 	o := agreeing()
 
@@ -175,7 +175,7 @@ func TestTopologyIsThatOfTheFailureDomain(t *testing.T) {
 	g.Expect([]string{p.Zone, p.Region, p.Topology}).To(Equal([]string{"a", "eu", "eu-a"}))
 }
 
-func TestMachineWithoutNICsGetsOneForEachNetworkOfItsZone(t *testing.T) {
+func TestMachineWithoutNICsGetsOnePerNetworkOfItsZone(t *testing.T) {
 	g := NewWithT(t)
 	o := agreeing()
 	o.zone.Spec.PlacementConstraint.Networks = []string{"nodes-a", "storage-a"}
@@ -188,7 +188,7 @@ func TestMachineWithoutNICsGetsOneForEachNetworkOfItsZone(t *testing.T) {
 	g.Expect(p.NICs[1].AddressSource).To(Equal(infrav1.AddressStaticPool))
 }
 
-func TestContradictionsNameFieldAndRemedy(t *testing.T) {
+func TestConflictsNameFieldAndRemedy(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*objects)

@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseRejectsInvalidInput(t *testing.T) {
 	tests := []struct {
 		name string
 		in   string

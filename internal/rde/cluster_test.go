@@ -77,7 +77,7 @@ const adopted = `{ "kind":"CAPVCDCluster","apiVersion":"capvcd.vmware.com/v1.3",
    "errorSet":[ {"name":"LoadBalancerError"}, {"name":"TheirError", "q":1.0} ],
    "upgrade":{"current":{"kubernetesVersion":"v1.35.0", "tkgVersion":"t" }, "later" : 1.0} } } }`
 
-func TestWhatOthersWroteStays(t *testing.T) {
+func TestForeignFieldsAreKept(t *testing.T) {
 	g := NewWithT(t)
 
 	content, err := Project(capvcd, json.RawMessage(adopted), cluster())
@@ -101,7 +101,7 @@ func TestWhatOthersWroteStays(t *testing.T) {
 	g.Expect(string(again)).To(Equal(string(content)), "byte for byte")
 }
 
-func TestNoPreviousReleaseIsAnObject(t *testing.T) {
+func TestAMissingPreviousReleaseIsAnObject(t *testing.T) {
 	g := NewWithT(t)
 	const ofCAPVCD = `{"status":{"capvcd":{"upgrade":{"current":{"kubernetesVersion":"v1.36.3"},"previous":null}}}}`
 
@@ -111,7 +111,7 @@ func TestNoPreviousReleaseIsAnObject(t *testing.T) {
 	g.Expect(string(content)).To(ContainSubstring(`"previous":{}`), "VCD may refuse null, which the schema does not admit")
 }
 
-func TestTheKubeconfigIsThereOnlyWhenAsked(t *testing.T) {
+func TestTheKubeconfigIsIncludedOnlyIfRequested(t *testing.T) {
 	for name, tt := range map[string]struct {
 		kubeconfig *string
 		before     string
@@ -142,7 +142,7 @@ func TestTheKubeconfigIsThereOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-func TestEntitiesThatAreRefused(t *testing.T) {
+func TestRejectedEntities(t *testing.T) {
 	for name, tt := range map[string]struct {
 		entityType, content string
 		want                error
@@ -167,7 +167,7 @@ func TestEntitiesThatAreRefused(t *testing.T) {
 		To(Equal([]bool{true, true}))
 }
 
-func TestOnlyErrorsThatStandAndTheLastEventsAreKept(t *testing.T) {
+func TestOnlyCurrentErrorsAndRecentEventsAreKept(t *testing.T) {
 	g := NewWithT(t)
 	failing := func(n int) func(*Cluster) {
 		return func(c *Cluster) {
@@ -234,7 +234,7 @@ func FuzzProject(f *testing.F) {
 	})
 }
 
-func TestEntitiesOfCSEAreToldFromOthers(t *testing.T) {
+func TestCSEEntitiesAreDistinguishedFromOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		content string
 		managed bool

@@ -60,7 +60,7 @@ func write(ctx context.Context, s *vcd.Session, id string, change func(vcd.Entit
 	}
 }
 
-func TestTwoWritersLoseNothing(t *testing.T) {
+func TestConcurrentWritersLoseNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	sim, manager, ccm := sessions(t)

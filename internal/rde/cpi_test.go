@@ -89,7 +89,7 @@ func TestAnEntityWithoutTheSection(t *testing.T) {
 	}
 }
 
-func TestErrorsRollAndHeal(t *testing.T) {
+func TestErrorsRotateAndAreCleared(t *testing.T) {
 	g := NewWithT(t)
 	content := `{}`
 	var err error
@@ -114,7 +114,7 @@ func TestErrorsRollAndHeal(t *testing.T) {
 	g.Expect(strings.Count(content, "CreateLoadbalancerError")).To(Equal(5))
 }
 
-func TestNativeClustersGetTheirAddressesOnly(t *testing.T) {
+func TestNativeClustersOnlyGetTheirAddresses(t *testing.T) {
 	g := NewWithT(t)
 
 	out, err := Merge("urn:vcloud:type:cse:nativeCluster:2.1.0", json.RawMessage(`{"status":{"phase":"x"}}`),
@@ -124,7 +124,7 @@ func TestNativeClustersGetTheirAddressesOnly(t *testing.T) {
 	g.Expect(string(out)).To(Equal(`{"status":{"phase":"x","virtual_IPs":["10.0.0.1"]}}`))
 }
 
-func TestOtherTypesAndContentAreRefused(t *testing.T) {
+func TestOtherTypesAndContentAreRejected(t *testing.T) {
 	g := NewWithT(t)
 	_, err := Merge("urn:vcloud:type:acme:thing:1.0.0", json.RawMessage(`{}`), Change{})
 	g.Expect(err).To(MatchError(ErrOtherType))

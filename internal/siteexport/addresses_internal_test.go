@@ -28,7 +28,7 @@ func gatewaysOf(m *Model) []string {
 	return all
 }
 
-func TestSubnetsAreMoved(t *testing.T) {
+func TestSubnetsAreMapped(t *testing.T) {
 	for _, test := range []struct {
 		name       string
 		from, want []string
@@ -57,7 +57,7 @@ func TestSubnetsAreMoved(t *testing.T) {
 	}
 }
 
-func TestAThousandSubnetsHaveRoom(t *testing.T) {
+func TestAThousandSubnetsFit(t *testing.T) {
 	g := NewWithT(t)
 	var gateways []string
 	for i := range 1024 {
@@ -74,7 +74,7 @@ func TestAThousandSubnetsHaveRoom(t *testing.T) {
 	g.Expect(gatewaysOf(m)).To(HaveEach(HaveSuffix(".1/22")))
 }
 
-func TestAddressesKeepTheirPlace(t *testing.T) {
+func TestAddressesKeepTheirOffset(t *testing.T) {
 	g := NewWithT(t)
 	m := networksIn("10.1.2.1/24")
 	n := &m.Orgs[0].VDCs[0].Networks[0]
@@ -100,7 +100,7 @@ func TestAddressesKeepTheirPlace(t *testing.T) {
 	}))
 }
 
-func TestAScopeThatIsTooWideIsNotKept(t *testing.T) {
+func TestATooWideScopeIsDropped(t *testing.T) {
 	g := NewWithT(t)
 	space := IPSpace{
 		Ranges:   []Range{{From: netip.MustParseAddr("10.1.3.10"), To: netip.MustParseAddr("10.1.3.12")}},

@@ -166,7 +166,7 @@ func FuzzAFileHasNothingOfTheSite(f *testing.F) {
 	})
 }
 
-func TestAFileHasNoNamesOfTheSite(t *testing.T) {
+func TestAFileContainsNoNamesOfTheSite(t *testing.T) {
 	g := NewWithT(t)
 	site := newSite(t, named(vcdsim.K8sTenant, "zztelling"))
 

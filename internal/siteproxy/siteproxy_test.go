@@ -16,16 +16,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
-// requested is the site that TestFailuresOfTheProxyAreExplained makes its other process request; empty in the first
+// requested is the site that TestProxyFailuresAreExplained makes its other process request; empty in the first
 // one.
 const requested = "SITEPROXY_REQUESTED"
 
 // canary is in the user names and passwords of proxies, and may be in no message.
 const canary = "canary"
 
-// TestFailuresOfTheProxyAreExplained runs itself again for each case: what the environment says of proxies is read once
+// TestProxyFailuresAreExplained runs itself again for each case: what the environment says of proxies is read once
 // per process.
-func TestFailuresOfTheProxyAreExplained(t *testing.T) {
+func TestProxyFailuresAreExplained(t *testing.T) {
 	if site := os.Getenv(requested); site != "" {
 		printFailure(t, site)
 		return
@@ -119,7 +119,7 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			url := strings.ReplaceAll(tt.url, "ADDRESS", tt.proxy)
-			again := exec.Command(os.Args[0], "-test.v", "-test.run=^TestFailuresOfTheProxyAreExplained$")
+			again := exec.Command(os.Args[0], "-test.v", "-test.run=^TestProxyFailuresAreExplained$")
 			again.Env = append(os.Environ(), requested+"="+siteOr(tt.site), "HTTPS_PROXY="+url, "HTTP_PROXY="+url,
 				"NO_PROXY=")
 

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-func TestMachinesAreAsLargeAs(t *testing.T) {
+func TestMachineSizes(t *testing.T) {
 	t.Parallel()
 	template := vcd.Template{CPUs: 2, MemoryMiB: 2048, DiskMiB: 20480}
 	asked := infrav1.VCDMachineSpec{

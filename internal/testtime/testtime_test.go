@@ -23,9 +23,9 @@ import (
 // patient are the functions that set the timeout of a package.
 var patient = []string{"testtime.Main", "testtime.BePatient", "controllertest.Main"}
 
-// TestEveryEventuallyIsPatient checks all tests of the repository: an Eventually waits for a minute or longer, by its
+// TestEveryEventuallyUsesTheSharedTimeout checks all tests of the repository: an Eventually waits for a minute or longer, by its
 // own timeout or the default of a package whose TestMain calls Main.
-func TestEveryEventuallyIsPatient(t *testing.T) {
+func TestEveryEventuallyUsesTheSharedTimeout(t *testing.T) {
 	g := NewWithT(t)
 	folders := map[string]*folder{}
 	g.Expect(filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {

@@ -185,7 +185,7 @@ func withIgnition(cluster string) string {
 	return strings.Replace(cluster, image, variables+image, 1)
 }
 
-func TestTheClassMakesNodesWithIgnition(t *testing.T) {
+func TestTheClassCreatesNodesWithIgnition(t *testing.T) {
 	all := testflavors.Rendered()
 	maps.Copy(all, testflavors.Optional())
 	for _, path := range classes(t) {
@@ -216,8 +216,8 @@ func withProxy(cluster, version, proxy string) string {
 	return strings.Replace(cluster, image, "      - name: proxy\n        value: "+proxy+"\n"+image, 1)
 }
 
-// TestTheClassEnablesThePoliciesOfPodsWhereKubernetesDoesNot compares the arguments of API servers.
-func TestTheClassEnablesThePoliciesOfPodsWhereKubernetesDoesNot(t *testing.T) {
+// TestTheClassEnablesMutatingPoliciesWhereKubernetesDoesNot compares the arguments of API servers.
+func TestTheClassEnablesMutatingPoliciesWhereKubernetesDoesNot(t *testing.T) {
 	const proxy = `{httpsProxy: "http://proxy:3128"}`
 	enabled := map[string]string{
 		"feature-gates":  "MutatingAdmissionPolicy=true",
@@ -266,7 +266,7 @@ func TestTheClassEnablesThePoliciesOfPodsWhereKubernetesDoesNot(t *testing.T) {
 	}
 }
 
-func TestATopologyIsResolvedAsClusterAPIDoes(t *testing.T) {
+func TestATopologyIsResolvedLikeInClusterAPI(t *testing.T) {
 	manifests := map[string]string{"everything": everything}
 	all := testflavors.Rendered()
 	maps.Copy(all, testflavors.Optional())

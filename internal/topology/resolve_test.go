@@ -284,7 +284,7 @@ func TestWorkersOverrideVariables(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsNamed(t *testing.T) {
+func TestInvalidInputIsNamed(t *testing.T) {
 	endpoint := "[" + variable("endpoint", "{type: object, required: [host], properties: {host: {type: string, minLength: 1}, "+
 		"type: {type: string, enum: [A, B]}, ports: {type: array, items: {type: integer, maximum: 65535}}}}") + "]"
 	for name, tt := range map[string]struct {
@@ -331,7 +331,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	}
 }
 
-func TestTemplatesThatDoNotFitAreNamed(t *testing.T) {
+func TestIncompatibleTemplatesAreNamed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*topology.Input)
 		want   string
@@ -367,7 +367,7 @@ func TestTemplatesThatDoNotFitAreNamed(t *testing.T) {
 	}
 }
 
-func TestPatchesByRuntimeExtensionsAreNamed(t *testing.T) {
+func TestRuntimeExtensionPatchesAreNamed(t *testing.T) {
 	g := NewWithT(t)
 	in := inputOf(t, topologyCase{
 		cluster: "[{name: of-extension, value: x}]",
@@ -406,7 +406,7 @@ func TestTemplatesOfAClassAreListedOnce(t *testing.T) {
 	}))
 }
 
-func TestTheClassesOfTheRepositoryMakeClusters(t *testing.T) {
+func TestTheClassesOfTheRepositoryCreateClusters(t *testing.T) {
 	all := testflavors.Rendered()
 	maps.Copy(all, testflavors.Optional())
 	for _, path := range classes(t) {

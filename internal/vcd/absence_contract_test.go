@@ -373,7 +373,7 @@ func removeAll(s *lostSite, _ string) {
 	}
 }
 
-func TestNoAnswerIsNoEvidence(t *testing.T) {
+func TestAMissingResponseIsNoEvidence(t *testing.T) {
 	g := NewWithT(t)
 	s := newLostSite(t)
 	s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("lost-0")) })

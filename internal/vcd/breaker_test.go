@@ -29,7 +29,7 @@ func hang(t *testing.T, f *fakeVCD, op string) (release func()) {
 	return release
 }
 
-func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
+func TestAHangingSiteBlocksFewWorkers(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -66,7 +66,7 @@ func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
 	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"), "it answers again")
 }
 
-func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
+func TestAHangingSiteDoesNotAffectOthers(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	hanging := newFakeVCD(t)
@@ -99,7 +99,7 @@ func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred(), "a caller that gave up says nothing of the site")
 }
 
-func TestOneSlowCallTurnsNobodyAway(t *testing.T) {
+func TestOneSlowCallDoesNotOpenTheBreaker(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -117,7 +117,7 @@ func TestOneSlowCallTurnsNobodyAway(t *testing.T) {
 	}
 }
 
-func TestOneCallFindsOutWhetherAnOutageIsOver(t *testing.T) {
+func TestOneCallProbesForTheEndOfAnOutage(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -152,7 +152,7 @@ func TestOneCallFindsOutWhetherAnOutageIsOver(t *testing.T) {
 	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 }
 
-func TestALoginThatHangsIsGivenUp(t *testing.T) {
+func TestAHangingLoginTimesOut(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	hang(t, f, opLogin)
@@ -164,7 +164,7 @@ func TestALoginThatHangsIsGivenUp(t *testing.T) {
 	g.Expect(err).NotTo(MatchError(context.DeadlineExceeded))
 }
 
-func TestALoginThatHangsAgainHoldsUpOneOnly(t *testing.T) {
+func TestARepeatedlyHangingLoginBlocksOneCallerOnly(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -189,7 +189,7 @@ func TestALoginThatHangsAgainHoldsUpOneOnly(t *testing.T) {
 	g.Eventually(probed).Should(Receive(MatchError(ErrUnavailable)))
 }
 
-func TestWhoWaitsForALookupOfSomebodyElseIsPatientForAWhileOnly(t *testing.T) {
+func TestWaitingForASharedLookupTimesOut(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -212,7 +212,7 @@ func TestWhoWaitsForALookupOfSomebodyElseIsPatientForAWhileOnly(t *testing.T) {
 	release()
 }
 
-func TestSitesWithoutSessionsAreForgotten(t *testing.T) {
+func TestSitesWithoutSessionsAreDropped(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	first := newFakeVCD(t)
@@ -233,7 +233,7 @@ func TestSitesWithoutSessionsAreForgotten(t *testing.T) {
 	g.Expect(pool.sites).To(And(HaveLen(1), HaveKey(second.URL)))
 }
 
-func TestALookUpForEverybodyIsNotSentAway(t *testing.T) {
+func TestASharedLookupIsNotTurnedAway(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on("GET /api/query?type=orgVdc", func(w http.ResponseWriter, _ *http.Request) {

@@ -198,7 +198,7 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 	}
 }
 
-func TestATaskThatEndedWithItsCellIsToldOf(t *testing.T) {
+func TestATaskThatEndedWithItsCellIsReported(t *testing.T) {
 	g := NewWithT(t)
 	clock := vcdsim.NewManualClock(time.Now())
 	to := newCells(t, slowly(clock))
@@ -230,7 +230,7 @@ func (to *target) composing(t *testing.T) (*vcd.Session, vcd.Task) {
 // asked counts the requests at the balancer, answered or not.
 func (to *target) asked() int { return len(to.sim.Requests()) }
 
-func TestTheAddressInHrefsIsNeverCalled(t *testing.T) {
+func TestTheAddressInHrefsIsNeverContacted(t *testing.T) {
 	g := NewWithT(t)
 	var strayed atomic.Int32
 	public := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strayed.Add(1) }))
@@ -256,7 +256,7 @@ func TestTheAddressInHrefsIsNeverCalled(t *testing.T) {
 	g.Expect(to.logins()).To(Equal(1))
 }
 
-func TestCredentialsThatAreReplacedWhileATaskIsFollowed(t *testing.T) {
+func TestCredentialsAreReplacedWhileATaskIsFollowed(t *testing.T) {
 	tests := []struct {
 		name     string
 		old, new vcd.Credentials
@@ -314,7 +314,7 @@ func (to *target) refusedLogins() int {
 	return n
 }
 
-func TestSessionsOfCredentialsThatNobodyUsesAreLoggedOut(t *testing.T) {
+func TestSessionsOfUnusedCredentialsAreLoggedOut(t *testing.T) {
 	g := NewWithT(t)
 	to := newCells(t, slowly(vcdsim.NewManualClock(time.Now())))
 	to.session(t)

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestWhenATaskIsExpectedToEnd(t *testing.T) {
+func TestExpectedEndOfATask(t *testing.T) {
 	start := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	after := start.Add
 	tests := []struct {
@@ -63,7 +63,7 @@ func TestWhenATaskIsExpectedToEnd(t *testing.T) {
 	}
 }
 
-func TestAPollWaitsForATaskThatIsAboutToEnd(t *testing.T) {
+func TestAPollWaitsForATaskAboutToEnd(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newTaskServer(t)

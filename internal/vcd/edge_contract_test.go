@@ -257,7 +257,7 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 		To(Equal([]any{"203.0.113.21", 81, vcd.UDPFastPath, "d", b.pool}))
 }
 
-func TestPoolsByIPSet(t *testing.T) {
+func TestPoolsWithIPSets(t *testing.T) {
 	t.Run("of a gateway", func(t *testing.T) { testPoolsByIPSet(t, vcdsim.K8sTenant(), "urn:vcloud:gateway:") })
 	t.Run("of a VDC group", func(t *testing.T) {
 		testPoolsByIPSet(t, vcdsim.VDCGroupTenant(), "urn:vcloud:vdcGroup:")
@@ -320,7 +320,7 @@ func testPoolsByIPSet(t *testing.T, model vcdsim.Model, ownedBy string) {
 	g.Expect(s.Firewall.IPSets(ctx, owner)).To(BeEmpty())
 }
 
-func TestForwardings(t *testing.T) {
+func TestPortForwardings(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())

@@ -45,7 +45,7 @@ func TestAMissingOrganizationIsNoEvidence(t *testing.T) {
 	}
 }
 
-func TestAnAnswerWithoutATaskIsNoSuccess(t *testing.T) {
+func TestAResponseWithoutATaskIsNotASuccess(t *testing.T) {
 	const op = "POST /api/vApp/vm-{id}/power/action/powerOn"
 	const remove = "DELETE /cloudapi/1.0.0/ssl/certificateLibrary/{id}"
 	tests := []struct {
@@ -91,7 +91,7 @@ func TestAnAnswerWithoutATaskIsNoSuccess(t *testing.T) {
 	}
 }
 
-func TestATaskWithoutIDDoesNotHoldUpOthers(t *testing.T) {
+func TestATaskWithoutIDDoesNotBlockOthers(t *testing.T) {
 	g := NewWithT(t)
 	f := newTaskServer(t)
 	s := session(t, f.fakeVCD)
@@ -108,7 +108,7 @@ func TestATaskWithoutIDDoesNotHoldUpOthers(t *testing.T) {
 	g.Expect(f.rounds()).To(HaveEach(1))
 }
 
-func TestTheLogIsReadToItsEnd(t *testing.T) {
+func TestTheWholeTaskLogIsRead(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	const total = api.PageSize + 1
@@ -135,7 +135,7 @@ func TestTheLogIsReadToItsEnd(t *testing.T) {
 	g.Expect(a).To(Equal(Absence{Logged: true, Deleted: true}))
 }
 
-func TestUsesOfOneAddressMayBeTheSame(t *testing.T) {
+func TestOneAddressMayHaveIdenticalUses(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	const line = `{"ipAddress":"203.0.113.9","category":"DNAT","networkRef":{"id":"n"}}`

@@ -35,7 +35,7 @@ func theirRules(to *target, edge string, names ...string) {
 	})
 }
 
-func TestOneFirewallRuleComesAndGoesBesideOthers(t *testing.T) {
+func TestOneFirewallRuleIsAddedAndRemovedAmongOthers(t *testing.T) {
 	for _, version := range []vcdsim.Version{vcdsim.Version105, vcdsim.Version106} {
 		t.Run("of API "+string(version), func(t *testing.T) {
 			g := NewWithT(t)
@@ -101,7 +101,7 @@ func TestOneFirewallRuleComesAndGoesBesideOthers(t *testing.T) {
 	}
 }
 
-func TestFirewallRulesOfOthersStayAsTheyAre(t *testing.T) {
+func TestForeignFirewallRulesAreUnchanged(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())
@@ -142,7 +142,7 @@ func TestFirewallRulesOfOthersStayAsTheyAre(t *testing.T) {
 		func(r vcdsim.Request) bool { return r.Method == http.MethodPut })).To(BeFalse())
 }
 
-func TestFirewallRulesWhereTheyCannotBe(t *testing.T) {
+func TestFirewallRulesOnUnsupportedGateways(t *testing.T) {
 	rule := vcd.FirewallRuleSpec{
 		Name:        "r",
 		Destination: netip.MustParseAddr("203.0.113.20"),

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestWhatDoesNotComeFromTheQueryServiceIsNoListOfNothing(t *testing.T) {
+func TestForeignResponsesAreNotEmptyLists(t *testing.T) {
 	const page = `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body>We are back soon.</body></html>`
 	tests := []struct {
 		name   string
@@ -49,7 +49,7 @@ func TestWhatDoesNotComeFromTheQueryServiceIsNoListOfNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoVMIsNone(t *testing.T) {
+func TestForeignDocumentsAreNotVMs(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, func(w http.ResponseWriter, _ *http.Request) { reply(w, `<html><body/></html>`) })

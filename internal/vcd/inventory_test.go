@@ -134,7 +134,7 @@ func TestInventoryIsSharedUntilItIsTooOld(t *testing.T) {
 	g.Expect(f.count(opQueryVM)).To(Equal(3))
 }
 
-func TestInventoryGrowsByTheVAppsThatAreAskedFor(t *testing.T) {
+func TestInventoryIncludesRequestedVApps(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newVMServer(t, names(1)...)
@@ -152,7 +152,7 @@ func TestInventoryGrowsByTheVAppsThatAreAskedFor(t *testing.T) {
 	g.Expect(f.filters[2]).To(HaveSuffix("(containerName==b)"), "a was forgotten")
 }
 
-func TestCallersCannotSpoilTheInventory(t *testing.T) {
+func TestCallersCannotModifyTheInventory(t *testing.T) {
 	g := NewWithT(t)
 	f := newVMServer(t, names(2)...)
 	s := session(t, f.fakeVCD)
@@ -197,7 +197,7 @@ func TestPaging(t *testing.T) {
 	}
 }
 
-func TestAFailureIsNotKept(t *testing.T) {
+func TestAFailureIsNotCached(t *testing.T) {
 	g := NewWithT(t)
 	f := newVMServer(t, names(1)...)
 	f.on(opQueryVM, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
@@ -212,7 +212,7 @@ func TestAFailureIsNotKept(t *testing.T) {
 	g.Expect(got).To(HaveLen(1))
 }
 
-func TestNamesThatWouldChangeTheFilterAreRefused(t *testing.T) {
+func TestNamesThatWouldChangeTheFilterAreRejected(t *testing.T) {
 	g := NewWithT(t)
 	f := newVMServer(t)
 	s := session(t, f.fakeVCD)

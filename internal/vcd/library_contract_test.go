@@ -38,7 +38,7 @@ func TestCertificates(t *testing.T) {
 	g.Expect(s.Balancers.Certificates(ctx)).To(BeEmpty())
 }
 
-func TestEntitiesAreWrittenOnlyAsTheyWereRead(t *testing.T) {
+func TestEntitiesAreWrittenOnlyIfUnchanged(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())
@@ -83,7 +83,7 @@ func TestEntitiesAreWrittenOnlyAsTheyWereRead(t *testing.T) {
 	g.Expect(err).To(MatchError(vcd.ErrForbidden))
 }
 
-func TestAnEntityIsMadeResolvedFoundAndDeleted(t *testing.T) {
+func TestAnEntityIsCreatedResolvedFoundAndDeleted(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())

@@ -93,7 +93,7 @@ func TestListsAreCompleteOrAnError(t *testing.T) {
 	}
 }
 
-func TestCursorsLeadThroughAList(t *testing.T) {
+func TestCursorsPageThroughAList(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	const op = "GET /cloudapi/1.0.0/edgeGateways/{id}/nat/rules"
@@ -121,7 +121,7 @@ func TestCursorsLeadThroughAList(t *testing.T) {
 	g.Expect(err).To(MatchError(ErrUnavailable), "a list that goes round in circles is none")
 }
 
-func TestWhatAChangeDoesNotNameStays(t *testing.T) {
+func TestAChangeKeepsOtherFields(t *testing.T) {
 	g := NewWithT(t)
 	var o wire.Object
 	g.Expect(json.Unmarshal(
@@ -138,7 +138,7 @@ func TestWhatAChangeDoesNotNameStays(t *testing.T) {
 		Equal(`{"big":12345678901234567890.10,"description":"b","id":"x","members":null,"text":"<&>"}` + "\n"))
 }
 
-func TestATaskThatWasDoneAtOnce(t *testing.T) {
+func TestATaskThatFinishedAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on("POST /cloudapi/1.0.0/loadBalancer/pools", func(w http.ResponseWriter, _ *http.Request) {
@@ -247,7 +247,7 @@ func used(total, from, n int) string {
 	return out + "]}"
 }
 
-func TestUsedAddressesOnSeveralPagesAreReadUntilTwoReadingsAgree(t *testing.T) {
+func TestPagedUsedAddressesAreReadUntilTwoReadsAgree(t *testing.T) {
 	first := used(130, 1, 128)
 	second := used(130, 129, 2)
 	shifted := used(130, 127, 2)

@@ -42,7 +42,7 @@ func TestParseMarker(t *testing.T) {
 	}
 }
 
-func TestEveryMarkerOfWordsSurvives(t *testing.T) {
+func TestEveryMarkerSurvivesARoundTrip(t *testing.T) {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	const all = letters + ":._-"
 	for i := range 100_000 {

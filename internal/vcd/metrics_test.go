@@ -138,7 +138,7 @@ func TestPoolsOfARegistryShareTheirMetrics(t *testing.T) {
 	g.Expect(value(g, registry, "capvcd_vcd_logins_total", nil)).To(BeEquivalentTo(2))
 }
 
-func TestAnOutageShowsUntilTheSiteAnswers(t *testing.T) {
+func TestAnOutageIsReportedUntilTheSiteResponds(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	clock := newFakeClock()
@@ -167,7 +167,7 @@ func TestAnOutageShowsUntilTheSiteAnswers(t *testing.T) {
 	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeEquivalentTo(1))
 }
 
-func TestWaitingIsCountedByWhatIsWaitedFor(t *testing.T) {
+func TestWaitsAreCountedByCause(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	clock := newFakeClock()
@@ -224,7 +224,7 @@ func TestTheRateLimitIsCounted(t *testing.T) {
 		map[string]string{"by": "rate_limit"})).To(BeNumerically(">", 0))
 }
 
-func TestATaskIsCountedOnceHoweverManyFollowIt(t *testing.T) {
+func TestATaskIsCountedOnceForAllFollowers(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	registry := prometheus.NewRegistry()
@@ -265,7 +265,7 @@ func TestATaskIsCountedOnceHoweverManyFollowIt(t *testing.T) {
 	g.Expect(value(g, registry, "capvcd_vcd_tasks_running", nil)).To(BeZero())
 }
 
-func TestTheInventoryGrowsOldUntilVCDAnswersCompletely(t *testing.T) {
+func TestTheInventoryAgesUntilVCDRespondsCompletely(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	clock := newFakeClock()
@@ -295,7 +295,7 @@ func TestTheInventoryGrowsOldUntilVCDAnswersCompletely(t *testing.T) {
 		"it is not asked for any more")
 }
 
-func TestNamesAndIdsMakeNoOperations(t *testing.T) {
+func TestNamesAndIDsDoNotCreateOperations(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	registry := prometheus.NewRegistry()
@@ -333,7 +333,7 @@ func TestNamesAndIdsMakeNoOperations(t *testing.T) {
 	g.Expect(operations()).To(Equal(once))
 }
 
-func TestATaskThatTookNoTimeIsCountedAsOneOfZeroSeconds(t *testing.T) {
+func TestAnInstantTaskIsCountedAsZeroSeconds(t *testing.T) {
 	g := NewWithT(t)
 	registry := prometheus.NewRegistry()
 	s := session(t, newFakeVCD(t), func(o *PoolOptions) { o.Metrics = registry })

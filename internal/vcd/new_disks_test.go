@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-func TestNewDisksComeBehindThoseOfTheVM(t *testing.T) {
+func TestNewDisksFollowExistingDisks(t *testing.T) {
 	disk := func(bus, unit int) string {
 		return fmt.Sprintf("<DiskSettings><DiskId>x</DiskId><SizeMb>1024</SizeMb><UnitNumber>%d</UnitNumber>"+
 			"<BusNumber>%d</BusNumber><AdapterType>4</AdapterType></DiskSettings>", unit, bus)

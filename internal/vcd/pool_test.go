@@ -35,7 +35,7 @@ func TestEqualConfigsShareASession(t *testing.T) {
 	g.Expect(sessions[0].Org()).To(Equal("acme"))
 }
 
-func TestWrongPasswordsAreTriedOncePerVersion(t *testing.T) {
+func TestIncorrectPasswordsAreTriedOncePerVersion(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	pool := NewPool(PoolOptions{})
@@ -62,7 +62,7 @@ func TestWrongPasswordsAreTriedOncePerVersion(t *testing.T) {
 }
 
 // A session may have the rights that its user had when it began.
-func TestAWriteThatIsForbiddenIsRepeatedInANewSession(t *testing.T) {
+func TestAForbiddenWriteIsRepeatedInANewSession(t *testing.T) {
 	const powerOn = "POST /api/vApp/vm-{id}/power/action/powerOn"
 	g := NewWithT(t)
 	f := newFakeVCD(t)
@@ -89,7 +89,7 @@ func TestAWriteThatIsForbiddenIsRepeatedInANewSession(t *testing.T) {
 	g.Expect(logins()).To(BeNumerically("<", 60), "in a day: a right that is missing for good")
 }
 
-func TestAPasswordThatIsChangedAtVCDIsTriedOnce(t *testing.T) {
+func TestAPasswordChangedInVCDIsTriedOnce(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
@@ -106,7 +106,7 @@ func TestAPasswordThatIsChangedAtVCDIsTriedOnce(t *testing.T) {
 	g.Expect(f.count(opVM)).To(Equal(1))
 }
 
-func TestALoginThatFindsNothingIsNoProofOfAbsence(t *testing.T) {
+func TestALoginNotFoundErrorIsNoProofOfAbsence(t *testing.T) {
 	for _, status := range []int{http.StatusNotFound, http.StatusForbidden, http.StatusGone, http.StatusBadRequest} {
 		t.Run(http.StatusText(status)+" of something in front of VCD passes", func(t *testing.T) {
 			g := NewWithT(t)
@@ -147,7 +147,7 @@ func TestALoginThatFindsNothingIsNoProofOfAbsence(t *testing.T) {
 	}
 }
 
-func TestCredentialsThatWorkedAreTriedAgainAfterARefusal(t *testing.T) {
+func TestWorkingCredentialsAreRetriedAfterARejection(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -186,7 +186,7 @@ func TestCredentialsThatWorkedAreTriedAgainAfterARefusal(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestCredentialsThatNeverWorkedAreNotTriedAgain(t *testing.T) {
+func TestCredentialsThatNeverWorkedAreNotRetried(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -203,7 +203,7 @@ func TestCredentialsThatNeverWorkedAreNotTriedAgain(t *testing.T) {
 	g.Expect(f.count(opLogin)).To(Equal(1))
 }
 
-func TestAnAPITokenThatVCDDoesNotKnowIsRefused(t *testing.T) {
+func TestAnUnknownAPITokenIsRejected(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -224,7 +224,7 @@ func TestAnAPITokenThatVCDDoesNotKnowIsRefused(t *testing.T) {
 	g.Expect(f.count("POST /oauth/tenant/{org}/token")).To(Equal(1))
 }
 
-func TestAnotherServerIsNoVCD(t *testing.T) {
+func TestAnotherServerIsNotVCD(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on("GET /api/versions", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
@@ -236,7 +236,7 @@ func TestAnotherServerIsNoVCD(t *testing.T) {
 	g.Expect(err.Error()).To(HavePrefix("requesting the API versions: " + f.URL + " answers: "))
 }
 
-func TestWhyASiteCannotBeReachedIsSaidOnce(t *testing.T) {
+func TestTheCauseOfAnUnreachableSiteIsReportedOnce(t *testing.T) {
 	f := newFakeVCD(t)
 	done := make(chan struct{})
 	t.Cleanup(func() { close(done) })
@@ -261,7 +261,7 @@ func TestWhyASiteCannotBeReachedIsSaidOnce(t *testing.T) {
 	}
 }
 
-func TestAnOutageAtLoginIsRememberedForAMoment(t *testing.T) {
+func TestAnOutageAtLoginIsCachedBriefly(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -287,7 +287,7 @@ func TestAnOutageAtLoginIsRememberedForAMoment(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestSessionsThatAreForgottenAtOnceAreNoRefusal(t *testing.T) {
+func TestShortLivedSessionsAreNotRejectedCredentials(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -343,7 +343,7 @@ func TestTokensAreReplacedBeforeTheyExpire(t *testing.T) {
 	g.Expect(f.count(opVM)).To(Equal(2), "no call was refused")
 }
 
-func TestATokenFromAClockThatIsBehindIsUsed(t *testing.T) {
+func TestATokenFromASlowClockIsUsed(t *testing.T) {
 	g := NewWithT(t)
 	claims := base64.RawURLEncoding.EncodeToString([]byte(`{"exp":1000}`))
 	f := newFakeVCD(t)
@@ -403,7 +403,7 @@ func TestIdleSessionsAreLoggedOut(t *testing.T) {
 	g.Eventually(func() int { return f.count("DELETE /api/session") }).Should(Equal(1))
 }
 
-func TestProvidersLogInElsewhereAndSayWhereTheyWork(t *testing.T) {
+func TestSystemAdministratorsLogInElsewhereAndSelectATenant(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.passwords["administrator@System"] = password

@@ -75,7 +75,7 @@ func TestReconfiguredSendsOnlyKeysThatChange(t *testing.T) {
 		strings.Index(text, `<Link rel="edit" href="https://x/virtual`)))
 }
 
-func TestReconfiguredGrowsTheVMsOwnDisk(t *testing.T) {
+func TestReconfiguredExpandsTheVMsDisk(t *testing.T) {
 	g := NewWithT(t)
 
 	body, err := reconfigured([]byte(vmDocument), VMChange{DiskMiB: 40960})
@@ -103,7 +103,7 @@ func TestReconfiguredKeepsBothPlacesOfADiskInStep(t *testing.T) {
 	g.Expect(string(body)).To(ContainSubstring(`<rasd:VirtualQuantity>42949672960</rasd:VirtualQuantity>`))
 }
 
-func TestReconfiguredRefuses(t *testing.T) {
+func TestReconfiguredRejectsInvalidChanges(t *testing.T) {
 	tests := []struct {
 		name, document string
 		change         VMChange

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestRightsAreReadOnceAndUnknownOnesMayBeThere(t *testing.T) {
+func TestRightsAreReadOnceAndMayBeUnknown(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)

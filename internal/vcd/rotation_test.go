@@ -124,7 +124,7 @@ func TestServiceAccountsRotateTheirTokens(t *testing.T) {
 	}
 }
 
-func TestATokenThatCannotBeWrittenDownIsKept(t *testing.T) {
+func TestAnUnsavableTokenIsKept(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: account(t, sim, "ccm")}
@@ -148,7 +148,7 @@ func TestATokenThatCannotBeWrittenDownIsKept(t *testing.T) {
 	g.Expect(next.Close(t.Context())).To(Succeed())
 }
 
-func TestATokenThatWasRefusedIsTriedOnce(t *testing.T) {
+func TestARejectedTokenIsTriedOnce(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: "stolen"}
@@ -164,7 +164,7 @@ func TestATokenThatWasRefusedIsTriedOnce(t *testing.T) {
 
 const tokenLogin = "POST /oauth/tenant/token"
 
-func TestATokenThatSomebodyCorrectsWorksSoon(t *testing.T) {
+func TestACorrectedTokenWorksSoon(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: "mistyped"}
@@ -181,7 +181,7 @@ func TestATokenThatSomebodyCorrectsWorksSoon(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestATokenThatIsWrongElsewhereIsNotWrongHere(t *testing.T) {
+func TestATokenRejectedElsewhereIsTried(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	pool := vcd.NewPool(vcd.PoolOptions{})
@@ -216,7 +216,7 @@ func (l *late) Load(ctx context.Context) (string, error) {
 	return token, err
 }
 
-func TestATokenThatSomebodyElseUsedInTheSameMomentIsReadAgain(t *testing.T) {
+func TestAConcurrentlyUsedTokenIsReadAgain(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	shared := &safe{token: account(t, sim, "manager")}
@@ -239,7 +239,7 @@ func TestATokenThatSomebodyElseUsedInTheSameMomentIsReadAgain(t *testing.T) {
 		"the first token was refused once, and the account's own request counts")
 }
 
-func TestATokenThatWasTakenAwayBeforeItWasWrittenDown(t *testing.T) {
+func TestATokenRevokedBeforeItWasSaved(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: account(t, sim, "ccm")}
@@ -270,7 +270,7 @@ type broken struct{ err error }
 func (b broken) Load(context.Context) (string, error)        { return "", b.err }
 func (b broken) Store(context.Context, string, string) error { return b.err }
 
-func TestWhyThereIsNoTokenComesBack(t *testing.T) {
+func TestTheCauseOfAMissingTokenIsReturned(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	reason := errors.New("no API server")
@@ -283,7 +283,7 @@ func TestWhyThereIsNoTokenComesBack(t *testing.T) {
 	g.Expect(sim.Counters()).NotTo(HaveKey(tokenLogin))
 }
 
-func TestNobodyLogsInWhileAServiceAccountRests(t *testing.T) {
+func TestNoLoginWhileAServiceAccountIsSuspended(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: account(t, sim, "manager")}

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestATemplateWithoutVMIsRefused(t *testing.T) {
+func TestATemplateWithoutVMIsRejected(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)
@@ -23,7 +23,7 @@ func TestATemplateWithoutVMIsRefused(t *testing.T) {
 		Equal(`template "no-vm" in catalog kubernetes has no VM: upload it again, or use another template`))
 }
 
-func TestLookupsAreRememberedAndHeal(t *testing.T) {
+func TestLookupsAreCachedAndRefreshed(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)
@@ -55,7 +55,7 @@ func TestLookupsAreRememberedAndHeal(t *testing.T) {
 }
 
 // The budget for one machine is 10 calls warm and 22 cold; what the controllers add on top of this is theirs to count.
-func TestCostOfAMachine(t *testing.T) {
+func TestRequestBudgetOfAMachine(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)
@@ -143,7 +143,7 @@ func TestForeignExtraConfigSurvives(t *testing.T) {
 	g.Expect(vm.ExtraConfig).To(Equal(map[string]string{"their.key": "1 < 2 & 3", "ours": "new"}))
 }
 
-func TestABusyVMIsBusy(t *testing.T) {
+func TestABusyVMIsReportedAsBusy(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)
@@ -166,7 +166,7 @@ func TestABusyVMIsBusy(t *testing.T) {
 	g.Expect(err.Error()).NotTo(ContainSubstring("entity.task"))
 }
 
-func TestAFailedTaskEndsWithItsReason(t *testing.T) {
+func TestAFailedTaskReturnsItsReason(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)
@@ -234,7 +234,7 @@ func TestAProviderWorksInATenant(t *testing.T) {
 	g.Expect(s.VApps.FindVApp(t.Context(), p.vdc, "provider")).To(HaveField("ID", vApp.ID))
 }
 
-func TestANetworkIsAskedForAgainOnceForgotten(t *testing.T) {
+func TestAForgottenNetworkIsLookedUpAgain(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)

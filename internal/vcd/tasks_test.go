@@ -154,7 +154,7 @@ func (ts *Tasks) rests() bool {
 	return ts.cancel == nil
 }
 
-func TestThePollerRestsWhenThereIsNothingToFollow(t *testing.T) {
+func TestThePollerIsIdleWithoutTasks(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newTaskServer(t)
@@ -173,7 +173,7 @@ func TestThePollerRestsWhenThereIsNothingToFollow(t *testing.T) {
 	tick(g, clock, f)
 }
 
-func TestWhyATaskFailedIsAskedAgainWhereVCDDoesNotAnswer(t *testing.T) {
+func TestTheCauseOfATaskFailureIsRequestedAgain(t *testing.T) {
 	tests := []struct {
 		name   string
 		failed int // so many answers
@@ -208,7 +208,7 @@ func TestWhyATaskFailedIsAskedAgainWhereVCDDoesNotAnswer(t *testing.T) {
 	}
 }
 
-func TestAFailedTaskSaysWhy(t *testing.T) {
+func TestAFailedTaskReportsItsCause(t *testing.T) {
 	tests := []struct {
 		name, body string
 		kind       error
@@ -251,7 +251,7 @@ func TestAFailedTaskSaysWhy(t *testing.T) {
 	}
 }
 
-func TestTasksAreReadOneByOneWhereTheQueryIsRefused(t *testing.T) {
+func TestTasksAreReadOneByOneIfTheQueryIsRejected(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newTaskServer(t)
@@ -270,7 +270,7 @@ func TestTasksAreReadOneByOneWhereTheQueryIsRefused(t *testing.T) {
 	g.Expect(task.State).To(Equal(TaskSucceeded))
 }
 
-func TestATaskThatIsGoneIsUnknownAtTheSecondLook(t *testing.T) {
+func TestAMissingTaskIsUnknownAfterTheSecondCheck(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newTaskServer(t)
@@ -318,7 +318,7 @@ func TestATaskThatEndedAtOnceIsNotPolled(t *testing.T) {
 	g.Expect(f.count(opQueryTask)).To(BeZero())
 }
 
-func TestTasksThatNobodyAsksForAreForgottenInTheEnd(t *testing.T) {
+func TestAbandonedTasksAreEventuallyDropped(t *testing.T) {
 	g := NewWithT(t)
 	f := newTaskServer(t)
 	clock := newFakeClock()
@@ -378,7 +378,7 @@ func TestClosingStopsThePoller(t *testing.T) {
 	g.Expect(strings.Join(f.calls, " ")).NotTo(ContainSubstring("task"))
 }
 
-func TestARefusedLoginEndsTheFollowing(t *testing.T) {
+func TestARejectedLoginEndsTheFollowing(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newTaskServer(t)
@@ -423,7 +423,7 @@ func TestPollingDoesNotKeepASessionAlive(t *testing.T) {
 	g.Expect(s.auth.UsedBefore(used.Add(time.Second))).To(BeTrue())
 }
 
-func TestWhatATaskMadeIsAskedForAlsoIfItWasSeenRunning(t *testing.T) {
+func TestTheResultOfATaskIsRequestedAfterItWasSeenRunning(t *testing.T) {
 	g := NewWithT(t)
 	f := newTaskServer(t)
 	s := session(t, f.fakeVCD)

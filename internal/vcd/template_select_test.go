@@ -82,7 +82,7 @@ func TestTemplatesThatAreNotSelected(t *testing.T) {
 	}
 }
 
-func TestATemplateThatIsNotCompleteIsNotSelected(t *testing.T) {
+func TestAnIncompleteTemplateIsNotSelected(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)

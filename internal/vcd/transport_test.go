@@ -224,7 +224,7 @@ func TestAHangingSiteIsUnavailable(t *testing.T) {
 	g.Expect(err.Error()).To(Equal(f.URL + " did not respond within 50ms"))
 }
 
-func TestTheCallersCancellationIsNoFailureOfTheSite(t *testing.T) {
+func TestACanceledCallIsNotASiteFailure(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	s := session(t, f)
@@ -259,7 +259,7 @@ func TestUntrustedCertificates(t *testing.T) {
 	g.Expect(other.count(opLogin)).To(BeZero())
 }
 
-func TestCredentialsGoToTheSiteOnly(t *testing.T) {
+func TestCredentialsAreSentOnlyToTheSite(t *testing.T) {
 	g := NewWithT(t)
 	thief := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("another host was called")
@@ -322,7 +322,7 @@ func TestTheRateIsLimitedPerSite(t *testing.T) {
 	g.Expect(time.Since(start)).To(BeNumerically(">=", 150*time.Millisecond)) // 12 calls, of which 3 are free
 }
 
-func TestACertificateThatIsReplacedEndsTheSession(t *testing.T) {
+func TestAReplacedCertificateEndsTheSession(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)

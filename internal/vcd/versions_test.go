@@ -17,7 +17,7 @@ var (
 	newCell = []string{"38.0", "38.1", "39.0"}
 )
 
-func TestCellsOfTwoReleasesAgreeOnWhatBothSpeak(t *testing.T) {
+func TestCellsOfTwoReleasesUseACommonVersion(t *testing.T) {
 	for name, cells := range map[string][][]string{
 		"where the old one is asked first": {oldCell, newCell},
 		"where the new one is asked first": {newCell, oldCell},
@@ -59,7 +59,7 @@ func TestAWriteIsSentOnceToCellsOfTwoReleases(t *testing.T) {
 	g.Expect(done).To(Equal(1))
 }
 
-func TestAnUpgradeThatEndsSessionsToo(t *testing.T) {
+func TestAnUpgradeThatEndsSessions(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
@@ -73,7 +73,7 @@ func TestAnUpgradeThatEndsSessionsToo(t *testing.T) {
 	g.Expect(f.issued).To(Equal(2), "one login more")
 }
 
-func TestCellsThatAgreeOnNothingAreUnavailable(t *testing.T) {
+func TestCellsWithoutACommonVersionAreUnavailable(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
@@ -92,7 +92,7 @@ func TestCellsThatAgreeOnNothingAreUnavailable(t *testing.T) {
 		"a version that was refused is taken if there is no other")
 }
 
-func TestAVersionThatWasRefusedIsTakenAgainLater(t *testing.T) {
+func TestARejectedVersionIsRetriedLater(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -117,7 +117,7 @@ func answerRules(w http.ResponseWriter, r *http.Request) {
 	reply(w, `{"userDefinedRules":[{"id":"1","name":%q}]}`, version)
 }
 
-func TestACallAsksForTheVersionThatHasIt(t *testing.T) {
+func TestACallRequestsTheVersionThatIntroducedIt(t *testing.T) {
 	tests := []struct {
 		name     string
 		versions []string
@@ -157,7 +157,7 @@ func TestACallAsksForTheVersionThatHasIt(t *testing.T) {
 	}
 }
 
-func TestACallForALaterVersionAtCellsOfTwoReleases(t *testing.T) {
+func TestACallOfALaterVersionWithCellsOfTwoReleases(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opRules, answerRules)
@@ -175,7 +175,7 @@ func TestACallForALaterVersionAtCellsOfTwoReleases(t *testing.T) {
 	g.Expect(err).To(MatchError(ErrUnavailable), "no cell has it by now")
 }
 
-func TestAnUpgradeIsSeenWithinAnHour(t *testing.T) {
+func TestAnUpgradeIsNoticedWithinAnHour(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -190,7 +190,7 @@ func TestAnUpgradeIsSeenWithinAnHour(t *testing.T) {
 	g.Expect(f.count("GET /api/versions")).To(Equal(2))
 }
 
-func TestAListWithoutTheRulesOfUsersIsNoneOfVCD(t *testing.T) {
+func TestAListWithoutUserRulesIsNotFromVCD(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { reply(w, `{"systemRules":[]}`) })

@@ -103,7 +103,7 @@ func TestAnInterruptedRunRemovesWhatItCreated(t *testing.T) {
 }
 
 // A task of the request that was interrupted may change a vApp while it is removed.
-func TestARefusedRemovalIsTriedAgainAfterAnInterruption(t *testing.T) {
+func TestARejectedRemovalIsRetriedAfterAnInterruption(t *testing.T) {
 	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", slower)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -150,7 +150,7 @@ func TestCleanUpRemovesWhatAKilledRunLeft(t *testing.T) {
 // slower lets tasks run while a run is stopped, and probes see busy objects.
 func slower(cfg *vcdsim.Config) { cfg.Profile.Scale = 0.002 }
 
-func TestWhatIsNotOfARunStays(t *testing.T) {
+func TestObjectsOutsideTheRunAreKept(t *testing.T) {
 	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", slower)
 	to.runInto(t, 12, vcdsim.Arrived, true)
 	state := to.sim.State()
@@ -172,7 +172,7 @@ func TestWhatIsNotOfARunStays(t *testing.T) {
 	to.Expect(leftovers()).NotTo(ContainElement(ofRun), "a VM of others is in it")
 }
 
-func TestADiskOfOthersStaysAttached(t *testing.T) {
+func TestAForeignDiskStaysAttached(t *testing.T) {
 	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", slower)
 	to.runInto(t, 12, vcdsim.Arrived, true)
 	session := to.login(t, "capvcd")

@@ -99,7 +99,7 @@ func telling() vcdsim.Model {
 	return m
 }
 
-func TestAReportHasNoNamesOfTheSiteAndTheSimulatorReadsIt(t *testing.T) {
+func TestAReportContainsNoSiteNamesAndTheSimulatorReadsIt(t *testing.T) {
 	to := newTarget(t, telling(), "capvcd", instant)
 	secrets := `zztelling https://vcd.example.com 203.0.113.77 urn:vcloud:vm:7a0e0d4c-1111-4222-8333-444455556666 eyJhbGci.x.y`
 	o := options()
@@ -169,7 +169,7 @@ func TestARunStaysWithinItsLimits(t *testing.T) {
 	to.Expect(to.left()).To(BeEmpty())
 }
 
-func TestWhatASiteHasSeveralOfIsNamed(t *testing.T) {
+func TestAmbiguousObjectsAreNamed(t *testing.T) {
 	to := newTarget(t, vcdsim.K8sTenant(), "capvcd")
 	for name, tt := range map[string]struct {
 		change  func(*verifysite.Options)

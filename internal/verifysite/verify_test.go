@@ -145,7 +145,7 @@ func sites() []site {
 	}
 }
 
-func TestARunSeesHowTheSiteIs(t *testing.T) {
+func TestARunDetectsTheBehaviorOfTheSite(t *testing.T) {
 	var all []string
 	for _, s := range sites() {
 		for _, x := range s.switches {

@@ -50,7 +50,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestRandomIsTheMachinesOwnForLife(t *testing.T) {
+func TestRandomIsStableForTheLifetimeOfAMachine(t *testing.T) {
 	g := NewWithT(t)
 	const text = "{{ .cluster.name }}-{{ .random }}"
 	first, err := vmname.Render(text, input())
@@ -68,7 +68,7 @@ func TestRandomIsTheMachinesOwnForLife(t *testing.T) {
 	g.Expect(third).NotTo(Equal(first))
 }
 
-func TestTemplatesThatGiveNoName(t *testing.T) {
+func TestTemplatesWithInvalidNames(t *testing.T) {
 	tests := []struct{ name, template, want string }{
 		{"broken", "{{", "parsing"},
 		{"environment", `{{ env "HOME" }}`, "env"},

@@ -106,7 +106,7 @@ func variables(values []string) func(string) string {
 	}
 }
 
-func TestTheVariableOfTheOriginalsSwitchesTheLogOn(t *testing.T) {
+func TestTheVariableOfCAPVCDEnablesTheLog(t *testing.T) {
 	for value, want := range map[string]bool{"": false, "false": false, "0": false, "true": true, "1": true, "yes": true} {
 		g := NewWithT(t)
 		l := newLogged(t, 0, value)
@@ -118,7 +118,7 @@ func TestTheVariableOfTheOriginalsSwitchesTheLogOn(t *testing.T) {
 	}
 }
 
-func TestASignalSwitchesTheLogOfCalls(t *testing.T) {
+func TestASignalTogglesTheLog(t *testing.T) {
 	g := NewWithT(t)
 	l := newLogged(t, 0)
 	l.wire.OnSignal(t.Context(), time.Minute)
@@ -134,7 +134,7 @@ func TestASignalSwitchesTheLogOfCalls(t *testing.T) {
 	g.Expect(l.calls()).To(Equal(1))
 }
 
-func TestTheLogOfCallsEndsByItself(t *testing.T) {
+func TestTheLogEndsAutomatically(t *testing.T) {
 	g := NewWithT(t)
 	l := newLogged(t, 0)
 
@@ -153,7 +153,7 @@ func TestTheLogOfCallsEndsByItself(t *testing.T) {
 	g.Expect(l.calls()).To(Equal(2))
 }
 
-func TestTheLogOfCallsGoesOnWhereItIsAlwaysOn(t *testing.T) {
+func TestTheLogStaysOnIfAlwaysEnabled(t *testing.T) {
 	g := NewWithT(t)
 	l := newLogged(t, level)
 	l.wire.switchFor(time.Minute)
@@ -165,7 +165,7 @@ func TestTheLogOfCallsGoesOnWhereItIsAlwaysOn(t *testing.T) {
 	g.Expect(l.calls()).To(Equal(before + 1))
 }
 
-func TestTheLogOfCallsIsSwitchedByHTTP(t *testing.T) {
+func TestTheLogIsToggledByHTTP(t *testing.T) {
 	g := NewWithT(t)
 	l := newLogged(t, 0)
 	handler := l.wire.Handler(10 * time.Minute)

@@ -276,7 +276,7 @@ func TestUserDataAloneBootsAGuest(t *testing.T) {
 	})
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestReadRejectsInvalidInput(t *testing.T) {
 	tests := []struct {
 		name string
 		keys map[string]string
@@ -394,7 +394,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-func TestReadRefusesACardLeftDown(t *testing.T) {
+func TestReadRejectsADownInterface(t *testing.T) {
 	g := NewWithT(t)
 	storage := guest.NIC{
 		MAC:     "00:50:56:01:00:0b",

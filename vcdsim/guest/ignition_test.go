@@ -56,7 +56,7 @@ func TestIgnitionWritesFilesUsersAndCommands(t *testing.T) {
 	g.Expect(f.Content).To(Equal("kind: x"))
 }
 
-func TestIgnitionTakesNothingFromTheMetadata(t *testing.T) {
+func TestIgnitionIgnoresTheMetadata(t *testing.T) {
 	g := NewWithT(t)
 
 	id, err := readIgnition(ignitionFiles(map[string]string{"/etc/systemd/network/10.network": nodeUnit}), nodeNIC())
@@ -104,7 +104,7 @@ func TestIgnitionMergesConfigurations(t *testing.T) {
 	}
 }
 
-func TestIgnitionThatIsWrongIsRefused(t *testing.T) {
+func TestInvalidIgnitionIsRejected(t *testing.T) {
 	endless := `{"ignition": {"version": "3.3.0"}}`
 	for range 9 {
 		endless = `{"ignition": {"version": "3.3.0", "config": {"merge": [{"source": "` + dataURL(endless) + `"}]}}}`
@@ -138,7 +138,7 @@ func TestIgnitionThatIsWrongIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheFirstUnitThatMatchesACardCounts(t *testing.T) {
+func TestTheFirstMatchingUnitConfiguresAnInterface(t *testing.T) {
 	g := NewWithT(t)
 	lease := guest.NIC{MAC: "00:50:56:01:00:0B", Mode: guest.ModeDHCP, Address: netip.MustParsePrefix("10.20.0.5/24")}
 	none := guest.NIC{MAC: "00:50:56:01:00:0c", Mode: guest.ModeNone}
@@ -154,7 +154,7 @@ func TestTheFirstUnitThatMatchesACardCounts(t *testing.T) {
 	g.Expect(id.Address()).To(Equal(nodeNIC().Address.Addr()), "the other has no default route")
 }
 
-func TestIgnitionDeletesItsConfigurationAndTheNextBootGoesOn(t *testing.T) {
+func TestIgnitionDeletesItsConfigurationAndTheNextBootSucceeds(t *testing.T) {
 	g := NewWithT(t)
 	id, err := readIgnition(ignitionFiles(map[string]string{"/etc/systemd/network/10.network": nodeUnit}), nodeNIC())
 	g.Expect(err).NotTo(HaveOccurred())

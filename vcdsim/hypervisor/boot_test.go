@@ -120,7 +120,7 @@ func TestAVMBootsFromItsGuestinfo(t *testing.T) {
 	s.Eventually(func() []string { return hypervisor.Left(s.dir) }, time.Minute).Should(BeEmpty())
 }
 
-func TestDHCPGivesTheAddressThatVCDShows(t *testing.T) {
+func TestDHCPAssignsTheAddressShownByVCD(t *testing.T) {
 	s := start(t, stateDir(t))
 	s.boot(t, "node", "DHCP")
 	s.Eventually(func() string { return s.state("node").NICs[0].Address }, bootWithin).Should(Equal("192.168.100.150"))
@@ -151,7 +151,7 @@ func TestAGuestPowersItselfOff(t *testing.T) {
 	s.Eventually(func() []string { return hypervisor.Left(s.dir) }, bootWithin).Should(BeEmpty())
 }
 
-func TestAVMWithoutAnImageSaysWhichIsMissing(t *testing.T) {
+func TestAMissingImageIsNamed(t *testing.T) {
 	s := start(t, stateDir(t))
 	s.sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].Catalogs[0].Templates[0].Name = "other" })
 	_, vm := s.vm("node", "POOL")

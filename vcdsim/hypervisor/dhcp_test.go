@@ -26,7 +26,7 @@ func request(g *WithT, card, client string) *dhcpv4.DHCPv4 {
 	return m
 }
 
-func TestDHCPGivesAReservedAddressByTheIDOfAClientAndUpdatesDNS(t *testing.T) {
+func TestDHCPAssignsReservedAddressesByClientIDAndUpdatesDNS(t *testing.T) {
 	g := NewWithT(t)
 	const (
 		own    = "00:50:56:00:00:01"

@@ -39,7 +39,7 @@ func address(out *gbytes.Buffer) string {
 	return string(regexp.MustCompile(`VCD_SITE=(\S+)`).FindSubmatch(out.Contents())[1])
 }
 
-func TestTheAuthorityOutlivesTheProgram(t *testing.T) {
+func TestTheCertificateAuthoritySurvivesARestart(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "vcdsim", "ca.pem")
 	var first []byte
 	for range 2 {
@@ -66,7 +66,7 @@ func TestTheAuthorityOutlivesTheProgram(t *testing.T) {
 	g.Expect(run(t.Context(), []string{"--ca-file", ca}, &out, &out)).To(MatchError(ContainSubstring("to create a new one")))
 }
 
-func TestACertificateIsServedAsItIs(t *testing.T) {
+func TestACertificateIsServedUnchanged(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	cert := filepath.Join(dir, "tls.crt")

@@ -49,7 +49,7 @@ func runFor(t *testing.T, args []string, f func(g *WithT, out *gbytes.Buffer)) {
 	g.Eventually(ended).Should(Receive(BeNil()))
 }
 
-func TestItRunsUntilInterrupted(t *testing.T) {
+func TestTheProgramRunsUntilInterrupted(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	runFor(t, []string{"--ca-file", ca}, func(g *WithT, out *gbytes.Buffer) {
 		g.Expect(os.ReadFile(ca)).To(HavePrefix("-----BEGIN CERTIFICATE-----"))
@@ -68,7 +68,7 @@ func TestItRunsUntilInterrupted(t *testing.T) {
 	})
 }
 
-func TestTheStateIsKeptInAFile(t *testing.T) {
+func TestTheStateIsPersistedToAFile(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state.json")
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	args := []string{"--state", state, "--ca-file", ca, "--preset", "k8s-tenant", "--cells", "2", "--clock", "manual"}
@@ -186,7 +186,7 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
-func TestAClockThatStandsAtATime(t *testing.T) {
+func TestAClockStoppedAtATime(t *testing.T) {
 	args := []string{"--ca-file", filepath.Join(t.TempDir(), "ca.pem"), "--clock", "2026-03-01T12:00:00Z"}
 	o, err := parse(args, &bytes.Buffer{}, Plain{})
 	g := NewWithT(t)
@@ -212,7 +212,7 @@ func TestHelp(t *testing.T) {
 	g.Expect(out.String()).To(ContainSubstring("--control-token"))
 }
 
-func TestAssumptionsAreThoseOfTheFile(t *testing.T) {
+func TestAssumptionsComeFromTheFile(t *testing.T) {
 	g := NewWithT(t)
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	g.Expect(os.WriteFile(file, []byte("release: 10.6.0.24056521\nassumptions: {SharedVIPStays: true}\n"), 0o600)).To(Succeed())

@@ -24,7 +24,7 @@ func tree() Tree {
 	}
 }
 
-func TestALayerHasFoldersBeforeTheirFiles(t *testing.T) {
+func TestALayerListsFoldersBeforeTheirFiles(t *testing.T) {
 	g := NewWithT(t)
 	created := time.Unix(1_700_000_000, 0)
 
@@ -59,7 +59,7 @@ func TestATreeIsWrittenToAFolder(t *testing.T) {
 	g.Expect(info.Mode().Perm()).To(BeEquivalentTo(0o755))
 }
 
-func TestAnImageSaysHowItIsRun(t *testing.T) {
+func TestAnImageHasAnEntrypointAndAUser(t *testing.T) {
 	g := NewWithT(t)
 
 	image, err := Image{

@@ -84,7 +84,7 @@ func TestANodeWithoutPodCIDRsIsNotConfigured(t *testing.T) {
 	g.Expect(p.file).NotTo(BeAnExistingFile())
 }
 
-func TestTheConfigurationIsThatOfTheReferencePlugIns(t *testing.T) {
+func TestTheConfigurationMatchesTheReferencePlugins(t *testing.T) {
 	g := NewWithT(t)
 	p, _, _ := newPlugin(t)
 
@@ -99,7 +99,7 @@ func TestTheConfigurationIsThatOfTheReferencePlugIns(t *testing.T) {
 		{"type": "portmap", "capabilities": {"portMappings": true}}]}`))
 }
 
-func TestOnlyWhatLeavesTheClusterIsMasqueraded(t *testing.T) {
+func TestOnlyTrafficLeavingTheClusterIsMasqueraded(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(ruleset([]netip.Prefix{

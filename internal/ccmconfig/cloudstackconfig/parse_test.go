@@ -53,7 +53,7 @@ func TestTheOriginalsFileIsRead(t *testing.T) {
 	g.Expect(c.Global.MaxAge.Duration).To(Equal(30 * time.Second))
 }
 
-func TestFurtherKeys(t *testing.T) {
+func TestAdditionalKeys(t *testing.T) {
 	g := NewWithT(t)
 	file := `; the cloud
 [Global]

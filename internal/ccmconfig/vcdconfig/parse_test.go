@@ -331,7 +331,7 @@ func TestNoRuntimeDefinedEntity(t *testing.T) {
 	}
 }
 
-func TestAddressesThatKubeVIPAnnounces(t *testing.T) {
+func TestAddressesAnnouncedByKubeVIP(t *testing.T) {
 	const file = `
 vcd: {host: https://vcd.example.com, org: acme, vdc: acme-vdc}
 loadbalancer: %s

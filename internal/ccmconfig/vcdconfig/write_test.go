@@ -24,7 +24,7 @@ func read(g *WithT, c Config) (Config, []string) {
 	return got, warnings
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWrittenConfigurationIsReadBack(t *testing.T) {
 	g := NewWithT(t)
 	arm, err := ParseRange("")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -83,7 +83,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	g.Expect(got).To(Equal(want))
 }
 
-func TestWhatIsNotWrittenHasItsDefault(t *testing.T) {
+func TestOmittedKeysHaveTheirDefaults(t *testing.T) {
 	g := NewWithT(t)
 
 	got, warnings := read(g, Config{

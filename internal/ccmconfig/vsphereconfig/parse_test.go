@@ -179,7 +179,7 @@ func TestTheEnvironment(t *testing.T) {
 	g.Expect(c.Nodes.InternalCIDRs).To(HaveLen(1))
 }
 
-func TestMoreVCentersInTheEnvironment(t *testing.T) {
+func TestSeveralVCentersInTheEnvironment(t *testing.T) {
 	g := NewWithT(t)
 
 	c, _, err := Parse(nil, environment("VSPHERE_VCENTER_A=a.example.com", "VCENTER_A_USERNAME=ua", "VCENTER_A_PASSWORD=p=a=",
@@ -215,7 +215,7 @@ func TestMoreVCentersInTheEnvironment(t *testing.T) {
 		HavePrefix("VCENTER_A_INSECURE: is")))
 }
 
-func TestVariablesWinOverTheFile(t *testing.T) {
+func TestVariablesOverrideTheFile(t *testing.T) {
 	g := NewWithT(t)
 	const file = `
 global: {user: file, password: file, port: 1, insecureFlag: true, datacenters: [FILE]}

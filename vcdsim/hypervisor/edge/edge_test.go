@@ -193,7 +193,7 @@ func TestTheProxyFollowsRoutesAndHealth(t *testing.T) {
 	g.Eventually(ask).Should(Equal("refused"))
 }
 
-func TestPacketsGoToATargetAndBack(t *testing.T) {
+func TestPacketsReachATargetAndReturn(t *testing.T) {
 	g := NewWithT(t)
 	target, err := net.ListenPacket("udp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -225,7 +225,7 @@ func TestPacketsGoToATargetAndBack(t *testing.T) {
 	}
 }
 
-func TestWeightsShareConnections(t *testing.T) {
+func TestWeightsDistributeConnections(t *testing.T) {
 	targets := []Target{{Weight: 2}, {Weight: 1}}
 	var got []int
 	for n := range 6 {

@@ -61,7 +61,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestSchemasThatGoNowhere(t *testing.T) {
+func TestUnresolvableSchemas(t *testing.T) {
 	for name, schema := range map[string]map[string]any{
 		"a definition that is missing": {"$ref": "#/definitions/none"},
 		"a file":                       {"$ref": "file:///etc/hostname"},

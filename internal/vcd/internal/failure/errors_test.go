@@ -119,7 +119,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-func TestMessagesRepeatNothingThatWasEncoded(t *testing.T) {
+func TestMessagesDoNotRepeatEncodedText(t *testing.T) {
 	g := NewWithT(t)
 	name := strings.Repeat("n", 128)
 
@@ -129,7 +129,7 @@ func TestMessagesRepeatNothingThatWasEncoded(t *testing.T) {
 	g.Expect(got).To(Equal("vApp " + name + ": the value […] of guestinfo.userdata is too long"))
 }
 
-func TestLongMessagesAreCut(t *testing.T) {
+func TestLongMessagesAreTruncated(t *testing.T) {
 	g := NewWithT(t)
 
 	got := TidyMessage(strings.Repeat("ä", maxMessage))
@@ -194,7 +194,7 @@ func TestIgnoreNotFound(t *testing.T) {
 	g.Expect(IgnoreNotFound(&StatusError{Status: 403})).NotTo(Succeed())
 }
 
-func TestCancellationStaysWhatItIs(t *testing.T) {
+func TestCancellationIsPreserved(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -60,7 +60,7 @@ func TestCallersAreServedInRotation(t *testing.T) {
 	})
 }
 
-func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
+func TestOneBusyCallerDoesNotBlockOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		queue := newTestQueue(8)
@@ -89,7 +89,7 @@ func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
 	})
 }
 
-func TestWorkThatWasBegunIsNotSentAway(t *testing.T) {
+func TestStartedWorkIsNotTurnedAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		queue := newTestQueue(1)
@@ -111,7 +111,7 @@ func TestWorkThatWasBegunIsNotSentAway(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsLongForAFirstCall(t *testing.T) {
+func TestFirstCallsAreServedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		queue := newTestQueue(1)
@@ -130,7 +130,7 @@ func TestNobodyWaitsLongForAFirstCall(t *testing.T) {
 	})
 }
 
-func TestTheQueuesOfCallersWhoWentAreForgotten(t *testing.T) {
+func TestQueuesOfFinishedCallersAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		queue := newTestQueue(1)

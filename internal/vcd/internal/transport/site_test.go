@@ -74,7 +74,7 @@ func TestParseSite(t *testing.T) {
 	}
 }
 
-func TestParseSiteRefuses(t *testing.T) {
+func TestParseSiteRejectsInvalidInput(t *testing.T) {
 	for _, address := range []string{
 		"", "vcd.example.com", "http://vcd.example.com",
 		"https://u:canary@vcd.example.com", "https://vcd/x?y=z",
