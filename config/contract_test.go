@@ -52,7 +52,7 @@ func TestContractFields(t *testing.T) {
 	}
 }
 
-func TestEveryKindHasShortNamesAndCategories(t *testing.T) {
+func TestEveryKindHasItsCategoryAgeColumnAndScope(t *testing.T) {
 	for kind, c := range loadCRDs(t) {
 		t.Run(kind, func(t *testing.T) {
 			g := NewWithT(t)

@@ -19,7 +19,7 @@ import (
 
 // A simulator runs for days under clients that err: what they ask for must not stay for ever.
 
-func TestUnfulfilledRequestsAreNotKeptForever(t *testing.T) {
+func TestRecordsOfUnhandledRequestsAreBounded(t *testing.T) {
 	g := NewWithT(t)
 	sim, err := New(Config{Model: Minimal()})
 	g.Expect(err).NotTo(HaveOccurred())

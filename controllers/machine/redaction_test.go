@@ -128,7 +128,7 @@ func TestABootCausesOneReadOfTheVM(t *testing.T) {
 	w.ExpectSettled("cp-0")
 }
 
-func TestBootstrapDataRemovalIsRecheckedWhileTheVMRuns(t *testing.T) {
+func TestBootstrapDataRemovalIsNotFinalWhileTheVMRuns(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	leftInPeace(w, "cp-0")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("cp-0")) })

@@ -290,7 +290,7 @@ func TestAKeptAddressSurvivesTheImmediateDeletionOfItsService(t *testing.T) {
 	}
 }
 
-func TestTheEmptyDesiredStateKeepsTheAddress(t *testing.T) {
+func TestDeletionKeepsTheAddressIfAnnotated(t *testing.T) {
 	g := NewWithT(t)
 	in := service.Input{Service: web("u1", 80), Defaults: cpicloudstack.Dialect{}.Defaults("c1", nil, false)}
 	g.Expect(service.Absent(in).Keep).To(BeFalse())

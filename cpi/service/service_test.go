@@ -267,7 +267,7 @@ func promisedTo(other *corev1.Service, records service.Records, mods ...func(*co
 	return out
 }
 
-func TestPortsReservedByAService(t *testing.T) {
+func TestAddressesReservedByAService(t *testing.T) {
 	in := web(func(s *corev1.Service) {
 		s.Name = "other"
 		s.UID = "u2"
@@ -306,7 +306,7 @@ func TestPortsReservedByAService(t *testing.T) {
 	}
 }
 
-func TestAServiceCanUseItsOwnReservation(t *testing.T) {
+func TestRecordedAddressesAreNotReservedByOtherServices(t *testing.T) {
 	g := NewWithT(t)
 	in := web(func(s *corev1.Service) {
 		s.Name = "other"

@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestTheMirrorIsThatOfTheMachine(t *testing.T) {
+func TestTheMirrorComesFromTheSourcesOfTheMachine(t *testing.T) {
 	for name, c := range map[string]struct {
 		files  map[string]string
 		mirror string
@@ -56,7 +56,7 @@ func TestTheMirrorIsThatOfTheMachine(t *testing.T) {
 	}
 }
 
-func TestAllMissingProgramsAreNamedAtOnce(t *testing.T) {
+func TestAllMissingPackagesAreNamedAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	has := func(programs ...string) func(string) (string, error) {
 		return func(name string) (string, error) {

@@ -203,7 +203,7 @@ func TestDefaultImageMatchesTheGenerator(t *testing.T) {
 }
 
 // An edit that adds a variable the generator does not know would be a silent no-op on the node.
-func TestGeneratorSupportsEveryFixedSetting(t *testing.T) {
+func TestGeneratedManifestsHaveEveryFixedSetting(t *testing.T) {
 	always := []string{"address", "port", "vip_subnet", "dns_mode"}
 	for name, known := range map[string][]string{
 		"pod-arp": always,

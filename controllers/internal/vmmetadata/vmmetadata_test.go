@@ -86,7 +86,7 @@ func TestAnEmptyRecordHasNoEntries(t *testing.T) {
 		}))
 }
 
-func TestVCDNamesAreRecordedInTheTermsOfTheAPI(t *testing.T) {
+func TestUnknownTypesAreRecordedInTheTermsOfTheAPI(t *testing.T) {
 	g := NewWithT(t)
 
 	entries := Record{"a": {Type: "MetadataOtherValue", Access: "OTHER", Value: "1"}}.Entries()
