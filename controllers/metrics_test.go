@@ -22,7 +22,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// withCondition returns a machine in a condition.
+// withCondition returns a machine with a condition.
 func withCondition(name, condition string, status metav1.ConditionStatus, reason string) *infrav1.VCDMachine {
 	m := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 	m.Status.Conditions = []metav1.Condition{{

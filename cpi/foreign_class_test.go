@@ -25,7 +25,7 @@ func TestAServiceThatChangedItsClassDuringDowntimeIsReleased(t *testing.T) {
 		b.Expect(err).NotTo(HaveOccurred())
 		return now
 	}
-	// After a restart it is another controller's.
+	// After a restart it belongs to another controller.
 	theirs := stored()
 	theirs.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
 	published(theirs)
@@ -49,7 +49,7 @@ func TestAServiceThatChangedItsClassDuringDowntimeIsReleased(t *testing.T) {
 	b.Expect(stored().Finalizers).To(ContainElement(servicehelpers.LoadBalancerCleanupFinalizer), "it may be theirs")
 }
 
-// foreign returns a Service whose class is another implementation's since it has had something at locations.
+// foreign returns a Service whose class changed to another implementation's after it had load balancers at locations.
 func (b *bench) foreign(s *corev1.Service, locations ...string) {
 	s.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
 	b.record(s, locations...)

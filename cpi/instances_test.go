@@ -22,12 +22,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
-// A cloud is a pretend cloud with the Nodes of a cluster.
+// A cloud is a fake cloud with the Nodes of a cluster.
 type cloud struct {
 	all         []Machine
 	full        map[string]Machine
-	gone        error // what Get says of machines that are not in full
-	err         error // of everything
+	gone        error // results of Get for incomplete machines
+	err         error // of all calls
 	reads, gets int
 
 	nodes  cache.Indexer
@@ -49,9 +49,9 @@ func (c *cloud) Get(_ context.Context, id string) (Machine, error) {
 }
 
 var (
-	// lost is a machine that is missing though everything else is shown.
+	// lost is a machine that is missing while all others are visible.
 	lost = &AbsenceError{gone.Evidence{ScopeShown: true, HomeShown: true, Logged: true}}
-	// hidden is one where nothing is shown.
+	// hidden is a machine in a location where nothing is visible.
 	hidden = &AbsenceError{}
 )
 
@@ -482,7 +482,7 @@ func TestManyAtOnceAreHeldBack(t *testing.T) {
 	g.Expect(deleted()).To(Equal(1), "and the others one by one")
 }
 
-// TestUnprovedAbsenceIsCheckedEveryHalfMinute asks as often as the node lifecycle controller does.
+// TestUnprovedAbsenceIsCheckedEveryHalfMinute calls as often as the node lifecycle controller does.
 func TestUnprovedAbsenceIsCheckedEveryHalfMinute(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))
@@ -500,7 +500,7 @@ func TestUnprovedAbsenceIsCheckedEveryHalfMinute(t *testing.T) {
 	g.Expect(c.gets).To(Equal(3))
 }
 
-// TestAFailedReadIsCached asks for three Nodes at a time during an outage.
+// TestAFailedReadIsCached initializes three Nodes at a time during an outage.
 func TestAFailedReadIsCached(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))

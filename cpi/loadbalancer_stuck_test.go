@@ -73,7 +73,7 @@ func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
 		name string
 		s    *corev1.Service
 		hurt func(*fakeBalancer)
-		told []string // words of one event; none: no event
+		told []string // words of one event; empty: no event
 	}{
 		{
 			"a gateway of the configuration that cannot be found, where the Service may have been",
@@ -116,7 +116,7 @@ func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
 }
 
 func TestALocationThatCannotBeFoundYetIsCheckedLater(t *testing.T) {
-	s := balanced("web", published) // by a predecessor, which has written nothing down
+	s := balanced("web", published) // by a predecessor, which has stored nothing
 	b := newBench(t, s)
 	b.balancer.lost = map[string]error{"slow": fmt.Errorf("%w: no network dmz", loadbalancer.ErrRefused)}
 	b.balancer.at("slow", "web-uid")["tcp-80"] = "from before"

@@ -72,7 +72,7 @@ func TestPreviouslyInvisibleLoadBalancersAreNotGone(t *testing.T) {
 	b := newBench(t, s)
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.balancer.stale = true // as when another process made it after we had looked
+	b.balancer.stale = true // as when another process created it after our observation
 
 	_, exists, err := b.them.GetLoadBalancer(context.Background(), "", s)
 
@@ -429,7 +429,7 @@ func TestNodesAreFollowedWhateverIsRefused(t *testing.T) {
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := balanced("web", published, change) // after an upgrade nothing is stored on it
+			s := balanced("web", published, change) // after an upgrade, when nothing is stored on it
 			b := newBench(t, s)
 			b.balancer.at("main", "web-uid")["tcp-80"] = "30080 [10.0.0.1]"
 			b.nodes.add(worker("b", "10.0.0.2"))
@@ -457,7 +457,7 @@ func TestAnAPIServerWithoutIPModeIsNotPatchedRepeatedly(t *testing.T) {
 	b.Expect(servicehelpers.LoadBalancerStatusEqual(&s.Status.LoadBalancer, status)).To(BeTrue())
 }
 
-// TestADeletedServiceReservesNothing deletes a Service whose attempt failed between its plan and its first step, and
+// TestADeletedServiceReservesNothing deletes a Service whose reconcile failed between its plan and its first step, and
 // whose finalizer was removed by force.
 func TestADeletedServiceReservesNothing(t *testing.T) {
 	gone := balanced("gone", func(s *corev1.Service) { s.UID = "gone-uid" })

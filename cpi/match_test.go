@@ -137,7 +137,7 @@ func TestAnUnreadyMachineIsAcceptedLater(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// half is a cloud of which one part does not answer.
+// half is a cloud with an unresponsive part.
 type half struct{ *cloud }
 
 func (h half) Snapshot(context.Context, time.Duration) ([]Machine, error) {

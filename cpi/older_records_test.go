@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// withDigest writes values with digests, as some builds did.
+// withDigest adds digests to values, as some builds did.
 func withDigest(_ *corev1.Service, values ...string) string {
 	var out []string
 	for _, value := range values {
@@ -28,13 +28,13 @@ func withDigest(_ *corev1.Service, values ...string) string {
 	return strings.Join(out, ",")
 }
 
-// without is a value without a digest, as builds before those wrote it.
+// without returns a value without a digest, as older builds wrote it.
 func without(_ *corev1.Service, values ...string) string { return values[0] }
 
-// older returns what the annotations of a Service say, and shows them to the cache.
+// older sets the annotations of a Service, and updates the cache.
 func (b *bench) older(s *corev1.Service) service.Older { return benchDefaults.Stored(b.now(s)).Older }
 
-// now returns a Service as the API server has it, and shows it to the cache.
+// now returns a Service from the API server, and updates the cache.
 func (b *bench) now(s *corev1.Service) *corev1.Service {
 	now, err := b.client.CoreV1().Services(s.Namespace).Get(context.Background(), s.Name, metav1.GetOptions{})
 	b.Expect(err).NotTo(HaveOccurred())
@@ -56,7 +56,7 @@ func TestOlderRecordsAreTrustedAsFarAsTheCloudConfirmsThem(t *testing.T) {
 				}
 			})
 			b := newBench(t, s)
-			b.balancer.at("retired", "web-uid")["tcp-80"] = "30080 [10.0.0.1]" // not in the configuration any more
+			b.balancer.at("retired", "web-uid")["tcp-80"] = "30080 [10.0.0.1]" // no longer in the configuration
 
 			_, err := b.ensure(s)
 
@@ -202,7 +202,7 @@ func TestBothAddressesOfALoadBalancerAreConfirmed(t *testing.T) {
 	b.Expect(b.told()).To(BeEmpty())
 }
 
-// forged are ids of locations that may not be seen.
+// forged returns IDs of invisible locations.
 func (b *bench) forged(n int) []string {
 	var ids []string
 	b.balancer.gone = map[string]error{}

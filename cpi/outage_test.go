@@ -23,7 +23,7 @@ var (
 	errPrivate = errors.New("about one load balancer")
 )
 
-// An outage is a cloud that may be away, and who tells of it.
+// An outage has a cloud that may be unavailable, and a recorder of the reports.
 type outage struct {
 	*WithT
 
@@ -58,7 +58,7 @@ func newOutage(t *testing.T, services ...*corev1.Service) *outage {
 	return o
 }
 
-// after lets time pass, and returns what is told then.
+// after advances the clock, and returns the events.
 func (o *outage) after(d time.Duration) []string {
 	o.clock.Step(d)
 	o.them.report(context.Background())
@@ -179,7 +179,7 @@ func TestAnIncompleteSnapshotEndsAnOutageIfTheCloudAnswers(t *testing.T) {
 	o.Expect(o.after(outageReminder)).To(ConsistOf(ContainSubstring("CloudReachable")))
 }
 
-// heard is a cloud that fails or does not.
+// heard is a cloud that fails on demand.
 type heard struct {
 	Machines
 	Balancer

@@ -109,7 +109,7 @@ func TestAHangingLocationDoesNotBlockRepairsElsewhere(t *testing.T) {
 	b.Eventually(pass).Should(Equal(2), "while steps at the other place hang")
 
 	b.balancer.mu.Lock()
-	b.balancer.objects = nil // deleted by hand
+	b.balancer.objects = nil // deleted manually
 	b.balancer.mu.Unlock()
 
 	b.Eventually(pass).Should(Equal(2))

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A fakeSearcher finds what a fakeBalancer has at any place.
+// A fakeSearcher finds the objects of a fakeBalancer at any location.
 type fakeSearcher struct {
 	balancer *fakeBalancer
 	err      error
@@ -41,7 +41,7 @@ func searchable(t *testing.T, services ...*corev1.Service) (*bench, *fakeSearche
 	return b, searcher
 }
 
-// notYet is why the default place is not known before there are nodes.
+// notYet returns the error of the default location before there are nodes.
 func notYet() map[string]error {
 	return map[string]error{"": fmt.Errorf("no machine is seen yet; set network: %w", loadbalancer.ErrBusy)}
 }

@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestGoFilesNameTheirLicense reads the Go files of all modules. Generated ones need no header.
+// TestGoFilesNameTheirLicense checks the Go files of all modules. Generated files need no header.
 func TestGoFilesNameTheirLicense(t *testing.T) {
 	g := NewWithT(t)
 	generated := regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)

@@ -10,8 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestTheManagerDoesNotLinkOtherClouds lists the packages that the manager is built from. Only the cloud controller manager
-// links clients of other clouds.
+// TestTheManagerDoesNotLinkOtherClouds lists the packages in the manager. Only the cloud controller manager links
+// clients of other clouds.
 func TestTheManagerDoesNotLinkOtherClouds(t *testing.T) {
 	g := NewWithT(t)
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")

@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// The picture of the quickstart is shown by GitHub in a page, in light and dark: it is an image that stands alone.
+// GitHub shows the picture of the quickstart in a page, in light and dark mode, so the image must be self-contained.
 func TestTheQuickstartRecordingIsSelfContained(t *testing.T) {
 	g := NewWithT(t)
 	picture, err := os.ReadFile("../docs/get-started/images/quickstart.svg")
@@ -45,7 +45,7 @@ func TestTheQuickstartRecordingIsSelfContained(t *testing.T) {
 	g.Expect(text.String()).To(ContainSubstring("@keyframes"))
 }
 
-// The recording shows what the quickstart prints today: it is made again when that changes.
+// The recording shows the current output of the quickstart. It is recorded again when the output changes.
 func TestTheRecordingShowsTheEndOfTheQuickstart(t *testing.T) {
 	g := NewWithT(t)
 	picture, err := os.ReadFile("../docs/get-started/images/quickstart.svg")

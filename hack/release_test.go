@@ -23,7 +23,7 @@ var release = flag.Bool("release", false, "make a whole release; it takes minute
 
 const tested = "v2.0.0-test"
 
-// TestARelease makes a release and checks its files as those who download them would.
+// TestARelease creates a release and verifies its files as users would.
 func TestARelease(t *testing.T) {
 	if !*release {
 		t.Skip("-release is not set")
@@ -38,7 +38,7 @@ func TestARelease(t *testing.T) {
 		"darwin/amd64",
 		"darwin/arm64",
 	}, " "))
-	// As it goes: what takes long, or hangs, is seen.
+	// The output is printed immediately, so that slow or hanging steps are visible.
 	cmd.Stdout = os.Stdout
 	cmd.Stderr = os.Stderr
 	g.Expect(cmd.Run()).To(Succeed())
@@ -83,7 +83,7 @@ func TestARelease(t *testing.T) {
 	g.Expect(string(version)).To(ContainSubstring(tested))
 }
 
-// checksums reads what sha256sum wrote.
+// checksums parses the output of sha256sum.
 func checksums(t *testing.T, path string) map[string]string {
 	t.Helper()
 	g := NewWithT(t)
@@ -161,7 +161,7 @@ func TestReleaseNotesComeFromChangelogAndCommits(t *testing.T) {
 	}
 }
 
-// repository has two releases, a candidate between them, and a commit after them.
+// repository creates two releases, a candidate between them, and a commit after them.
 func repository(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)

@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// tests are packages by name. The flaky one fails until it has left a file behind.
+// tests are packages by name. The flaky package fails until it has written a file.
 var tests = map[string]string{
 	"good": `func TestGood(*testing.T) {}`,
 	"flaky": `func TestFlaky(t *testing.T) {
@@ -34,7 +34,7 @@ func TestFailedPackagesAreRerunOnce(t *testing.T) {
 		packages string
 		fails    bool
 		log      string
-		// runs is how often a line of go test's result of a package is printed.
+		// runs counts the result lines of a package in the output of go test.
 		runs map[string]int
 	}{
 		{

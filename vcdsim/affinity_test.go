@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// affinity is the document of a rule.
+// affinity returns the document of a rule.
 func (c *client) affinity(name, polarity string, enabled bool, vms ...string) string {
 	var refs strings.Builder
 	for _, vm := range vms {

@@ -176,7 +176,7 @@ func TestQueries(t *testing.T) {
 	c.Expect(c.sim.Counters()).To(HaveKey("GET /api/query type=orgVdcNetwork"))
 }
 
-// TestEveryAttributeIsSearchable asks for rows by each attribute they have.
+// TestEveryAttributeIsSearchable queries rows by each of their attributes.
 func TestEveryAttributeIsSearchable(t *testing.T) {
 	c := start(t)
 	c.ok(http.MethodPost, c.vm(c.vapp("cluster"), "node")+"/power/action/powerOn", "")

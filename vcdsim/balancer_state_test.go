@@ -22,7 +22,7 @@ func assuming(change func(*vcdsim.Assumptions)) func(*vcdsim.Config) {
 	}
 }
 
-// states are the status of the gateway, of pools by name, and of virtual services.
+// states returns the status of the gateway, of pools by name, and of virtual services.
 func (c *client) states() []string {
 	edge := "edgeGateways/" + c.gatewayURN()
 	out := []string{fmt.Sprint("gateway ", c.get(cloudAPI + edge).json["status"])}

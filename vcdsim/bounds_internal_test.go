@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A simulator runs for days under clients that err: what they ask for must not stay for ever.
+// A simulator runs for days with faulty clients, so their requests must not accumulate.
 
 func TestRecordsOfUnhandledRequestsAreBounded(t *testing.T) {
 	g := NewWithT(t)

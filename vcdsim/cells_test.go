@@ -17,7 +17,7 @@ import (
 
 func twoCells(cfg *vcdsim.Config) { cfg.Cells = 2 }
 
-// statuses makes requests at the site's address and returns what came; 0 is no answer.
+// statuses sends requests to the site's address and returns the statuses. 0 means no response.
 func (c *client) statuses(n int) []int {
 	out := make([]int, 0, n)
 	for range n {

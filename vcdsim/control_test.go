@@ -77,7 +77,7 @@ func TestMetrics(t *testing.T) {
 	c := start(t, manual)
 	c.vm(c.vapp("cluster"), `node`)
 	c.sim.Faults().Add(vcdsim.Fault{DropBefore: true, Count: 1})
-	c.status(c.sim.URL() + "/api/org") // Go's client may ask once more
+	c.status(c.sim.URL() + "/api/org") // Go's client may retry
 	a := c.get("/_sim/metrics")
 	c.Expect(a.header.Get("Content-Type")).To(HavePrefix("text/plain; version=0.0.4"))
 	text := string(a.body)

@@ -38,7 +38,7 @@ func TestGatewaysUseAddresses(t *testing.T) {
 	c.Expect(c.used()).To(ConsistOf("203.0.113.10 PRIMARY_IP"), "all are returned")
 }
 
-// edgeBody is a new gateway with an uplink.
+// edgeBody returns a new gateway with an uplink.
 func (c *client) edgeBody(name, subnet string) string {
 	return fmt.Sprintf(`{"name":%q,"ownerRef":{"id":"urn:vcloud:vdc:%s"},"edgeGatewayUplinks":[{"uplinkId":"urn:vcloud:network:%s","subnets":{"values":[%s]}}]}`,
 		name, c.model().VDCs[0].ID, c.sim.State().Model.ExternalNetworks[0].ID, subnet)

@@ -13,7 +13,7 @@ import (
 
 func (c *client) rulesPath() string { return "edgeGateways/" + c.gatewayURN() + "/firewall/rules" }
 
-// rules are the user's rules of the gateway's firewall, by id and name, and their versions.
+// rules returns the user-defined rules of the gateway's firewall, by ID and name, and their versions.
 func (c *client) rules() (ids map[string]string, names []string, versions []any) {
 	ids = map[string]string{}
 	list, _ := c.get(cloudAPI + c.rulesPath()).json["userDefinedRules"].([]any)

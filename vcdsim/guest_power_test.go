@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A machine is a guest that keeps the hosts of its boots and what was done to it.
+// A machine is a guest that records its hosts and power operations.
 type machine struct {
 	mu    sync.Mutex
 	hosts []vcdsim.GuestHost

@@ -20,7 +20,7 @@ func limited(limits vcdsim.IOPS) func(*vcdsim.Config) {
 	}
 }
 
-// withDisk is the body that keeps the first disk of a VM and has another one, of 10 GB, with more elements.
+// withDisk returns the body that keeps the first disk of a VM and adds a disk of 10 GB, with additional elements.
 func withDisk(more string) string {
 	return `<Vm ` + xmlns + `><VmSpecSection Modified="true"><ovf:Info/><DiskSection><DiskSettings>` +
 		`<DiskId>2000</DiskId><SizeMb>20480</SizeMb></DiskSettings><DiskSettings><SizeMb>10240</SizeMb>` +
@@ -28,7 +28,7 @@ func withDisk(more string) string {
 		`</DiskSettings></DiskSection></VmSpecSection></Vm>`
 }
 
-// reserved is the element with a number of I/O operations per second.
+// reserved returns the element with the IOPS.
 func reserved(iops int) string {
 	return fmt.Sprintf("<IopsAllocation><Reservation>%d</Reservation></IopsAllocation>", iops)
 }

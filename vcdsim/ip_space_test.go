@@ -23,7 +23,7 @@ func (c *client) allocations(filter string) []map[string]any {
 	return c.values(c.space() + "/allocations?pageSize=128&filter=type==FLOATING_IP" + filter)
 }
 
-// allocate gets addresses and returns them with the ids of their allocations.
+// allocate allocates addresses and returns them with the IDs of their allocations.
 func (c *client) allocate(body string) (values, ids []string) {
 	a := c.ok(http.MethodPost, cloudAPI+c.space()+"/allocate", body)
 	var result []struct{ ID, Value string }

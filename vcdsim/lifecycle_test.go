@@ -398,7 +398,7 @@ func TestAChangeWhoseTaskFailsChangesNothing(t *testing.T) {
 	task := c.call(http.MethodPost, vm+"/action/reconfigureVm",
 		`<Vm `+xmlns+` name="renamed">`+nic("MANUAL", "192.168.100.77")+`</Vm>`).xml
 	c.Expect(task.Name).To(Equal("Task"))
-	c.sim.Edit(func(e *vcdsim.Editor) { // another VM gets the address meanwhile
+	c.sim.Edit(func(e *vcdsim.Editor) { // in the meantime another VM gets the address
 		other := e.VM("other")
 		other.NICs[0].Address = "192.168.100.77"
 		other.NICs[0].Mode = "MANUAL"

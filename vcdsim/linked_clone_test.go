@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// grown is the body that makes the first disk of a VM larger.
+// grown returns the body that expands the first disk of a VM.
 func grown() string {
 	return `<Vm ` + xmlns + `><VmSpecSection Modified="true"><ovf:Info/><DiskSection><DiskSettings>` +
 		`<DiskId>2000</DiskId><SizeMb>30720</SizeMb><UnitNumber>0</UnitNumber><BusNumber>0</BusNumber>` +

@@ -11,14 +11,14 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// as goes on as another user of the tenant.
+// as continues as another user of the tenant.
 func (c *client) as(user string) {
 	c.token = c.login(user, "acme", "password").header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
 }
 
 func (c *client) catalogPath() string { return "/api/catalog/" + c.model().Catalogs[0].ID }
 
-// promise begins the upload of an ISO and returns the address of the media.
+// promise starts the upload of an ISO and returns the address of the media.
 func (c *client) promise(name string, size int) string {
 	a := c.call(http.MethodPost, c.catalogPath()+"/action/upload",
 		fmt.Sprintf(`<Media %s name="%s" imageType="iso" size="%d"/>`, xmlns, name, size))
@@ -26,7 +26,7 @@ func (c *client) promise(name string, size int) string {
 	return strings.TrimPrefix(a.xml.At("Entity").Attr("href"), c.sim.URL())
 }
 
-// send puts a part of a file where a transfer link says, without a session, as the link itself is the permission.
+// send uploads a part of a file to a transfer link, without a session, because the link itself is the permission.
 func (c *client) send(link, part string, from, total int) answer {
 	req := c.request(http.MethodPut, link, part)
 	req.Header.Del("Authorization")

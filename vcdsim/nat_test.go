@@ -43,7 +43,7 @@ func TestNATRules(t *testing.T) {
 	c.ok(http.MethodDelete, cloudAPI+"applicationPortProfiles/"+profile, "")
 }
 
-// portProfile is an application port profile of a VDC or VDC group.
+// portProfile returns an application port profile of a VDC or VDC group.
 func (c *client) portProfile(name, owner string) string {
 	return fmt.Sprintf(`{"name":%q,"scope":"TENANT","orgRef":{"id":"urn:vcloud:org:%s"},"contextEntityId":%q,`+
 		`"applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`, name, c.model().ID, owner)

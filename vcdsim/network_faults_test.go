@@ -15,14 +15,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A networkWrite is a change of what a gateway, the library or an IP Space has.
+// A networkWrite is a change on a gateway, in the library or in an IP Space.
 type networkWrite struct {
 	name, method, path, body string
-	operation, task          string // as fault rules name them; task is empty if it is done at once
+	operation, task          string // as in fault rules; task is empty if it finishes immediately
 	happened                 func() bool
 }
 
-// networkWrites are one of each kind, on a gateway that has something of everything.
+// networkWrites contains one write of each kind, on a gateway with objects of every kind.
 func networkWrites(c *client) []networkWrite {
 	const balancer = "/cloudapi/1.0.0/loadBalancer/"
 	const edge = "/cloudapi/1.0.0/edgeGateways/"

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// linked is where a link of a document leads.
+// linked returns the target of a link in a document.
 func (c *client) linked(a answer, rel string) string {
 	for _, l := range a.xml.All("Link") {
 		if l.Attr("rel") == rel {

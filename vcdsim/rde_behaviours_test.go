@@ -12,11 +12,11 @@ import (
 const (
 	kubeConfig  = "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0"
 	clusterType = "entityTypes/urn:vcloud:type:vmware:capvcdCluster:"
-	// content is the least that the schema of a cluster takes.
+	// content is the minimum that the schema of a cluster accepts.
 	content = `{"kind":"CAPVCDCluster","apiVersion":"capvcd.vmware.com/v1.1","metadata":{},"spec":{}}`
 )
 
-// entity makes and resolves an entity of a type and returns its id.
+// entity creates and resolves an entity of a type and returns its ID.
 func (c *client) entity(version, name string) string {
 	a := c.call(http.MethodPost, cloudAPI+clusterType+version, `{"name":"`+name+`","entity":`+content+`}`)
 	c.Expect(a.status).To(Equal(http.StatusAccepted), string(a.body))

@@ -55,7 +55,7 @@ func TestNullIsValidatedAgainstTheSchemaIfAssumed(t *testing.T) {
 	c.Expect(c.refused(http.MethodPut, path, body, 400, "RDE_ENTITY_NOT_VALID")).To(ContainSubstring("previous"))
 }
 
-// withCAPVCD returns the content of an entity with members of its section status.capvcd.
+// withCAPVCD returns the content of an entity with fields in its section status.capvcd.
 func withCAPVCD(members string) string {
 	return strings.TrimSuffix(content, "}") + `,"status":{"capvcd":{` + members + `}}}`
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withRoles gives the organization users, each with a role of the same name that has some rights.
+// withRoles adds users to the organization, each with a role of the same name that has some rights.
 func withRoles(roles map[string][]string) func(*vcdsim.Config) {
 	return func(cfg *vcdsim.Config) {
 		acme := &cfg.Model.Orgs[1]
@@ -34,13 +34,13 @@ func (c *client) user(name string) *client {
 	return &other
 }
 
-// networkRequest is one of a user's on what belongs to networks.
+// networkRequest is a user's request for network objects.
 type networkRequest struct {
 	name, method, path, body string
-	rights                   []string // any of these is enough
+	rights                   []string // any of these is sufficient
 }
 
-// networkRequests are requests that take rights, on a simulator with a bit of everything.
+// networkRequests returns requests that need rights, on a simulator with a few objects of every kind.
 func networkRequests(c *client) []networkRequest {
 	const gateway = "Organization vDC Gateway: "
 	view := gateway + "View"

@@ -16,7 +16,7 @@ import (
 
 const extraConfigRight = "vApp: Allow All Extra Config"
 
-// extraConfig is a reconfiguration of a VM with one key.
+// extraConfig returns a reconfiguration of a VM with one key.
 func (c *client) extraConfig(name string) string {
 	return `<Vm ` + xmlns + ` name="` + name + `"><VirtualHardwareSection><ExtraConfig key="guestinfo.x" value="y"/></VirtualHardwareSection></Vm>`
 }

@@ -54,7 +54,7 @@ func TestARejectedCatalogUpdateChangesNothing(t *testing.T) {
 	c.Expect(c.model().Catalogs[0]).To(Equal(before))
 }
 
-// promiseTemplate begins the upload of a template and returns its address.
+// promiseTemplate starts the upload of a template and returns its address.
 func (c *client) promiseTemplate(name string) string {
 	a := c.call(http.MethodPost, c.catalogPath()+"/action/upload",
 		`<UploadVAppTemplateParams `+xmlns+` name="`+name+`"/>`)
@@ -62,7 +62,7 @@ func (c *client) promiseTemplate(name string) string {
 	return strings.TrimPrefix(a.xml.At("Entity").Attr("href"), c.sim.URL())
 }
 
-// links are the addresses to transfer a template's files to.
+// links returns the addresses for the transfer of a template's files.
 func (c *client) links(template string) []string {
 	var out []string
 	for _, f := range c.get(template).xml.At("Files").All("File") {

@@ -28,7 +28,7 @@ func (c *client) refresh(token string) answer {
 	return c.oauth(map[string]string{"grant_type": "refresh_token", "refresh_token": token})
 }
 
-// serviceAccount makes a service account and returns its id and first API token.
+// serviceAccount creates a service account and returns its ID and first API token.
 func (c *client) serviceAccount(name string) (id, token string) {
 	registered := c.call(http.MethodPost, "/oauth/tenant/acme/register",
 		`{"client_name":"`+name+
@@ -75,7 +75,7 @@ func TestARotatedTokenIsLostWithTheResponse(t *testing.T) {
 	c := start(t, manual).user("admin")
 	id, token := c.serviceAccount("ccm")
 	dump := c.dump()
-	lost := c.refresh(token).json["refresh_token"].(string) // and say the answer never came
+	lost := c.refresh(token).json["refresh_token"].(string) // and pretend that the response was lost
 	c.Expect(c.refresh(token).status).To(Equal(http.StatusBadRequest), "locked out")
 	c.Expect(c.sim.Restore(dump)).To(Succeed())
 	c.Expect(c.refresh(lost).status).To(Equal(http.StatusBadRequest), "a restored site does not know it")
@@ -95,7 +95,7 @@ func TestAnUnauthenticatedDeviceRequestsAServiceAccountToken(t *testing.T) {
 	id := registered.json["client_id"].(string)
 
 	device := *c
-	device.token = "" // it has nothing yet
+	device.token = "" // it has no token yet
 	authorization := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id="+id)
 	c.Expect(authorization.status).To(Equal(http.StatusOK), string(authorization.body))
 	form := map[string]string{

@@ -69,7 +69,7 @@ func TestVDCGroupsAreUpdated(t *testing.T) {
 	c.advance(time.Minute)
 }
 
-// A list that pages by number ends with an empty page for requests beyond its end.
+// A list with numbered pages returns an empty page for requests beyond its end.
 func TestNetworkListsArePaged(t *testing.T) {
 	c := start(t, preset("two-gateways"))
 	pool := c.pool("p", "192.168.100.11")

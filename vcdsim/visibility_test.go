@@ -15,7 +15,7 @@ import (
 
 const forbiddenCode = "ACCESS_TO_RESOURCE_IS_FORBIDDEN"
 
-// withUsers adds users of a role to the tenant.
+// withUsers adds users with a role to the tenant.
 func withUsers(role string, names ...string) func(*vcdsim.Config) {
 	return func(cfg *vcdsim.Config) {
 		for _, name := range names {
@@ -25,7 +25,7 @@ func withUsers(role string, names ...string) func(*vcdsim.Config) {
 	}
 }
 
-// userPath is the reference to a user of the tenant.
+// userHref returns the reference to a user of the tenant.
 func (c *client) userHref(name string) string {
 	for _, u := range c.model().Users {
 		if u.Name == name {
@@ -35,7 +35,7 @@ func (c *client) userHref(name string) string {
 	return ""
 }
 
-// sharing is a body that shares something with users, by their levels.
+// sharing returns a body that shares an object with users, by access level.
 func (c *client) sharing(levels map[string]string) string {
 	body := `<ControlAccessParams ` + xmlns + `><IsSharedToEveryone>false</IsSharedToEveryone><AccessSettings>`
 	for name, level := range levels {
@@ -45,7 +45,7 @@ func (c *client) sharing(levels map[string]string) string {
 	return body + `</AccessSettings></ControlAccessParams>`
 }
 
-// must makes a write that needs no task.
+// must sends a write that needs no task.
 func (c *client) must(method, path, body string) {
 	a := c.call(method, path, body)
 	c.Expect(a.status).To(BeElementOf(http.StatusOK, http.StatusNoContent), "%s %s: %s", method, path, a.body)

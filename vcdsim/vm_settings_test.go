@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// node makes a VM and returns its path.
+// node creates a VM and returns its path.
 func (c *client) node(name string) string {
 	vapp := c.vapp("of-" + name)
 	c.ok(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item(name, "", "")))

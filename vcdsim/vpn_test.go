@@ -16,7 +16,7 @@ func (c *client) ipsecPath() string { return "edgeGateways/" + c.gatewayURN() + 
 
 func (c *client) l2Path() string { return "edgeGateways/" + c.gatewayURN() + "/l2vpn/tunnels" }
 
-// ipsec makes an IPsec tunnel to a remote address and returns its path.
+// ipsec creates an IPsec tunnel to a remote address and returns its path.
 func (c *client) ipsec(name, remote string) string {
 	c.make(c.ipsecPath(), ipsecBody(name, remote, `"preSharedKey":"secret"`))
 	all := c.values(c.ipsecPath())
@@ -28,7 +28,7 @@ func ipsecBody(name, remote, more string) string {
 		`"remoteEndpoint":{"remoteAddress":%q,"remoteNetworks":["10.9.0.0/24"]},%s}`, name, remote, more)
 }
 
-// l2Tunnel makes the server of an L2 VPN and returns its path.
+// l2Tunnel creates an L2 VPN server and returns its path.
 func (c *client) l2Tunnel(name string) string {
 	network := "urn:vcloud:network:" + c.model().VDCs[0].Networks[0].ID
 	body := fmt.Sprintf(`{"name":%q,"sessionMode":"SERVER","localEndpointIP":"203.0.113.10","remoteEndpointIP":"198.51.100.7",`+

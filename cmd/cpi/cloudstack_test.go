@@ -73,7 +73,7 @@ func TestCloudStackProviderOpens(t *testing.T) {
 	b, err := p.configuration.open(host{client: client, nodes: nodes.Lister(), services: services.Lister()})
 	g.Expect(err).NotTo(HaveOccurred())
 	sim.Rotate(cloudstacksim.UserKey, "new-key", "new-secret")
-	configure("new-key", "new-secret") // used without a restart
+	configure("new-key", "new-secret") // read without a restart
 
 	g.Expect(b.Services.Cluster).To(Equal("cluster-uid"), "the file has no id of the cluster")
 	g.Expect(b.Balancer.Locate(t.Context(), "")).To(Equal(old), "the original made a rule of a Service there")

@@ -43,7 +43,7 @@ func runOf(
 	}
 	command, err := newCommand(nil, &ourFlags{namespace: "kube-system"}, fromEnv, providers)
 	g.Expect(err).NotTo(HaveOccurred())
-	command.Flags().Lookup("version").Changed = false // all programs of a process share it
+	command.Flags().Lookup("version").Changed = false // shared by all programs of a process
 	var out bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(&out)
@@ -53,7 +53,7 @@ func runOf(
 	return out.String(), err
 }
 
-// fromEnv is an environment of which vSphere has nothing.
+// fromEnv returns an environment without settings for vSphere.
 func fromEnv(name string) string {
 	if strings.HasPrefix(name, "VSPHERE_") {
 		return ""

@@ -36,7 +36,7 @@ func TestKubeVIPServesServicesInsteadOfOrAlongsideVCD(t *testing.T) {
 			core := informers.NewSharedInformerFactory(client, 0).Core().V1()
 
 			vcd := vcdProvider()
-			vcd.flags(pflag.NewFlagSet("", pflag.ContinueOnError)) // sets their defaults
+			vcd.flags(pflag.NewFlagSet("", pflag.ContinueOnError)) // sets the defaults
 
 			p, err := load(vcd, path, &ourFlags{}, func(string) string { return "" })
 			g.Expect(err).NotTo(HaveOccurred())

@@ -87,8 +87,8 @@ func TestABundleHasNoSecrets(t *testing.T) {
 	s.Expect(mode.Mode().Perm()).To(Equal(os.FileMode(0o600)))
 }
 
-// TestABundleContainsNoPartOfASecret plants one secret in each Secret that a cluster has, and where people write some of
-// them by mistake.
+// TestABundleContainsNoPartOfASecret adds one secret value to each Secret of a cluster, and to places where users might
+// write one by mistake.
 func TestABundleContainsNoPartOfASecret(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
@@ -218,7 +218,7 @@ func TestRedactFields(t *testing.T) {
 	))
 }
 
-// FuzzRedactURL puts a password into the URL of a proxy, in the middle of a text.
+// FuzzRedactURL adds a password to a proxy URL in the middle of a text.
 func FuzzRedactURL(f *testing.F) {
 	f.Add("ada", "s3cr3t", "proxy.example.com")
 	f.Add("", "p:a/s?s#", "10.0.0.1:3128")
@@ -237,7 +237,7 @@ func FuzzRedactURL(f *testing.F) {
 	})
 }
 
-// TestABundleContainsAllReadableObjects withholds the log of the manager.
+// TestABundleContainsAllReadableObjects makes the log of the manager unreadable.
 func TestABundleContainsAllReadableObjects(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
@@ -255,7 +255,7 @@ func TestABundleContainsAllReadableObjects(t *testing.T) {
 	s.Expect(s.unpack(path)).To(HaveKey("demo/VCDCluster.yaml"))
 }
 
-// podLog is that of the tests.
+// podLog returns the pod log of the tests.
 func (s *shell) podLog(context.Context, string, string, time.Duration) ([]byte, error) {
 	return []byte(s.log), s.logError
 }

@@ -61,7 +61,7 @@ func newShell(t *testing.T, mods ...func(*vcdsim.Model)) *shell {
 	return s
 }
 
-// useEnvironment lets the program log in by the environment.
+// useEnvironment makes the program log in with the credentials in the environment.
 func (s *shell) useEnvironment(t *testing.T) {
 	t.Helper()
 	s.env = map[string]string{
@@ -176,7 +176,7 @@ func TestDoctorReadsAnIdentity(t *testing.T) {
 	s.Expect(s.run(t, "doctor", "--identity", "tenant", "--org", "acme")).To(Equal(exitOK), s.errors.String())
 }
 
-// manifestOf is a cluster whose cloud controller manager has an identity of its own, with a password.
+// manifestOf returns a cluster whose cloud controller manager has its own identity, with a password.
 func (s *shell) manifestOf(password string) string {
 	return `
 {apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDCluster, metadata: {name: demo}, spec: {
@@ -214,7 +214,7 @@ func TestDoctorLogsInWithEachIdentityOfAManifest(t *testing.T) {
 	}
 }
 
-// topologyOf is a Cluster of ClusterClass quick-start that the tenant of the simulator can have.
+// topologyOf returns a Cluster of ClusterClass quick-start that suits the tenant of the simulator.
 func (s *shell) topologyOf() string {
 	return `
 apiVersion: cluster.x-k8s.io/v1beta2

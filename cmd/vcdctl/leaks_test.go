@@ -19,7 +19,7 @@ import (
 
 const leftID = "7a0e0000-0000-4000-8000-000000000001"
 
-// leave makes a vApp with two VMs that are off, of a cluster that does not exist, and one of a cluster that does.
+// leave creates a vApp with two powered-off VMs of a nonexistent cluster, and a vApp of an existing cluster.
 func leave(s *shell) {
 	s.sim.Edit(func(e *vcdsim.Editor) {
 		for name, cluster := range map[string]string{"acme-vdc-vapp-000": leftID, "acme-vdc-vapp-001": "alive"} {
@@ -135,7 +135,7 @@ func TestPurgeKeepsRunningVMs(t *testing.T) {
 	s.Expect(s.sim.State().VMs).To(HaveLen(6))
 }
 
-// onRead does something before a person's answer is read.
+// onRead calls a function before it returns the user's confirmation.
 type onRead struct {
 	answer string
 	before func()

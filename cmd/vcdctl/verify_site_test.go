@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// verifying are the arguments of a run of one quick probe that writes.
+// verifying returns the arguments for a run of one quick probe that writes.
 func verifying(more ...string) []string {
 	return append([]string{
 		"verify-site", "--only", "TenantProfilesNeedOrg", "--identity", "tenant", "--org", "acme", "-n", "team-a",

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// manifests decodes what the program printed, every field of which is known.
+// manifests decodes the printed manifests strictly.
 func (s *shell) manifests() []map[string]any {
 	var all []map[string]any
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(s.out.Bytes()), 4096); ; {

@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// machines returns the objects of machines of the control plane (cp-…) and of MachineDeployment md-0 (w-…).
+// machines returns the objects of control plane machines (cp-…) and of machines of MachineDeployment md-0 (w-…).
 func machines(names ...string) []client.Object {
 	var objects []client.Object
 	for _, name := range names {

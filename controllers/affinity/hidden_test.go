@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// renameVApp gives the vApp of a VM another name in VCD.
+// renameVApp renames the vApp of a VM in VCD.
 func renameVApp(w *controllertest.Env, vm string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(e.VM(vm).VAppID).Name = "renamed" })
 }
@@ -89,7 +89,7 @@ func TestAVMThatVCDDoesNotShowIsNamed(t *testing.T) {
 	w.Expect(w.EventuallyAffinity(infrav1.VMUnverifiedReason)).To(ContainSubstring("cp-1, cp-2"))
 
 	w.Expect(rules(w)).To(Equal(map[string][]string{ruleName(w, "control-plane"): {"cp-0"}}))
-	for _, name := range []string{"cp-1", "cp-2"} { // Their machines have the proof.
+	for _, name := range []string{"cp-1", "cp-2"} { // The identity of their machines can prove it.
 		m := w.VCDMachine(name)
 		metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.VMGoneAnnotation, "true")
 		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())

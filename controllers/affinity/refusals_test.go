@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// standAt makes the clock of the rules stand, and returns what moves it.
+// standAt stops the clock of the rules, and returns a function that moves it.
 func standAt(w *controllertest.Env) (advance func(time.Duration)) {
 	now := time.Now()
 	w.Affinity.Now = func() time.Time { return now }
@@ -39,7 +39,7 @@ func TestAFailingTaskIsRetriedWithBackoff(t *testing.T) {
 	advance(time.Second)
 	w.EventuallyAffinity(infrav1.TaskFailedReason)
 
-	for range 10 { // Other changes of the VCDCluster cause passes.
+	for range 10 { // Other changes of the VCDCluster trigger reconciles.
 		w.ReconcileAffinity(w)
 		advance(time.Second)
 	}

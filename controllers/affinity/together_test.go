@@ -19,7 +19,7 @@ const (
 	onDifferentHosts = "Anti-Affinity"
 )
 
-// cached returns the objects of two machines of different MachineDeployments whose VMs are kept on one host.
+// cached returns the objects of two machines of different MachineDeployments whose VMs share a host.
 func cached(policy infrav1.AffinityPolicy) []client.Object {
 	var objects []client.Object
 	for name, deployment := range map[string]string{"app": "apps", "cache": "caches"} {
@@ -31,7 +31,7 @@ func cached(policy infrav1.AffinityPolicy) []client.Object {
 	return objects
 }
 
-// setAffinity changes whether the VM of a machine is kept on the host of its group.
+// setAffinity changes whether the VM of a machine must be on the host of its group.
 func setAffinity(w *controllertest.Env, name string, wanted *infrav1.Affinity) {
 	m := w.VCDMachine(name)
 	m.Spec.Affinity = wanted

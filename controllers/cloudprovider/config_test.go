@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// leftOut are the keys of the configuration that mode Managed never writes, each with the reason.
+// leftOut maps the configuration keys that mode Managed never writes to the reasons.
 var leftOut = map[string]string{
 	"vcd.vdcs": "later: a cluster is in one VDC until deployment zones are there, which will say " +
 		"the others",
@@ -48,7 +48,7 @@ var leftOut = map[string]string{
 	"rde.enabled": "it follows rde.id and clusterid: what is no entity has none",
 }
 
-// wishes is a cluster that sets all there is to be set for its cloud controller manager.
+// wishes returns a cluster that sets every field about its cloud controller manager.
 func wishes() *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{}
 	c.Spec.Org = "acme"
@@ -112,7 +112,7 @@ func wishes() *infrav1.VCDCluster {
 	return c
 }
 
-// rendered is the configuration that is written for a cluster, whose identity has all there is.
+// rendered returns the configuration of a cluster whose identity sets everything.
 func rendered(g *WithT, c *infrav1.VCDCluster) string {
 	s := &scope{
 		vcdCluster: c,
@@ -128,7 +128,7 @@ func rendered(g *WithT, c *infrav1.VCDCluster) string {
 	return string(raw)
 }
 
-// paths are those of the values in a document, as the reference page writes them.
+// paths returns the paths of the values in a document, in the notation of the reference page.
 func paths(at string, value any) []string {
 	var all []string
 	switch v := value.(type) {
@@ -150,8 +150,8 @@ func paths(at string, value any) []string {
 	return all
 }
 
-// TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted holds the table of the program's keys, as its page has
-// them, against what is written.
+// TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted compares the keys on the reference page with the keys that
+// are written.
 func TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted(t *testing.T) {
 	g := NewWithT(t)
 	page, err := os.ReadFile("../../docs/reference/ccm-config.md")

@@ -502,8 +502,8 @@ func TestTheCloudProviderIsRemovedOrKeptAsConfigured(t *testing.T) {
 	}
 }
 
-// TestObjectsOfOthersWithOurNamesAreLeftAlone creates the objects that the manager would create as a user does, before
-// the manager does, and removes the cloud provider again.
+// TestObjectsOfOthersWithOurNamesAreLeftAlone creates the manager's objects as a user before the manager does, and then
+// removes the cloud provider.
 func TestObjectsOfOthersWithOurNamesAreLeftAlone(t *testing.T) {
 	name := controllertest.ClusterName + "-cloud-provider"
 	for _, tc := range []struct {

@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// runs returns what runs a container in a workload cluster.
+// runs returns an object that runs a container in a workload cluster.
 func runs(kind client.Object, namespace, name string, c corev1.Container) client.Object {
 	c.Name = "c"
 	pod := corev1.PodSpec{Containers: []corev1.Container{{Name: "sidecar", Image: "sidecar:1"}, c}}
@@ -43,7 +43,7 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 	tests := []struct {
 		name   string
 		object client.Object
-		names  string // what is to be removed
+		names  string // the object to remove
 	}{
 		{
 			"CPI 1.6.1",

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// twoGateways is a tenant with a second edge gateway, named dmz.
+// twoGateways returns a tenant with a second edge gateway, dmz.
 func twoGateways() vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	vdc := &model.Orgs[1].VDCs[0]

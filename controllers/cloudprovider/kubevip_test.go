@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// announced has kube-vip announce addresses, and places the cluster in the network of the site.
+// announced enables kube-vip with addresses, and connects the cluster to the network of the site.
 func (w *ccmEnv) announced(from, to string, mods ...func(*infrav1.LoadBalancerSpec)) {
 	w.changeCluster(func(c *infrav1.VCDCluster) {
 		c.Spec.LoadBalancer.KubeVIP = &infrav1.KubeVIPServices{
@@ -39,7 +39,7 @@ func networkURN(w *ccmEnv) string {
 	return vcdsim.URN("network", w.Sim.State().Model.Orgs[1].VDCs[0].Networks[0].ID)
 }
 
-// announcer returns the DaemonSet of kube-vip that is to be applied; nil if there is none.
+// announcer returns the kube-vip DaemonSet to apply, or nil.
 func (w *ccmEnv) announcer() *appsv1.DaemonSet {
 	for _, u := range w.objects() {
 		if u.GetKind() == "DaemonSet" {

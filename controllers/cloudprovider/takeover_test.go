@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 )
 
-// cpiConfig is the ConfigMap of CPI 1.6.1, whose id of the cluster is in a Secret.
+// cpiConfig returns the ConfigMap of CPI 1.6.1, which has the cluster ID in a Secret.
 func cpiConfig(w *ccmEnv, change ...string) *corev1.ConfigMap {
 	text := strings.NewReplacer(change...).Replace(`vcd:
   host: ` + w.Sim.URL() + `
@@ -46,7 +46,7 @@ vAppName: ` + controllertest.ClusterName + `
 	}
 }
 
-// leave puts objects into the workload cluster as CPI leaves them, with the id of the cluster.
+// leave creates the objects of CPI in the workload cluster, with the cluster ID.
 func (w *ccmEnv) leave(id string, objects ...client.Object) {
 	objects = append(objects, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.ClusterIDName},
@@ -90,7 +90,7 @@ func TestTheConfigurationOfCPIIsTakenOver(t *testing.T) {
 	w.Expect(w.configured().LoadBalancer.VIPSubnet.String()).To(Equal("10.0.0.0/25"), "the spec has the last word")
 }
 
-// VMware's CSI driver mounts the Secrets that CPI had.
+// VMware's CSI driver mounts the Secrets of CPI.
 func TestSecretsSharedWithTheStorageDriverAreKept(t *testing.T) {
 	w := newCCMEnv(t)
 	credentials := &corev1.Secret{

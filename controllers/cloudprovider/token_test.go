@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 )
 
-// newAccountCCMEnv makes a world whose cluster logs in as a service account, and whose cloud controller manager may do
-// so with another identity, "ccm".
+// newAccountCCMEnv returns an environment whose cluster logs in as a service account. Its cloud controller manager may
+// do so with another identity, "ccm".
 func newAccountCCMEnv(t *testing.T) *ccmEnv {
 	t.Helper()
 	ccm := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta("ccm")}

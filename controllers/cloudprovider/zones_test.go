@@ -36,7 +36,7 @@ func TestNodesAreSearchedAndLabeledInSelectedZonesAndZonesWithMachines(t *testin
 		Name:      "c1",
 	}}
 	c.Spec.RecordedState.Zones = map[string]infrav1.VCDClusterZoneRecord{
-		"b":    {OVDCID: vdcB, VAppCount: 2}, // It is not selected any more.
+		"b":    {OVDCID: vdcB, VAppCount: 2}, // It is no longer selected.
 		"gone": {OVDCID: "urn:vcloud:vdc:gone", VAppCount: 1},
 	}
 	c.Spec.Site = "https://vcd.example.com"

@@ -33,7 +33,7 @@ func newBalanced(t *testing.T) *controllertest.Env {
 	return controllertest.NewBalancedOn(t, vcdsim.K8sTenant())
 }
 
-// restart makes the reconciler forget what only its process knows.
+// restart drops the in-memory state of the reconciler.
 func restart(w *controllertest.Env) { w.Cluster.ForgetPurge(w.VCDCluster().UID) }
 
 func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
@@ -58,7 +58,7 @@ func TestLoadBalancersAreDeletedAfterAMove(t *testing.T) {
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
 	c := w.VCDCluster()
-	c.Status = infrav1.VCDClusterStatus{} // A move takes none along.
+	c.Status = infrav1.VCDClusterStatus{} // A move does not include them.
 	w.Expect(w.Client.Status().Update(w.Ctx, c)).To(Succeed())
 	w.Hurry()
 
@@ -134,7 +134,7 @@ func TestLoadBalancersAreDeletedDespiteManagerRestarts(t *testing.T) {
 		return c.Status, err
 	}, controllertest.Patience, "5ms").Should(Equal(metav1.ConditionUnknown), "the result in VCD is unknown")
 
-	restart(w) // What a new manager knows.
+	restart(w) // The state after a restart.
 	w.Hurry()
 
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
@@ -188,10 +188,10 @@ func TestARestartBeforeTheLastCheckRepeatsTheCheck(t *testing.T) {
 				w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 			}
 
-			restart(w) // What a new manager knows.
+			restart(w) // The state after a restart.
 			w.Expect(w.IsClusterGone()).To(BeFalse())
 			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.WaitingForFinalCheckReason)
-			w.Balance(id, "web", nil) // The cloud controller manager still works.
+			w.Balance(id, "web", nil) // The cloud controller manager still runs.
 			w.Later(2 * balancers.Afterlife)
 
 			w.Eventually(func() []loadbalancer.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
@@ -230,8 +230,8 @@ func TestNothingIsRemovedBeforeTheRemovalIsRecorded(t *testing.T) {
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-// TestAnInvisibleRuleIsNotForgotten deletes by hand what would tell of the DNAT rules of a cluster, from a
-// manager that may not see them.
+// TestAnInvisibleRuleIsNotForgotten deletes the records of a cluster's DNAT rules manually, while the manager cannot
+// see the rules.
 func TestAnInvisibleRuleIsNotForgotten(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -268,7 +268,7 @@ func TestAnInvisibleRuleIsNotForgotten(t *testing.T) {
 				infrav1.LoadBalancersDeletedCondition)).To(ContainSubstring("Organization vDC Gateway: View NAT"))
 
 			w.Sim.Faults().Clear()
-			w.Later(session.RemedyPoll) // It is tried again.
+			w.Later(session.RemedyPoll) // It is retried.
 			w.Eventually(func(g Gomega) {
 				_, err := w.ReconcileCluster()
 				g.Expect(err).NotTo(HaveOccurred())
@@ -281,14 +281,14 @@ func TestAnInvisibleRuleIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersAreNeverGivenUpByTheClock withholds what it takes to remove load balancers for days.
+// TestLoadBalancersAreNeverGivenUpByTheClock prevents the removal of load balancers for days.
 func TestLoadBalancersAreNeverGivenUpByTheClock(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
 		fault  vcdsim.Fault
 		status metav1.ConditionStatus
-		text   string // in the event, when a person leaves them
+		text   string // in the event, when a user keeps them
 	}{
 		{
 			"while VCD does not let the gateway be seen",
@@ -336,7 +336,8 @@ func TestLoadBalancersAreNeverGivenUpByTheClock(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersWaitThroughAnOutage lets VCD be silent for longer than anything waits, with a restart in the middle.
+// TestLoadBalancersWaitThroughAnOutage makes VCD unresponsive for longer than any timeout, with a restart in the
+// middle.
 func TestLoadBalancersWaitThroughAnOutage(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
@@ -368,7 +369,7 @@ func TestAPersonLeavesLoadBalancersWhileNothingAnswers(t *testing.T) {
 		ContainSubstring("LoadBalancersNotDeleted"), ContainSubstring(w.Gateway))))
 }
 
-// A noReader reads nothing, for a reason that has no name.
+// A noReader fails all reads with an unclassified error.
 type noReader struct{ client.Reader }
 
 func (noReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
@@ -391,7 +392,7 @@ func TestAUserCanKeepEverythingDespiteFailures(t *testing.T) {
 		ContainSubstring("LoadBalancersNotDeleted"), ContainSubstring("out of order"))))
 }
 
-// hideGateways takes the right to see edge gateways away.
+// hideGateways revokes the right to view edge gateways.
 func hideGateways(w *controllertest.Env) {
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden})
 }
@@ -470,8 +471,8 @@ func TestTheDeletionWaitsForLoadBalancersThatWereOnceAllowed(t *testing.T) {
 	}
 }
 
-// TestVisibleLoadBalancersOfTheUserAreDeleted deletes a cluster whose load balancers another cloud controller manager
-// made with its id.
+// TestVisibleLoadBalancersOfTheUserAreDeleted deletes a cluster whose load balancers were created by another cloud
+// controller manager with the cluster's ID.
 func TestVisibleLoadBalancersOfTheUserAreDeleted(t *testing.T) {
 	w := newBalanced(t)
 	c := w.VCDCluster()
@@ -495,7 +496,7 @@ func TestVisibleLoadBalancersOfTheUserAreDeleted(t *testing.T) {
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 }
 
-// TestAGatewayThatIsGoneTookItsLoadBalancers deletes the gateway of a cluster by force.
+// TestAGatewayThatIsGoneTookItsLoadBalancers force-deletes the gateway of a cluster.
 func TestAGatewayThatIsGoneTookItsLoadBalancers(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	vdc := &model.Orgs[1].VDCs[0]

@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// pooled is an environment whose cluster takes its virtual IPs from pools.
+// pooled is an environment whose cluster requests its virtual IPs from pools.
 type pooled struct {
 	*controllertest.Env
 
@@ -41,7 +41,7 @@ func newPooled(t *testing.T, pools ...*controllertest.Pool) *pooled {
 	return &pooled{controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model}, objects...), pools}
 }
 
-// ask names pools in the VCDCluster.
+// ask sets pools in the VCDCluster.
 func (w *pooled) ask(first, second []*controllertest.Pool) {
 	refs := func(pools []*controllertest.Pool) (refs []infrav1.IPPoolReference) {
 		for _, pool := range pools {
@@ -56,7 +56,7 @@ func (w *pooled) ask(first, second []*controllertest.Pool) {
 	})
 }
 
-// eventually reconciles, with the providers of the pools beside it, until a condition has a reason.
+// eventually runs the reconciler and the pool providers until a condition has a reason.
 func (w *pooled) eventually(condition, reason string) {
 	w.Eventually(func(g Gomega) {
 		for _, pool := range w.pools {
@@ -70,7 +70,7 @@ func (w *pooled) eventually(condition, reason string) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-// given are the addresses that claims have, and the names of all claims.
+// given returns the addresses of claims, and the names of all claims.
 func (w *pooled) given() (addresses, claims []string) {
 	for _, pool := range w.pools {
 		w.Expect(pool.Serve(w.Ctx, w.Client)).To(Succeed())
@@ -88,7 +88,7 @@ func (w *pooled) given() (addresses, claims []string) {
 	return addresses, claims
 }
 
-// exhausted is a pool without addresses that says so.
+// exhausted returns a pool that reports that it has no addresses left.
 func exhausted(name string) (*controllertest.Pool, client.Object) {
 	pool := controllertest.NewPool(name, 24, "")
 	object := pool.Object().(*unstructured.Unstructured)
@@ -236,7 +236,7 @@ func TestAClaimIsAdoptedAgainAfterARestore(t *testing.T) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-// TestAClusterWithACustomIDGetsItsVirtualIPFromAPool pins the id in the manifest.
+// TestAClusterWithACustomIDGetsItsVirtualIPFromAPool sets the ID in the manifest.
 func TestAClusterWithACustomIDGetsItsVirtualIPFromAPool(t *testing.T) {
 	w := newPooled(t, controllertest.NewPool("vips", 24, "", "192.168.100.210"))
 	w.ask(w.pools, nil)
@@ -271,7 +271,7 @@ func TestTheSecondVirtualIPIsKeptAfterItsClaimIsDeleted(t *testing.T) {
 	w.Expect(append(addresses, claims...)).To(BeEmpty())
 }
 
-// withoutStatus is a cluster after a move, which drops the status.
+// withoutStatus returns a cluster after a move, which drops the status.
 func (w *pooled) withoutStatus() {
 	c := w.VCDCluster()
 	c.Status = infrav1.VCDClusterStatus{}
@@ -351,8 +351,8 @@ func TestAnAddressIsReleasedIfTheIDWasSetAfterItsClaim(t *testing.T) {
 	}
 }
 
-// TestAnUnusedAddressIsReleased lets the manager die between holding the address of the second pool and dropping
-// the claim of the first, which then gets an address, too.
+// TestAnUnusedAddressIsReleased restarts the manager after it held the address of the second pool, but before it
+// deleted the claim of the first. The first claim then gets an address, too.
 func TestAnUnusedAddressIsReleased(t *testing.T) {
 	late := controllertest.NewPool("late", 24, "")
 	w := newPooled(t, late, controllertest.NewPool("spare", 24, "", "192.168.100.220"))

@@ -263,7 +263,7 @@ func TestClusterThatIsManagedElsewhereIsNotStopped(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
-	m := w.VCDMachine("cp-0") // As clusterctl move does, and as a person who cleans up after it.
+	m := w.VCDMachine("cp-0") // As clusterctl move does, or a user who cleans up afterwards.
 	m.Finalizers = nil
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())

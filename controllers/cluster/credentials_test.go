@@ -30,7 +30,7 @@ func converted(t *testing.T, identity string, held infrav1.CAPVCDCredentials, ob
 	return w
 }
 
-// trust puts the authority of the simulator into an identity, which CAPVCD did not need.
+// trust adds the simulator's CA to an identity. CAPVCD did not need it.
 func trust(w *controllertest.Env, name string) {
 	identity := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta(name)}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(identity), identity)).To(Succeed())
@@ -164,7 +164,7 @@ func TestCAPVCDCredentialsAreMovedDuringDeletionToo(t *testing.T) {
 	w.EventuallyCluster(infrav1.VAppDeletedCondition, infrav1.VAppUnverifiedReason)
 }
 
-// A manifest of CAPVCD may be applied again and again, beside the reference to the Secret that its reader was shown.
+// A CAPVCD manifest may be reapplied repeatedly, with the Secret reference that was shown to the user.
 func TestReappliedCredentialsAreMovedAgain(t *testing.T) {
 	w := converted(t, moved, infrav1.CAPVCDCredentials{Username: "capvcd", Password: "former"})
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CertificateNotTrustedReason)

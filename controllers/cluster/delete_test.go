@@ -29,7 +29,7 @@ func TestMissingVAppIsGoneAfterTheSecondCheck(t *testing.T) {
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.ReadyReason)
 
-	for _, d := range []time.Duration{0, time.Hour} { // The VDC is not seen either.
+	for _, d := range []time.Duration{0, time.Hour} { // The VDC is invisible, too.
 		w.Later(d)
 		w.Expect(w.IsClusterGone()).To(BeFalse())
 		w.Expect(conditions.GetReason(w.VCDCluster(),
@@ -41,8 +41,8 @@ func TestMissingVAppIsGoneAfterTheSecondCheck(t *testing.T) {
 	w.Expect(w.IsClusterGone()).To(BeTrue())
 }
 
-// TestVAppIsNotGoneBecauseItIsNotShownAnyMore takes away the access to the vApp of a cluster. VCD answers as if it was
-// deleted.
+// TestVAppIsNotGoneBecauseItIsNotShownAnyMore revokes the access to the vApp of a cluster. VCD responds as if the vApp
+// was deleted.
 func TestVAppIsNotGoneBecauseItIsNotShownAnyMore(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -22,7 +22,7 @@ const (
 	diskDeleteCall = "DELETE /api/disk"
 )
 
-// newWithDisks makes a world with a ready cluster of a policy, and disks of its own and of others.
+// newWithDisks returns an environment with a ready cluster of a policy, and with owned and foreign disks.
 func newWithDisks(t *testing.T, policy infrav1.OrphanedDiskPolicy) *controllertest.Env {
 	t.Helper()
 	w := controllertest.New(t, controllertest.Machines("other")...)
@@ -49,7 +49,7 @@ func newWithDisks(t *testing.T, policy infrav1.OrphanedDiskPolicy) *controllerte
 	return w
 }
 
-// attach attaches a disk to a VM that is not the cluster's.
+// attach attaches a disk to a VM outside the cluster.
 func attach(w *controllertest.Env, disk string) {
 	w.ComposeForeign("theirs")
 	w.AddForeign("theirs", "their-vm")
@@ -144,8 +144,8 @@ func TestClusterIsDeletedEvenIfItsDisksCannotBeListed(t *testing.T) {
 	w.Expect(w.Sim.State().Disks).To(HaveLen(6))
 }
 
-// TestDisksAreNeverDeletedWithoutProof hides the vApp of a cluster, and lets the notes of it be lost, as a tool that
-// owns all annotations would.
+// TestDisksAreNeverDeletedWithoutProof hides the vApp of a cluster and drops its records, as a tool that owns all
+// annotations would.
 func TestDisksAreNeverDeletedWithoutProof(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 )
 
-// copied adds a copy of an object's manifest under the name of another cluster.
+// copied adds a copy of an object's manifest with another cluster name.
 func copied[T client.Object](w *controllertest.Env, from, to T, name string) T {
 	to.SetName(name)
 	to.SetNamespace(from.GetNamespace())
@@ -31,7 +31,7 @@ func copied[T client.Object](w *controllertest.Env, from, to T, name string) T {
 	return to
 }
 
-// copyCluster copies the cluster with its machine, and a disk of its own is in VCD.
+// copyCluster copies the cluster with its machine. VCD has a disk of the original.
 func copyCluster(w *controllertest.Env) *infrav1.VCDCluster {
 	cluster := controllertest.NewCAPICluster()
 	cluster.Spec.InfrastructureRef.Name = "copy"
@@ -85,7 +85,7 @@ func TestCopyOfAClusterDoesNotTakeOverTheOriginal(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-// TestCopyDoesNotTakeOverAnOriginalWithoutStatus deletes the copy of a cluster that was moved here a moment ago.
+// TestCopyDoesNotTakeOverAnOriginalWithoutStatus deletes the copy of a cluster that was just moved here.
 func TestCopyDoesNotTakeOverAnOriginalWithoutStatus(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	loseStatus(t, w)
@@ -100,7 +100,7 @@ func TestCopyDoesNotTakeOverAnOriginalWithoutStatus(t *testing.T) {
 	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("SharedResourcesRetained"))
 }
 
-// TestOfTwoClustersWithoutStatusTheOlderWins restores a cluster with its copy.
+// TestOfTwoClustersWithoutStatusTheOlderWins restores a cluster and its copy.
 func TestOfTwoClustersWithoutStatusTheOlderWins(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
 	loseStatus(t, w)
@@ -116,7 +116,7 @@ func TestOfTwoClustersWithoutStatusTheOlderWins(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-// TestACopyYieldsToTheRunningCluster though it is older than a further copy.
+// TestACopyYieldsToTheRunningCluster has two copies. The older copy yields as well.
 func TestACopyYieldsToTheRunningCluster(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
 	original := w.VCDCluster()

@@ -29,7 +29,7 @@ func keepVApp(w *controllertest.Env) {
 	annotate(w, map[string]string{infrav1.KeepVAppAnnotation: "true"})
 }
 
-// addSecondVApp lets the cluster have gone on in a second vApp, which is empty.
+// addSecondVApp extends the cluster to a second vApp, which is empty.
 func addSecondVApp(w *controllertest.Env) {
 	name := controllertest.ClusterName + "-2"
 	vms := w.Sim.State().VMs
@@ -48,7 +48,7 @@ func addSecondVApp(w *controllertest.Env) {
 	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.VAppCount = 2 })
 }
 
-// TestAUserCanKeepTheVAppAtAnyPointOfTheDeletion lets the deletion of a vApp wait for good.
+// TestAUserCanKeepTheVAppAtAnyPointOfTheDeletion blocks the deletion of a vApp forever.
 func TestAUserCanKeepTheVAppAtAnyPointOfTheDeletion(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -140,8 +140,8 @@ func TestDisksAreKeptWhileAnyVAppIsKept(t *testing.T) {
 		And(ContainSubstring("VAppRetained"), ContainSubstring("theirs")), ContainSubstring("DisksRetained")))
 }
 
-// TestTheDeletionOfEachVAppIsProved deletes two vApps one after the other, and restarts the manager after each task. VCD's
-// log shows nothing of it.
+// TestTheDeletionOfEachVAppIsProved deletes two vApps one by one, and restarts the manager after each task. VCD's task
+// log does not show them.
 func TestTheDeletionOfEachVAppIsProved(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	addSecondVApp(w)
@@ -154,8 +154,8 @@ func TestTheDeletionOfEachVAppIsProved(t *testing.T) {
 	w.Expect(diskNames(w)).NotTo(ContainElement("marked"))
 }
 
-// TestAForeignVAppDoesNotHideAnOwnedVApp renames the vApp of a cluster and takes away the access to it, while another
-// owner's has its name.
+// TestAForeignVAppDoesNotHideAnOwnedVApp renames the vApp of a cluster and revokes the access to it, while a foreign
+// vApp has its former name.
 func TestAForeignVAppDoesNotHideAnOwnedVApp(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
@@ -174,7 +174,7 @@ func TestAForeignVAppDoesNotHideAnOwnedVApp(t *testing.T) {
 		infrav1.VAppDeletedCondition)).To(Equal(infrav1.VAppUnverifiedReason))
 }
 
-// TestOneDeletedVAppProvesNothingAboutOthers records by hand that a vApp is deleted.
+// TestOneDeletedVAppProvesNothingAboutOthers manually records that a vApp was deleted.
 func TestOneDeletedVAppProvesNothingAboutOthers(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	w.DeleteMachine("other")

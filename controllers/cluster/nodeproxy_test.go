@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 )
 
-// proxied has a proxy in its VCDCluster.
+// proxied sets a proxy in the VCDCluster.
 func proxied(t *testing.T, objects ...client.Object) *controllertest.Env {
 	t.Helper()
 	w := controllertest.New(t, objects...)
@@ -127,7 +127,7 @@ func TestRemovingTheProxyLeavesEmptySettingsFiles(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	files := proxySecret(w).Data
 	nothing := nodeproxy.Settings{Version: nodeproxy.Version("", "", nil)}.Files()
-	delete(files, "no-proxy") // it is for pods: no template names it
+	delete(files, "no-proxy") // for pods only: no template references it
 	delete(nothing, "no-proxy")
 	w.Expect(files).To(Equal(nothing), "templates may still name the Secret")
 }

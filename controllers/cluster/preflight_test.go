@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A VDC in which nothing can be created is reported on the VCDCluster before a machine exists, and once it is mended the
-// condition follows.
+// A VDC in which nothing can be created is reported on the VCDCluster before a machine exists. The condition recovers
+// once the VDC is repaired.
 func TestPreflightProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

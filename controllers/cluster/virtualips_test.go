@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withEndpoint replaces the endpoint and kube-vip's configuration.
+// withEndpoint sets the endpoint and kube-vip's configuration.
 func withEndpoint(w *controllertest.Env, host string, kube infrav1.KubeVIPEndpoint) {
 	c := w.VCDCluster()
 	c.Spec.ControlPlaneEndpoint.Host = host
@@ -29,12 +29,12 @@ func withEndpoint(w *controllertest.Env, host string, kube infrav1.KubeVIPEndpoi
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-// networkID is the URN of the cluster's network.
+// networkID returns the URN of the cluster's network.
 func networkID(w *controllertest.Env) string {
 	return vcdsim.URN("network", w.Sim.State().Model.Orgs[1].VDCs[0].Networks[0].ID)
 }
 
-// messageOf is what the cluster says of its endpoint.
+// messageOf returns the message of the cluster's endpoint condition.
 func messageOf(w *controllertest.Env) string {
 	return conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)
 }
@@ -43,7 +43,7 @@ func manifest(w *controllertest.Env) string {
 	return string(w.Secret("c1-kube-vip").Data["kube-vip.yaml"])
 }
 
-// namesake is another VCDCluster with the virtual IP of the first.
+// namesake returns another VCDCluster with the virtual IP of the first.
 func namesake(sim *vcdsim.Simulator, network string, created time.Time) *infrav1.VCDCluster {
 	other := controllertest.NewVCDCluster(sim)
 	other.ObjectMeta = metav1.ObjectMeta{
@@ -140,7 +140,7 @@ func TestAVirtualIPBelongsToOneCluster(t *testing.T) {
 	}
 }
 
-// pinID gives the cluster an id before it is complete.
+// pinID sets the cluster's ID before the cluster is provisioned.
 func pinID(w *controllertest.Env) {
 	c := w.VCDCluster()
 	c.Spec.InfraID = infraUUID

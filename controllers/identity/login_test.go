@@ -55,8 +55,8 @@ func TestAnUnusedIdentityReportsNoLogin(t *testing.T) {
 	w.Expect(w.Sim.Counters()["POST /cloudapi/1.0.0/sessions"]).To(Equal(logins))
 }
 
-// TestNoLoginForAnExternallyManagedCluster: by the annotation of Cluster API's contract, or the label that some of
-// its pages name.
+// TestNoLoginForAnExternallyManagedCluster uses the annotation of Cluster API's contract, or the label that some of its
+// pages mention.
 func TestNoLoginForAnExternallyManagedCluster(t *testing.T) {
 	for name, change := range map[string]func(*infrav1.VCDCluster){
 		"annotation": func(c *infrav1.VCDCluster) {

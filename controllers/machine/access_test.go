@@ -20,10 +20,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withdraw takes access away, and returns what gives it back.
+// withdraw revokes access, and returns a function that restores it.
 type withdraw func(*controllertest.Env) (restore func())
 
-// faulty answers requests of an operation with a fault.
+// faulty makes an operation fail with a fault.
 func faulty(f vcdsim.Fault) withdraw {
 	return func(w *controllertest.Env) func() {
 		w.Sim.Faults().Add(f)
@@ -79,7 +79,7 @@ func identityOf(w *controllertest.Env) *infrav1.VCDIdentity {
 	return i
 }
 
-// password sets the password that VCD accepts, and ends all sessions.
+// password changes the password in VCD, and ends all sessions.
 func password(w *controllertest.Env, word string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		e.SetPassword("acme", "capvcd", word)
@@ -188,7 +188,7 @@ func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 	}
 }
 
-// readyWithoutFalse makes passes for some hours, in none of which a condition of the machine is False, and returns the
+// readyWithoutFalse reconciles for some hours, during which no condition of the machine may be False, and returns the
 // reasons of Ready.
 func readyWithoutFalse(w *controllertest.Env) []string {
 	var reasons []string
@@ -210,5 +210,5 @@ func readyWithoutFalse(w *controllertest.Env) []string {
 	return reasons
 }
 
-// otherCA is no certificate.
+// otherCA is not a valid certificate.
 var otherCA = strings.ReplaceAll("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "A", "B")

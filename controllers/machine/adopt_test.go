@@ -18,8 +18,8 @@ import (
 
 const capvcdID = "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 
-// makeCAPVCD turns a cluster with ready machines into one of CAPVCD: nothing in VCD has a marker, the vApp has the id of
-// the cluster in its metadata, and the objects have only what CAPVCD writes.
+// makeCAPVCD converts a cluster with ready machines to a CAPVCD cluster: no object in VCD has a marker, the vApp has
+// the cluster ID in its metadata, and the Kubernetes objects have only the fields that CAPVCD writes.
 func makeCAPVCD(w *controllertest.Env, machines ...string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		v := e.VApp(controllertest.ClusterName)

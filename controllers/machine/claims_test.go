@@ -24,14 +24,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// dualStack is a tenant whose network nodes has an IPv6 subnet, too.
+// dualStack returns a tenant whose network "nodes" also has an IPv6 subnet.
 func dualStack() vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].Networks[0].Second = &vcdsim.SecondSubnet{Gateway: netip.MustParsePrefix("fd00:100::1/64")}
 	return model
 }
 
-// fromPools makes a machine whose NICs claim addresses, those of each NIC from one list of pools.
+// fromPools returns a machine whose NICs claim addresses, each NIC from its own list of pools.
 func fromPools(nics ...[]*controllertest.Pool) func(*infrav1.VCDMachine) {
 	return func(m *infrav1.VCDMachine) {
 		for i, pools := range nics {
@@ -52,7 +52,7 @@ func v6Pool(n int) *controllertest.Pool {
 	return controllertest.NewPool("v6", 64, "fd00:100::1", controllertest.Range("fd00:100::20", n)...)
 }
 
-// withPools makes an environment in which pools give addresses between the passes.
+// withPools returns an environment in which pools assign addresses between reconciles.
 func withPools(t *testing.T, model vcdsim.Model, pools []*controllertest.Pool,
 	objects ...client.Object,
 ) *controllertest.Env {
@@ -69,7 +69,7 @@ func withPools(t *testing.T, model vcdsim.Model, pools []*controllertest.Pool,
 	return w
 }
 
-// leftOfClaims returns how many claims and addresses there are.
+// leftOfClaims returns the number of remaining claims and addresses.
 func leftOfClaims(w *controllertest.Env) (claims, addresses int) {
 	w.Between()
 	c := &ipamv1.IPAddressClaimList{}
@@ -84,7 +84,7 @@ func expectNothingClaimed(w *controllertest.Env) {
 	w.Expect([]int{claims, addresses}).To(Equal([]int{0, 0}))
 }
 
-// guestOf reads what the guest of a VM was told, as its cloud-init would.
+// guestOf reads the guest data of a VM as its cloud-init would.
 func guestOf(w *controllertest.Env, vm *vcdsim.VM, prefix int) guest.Identity {
 	nics := make([]guest.NIC, 0, len(vm.NICs))
 	for _, nic := range vm.NICs {
@@ -98,7 +98,7 @@ func guestOf(w *controllertest.Env, vm *vcdsim.VM, prefix int) guest.Identity {
 	return id
 }
 
-// metadataOf returns what the guest of a VM is told, as JSON.
+// metadataOf returns the guest metadata of a VM as JSON.
 func metadataOf(w *controllertest.Env, vm *vcdsim.VM) string {
 	packed, err := base64.StdEncoding.DecodeString(vm.ExtraConfig["guestinfo.metadata"])
 	w.Expect(err).NotTo(HaveOccurred())
@@ -400,7 +400,7 @@ func TestAVirtualIPIsNotReportedAsANodeAddress(t *testing.T) {
 	}
 }
 
-// addNeighbour adds another cluster in the network of the first.
+// addNeighbour adds another cluster to the network of the first.
 func addNeighbour(w *controllertest.Env, name, virtualIP string) {
 	other := controllertest.NewVCDCluster(w.Sim)
 	other.ObjectMeta = controllertest.Meta(name)

@@ -15,7 +15,7 @@ import (
 
 func TestAVMWithAnUncertainOwnerIsKept(t *testing.T) {
 	const vm = "vmware-cloud-director://urn:vcloud:vm:11111111-2222-3333-4444-555555555555"
-	// object returns a VCDMachine with a VM that carries an instance id.
+	// object returns a VCDMachine with a VM that has an instance ID.
 	object := func(uid, instance string, mods ...func(*infrav1.VCDMachine)) *infrav1.VCDMachine {
 		m := &infrav1.VCDMachine{}
 		m.UID = types.UID(uid)

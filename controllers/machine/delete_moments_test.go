@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// allGone reconciles the machines that are left and the cluster, and reports whether nothing is left.
+// allGone reconciles the remaining machines and the cluster, and reports whether none is left.
 func allGone(w *controllertest.Env, names ...string) bool {
 	left := false
 	for _, name := range names {
@@ -108,7 +108,7 @@ func TestDeletionWaitsThroughAnOutageOfAnHour(t *testing.T) {
 func TestConcurrentDeletionsInTwoVAppsAreBothRecorded(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a", "b")
-	seen := w.VCDCluster() // by both, before either wrote
+	seen := w.VCDCluster() // by both, before either one wrote
 	release := func(name, vApp string) phases.Result {
 		m := w.VCDMachine(name)
 		m.Status.VApp = &infrav1.ResourceReference{ID: vApp}

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withDisks asks for two disks, the second on a storage profile of its own.
+// withDisks requests two disks, the second one on its own storage profile.
 func withDisks(m *infrav1.VCDMachine) {
 	m.Spec.AdditionalDisks = []infrav1.DiskSpec{
 		{Name: "logs", Size: resource.MustParse("50Gi")},
@@ -23,7 +23,7 @@ func withDisks(m *infrav1.VCDMachine) {
 	}
 }
 
-// disksOf returns sizes and storage profiles of the disks of the only VM.
+// disksOf returns the sizes and storage profiles of the disks of the only VM.
 func disksOf(w *controllertest.Env) (sizes []int64, profiles []string) {
 	names := map[string]string{}
 	for _, p := range w.Sim.State().Model.Orgs[1].VDCs[0].StorageProfiles {
@@ -103,7 +103,7 @@ func TestAMachineIsNotCreatedWithoutTheStorageProfileOfItsDisks(t *testing.T) {
 	w.Ready("md-0")
 }
 
-// withIOPS asks for I/O operations per second of all disks.
+// withIOPS requests IOPS for all disks.
 func withIOPS(m *infrav1.VCDMachine) {
 	withDisks(m)
 	m.Spec.DiskIOPS = 1200
@@ -111,7 +111,7 @@ func withIOPS(m *infrav1.VCDMachine) {
 	m.Spec.AdditionalDisks[1].IOPS = 2500
 }
 
-// iopsOf returns the I/O operations per second of the disks of the only VM.
+// iopsOf returns the IOPS of the disks of the only VM.
 func iopsOf(w *controllertest.Env) []int64 {
 	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 	var iops []int64
@@ -121,7 +121,7 @@ func iopsOf(w *controllertest.Env) []int64 {
 	return iops
 }
 
-// limitedProfiles gives the storage profiles of the first VDC limits of I/O operations per second.
+// limitedProfiles sets IOPS limits on the storage profiles of the first VDC.
 func limitedProfiles(profiles []vcdsim.StorageProfile) {
 	for i := range profiles {
 		profiles[i].IOPS = vcdsim.IOPS{Enabled: true, DiskMax: 3000, DiskDefault: 500}

@@ -27,7 +27,7 @@ import (
 
 const readVMCall = "GET /api/vApp/vm"
 
-// twoNICs gives a machine a second NIC.
+// twoNICs adds a second NIC to a machine.
 func twoNICs(m *infrav1.VCDMachine) {
 	m.Spec.Networks = []infrav1.NetworkSpec{
 		{AddressSource: infrav1.AddressStaticPool},
@@ -35,7 +35,7 @@ func twoNICs(m *infrav1.VCDMachine) {
 	}
 }
 
-// passAt reconciles a machine d from now, by all clocks, and returns it as it is then.
+// passAt reconciles a machine d from now, by all clocks, and returns the result.
 func passAt(w *controllertest.Env, d time.Duration, name string) *infrav1.VCDMachine {
 	w.Later(d)
 	w.Clock.Store(int64(d))
@@ -238,7 +238,7 @@ func TestDriftAffectsReadyIfConfigured(t *testing.T) {
 }
 
 // leftInPeace makes a machine ready and waits until its guest has removed its bootstrap data, which is a task as well,
-// and VCD has nothing more to do for it.
+// and until VCD has no more tasks for it.
 func leftInPeace(w *controllertest.Env, name string) {
 	w.Ready(name)
 	w.Eventually(func(g Gomega) {
@@ -317,7 +317,7 @@ func TestADiskIsNotRecordedAsExpandedWhileItsVMIsBusy(t *testing.T) {
 	_, err := w.Admin(t).VMs.ReconfigureVM(w.Ctx, "urn:vcloud:vm:"+w.Sim.State().VMs[0].ID,
 		vcd.VMChange{DiskMiB: 30 << 10})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Restart(t, events.NewFakeRecorder(100)) // What it read of the VM is forgotten, and a VM that is busy is not read.
+	w.Restart(t, events.NewFakeRecorder(100)) // The last read of the VM is discarded, and a busy VM is not read.
 
 	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.EntityBusyReason)
 
@@ -334,10 +334,10 @@ func TestVMIsPoweredOnAgainALimitedNumberOfTimes(t *testing.T) {
 	off := func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) }
 	w.Sim.ResetCounters()
 
-	// A guest that powers itself off whenever it is on, for an hour.
+	// A guest that powers itself off whenever it is powered on, for an hour.
 	for at := machine.InventoryEvery; at < machine.InventoryEvery+time.Hour; at += time.Minute {
 		w.Edit("cp-0", off)
-		// The clock of this test leaps. It waits for tasks, which are asked after less often the older they look.
+		// The clock of this test jumps forward. The reconciler polls tasks less often the older they seem.
 		w.Eventually(func() string {
 			return conditions.GetReason(passAt(w, at, "cp-0"), infrav1.PoweredOnCondition)
 		}, controllertest.Patience, "5ms").ShouldNot(Equal(infrav1.TaskRunningReason))

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 )
 
-// allow sets what the identity allows of extra configuration.
+// allow sets the extra configuration that the identity allows.
 func allow(w *controllertest.Env, patterns ...string) {
 	identity := &infrav1.VCDIdentity{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{

@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// skipAhead makes every failure old enough to be tried again.
+// skipAhead advances the clock so that every failure is retried.
 func skipAhead(w *controllertest.Env) {
 	w.Machine.Now = func() time.Time { return time.Now().Add(24 * time.Hour) }
 }
@@ -132,7 +132,7 @@ func TestMachineSurvivesFailures(t *testing.T) {
 	}
 }
 
-// combine gives a cluster what changes most of what is written for its nodes, all at once.
+// combine combines the cluster settings that change most of the node configuration.
 func combine(w *controllertest.Env) {
 	owner := controllertest.NewCAPICluster()
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(owner), owner)).To(Succeed())
@@ -192,7 +192,7 @@ func TestMachineReportsItsVM(t *testing.T) {
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("cp-0")) })
-	w.Restart(t, events.NewFakeRecorder(100)) // The inventory may be old otherwise.
+	w.Restart(t, events.NewFakeRecorder(100)) // Otherwise the inventory may be old.
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.VMPoweredOffReason)
 
 	m := w.VCDMachine("cp-0")

@@ -20,7 +20,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// stopAt makes the clock of the reconcilers stand still: where seconds decide, a busy machine must not.
+// stopAt stops the clock of the reconcilers, so that a busy test machine does not affect decisions that depend on
+// seconds.
 func stopAt(w *controllertest.Env, t time.Time) {
 	now := func() time.Time { return t }
 	w.Machine.Now = now
@@ -106,8 +107,8 @@ func TestManuallyDeletedVMIsGoneAfterTheSecondCheck(t *testing.T) {
 	}
 }
 
-// TestVMIsNotGoneWhenItsVAppBecomesInvisible takes away the access to the vApp of one machine; that of another is
-// shown.
+// TestVMIsNotGoneWhenItsVAppBecomesInvisible revokes the access to the vApp of one machine. The vApp of another one
+// stays visible.
 func TestVMIsNotGoneWhenItsVAppBecomesInvisible(t *testing.T) {
 	t.Parallel()
 	for name, deleted := range map[string]bool{"of a machine that runs": false, "of one that is deleted": true} {

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// sized asks for CPUs, memory and hardware instead of a sizing policy.
+// sized requests CPUs, memory and hardware instead of a sizing policy.
 func sized(m *infrav1.VCDMachine) {
 	m.Spec.SizingPolicy = ""
 	m.Spec.CPUs = 6

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// withIgnition returns the objects of a machine with bootstrap data of format ignition, and NICs.
+// withIgnition returns the objects of a machine with bootstrap data in Ignition format, and with NICs.
 func withIgnition(config string, networks ...infrav1.NetworkSpec) []client.Object {
 	objects := controllertest.NewMachine("a", func(m *infrav1.VCDMachine) { m.Spec.Networks = networks })
 	for _, o := range objects {

@@ -27,7 +27,7 @@ const (
 	recomposeCall = "POST /api/vApp/vapp/action/recomposeVApp"
 )
 
-// initialize says that the control plane of the workload cluster is initialized.
+// initialize marks the control plane of the workload cluster as initialized.
 func initialize(w *controllertest.Env) {
 	c := &clusterv1.Cluster{}
 	w.Expect(w.Client.Get(w.Ctx,
@@ -36,7 +36,7 @@ func initialize(w *controllertest.Env) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-// daemonSet returns one of a workload cluster.
+// daemonSet returns a DaemonSet of a workload cluster.
 func daemonSet(image string) *appsv1.DaemonSet {
 	d := &appsv1.DaemonSet{ObjectMeta: controllertest.Meta("csi-vcd-nodeplugin")}
 	d.Namespace = "kube-system"
@@ -160,7 +160,7 @@ func TestDriversLimitedToOneVAppForbidOtherLayouts(t *testing.T) {
 	w.Ready("md-0")
 }
 
-// machineReady makes sure that a machine is ready, whatever its cluster is.
+// machineReady checks that a machine is ready, regardless of its cluster.
 func machineReady(w *controllertest.Env, name string) {
 	w.EventuallyMachine(name, clusterv1.ReadyCondition, infrav1.ReadyReason)
 }

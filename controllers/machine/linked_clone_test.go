@@ -26,7 +26,7 @@ func withDisk(size string) func(*infrav1.VCDMachine) {
 	return func(m *infrav1.VCDMachine) { m.Spec.DiskSize = ptr.To(resource.MustParse(size)) }
 }
 
-// withoutRight is the tenant whose user of Cluster API lacks a right.
+// withoutRight returns the tenant whose Cluster API user lacks a right.
 func withoutRight(right string) vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	for i := range model.Orgs[1].Roles {

@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// want is what a machine has to do at its VM, and what shows that it would.
+// A want is a pending change to a machine's VM, and the evidence that the change was made.
 type want struct {
 	name string
 	wish func(*controllertest.Env, string)
@@ -57,7 +57,7 @@ func wants() []want {
 	}
 }
 
-// nodeOf makes the Machine have a Node.
+// nodeOf sets the Node of a Machine.
 func nodeOf(w *controllertest.Env, name string) {
 	m := &clusterv1.Machine{}
 	w.Expect(w.Client.Get(w.Ctx, keyOf(name), m)).To(Succeed())
@@ -88,7 +88,7 @@ func TestNothingIsWrittenToAVMWithoutTheMachinesMarker(t *testing.T) {
 	}
 }
 
-// forge gives a new machine another's VM.
+// forge makes a new machine claim the VM of another one.
 func forge(w *controllertest.Env) {
 	m := w.VCDMachine("forged")
 	m.Spec.ProviderID = providerid.Format("urn:vcloud:vm:" + w.Sim.State().VMs[0].ID)
@@ -100,7 +100,7 @@ func forge(w *controllertest.Env) {
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 }
 
-// expectHandsOff makes passes for some hours in which nothing is written, not even on deletion.
+// expectHandsOff reconciles for some hours in which nothing may be written, not even during deletion.
 func expectHandsOff(t *testing.T, w *controllertest.Env, name string) {
 	t.Helper()
 	writes := w.Writes()

@@ -69,7 +69,8 @@ func TestRunningMachineOutlivesAMove(t *testing.T) {
 	w.ExpectSettled("cp-0")
 }
 
-// move loses what a move to another management cluster does, and the bootstrap data, which is gone by then.
+// move drops the state that a move to another management cluster drops, and the bootstrap data, which is deleted by
+// then.
 func move(w *controllertest.Env, name string) {
 	m := w.VCDMachine(name)
 	m.Status = infrav1.VCDMachineStatus{}

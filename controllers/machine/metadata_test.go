@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// entries returns texts as a spec has them.
+// entries returns string entries as in a spec.
 func entries(metadata map[string]string) []infrav1.VMMetadataEntry {
 	var list []infrav1.VMMetadataEntry
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
@@ -52,7 +52,7 @@ func metadata(w *controllertest.Env) map[string]string {
 	return values
 }
 
-// eventuallyMetadata reconciles until the VM has metadata, and all is at rest.
+// eventuallyMetadata reconciles until the VM has metadata and no change is pending.
 func eventuallyMetadata(w *controllertest.Env, want map[string]string) {
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileMachine("md-0")
@@ -123,7 +123,7 @@ func TestForbiddenMetadataIsReported(t *testing.T) {
 	w.Expect(metadata(w)).To(Equal(map[string]string{"a": "1"}))
 }
 
-// TestMetadataHasTypesAndDomains writes an entry of each type, and those that only a system administrator may write.
+// TestMetadataHasTypesAndDomains writes an entry of each type, and entries that only a system administrator may write.
 func TestMetadataHasTypesAndDomains(t *testing.T) {
 	typed := []infrav1.VMMetadataEntry{
 		{Key: "boolean", Value: ptr.To("true"), Type: infrav1.VMMetadataBoolean},

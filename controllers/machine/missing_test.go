@@ -27,7 +27,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// vanish removes VMs without a trace.
+// vanish removes VMs without a trace in the task log.
 func vanish(w *controllertest.Env, names ...string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		for _, name := range names {
@@ -36,14 +36,14 @@ func vanish(w *controllertest.Env, names ...string) {
 	})
 }
 
-// expectReady makes sure what Ready of a machine says.
+// expectReady checks the Ready condition of a machine.
 func expectReady(w *controllertest.Env, m *infrav1.VCDMachine, status metav1.ConditionStatus, reason string) {
 	c := conditions.Get(m, clusterv1.ReadyCondition)
 	w.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{string(status), reason}), "%s: %s", m.Name,
 		c.Message)
 }
 
-// expectNobodyGone looks at machines for two days, across restarts, and makes sure that none is declared gone.
+// expectNobodyGone observes machines for two days, across restarts, and checks that none is declared gone.
 func expectNobodyGone(t *testing.T, w *controllertest.Env, names ...string) {
 	t.Helper()
 	for _, at := range []time.Duration{
@@ -137,7 +137,7 @@ func TestNoVMIsGoneWhenVCDReturnsEmptyLists(t *testing.T) {
 	tests := []struct {
 		name        string
 		spoil, mend func(*controllertest.Env)
-		stays       bool // a machine that is deleted, until all is seen again
+		stays       bool // a machine that is deleted, until all VMs are visible again
 	}{
 		{
 			"the query for VMs answers 200 with nothing",
@@ -277,7 +277,7 @@ func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {
 	expectReady(w, passAt(w, machine.InventoryEvery+15*time.Minute, "d"), metav1.ConditionTrue, infrav1.ReadyReason)
 }
 
-// TestAMachineThatCannotBeReleasedHoldsUpNoOther pauses the machine that is missing for the longest time.
+// TestAMachineThatCannotBeReleasedHoldsUpNoOther pauses the machine that has been missing for the longest time.
 func TestAMachineThatCannotBeReleasedHoldsUpNoOther(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b", "c", "d")...)
 	w.Ready("a", "b", "c", "d")
@@ -340,7 +340,7 @@ func TestVAppDeletedByHand(t *testing.T) {
 	}
 }
 
-// addCluster adds another cluster with one machine of the same name, and waits until that is ready.
+// addCluster adds another cluster with one machine of the same name, and waits until the machine is ready.
 func addCluster(w *controllertest.Env, n int) string {
 	name := fmt.Sprintf("c%d", n)
 	labels := map[string]string{clusterv1.ClusterNameLabel: name}
@@ -408,7 +408,7 @@ func TestMachinesMissingInThreeClustersHoldTheSite(t *testing.T) {
 	expectReady(w, w.VCDMachine(all[1]), metav1.ConditionUnknown, infrav1.VMLossUnacknowledgedReason)
 }
 
-// acknowledge annotates a VCDCluster as a user does, and lets its reconciler see it.
+// acknowledge annotates a VCDCluster as a user does, and reconciles it.
 func acknowledge(w *controllertest.Env, c *infrav1.VCDCluster) {
 	metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.GoneAcknowledgedAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
@@ -417,7 +417,7 @@ func acknowledge(w *controllertest.Env, c *infrav1.VCDCluster) {
 		"an acknowledgement covers the VMs that are missing at that time")
 }
 
-// TestAnAcknowledgementInTheFutureDoesNotCount sets a time by hand that covers all outages to come.
+// TestAnAcknowledgementInTheFutureDoesNotCount manually sets a time that would cover all later outages.
 func TestAnAcknowledgementInTheFutureDoesNotCount(t *testing.T) {
 	w := controllertest.New(t)
 	all := []string{addCluster(w, 2), addCluster(w, 3), addCluster(w, 4)}
@@ -436,8 +436,8 @@ func TestAnAcknowledgementInTheFutureDoesNotCount(t *testing.T) {
 	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionUnknown, infrav1.VMLossUnacknowledgedReason)
 }
 
-// TestAnAcknowledgementDoesNotOutliveTheOutage acknowledges a stop after all VMs came back. The next outage stops the
-// site again.
+// TestAnAcknowledgementDoesNotOutliveTheOutage acknowledges an outage after all VMs have reappeared. The next outage
+// holds the site again.
 func TestAnAcknowledgementDoesNotOutliveTheOutage(t *testing.T) {
 	w := controllertest.New(t)
 	all := []string{addCluster(w, 2), addCluster(w, 3), addCluster(w, 4)}

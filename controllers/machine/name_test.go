@@ -31,8 +31,8 @@ func TestTemplatedNameIsKeptThroughRetries(t *testing.T) {
 		ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: name}))
 }
 
-// TestTheGuestIsCalledLikeItsVM creates one VM with its vApp and one in that vApp. Without a computer name in the request,
-// VCD gives a VM that of its template.
+// TestTheGuestIsCalledLikeItsVM creates one VM with its vApp, and another one in that vApp. If the request has no
+// computer name, VCD gives a VM the name in its template.
 func TestTheGuestIsCalledLikeItsVM(t *testing.T) {
 	templates := map[string]string{
 		"a": "",

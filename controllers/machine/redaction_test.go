@@ -24,8 +24,8 @@ func keyOf(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: controllertest.Namespace, Name: name}
 }
 
-// back puts bootstrap data back into the extra configuration of the VM, as the end of its process does with what only
-// the guest changed.
+// back restores bootstrap data in the extra configuration of the VM, as the end of its process does if only the guest
+// changed it.
 func back(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig[guestinfo.KeyUserdata] = "back" }
 
 func TestBootstrapDataThatCannotBeRemovedIsReported(t *testing.T) {
@@ -103,7 +103,7 @@ func TestExtraConfigThatIsNotShownIsNotWithoutBootstrapData(t *testing.T) {
 	w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
 }
 
-// booted sets the boot id of the Node of a machine, which Cluster API copies to the Machine.
+// booted sets the boot ID of a machine's Node, which Cluster API copies to the Machine.
 func booted(w *controllertest.Env, name, id string) {
 	m := &clusterv1.Machine{}
 	w.Expect(w.Client.Get(w.Ctx, keyOf(name), m)).To(Succeed())
@@ -137,7 +137,7 @@ func TestBootstrapDataRemovalIsNotFinalWhileTheVMRuns(t *testing.T) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("cp-0")) })
 
 	nodeOf(w, "cp-0")
-	m := passAt(w, machine.InventoryEvery, "cp-0") // with an inventory in which the VM is still off
+	m := passAt(w, machine.InventoryEvery, "cp-0") // with an inventory in which the VM is still powered off
 
 	w.Expect(conditions.GetReason(m, infrav1.PoweredOnCondition)).To(Equal(infrav1.VMPoweredOffReason))
 	w.Expect(m.Spec.RecordedState.BootstrapDataRemoved.Guest).To(Equal(infrav1.GuestRunning))

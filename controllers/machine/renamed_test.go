@@ -24,7 +24,7 @@ import (
 
 const readVMOperation = "GET /api/vApp/vm"
 
-// renameBeforeRecorded lets the VM of a machine be created, and renames it before the machine learns of it.
+// renameBeforeRecorded lets the VM of a machine be created, and renames it before the machine records it.
 func renameBeforeRecorded(t *testing.T, w *controllertest.Env, name string) {
 	t.Helper()
 	before := len(w.Sim.State().VMs)

@@ -26,7 +26,7 @@ const (
 	powerOffCall = "POST /api/vApp/vm/action/undeploy"
 )
 
-// hangingShutdown is a clock on which shutdowns never end.
+// hangingShutdown is a clock on which shutdowns never finish.
 type hangingShutdown struct{ vcdsim.Clock }
 
 func (c hangingShutdown) AfterFunc(d time.Duration, f func()) func() {
@@ -36,7 +36,7 @@ func (c hangingShutdown) AfterFunc(d time.Duration, f func()) func() {
 	return c.Clock.AfterFunc(d, f)
 }
 
-// newHangingEnv makes an environment with a ready machine whose guest never shuts down, and deletes the machine.
+// newHangingEnv returns an environment with a ready machine whose guest never shuts down, and deletes the machine.
 func newHangingEnv(t *testing.T, mods ...func(*infrav1.VCDMachine)) *controllertest.Env {
 	t.Helper()
 	w := controllertest.NewWith(t,
@@ -48,7 +48,7 @@ func newHangingEnv(t *testing.T, mods ...func(*infrav1.VCDMachine)) *controllert
 	return w
 }
 
-// eventuallyShutsDown reconciles until the guest is asked to shut down.
+// eventuallyShutsDown reconciles until a guest shutdown is requested.
 func eventuallyShutsDown(w *controllertest.Env, name string) {
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileMachine(name)
@@ -143,14 +143,14 @@ func inMode(mode infrav1.PowerOffMode) func(*infrav1.VCDMachine) {
 	return func(m *infrav1.VCDMachine) { m.Spec.PowerOffMode = mode }
 }
 
-// setMode changes the mode of a machine, which is being deleted.
+// setMode changes the mode of a deleting machine.
 func setMode(w *controllertest.Env, mode infrav1.PowerOffMode) {
 	m := w.VCDMachine("cp-0")
 	m.Spec.PowerOffMode = mode
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 }
 
-// expectNoPowerOff expects that the VM runs, and that the machine says how to end the wait.
+// expectNoPowerOff expects that the VM runs, and that the machine reports how to end the wait.
 func expectNoPowerOff(w *controllertest.Env, says string) {
 	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.GuestNotShutDownReason)
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.VMDeletedCondition)).To(And(ContainSubstring(says),

@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// share gives another organization a catalog of that name, which acme may read if shared, and returns the URN of its
+// share adds a catalog with that name to another organization, readable by acme if shared, and returns the URN of its
 // template.
 func share(w *controllertest.Env, catalog string, shared bool) string {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
@@ -55,7 +55,7 @@ func TestTemplatesOfOtherOrganizations(t *testing.T) {
 		shared          bool
 		wish            infrav1.VCDMachineSpec
 		byURN           bool
-		reason, message string // empty: the machine comes up
+		reason, message string // empty: the machine becomes ready
 	}{
 		{
 			name:    "by name, from a shared catalog",
@@ -201,8 +201,8 @@ func TestAnImageOfAnotherKubernetesVersionIsReportedBeforeCreation(t *testing.T)
 	}
 }
 
-// TestATemplateCapturedFromANodeGivesItsMachinesTheirOwnBootstrapData captures a node: its template has the guest's
-// metadata of that node, and whatever bootstrap data its guest left.
+// TestATemplateCapturedFromANodeGivesItsMachinesTheirOwnBootstrapData captures a node. Its template contains the guest
+// metadata of that node, and any bootstrap data that the guest left.
 func TestATemplateCapturedFromANodeGivesItsMachinesTheirOwnBootstrapData(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("node")...)
 	w.Ready("node")

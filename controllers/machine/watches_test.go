@@ -28,7 +28,8 @@ func TestADeletingMachineIsReconciledWhenItsCredentialsChange(t *testing.T) {
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
 	a := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: controllertest.Namespace, Name: "a"}}
 
-	// What waits for its turn to be deleted changes nothing that would wake a: neither the Machine nor the VCDCluster.
+	// Objects that wait for deletion change nothing that would trigger a reconcile: neither the Machine nor the
+	// VCDCluster.
 	w.Expect(w.Machine.SecretToMachines(w.Ctx, w.Secret("tenant-credentials"))).To(ConsistOf(a))
 	w.Expect(w.Machine.IdentityToMachines(w.Ctx, controllertest.NewIdentity(w.Sim.URL()))).To(ConsistOf(a))
 	w.Expect(w.Machine.SecretToMachines(w.Ctx, w.Secret("a-bootstrap"))).To(BeEmpty())

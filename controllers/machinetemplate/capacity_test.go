@@ -45,7 +45,7 @@ func reconcileTemplate(w *controllertest.Env) (*infrav1.VCDMachineTemplate, ctrl
 	return t, res
 }
 
-// sizes returns a list of resources in words.
+// sizes formats a resource list as text.
 func sizes(list corev1.ResourceList) map[string]string {
 	words := map[string]string{}
 	for name, quantity := range list {
@@ -125,7 +125,7 @@ func TestCapacityComesFromPolicyTemplateAndDisk(t *testing.T) {
 
 func TestCapacityInAClusterWithOnlyZones(t *testing.T) {
 	w := controllertest.NewInZones(t, testTemplate(func(t *infrav1.VCDMachineTemplate) {
-		t.Spec.Template.Spec.Catalog = "" // That of the zone.
+		t.Spec.Template.Spec.Catalog = "" // The network of the zone.
 		t.Spec.Template.Spec.SizingPolicy = "large"
 	}))
 	c := w.VCDCluster()

@@ -31,7 +31,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 )
 
-// A proxyEnv is a cluster with a proxy whose control plane is up, and a workload cluster that tests apply sets to.
+// A proxyEnv has a cluster with a proxy and an initialized control plane, and a workload cluster to which tests apply
+// the set.
 type proxyEnv struct {
 	*controllertest.Env
 
@@ -47,7 +48,7 @@ type serving struct {
 	versions []string
 }
 
-// RESTMapper knows the kind that is asked for.
+// RESTMapper maps the requested kind.
 func (s serving) RESTMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, v := range s.versions {
@@ -89,7 +90,7 @@ func (w *proxyEnv) change(change func(*infrav1.ProxySpec)) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-// initialized has the infrastructure ready and the control plane up.
+// initialized marks the infrastructure as ready and the control plane as initialized.
 func (w *proxyEnv) initialized() {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	c := &clusterv1.Cluster{}
@@ -121,7 +122,7 @@ func (w *proxyEnv) manifests() []unstructured.Unstructured {
 	return objects
 }
 
-// apply does what Cluster API's controller does with the set.
+// apply applies the set, as Cluster API's controller does.
 func (w *proxyEnv) apply() {
 	for _, obj := range w.manifests() {
 		err := w.Workload.Create(w.Ctx, obj.DeepCopy())
@@ -135,7 +136,7 @@ func (w *proxyEnv) apply() {
 	}
 }
 
-// installed brings the policies up.
+// installed installs the policies.
 func (w *proxyEnv) installed() {
 	w.initialized()
 	w.Expect(w.pass().Reason).To(Equal(infrav1.PodProxyApplyingReason))
@@ -143,7 +144,7 @@ func (w *proxyEnv) installed() {
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 }
 
-// inWorkload returns an object of the workload cluster; nil if it is not there.
+// inWorkload returns an object of the workload cluster, or nil if it does not exist.
 func (w *proxyEnv) inWorkload(u unstructured.Unstructured) *unstructured.Unstructured {
 	found := u.DeepCopy()
 	if err := w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(found), found); err != nil {

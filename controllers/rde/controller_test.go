@@ -64,8 +64,8 @@ func TestAnEntityShowsItsClusterAndIsDeletedLast(t *testing.T) {
 	w.Expect(err).To(MatchError(vcd.ErrForbidden))
 }
 
-// released lets the controller of clusters delete everything else of a cluster. A vApp of CAPVCD that is not there is
-// searched for twice, a minute apart.
+// released makes the cluster controller delete all other resources of a cluster. A missing CAPVCD vApp is searched
+// twice, one minute apart.
 func (w *entityEnv) released() {
 	passes := 0
 	w.Eventually(func(g Gomega) {
@@ -85,7 +85,7 @@ func TestFewWritesAreMade(t *testing.T) {
 	const machines = 50
 	w := newEntityEnv(t, vcdsim.Config{}, machinesOf(machines)...)
 	w.Sim.ResetCounters()
-	// A machine is ready each second, and each change starts a reconcile.
+	// A machine becomes ready each second, and each change triggers a reconcile.
 	passes := 0
 	last := w.ahead - interval
 	for i, name := range names(machines) {
@@ -266,7 +266,7 @@ func TestInvalidInputIsReportedAndNothingIsWritten(t *testing.T) {
 	}
 }
 
-// changed counts the requests to entities that changed something.
+// changed counts the entity requests that changed something.
 func (w *entityEnv) changed() int {
 	n := 0
 	for _, r := range w.Sim.Requests() {
@@ -278,7 +278,7 @@ func (w *entityEnv) changed() int {
 	return n
 }
 
-// other makes a VCDCluster that is older and has an entity.
+// other returns an older VCDCluster with an entity.
 func (w *entityEnv) other(id string) {
 	c := w.VCDCluster().DeepCopy()
 	c.ObjectMeta = metav1.ObjectMeta{
@@ -375,7 +375,7 @@ func TestTheClusterBecomesReadyDespiteEntityServiceFailures(t *testing.T) {
 	}
 }
 
-// settleFailing reconciles once more, whatever comes of it.
+// settleFailing reconciles once more and ignores the result.
 func (w *entityEnv) settleFailing() {
 	w.ahead += time.Hour
 	c := w.VCDCluster()

@@ -46,7 +46,7 @@ type kubeletRequest struct {
 	decided             certificatesv1.RequestConditionType
 }
 
-// right is what the kubelet of the node asks for.
+// right returns the request of the node's kubelet.
 func right(mods ...func(*kubeletRequest)) kubeletRequest {
 	a := kubeletRequest{
 		user:   "system:node:" + node,
@@ -90,7 +90,7 @@ func (a kubeletRequest) csr(g *WithT) *certificatesv1.CertificateSigningRequest 
 	return csr
 }
 
-// A bench is a cluster with two machines, and its workload cluster.
+// A bench has a cluster with two machines, and its workload cluster.
 type bench struct {
 	*WithT
 
@@ -138,7 +138,7 @@ func newBench(t *testing.T, requests ...kubeletRequest) *bench {
 	return b
 }
 
-// machine returns the objects of a machine whose guest has not become a Node yet.
+// machine returns the objects of a machine whose guest has not joined as a Node yet.
 func machine(name, address string) []client.Object {
 	m := &clusterv1.Machine{ObjectMeta: controllertest.Meta(name)}
 	m.Spec.InfrastructureRef.Name = name

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withIdentity gives zones an identity of their own, of user admin.
+// withIdentity gives zones their own identity, of user admin.
 func withIdentity(w *controllertest.Env, zones ...string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.SetRole("acme", "admin", vcdsim.RoleClusterAuthor) })
 	w.AddIdentity("of-zones", "admin")
@@ -28,7 +28,7 @@ func withIdentity(w *controllertest.Env, zones ...string) {
 	}
 }
 
-// expirePassword makes the password of the zones' identity a wrong one, or the right one again.
+// expirePassword sets an incorrect password in the zones' identity, or the correct one again.
 func expirePassword(w *controllertest.Env, password, reason string, zones ...string) {
 	secret := &corev1.Secret{}
 	w.Expect(w.Client.Get(w.Ctx, clientKey("of-zones"), secret)).To(Succeed())

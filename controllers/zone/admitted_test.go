@@ -29,8 +29,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/webhooks"
 )
 
-// admitChanges restarts the controllers with a client whose changes of VCDClusters are admitted or refused by the
-// provider's own webhook.
+// admitChanges restarts the controllers with a client that passes changes of VCDClusters through the provider's
+// webhook.
 func admitChanges(t *testing.T, w *controllertest.Env) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -66,7 +66,7 @@ func admitChanges(t *testing.T, w *controllertest.Env) {
 	w.Restart(t, events.NewFakeRecorder(1000))
 }
 
-// admit asks the webhook of VCDClusters whether one may become another.
+// admit calls the VCDCluster webhook for an update.
 func admit(mux http.Handler, before, after *infrav1.VCDCluster) error {
 	kind := infrav1.GroupVersion.WithKind("VCDCluster")
 	before.SetGroupVersionKind(kind)

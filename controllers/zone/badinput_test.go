@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A misplaced machine of zone d cannot be created as it is.
+// A misplaced machine of zone d cannot be created with its current configuration.
 type misplaced struct {
 	name    string
 	prepare func(*controllertest.Env)
@@ -25,7 +25,7 @@ type misplaced struct {
 	mend   func(*controllertest.Env)
 }
 
-// createD creates zone d, which is another one in the VDC of zone a.
+// createD creates zone d, a further zone in the VDC of zone a.
 func createD(w *controllertest.Env,
 	mods ...func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone),
 ) {
@@ -93,7 +93,7 @@ func misplacedMachines() []misplaced {
 	})
 }
 
-// zonesOfOthers are zones that the cluster of the machine cannot use.
+// zonesOfOthers returns zones that the machine's cluster cannot use.
 func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 	return []misplaced{
 		{
@@ -169,8 +169,8 @@ func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 	}
 }
 
-// TestUnplaceableMachines holds that a machine says which field is wrong and what to do, is created nowhere
-// else, and comes up once that is done.
+// TestUnplaceableMachines verifies that a machine reports the invalid field and a remedy, is not created elsewhere, and
+// is created once the field is corrected.
 func TestUnplaceableMachines(t *testing.T) {
 	t.Parallel()
 	for _, tt := range misplacedMachines() {

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 )
 
-// initialize has Cluster API say that the control plane is up.
+// initialize marks the control plane as initialized, as Cluster API does.
 func initialize(w *controllertest.Env) {
 	cluster := &clusterv1.Cluster{}
 	w.Expect(w.Client.Get(w.Ctx, clientKey(controllertest.ClusterName), cluster)).To(Succeed())
@@ -35,8 +35,8 @@ func legacyDriver() *appsv1.DaemonSet {
 	return driver
 }
 
-// TestDriversLimitedToOneVAppForbidASecondZone holds that a machine waits that a driver in the workload cluster would
-// not find, and that one in the zone of the others does not.
+// TestDriversLimitedToOneVAppForbidASecondZone verifies that a machine waits if a driver in the workload cluster would
+// not find it. A machine in the zone of the others does not wait.
 func TestDriversLimitedToOneVAppForbidASecondZone(t *testing.T) {
 	objects := append(controllertest.InZone("a", "cp-a"), controllertest.InZone("a", "md-a")...)
 	objects = append(objects, controllertest.InZone("c", "md-c")...)
@@ -44,7 +44,7 @@ func TestDriversLimitedToOneVAppForbidASecondZone(t *testing.T) {
 	w.Ready("cp-a")
 	initialize(w)
 
-	w.Ready("md-c") // Zones do not depend on whether the workload cluster can be reached.
+	w.Ready("md-c") // Zones do not depend on access to the workload cluster.
 
 	driver := legacyDriver()
 	w.Workload = controllertest.NewClient(driver)
@@ -61,7 +61,7 @@ func TestDriversLimitedToOneVAppForbidASecondZone(t *testing.T) {
 	w.Ready("md-a", "md-b")
 }
 
-// TestDriversLimitedToOneVAppWorkWithOneZone holds that the rule does not concern clusters that are in one zone only.
+// TestDriversLimitedToOneVAppWorkWithOneZone verifies that the limit does not affect clusters in one zone.
 func TestDriversLimitedToOneVAppWorkWithOneZone(t *testing.T) {
 	w := controllertest.NewInZones(t, append(controllertest.InZone("a", "cp-a"),
 		controllertest.InZone("a", "md-a")...)...)

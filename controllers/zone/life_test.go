@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// threeMachines are the objects of a machine in each zone: cp-a, cp-b and cp-c.
+// threeMachines returns the objects of one machine per zone: cp-a, cp-b and cp-c.
 func threeMachines() []client.Object {
 	var objects []client.Object
 	for _, zone := range []string{"a", "b", "c"} {
@@ -24,7 +24,7 @@ func threeMachines() []client.Object {
 	return objects
 }
 
-// homes returns where the VMs are: their names by that of their vApp, which is in the VDC that follows.
+// homes returns the locations of VMs: their names by vApp, followed by the VDC.
 func homes(state vcdsim.State) map[string]string {
 	vdcs := map[string]string{}
 	vApps := map[string]string{}
@@ -147,7 +147,8 @@ func TestAMachineKeepsItsNetworksWhenThoseOfItsZoneChange(t *testing.T) {
 
 			w.Ready("cp-a")
 			w.Expect(w.Sim.State().VMs[0].NICs).To(ConsistOf(HaveField("Network", "nodes")))
-			// The warning that guests in the zone's new network get no DNS servers goes with the first pass after.
+			// The warning that guests in the zone's new network have no DNS servers disappears with the first
+			// reconcile.
 			_, err := w.ReconcileMachine("cp-a")
 			w.Expect(err).NotTo(HaveOccurred())
 			w.ExpectSettled("cp-a")

@@ -36,8 +36,8 @@ func published(w *controllertest.Env) []string {
 	return names
 }
 
-// expectOthersToGoOn expects that machines of zones a and c are ready, and that new ones in b are refused and those in
-// c created.
+// expectOthersToGoOn expects that machines in zones a and c are ready, and that new machines are rejected in b and
+// created in c.
 func expectOthersToGoOn(w *controllertest.Env, refused string) {
 	w.Ready("cp-a", "cp-c")
 	w.Expect(published(w)).To(Equal([]string{"a", "c"}), "control planes are remediated into other zones")
@@ -48,7 +48,7 @@ func expectOthersToGoOn(w *controllertest.Env, refused string) {
 	w.Expect(homes(w.Sim.State())).To(And(HaveKey("late-c"), Not(HaveKey("late-b"))))
 }
 
-// newInLostZone makes an environment with a machine in each zone, and two that are not reconciled yet.
+// newInLostZone returns an environment with a machine in each zone, and two that are not reconciled yet.
 func newInLostZone(t *testing.T, changes ...func(*vcdsim.Org)) *controllertest.Env {
 	t.Helper()
 	model := vcdsim.ThreeZones()
@@ -57,7 +57,7 @@ func newInLostZone(t *testing.T, changes ...func(*vcdsim.Org)) *controllertest.E
 	}
 	objects := append(threeMachines(), controllertest.InZone("b", "late-b")...)
 	w := controllertest.NewInZonesOn(t, model, append(objects, controllertest.InZone("c", "late-c")...)...)
-	if len(changes) > 0 { // Its networks may differ, which kube-vip does not bridge.
+	if len(changes) > 0 { // Its networks may differ, and kube-vip does not span networks.
 		c := w.VCDCluster()
 		c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointExternal}
 		c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
@@ -82,7 +82,7 @@ func TestADisabledVDCGetsNoNewMachinesAndOtherZonesAreUnaffected(t *testing.T) {
 	w.Expect(published(w)).To(Equal([]string{"a", "b", "c"}))
 }
 
-// TestALossIsNoticedAtTheNextValidation has look-ups kept for longer than it takes until a zone is validated again.
+// TestALossIsNoticedAtTheNextValidation caches lookups for longer than the interval of zone validation.
 func TestALossIsNoticedAtTheNextValidation(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	w.LookupTTL = time.Hour
@@ -108,7 +108,7 @@ func TestALossIsNoticedAtTheNextValidation(t *testing.T) {
 }
 
 func TestMachinesOfADeletedVDCAreUnknownAndOtherZonesAreUnaffected(t *testing.T) {
-	w := newInLostZone(t, func(acme *vcdsim.Org) { // VCD deletes no VDC of a group.
+	w := newInLostZone(t, func(acme *vcdsim.Org) { // VCD does not delete a VDC in a group.
 		acme.VDCGroups[0].VDCs = []string{"acme-vdc", "acme-vdc-c"}
 		acme.VDCs[1].Networks = []vcdsim.Network{{
 			Name:    "nodes",
@@ -134,7 +134,7 @@ func TestAnUnsharedCatalogBlocksNewMachines(t *testing.T) {
 	share := func(with ...string) {
 		w.Sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[2].Catalogs[0].SharedWith = with })
 	}
-	w.Sim.Edit(func(e *vcdsim.Editor) { // The catalog of zone b is another organization's.
+	w.Sim.Edit(func(e *vcdsim.Editor) { // The catalog of zone b belongs to another organization.
 		acme := &e.Model.Orgs[1]
 		images := acme.Catalogs[1]
 		images.Name = "images"
@@ -166,7 +166,7 @@ func TestAnUnsharedCatalogBlocksNewMachines(t *testing.T) {
 	w.Expect(published(w)).To(Equal([]string{"a", "b", "c"}))
 }
 
-// newWithIdentity is an environment in which zone b has an identity of its own, of user admin.
+// newWithIdentity returns an environment in which zone b has its own identity, of user admin.
 func newWithIdentity(t *testing.T) *controllertest.Env {
 	t.Helper()
 	objects := append(threeMachines(), controllertest.InZone("b", "late-b")...)
@@ -256,7 +256,7 @@ func TestDeletionOfAZoneWaitsForItsMachines(t *testing.T) {
 	w.Expect(w.Client.List(w.Ctx, list)).To(Succeed())
 	w.Expect(list.Items).To(HaveLen(2))
 
-	// What is left in the zone goes with the cluster, although nothing says any more what the zone was.
+	// Remaining resources in the zone are deleted with the cluster, although the zone's definition no longer exists.
 	w.DeleteMachine("cp-a")
 	w.DeleteMachine("cp-c")
 	w.DeleteCluster()

@@ -21,7 +21,7 @@ import (
 
 const vmAuthor = "VM Author"
 
-// newWithVMAuthors makes a cluster in three zones with an endpoint on the edge gateway. The user of zone b has only
+// newWithVMAuthors returns a cluster in three zones with an endpoint on the edge gateway. The user of zone b only has
 // rights on VMs, none on edge gateways.
 func newWithVMAuthors(t *testing.T, objects ...client.Object) *controllertest.Env {
 	t.Helper()
@@ -61,7 +61,7 @@ func controlPlaneIn(zone, name string) []client.Object {
 	return objects
 }
 
-// TestAZoneLogsInAsItsOwnServiceAccount gives a zone an identity that no VCDCluster refers to.
+// TestAZoneLogsInAsItsOwnServiceAccount gives a zone an identity that no VCDCluster references.
 func TestAZoneLogsInAsItsOwnServiceAccount(t *testing.T) {
 	w := controllertest.NewInZones(t, controllertest.InZone("b", "md-b")...)
 	token := w.NewToken(t, "zone-b")
@@ -101,8 +101,8 @@ func TestTheEndpointIsWrittenWithTheIdentityOfTheCluster(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-// TestAZoneWithFewerRightsRecoversFromFailures disturbs the requests of a zone's own user while machines are created and
-// deleted, on a cluster whose own user has all rights.
+// TestAZoneWithFewerRightsRecoversFromFailures disturbs the requests of a zone's user while machines are created and
+// deleted. The user of the cluster has all rights.
 func TestAZoneWithFewerRightsRecoversFromFailures(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -14,7 +14,7 @@ import (
 
 const nextAddress = "203.0.113.7"
 
-// atOneAddress returns a load balancer at an address that was associated for it, and another one of the account.
+// atOneAddress returns a load balancer at its own associated address, and another address of the account.
 func atOneAddress(t *testing.T) *scene {
 	t.Helper()
 	s := newScene(t, cloudstacksim.Options{}, "")
@@ -55,7 +55,7 @@ func TestTheOldAddressIsReleasedOnceTheNewOneServes(t *testing.T) {
 	s.Expect(s.allocated()).To(Equal([]string{nextAddress}), "it now belongs to the account")
 }
 
-// A release that lasts longer than its job is waited for leaves the address to CloudStack.
+// If a release takes longer than the wait for its job, CloudStack finishes it.
 func TestAnAddressBeingReleasedIsAwaited(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.converge(false)

@@ -28,7 +28,7 @@ func (s *scene) annotate(name, value string) {
 	}
 }
 
-// legacy makes what the original made for the Service: rules by its names, and firewall rules.
+// legacy creates the objects of the original program for the Service: rules with its names, and firewall rules.
 func (s *scene) legacy(ip string, name func(port int32) string) {
 	id := s.sim.Allocate(ip, s.network)
 	for _, p := range s.service.Spec.Ports {
@@ -110,8 +110,8 @@ func TestWhoseAnAddressIs(t *testing.T) {
 	tests := []struct {
 		name   string
 		before func(*scene)
-		change func(*scene) // after the load balancer stands
-		kept   []string     // addresses that stay allocated at the end
+		change func(*scene) // once the load balancer exists
+		kept   []string     // addresses that stay allocated in the end
 	}{
 		{"one that was chosen is released", nil, nil, nil},
 		{
@@ -365,12 +365,12 @@ func TestFreeAddressesAreHidden(t *testing.T) {
 func TestAnAddressWithALostResponseIsFoundByComparison(t *testing.T) {
 	lost := cloudstacksim.Fault{Command: "associateIpAddress", Done: true}
 	s := newScene(t, cloudstacksim.Options{HideFree: true}, "")
-	s.sim.Allocate("203.0.113.9", s.network) // a person's
+	s.sim.Allocate("203.0.113.9", s.network) // a user's
 	s.sim.Fail(lost)
 	s.converge(false)
 	s.Expect(s.allocated()).To(ConsistOf("203.0.113.9", HaveSuffix("*")), "one address, and not a second one")
 
-	// Another one comes at the same time: nothing says which of them is ours.
+	// Another address appears at the same time: nothing shows which one is owned.
 	s = newScene(t, cloudstacksim.Options{HideFree: true}, "")
 	lost.Comes = "203.0.113.9"
 	s.sim.Fail(lost)
@@ -379,7 +379,7 @@ func TestAnAddressWithALostResponseIsFoundByComparison(t *testing.T) {
 	s.Expect(s.allocated()).To(HaveLen(2))
 	s.Expect(s.allocated()).NotTo(ContainElement(HaveSuffix("*")))
 
-	// A person's address alone is not taken for ours when CloudStack has answered that there is none.
+	// A user's address alone is not considered owned when CloudStack responded that there was none.
 	s = newScene(t, cloudstacksim.Options{HideFree: true}, "")
 	s.sim.Fail(cloudstacksim.Fault{Command: "associateIpAddress", Code: 535, Comes: "203.0.113.9"})
 	_, err = s.round(false)
@@ -779,7 +779,7 @@ func TestMembersAreUpdatedDespiteARejectedService(t *testing.T) {
 	}
 }
 
-// hide hides the machines of nodes from the user, as another project does.
+// hide hides the machines of nodes from the user, as a different project does.
 func (s *scene) hide(nodes ...string) {
 	s.known = s.members()
 	s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool {
@@ -863,8 +863,8 @@ func TestMembersThatAPersonChangedAreRepaired(t *testing.T) {
 	s.Expect(s.sim.Members(id)).To(HaveLen(3))
 }
 
-// TestOwnersAreThoseOfTheCluster: what no Service of this cluster owns is reported as orphaned. So what other clusters
-// have in the network, and what the original made for any cluster, must not be among it.
+// TestOwnersAreThoseOfTheCluster covers the report of orphaned objects. It must not include rules of other clusters in
+// the network, or rules that the original program created for any cluster.
 func TestOwnersAreThoseOfTheCluster(t *testing.T) {
 	for name, vpc := range map[string]string{"in an isolated network": "", "in a tier of a VPC": cloudstacksim.VPCID} {
 		t.Run(name, func(t *testing.T) {

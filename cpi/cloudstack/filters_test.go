@@ -21,7 +21,7 @@ func atAnAddressOfTheAccount(t *testing.T) *scene {
 	return s
 }
 
-// loseRules deletes all load balancer rules, as a person does.
+// loseRules deletes all load balancer rules, as a user does.
 func (s *scene) loseRules() {
 	s.sim.Delete(cloudstacksim.Rules, func(cloudstacksim.Object) bool { return true })
 	s.restart()

@@ -127,7 +127,7 @@ func TestWhatProvesThatAMachineIsGone(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*cloudstacksim.Simulator, string)
-		nodes  bool // Nodes of the other machines are known
+		nodes  bool // Nodes of the other machines are initialized
 		want   gone.Evidence
 	}{
 		{"others are shown", nil, true, gone.Evidence{ScopeShown: true, HomeShown: true}},
@@ -262,7 +262,7 @@ func TestOneCallForManyMachines(t *testing.T) {
 	g.Expect(s.sim.Calls()).To(Equal([]string{"listVirtualMachines"}))
 }
 
-// crowded is an account with more than one page of machines, which has one more each time that they are listed.
+// crowded returns an account with more than one page of machines. It has one more machine each time that they are listed.
 func crowded(t *testing.T) *site {
 	t.Helper()
 	n := 0
@@ -337,7 +337,7 @@ func TestProviderIDsInAnyForm(t *testing.T) {
 
 func TestReportedMachineProblems(t *testing.T) {
 	tests := map[string]struct {
-		reason string // if it is not the name
+		reason string // if it differs from the name
 		mod    func(*site, *cloudstack.Options)
 		says   string
 	}{

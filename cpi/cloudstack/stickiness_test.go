@@ -96,7 +96,7 @@ func TestStickinessSurvivesEachFault(t *testing.T) {
 	}
 }
 
-// stickyLife makes and ends stickiness, each with the fault, and reports whether it was met.
+// stickyLife sets and removes stickiness, each with the fault, and reports whether the fault occurred.
 func stickyLife(t *testing.T, f cloudstacksim.Fault, restarts bool) (met bool) {
 	t.Helper()
 	s := newScene(t, cloudstacksim.Options{}, "")

@@ -28,7 +28,7 @@ import (
 
 const system = "kube-system"
 
-// A bench is an API server with Services, and assigners of addresses of it.
+// A bench is an API server with Services, and with assigners that write to it.
 type bench struct {
 	*WithT
 
@@ -51,7 +51,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// patchClaims patches the ConfigMap as an API server does: not if it has another version than the patch.
+// patchClaims patches the ConfigMap as an API server does: it rejects a patch of another version.
 func (b *bench) patchClaims(action clienttesting.Action) (bool, runtime.Object, error) {
 	of := action.(clienttesting.PatchAction)
 	resource := schema.GroupResource{Resource: "configmaps"}
@@ -92,7 +92,7 @@ type process struct {
 	b *bench
 }
 
-// process starts one with three addresses of IPv4.
+// process starts a process with three IPv4 addresses.
 func (b *bench) process(mods ...func(*Options)) *process {
 	factory := informers.NewSharedInformerFactory(b.client, 0)
 	o := Options{
@@ -109,7 +109,7 @@ func (b *bench) process(mods ...func(*Options)) *process {
 	return &process{New(o), b}
 }
 
-// see has the process see Services as they are now.
+// see updates the process's cache of Services.
 func (p *process) see() {
 	list, err := p.b.client.CoreV1().Services("").List(p.b.t.Context(), metav1.ListOptions{})
 	p.b.Expect(err).NotTo(HaveOccurred())
@@ -120,7 +120,7 @@ func (p *process) see() {
 	p.b.Expect(p.opts.Services.GetIndexer().Replace(all, "")).To(Succeed())
 }
 
-// pass has the process see Services as they are now and assign addresses.
+// pass updates the process's cache of Services and assigns addresses.
 func (p *process) pass() {
 	p.see()
 	p.b.Expect(p.assign(p.b.t.Context())).To(Succeed())
@@ -134,7 +134,7 @@ func dualStack(o *Options) { o.Ranges = append(o.Ranges, ranged("fd00:100::f0", 
 
 func inClass(class string) func(*Options) { return func(o *Options) { o.Class = class } }
 
-// service creates a Service of type LoadBalancer in namespace shop, younger than those before.
+// service creates a Service of type LoadBalancer in namespace shop, newer than the existing ones.
 func (b *bench) service(name string, mods ...func(*corev1.Service)) *corev1.Service {
 	b.created++
 	s := &corev1.Service{
@@ -169,7 +169,7 @@ func (b *bench) remove(s *corev1.Service) {
 	b.Expect(b.client.CoreV1().Services(s.Namespace).Delete(b.t.Context(), s.Name, metav1.DeleteOptions{})).To(Succeed())
 }
 
-// addresses returns those that kube-vip announces for a Service.
+// addresses returns the addresses that kube-vip announces for a Service.
 func (b *bench) addresses(s *corev1.Service) string {
 	now, err := b.client.CoreV1().Services(s.Namespace).Get(b.t.Context(), s.Name, metav1.GetOptions{})
 	b.Expect(err).NotTo(HaveOccurred())
@@ -183,7 +183,7 @@ func (b *bench) claimed() map[string]string {
 	return object.Data
 }
 
-// events returns those since the last call.
+// events returns the events since the last call.
 func (b *bench) events() []string {
 	var texts []string
 	for {

@@ -44,7 +44,7 @@ func label(name string) func(*corev1.Node) {
 
 func young(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute)) }
 
-// web is a Service with two ports, after the mods.
+// web returns a Service with two ports, after the mods.
 func web(mods ...func(*corev1.Service)) service.Input {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", Annotations: map[string]string{}},
@@ -256,7 +256,7 @@ func TestANonexistentLocation(t *testing.T) {
 	}))
 }
 
-// promisedTo are the addresses that a Service keeps from another.
+// promisedTo returns the addresses that a Service reserves from another.
 func promisedTo(other *corev1.Service, records service.Records, mods ...func(*corev1.Service)) []netip.Addr {
 	in := web(append(mods, func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })...)
 	in.Records = records

@@ -30,7 +30,7 @@ var (
 	both     = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
 )
 
-// TestAddresses has the cases that the vSphere CPI distinguishes. Addresses are written internal, external.
+// TestAddresses covers the cases that the vSphere CPI distinguishes. Addresses are written internal, external.
 func TestAddresses(t *testing.T) {
 	two := []guestNIC{ethernet("foo", "10.10.1.22"), ethernet("bar", "172.15.108.10")}
 	many := []guestNIC{ethernet("intnet", "192.168.1.10", "fd00:1::10"), ethernet("extnet", "10.10.50.12", "fd00:2::10")}

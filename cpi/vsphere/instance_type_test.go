@@ -16,7 +16,7 @@ func TestInstanceType(t *testing.T) {
 	g.Expect(instanceType(2, 3000, "mystery")).To(Equal("vsphere-vm.cpu-2.mem-2gb.os-unknown"))
 }
 
-// TestShortNamesOfGuests has those that the vSphere CPI gives, by the kinds of rules that they follow.
+// TestShortNamesOfGuests covers the names that the vSphere CPI assigns, by kind of rule.
 func TestShortNamesOfGuests(t *testing.T) {
 	for id, want := range map[string]string{
 		"asianux3_64Guest":        "asianux3",
@@ -72,7 +72,7 @@ func TestShortNamesOfGuests(t *testing.T) {
 		"winNTGuest":              "winnt",
 		"winXPPro64Guest":         "winxppro",
 		"winXPHomeGuest":          "winxphome",
-		// Those that it does not know.
+		// Guests without a name in the vSphere CPI.
 		"debian12_64Guest":           "debian12",
 		"rhel9_64Guest":              "rhel9",
 		"rockylinux_64Guest":         "rockylinux",

@@ -24,7 +24,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere"
 )
 
-// A cluster is the core on the VMs of sites.
+// A cluster runs the core on the VMs of sites.
 type cluster struct {
 	*WithT
 	*cpi.Instances
@@ -66,7 +66,7 @@ func newCluster(t *testing.T, vCenters []vsphere.VCenter, mods ...func(*vsphere.
 	return c
 }
 
-// restart makes the core forget everything.
+// restart drops all state of the core.
 func (c *cluster) restart() {
 	c.Instances = cpi.NewInstances(cpi.InstanceOptions{
 		Name:     vsphere.ProviderName,
@@ -89,7 +89,7 @@ func (c *cluster) join(s *site, name string) *corev1.Node {
 	return node
 }
 
-// fresh returns the Node of a VM as its kubelet adds it.
+// fresh returns the Node of a VM as created by its kubelet.
 func (c *cluster) fresh(s *site, name string) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(c.clock.Now().Add(-48 * time.Hour))},
@@ -194,7 +194,7 @@ func TestAPoweredOffOrSuspendedVMIsShutDown(t *testing.T) {
 	s.change(node.Name, func(vm *mo.VirtualMachine) {
 		vm.Guest.Net = nil
 		vm.Guest.HostName = ""
-	}) // Tools are off, too
+	}) // VMware Tools are off, too
 
 	c.Expect(c.shutdown(node)).To(BeTrue())
 	c.Expect(c.stays(node)).To(Succeed())
@@ -269,7 +269,7 @@ func TestAnExpiredSession(t *testing.T) {
 	c.Expect(c.said()).To(BeEmpty())
 }
 
-// sessions returns the keys of all sessions but the administrator's.
+// sessions returns the keys of all sessions except the administrator's.
 func (s *site) sessions() []string {
 	own, err := s.client.SessionManager.UserSession(s.t.Context())
 	s.Expect(err).NotTo(HaveOccurred())
@@ -391,7 +391,7 @@ func TestAVMMigratedToAnotherVCenterIsNotGone(t *testing.T) {
 		ContainSubstring("add that vCenter to the configuration"))), "once")
 }
 
-// A vCenter leaves out of every answer what the user may not see, as if it were deleted.
+// A vCenter omits objects that the user cannot see from every response, as if they were deleted.
 func TestAVMWithAnUnknownVCenterIsGoneOnlyIfNoVCenterHasIt(t *testing.T) {
 	for name, tt := range map[string]struct {
 		propagate, sibling, gone bool

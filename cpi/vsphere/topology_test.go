@@ -25,7 +25,7 @@ var zones = vsphere.Topology{Zone: "k8s-zone", Region: "k8s-region"}
 
 func withZones(o *vsphere.MachineOptions) { o.Topology = zones }
 
-// metadata returns what a new Node of a VM gets.
+// metadata returns the metadata of a new Node of a VM.
 func (c *cluster) metadata(s *site, name string) *cloudprovider.InstanceMetadata {
 	c.t.Helper()
 	m, err := c.InstanceMetadata(c.t.Context(), c.fresh(s, name))
@@ -33,7 +33,7 @@ func (c *cluster) metadata(s *site, name string) *cloudprovider.InstanceMetadata
 	return m
 }
 
-// ref returns what a VM of the cluster of hosts is in.
+// ref returns an ancestor of a VM in the cluster of hosts.
 func (s *site) ref(vm, kind string) mo.Reference {
 	of := s.vm(vm)
 	host := s.model.Map().Get(*of.Runtime.Host).(*simulator.HostSystem)
@@ -132,8 +132,9 @@ func TestUnreadableTagsDelayOnlyNewNodes(t *testing.T) {
 	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
 }
 
-// TestAnAncestorWithHiddenTagsDelaysNothing: a user who is restricted to a datacenter may not read the tags of what
-// the datacenter is in. vCenter then refuses the request for all objects at once; its documents do not exclude that.
+// TestAnAncestorWithHiddenTagsDelaysNothing covers a user who is restricted to a datacenter and may not read the tags
+// of the datacenter's ancestors. vCenter then rejects the request for all objects at once. Its documents do not exclude
+// that.
 func TestAnAncestorWithHiddenTagsDelaysNothing(t *testing.T) {
 	s := newSite(t)
 	names := s.rename(4)
@@ -197,7 +198,7 @@ func TestARejectedTagLoginIsNotRetriedSoon(t *testing.T) {
 	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
 }
 
-// Every VM of a vCenter may have tags of its own that are no zones: each is read once.
+// Every VM of a vCenter may have its own tags that are not zones. Each tag is read once.
 func TestTagsOfOtherCategoriesAreReadOnce(t *testing.T) {
 	s := newSite(t)
 	names := s.rename(4)
@@ -326,7 +327,7 @@ func TestReadsOf1000NodesAtRest(t *testing.T) {
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
 	s.counted()
 
-	for range 3 { // a minute and a half, in which each Node is asked for once
+	for range 3 { // a minute and a half, in which each Node is requested once
 		for _, name := range names[:333] {
 			c.metadata(s, name)
 		}
@@ -337,7 +338,7 @@ func TestReadsOf1000NodesAtRest(t *testing.T) {
 	c.Expect(s.counted()["RetrievePropertiesEx"]).To(BeNumerically("<=", 3))
 }
 
-// TestMemoryOf500Nodes holds what this backend keeps: a program that serves no load balancers needs little besides.
+// TestMemoryOf500Nodes limits the memory of this backend. A program that serves no load balancers needs little more.
 func TestMemoryOf500Nodes(t *testing.T) {
 	s := newSite(t)
 	vspheresim.Multiply(s.model, 500)
@@ -356,7 +357,7 @@ func TestMemoryOf500Nodes(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// heap returns how many bytes are in use.
+// heap returns the number of bytes in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

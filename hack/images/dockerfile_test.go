@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A stage of the Dockerfile, with what it takes over from the stage that it begins with.
+// A stage of the Dockerfile, including the settings of its base stage.
 type stage struct {
 	from, name      string
 	user            string
@@ -27,7 +27,7 @@ type stage struct {
 
 type instruction struct{ name, rest string }
 
-// instructions of the Dockerfile, lines that go on joined.
+// instructions returns the instructions of the Dockerfile, with continued lines joined.
 func instructions(g *WithT) []instruction {
 	raw, err := os.ReadFile("../../Dockerfile")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -113,13 +113,13 @@ func TestTheDockerfileMatchesTheImages(t *testing.T) {
 			g.Expect(s.copies).To(Equal([]string{"--from=build-" + p.name + " /rootfs /"}),
 				"the files are those of make images")
 			want := build{version: "$VERSION", commit: "$COMMIT"}.labels(p.title, p.description)
-			delete(want, "org.opencontainers.image.created") // A container engine notes the time itself.
+			delete(want, "org.opencontainers.image.created") // A container engine records the time itself.
 			g.Expect(s.labels).To(Equal(want))
 		})
 	}
 }
 
-// TestTheDockerfileIsSafe looks for what linters of Dockerfiles warn of.
+// TestTheDockerfileIsSafe checks the rules of Dockerfile linters.
 func TestTheDockerfileIsSafe(t *testing.T) {
 	g := NewWithT(t)
 	all, _ := stages(g)
@@ -148,7 +148,7 @@ func TestTheDockerfileIsSafe(t *testing.T) {
 	g.Expect(strings.Fields(string(ignored))).To(ContainElements(".git", "out"))
 }
 
-// TestManifestsMatchTheImages holds what manifests start and as whom.
+// TestManifestsMatchTheImages checks the programs and users in the manifests.
 func TestManifestsMatchTheImages(t *testing.T) {
 	for _, tc := range []struct{ program, manifest string }{
 		{"manager", "../../config/manager/manager.yaml"},

@@ -40,10 +40,10 @@ const (
 	testImage   = "registry.example.com/team/cluster-api-vcd-controller"
 )
 
-// archs are what images are built for here. Each further one compiles all dependencies again.
+// archs are the architectures of the test images. Each further one compiles all dependencies again.
 var archs = flag.String("archs", strings.Join(architectures(), ","), "architectures to build for, separated by commas")
 
-// folders are where the tests' images are; TestMain removes them.
+// folders are the folders of the test images. TestMain removes them.
 var folders []string
 
 func TestMain(m *testing.M) {
@@ -122,7 +122,7 @@ func TestEveryImageCanBeOpened(t *testing.T) {
 	}
 }
 
-// checkConfig holds what is the same for all images.
+// checkConfig checks the common settings of all images.
 func checkConfig(g *WithT, image opened) {
 	const date = "2023-11-14T22:13:20Z"
 	c := image.config.Config
@@ -142,7 +142,7 @@ func checkConfig(g *WithT, image opened) {
 		HaveKeyWithValue("org.opencontainers.image.source", "https://"+module)))
 }
 
-// checkFiles holds that only root can change what is in an image, and that this project's licence is in it.
+// checkFiles checks that only root can change the files in an image, and that the image contains the project's license.
 func checkFiles(g *WithT, image opened) {
 	for name, e := range image.files {
 		g.Expect([]int{e.header.Uid, e.header.Gid}).To(Equal([]int{0, 0}), name)
@@ -189,7 +189,7 @@ func TestEveryProgramIsInItsImage(t *testing.T) {
 	}
 }
 
-// A bom is what a bill of materials says.
+// A bom is the content of a bill of materials.
 type bom struct {
 	BOMFormat, SpecVersion, SerialNumber string
 	Metadata                             struct{ Component bomComponent }
@@ -243,7 +243,7 @@ func TestBillsListTheModulesOfTheProgram(t *testing.T) {
 	}
 }
 
-// TestProgramsPrintTheirVersion runs what is in the images.
+// TestProgramsPrintTheirVersion runs the programs of the images.
 func TestProgramsPrintTheirVersion(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the programs are for Linux")
@@ -266,7 +266,7 @@ func TestProgramsPrintTheirVersion(t *testing.T) {
 	}
 }
 
-// TestTheCarrierIsWhatAContainerServiceExtensionReads holds names and shapes that programs outside rely on.
+// TestTheCarrierIsWhatAContainerServiceExtensionReads checks names and formats that external programs rely on.
 func TestTheCarrierIsWhatAContainerServiceExtensionReads(t *testing.T) {
 	g, images := images(t, "cpi-crs-airgapped")
 	for _, image := range images {
@@ -294,7 +294,7 @@ func TestTheCarrierIsWhatAContainerServiceExtensionReads(t *testing.T) {
 	}
 }
 
-// TestTheSameSourceGivesTheSameBytes builds a copy of the source that lies elsewhere.
+// TestTheSameSourceGivesTheSameBytes builds a copy of the source in another folder.
 func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
 	g := NewWithT(t)
 	first, err := built()
@@ -306,7 +306,7 @@ func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(digests(g, second.out)).To(Equal(digests(g, first.out)))
-	files := 1 + len(first.platforms()) // the archive, and a bill of materials for each
+	files := 1 + len(first.platforms()) // the archive, and one bill of materials per image
 	g.Expect(digests(g, first.out)).To(HaveLen(files * (len(programs()) + 1)))
 }
 
@@ -322,7 +322,7 @@ func digests(g *WithT, folder string) map[string]string {
 	return found
 }
 
-// copySource copies what belongs to the source, with changes that are not committed yet.
+// copySource copies the source, including uncommitted changes.
 func copySource(g *WithT, from, to string) {
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = from
@@ -331,7 +331,7 @@ func copySource(g *WithT, from, to string) {
 	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
 		info, err := os.Lstat(filepath.Join(from, name))
 		if os.IsNotExist(err) || err == nil && !info.Mode().IsRegular() {
-			continue // deleted, but not committed, or a link: no package is one
+			continue // deleted but not committed, or a symbolic link: no package is one
 		}
 		g.Expect(err).NotTo(HaveOccurred())
 		content, err := os.ReadFile(filepath.Join(from, name))
@@ -341,7 +341,7 @@ func copySource(g *WithT, from, to string) {
 	}
 }
 
-// TestImagesArePushed pushes an image, and reads it as a container runtime does.
+// TestImagesArePushed pushes an image, and pulls it as a container runtime does.
 func TestImagesArePushed(t *testing.T) {
 	g := NewWithT(t)
 	first, err := built()

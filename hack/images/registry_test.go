@@ -20,7 +20,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestARegistryListsTheSBOMs pushes an archive as it is to a registry, and asks what refers to the image.
+// TestARegistryListsTheSBOMs pushes an archive to a registry, and requests the referrers of the image.
 func TestARegistryListsTheSBOMs(t *testing.T) {
 	g := NewWithT(t)
 	b, err := built()

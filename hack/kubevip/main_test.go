@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rendered is where package kubevip keeps manifests as it renders them.
+// rendered is the folder in which package kubevip keeps rendered manifests.
 const rendered = "../../internal/kubevip/testdata"
 
-// parse reads with kube-vip's own parser what a rendered pod says.
+// parse reads the settings of a rendered pod with kube-vip's own parser.
 func parse(t *testing.T, name string) *kubevip.Config {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(rendered, name))
@@ -36,7 +36,7 @@ func parse(t *testing.T, name string) *kubevip.Config {
 	return parsePod(t, &pod.Spec)
 }
 
-// parseServices reads with kube-vip's own parser what a rendered DaemonSet for Services says.
+// parseServices reads the settings of a rendered DaemonSet for Services with kube-vip's own parser.
 func parseServices(t *testing.T, name string) *kubevip.Config {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(rendered, name))
@@ -74,7 +74,7 @@ func parsePod(t *testing.T, pod *corev1.PodSpec) *kubevip.Config {
 	return config
 }
 
-// uplink is an interface with an address that stands for the nodes' one.
+// uplink returns an interface with an address, in place of a node's interface.
 func uplink(t *testing.T) string {
 	t.Helper()
 	all, err := net.Interfaces()
@@ -159,8 +159,8 @@ func TestKubeVIPReadsDynamicDNS(t *testing.T) {
 	expect(t, "mode", c.DNSMode, "ipv4")
 }
 
-// That the manager waits for the record rests on this. A release that can start without one makes the test fail: then
-// the wait can go.
+// The manager waits for the record because of this behavior. If a release can start without a record, this test fails
+// and the wait can be removed.
 func TestKubeVIPExitsIfADynamicNameDoesNotResolve(t *testing.T) {
 	networks, err := vip.NewConfig("does-not-resolve.invalid", "lo", false, "32", true, 0, 0, 0, "ipv4", "", "", false,
 		networkinterface.NewManager())

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// hours is a recording with long pauses, many small writes and the end of the quickstart.
+// hours returns a recording with long pauses, many small writes, and the end of the quickstart.
 func hours() []event {
 	events := []event{{0, "[   0s] Building\r\n"}}
 	for i := range 1000 {

@@ -28,7 +28,7 @@ func object(kind, name, urn string) leaks.Object {
 	return leaks.Object{Cluster: id, Kind: kind, Name: name, ID: urn, By: lb.WriterCAPVCD, Power: "POWERED_ON"}
 }
 
-// complete is what a cluster with one machine has in VCD.
+// complete returns the VCD objects of a cluster with one machine.
 func complete() []leaks.Object {
 	return []leaks.Object{
 		object(leaks.KindVApp, "prod", "vapp"),

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// parts is a schema with named sections, as INI files have them.
+// parts is a schema with named sections, as in INI files.
 type parts struct {
 	Global struct {
 		User     string   `json:"user,omitzero"`

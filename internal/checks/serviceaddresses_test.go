@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// serving is a cluster whose kube-vip announces a range.
+// serving returns a cluster whose kube-vip announces a range.
 func serving(host, from, to string) *infrav1.VCDCluster {
 	c := cluster(host, nil)
 	c.Spec.LoadBalancer.KubeVIP = &infrav1.KubeVIPServices{
@@ -32,7 +32,7 @@ func TestServiceAddressesMustNotBeInUseInVCD(t *testing.T) {
 	tests := []struct {
 		name     string
 		from, to string
-		want     string // empty: there is no finding
+		want     string // empty: no finding
 	}{
 		{"between the ranges", "192.168.100.201", "192.168.100.220", ""},
 		{"of IPv6", "fd00:100::100", "fd00:100::1ff", ""},

@@ -32,7 +32,7 @@ func TestAVDCMustBeEnabled(t *testing.T) {
 		name   string
 		vdc    vcd.VDC
 		field  string
-		remedy string // empty: there is no finding
+		remedy string // empty: no finding
 	}{
 		{"one that is enabled", vdc(), field, ""},
 		{

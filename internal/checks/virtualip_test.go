@@ -20,7 +20,7 @@ func cluster(host string, kube *infrav1.KubeVIPEndpoint) *infrav1.VCDCluster {
 	return c
 }
 
-// nodes is a network with both kinds of ranges, which overlap.
+// nodes returns a network with both kinds of ranges, which overlap.
 func nodes() vcd.Network {
 	return vcd.Network{
 		Ref: vcd.Ref{Name: "nodes"},
@@ -45,7 +45,7 @@ func TestAVirtualIPMustNotBeInUseInVCD(t *testing.T) {
 		name   string
 		kube   *infrav1.KubeVIPEndpoint
 		addr   string
-		reason string // empty: there is no finding
+		reason string // empty: no finding
 	}{
 		{"between the ranges", nil, "192.168.100.200", ""},
 		{"outside, and announced by ARP", nil, "10.0.0.1", infrav1.VIPOutsideNetworkReason},

@@ -18,7 +18,7 @@ func TestAZoneMustBeInTheSiteAndOrganizationOfItsCluster(t *testing.T) {
 		name   string
 		site   string
 		org    string
-		remedy string // empty: there is no finding
+		remedy string // empty: no finding
 	}{
 		{"the same", site, "acme", ""},
 		{"the same site, written in another way", "https://VCD.example.com:443/", "acme", ""},

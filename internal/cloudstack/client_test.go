@@ -205,7 +205,7 @@ func TestAListThatChangesBetweenPagesIsIncomplete(t *testing.T) {
 	}
 }
 
-// growing has a machine more each time that machines are listed.
+// growing has one more machine each time that machines are listed.
 func growing(size int) cloudstacksim.Options {
 	n := 0
 	return cloudstacksim.Options{

@@ -29,12 +29,12 @@ const (
 
 var transition = metav1.NewTime(time.Date(2024, 10, 8, 12, 0, 0, 0, time.UTC).Local())
 
-// named returns the metadata of an object that the API server has stored.
+// named returns the metadata of a stored object.
 func named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: "uid-of-" + "x"}
 }
 
-// capvcdCluster returns a VCDCluster as CAPVCD 1.3.2 leaves it.
+// capvcdCluster returns a VCDCluster as stored by CAPVCD 1.3.2.
 func capvcdCluster() *v1beta2.VCDCluster {
 	c := &v1beta2.VCDCluster{ObjectMeta: named("demo")}
 	c.Spec = v1beta2.VCDClusterSpec{
@@ -201,7 +201,7 @@ func TestClusterIDIsFound(t *testing.T) {
 	}
 }
 
-// ourCluster returns a VCDCluster that CAPVCD cannot express.
+// ourCluster returns a VCDCluster with fields that CAPVCD does not have.
 func ourCluster() *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{ObjectMeta: named("ours")}
 	c.Spec = infrav1.VCDClusterSpec{

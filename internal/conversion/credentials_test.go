@@ -170,7 +170,7 @@ func TestCredentialsChangedRepeatedly(t *testing.T) {
 	}
 }
 
-// expectNoCredentials makes sure that no annotation has the password or token.
+// expectNoCredentials checks that no annotation contains the password or token.
 func (tr *traveller) expectNoCredentials(objects ...object) {
 	tr.t.Helper()
 	for _, o := range objects {

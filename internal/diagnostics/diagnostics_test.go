@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// apiServer knows one user by a token, who may get /metrics and all below /debug/.
+// apiServer authenticates one user by a token, and authorizes the user for /metrics and all paths below /debug/.
 type apiServer struct {
 	*httptest.Server
 

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { testtime.Main(m) }
 
-// manifest is a cluster of five machines that the tenant of the simulator can have; VIP and SPEC are replaced.
+// manifest is a cluster of five machines that suits the tenant of the simulator. VIP and SPEC are replaced.
 const manifest = `
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: Cluster
@@ -59,7 +59,7 @@ metadata: {name: demo-md-0}
 spec: {replicas: 2, template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: nodes}}}}
 `
 
-// A site is a simulator, and what a test changes about it, the manifest and the login.
+// A site is a simulator, and a test's changes to it, to the manifest and to the login.
 type site struct {
 	*WithT
 
@@ -69,12 +69,12 @@ type site struct {
 	login    vcd.Config
 }
 
-// A fault is one thing that is wrong.
+// A fault is a single problem.
 type fault struct {
 	name  string
 	model func(*vcdsim.Model)  // before the simulator starts
-	set   func(*vcdsim.Config) // the same
-	edit  func(*vcdsim.Editor) // of the running one
+	set   func(*vcdsim.Config) // likewise
+	edit  func(*vcdsim.Editor) // of the running simulator
 	rule  *vcdsim.Fault
 	login func(*vcd.Config)
 	text  []string // pairs of replacements in the manifest
@@ -82,7 +82,7 @@ type fault struct {
 	check, says, remedy string
 }
 
-// onGateway puts the endpoint of the manifest on the edge gateway, with a setting.
+// onGateway configures the endpoint on the edge gateway in the manifest, with a setting.
 func onGateway(setting string) []string {
 	return []string{
 		"  controlPlaneEndpoint: {host: 192.168.100.200}\n",
@@ -98,7 +98,7 @@ func imageOf(m *vcdsim.Model) *vcdsim.TemplateVM { return &m.Orgs[1].Catalogs[0]
 
 func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
 
-// without takes a right from the role of the user.
+// without removes a right from the role of the user.
 func without(right string) func(*vcdsim.Model) {
 	return func(m *vcdsim.Model) {
 		for i := range m.Orgs[1].Roles {
@@ -189,7 +189,7 @@ func TestAnEndpointOnAnEdgeGatewayHasNoFindings(t *testing.T) {
 	}
 }
 
-// expectOnly expects that a report names a fault, and nothing else.
+// expectOnly expects that a report contains one fault and no other finding.
 func (s *site) expectOnly(f fault, report doctor.Report) {
 	text, err := json.MarshalIndent(report.Findings, "", " ")
 	s.Expect(err).NotTo(HaveOccurred())
@@ -199,7 +199,7 @@ func (s *site) expectOnly(f fault, report doctor.Report) {
 	s.Expect(report.Findings[0].Remedy).To(ContainSubstring(f.remedy))
 }
 
-// Each fault is named by one line, which says what helps, and nothing else is.
+// Each fault is reported in exactly one line, with a remedy.
 func TestEachFaultIsReportedOnce(t *testing.T) {
 	for _, f := range slices.Concat(accessFaults(), vdcFaults(), networkFaults(), imageFaults(), gatewayFaults()) {
 		t.Run(f.name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestABusySiteIsNotReportedAsAMissingRight(t *testing.T) {
 	}
 }
 
-// Every right of the page that a role of the simulator has is named when it is missing, with what goes without it.
+// Every right on the page that a role of the simulator has is reported when it is missing, with its consequence.
 func TestEachMissingRightIsReportedOnce(t *testing.T) {
 	author := vcdsim.K8sTenant().Orgs[1].Roles[0].Rights
 	tested := 0
@@ -853,7 +853,7 @@ func gatewayFaults() []fault {
 	}
 }
 
-// The preset with 10,000 VMs takes under 10 seconds and 60 calls.
+// The preset with 10,000 VMs takes less than 10 seconds and 60 calls.
 func TestDoctorIsQuickOnALargeSite(t *testing.T) {
 	s := start(t, fault{set: func(c *vcdsim.Config) { c.Model = vcdsim.Large() }})
 	network := vcdsim.Large().Orgs[1].VDCs[0].Networks[0]

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
 )
 
-// withPodProxy returns the replacements for a cluster with a proxy, a version of Kubernetes and a configuration of kubeadm.
+// withPodProxy returns the replacements for a cluster with a proxy, a Kubernetes version and a kubeadm configuration.
 func withPodProxy(pods, version, config string) []string {
 	return []string{
 		"  controlPlaneLoadBalancer: {type: KubeVIP}\n",

@@ -39,8 +39,8 @@ func class(t *testing.T) string {
 	return string(data)
 }
 
-// startTopology starts a site, and takes the manifest of the flavour with a topology and its class. The texts of the
-// fault are replaced in the Cluster alone.
+// startTopology starts a site, and uses the manifest of the flavor with a topology and its class. The replacements of
+// the fault only apply to the Cluster.
 func startTopology(t *testing.T, f fault) *site {
 	t.Helper()
 	s := startFlavor(t, "-topology", nil, f)
@@ -57,7 +57,7 @@ func TestATopologyHasNoFindings(t *testing.T) {
 	s.Expect(report.Skipped).To(BeEmpty())
 }
 
-// The findings of a topology are those of the template with the same variables, with its names.
+// A topology has the findings of the template with the same variables, with its own names.
 func TestATopologyHasTheSameFindingsAsThePlainTemplate(t *testing.T) {
 	node := func(m *vcdsim.Model) *vcdsim.Network { return &vdcOf(m).Networks[0] }
 	for _, f := range []fault{
@@ -144,7 +144,7 @@ func TestATopologyHasTheSameFindingsAsThePlainTemplate(t *testing.T) {
 func TestATopologyCanSelectItsTemplate(t *testing.T) {
 	for name, tt := range map[string]struct {
 		pattern string
-		says    string // empty: nothing
+		says    string // empty: none
 	}{
 		"that exists": {pattern: "ubuntu-2404-kube-v{kubernetesVersion}*"},
 		"that does not exist": {
@@ -187,7 +187,7 @@ func TestTheTemplatesOfAClassAreNotChecked(t *testing.T) {
 	s.Expect(s.run(t).Findings).To(BeEmpty(), "their catalog is replaced by a variable")
 }
 
-// A managementCluster has the objects of a manifest, and remembers the namespaces that were asked for.
+// A managementCluster has the objects of a manifest, and records the requested namespaces.
 type managementCluster struct {
 	objects    []*unstructured.Unstructured
 	namespaces []string
@@ -301,7 +301,7 @@ func TestSeveralTopologiesAreRejected(t *testing.T) {
 	s.Expect(err).To(MatchError(ContainSubstring("several Clusters with a topology")))
 }
 
-// The webhooks of the manager see the objects that Cluster API makes.
+// The webhooks of the manager validate the objects that Cluster API creates.
 func TestWebhookErrorsOfATopologyAreReported(t *testing.T) {
 	s := startTopology(t, fault{text: []string{"192.168.100.200", "not_an_address"}})
 
@@ -324,7 +324,7 @@ func TestRuntimeExtensionPatchesCauseAWarning(t *testing.T) {
 	)))
 }
 
-// Objects of a cluster that exists are checked as they are.
+// Objects of an existing cluster are checked without changes.
 func TestATopologyIsNotResolvedIfTheManifestContainsItsVCDCluster(t *testing.T) {
 	s := start(t, fault{text: []string{
 		"kind: Cluster\nmetadata: {name: demo}\n", "kind: Cluster\nmetadata: {name: demo}\nspec: {topology: {classRef: {name: elsewhere}}}\n",

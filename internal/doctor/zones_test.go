@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// startFlavor starts a site with three VDCs, and takes the manifest of a flavour.
+// startFlavor starts a site with three VDCs, and uses the manifest of a flavor.
 func startFlavor(t *testing.T, flavor string, with map[string]string, f fault) *site {
 	t.Helper()
 	edit := f.model
@@ -55,7 +55,7 @@ func TestFlavorManifestsHaveNoFindings(t *testing.T) {
 	}
 }
 
-// What is wrong in one of three zones is named once, with the object to correct.
+// A problem in one of three zones is reported once, with the object to correct.
 func TestEachZoneFaultIsReportedOnce(t *testing.T) {
 	const inB = "  failureDomain: \"demo-b\"\n  site"
 	for _, f := range []fault{

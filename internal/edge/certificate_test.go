@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// selfSigned makes a certificate and its key.
+// selfSigned creates a certificate and its key.
 func selfSigned(t *testing.T) (chain, key string) {
 	t.Helper()
 	c, k := vcdsimtest.SelfSigned(t)

@@ -17,8 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// life takes a load balancer through everything that is done to one: made, changed, removed. Each stage is reached
-// by work, which may be interrupted.
+// life creates, updates and deletes a load balancer. A function, which may be interrupted, reaches each stage.
 func (w *fixture) life(shape shape, work func(*lb.Desired)) {
 	w.t.Helper()
 	d := shape.wish(service("c1", "web"), 80, 443)
@@ -37,7 +36,7 @@ func (w *fixture) life(shape shape, work func(*lb.Desired)) {
 	w.Expect(w.left("")).To(BeEmpty())
 }
 
-// stands checks in the simulator that a load balancer is as it should be, with nothing besides.
+// stands checks in the simulator that a load balancer is as desired, and that there are no other objects.
 func (w *fixture) stands(d lb.Desired, ports int) {
 	w.t.Helper()
 	w.restart()
@@ -63,7 +62,7 @@ func isWrite(operation string) bool {
 	return !slices.Contains([]string{"GET", "HEAD"}, operation[:3]) && operation != "POST /cloudapi/1.0.0/sessions"
 }
 
-// writesOf counts the writes of a life without interruption.
+// writesOf counts the writes of a life without interruptions.
 func writesOf(t *testing.T, shape shape) int {
 	t.Helper()
 	w := newFixture(t, shape.model())
@@ -79,7 +78,7 @@ func writesOf(t *testing.T, shape shape) int {
 
 var errDied = errors.New("died")
 
-// dieAfter runs rounds until one write has been done, notes the intent only if it was there to be noted, and dies.
+// dieAfter runs rounds until one write is done, stores the intent only if there was one, and stops.
 func (w *fixture) dieAfter(d *lb.Desired, write int, done *int) {
 	w.t.Helper()
 	for range 60 {
@@ -117,7 +116,7 @@ func TestDyingAfterEveryStep(t *testing.T) {
 	}
 }
 
-// faults are what can happen to a call.
+// faults returns the possible faults of a call.
 func faults() map[string]vcdsim.Fault {
 	return map[string]vcdsim.Fault{
 		"is never asked": {DropBefore: true},
@@ -139,7 +138,7 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 		for name, fault := range faults() {
 			t.Run(fmt.Sprintf("%s, VCD %s", shape.name, name), func(t *testing.T) {
 				t.Parallel()
-				// the login is tested elsewhere; every call meets one fault or another
+				// the login is tested elsewhere, and every call meets one of the faults
 				for skip := 3; skip < calls; skip += 4 {
 					w := newFixture(t, shape.model())
 					fault.Skip = skip + len(name)%4
@@ -207,7 +206,7 @@ func TestTwoClustersOnOneGateway(t *testing.T) {
 	}
 }
 
-// both runs two functions at the same time.
+// both runs two functions concurrently.
 func both(a, b func()) {
 	done := make(chan struct{})
 	go func() {

@@ -22,7 +22,7 @@ const (
 	setsDocument  = "1.0.0/firewallGroups"
 )
 
-// newTimedFixture is a fixture whose clock is moved by hand.
+// newTimedFixture returns a fixture with a manual clock.
 func newTimedFixture(t *testing.T) (*fixture, *testClock) {
 	t.Helper()
 	w := newFixture(t, vcdsim.K8sTenant())
@@ -32,7 +32,7 @@ func newTimedFixture(t *testing.T) (*fixture, *testClock) {
 	return w, now
 }
 
-// documents are the ids of what is kept at a path in the simulator.
+// documents returns the IDs of the objects at a path in the simulator.
 func (w *fixture) documents(path string) []string {
 	var ids []string
 	for _, doc := range w.sim.State().Documents {
@@ -43,13 +43,13 @@ func (w *fixture) documents(path string) []string {
 	return ids
 }
 
-// byHand changes something by hand.
+// byHand makes a manual change.
 func (w *fixture) byHand(id string, edit func(body map[string]any)) {
 	w.t.Helper()
 	w.sim.Edit(func(e *vcdsim.Editor) { w.Expect(e.Document(id, edit)).To(BeTrue()) })
 }
 
-// sendsTo is what a pool or IP set says of where it leads: its group, its addresses, its port, its monitors.
+// sendsTo returns the targets of a pool or IP set: its group, addresses, port and monitors.
 func (w *fixture) sendsTo(id string) string {
 	w.t.Helper()
 	var body struct {
@@ -72,7 +72,7 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 	tests := []struct {
 		name    string
 		path    string
-		without bool // the right to make IP sets
+		without bool // the right to create IP sets
 		edit    func(body map[string]any)
 	}{
 		{
@@ -120,7 +120,7 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 			for i := range wishes {
 				w.converge(&wishes[i])
 			}
-			now.Advance(31 * time.Second) // before the portion of any pool
+			now.Advance(31 * time.Second) // before any pool is due
 			w.converge(&wishes[0])
 			id := w.documents(tt.path)[0]
 			before := w.sendsTo(id)
@@ -150,8 +150,8 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 	}
 }
 
-// TestAPoolWithAnotherMemberGroup is about what lists only show as another number of members, which may be the doing of the
-// group: the pool is the first to be read.
+// TestAPoolWithAnotherMemberGroup covers a change that lists only show as another number of members, which the group
+// may have caused. The pool is read first.
 func TestAPoolWithAnotherMemberGroup(t *testing.T) {
 	w, now := newTimedFixture(t)
 	wishes := make([]lb.Desired, 12)
@@ -194,7 +194,7 @@ func TestAPoolWithAnotherMemberGroup(t *testing.T) {
 	}
 }
 
-// TestAFewPoolsAreReadWithinMinutes is about what lists do not show at all.
+// TestAFewPoolsAreReadWithinMinutes covers changes that lists do not show.
 func TestAFewPoolsAreReadWithinMinutes(t *testing.T) {
 	w, now := newTimedFixture(t)
 	wishes := make([]lb.Desired, 9)
@@ -207,7 +207,7 @@ func TestAFewPoolsAreReadWithinMinutes(t *testing.T) {
 	}
 	w.calls()
 
-	for range 11 { // the first round begins to count; then nine pools and a set
+	for range 11 { // counting starts with the first round; then nine pools and a set
 		now.Advance(61 * time.Second)
 		for i := range wishes {
 			w.converge(&wishes[i])
@@ -256,16 +256,16 @@ func TestAManuallyReleasedAddressIsNotConsideredInUse(t *testing.T) {
 	d := desired(service("c1", "web"), 80)
 	other := desired(service("c1", "other"), 80)
 	plan := w.converge(&d)
-	now.Advance(31 * time.Second) // What is known is too old now.
+	now.Advance(31 * time.Second) // The cached lists are too old now.
 	_, err := w.plan(&d)
 	w.Expect(err).NotTo(HaveOccurred())
 	now.Advance(20 * time.Second)
-	_, err = w.plan(&other) // It asks for the used addresses; the other lists are new enough.
+	_, err = w.plan(&other) // It needs the used addresses. The other lists are recent enough.
 	w.Expect(err).NotTo(HaveOccurred())
 
 	standing := w.documents("1.0.0/loadBalancer/virtualServices")
 	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteDocument(standing[0]) })
-	now.Advance(15 * time.Second) // The lists are read again, the used addresses would not be.
+	now.Advance(15 * time.Second) // The lists are read again, the used addresses are not.
 	d.Intent = nil
 	d.Published = plan.Status.Addresses
 

@@ -15,14 +15,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A shape is a way to make load balancers.
+// A shape is a way to build load balancers.
 type shape struct {
 	name   string
 	model  func() vcdsim.Model
 	wish   func(o loadbalancer.Owner, ports ...int) lb.Desired
 	writes int // for two ports, with the first IP set of the cluster
-	reads  int // at most, when the facts of the gateway are known
-	resync int // reads of a hundred Services of two ports each, at most
+	reads  int // at most, if the facts of the gateway are cached
+	resync int // reads for a hundred Services with two ports each, at most
 }
 
 func oneArm(o loadbalancer.Owner, ports ...int) lb.Desired {
@@ -116,7 +116,7 @@ func TestResyncOfManyServices(t *testing.T) {
 			for i := range wishes {
 				wishes[i] = shape.wish(service("c1", fmt.Sprint("web-", i)), 80, 443)
 				if shape.name == "on floating IPs" && i >= 90 {
-					wishes[i] = wishes[0] // the space has no more
+					wishes[i] = wishes[0] // the space has no more addresses
 					continue
 				}
 				w.converge(&wishes[i])
@@ -132,7 +132,7 @@ func TestResyncOfManyServices(t *testing.T) {
 					w.Expect(plan.Steps).To(BeEmpty())
 				}
 			}
-			resync() // knows the gateway now
+			resync() // the gateway is cached now
 			w.calls()
 			now.Advance(time.Minute)
 			resync()

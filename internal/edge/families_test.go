@@ -15,13 +15,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A frontend is a virtual service as it is kept in the simulator.
+// A frontend is a virtual service as stored in the simulator.
 type frontend struct {
 	V4 string `json:"virtualIpAddress"`
 	V6 string `json:"ipv6VirtualIpAddress"`
 }
 
-// frontends are the virtual services of an owner.
+// frontends returns the virtual services of an owner.
 func (w *fixture) frontends(o loadbalancer.Owner) []frontend {
 	w.t.Helper()
 	var out []frontend
@@ -36,7 +36,7 @@ func (w *fixture) frontends(o loadbalancer.Owner) []frontend {
 	return out
 }
 
-// both families, the first of which its nodes are reached by.
+// families returns d with two families. Its nodes are reachable by the first one.
 func families(d lb.Desired, first, second loadbalancer.Family) lb.Desired {
 	d.Families = []loadbalancer.Family{first, second}
 	d.Members = append(d.Members, netip.MustParseAddr("fd00:100::11"), netip.MustParseAddr("fd00:100::12"))
@@ -125,7 +125,7 @@ func TestARequestedIPv6Address(t *testing.T) {
 	w.Expect(w.left("")).To(BeEmpty())
 }
 
-// withoutIPv6Network is CloudProvider with a load balancer whose service network is of IPv4 only.
+// withoutIPv6Network returns CloudProvider with a load balancer whose service network only has IPv4.
 func withoutIPv6Network() vcdsim.Model {
 	m := vcdsim.CloudProvider()
 	delete(m.Orgs[1].VDCs[0].EdgeGateways[0].LoadBalancer.Fields, "ipv6ServiceNetworkDefinition")
@@ -175,7 +175,7 @@ func TestAGatewayWithoutIPv6Addresses(t *testing.T) {
 	w.Expect(w.left("")).To(BeEmpty())
 }
 
-// twoSpaces has an IP Space with two addresses before the usual one.
+// twoSpaces adds an IP Space with two addresses before the usual one.
 func twoSpaces() vcdsim.Model {
 	m := vcdsim.IPSpaces()
 	small := vcdsim.PublicSpace("a-small", "internet")

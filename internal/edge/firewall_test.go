@@ -22,18 +22,18 @@ import (
 const (
 	rulesDocument  = "1.0.0/edgeGateways/{gateway}/firewall/rules"
 	rulesOperation = "/cloudapi/2.0.0/edgeGateways/firewall/rules"
-	// firewallDocument is the id of all rules in the simulator, until they are changed.
+	// firewallDocument is the ID of all rules in the simulator until they are changed.
 	firewallDocument = "the firewall"
 )
 
-// guarded is a wish for a load balancer that only some may reach.
+// guarded desires a load balancer with source ranges.
 func guarded(o loadbalancer.Owner, ports ...int) lb.Desired {
 	d := desired(o, ports...)
 	d.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 	return d
 }
 
-// newFilteredFixture is one where source ranges are switched on, with a rule made by hand in the gateway's firewall.
+// newFilteredFixture returns a fixture with source ranges enabled, and with a manual rule in the gateway's firewall.
 func newFilteredFixture(t *testing.T, mods ...func(*vcdsim.Config)) *fixture {
 	t.Helper()
 	w := newFixture(t, vcdsim.K8sTenant(), mods...)
@@ -58,7 +58,7 @@ func newFilteredFixture(t *testing.T, mods ...func(*vcdsim.Config)) *fixture {
 	return w
 }
 
-// A firewallRule is a rule as it is kept in the simulator.
+// A firewallRule is a rule as stored in the simulator.
 type firewallRule struct {
 	ID           string   `json:"id"`
 	Name         string   `json:"name"`
@@ -84,8 +84,8 @@ func (w *fixture) firewall() []firewallRule {
 	return found.Rules
 }
 
-// admits checks the whole firewall: who may reach an address, and the others, before the rule made by hand, which stays
-// as it was.
+// admits checks the whole firewall: the clients that may reach an address, and the others, before the unchanged manual
+// rule.
 func (w *fixture) admits(address string, sources ...string) {
 	w.t.Helper()
 	rules := w.firewall()
@@ -97,7 +97,7 @@ func (w *fixture) admits(address string, sources ...string) {
 	w.Expect(rules[2]).To(And(HaveField("Name", "theirs"), HaveField("Version.Version", 7)))
 }
 
-// unfiltered checks that only the rule made by hand is left.
+// unfiltered checks that only the manual rule is left.
 func (w *fixture) unfiltered() {
 	w.t.Helper()
 	w.Expect(w.firewall()).To(ConsistOf(And(HaveField("Name", "theirs"), HaveField("Version.Version", 7))))
@@ -253,7 +253,7 @@ func TestRulesOfAServiceThatNoLongerWantsThem(t *testing.T) {
 	d := guarded(service("c1", "web"), 80)
 	for _, step := range w.steps(&d) {
 		if step.Kind == lb.KindService {
-			break // the process dies before the virtual service that would say that there are rules
+			break // the process stops before it creates the virtual service, which would show that there are rules
 		}
 		w.run(step)
 	}

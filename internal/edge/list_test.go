@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A heldList is a list whose reads wait until they are let go.
+// A heldList is a list whose reads wait until they are released.
 type heldList struct {
 	*list[string]
 
@@ -40,7 +40,7 @@ func newList() *heldList {
 	return l
 }
 
-// ask asks for the list in the background.
+// ask requests the list in the background.
 func (l *heldList) ask(want demand) <-chan []string {
 	got := make(chan []string, 1)
 	go func() {

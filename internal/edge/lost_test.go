@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestAReferencedObjectIsDeletedManually deletes something that was just made before what refers to it is made: VCD
-// says "forbidden", which is no missing right.
+// TestAReferencedObjectIsDeletedManually deletes an object that was just created before the object that references it.
+// VCD then responds with "forbidden", which does not mean a missing right.
 func TestAReferencedObjectIsDeletedManually(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

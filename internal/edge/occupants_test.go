@@ -92,12 +92,12 @@ func TestAConcurrentlyTakenAddress(t *testing.T) {
 	}
 }
 
-// TestTwoClustersTakeOneAddressInDifferentWays lets both ask VCD before it has answered either: one for a virtual service
-// on the address, the other for a NAT rule.
+// TestTwoClustersTakeOneAddressInDifferentWays makes both clusters send their requests before VCD has responded to
+// either: one for a virtual service on the address, the other for a NAT rule.
 func TestTwoClustersTakeOneAddressInDifferentWays(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
 		c.Assumptions = ptr(vcdsim.DefaultAssumptions())
-		c.Assumptions.GatewayWritesExclude = false // or one would be turned away as busy
+		c.Assumptions.GatewayWritesExclude = false // otherwise one request would be rejected as busy
 	})
 	other := *w
 	other.restart()
@@ -137,7 +137,7 @@ func TestTwoClustersTakeOneAddressInDifferentWays(t *testing.T) {
 	w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
 }
 
-// meet is a gate that holds the first requests of two operations until both have come.
+// meet returns a gate that holds the first requests of two operations until both have arrived.
 func meet(operations ...string) vcdsim.Gate {
 	var mu sync.Mutex
 	waiting := map[string]bool{}

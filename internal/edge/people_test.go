@@ -38,7 +38,7 @@ func TestAManuallyAddedMonitorIsKept(t *testing.T) {
 	}
 	look := func() []any { return monitors(func(list []any) []any { return list }) }
 	turn := func() {
-		for range 3 { // a pool and a set, one each minute
+		for range 3 { // a pool and a set, one per minute
 			now.Advance(time.Minute)
 			w.converge(&d)
 		}

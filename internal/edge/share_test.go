@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// marksOf are the descriptions of floating IPs that a cluster has.
+// marksOf returns the descriptions of a cluster's floating IPs.
 func (w *fixture) marksOf(cluster string) (out []string) {
 	for _, a := range w.sim.State().Model.IPSpaces[0].Allocations {
 		if strings.Contains(a.Description, "cluster="+cluster) {
@@ -24,7 +24,7 @@ func (w *fixture) marksOf(cluster string) (out []string) {
 	return out
 }
 
-// share makes two load balancers that share an address, and returns it.
+// share creates two load balancers that share an address, and returns it.
 func (w *fixture) share(one, two *lb.Desired) []netip.Addr {
 	one.Share = "both"
 	two.Share = "both"
@@ -65,7 +65,8 @@ func TestAFloatingIPUsedByForeignRulesIsNotReleased(t *testing.T) {
 	w.Expect(w.marksOf("c1")).To(BeEmpty())
 }
 
-// TestTCPAndUDPOnOnePortShareAnAddress: a DNS server listens on both, and Services of both kinds may share an address.
+// TestTCPAndUDPOnOnePortShareAnAddress covers a DNS server, which listens on both. Services of both kinds may share an
+// address.
 func TestTCPAndUDPOnOnePortShareAnAddress(t *testing.T) {
 	for name, model := range map[string]func(loadbalancer.Owner, int) lb.Desired{
 		"two arms": func(o loadbalancer.Owner, port int) lb.Desired { return desired(o, port) },

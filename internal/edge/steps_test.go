@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// steps plans what makes a load balancer, with its address written down.
+// steps plans the steps to create a load balancer, with its address recorded.
 func (w *fixture) steps(d *lb.Desired) []lb.Step {
 	w.t.Helper()
 	plan, err := w.plan(d)
@@ -28,7 +28,7 @@ func (w *fixture) steps(d *lb.Desired) []lb.Step {
 	return stepsOf(plan)
 }
 
-// stepsOf are the steps of a plan for an edge gateway.
+// stepsOf returns the steps of a plan for an edge gateway.
 func stepsOf(plan loadbalancer.Plan) []lb.Step {
 	var out []lb.Step
 	for _, s := range plan.Steps {
@@ -59,7 +59,7 @@ func TestStepsAreIdempotent(t *testing.T) {
 					w.run(step)
 					step.Stored = true // as in every later plan
 					w.run(step)
-					w.restart() // another process does not know what was done
+					w.restart() // another process does not know the completed steps
 					w.run(step)
 				}
 			}
@@ -238,7 +238,7 @@ func TestAConcurrentlyAllocatedFloatingIPIsNotTaken(t *testing.T) {
 				d.Requested = []netip.Addr{address}
 			}
 			org := w.sim.State().Model.Orgs[1].ID
-			w.sim.Edit(func(e *vcdsim.Editor) { // the list of floating IPs was read before
+			w.sim.Edit(func(e *vcdsim.Editor) { // the list of floating IPs was read earlier
 				e.Model.IPSpaces[0].Allocations = []vcdsim.IPAllocation{
 					{Type: vcdsim.FloatingIP, Value: address.String(), OrgID: org},
 				}
@@ -369,7 +369,7 @@ func TestDriftIsDetected(t *testing.T) {
 		e.Document(seen.Sets[0].ID, func(body map[string]any) { body["ipAddresses"] = []any{"10.9.9.9"} })
 	})
 
-	for range 4 { // two pools and a set, one each minute
+	for range 4 { // two pools and a set, one per minute
 		now.Advance(time.Minute)
 		w.converge(&d)
 	}
@@ -435,7 +435,7 @@ func TestObjectsOfOlderVersions(t *testing.T) {
 	w.Expect(seen.Taken).To(ConsistOf(HaveField("Address", netip.MustParseAddr("203.0.113.50"))))
 }
 
-// stuck lets the next task of a kind hang, and returns what frees it.
+// stuck makes the next task of a kind hang, and returns a function that releases it.
 func (w *fixture) stuck(operation string) (free func()) {
 	id := w.sim.Faults().Add(vcdsim.Fault{Hang: true, Operation: operation})
 	return func() { w.sim.Faults().Remove(id) }

@@ -86,7 +86,7 @@ func TestVirtualServicesThatShareAnAddressMoveToAnother(t *testing.T) {
 	}
 }
 
-// written are the steps that are done until nothing is left to do.
+// written returns the steps until none remain.
 func (w *fixture) written(d *lb.Desired) []string {
 	w.t.Helper()
 	var done []string
@@ -112,7 +112,7 @@ func sharedVIPStays(c *vcdsim.Config) {
 	c.Assumptions.SharedVIPStays = true
 }
 
-// A refusal for another reason is no reason to delete a virtual service.
+// A rejection for another reason is not a reason to delete a virtual service.
 func TestAVirtualServiceIsNotDeletedForAnotherRefusal(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80, 443)
@@ -140,7 +140,7 @@ func withUDP(d lb.Desired) lb.Desired {
 	return d
 }
 
-// idsOf are the ids of the objects of a kind, sorted.
+// idsOf returns the sorted IDs of the objects of a kind.
 func (w *fixture) idsOf(path string) []string {
 	var out []string
 	for _, doc := range w.sim.State().Documents {
@@ -154,7 +154,7 @@ func (w *fixture) idsOf(path string) []string {
 	return out
 }
 
-// In a VDC group, IP sets are the group's: those of all its gateways are in one list, with unique names.
+// In a VDC group, IP sets belong to the group: the IP sets of all its gateways are in one list, with unique names.
 func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	model := vcdsim.VDCGroupTenant()
 	second := model.Orgs[1].VDCs[0].EdgeGateways[0]
@@ -202,7 +202,7 @@ func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	w.Expect(w.sets()).To(BeEmpty())
 }
 
-// sets are the names and addresses of all IP sets.
+// sets returns the names and addresses of all IP sets.
 func (w *fixture) sets() []string {
 	var out []string
 	for _, doc := range w.sim.State().Documents {

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// moods are ways to change one's mind about a load balancer.
+// moods are changes to the desired state of a load balancer.
 var moods = []func(r *rand.Rand, d *lb.Desired){
 	func(r *rand.Rand, d *lb.Desired) {
 		d.Listeners[0].Protocol = pickOne(r, loadbalancer.TCP, loadbalancer.UDP)
@@ -54,8 +54,8 @@ var moods = []func(r *rand.Rand, d *lb.Desired){
 
 func pickOne[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// TestChangingDesiredStatesConverge has three Services change their minds again and again, about how they are
-// reached and with whom they share: none of them may be stuck on the way, and nothing may be left.
+// TestChangingDesiredStatesConverge repeatedly changes how three Services are reached and with which Services they
+// share addresses. None of them may get stuck, and no object may be left.
 func TestChangingDesiredStatesConverge(t *testing.T) {
 	for name, model := range map[string]func() vcdsim.Model{
 		"on IP blocks": vcdsim.K8sTenant,

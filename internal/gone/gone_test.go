@@ -9,8 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// lost returns a recorded machine of cluster a that is missing for so many seconds, in a container that is shown
-// without it.
+// lost returns a recorded machine of cluster a that has been missing for some seconds, in a visible container without
+// it.
 func lost(seconds int, mods ...func(*Subject)) Subject {
 	s := Subject{
 		Missing:  Missing{Cluster: "a", Name: "0", Since: noon.Add(-time.Duration(seconds) * time.Second)},

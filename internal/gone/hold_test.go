@@ -12,7 +12,7 @@ import (
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// missingFor returns VMs of a cluster that are missing for so many minutes, numbered from 0. All are held back.
+// missingFor returns VMs of a cluster that have been missing for some minutes, numbered from 0. All are held back.
 func missingFor(cluster string, minutes ...int) []Missing {
 	var all []Missing
 	for i, m := range minutes {
@@ -26,7 +26,7 @@ func missingFor(cluster string, minutes ...int) []Missing {
 	return all
 }
 
-// undecided marks some of all as machines that were not found ready to be released for so many minutes.
+// undecided marks some VMs as machines that have not been ready for release for some minutes.
 func undecided(minutes int, all []Missing, which ...int) []Missing {
 	for _, i := range which {
 		all[i].Held = noon.Add(-time.Duration(minutes) * time.Minute)
@@ -34,7 +34,7 @@ func undecided(minutes int, all []Missing, which ...int) []Missing {
 	return all
 }
 
-// goneFor marks some of all as declared gone so many minutes ago.
+// goneFor marks some VMs as declared gone some minutes ago.
 func goneFor(minutes int, all []Missing, which ...int) []Missing {
 	for _, i := range which {
 		all[i].Gone = noon.Add(-time.Duration(minutes) * time.Minute)

@@ -18,10 +18,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 )
 
-// python is the interpreter that distributions install cloud-init for; another one on PATH does not see it.
+// python is the interpreter that distributions install cloud-init for. Another one on PATH does not find it.
 const python = "/usr/bin/python3"
 
-// needCloudInit skips the test where the distribution's cloud-init is not installed.
+// needCloudInit skips the test if the distribution's cloud-init is not installed.
 func needCloudInit(t *testing.T) {
 	t.Helper()
 	if err := exec.Command(python, "-c", "from cloudinit.sources import DataSourceVMware").Run(); err != nil {
@@ -29,11 +29,11 @@ func needCloudInit(t *testing.T) {
 	}
 }
 
-// machine is a pretend guest: guestinfo, and the cloud-init that is installed here.
+// machine is a simulated guest: guestinfo, and the cloud-init that is installed on the test machine.
 type machine struct {
 	state string // file
 	tools string // folder with vmware-rpctool
-	disk  string // folder that cloud-init keeps its knowledge in
+	disk  string // folder for the state of cloud-init
 }
 
 func newMachine(t *testing.T, extraConfig map[string]string) *machine {
@@ -65,7 +65,7 @@ func (m *machine) guestinfo(t *testing.T) map[string]string {
 	return values
 }
 
-// bootReport is what testdata/boot.py prints.
+// bootReport is the output of testdata/boot.py.
 type bootReport struct {
 	Found          bool
 	NewInstance    bool
@@ -80,7 +80,7 @@ type bootReport struct {
 	Rendered       string
 }
 
-// boot starts cloud-init afresh: guestinfo and what is on its disk survive from the boot before.
+// boot restarts cloud-init. Guestinfo and its disk survive from the previous boot.
 func (m *machine) boot(t *testing.T) bootReport {
 	t.Helper()
 	g := NewWithT(t)
@@ -195,7 +195,7 @@ func TestCloudInitFindsTheSameInstanceOnTheSecondBoot(t *testing.T) {
 	}
 }
 
-// A guest that cannot redact (an image that forbids info-set) is cleared by us before its next boot.
+// If a guest cannot redact its data (an image that forbids info-set), the controller clears it before the next boot.
 func TestCloudInitFindsTheInstanceAfterTheControllerClearedIt(t *testing.T) {
 	needCloudInit(t)
 	g := NewWithT(t)

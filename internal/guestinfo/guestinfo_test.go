@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 )
 
-// jinjaCloudConfig is what a kubeadm bootstrap provider makes, in short.
+// jinjaCloudConfig is a short version of a kubeadm bootstrap provider's output.
 var jinjaCloudConfig = []byte(`## template: jinja
 #cloud-config
 
@@ -386,7 +386,7 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 	}
 }
 
-// noise does not compress.
+// noise returns incompressible data.
 func noise(size int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	data := make([]byte, size)

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 )
 
-// ignitionConfig is what a bootstrap provider makes, with bytes that a URL cannot have.
+// ignitionConfig is the output of a bootstrap provider, with bytes that a URL cannot contain.
 const ignitionConfig = `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/größe","contents":{"source":"data:,50%25"}}]}}`
 
 func withIgnition(config string) func(*guestinfo.Input) {
@@ -28,7 +28,7 @@ func withIgnition(config string) func(*guestinfo.Input) {
 	}
 }
 
-// rendered is what a guest with Ignition gets.
+// A rendered is the data for a guest with Ignition.
 type rendered struct {
 	Ignition struct {
 		Version string
@@ -331,7 +331,7 @@ func TestUnmergeableIgnitionIsRejected(t *testing.T) {
 	}
 }
 
-// What is found to fit before a VM is created fits with ten NICs, too.
+// Data that is found to fit before a VM is created also fits with ten NICs.
 func TestAcceptedIgnitionFits(t *testing.T) {
 	g := NewWithT(t)
 	in := input(withIgnition(ignitionConfig), func(in *guestinfo.Input) {
@@ -366,7 +366,7 @@ func TestAcceptedIgnitionFits(t *testing.T) {
 
 var incompressible = randomText(200_000)
 
-// sized returns an Ignition configuration of a size that compression does not change much.
+// sized returns an Ignition configuration of a size that compression hardly changes.
 func sized(size int) []byte {
 	return []byte(`{"ignition":{"version":"3.4.0"},"note":"` + incompressible[:size] + `"}`)
 }

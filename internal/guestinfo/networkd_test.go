@@ -20,13 +20,13 @@ import (
 
 const networkd = "/lib/systemd/systemd-networkd"
 
-// networkdScript starts systemd-networkd with the units of a folder, in namespaces of its own.
+// networkdScript starts systemd-networkd with the units of a folder, in separate namespaces.
 const networkdScript = `mount -t tmpfs run /run
 mkdir -p /run/systemd/network
 cp "$1"/*.network /run/systemd/network/
 exec ` + networkd
 
-// complaints returns what systemd-networkd logs about units.
+// complaints returns the log messages of systemd-networkd about units.
 func complaints(t *testing.T, units map[string]string) []string {
 	t.Helper()
 	g := NewWithT(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// The simulator's guest, written independently, has to understand the same as the real cloud-init and the real Ignition.
+// The simulator's guest is an independent implementation. It must parse the data like cloud-init and Ignition.
 func TestSimulatedGuestReadsTheRenderedGuestinfo(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -59,7 +59,8 @@ func TestDaemonSetAsksTheAPIServerOfItsNode(t *testing.T) {
 	g.Expect(typed[rbacv1.RoleBinding](t, objects, "RoleBinding").RoleRef.Name).To(Equal("kube-vip"))
 }
 
-// TestPasswordsAreRemovedWithoutBGP: Cluster API empties the Secret of a former configuration, but it would not delete it.
+// TestPasswordsAreRemovedWithoutBGP checks for an empty Secret: Cluster API empties the Secret of an earlier
+// configuration, but does not delete it.
 func TestPasswordsAreRemovedWithoutBGP(t *testing.T) {
 	g := NewWithT(t)
 
@@ -90,7 +91,7 @@ func TestDaemonSetReadsBGPPasswordsFromASecret(t *testing.T) {
 	}))
 }
 
-// TestTheDaemonSetDoesNotUseTheProxy: kube-vip asks for the API server by a name that no proxy knows.
+// TestTheDaemonSetDoesNotUseTheProxy checks NO_PROXY, because no proxy resolves the API server name that kube-vip uses.
 func TestTheDaemonSetDoesNotUseTheProxy(t *testing.T) {
 	g := NewWithT(t)
 
@@ -165,10 +166,10 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 	g.Expect(ofAUser()).NotTo(Equal("T"))
 }
 
-// brief is a program in place of sleep: no test waits for the times of the lease.
+// brief replaces sleep, so that no test waits for the times of the lease.
 const brief = "exec /bin/sleep 0.1"
 
-// kubectlOf is a program that answers questions about pods, and about the lease.
+// kubectlOf returns a program that responds to requests for pods and for the lease.
 func kubectlOf(pods, lease string) string {
 	return `case "$*" in *" lease "*) ` + lease + `;; *) ` + pods + `;; esac`
 }
@@ -198,8 +199,8 @@ func TestTheStaticPodIsKeptWhereTheDaemonSetDoesNotRun(t *testing.T) {
 	}
 }
 
-// TestTheVirtualIPComesBackWhereTheDaemonSetTookIt: a pod that starts removes the address; with BGP, the static pod does
-// not add it again by itself.
+// TestTheVirtualIPComesBackWhereTheDaemonSetTookIt covers a starting pod, which removes the address. With BGP, the
+// static pod does not add it again.
 func TestTheVirtualIPComesBackWhereTheDaemonSetTookIt(t *testing.T) {
 	const anInterface = "echo 1: lo inet $5"
 	self, err := os.Hostname()
@@ -243,8 +244,8 @@ esac`)
 	}
 }
 
-// process starts a process that the node shows as one of kube-vip with a variable. The function it returns is the state
-// of the process: S sleeps, T is stopped.
+// process starts a process that looks like kube-vip with a variable. The returned function returns its state: S sleeps,
+// T is stopped.
 func (n *node) process(variable string) func() string {
 	n.t.Helper()
 	g := NewWithT(n.t)
@@ -265,7 +266,7 @@ func (n *node) process(variable string) func() string {
 	}
 }
 
-// TestTheHandoverDistinguishesBothPods: by the address of their metrics, and by the lease that the generator wrote.
+// TestTheHandoverDistinguishesBothPods compares the addresses of their metrics, and the lease that the generator wrote.
 func TestTheHandoverDistinguishesBothPods(t *testing.T) {
 	g := NewWithT(t)
 	objects, err := kubevip.Objects(config(byDaemonSet))

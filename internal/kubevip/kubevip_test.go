@@ -180,7 +180,7 @@ func TestTheWholeImageIsReplaced(t *testing.T) {
 	}
 }
 
-// cloud-init renders files as part of user data with jinja: what jinja would act on never arrives as written.
+// cloud-init renders files of user data with jinja, which would change text that looks like a jinja directive.
 func TestOutputContainsNoTemplateDirectives(t *testing.T) {
 	g := NewWithT(t)
 
@@ -202,7 +202,7 @@ func TestDefaultImageMatchesTheGenerator(t *testing.T) {
 	g.Expect(string(generated)).To(ContainSubstring("image: " + kubevip.DefaultImage + "\n"))
 }
 
-// An edit that adds a variable the generator does not know would be a silent no-op on the node.
+// An edit that adds a variable unknown to the generator would be a silent no-op on the node.
 func TestGeneratedManifestsHaveEveryFixedSetting(t *testing.T) {
 	always := []string{"address", "port", "vip_subnet", "dns_mode"}
 	for name, known := range map[string][]string{

@@ -41,14 +41,14 @@ kind: JoinConfiguration
 	superAdmin   = "/etc/kubernetes/super-admin.conf"
 )
 
-// node is a folder that stands for the root of a node's file system.
+// node is a folder in place of the root of a node's file system.
 type node struct {
 	t    *testing.T
 	root string
 	data map[string][]byte
 }
 
-// newNode has the manifest and the scripts in place, as cloud-init writes them before any command runs.
+// newNode creates the manifest and the scripts, as cloud-init writes them before any command runs.
 func newNode(t *testing.T, files map[string]string, mods ...func(*kubevip.Config)) *node {
 	t.Helper()
 	n := &node{t: t, root: t.TempDir(), data: render(t, config(mods...))}
@@ -80,7 +80,7 @@ func (n *node) has(name string) bool {
 	return err == nil
 }
 
-// program puts a shell script into the PATH of the scripts.
+// program adds a shell script to the PATH of the scripts.
 func (n *node) program(name, script string) {
 	n.t.Helper()
 	n.write("bin/"+name, "#!/bin/sh\n"+script+"\n")
@@ -103,7 +103,7 @@ func (n *node) mustRun(key string) {
 	NewWithT(n.t).Expect(err).NotTo(HaveOccurred(), out)
 }
 
-// kubeconfig is the file that kube-vip is given.
+// kubeconfig returns the kubeconfig of kube-vip.
 func (n *node) kubeconfig() string {
 	n.t.Helper()
 	g := NewWithT(n.t)

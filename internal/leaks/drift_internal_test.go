@@ -12,7 +12,7 @@ import (
 )
 
 func TestDriftOnEdgeGateways(t *testing.T) {
-	// Two nodes, and a load balancer behind a NAT rule and one directly on a floating IP.
+	// Two nodes, a load balancer behind a NAT rule, and one directly on a floating IP.
 	sound := func() []Object {
 		return []Object{
 			{Kind: KindVM, ID: "vm-1", Addresses: []string{"192.168.100.11"}},

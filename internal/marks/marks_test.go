@@ -18,7 +18,7 @@ const (
 	otherID = "NO_RDE_99999999-2222-3333-4444-555555555555"
 )
 
-// metadata are the values of CAPVCD's key, by vApp.
+// metadata contains the values of CAPVCD's key, by vApp.
 type metadata map[string]string
 
 func (m metadata) MetadataValue(_ context.Context, vAppID, _ string) (string, error) {

@@ -39,7 +39,7 @@ func TestDirectIsSortedAndUnique(t *testing.T) {
 	}))
 }
 
-// TestClusterInternalAddressesBypassTheProxy asks the implementation that kubelet, containerd and most Go programs have.
+// TestClusterInternalAddressesBypassTheProxy uses the same implementation as kubelet, containerd and most Go programs.
 func TestClusterInternalAddressesBypassTheProxy(t *testing.T) {
 	s := settings()
 	proxyFor := (&httpproxy.Config{
@@ -136,8 +136,8 @@ func TestFilesAreEmptyWithoutAProxy(t *testing.T) {
 	g.Expect(string(files[KeyKubeadm])).To(ContainSubstring("UnsetEnvironment="))
 }
 
-// TestNoVariableReachesKubeadm holds the drop-in of kubeadm's service against everything that the others set: systemd
-// removes these names at the very end, whatever set them.
+// TestNoVariableReachesKubeadm compares the drop-in of kubeadm's service with all variables that the other files set.
+// systemd removes these names last, regardless of the file that set them.
 func TestNoVariableReachesKubeadm(t *testing.T) {
 	g := NewWithT(t)
 	files := settings().Files()

@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Files of package managers, as images have them.
+// Files of package managers, as in images.
 const (
 	dnfConf = `[main]
 gpgcheck=1
@@ -32,7 +32,7 @@ NO_PROXY="localhost, 127.0.0.1"
 `
 )
 
-// A node is a folder with the files of an image, and those of the Secret.
+// A node is a folder with the files of an image and of the Secret.
 type node struct {
 	*WithT
 
@@ -70,7 +70,7 @@ func (n node) mode(path string) fs.FileMode {
 	return info.Mode().Perm()
 }
 
-// prepare runs the script twice: a node that boots again runs it again.
+// prepare runs the script twice, as a node that reboots does.
 func (n node) prepare() {
 	for range 2 {
 		out, err := exec.Command("sh", filepath.Join(n.root, "/etc/node-proxy/prepare.sh"), n.root).CombinedOutput()
@@ -190,7 +190,8 @@ func TestPackageManagersAreUnchangedWithoutAProxy(t *testing.T) {
 	n.Expect(n.read("/etc/sysconfig/proxy")).To(Equal(susesProxy))
 }
 
-// TestSpecialCharactersOfAPasswordReachEachFile has shells read what is for shells, and looks for expansions in the rest.
+// TestSpecialCharactersOfAPasswordReachEachFile makes shells read the shell files, and searches the others for
+// expansions.
 func TestSpecialCharactersOfAPasswordReachEachFile(t *testing.T) {
 	for _, password := range []string{`$HOME`, `$(id)`, "`id`", `a'b"c\d`, `p@ss:word/%41`, `!;&|<>*?#~ {}`, `größe`} {
 		t.Run(password, func(t *testing.T) {
@@ -222,7 +223,7 @@ func TestSpecialCharactersOfAPasswordReachEachFile(t *testing.T) {
 	}
 }
 
-// TestKubeadmInALoginShellGetsNoVariable has a kubeadm that prints its environment.
+// TestKubeadmInALoginShellGetsNoVariable uses a kubeadm that prints its environment.
 func TestKubeadmInALoginShellGetsNoVariable(t *testing.T) {
 	n := image(t, withPassword("secret"), nil)
 	n.write("/bin/kubeadm", "#!/bin/sh\nenv\necho \"$@\"\n", 0o700)
@@ -245,7 +246,7 @@ func TestThePreparationIsValidShell(t *testing.T) {
 	if _, err := exec.LookPath("shellcheck"); err != nil {
 		t.Skip("shellcheck is not installed")
 	}
-	// SC2016 takes the $ in a password for a variable.
+	// SC2016 mistakes the $ in a password for a variable.
 	for _, key := range []string{KeyPrepare, KeyProfile} {
 		command := exec.CommandContext(t.Context(), "shellcheck", "--shell=sh", "--exclude=SC2016", "-")
 		command.Stdin = strings.NewReader(string(withPassword(`a'$b`).Files()[key]))

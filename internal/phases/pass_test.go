@@ -20,13 +20,13 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// A facts scope is what phases of tests come to.
+// A facts scope contains the results of the tests' phases.
 type facts struct {
 	pass    Pass
 	applies bool
 }
 
-// machines is a reconciler of VCDMachines, and the API server that it stores them in.
+// machines is a VCDMachine reconciler with its API server.
 type machines struct {
 	Reconciler[*infrav1.VCDMachine, facts]
 
@@ -49,7 +49,7 @@ func newMachines(t *testing.T, objects ...client.Object) *machines {
 	return m
 }
 
-// statuses runs a pass, and returns the stored conditions.
+// statuses runs a reconcile, and returns the stored conditions.
 func (m *machines) statuses(t *testing.T) map[string]metav1.ConditionStatus {
 	t.Helper()
 	g := NewWithT(t)
@@ -71,7 +71,7 @@ func newMachine() *infrav1.VCDMachine {
 	return &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "default"}}
 }
 
-// phase returns a phase that comes to a result.
+// phase returns a phase with a result.
 func phase(condition string, out Result, err error) Phase[*facts] {
 	return Phase[*facts]{
 		Condition: condition,

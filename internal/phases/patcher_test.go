@@ -16,8 +16,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// A generations API server counts generations, and the writes. What is read is the object as it was at the beginning of a
-// pass, as a cache may show it, until the cache catches up.
+// A generations API server counts generations and writes. Reads return the object as it was at the start of a
+// reconcile, as a stale cache would, until the cache catches up.
 type generations struct {
 	cached *infrav1.VCDMachine // nil: the cache has caught up
 	writes int
@@ -105,7 +105,7 @@ func TestObservedGenerationIncludesTheWrittenRecord(t *testing.T) {
 	}
 }
 
-// ofGeneration matches a condition of the generation that the record made.
+// ofGeneration matches a condition with the generation of the recorded change.
 func ofGeneration(name string) any {
 	return And(HaveField("Type", name), HaveField("ObservedGeneration", int64(8)))
 }
@@ -127,8 +127,8 @@ func TestOutdatedObjectsAreNotSaved(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("object was modified")))
 }
 
-// meanwhile makes the client of machines change a machine, as another client, before the first write of a status, and
-// counts these writes.
+// meanwhile makes the client change a machine as another client, before the first write of a status, and counts these
+// writes.
 func meanwhile(t *testing.T, m *machines, change func(*infrav1.VCDMachine)) *int {
 	t.Helper()
 	writes := 0
@@ -152,8 +152,8 @@ func meanwhile(t *testing.T, m *machines, change func(*infrav1.VCDMachine)) *int
 func TestForeignConditionsAreKept(t *testing.T) {
 	tests := []struct {
 		name    string
-		change  func(obj *infrav1.VCDMachine) // what this client changes beside its own condition
-		want    string                        // the message of their condition
+		change  func(obj *infrav1.VCDMachine) // further changes by this client
+		want    string                        // the message of the other condition
 		refused bool
 	}{
 		{"a condition of theirs", func(*infrav1.VCDMachine) {}, "changed", false},

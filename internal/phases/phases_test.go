@@ -147,13 +147,13 @@ func TestRunPhases(t *testing.T) {
 	}
 }
 
-// The first problems of a new object are mended while a person watches it.
+// The first problems of a new object are fixed while a user watches it.
 func TestNewObjectsAreRetriedMoreOften(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		age  time.Duration
 		out  Result
-		want time.Duration // give or take a fifth
+		want time.Duration // with 20% jitter
 	}{
 		{"created just now", 0, Fail(RemedyPoll, "NetworkNotFound", ""), 20 * time.Second},
 		{"after ten minutes", 10 * time.Minute, Fail(RemedyPoll, "NetworkNotFound", ""), 30 * time.Second},

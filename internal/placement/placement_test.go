@@ -20,7 +20,7 @@ const (
 	networkURN = "urn:vcloud:network:00000000-0000-0000-0000-000000000002"
 )
 
-// objects are a cluster, a zone and a machine that agree.
+// objects are a cluster, a zone and a machine that match.
 type objects struct {
 	cluster *infrav1.VCDCluster
 	zone    *placement.Zone
@@ -47,7 +47,7 @@ func agreeing() *objects {
 	return o
 }
 
-// withoutZone makes the machine one of the cluster's own VDC.
+// withoutZone places the machine in the cluster's own VDC.
 func withoutZone(o *objects) {
 	o.zone = nil
 	o.cluster.Spec.OVDC = "vdc"

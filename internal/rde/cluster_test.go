@@ -66,7 +66,8 @@ func TestANewEntityHasAllSections(t *testing.T) {
 "spec":{},"status":{"capvcd":` + strings.Replace(wholeSection, `"errorSet":[],`, "", 1) + `}}`))
 }
 
-// adopted is an entity of CAPVCD, the CSI driver, CSE and a stranger, with numbers and spaces that only bytes keep.
+// adopted is an entity with content of CAPVCD, the CSI driver, CSE and an unknown program. It has numbers and spaces
+// that only byte-wise copying preserves.
 const adopted = `{ "kind":"CAPVCDCluster","apiVersion":"capvcd.vmware.com/v1.3", "x":1.0e0,
  "metadata":{ "name":"c1", "mine" : 12345678901234567890 }, "spec": {"yamlSet":[ "a"],"vcdKe":{"secure":{} }},
  "status": {"csi":{"pv":[ 1,2 ]}, "cpi": {"virtualIPs":[ "192.0.2.9" ]}, "vcdKe":{ "state":"x" },

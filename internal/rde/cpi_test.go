@@ -17,7 +17,7 @@ const capvcd = "urn:vcloud:type:vmware:capvcdCluster:1.1.0"
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// foreign is an entity as others write it: numbers, order and spaces that nothing but its bytes can keep.
+// foreign is an entity of other writers, with numbers, order and spaces that only byte-wise copying preserves.
 const foreign = `{ "kind":"CAPVCDCluster", "big": 12345678901234567890,
  "status": { "capvcd": {"uid":"a", "x":1.0e0},  "csi":{"pv":[ 1,2 ]},
   "cpi": {"future":{"a" : 1}, "version":"1.6.1", "name":"cloud-controller-manager",
@@ -143,7 +143,7 @@ func FuzzMerge(f *testing.F) {
 	f.Add(`{"status":{"cpi":{"vcdResourceSet":[1,"a",null]}}}`, "", "")
 	f.Fuzz(func(t *testing.T, content, ip, version string) {
 		if !utf8.ValidString(ip) || !utf8.ValidString(version) {
-			return // they are addresses and versions
+			return // addresses and versions
 		}
 		change := Change{Version: version, AddIPs: []string{ip}, Put: []Resource{{Type: Pool, ID: "p", Name: "n"}}}
 		once, err := merge(content, change)

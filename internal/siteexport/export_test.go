@@ -31,7 +31,7 @@ func newSite(t *testing.T, model vcdsim.Model) *vcdsim.Simulator {
 	return sim
 }
 
-// login begins a session, which ends with the test.
+// login starts a session that ends with the test.
 func login(t *testing.T, sim *vcdsim.Simulator, org, user string) *vcd.Session {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 100_000, Burst: 100_000})
@@ -147,7 +147,7 @@ func TestLongListsAreBounded(t *testing.T) {
 	g.Expect(load(t, file).Orgs[1].Catalogs[0].Templates).To(HaveLen(512))
 }
 
-// The settings of a VDC and a network that no preset has.
+// Settings of a VDC and a network that no preset has.
 func TestVDCAndNetworkSettingsAreKept(t *testing.T) {
 	g := NewWithT(t)
 	model := vcdsim.K8sTenant()

@@ -16,15 +16,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
-// requested is the site that TestProxyFailuresAreExplained makes its other process request; empty in the first
-// one.
+// requested is the environment variable with the site that TestProxyFailuresAreExplained requests in its child process.
+// It is not set in the parent process.
 const requested = "SITEPROXY_REQUESTED"
 
-// canary is in the user names and passwords of proxies, and may be in no message.
+// canary is in the user names and passwords of proxies. No message may contain it.
 const canary = "canary"
 
-// TestProxyFailuresAreExplained runs itself again for each case: what the environment says of proxies is read once
-// per process.
+// TestProxyFailuresAreExplained runs itself in a child process for each case, because each process reads the proxy
+// variables only once.
 func TestProxyFailuresAreExplained(t *testing.T) {
 	if site := os.Getenv(requested); site != "" {
 		printFailure(t, site)
@@ -139,7 +139,7 @@ func siteOr(site string) string {
 	return site
 }
 
-// printFailure requests a site, and prints what is said about the failure.
+// printFailure requests a site, and prints the explanation of the failure.
 func printFailure(t *testing.T, site string) {
 	t.Helper()
 	g := NewWithT(t)

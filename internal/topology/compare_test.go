@@ -174,7 +174,7 @@ spec:
     variables: [{name: size, value: small}, {name: nested, value: {list: [{kind: x}, {}], inner: {}}}]
 `
 
-// withIgnition sets variables of a Cluster: nodes that Ignition sets up, behind a proxy.
+// withIgnition sets the Cluster variables for nodes with Ignition behind a proxy.
 func withIgnition(cluster string) string {
 	const image = "      - name: image\n"
 	const variables = `      - name: bootstrapFormat
@@ -209,7 +209,7 @@ func TestTheClassCreatesNodesWithIgnition(t *testing.T) {
 	}
 }
 
-// withProxy sets the proxy of a Cluster, and its version of Kubernetes.
+// withProxy sets the proxy and the Kubernetes version of a Cluster.
 func withProxy(cluster, version, proxy string) string {
 	const image = "      - name: image\n"
 	cluster = strings.Replace(cluster, "v1.36.3", version, 1)
@@ -295,7 +295,7 @@ func TestATopologyIsResolvedLikeInClusterAPI(t *testing.T) {
 	}
 }
 
-// desired returns what Cluster API's own topology controller makes of a topology.
+// desired returns the objects that Cluster API's topology controller creates for a topology.
 func desired(t *testing.T, in topology.Input) []*unstructured.Unstructured {
 	t.Helper()
 	g := NewWithT(t)
@@ -338,7 +338,7 @@ func desired(t *testing.T, in topology.Input) []*unstructured.Unstructured {
 	return all
 }
 
-// contract returns a CustomResourceDefinition that says which version implements Cluster API's contract.
+// contract returns a CustomResourceDefinition whose labels state which version implements Cluster API's contract.
 func contract(name, version string) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
 		Name:   name,
@@ -378,7 +378,7 @@ func blueprintOf(t *testing.T, in topology.Input) *scope.ClusterBlueprint {
 	return blueprint
 }
 
-// normal returns objects as JSON by kind and name, without owners, and with the same end of all names.
+// normal returns objects as JSON by kind and name, without owners, and with the same suffix in all names.
 func normal(t *testing.T, objects []*unstructured.Unstructured) map[string]string {
 	t.Helper()
 	var names []string

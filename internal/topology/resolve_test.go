@@ -58,7 +58,7 @@ spec:
 {apiVersion: bootstrap.example.com/v1, kind: SomeConfigTemplate, metadata: {name: workers}, spec: {template: {spec: {old: 1}}}}
 `
 
-// A topologyCase is what differs from the small class and cluster.
+// A topologyCase contains the differences from the small class and cluster.
 type topologyCase struct {
 	cluster   string // variables of the Cluster
 	variables string // of the class
@@ -82,18 +82,19 @@ func (c topologyCase) yamlOf() string {
 	).Replace(small)
 }
 
-// onCluster is a patch of the infrastructure cluster by operations.
+// onCluster returns a patch of the infrastructure cluster by operations.
 func onCluster(operations string) string {
 	return "[{name: change, definitions: [{selector: {apiVersion: infra.example.com/v1, kind: SomeClusterTemplate, " +
 		"matchResources: {infrastructureCluster: true}}, jsonPatches: [" + operations + "]}]}]"
 }
 
-// variable is a variable of a class with a schema.
+// variable returns a variable of a class with a schema.
 func variable(name, schema string) string {
 	return fmt.Sprintf("{name: %s, required: false, schema: {openAPIV3Schema: %s}}", name, schema)
 }
 
-// specOf returns the spec of an object as JSON: that of the objects that a template makes.
+// specOf returns the spec of an object as JSON. For a template, it returns the spec of the objects that the template
+// creates.
 func specOf(t *testing.T, object *unstructured.Unstructured) string {
 	t.Helper()
 	path := []string{"spec"}
@@ -198,7 +199,7 @@ func TestAPatchIsAppliedOnlyIfItIsEnabled(t *testing.T) {
 		"true":                          true,
 		`{{ eq .size "large" }}`:        true,
 		`{{ eq .size "small" }}`:        false,
-		"{{ if .size }}yes{{ end }}":    true, // As YAML reads it.
+		"{{ if .size }}yes{{ end }}":    true, // As parsed by YAML.
 		"{{ if .absent }}true{{ end }}": false,
 		`{{ if .absent }}{{ else }}true{{ end }}`: true,
 		`"true"`: false,

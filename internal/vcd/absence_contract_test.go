@@ -49,7 +49,7 @@ func (s *lostSite) compose(t *testing.T, name string, vms ...string) vcd.VApp {
 	return vApp
 }
 
-// hide takes a vApp out of the user's sight.
+// hide makes a vApp invisible to the user.
 func (s *lostSite) hide(name string) {
 	s.sim.Edit(func(e *vcdsim.Editor) { e.SetOwner(e.VApp(name), "admin") })
 }
@@ -235,7 +235,7 @@ func TestEvidenceOfALostVApp(t *testing.T) {
 	}
 }
 
-// TestEvidenceForAnAdministrator is what a user sees to whom all vApps and VDCs of the organization are shown.
+// TestEvidenceForAnAdministrator covers a user who can see all vApps and VDCs of the organization.
 func TestEvidenceForAnAdministrator(t *testing.T) {
 	tests := []struct {
 		name string
@@ -290,7 +290,7 @@ func TestEvidenceForAnAdministrator(t *testing.T) {
 	}
 }
 
-// withSecondGateway gives the first VDC another edge gateway.
+// withSecondGateway adds an edge gateway to the first VDC.
 func withSecondGateway(c *vcdsim.Config) {
 	vdc := &c.Model.Orgs[1].VDCs[0]
 	second := vdc.EdgeGateways[0]

@@ -127,7 +127,7 @@ func TestOneCallProbesForTheEndOfAnOutage(t *testing.T) {
 		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable))
 	}
-	tried := f.count(opVM) // net/http tries again by itself when a connection was used before
+	tried := f.count(opVM) // net/http retries requests on a reused connection
 	for range 10 {
 		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable))

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// newCells is a target of two cells behind a balancer; nothing is known of it to the client but the balancer's address.
+// newCells returns a target of two cells behind a load balancer. The client only knows the load balancer's address.
 func newCells(t *testing.T, mods ...func(*vcdsim.Config)) *target {
 	t.Helper()
 	config := vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1, Cells: 2}
@@ -30,7 +30,7 @@ func newCells(t *testing.T, mods ...func(*vcdsim.Config)) *target {
 		}, mods...)
 }
 
-// newSimulated is a target on a simulator of its own.
+// newSimulated returns a target on its own simulator.
 func newSimulated(t *testing.T, config vcdsim.Config, opts vcd.PoolOptions, mods ...func(*vcdsim.Config)) *target {
 	t.Helper()
 	g := NewWithT(t)
@@ -65,7 +65,7 @@ func newSimulated(t *testing.T, config vcdsim.Config, opts vcd.PoolOptions, mods
 // taskTime is longer than tasks take.
 const taskTime = 5 * time.Minute
 
-// slowly makes tasks last until the returned clock is moved; so does nothing else.
+// slowly makes tasks, and nothing else, wait until the returned clock is advanced.
 func slowly(clock *vcdsim.SimClock) func(*vcdsim.Config) {
 	return func(c *vcdsim.Config) {
 		c.Profile = vcdsim.Recorded
@@ -73,7 +73,7 @@ func slowly(clock *vcdsim.SimClock) func(*vcdsim.Config) {
 	}
 }
 
-// logins is how many logins were let in.
+// logins returns the number of successful logins.
 func (to *target) logins() int {
 	n := 0
 	for _, r := range to.sim.Requests() {
@@ -88,7 +88,7 @@ func TestCallsGoOnWhileCellsChange(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func(g *WithT, to *target, cell *vcdsim.Cell)
-		refused bool // a call may be refused, because the balancer does not know better
+		refused bool // a call may be rejected, because the load balancer has not noticed yet
 		logins  int  // at most
 	}{
 		{"a cell is stopped", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Stop() }, false, 2},
@@ -227,7 +227,7 @@ func (to *target) composing(t *testing.T) (*vcd.Session, vcd.Task) {
 	return s, task
 }
 
-// asked counts the requests at the balancer, answered or not.
+// asked counts the requests at the load balancer, with or without a response.
 func (to *target) asked() int { return len(to.sim.Requests()) }
 
 func TestTheAddressInHrefsIsNeverContacted(t *testing.T) {
@@ -301,7 +301,7 @@ func TestCredentialsAreReplacedWhileATaskIsFollowed(t *testing.T) {
 	}
 }
 
-// refusedLogins is how many logins were refused.
+// refusedLogins returns the number of rejected logins.
 func (to *target) refusedLogins() int {
 	n := 0
 	for _, r := range to.sim.Requests() {

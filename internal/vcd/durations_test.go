@@ -68,7 +68,7 @@ func TestAPollWaitsForATaskAboutToEnd(t *testing.T) {
 	clock := newFakeClock()
 	f := newTaskServer(t)
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
-	f.set(testTask, "running") // The server says: half of it is done.
+	f.set(testTask, "running") // The server reports 50% progress.
 	s.Tasks.Follow("m", Task{ID: testTask}, nil)
 	g.Eventually(clock.Waiting).Should(Equal(1))
 	clock.Advance(2 * time.Second)

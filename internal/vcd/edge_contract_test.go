@@ -15,14 +15,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// newEdge is a target on the simulator with another model.
+// newEdge returns a target on the simulator with another model.
 func newEdge(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) *target {
 	t.Helper()
 	return newSimulated(t, vcdsim.Config{Model: model, Profile: vcdsim.Instant, Seed: 1},
 		vcd.PoolOptions{TaskPoll: 4 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000}, mods...)
 }
 
-// edgeOf is the gateway of the target's network.
+// edgeOf returns the gateway of the target's network.
 func (to *target) edgeOf(t *testing.T, s *vcd.Session) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -34,7 +34,7 @@ func (to *target) edgeOf(t *testing.T, s *vcd.Session) string {
 	return network.EdgeGateway.ID
 }
 
-// done waits for a task and returns what it worked on.
+// done waits for a task and returns its owner.
 func done(t *testing.T, s *vcd.Session, task vcd.Task, err error) vcd.Task {
 	t.Helper()
 	g := NewWithT(t)
@@ -92,7 +92,7 @@ func TestFeaturesOfTheAgreedVersion(t *testing.T) {
 		features.TransparentMode).To(BeTrue())
 }
 
-// balancer is a pool with a virtual service on a gateway.
+// A balancer is a pool with a virtual service on a gateway.
 type balancer struct{ gateway, pool, service string }
 
 func (to *target) balancer(t *testing.T, s *vcd.Session, name, address string) balancer {
@@ -188,7 +188,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD does not tell what is gone from what is forbidden")
 }
 
-// ptr is a pointer to a value.
+// ptr returns a pointer to a value.
 func ptr[T any](v T) *T { return &v }
 
 func TestChangesKeepWhatOthersWrote(t *testing.T) {

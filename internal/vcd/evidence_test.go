@@ -51,7 +51,7 @@ func TestAResponseWithoutATaskIsNotASuccess(t *testing.T) {
 	tests := []struct {
 		name, body string
 		status     int
-		xml, json  bool // whether an answer of that API is one
+		xml, json  bool // whether it is a valid response of that API
 	}{
 		{"no content", "", http.StatusNoContent, false, true},
 		{"an empty success", "", http.StatusOK, false, true},

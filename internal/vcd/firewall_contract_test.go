@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// theirRules puts rules of a person before all that is there.
+// theirRules inserts a user's rules before all others.
 func theirRules(to *target, edge string, names ...string) {
 	rules := make([]any, len(names))
 	for i, name := range names {

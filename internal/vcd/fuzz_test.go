@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// FuzzParseXML reads any documents: what is read and written again must read the same.
+// FuzzParseXML parses arbitrary documents. Writing and parsing a document again must not change it.
 func FuzzParseXML(f *testing.F) {
 	f.Add([]byte(vmDocument))
 	f.Add([]byte(`<a x="&lt;&quot;&#10;"><b:c xmlns:b="d">t&amp;</b:c></a>`))
@@ -32,7 +32,7 @@ func FuzzParseXML(f *testing.F) {
 	})
 }
 
-// FuzzReconfigured changes any documents: no panic, and what is not an error is XML.
+// FuzzReconfigured changes arbitrary documents: it must not panic, and the result must be an error or XML.
 func FuzzReconfigured(f *testing.F) {
 	f.Add([]byte(vmDocument), "guestinfo.a", "b", int64(40960))
 	f.Fuzz(func(t *testing.T, document []byte, key, value string, disk int64) {
@@ -46,7 +46,7 @@ func FuzzReconfigured(f *testing.F) {
 	})
 }
 
-// FuzzParseMarker reads descriptions that people wrote: what is found is a marker that reads back.
+// FuzzParseMarker parses descriptions by users. A marker that is found must survive a round trip.
 func FuzzParseMarker(f *testing.F) {
 	f.Add("x cluster-api-provider-vcd cluster=a machine=b y")
 	f.Fuzz(func(t *testing.T, description string) {
@@ -57,7 +57,7 @@ func FuzzParseMarker(f *testing.F) {
 	})
 }
 
-// FuzzVM reads any VMs.
+// FuzzVM parses arbitrary VMs.
 func FuzzVM(f *testing.F) {
 	f.Add([]byte(vmDocument))
 	f.Fuzz(func(_ *testing.T, document []byte) {

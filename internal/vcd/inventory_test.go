@@ -19,11 +19,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
-// vmServer answers VM queries page by page.
+// vmServer responds to VM queries page by page.
 type vmServer struct {
 	*fakeVCD
 
-	rows    []string // names; all are in vApp "a"
+	rows    []string // names; all VMs are in vApp "a"
 	shift   int      // rows that vanish after the first page, this many times
 	filters []string
 }

@@ -33,7 +33,7 @@ func TestOperationsNameNoObjects(t *testing.T) {
 	}
 }
 
-// pages answers a list page by page, whatever a test wants of it.
+// pages serves a list page by page, as specified by a test.
 func pages(answers ...string) http.HandlerFunc {
 	next := 0
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -42,7 +42,7 @@ func pages(answers ...string) http.HandlerFunc {
 	}
 }
 
-// page is a page of pools with ids from one number to another.
+// page returns a page of pools with a range of IDs.
 func page(total, from, to int) string {
 	out := fmt.Sprintf(`{"resultTotal":%d,"values":[`, total)
 	for i := from; i <= to; i++ {
@@ -159,8 +159,7 @@ func TestFeaturesByVersion(t *testing.T) {
 	g.Expect(featuresOf(transport.Version{Major: 37, Minor: 2})).To(HaveField("AllocateByValue", true))
 }
 
-// FuzzEdgeDecoders reads any documents; what is changed of one is JSON again, and a second change changes
-// nothing.
+// FuzzEdgeDecoders decodes arbitrary documents. A changed document is valid JSON, and a second change has no effect.
 func FuzzEdgeDecoders(f *testing.F) {
 	f.Add([]byte(`{"id":"x","edgeGatewayUplinks":[{"subnets":null},{"subnets":{"values":[{"gateway":"10.0.0.1","prefixLength":99}]}}]}`))
 	f.Add([]byte(`{"members":[{"ipAddress":"10.0.0.1","port":1},null],"healthMonitors":[null,{"type":"TCP"}],"persistenceProfile":null,"memberGroupRef":{}}`))
@@ -235,7 +234,7 @@ func changeTwice(t *testing.T, body []byte) {
 	}
 }
 
-// used is a page of used addresses from 10.0.0.from on, of as many as there are in total.
+// used returns a page of used addresses from 10.0.0.from on, with the total number.
 func used(total, from, n int) string {
 	out := fmt.Sprintf(`{"resultTotal":%d,"values":[`, total)
 	for i := range n {

@@ -57,7 +57,7 @@ func TestEveryMarkerSurvivesARoundTrip(t *testing.T) {
 	}
 }
 
-// someWord makes a word from a number; every character occurs at every place.
+// someWord generates a word from a number. Every character occurs at every position.
 func someWord(n int, first, rest string) string {
 	word := []byte{first[n%len(first)]}
 	for n /= len(first); n > 0; n /= len(rest) {

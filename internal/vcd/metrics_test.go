@@ -16,10 +16,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
 
-// siteOf is the value of the label site for a fake.
+// siteOf returns the value of the label site for a fake.
 func siteOf(f *fakeVCD) string { return strings.TrimPrefix(f.URL, "https://") }
 
-// expectMetrics compares the named metrics with their text form, in which SITE stands for the fake.
+// expectMetrics compares the named metrics with their text format, in which SITE is replaced by the site of the fake.
 func expectMetrics(g *WithT, registry prometheus.Gatherer, f *fakeVCD, names []string, want string) {
 	var lines []string
 	for line := range strings.Lines(want) {
@@ -29,7 +29,7 @@ func expectMetrics(g *WithT, registry prometheus.Gatherer, f *fakeVCD, names []s
 	g.ExpectWithOffset(1, testutil.GatherAndCompare(registry, strings.NewReader(text), names...)).To(Succeed())
 }
 
-// value is that of one series, whose labels are given as in a query, or 0.
+// value returns the value of a series, whose labels are written as in a query, or 0.
 func value(g *WithT, registry prometheus.Gatherer, name string, labels map[string]string) float64 {
 	families, err := registry.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -214,7 +214,7 @@ func TestTheRateLimitIsCounted(t *testing.T) {
 		o.Burst = 2 // for the login
 	})
 
-	g.Eventually(func() float64 { // A call that comes late finds what has become free meanwhile.
+	g.Eventually(func() float64 { // A late call uses resources that became free in the meantime.
 		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).NotTo(HaveOccurred())
 		return value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "rate_limit"})

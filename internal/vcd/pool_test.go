@@ -61,7 +61,7 @@ func TestIncorrectPasswordsAreTriedOncePerVersion(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// A session may have the rights that its user had when it began.
+// A session may keep the rights that its user had when it started.
 func TestAForbiddenWriteIsRepeatedInANewSession(t *testing.T) {
 	const powerOn = "POST /api/vApp/vm-{id}/power/action/powerOn"
 	g := NewWithT(t)

@@ -15,11 +15,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// The site that TestCallsGoThroughTheProxyOfTheEnvironment makes its other process call; empty in the first one.
+// proxiedSite is the environment variable with the site that TestCallsGoThroughTheProxyOfTheEnvironment calls in its child
+// process.
 const proxiedSite = "PROXIED_SITE"
 
-// TestCallsGoThroughTheProxyOfTheEnvironment runs itself again: what the environment says of proxies is read once per
-// process.
+// TestCallsGoThroughTheProxyOfTheEnvironment runs itself in a child process, because each process reads the proxy
+// variables only once.
 func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 	g := NewWithT(t)
 	if site := os.Getenv(proxiedSite); site != "" {

@@ -58,13 +58,13 @@ func account(t *testing.T, sim *vcdsim.Simulator, name string) string {
 	return vcdsimtest.ServiceAccount(t, sim, name, vcdsim.RoleCloudProvider)
 }
 
-// laterClock is the real one, some time ahead.
+// laterClock is the real clock, some time ahead.
 type laterClock struct{ ahead atomic.Int64 }
 
 func (c *laterClock) Now() time.Time                         { return time.Now().Add(time.Duration(c.ahead.Load())) }
 func (c *laterClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// login returns a pool of its own, as a program has it, and how it gets its session.
+// login returns a separate pool, as in a program, and a function that opens its session.
 func login(t *testing.T, sim *vcdsim.Simulator, tokens vcd.TokenStore) (*vcd.Pool, func() (*vcd.Session, error)) {
 	t.Helper()
 	return loginAt(t, sim, tokens, &laterClock{})
@@ -103,7 +103,7 @@ func TestServiceAccountsRotateTheirTokens(t *testing.T) {
 		sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
 		var all sync.WaitGroup
 		for _, session := range sessions {
-			for range 3 { // at the same time, with one token
+			for range 3 { // concurrently, with one token
 				all.Go(func() {
 					s, err := session()
 					if err == nil {
@@ -201,7 +201,7 @@ func TestATokenRejectedElsewhereIsTried(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred(), "an organization that it is not for locks no other out")
 }
 
-// A late store reads a token, and then another process logs in with it, such as the process before this one.
+// A late store reads a token, and then another process logs in with it, for example the predecessor of this process.
 type late struct {
 	*safe
 

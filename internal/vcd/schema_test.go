@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// TestRequestsFollowTheSchema holds what is sent against VMware's schemas, which are not part of this repository. They
-// end with API 30 and do not know compute policies.
+// TestRequestsFollowTheSchema validates requests against VMware's schemas, which are not part of this repository. The
+// schemas end with API 30 and do not define compute policies.
 func TestRequestsFollowTheSchema(t *testing.T) {
 	g := NewWithT(t)
 	check := filepath.Join(filepath.Dir(filepath.Dir(recordings(t, "*_api_org.xml")[0])), "check-xml")

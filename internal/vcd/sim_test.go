@@ -54,7 +54,8 @@ func TestLookupsAreCachedAndRefreshed(t *testing.T) {
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
 }
 
-// The budget for one machine is 10 calls warm and 22 cold; what the controllers add on top of this is theirs to count.
+// The budget for one machine is 10 calls with a warm cache and 22 with a cold one. The controllers count their own
+// calls.
 func TestRequestBudgetOfAMachine(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
@@ -63,7 +64,7 @@ func TestRequestBudgetOfAMachine(t *testing.T) {
 
 	s := to.session(t)
 	p := to.plan(t, s, "cost-0")
-	for range 2 { // a machine asks for the ids that its cluster found by name
+	for range 2 { // a machine reads the IDs that its cluster found by name
 		g.Expect(s.VDCs.FindVDC(ctx, p.vdc.ID)).To(Equal(p.vdc))
 		g.Expect(s.Networks.FindNetwork(ctx, p.vdc, p.network.ID)).To(Equal(p.network))
 	}
@@ -96,7 +97,7 @@ func TestRequestBudgetOfAMachine(t *testing.T) {
 	t.Logf("warm: %d calls: %v", total, counts)
 }
 
-// finish takes a VM that was just created until it has its address.
+// finish follows a newly created VM until it has its address.
 func finish(t *testing.T, s *vcd.Session, p plan, name string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -106,7 +107,7 @@ func finish(t *testing.T, s *vcd.Session, p plan, name string) {
 	g.Expect(err).NotTo(HaveOccurred())
 	row := rows[len(rows)-1]
 	g.Expect(row.Name).To(Equal(name))
-	vm, err := s.VMs.VM(ctx, row.ID) // the MAC addresses go into the metadata
+	vm, err := s.VMs.VM(ctx, row.ID) // the metadata contains the MAC addresses
 	g.Expect(err).NotTo(HaveOccurred())
 	task, err := s.VMs.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
 		ExtraConfig: map[string]string{"guestinfo.metadata": vm.NICs[0].MAC},

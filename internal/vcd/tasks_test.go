@@ -18,7 +18,7 @@ import (
 
 const opQueryTask = "GET /api/query?type=task"
 
-// taskServer answers task queries from states by UUID.
+// taskServer responds to task queries with states by UUID.
 type taskServer struct {
 	*fakeVCD
 
@@ -52,7 +52,7 @@ func (s *taskServer) set(id, state string) {
 	s.states[urn.UUID(id)] = state
 }
 
-// rounds is for how many tasks each query was.
+// rounds returns the number of tasks in each query.
 func (s *taskServer) rounds() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *taskServer) rounds() []int {
 
 func taskID(n int) string { return fmt.Sprintf("urn:vcloud:task:%08d-4444-4444-8444-444444444444", n) }
 
-// tick lets the poller poll once more: at the latest, half as much after its distance.
+// tick makes the poller poll once more, at the latest after one and a half times its interval.
 func tick(g Gomega, clock *fakeClock, f *taskServer) {
 	before := f.count(opQueryTask)
 	g.Eventually(clock.Waiting).Should(BeNumerically(">", 0))
@@ -176,7 +176,7 @@ func TestThePollerIsIdleWithoutTasks(t *testing.T) {
 func TestTheCauseOfATaskFailureIsRequestedAgain(t *testing.T) {
 	tests := []struct {
 		name   string
-		failed int // so many answers
+		failed int // number of responses
 		kind   error
 	}{
 		{"once", 1, ErrQuota},

@@ -109,7 +109,7 @@ func TestThrottlingStopsAllCallsToTheSite(t *testing.T) {
 	g.Expect(f.count(opVM)).To(Equal(2))
 }
 
-// raw answers with text that need not be HTTP.
+// raw responds with text that need not be HTTP.
 func raw(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -352,7 +352,7 @@ func TestAReplacedCertificateEndsTheSession(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// foreignCertificate is signed by itself.
+// foreignCertificate returns a self-signed certificate.
 func foreignCertificate(t *testing.T) *tls.Certificate {
 	t.Helper()
 	g := NewWithT(t)

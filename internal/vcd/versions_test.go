@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Versions of two releases whose oldest version is not the same.
+// Versions of two releases whose oldest versions differ.
 var (
 	oldCell = []string{"36.3", "37.2", "37.3", "38.0", "38.1"}
 	newCell = []string{"38.0", "38.1", "39.0"}
@@ -102,7 +102,7 @@ func TestARejectedVersionIsRetriedLater(t *testing.T) {
 	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 	g.Expect(s.transport.Site.AgreedVersion()).To(Equal("38.0"))
 
-	f.setVersions("37.2", "37.3") // the upgrade was taken back
+	f.setVersions("37.2", "37.3") // the upgrade was rolled back
 	clock.Advance(10*time.Minute + time.Second)
 	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 
@@ -111,7 +111,7 @@ func TestARejectedVersionIsRetriedLater(t *testing.T) {
 
 const opRules = "GET /cloudapi/2.0.0/edgeGateways/{id}/firewall/rules"
 
-// answerRules answers with the version that was asked for as the name of a rule.
+// answerRules responds with the requested version as the name of a rule.
 func answerRules(w http.ResponseWriter, r *http.Request) {
 	_, version, _ := strings.Cut(r.Header.Get("Accept"), "version=")
 	reply(w, `{"userDefinedRules":[{"id":"1","name":%q}]}`, version)
@@ -121,7 +121,7 @@ func TestACallRequestsTheVersionThatIntroducedIt(t *testing.T) {
 	tests := []struct {
 		name     string
 		versions []string
-		asks     string // empty: it is not there
+		asks     string // empty: it does not exist
 		agreed   string
 	}{
 		{"where older ones are offered, too", []string{"37.2", "37.3", "38.0", "38.1", "39.0"}, "38.1", "37.2"},
@@ -161,7 +161,7 @@ func TestACallOfALaterVersionWithCellsOfTwoReleases(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opRules, answerRules)
-	s := session(t, f) // the cell knows 38.1
+	s := session(t, f) // the cell supports 38.1
 	f.setCells([]string{"37.2", "37.3"}, []string{"37.2", "38.1"})
 
 	for range 6 {

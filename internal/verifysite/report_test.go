@@ -16,14 +16,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// allowed are the values of a report that are no sentences.
+// allowed are the values in a report that are not sentences.
 var allowed = map[string]*regexp.Regexp{
 	"apiVersions": regexp.MustCompile(`^[0-9]{2}\.[0-9]$`),
 	"release":     regexp.MustCompile(`^[0-9]{1,2}(\.[0-9]{1,2}){2,3}\.[0-9]{7,9}$`),
 	"assumptions": regexp.MustCompile(`^(true|false|[0-9]{1,4}|[0-9]{2}\.[0-9])$`),
 }
 
-// expectClosed holds each leaf of a report against what may be there.
+// expectClosed compares each leaf of a report with the allowed values.
 func expectClosed(g *WithT, report []byte) {
 	var doc struct {
 		APIVersions []string          `json:"apiVersions"`
@@ -82,7 +82,7 @@ func FuzzAReportHasNothingOfTheSite(f *testing.F) {
 	})
 }
 
-// telling returns the tenant with names that are found again wherever they go.
+// telling returns the tenant with names that are recognizable everywhere.
 func telling() vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	org := &m.Orgs[1]
@@ -103,7 +103,7 @@ func TestAReportContainsNoSiteNamesAndTheSimulatorReadsIt(t *testing.T) {
 	to := newTarget(t, telling(), "capvcd", instant)
 	secrets := `zztelling https://vcd.example.com 203.0.113.77 urn:vcloud:vm:7a0e0d4c-1111-4222-8333-444455556666 eyJhbGci.x.y`
 	o := options()
-	// There is one of each.
+	// There is one object of each kind.
 	o.VDC = ""
 	o.Network = ""
 	o.Template = ""
@@ -158,7 +158,7 @@ func TestAReadOnlyRunWritesNothing(t *testing.T) {
 }
 
 func TestARunStaysWithinItsLimits(t *testing.T) {
-	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", instant) // in which each second write is made again
+	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", instant) // in which every second write is repeated
 	to.sim.Edit(func(e *vcdsim.Editor) {
 		e.Assumptions().MaxNetworkName = 120
 		e.Assumptions().MaxNetworkDescription = 2000

@@ -14,18 +14,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A switched is an assumption with the two ways in which the simulator is switched.
+// A switched is an assumption with the two values that the simulator uses.
 type switched struct {
 	name string
 	ways []any // empty: true and false
 }
 
-// A site is a model with a user, and the assumptions that it takes to see.
+// A site is a model with a user, and the assumptions that it can detect.
 type site struct {
 	name     string
 	model    vcdsim.Model
 	user     string
-	slow     bool // tasks last long enough to make another request meanwhile
+	slow     bool // tasks are just long enough for another request
 	prepare  func(t *testing.T, to *target)
 	switches []switched
 }
@@ -38,7 +38,7 @@ func bothWays(names ...string) []switched {
 	return all
 }
 
-// without is the tenant with a user whose role lacks some rights.
+// without returns the tenant with a user whose role lacks some rights.
 func without(rights ...string) vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	role := m.Orgs[1].Roles[0]
@@ -61,7 +61,7 @@ func balancerOf(m vcdsim.Model, field string, value any) vcdsim.Model {
 	return m
 }
 
-// allocated gives the organization a floating IP.
+// allocated allocates a floating IP to the organization.
 func allocated(t *testing.T, to *target) {
 	t.Helper()
 	spaces, err := to.session.IPSpaces.Public(t.Context())
@@ -72,7 +72,7 @@ func allocated(t *testing.T, to *target) {
 	to.Expect(err).NotTo(HaveOccurred())
 }
 
-// sites are those in which the probed assumptions are switched.
+// sites returns the sites on which the probed assumptions are switched.
 func sites() []site {
 	return []site{
 		{
@@ -174,7 +174,7 @@ func TestARunDetectsTheBehaviorOfTheSite(t *testing.T) {
 	}
 }
 
-// seesBothWays switches an assumption of the simulator, and verifies the site each time.
+// seesBothWays switches an assumption of the simulator, and verifies the site with each value.
 func (to *target) seesBothWays(t *testing.T, x switched) {
 	t.Helper()
 	g := NewWithT(t)

@@ -43,7 +43,7 @@ func (l *lines) text() string {
 // calls counts the calls in the log.
 func (l *lines) calls() int { return strings.Count(l.text(), "Sent a request to VCD") }
 
-// A logged session is one whose calls may be logged.
+// A logged session is a session whose calls may be logged.
 type logged struct {
 	*lines
 
@@ -96,7 +96,7 @@ func TestCallsAreLoggedFromVerbositySeven(t *testing.T) {
 	}
 }
 
-// variables returns the first of some values for the variable of the log.
+// variables sets the log variable to the first of some values.
 func variables(values []string) func(string) string {
 	return func(name string) string {
 		if name != Variable || len(values) == 0 {

@@ -77,7 +77,7 @@ func nodeNIC() guest.NIC {
 	}
 }
 
-// info returns guestinfo as the provider writes it, with changes.
+// info returns guestinfo as written by the provider, with changes.
 func info(changes ...map[string]string) map[string]string {
 	m := map[string]string{
 		"disk.enableUUID":             "1",

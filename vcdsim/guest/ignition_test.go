@@ -19,7 +19,7 @@ const nodeUnit = "[Match]\nPermanentMACAddress=00:50:56:01:00:0A\n\n[Network]\nA
 
 func dataURL(text string) string { return "data:," + url.PathEscape(text) }
 
-// ignitionFiles returns a configuration with files, which may be followed by more of its JSON.
+// ignitionFiles returns a configuration with files, optionally followed by more JSON.
 func ignitionFiles(files map[string]string, more ...string) string {
 	var entries []string
 	for path, content := range files {

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// request is a request for an address by a card, with a client id unless it is empty.
+// request returns a DHCP request of a network card, with a client ID unless it is empty.
 func request(g *WithT, card, client string) *dhcpv4.DHCPv4 {
 	mac, err := net.ParseMAC(card)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -62,7 +62,7 @@ func TestAKilledSimulatorLeavesNothing(t *testing.T) {
 	g.Expect(h.Close()).To(Succeed())
 }
 
-// inGroups lists the processes in the control groups that a state folder names.
+// inGroups lists the processes in the control groups of a state folder.
 func inGroups(dir string) []string {
 	recorded, err := os.ReadFile(filepath.Join(dir, "control-groups"))
 	var out []string

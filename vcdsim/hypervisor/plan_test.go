@@ -220,7 +220,7 @@ func TestOnlyFilesOfDeletedDisksAreRemoved(t *testing.T) {
 	g.Expect(s.disk("new")).To(BeARegularFile(), "it may be of a disk that is newer than the state")
 }
 
-// shortDir makes a folder; that of t.TempDir has a longer name than the addresses of sockets may have.
+// shortDir creates a folder. The path of t.TempDir is too long for socket addresses.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "vms-") //nolint:usetesting // see above

@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// get asks the program whose output is given for its versions, trusting what is in a file.
+// get requests the versions of the program with the given output, trusting the certificates in a file.
 func get(g *WithT, out *gbytes.Buffer, caFile string) error {
 	ca, err := os.ReadFile(caFile)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -34,7 +34,7 @@ func get(g *WithT, out *gbytes.Buffer, caFile string) error {
 	return err
 }
 
-// address is where the program says that it listens.
+// address returns the address in the program's output.
 func address(out *gbytes.Buffer) string {
 	return string(regexp.MustCompile(`VCD_SITE=(\S+)`).FindSubmatch(out.Contents())[1])
 }
@@ -85,7 +85,7 @@ func TestACertificateIsServedUnchanged(t *testing.T) {
 		&out)).To(MatchError(ContainSubstring("reading the certificate authority of --ca-file")))
 }
 
-// served is the certificate that a site shows.
+// served returns the certificate that a site presents.
 func served(g *WithT, site string) *x509.Certificate {
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(site, "https://"),
 		&tls.Config{InsecureSkipVerify: true})

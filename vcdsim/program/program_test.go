@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { testtime.Main(m) }
 
-// run runs the program as it is, without an extension.
+// run runs the program without an extension.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return runWith(ctx, args, stdout, stderr, Plain{})
 }

@@ -18,7 +18,7 @@ const id = "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-3333-4444-55555
 
 var controlPlane = ruleName(id, "control-plane")
 
-// vms returns VMs by single letters.
+// vms returns VMs for single letters.
 func vms(letters string) []vcd.Ref {
 	var refs []vcd.Ref
 	for _, letter := range letters {
@@ -56,7 +56,7 @@ func mandatory(r *vcd.AffinityRule) { r.Mandatory = true }
 
 func disabled(r *vcd.AffinityRule) { r.Enabled = false }
 
-// hidden returns members that VCD does not show.
+// hidden returns members that are invisible in VCD.
 func hidden(letters string) []Member {
 	all := members(infrav1.AntiAffinityPreferred, letters, "")
 	for i := range all {
@@ -245,7 +245,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestARuleIsRequiredIfAllItsMachinesRequireIt is about a rollout of templates with another policy.
+// TestARuleIsRequiredIfAllItsMachinesRequireIt covers a rollout of templates with another policy.
 func TestARuleIsRequiredIfAllItsMachinesRequireIt(t *testing.T) {
 	g := NewWithT(t)
 	newer := members(infrav1.AntiAffinityRequired, "cd", "")
@@ -288,7 +288,7 @@ func TestWaitersAreNotifiedOnce(t *testing.T) {
 	g.Expect(s.Has("c", "a", func() {})).To(BeFalse())
 }
 
-// together returns members of a group whose VMs are kept on one host.
+// together returns members of a group whose VMs share a host.
 func together(letters string) []Member {
 	var all []Member
 	for _, vm := range vms(letters) {
@@ -297,7 +297,7 @@ func together(letters string) []Member {
 	return all
 }
 
-// onOneHost makes a rule keep its VMs together.
+// onOneHost changes a rule to an affinity rule.
 func onOneHost(r *vcd.AffinityRule) { r.Apart = false }
 
 func TestPlanForVMsOnOneHost(t *testing.T) {

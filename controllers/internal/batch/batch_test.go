@@ -108,7 +108,7 @@ func TestAVAppIsFreeAfterItsTaskEndedUnnoticed(t *testing.T) {
 	batch.End()
 	q.Write("v", "a", wake("a"))
 
-	running = false // The session that followed the task was closed: Ended is not called.
+	running = false // The session that followed the task was closed, so Ended is not called.
 	done, ok := q.Write("v", "b", wake("b"))
 	g.Expect(ok).To(BeTrue())
 	done()

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// A bench is an owner that claims addresses, a pool, and the API server between them.
+// A bench has an owner that claims addresses, a pool, and the API server between them.
 type bench struct {
 	*WithT
 
@@ -51,7 +51,7 @@ func (b *bench) claim() ipam.Claim {
 	return ipam.Claim{Name: "m-0-0-0", Pool: b.pool.IPPoolReference, Field: "spec.networks[0].poolRefs[0]"}
 }
 
-// ensure lets the provider work, then ensures the claim once.
+// ensure runs the provider, then ensures the claim once.
 func (b *bench) ensure(claim ipam.Claim) (ipam.Address, phases.Result) {
 	b.Expect(b.pool.Serve(b.ctx, b.client)).To(Succeed())
 	address, out, err := b.claims.Ensure(b.ctx, claim)
@@ -59,7 +59,7 @@ func (b *bench) ensure(claim ipam.Claim) (ipam.Address, phases.Result) {
 	return address, out
 }
 
-// settle ensures the claim until it is done, or a user has to act.
+// settle ensures the claim until it is done or needs action by a user.
 func (b *bench) settle(claim ipam.Claim) (address ipam.Address, out phases.Result) {
 	for range 10 {
 		if address, out = b.ensure(claim); out == phases.Done || out.IsProblem() {
@@ -236,7 +236,7 @@ func TestReleaseIncludesClaimsMissingFromTheCache(t *testing.T) {
 	b.Expect([]int{claims, addresses}).To(Equal([]int{0, 0}))
 }
 
-// emptyCache has seen nothing yet.
+// emptyCache is a cache that has not seen any object yet.
 type emptyCache struct{ client.Client }
 
 func (emptyCache) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }

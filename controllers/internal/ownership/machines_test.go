@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 )
 
-// claim returns the claim of a machine to the VM of instance ID "a".
+// claim returns a machine's claim to the VM with instance ID "a".
 func claim(uid string, mods ...func(*ownership.Claim)) ownership.Claim {
 	m := &infrav1.VCDMachine{}
 	m.UID = types.UID(uid)

@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// chained is a Secret with a token, and with what the annotation says of others.
+// chained returns a Secret with a token, and with the annotation about the chain of tokens.
 func chained(token string, chain *TokenChain) *corev1.Secret {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "token", UID: "uid-of-token"},

@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// sharedIdentity is a VCDClusterIdentity that the tests' namespace may use, with its Secret.
+// sharedIdentity returns a VCDClusterIdentity that allows the tests' namespace, with its Secret.
 func sharedIdentity(site string, orgs ...string) []client.Object {
 	i := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
 	i.Spec.Site = site
@@ -285,8 +285,8 @@ func TestClusterIdentityIsOnlyForItsNamespaces(t *testing.T) {
 	}
 }
 
-// TestMachinesNoticeAShortGapInCredentials deletes a Secret, and writes it again before its cluster notices: no
-// watch wakes the machine that noticed.
+// TestMachinesNoticeAShortGapInCredentials deletes a Secret, and recreates it before its cluster notices. No watch
+// triggers a reconcile of the machine that noticed.
 func TestMachinesNoticeAShortGapInCredentials(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("m1")...)
 	w.Ready("m1")

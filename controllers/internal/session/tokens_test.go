@@ -28,7 +28,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// newAccountEnv makes an environment whose cluster logs in as a service account.
+// newAccountEnv returns an environment whose cluster logs in as a service account.
 func newAccountEnv(t *testing.T, objects ...client.Object) *controllertest.Env {
 	t.Helper()
 	w := controllertest.New(t, objects...)
@@ -38,7 +38,7 @@ func newAccountEnv(t *testing.T, objects ...client.Object) *controllertest.Env {
 
 func expireSessions(w *controllertest.Env) { w.Sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() }) }
 
-// afterAWhile is when sessions try again after what went wrong.
+// afterAWhile advances the clock until sessions retry after a failure.
 func afterAWhile(w *controllertest.Env) { w.Clock.Add(int64(session.LoginPoll)) }
 
 func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
@@ -112,7 +112,7 @@ func TestTheFirstTokenIsRestored(t *testing.T) {
 	last := w.Token()
 	before := w.AccountLogins()
 
-	w.WriteToken(first) // as a program does that holds the Secret against a repository
+	w.WriteToken(first) // as a GitOps tool does that compares the Secret with a repository
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenOutdatedReason)
 	expireSessions(w)
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenOutdatedReason)
@@ -136,7 +136,7 @@ func TestALostLoginResponse(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-// refuseWrites makes writes of the credentials fail while refuse says why.
+// refuseWrites makes writes of the credentials fail while refuse returns an error.
 func refuseWrites(t *testing.T, w *controllertest.Env, refuse func(*corev1.Secret) error) {
 	t.Helper()
 	watched, ok := w.Client.(client.WithWatch)
@@ -191,7 +191,7 @@ func TestATokenIsSavedDespiteConcurrentWritesToTheSecret(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-// pauseCluster pauses the Cluster, or goes on.
+// pauseCluster pauses or unpauses the Cluster.
 func pauseCluster(w *controllertest.Env, paused bool) {
 	cluster := controllertest.NewCAPICluster()
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
@@ -267,7 +267,7 @@ func TestTheSessionOfAServiceAccountEndsWithItsIdentity(t *testing.T) {
 		"5ms").Should(Equal(1))
 }
 
-// held reports whether clusterctl has to wait with the Secret.
+// held reports whether clusterctl has to wait for the Secret.
 func held(w *controllertest.Env) bool {
 	_, held := w.Secret("tenant-credentials").Annotations[clusterctlv1.BlockMoveAnnotation]
 	return held
@@ -322,8 +322,7 @@ func TestAnUnsavedTokenDoesNotMove(t *testing.T) {
 	w.Expect(w.Token()).NotTo(Equal(first))
 }
 
-// TestACacheOfOneNamespaceIsEnough logs in with a VCDClusterIdentity, whose Secret is in a namespace that the cache
-// lacks.
+// TestACacheOfOneNamespaceIsEnough logs in with a VCDClusterIdentity whose Secret is in a namespace outside the cache.
 func TestACacheOfOneNamespaceIsEnough(t *testing.T) {
 	g := NewWithT(t)
 	all := controllertest.NewClient()
@@ -346,7 +345,7 @@ func TestACacheOfOneNamespaceIsEnough(t *testing.T) {
 	g.Expect(users).To(Equal(session.Users{}))
 }
 
-// TestUsersOf counts who may log in with a Secret: a move must not find its token spent.
+// TestUsersOf counts the possible users of a Secret: a move must not find its token spent.
 func TestUsersOf(t *testing.T) {
 	paused := map[string]string{clusterv1.PausedAnnotation: ""}
 	cluster := func(name, identity string, annotations map[string]string) client.Object {

@@ -19,7 +19,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// countingClient counts lists, and refuses them while it is down.
+// countingClient counts lists, and fails them while it is down.
 type countingClient struct {
 	client.Client
 	lists int

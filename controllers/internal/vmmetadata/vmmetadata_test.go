@@ -12,12 +12,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// text is an entry that holds text.
+// text returns an entry of type string.
 func text(key, value string) vcd.MetadataEntry {
 	return vcd.MetadataEntry{Key: key, Type: vcd.MetadataString, Access: vcd.MetadataReadWrite, Value: value}
 }
 
-// written returns the record of entries.
+// written returns the record of written entries.
 func written(entries ...vcd.MetadataEntry) Record {
 	return Record{}.Ask(entries).Seen(entries)
 }

@@ -23,7 +23,7 @@ import (
 
 var demo = client.ObjectKey{Namespace: "default", Name: "demo"}
 
-// apiServer counts what it is asked, and has one ConfigMap.
+// apiServer counts its requests, and has one ConfigMap.
 func apiServer(t *testing.T) (url string, discoveries, gets *atomic.Int64) {
 	t.Helper()
 	discoveries = &atomic.Int64{}

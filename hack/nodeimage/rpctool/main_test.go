@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// serve answers as the hypervisor does, from a map that info-set writes to.
+// serve responds as the hypervisor does, from a map that info-set changes.
 func serve(t *testing.T, values map[string]string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sock")

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// original is a cloud-config as the original documents it.
+// original is the cloud-config from the documentation of the original program.
 const original = `[Global]
 api-url = https://cloud.example.com/client/api
 api-key = key

@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// legacy is the file that VMware's manifests ship, filled in.
+// legacy is the file in VMware's manifests, filled in.
 const legacy = `
 vcd:
   host: https://vcd.example.com/
@@ -187,7 +187,7 @@ func TestProblems(t *testing.T) {
 	tests := []struct {
 		name string
 		file string
-		want []string // all that is reported
+		want []string // all problems
 	}{
 		{
 			"all that is missing is reported at once",

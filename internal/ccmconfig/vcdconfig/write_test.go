@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// read writes a configuration, as the manager does, and reads it, as the cloud controller manager does.
+// read writes a configuration as the manager does, and reads it as the cloud controller manager does.
 func read(g *WithT, c Config) (Config, []string) {
 	raw, err := yaml.Marshal(c)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -117,7 +117,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// host is the network of this machine.
+// host is the network of the test machine.
 type host struct{}
 
 func (host) Listen(l Listener) (net.Listener, error) { return net.Listen(l.Network, l.At.String()) }
@@ -142,7 +142,7 @@ func free(g *WithT, network string) Listener {
 	return Listener{network, at(l.Addr().String())}
 }
 
-// echo serves a name to every connection until the function it returns is called.
+// echo responds with a name to every connection until the returned function is called.
 func echo(g *WithT, name string) (Target, func()) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())

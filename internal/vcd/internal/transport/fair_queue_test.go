@@ -21,7 +21,7 @@ func newTestQueue(inFlight int) *fairQueue {
 	return newFairQueue(rate.NewLimiter(10, 1), inFlight, RealClock{})
 }
 
-// oneCall makes a call that takes no time.
+// oneCall makes a call without duration.
 func oneCall(ctx context.Context, queue *fairQueue) error {
 	_, err := queue.acquire(ctx)
 	if err == nil {
@@ -95,7 +95,7 @@ func TestStartedWorkIsNotTurnedAway(t *testing.T) {
 		queue := newTestQueue(1)
 		ctx := As(t.Context(), "many")
 		g.Expect(oneCall(ctx, queue)).To(Succeed())
-		_, err := queue.acquire(t.Context()) // holds the only place
+		_, err := queue.acquire(t.Context()) // holds the only slot
 		g.Expect(err).NotTo(HaveOccurred())
 		begun := make(chan error, 2)
 		for range 2 {

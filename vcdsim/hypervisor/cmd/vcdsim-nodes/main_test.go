@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { testtime.Main(m) }
 
-// vm makes what a VM with a console has in the state folder.
+// vm creates the files of a VM with a console in the state folder.
 func vm(t *testing.T, name, console string) (file string) {
 	t.Helper()
 	g := NewWithT(t)
