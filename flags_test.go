@@ -21,7 +21,7 @@ func TestTheManagerExitsBeforeItStarts(t *testing.T) {
 		stdout string
 		stderr []string
 	}{
-		{"help is what was asked for", []string{"--help"}, 0, "--vcd-in-flight", nil},
+		{"help is requested", []string{"--help"}, 0, "--vcd-in-flight", nil},
 		{"so is help in short", []string{"-h"}, 0, "While it runs:", nil},
 		{"so is the version", []string{"--version"}, 0, version.Long(), nil},
 		{
@@ -33,7 +33,7 @@ func TestTheManagerExitsBeforeItStarts(t *testing.T) {
 		},
 		{"a word that is no flag", []string{"start"}, 2, "", []string{`"start"`}},
 		{
-			"everything that is wrong, at once",
+			"all problems at once",
 			[]string{"--vcd-burst=0", "--sync-period=-1s", "--logging-format=xml"},
 			2,
 			"",

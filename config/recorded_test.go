@@ -20,7 +20,7 @@ func TestClusterRecordsAreValidated(t *testing.T) {
 	at := func(field string) []string { return []string{"spec.recordedState." + field} }
 	checkCreations(t, "VCDCluster", clusterYAML, []creation{
 		{
-			"what a move brings along",
+			"records that a move includes",
 			recordedOf(`ovdcID: "urn:vcloud:vdc:` + someUUID + `", ovdcNetworkID: "urn:vcloud:network:` + someUUID + `",
 endpointGatewayID: "urn:vcloud:gateway:` + someUUID + `", endpointAddresses: [10.0.0.1, "fd00::1"], nodeProxy: true,
 rdeID: "urn:vcloud:entity:vmware:capvcdCluster:` + someUUID + `", vAppCount: 2, vAppIDs: ["urn:vcloud:vapp:` + someUUID + `"],
@@ -29,7 +29,7 @@ inheritedLoadBalancer: {oneArm: {startIP: 192.168.8.2, endIP: 192.168.8.9}}, det
 			nil,
 		},
 		{"no name of a VDC", recordedOf(`ovdcID: acme-vdc`), at("ovdcID")},
-		{"no URN of something else", recordedOf(`ovdcNetworkID: "urn:vcloud:vdc:` + someUUID + `"`), at("ovdcNetworkID")},
+		{"no URN of another kind", recordedOf(`ovdcNetworkID: "urn:vcloud:vdc:` + someUUID + `"`), at("ovdcNetworkID")},
 		{"no name of a vApp", recordedOf(`vAppIDs: [mine]`), at("vAppIDs[0]")},
 		{"no zone without its VDC", recordedOf(`zones: {a: {vAppCount: 1}}`), at("zones.a.ovdcID")},
 		{"no address that is none", recordedOf(`endpointAddresses: [api]`), at("endpointAddresses[0]")},
@@ -77,7 +77,7 @@ func TestClusterRecordsCannotBeRemoved(t *testing.T) {
 			[]string{lost},
 		},
 		{"that load balancers may be left is forgotten", recordedOf(`loadBalancersAllowed: true, vAppCount: 1`), recordedOf(`loadBalancersAllowed: `), []string{lost}},
-		{"another entity is made", recordedOf(`rdeID: "urn:vcloud:entity:vmware:capvcdCluster:` + someUUID + `", vAppCount: 1`), recordedOf(`rdeID: `), nil},
+		{"another entity is created", recordedOf(`rdeID: "urn:vcloud:entity:vmware:capvcdCluster:` + someUUID + `", vAppCount: 1`), recordedOf(`rdeID: `), nil},
 	}
 	c := loadCRDs(t)["VCDCluster"]
 	for _, tt := range tests {

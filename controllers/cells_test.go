@@ -155,7 +155,7 @@ func TestCredentialsAreRotatedWhileAMachineIsCreated(t *testing.T) {
 			w.EventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.ReadyReason)
 			w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 			w.Expect(answered(w.Sim, "POST /api/vdc/action/composeVApp")).To(Equal(1),
-				"what was begun is not begun again")
+				"started requests are not repeated")
 		})
 	}
 }
@@ -255,7 +255,7 @@ func TestClustersDoNotWaitForAnotherSite(t *testing.T) {
 		g.Expect(conditions.GetReason(c, clusterv1.ReadyCondition)).To(Equal(infrav1.CredentialsRejectedReason))
 	}, controllertest.Patience, "5ms").Should(Succeed())
 	eventuallyTenant(w, "near", infrav1.ReadyReason)
-	w.Expect(w.Sim.Requests()).To(HaveEach(HaveField("Status", 0)), "the other site has not answered yet")
+	w.Expect(w.Sim.Requests()).To(HaveEach(HaveField("Status", 0)), "the other site has not responded yet")
 	cancel()
 	<-stuck
 

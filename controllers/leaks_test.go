@@ -268,7 +268,7 @@ func TestOrphansOfCrashesAreListedAndPurged(t *testing.T) {
 	w.Expect(bareIDs(inventory.Left(alive))).To(Equal(bareURNs(carrying(w.Sim, isDead))))
 	w.Expect(endpointsLeft(inventory.Left(alive))).To(And(ContainElements(2, 8),
 		ContainElement(And(BeNumerically(">", 2), BeNumerically("<", 8)))),
-		"managers died after endpoints on edge gateways, and in the middle of them")
+		"managers crashed before and after the creation of endpoints")
 	expectDrift(w, s, inventory)
 	t.Logf("%d objects of %d clusters are left, %d of living ones", len(inventory.Left(alive)), len(dead), len(before))
 	for _, cluster := range dead {

@@ -103,5 +103,5 @@ func TestUnlistableKindsAreNotCounted(t *testing.T) {
 	families, err := registry.Gather()
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(families).To(BeEmpty(), "no number is better than a wrong one")
+	g.Expect(families).To(BeEmpty(), "no value is better than an incorrect one")
 }

@@ -17,9 +17,9 @@ func TestClassTransform(t *testing.T) {
 		only  bool
 		ours  bool
 	}{
-		{"a Service without a class is ours", nil, false, true},
+		{"a Service without a class is reconciled", nil, false, true},
 		{"one of our class, too", ptr.To("example.com/ours"), false, true},
-		{"one of another class is not", ptr.To("example.com/theirs"), false, false},
+		{"a Service of another class is not", ptr.To("example.com/theirs"), false, false},
 		{"one without a class is not, if only our class is", nil, true, false},
 		{"one of our class is, then", ptr.To("example.com/ours"), true, true},
 	}

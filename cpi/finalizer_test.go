@@ -55,6 +55,6 @@ func TestDeletionOfAServiceOfAnotherClass(t *testing.T) {
 	}
 	b.Eventually(finalizers("deleted")).Should(BeEmpty())
 	b.Eventually(finalizers("made")).Should(BeEmpty())
-	b.Expect(b.balancer.left()).To(BeZero(), "what was ours is gone")
+	b.Expect(b.balancer.left()).To(BeZero(), "our load balancer is gone")
 	b.Expect(finalizers("lives")()).NotTo(BeEmpty())
 }

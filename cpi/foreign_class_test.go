@@ -45,8 +45,8 @@ func TestAServiceThatChangedItsClassDuringDowntimeIsReleased(t *testing.T) {
 	b.them.foreignClasses().release(t.Context())
 
 	b.Expect(b.balancer.left()).To(BeZero())
-	b.Expect(b.recordOf(s)).To(BeZero(), "it is not looked for again")
-	b.Expect(stored().Finalizers).To(ContainElement(servicehelpers.LoadBalancerCleanupFinalizer), "it may be theirs")
+	b.Expect(b.recordOf(s)).To(BeZero(), "it is not searched again")
+	b.Expect(stored().Finalizers).To(ContainElement(servicehelpers.LoadBalancerCleanupFinalizer), "it may belong to the other controller")
 }
 
 // foreign returns a Service whose class changed to another implementation's after it had load balancers at locations.
@@ -86,7 +86,7 @@ func TestAServiceOwnedAgainIsNotReleased(t *testing.T) {
 
 	b.Expect(b.them.foreignClasses().releaseOne(t.Context(), listed)).To(Succeed())
 
-	b.Expect(b.balancer.left()).To(Equal(1), "it was made for the Service as it is now")
+	b.Expect(b.balancer.left()).To(Equal(1), "it was created for the current Service")
 }
 
 func TestRecordsOfAnotherClusterAreKept(t *testing.T) {
@@ -102,15 +102,15 @@ func TestRecordsOfAnotherClusterAreKept(t *testing.T) {
 	b.them.foreignClasses().release(t.Context())
 
 	b.Expect(b.now(s).Annotations).To(HaveKey(servicetest.OlderLocations))
-	b.Expect(b.balancer.looks).To(Equal(looks), "it is not searched again and again")
+	b.Expect(b.balancer.looks).To(Equal(looks), "it is not searched repeatedly")
 }
 
 func TestLoadBalancersOfAnotherClassAreKept(t *testing.T) {
 	const class = "example.com/b"
 	for name, tt := range map[string]struct{ ours, theirs, shown string }{
-		"of a class":           {"", class, class},
-		"of no class":          {class, "", otherClass},
-		"that cannot be known": {class, "example.com/c", otherClass},
+		"of a class":                {"", class, class},
+		"of no class":               {class, "", otherClass},
+		"that cannot be determined": {class, "example.com/c", otherClass},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := balanced("web")
@@ -126,7 +126,7 @@ func TestLoadBalancersOfAnotherClassAreKept(t *testing.T) {
 
 			b.Expect(b.balancer.left()).To(Equal(1))
 			b.configure(func(o *LoadBalancerOptions) { o.Defaults.Class = tt.theirs })
-			b.Expect(b.recordOf(s).Locations).To(Equal([]string{"main"}), "each process has records of its own")
+			b.Expect(b.recordOf(s).Locations).To(Equal([]string{"main"}), "each process has its own records")
 		})
 	}
 }

@@ -28,7 +28,7 @@ func TestAHostnameIsPublishedInPlaceOfTheAddress(t *testing.T) {
 		Hostname: "shop.example.com",
 		Ports:    []corev1.PortStatus{{Protocol: corev1.ProtocolTCP, Port: 80}},
 	}), "a hostname has no mode")
-	g.Expect(a.published(loadbalancer.Status{}).Ingress).To(BeEmpty(), "nothing stands yet")
+	g.Expect(a.published(loadbalancer.Status{}).Ingress).To(BeEmpty(), "nothing exists yet")
 
 	a.service.Status.LoadBalancer = *named
 	a.wish.Hostname = ""

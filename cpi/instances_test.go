@@ -170,21 +170,21 @@ func TestWhoseANodeIs(t *testing.T) {
 	g.Expect(i.InstanceMetadata(t.Context(), foreign)).To(BeNil())
 	g.Expect(i.InstanceExists(t.Context(), foreign)).To(BeTrue())
 	g.Expect(i.InstanceShutdown(t.Context(), foreign)).To(BeFalse())
-	g.Expect(c.reads).To(BeZero(), "another cloud's Node is not asked for")
+	g.Expect(c.reads).To(BeZero(), "another cloud's Node is not requested")
 
 	found, err := i.InstanceMetadata(t.Context(), c.node("1", nameless))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.ProviderID).To(Equal("test://1"), "a Node without a provider ID is found by its name")
 	found, err = i.InstanceMetadata(t.Context(), c.node("Two", nameless))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(found.ProviderID).To(Equal("test://Two"), "also where only the machine itself says whose it is")
+	g.Expect(found.ProviderID).To(Equal("test://Two"), "even if only the machine shows its owner")
 	_, err = i.InstanceMetadata(t.Context(), c.node("3", nameless))
 	g.Expect(err).To(MatchError(ContainSubstring("no machine of the cluster has its name")),
 		"but not another cluster's")
 	_, err = i.InstanceMetadata(t.Context(), c.node("4", nameless))
 	g.Expect(err).To(MatchError(ContainSubstring("2 machines of the cluster have its name")))
 	g.Expect(i.InstanceExists(t.Context(), c.node("none", nameless))).To(BeTrue(),
-		"nothing proves that a Node without a provider ID is gone")
+		"nothing proves that the machine of a Node without a provider ID is gone")
 
 	kept, err := i.InstanceMetadata(t.Context(),
 		c.node("x", func(n *corev1.Node) { n.Spec.ProviderID = "TEST://tWo " }))
@@ -217,14 +217,14 @@ func TestAddresses(t *testing.T) {
 		given  string
 		want   string
 	}{
-		{"the primary NIC's, whatever its place", AddressPolicy{}, "", "InternalIP=192.168.0.1"},
+		{"the primary NIC's, regardless of its position", AddressPolicy{}, "", "InternalIP=192.168.0.1"},
 		{
-			"what kubelet was given, too",
+			"kubelet's address, too",
 			AddressPolicy{},
 			"10.0.0.1,fd00::1",
 			"InternalIP=192.168.0.1 InternalIP=10.0.0.1 InternalIP=fd00::1",
 		},
-		{"but not what is not the machine's", AddressPolicy{}, "10.0.0.9", "InternalIP=192.168.0.1"},
+		{"but not an address of another machine", AddressPolicy{}, "10.0.0.9", "InternalIP=192.168.0.1"},
 		{
 			"those of NICs, in their order",
 			AddressPolicy{Internal: Selection{NICs: []int{2, 0}}},
@@ -319,8 +319,8 @@ func TestALateAddress(t *testing.T) {
 		given string
 		after time.Duration
 	}{
-		{"is seen soon if kubelet was given it", "10.0.0.1,fd00::1", 10 * time.Second},
-		{"and else when the machine is read anew", "", 12*time.Minute + 30*time.Second},
+		{"is noticed soon if kubelet was configured with it", "10.0.0.1,fd00::1", 10 * time.Second},
+		{"and otherwise at the next read of the machine", "", 12*time.Minute + 30*time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -344,7 +344,7 @@ func TestALateAddress(t *testing.T) {
 			c.pass(tt.after - 6*time.Second)
 			if tt.given != "" {
 				g.Expect(addresses()).NotTo(late)
-				g.Expect(c.gets).To(Equal(1), "a second question at once makes no request")
+				g.Expect(c.gets).To(Equal(1), "a second call at once makes no request")
 			}
 			c.pass(6 * time.Second)
 			g.Expect(addresses()).To(late)
@@ -399,7 +399,7 @@ func TestAMachineWithoutAnAddress(t *testing.T) {
 
 	m, err := i.InstanceMetadata(t.Context(), c.node("1"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(m.NodeAddresses).To(BeEmpty(), "others keep theirs")
+	g.Expect(m.NodeAddresses).To(BeEmpty(), "other Nodes keep theirs")
 }
 
 func TestGoneIsProvedTwice(t *testing.T) {
@@ -425,12 +425,12 @@ func TestGoneIsProvedTwice(t *testing.T) {
 	c.pass(31 * time.Second)
 	c.gone = hidden
 	g.Expect(exists()).To(MatchError(ContainSubstring("can see no objects of the cloud")),
-		"a second look that proves nothing begins it again")
+		"a second check without proof starts it again")
 	c.gone = lost
 	c.pass(holdRetry)
 	g.Expect(exists()).To(MatchError(ContainSubstring("still missing in one minute")))
 	c.pass(61 * time.Second)
-	g.Expect(exists()).NotTo(HaveOccurred(), "two looks a minute apart do")
+	g.Expect(exists()).NotTo(HaveOccurred(), "two checks a minute apart do")
 }
 
 func TestAMachineThatReappears(t *testing.T) {
@@ -447,7 +447,7 @@ func TestAMachineThatReappears(t *testing.T) {
 
 	delete(c.full, "test://0")
 	_, err = i.InstanceExists(t.Context(), node)
-	g.Expect(err).To(MatchError(ContainSubstring("still missing in one minute")), "it begins anew")
+	g.Expect(err).To(MatchError(ContainSubstring("still missing in one minute")), "it starts again")
 }
 
 func TestManyAtOnceAreHeldBack(t *testing.T) {
@@ -476,7 +476,7 @@ func TestManyAtOnceAreHeldBack(t *testing.T) {
 	g.Expect(deleted()).To(BeZero(), "three of six went missing together")
 	g.Expect(c.events.Events).To(HaveLen(6))
 	c.pass(9 * time.Minute)
-	g.Expect(deleted()).To(Equal(1), "after ten minutes the first goes")
+	g.Expect(deleted()).To(Equal(1), "after ten minutes the first one is released")
 	g.Expect(deleted()).To(BeZero())
 	c.pass(61 * time.Second)
 	g.Expect(deleted()).To(Equal(1), "and the others one by one")

@@ -69,10 +69,10 @@ func TestNothingStoredOutlivesALoadBalancer(t *testing.T) {
 
 	_, exists, err := b.them.GetLoadBalancer(t.Context(), "", plain)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(exists).To(BeTrue(), "else Kubernetes does not ask again")
+	b.Expect(exists).To(BeTrue(), "otherwise Kubernetes does not retry")
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", plain)).To(Succeed())
 
-	b.Expect(b.recordOf(s)).To(BeZero(), "another may have the address when the Service asks for one again")
+	b.Expect(b.recordOf(s)).To(BeZero(), "another Service may have the address by the time it is requested again")
 	b.services.add(b.now(s))
 	_, exists, err = b.them.GetLoadBalancer(t.Context(), "", plain)
 	b.Expect(err).NotTo(HaveOccurred())

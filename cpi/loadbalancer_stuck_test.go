@@ -64,7 +64,7 @@ func TestUnrealizedNewLoadBalancersAreKept(t *testing.T) {
 
 	b.mustRetry(err, "RealizationFailed")
 	b.Expect(status).To(Equal(&corev1.LoadBalancerStatus{}))
-	b.Expect(b.balancer.left()).To(Equal(2), "it is tried again as it is, not made anew each time")
+	b.Expect(b.balancer.left()).To(Equal(2), "it is retried unchanged, not recreated each time")
 }
 
 func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
@@ -82,7 +82,7 @@ func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
 			[]string{"Warning LoadBalancerNotDeleted", "gateway slow", "no network dmz", "correct the entry"},
 		},
 		{
-			"a gateway that is gone, where the Service has been",
+			"a deleted gateway on which the Service has been",
 			balanced("web", standingAt("main")),
 			func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
 			[]string{
@@ -129,15 +129,15 @@ func TestALocationThatCannotBeFoundYetIsCheckedLater(t *testing.T) {
 	}
 	_, exists, err := b.them.GetLoadBalancer(t.Context(), "", s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(exists).To(BeTrue(), "what can be seen is not held up")
+	b.Expect(exists).To(BeTrue(), "visible locations are not blocked")
 	for range 2 {
 		b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "",
 			s)).To(MatchError(ContainSubstring("no network dmz")))
-		b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty(), "what can go goes")
+		b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty(), "deletable objects are deleted")
 	}
 	b.Expect(b.told()).To(ConsistOf(ContainSubstring("gateway slow")))
 	_, _, err = b.them.GetLoadBalancer(t.Context(), "", s)
-	b.Expect(err).To(MatchError(ContainSubstring("no network dmz")), "it is not said to be gone")
+	b.Expect(err).To(MatchError(ContainSubstring("no network dmz")), "it is not reported gone")
 
 	b.balancer.lost = nil
 	_, err = b.them.locations.all(t.Context()) // as happens once an hour
@@ -163,8 +163,8 @@ func TestRecordsOfMissingLocationsHideNothing(t *testing.T) {
 
 func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
 	for name, value := range map[string]string{
-		"by hand":                      "invisible",
-		"as a copy of another Service": "invisible=90c1f7a2e4b85d36",
+		"by hand":                        "invisible",
+		"like a copy of another Service": "invisible=90c1f7a2e4b85d36",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := balanced("web", func(s *corev1.Service) {
@@ -200,14 +200,14 @@ func TestAnInvisibleLocationDoesNotBlockRemovalsElsewhere(t *testing.T) {
 
 				_, exists, seen := b.them.GetLoadBalancer(t.Context(), "", s)
 				b.Expect(seen).NotTo(HaveOccurred())
-				b.Expect(exists).To(BeTrue(), "what can be seen is removed")
+				b.Expect(exists).To(BeTrue(), "visible objects are removed")
 				b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(err))
 				b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty())
 				_, _, seen = b.them.GetLoadBalancer(t.Context(), "", s)
 				b.Expect(seen).To(MatchError(err), "it is not gone")
 
 				b.clock.Step(24 * time.Hour)
-				b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(err), "no time makes it gone")
+				b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(err), "it never counts as gone after a while")
 				b.balancer.gone = nil
 				b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
 				b.Expect(b.balancer.left()).To(BeZero())
@@ -240,6 +240,6 @@ func TestSharedObjectsAreRemovedDespiteAnOldLocation(t *testing.T) {
 
 	b.Expect(b.balancer.at("main", "web-uid")).To(And(HaveLen(3), HaveKey("shared-used")))
 	b.Expect(b.balancer.at("older", "web-uid")).To(BeEmpty())
-	b.Expect(refusals).To(Equal(1), "it is not asked again and again")
+	b.Expect(refusals).To(Equal(1), "it is not retried repeatedly")
 	b.Expect(b.told()).To(ConsistOf(ContainSubstring("at old yet")))
 }

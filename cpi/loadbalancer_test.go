@@ -42,7 +42,7 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 	runs := len(b.balancer.runs)
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.balancer.runs).To(HaveLen(runs), "the second time changes nothing, though the cached Service is old")
+	b.Expect(b.balancer.runs).To(HaveLen(runs), "the second reconcile changes nothing, although the cached Service is old")
 	b.Expect(b.told()).To(BeEmpty())
 
 	_, exists, err := b.them.GetLoadBalancer(context.Background(), "", s)
@@ -125,8 +125,8 @@ func TestARefusedWishIsToldOnceAndHeals(t *testing.T) {
 	}
 	_, err = b.ensure(s)
 	b.mustRetry(err, "CertificateNotFound")
-	b.Expect(b.told()).To(HaveLen(1), "told again when it is so again")
-	b.Expect(b.balancer.left()).To(Equal(2), "what works stays")
+	b.Expect(b.told()).To(HaveLen(1), "reported again if it recurs")
+	b.Expect(b.balancer.left()).To(Equal(2), "a working load balancer is kept")
 }
 
 func TestAnInvalidAnnotationIsReportedWithoutRequests(t *testing.T) {
@@ -149,8 +149,8 @@ func TestAStepThatIsRefusedLeavesNothingHalfBuilt(t *testing.T) {
 		left int
 	}{
 		{"of a new load balancer", func(*corev1.Service) {}, false, 0},
-		{"but of one that works it leaves what is there", published, false, 1},
-		{"and of one that a predecessor made", func(*corev1.Service) {}, true, 1},
+		{"but it keeps the parts of a working load balancer", published, false, 1},
+		{"and of a load balancer created by a predecessor", func(*corev1.Service) {}, true, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestWaitingTellsHowFarThingsAre(t *testing.T) {
 	joins("a")
 	_, err = b.ensure(s)
 	b.mustRetry(err, "node b")
-	b.Expect(b.told()).To(BeEmpty(), "waiting is no wish that cannot be met")
+	b.Expect(b.told()).To(BeEmpty(), "waiting is not an unmet request")
 }
 
 func TestAnIneffectiveWriteIsNotRepeatedForever(t *testing.T) {
@@ -246,7 +246,7 @@ func TestASlowLocationDoesNotBlockOthers(t *testing.T) {
 	b.Eventually(b.clock.HasWaiters).Should(BeTrue())
 	b.clock.Step(slotTimeout)
 	b.Eventually(deleted).Should(Receive(MatchError(loadbalancer.ErrBusy)),
-		"deletion waits a while, as it cannot ask to be called soon")
+		"the deletion waits, because it cannot request a retry soon")
 
 	close(b.balancer.hold)
 	b.Eventually(finished).Should(Receive(BeNil()))
@@ -268,7 +268,7 @@ func TestAMovedLoadBalancerIsRemovedFromItsOldLocation(t *testing.T) {
 	b.Expect(slices.IndexFunc(b.balancer.runs,
 		func(r string) bool { return strings.HasPrefix(r, "main delete") })).To(BeNumerically(">",
 		slices.IndexFunc(b.balancer.runs, func(r string) bool { return strings.HasPrefix(r, "slow create") })),
-		"the new one is made first")
+		"the new load balancer is created first")
 }
 
 func TestALoadBalancerIsCreatedOnAReplacementGateway(t *testing.T) {
@@ -289,7 +289,7 @@ func TestALoadBalancerIsCreatedOnAReplacementGateway(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.balancer.objects["new/web-uid"]).To(HaveLen(2))
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(ContainSubstring("no such gateway")),
-		"what it had there is not said to be gone")
+		"the load balancer at the old location is not reported gone")
 }
 
 func TestADryRunChangesNothing(t *testing.T) {
@@ -300,7 +300,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	for range 2 {
 		_, err := b.ensure(s)
 		b.Expect(err).To(BeIdenticalTo(cloudprovider.ImplementedElsewhere),
-			"else Kubernetes emits that the load balancer was ensured")
+			"otherwise Kubernetes emits that the load balancer was ensured")
 	}
 
 	b.Expect(b.balancer.runs).To(BeEmpty())
@@ -365,7 +365,7 @@ func TestAPendingNodeUpdateIsNotAFailure(t *testing.T) {
 	b.mustRetry(err, "realized")
 
 	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", s, nil)).To(Succeed(),
-		"Kubernetes would make it a Warning for each Service")
+		"Kubernetes would emit a Warning for each Service")
 }
 
 func TestNodesAreUpdatedWhileAServiceIsRejected(t *testing.T) {

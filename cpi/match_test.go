@@ -43,7 +43,7 @@ func TestMatchingANodeWithoutAProviderID(t *testing.T) {
 		{"by its UUID", reports(uuid), []Machine{machine("2", named("x")), machine("3", named("y"), withUUIDs)}, "test://3"},
 		{"by its UUID in the other order", reports(swapped), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
 		{"by its UUID in upper case", reports("4227B36B-1111-2222-3333-444444444444"), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
-		{"by its hostname, whatever the case", nameless, []Machine{machine("3", named("NODE-1"))}, "test://3"},
+		{"by its hostname, regardless of case", nameless, []Machine{machine("3", named("NODE-1"))}, "test://3"},
 		{"by its hostname with a domain", nameless, []Machine{machine("3", named("node-1.example.com"))}, "test://3"},
 		{
 			"by its hostname, the Node has a domain",
@@ -121,7 +121,7 @@ func TestBackendSelectionAndNotices(t *testing.T) {
 	g.Expect(c.events.Events).To(BeEmpty(), "once")
 
 	i.forget(nil)
-	g.Expect(i.noticed).To(BeEmpty(), "nothing is kept of a machine that is gone")
+	g.Expect(i.noticed).To(BeEmpty(), "nothing is cached for a deleted machine")
 }
 
 func TestAnUnreadyMachineIsAcceptedLater(t *testing.T) {
@@ -172,5 +172,5 @@ func TestAProviderIDInAnotherProgramsForm(t *testing.T) {
 	g.Expect(i.InstanceExists(t.Context(), node)).To(BeTrue())
 	c.all = nil
 	_, err = i.InstanceExists(t.Context(), node)
-	g.Expect(err).To(MatchError(ContainSubstring("missing")), "its absence has to be proved")
+	g.Expect(err).To(MatchError(ContainSubstring("missing")), "its absence must be proved")
 }

@@ -131,7 +131,7 @@ func TestNothingIsConfirmedDuringAnOutage(t *testing.T) {
 
 func TestAnUnresponsiveLocationBlocksOnlyItsOwnServices(t *testing.T) {
 	for name, sick := range map[string]func(*fakeBalancer){
-		"though it was found": func(f *fakeBalancer) {
+		"although it was found": func(f *fakeBalancer) {
 			f.gone = map[string]error{"slow": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown)}
 		},
 		"and cannot be found": func(f *fakeBalancer) { f.lost = map[string]error{"slow": loadbalancer.ErrUnknown} },
@@ -231,7 +231,7 @@ func TestAnEndlessListOfLocationsIsNotReadRepeatedly(t *testing.T) {
 		_, err = b.ensure(s)
 		b.Expect(err).NotTo(HaveOccurred())
 	}
-	b.Expect(b.balancer.looks-looks).To(Equal(2*3), "those that cannot be seen are not asked for")
+	b.Expect(b.balancer.looks-looks).To(Equal(2*3), "invisible locations are not requested")
 
 	b.clock.Step(maxRefusalBackoff)
 	looks = b.balancer.looks

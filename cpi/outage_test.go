@@ -109,7 +109,7 @@ func TestRejectedCredentialsAreReportedAtOnce(t *testing.T) {
 	o.Expect(o.after(0)).To(ConsistOf(ContainSubstring("it is refused")))
 
 	o.them.Note(errAway)
-	o.Expect(o.after(outageGracePeriod)).To(ConsistOf(ContainSubstring("it is away")), "another reason is told, too")
+	o.Expect(o.after(outageGracePeriod)).To(ConsistOf(ContainSubstring("it is away")), "another reason is reported, too")
 }
 
 func TestOutagesReachListeners(t *testing.T) {
@@ -125,7 +125,7 @@ func TestOutagesReachListeners(t *testing.T) {
 	down.err = nil
 	_, err = balancer.Plan(t.Context(), "", PlanRequest{})
 	o.Expect(err).NotTo(HaveOccurred())
-	o.Expect(heardOf()).To(BeTrue(), "a plan may be of what was seen earlier")
+	o.Expect(heardOf()).To(BeTrue(), "a plan may use earlier observations")
 	_, err = machines.Snapshot(t.Context(), 0)
 	o.Expect(err).NotTo(HaveOccurred())
 	o.Expect(heardOf()).To(BeFalse())
@@ -134,7 +134,7 @@ func TestOutagesReachListeners(t *testing.T) {
 	o.Expect(heardOf()).To(BeFalse())
 	down.err = fmt.Errorf("%w: %w", loadbalancer.ErrRefused, errAway)
 	o.Expect(balancer.Run(t.Context(), "", fakeStep{})).To(And(MatchError(loadbalancer.ErrUnknown),
-		Not(MatchError(loadbalancer.ErrRefused))), "no Service asks for too much")
+		Not(MatchError(loadbalancer.ErrRefused))), "no Service requests too much")
 	o.Expect(heardOf()).To(BeTrue())
 	o.them.Note(nil)
 	_, err = balancer.Locate(t.Context(), "dmz")

@@ -41,7 +41,7 @@ func TestARecordIsReadByTheNextProcess(t *testing.T) {
 	b.Expect(b.them.store.write(t.Context(), web, recorded)).To(Succeed())
 	b.Expect(b.them.store.write(t.Context(), other, service.Record{Locations: []string{"main"}})).To(Succeed())
 	b.Expect(b.recordOf(web)).To(Equal(recorded))
-	b.Expect(b.recordsOf(t).Data).To(ContainElement(ContainSubstring(`"service":"shop/web"`)), "people can read it")
+	b.Expect(b.recordsOf(t).Data).To(ContainElement(ContainSubstring(`"service":"shop/web"`)), "users can read it")
 
 	b.Expect(b.them.store.write(t.Context(), web, service.Record{})).To(Succeed())
 	b.Expect(b.recordOf(web)).To(BeZero())

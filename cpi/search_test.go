@@ -75,7 +75,7 @@ func TestWhatStandsAtAPlaceThatNothingNamesIsRemoved(t *testing.T) {
 		"with its Service": func(b *bench, s *corev1.Service) error {
 			return b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)
 		},
-		"once the load balancer stands elsewhere": func(b *bench, s *corev1.Service) error {
+		"once the load balancer exists elsewhere": func(b *bench, s *corev1.Service) error {
 			if _, err := b.ensure(s); err != nil {
 				return err
 			}

@@ -39,7 +39,7 @@ func TestTheQuickstartRecordingIsSelfContained(t *testing.T) {
 			_, _ = text.Write(append(token, '\n'))
 		}
 	}
-	g.Expect(text.String()).NotTo(MatchRegexp(`@import|@font-face`), "what is loaded from elsewhere")
+	g.Expect(text.String()).NotTo(MatchRegexp(`@import|@font-face`), "resources loaded from other sites")
 	g.Expect(regexp.MustCompile(`(^|[\s="':,])/[a-z]+/\S*`).FindAllString(text.String(), -1)).To(BeEmpty(),
 		"paths of a machine")
 	g.Expect(text.String()).To(ContainSubstring("@keyframes"))

@@ -137,7 +137,7 @@ func TestReleaseNotesComeFromChangelogAndCommits(t *testing.T) {
 			[]string{"- Begin (", "The first."},
 		},
 		{
-			"what is not tagged yet",
+			"untagged commits",
 			"v1.2.0",
 			[]string{"To come.", "## Commits since v1.1.0", "- Go on ("},
 			[]string{"- Mend (", "Something new."},

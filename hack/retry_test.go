@@ -38,7 +38,7 @@ func TestFailedPackagesAreRerunOnce(t *testing.T) {
 		runs map[string]int
 	}{
 		{
-			"what passes is run once",
+			"passing packages run once",
 			"good",
 			false,
 			"",

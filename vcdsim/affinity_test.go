@@ -49,7 +49,7 @@ func TestAffinityRules(t *testing.T) {
 			403,
 		},
 		{"a VM that is in another rule of that kind", c.affinity("x", "Anti-Affinity", true, a, d), 400},
-		{"together what another rule keeps apart", c.affinity("x", "Affinity", true, a, b, d), 400},
+		{"together although another rule separates them", c.affinity("x", "Affinity", true, a, b, d), 400},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			NewWithT(t).Expect(c.call(http.MethodPost, rules, tc.body).status).To(Equal(tc.status))
@@ -65,7 +65,7 @@ func TestAffinityRules(t *testing.T) {
 	}).To(Equal([]string{"renamed", "false", "true"}))
 	c.ok(http.MethodPost, rules, c.affinity("together", "Affinity", true, b, d))
 	c.ok(http.MethodDelete, d, "")
-	c.Expect(c.get(rule).xml.At("VmReferences").All("VmReference")).To(HaveLen(1), "the other VM is gone")
+	c.Expect(c.get(rule).xml.At("VmReferences").All("VmReference")).To(HaveLen(1), "the other VM is deleted")
 
 	c.as("other")
 	c.refused(http.MethodDelete, rule, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")

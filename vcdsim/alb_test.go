@@ -30,7 +30,7 @@ func TestAVirtualServiceComesUp(t *testing.T) {
 
 	c.ok(http.MethodPut, cloudAPI+"loadBalancer/pools/"+pool, with(full, map[string]any{"members": []any{}}))
 	c.advance(20 * time.Second)
-	c.Expect(get()).To(HaveKeyWithValue("healthStatus", "DOWN"), "no member answers")
+	c.Expect(get()).To(HaveKeyWithValue("healthStatus", "DOWN"), "no member responds")
 	c.ok(http.MethodPut, cloudAPI+"loadBalancer/virtualServices/"+id, with(get(), map[string]any{"enabled": false}))
 	c.advance(20 * time.Second)
 	c.Expect(get()).To(HaveKeyWithValue("healthStatus", "DISABLED"))

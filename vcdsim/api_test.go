@@ -23,7 +23,7 @@ func TestLogin(t *testing.T) {
 		status                    int
 	}{
 		{"the right password", "capvcd", "acme", "password", 200},
-		{"a wrong password", "capvcd", "acme", "nope", 401},
+		{"an incorrect password", "capvcd", "acme", "nope", 401},
 		{"an unknown user", "nobody", "acme", "password", 401},
 		{"an unknown organization", "capvcd", "nowhere", "password", 401},
 		{"the provider's organization", "administrator", "System", "password", 401},
@@ -47,7 +47,7 @@ func TestAPITokens(t *testing.T) {
 		return c.do(req)
 	}
 	c.Expect(token("/oauth/provider/token").status).To(Equal(http.StatusBadRequest),
-		"the provider does not know a tenant's token")
+		"the provider rejects a tenant's token")
 	a := token("/oauth/tenant/acme/token")
 	c.Expect(a.status).To(Equal(http.StatusOK))
 	c.token, _ = a.json["access_token"].(string)

@@ -40,7 +40,7 @@ func TestInvalidAssumptionFilesAreRejected(t *testing.T) {
 		"an unknown name of a reason": {"notProbed: {X: it is not}", `unknown assumption "X"`},
 		"a value of another type":     {"assumptions: {VAppsArePrivate: 7}", "VAppsArePrivate"},
 		"a version that is a number":  {"assumptions: {EdgeRuleTopSince: 38.1}", "EdgeRuleTopSince"},
-		"a version of another form":   {"assumptions: {EdgeRuleTopSince: latest}", "quote it"},
+		"a version in another format": {"assumptions: {EdgeRuleTopSince: latest}", "quote it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

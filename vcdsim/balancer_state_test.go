@@ -42,7 +42,7 @@ func TestConfigurationDuringAGatewayChange(t *testing.T) {
 		states []string
 	}{
 		{
-			"what changes, and the gateway",
+			"the changing object, and the gateway",
 			func(*vcdsim.Assumptions) {},
 			true,
 			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"},
@@ -54,7 +54,7 @@ func TestConfigurationDuringAGatewayChange(t *testing.T) {
 			[]string{"gateway CONFIGURING", "a CONFIGURING", "b CONFIGURING", "vs CONFIGURING"},
 		},
 		{
-			"one change beside another",
+			"two concurrent changes",
 			func(a *vcdsim.Assumptions) { a.GatewayWritesExclude = false },
 			false,
 			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"},
@@ -228,7 +228,7 @@ func TestOlderClientsDoNotReceiveNewerFields(t *testing.T) {
 		with(full, map[string]any{"description": "changed", "members": nil}))
 	c.Expect(c.get(cloudAPI+"loadBalancer/pools/"+pool).json).To(And(HaveKeyWithValue("description", "changed"),
 		HaveKeyWithValue("memberGroupRef", HaveKeyWithValue("id", set))),
-		"what the client cannot know stays")
+		"fields unknown to the client are kept")
 
 	lax := start(t, assuming(func(a *vcdsim.Assumptions) { a.NewerFieldsRefused = false }),
 		func(cfg *vcdsim.Config) { cfg.Version = vcdsim.Version103 })

@@ -48,7 +48,7 @@ func TestASharedDiskIsAttachedToSeveralVMs(t *testing.T) {
 	attached := func(disk string) int { return len(c.get(disk + "/attachedVms").xml.All("VmReference")) }
 
 	disk, param := create(`shareable="true"`)
-	c.Expect(c.get(disk).xml.Attr("shareable")).To(Equal("true"), "the CSI driver compares it with what it asked for")
+	c.Expect(c.get(disk).xml.Attr("shareable")).To(Equal("true"), "the CSI driver compares it with its request")
 	c.Expect(c.get(disk).xml.Attr("sharingType")).To(Equal("DiskSharing"))
 	c.Expect(c.get(disk).xml.At("Owner", "User").Attr("name")).To(Equal("capvcd"))
 	c.ok(http.MethodPost, a+"/disk/action/attach", param)
@@ -58,7 +58,7 @@ func TestASharedDiskIsAttachedToSeveralVMs(t *testing.T) {
 	row := c.records("type=disk&filter=isShareable==true;attachedVmCount==2;ownerName==capvcd")
 	c.Expect(row).To(HaveLen(1))
 	c.Expect(row[0].Attr("busTypeDesc")).To(Equal("SCSI"))
-	c.Expect(row[0].Attr("datastoreName")).To(BeEmpty(), "tenants do not see it")
+	c.Expect(row[0].Attr("datastoreName")).To(BeEmpty(), "tenants cannot see it")
 	c.Expect(c.provider().records("type=adminDisk")[0].Attr("datastoreName")).NotTo(BeEmpty())
 	c.ok(http.MethodPost, a+"/disk/action/detach", param)
 	c.refused(http.MethodPost, a+"/disk/action/detach", param, 400, "BAD_REQUEST")
@@ -78,7 +78,7 @@ func TestASharedDiskIsAttachedToSeveralVMs(t *testing.T) {
 			buses = append(buses, host.Attr("busType"))
 		}
 	}
-	c.Expect(buses).To(Equal([]string{"6", "20"}), "the disk is on the bus it was made for")
+	c.Expect(buses).To(Equal([]string{"6", "20"}), "the disk is on the bus for which it was created")
 }
 
 func TestADiskIsVisibleToItsOwnerAndAdministrators(t *testing.T) {

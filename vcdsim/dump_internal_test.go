@@ -97,7 +97,7 @@ func TestEveryFieldOfASimulatorIsDumpedOrDeliberatelyOmitted(t *testing.T) {
 	}
 	found := slices.Sorted(slices.Values(fieldsOf(reflect.TypeFor[Simulator]())))
 	NewWithT(t).Expect(slices.Compact(found)).To(ConsistOf(known),
-		"a new field of Simulator or a part of it: put it in the store, or say here why a dump has no need of it")
+		"a new field of Simulator or a part of it: put it in the store, or state here why a dump does not need it")
 	var fields []string
 	for i := range reflect.TypeFor[ids.Source]().NumField() {
 		fields = append(fields, reflect.TypeFor[ids.Source]().Field(i).Name)
@@ -251,7 +251,7 @@ func TestStateShowsEveryFieldOfTheStore(t *testing.T) {
 	for i := range reflect.TypeFor[store.Store]().NumField() {
 		name := reflect.TypeFor[store.Store]().Field(i).Name
 		g := NewWithT(t)
-		g.Expect(shownAs).To(HaveKey(name), "a new field of the store: show it in State, and say here where")
+		g.Expect(shownAs).To(HaveKey(name), "a new field of the store: show it in State, and list it here")
 		if shown := shownAs[name]; shown != "" {
 			_, found := reflect.TypeFor[store.State]().FieldByName(shown)
 			g.Expect(found).To(BeTrue(), shown)

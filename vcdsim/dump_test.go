@@ -48,7 +48,7 @@ func TestAnHourOldDumpRestoresItsState(t *testing.T) {
 	c.Expect(c.get(kept).xml.Attr("name")).To(Equal("kept"))
 	c.Expect(c.finish(task).Attr("status")).To(Equal("success"), "a task that ended since ends now")
 	c.Expect(c.state("kept").ExtraConfig).To(HaveKey("guestinfo.userdata"))
-	c.Expect(c.vm(vapp, "new")).NotTo(Equal(lost), "an id of what was lost would be mistaken for it")
+	c.Expect(c.vm(vapp, "new")).NotTo(Equal(lost), "an ID of a lost object would be reused")
 	c.Expect(c.state("running").Boot.Up).To(BeTrue())
 	c.Eventually(guest.counts).Should(Equal([3]int{1, 0, 2}),
 		"the guest that ran runs on; the deleted VM and the lost one are gone")

@@ -121,7 +121,7 @@ func TestOneTaskAtATimeOnAGateway(t *testing.T) {
 	c := start(t, manual)
 	first := c.call(http.MethodPost, cloudAPI+c.natPath(), dnat("first", "203.0.113.20", "192.168.100.5", ""))
 	c.Expect(first.status).To(Equal(http.StatusAccepted))
-	c.Expect(first.body).To(BeEmpty(), "only Location says what comes of it")
+	c.Expect(first.body).To(BeEmpty(), "only Location leads to the result")
 	c.Expect(c.get(cloudAPI + "edgeGateways/" + c.gatewayURN()).json["status"]).To(Equal("CONFIGURING"))
 	message := c.refused(http.MethodPost, cloudAPI+c.natPath(), dnat("second", "203.0.113.21", "192.168.100.5", ""),
 		400, "BUSY_ENTITY")

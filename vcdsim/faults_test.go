@@ -57,7 +57,7 @@ func TestAFaultRespondsWithItsKindOfBody(t *testing.T) {
 			vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing},
 		},
 		{
-			"JSON though XML was asked for",
+			"JSON although XML was requested",
 			"/api/org",
 			"application/json",
 			`"stackTrace":null`,

@@ -86,7 +86,7 @@ func TestVersionTwoFirewallRules(t *testing.T) {
 	c.Expect(names).To(Equal([]string{"before", "first", "last"}), "both versions show the same rules")
 	list, _ := c.get(cloudAPI + c.rulesPath()).json["userDefinedRules"].([]any)
 	c.Expect(list[0]).To(And(HaveKeyWithValue("enabled", true), Not(HaveKey("rawPortProtocols"))),
-		"the first knows no ports")
+		"the first version has no ports")
 	c.Expect(c.get(second).json["defaultRules"]).To(ConsistOf(And(HaveKeyWithValue("active", true),
 		HaveKeyWithValue("actionValue", "DROP"))))
 

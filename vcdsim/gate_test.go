@@ -35,7 +35,7 @@ func TestAGateIsCalledBeforeAndAfterTheOperation(t *testing.T) {
 	c.Expect(err).To(HaveOccurred())
 	c.Expect(calls).To(Equal([]question{{frontend.Arrived, "POST /api/vdc/action/composeVApp", 0, 0}}))
 	last := c.sim.Requests()[len(c.sim.Requests())-1]
-	c.Expect(last.Status).To(BeZero(), "what was not answered is in the log all the same")
+	c.Expect(last.Status).To(BeZero(), "requests without a response are logged as well")
 
 	closed[frontend.Arrived] = false
 	closed[frontend.Worked] = true

@@ -43,7 +43,7 @@ func TestDisksHaveTheIOPSOfTheirStorageProfile(t *testing.T) {
 	}{
 		{"its default", vcdsim.IOPS{Enabled: true, DiskMax: 3000, DiskDefault: 500}, "", 500, 500},
 		{"their own number", vcdsim.IOPS{Enabled: true, DiskMax: 3000, DiskDefault: 500}, reserved(3000), 500, 3000},
-		{"their own number, as older clients ask", vcdsim.IOPS{Enabled: true, DiskMax: 3000}, "<iops>200</iops>", 0, 200},
+		{"their own number, as older clients request", vcdsim.IOPS{Enabled: true, DiskMax: 3000}, "<iops>200</iops>", 0, 200},
 		{"a default by size", vcdsim.IOPS{Enabled: true, DiskDefault: 150, PerGB: 10}, "", 150, 100},
 		{"any number without a maximum", vcdsim.IOPS{Enabled: true}, reserved(90000), 0, 90000},
 		{"none without limits", vcdsim.IOPS{DiskMax: 3000, DiskDefault: 500}, reserved(200), 0, 0},

@@ -117,7 +117,7 @@ func TestIPSpacesRunOut(t *testing.T) {
 			[]func(*vcdsim.Config){few},
 		},
 		{
-			"one that is taken",
+			"an address in use",
 			`{"type":"FLOATING_IP","value":"198.51.100.10"}`,
 			"BAD_REQUEST",
 			"198.51.100.10 is not available",
@@ -125,7 +125,7 @@ func TestIPSpacesRunOut(t *testing.T) {
 			nil,
 		},
 		{
-			"one that is not there",
+			"a nonexistent address",
 			`{"type":"FLOATING_IP","value":"192.0.2.1"}`,
 			"BAD_REQUEST",
 			"192.0.2.1 is not available",
@@ -167,7 +167,7 @@ func TestConcurrentRequestsForTheLastAddress(t *testing.T) {
 	})
 	ask := func() string {
 		a := c.call(http.MethodPost, cloudAPI+c.space()+"/allocate", `{"type":"FLOATING_IP","value":"198.51.100.10"}`)
-		c.Expect(a.status).To(Equal(http.StatusAccepted), "both are asked before either is done")
+		c.Expect(a.status).To(Equal(http.StatusAccepted), "both are requested before either is done")
 		return a.header.Get("Location")
 	}
 	first := ask()
@@ -209,7 +209,7 @@ func TestIPSpacesOfOtherOrganizations(t *testing.T) {
 	values, _ := c.allocate(`{"type":"FLOATING_IP","quantity":1}`)
 	space := c.space()
 	c.token = c.login("admin", "other", "password").header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
-	c.Expect(c.values("ipSpaces/summaries")).To(BeEmpty(), "no gateway of theirs has an uplink to it")
+	c.Expect(c.values("ipSpaces/summaries")).To(BeEmpty(), "no gateway of the organization has an uplink to it")
 	c.refused(http.MethodGet, cloudAPI+space, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.refused(http.MethodPost, cloudAPI+space+"/allocate", `{"type":"FLOATING_IP","quantity":1}`, 403,
 		"ACCESS_TO_RESOURCE_IS_FORBIDDEN")

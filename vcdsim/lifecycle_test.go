@@ -173,7 +173,7 @@ func TestRefusals(t *testing.T) {
 			"is invalid",
 		},
 		{
-			"an address that is taken",
+			"an address in use",
 			recomp,
 			recompose(c.item("b", nic("MANUAL", "192.168.100.10"), "")),
 			400,
@@ -208,14 +208,14 @@ func TestRefusals(t *testing.T) {
 		{"a body that is not XML", compose, "nonsense", 400, "BAD_REQUEST", "JAXB"},
 		{"a vApp without a name", compose, `<ComposeVAppParams/>`, 400, "BAD_REQUEST", "name"},
 		{
-			"powering off what is off",
+			"powering off a powered-off VM",
 			"/api/vApp/vm-" + c.state("taken").ID + "/power/action/powerOff",
 			"",
 			400,
 			"BAD_REQUEST",
 			"is not powered on",
 		},
-		{"undeploying what is not deployed", vapp + "/action/undeploy", "", 400, "BAD_REQUEST", "is not running"},
+		{"undeploying an undeployed vApp", vapp + "/action/undeploy", "", 400, "BAD_REQUEST", "is not running"},
 		{
 			"a vApp that does not exist",
 			"/api/vApp/vapp-" + unknown + "/action/recomposeVApp",
@@ -231,7 +231,7 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	c.WithT = NewWithT(t)
-	c.Expect(c.sim.State().VMs).To(HaveLen(1), "a refusal leaves nothing behind")
+	c.Expect(c.sim.State().VMs).To(HaveLen(1), "a rejection changes nothing")
 	c.Expect(c.sim.State().VApps).To(HaveLen(1))
 }
 
@@ -294,7 +294,7 @@ func TestAnExhaustedPool(t *testing.T) {
 	c.ok(http.MethodDelete, "/api/vApp/vm-"+c.state("second").ID, "")
 	c.ok(http.MethodDelete, first, "")
 	c.vm(vapp, "third")
-	c.Expect(c.state("third").NICs[0].Address).To(Equal("192.168.100.10"), "a deleted VM gives its address back")
+	c.Expect(c.state("third").NICs[0].Address).To(Equal("192.168.100.10"), "a deleted VM releases its address")
 }
 
 func TestACanceledRecompose(t *testing.T) {

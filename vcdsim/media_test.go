@@ -43,7 +43,7 @@ func (c *client) iso(name, content string) string {
 	c.Expect(c.send(link, content[:half], 0, len(content)).status).To(Equal(http.StatusOK))
 	c.Expect(c.get(media).xml.At("Files", "File").Attr("bytesTransferred")).To(Equal(fmt.Sprint(half)))
 	c.Expect(c.get(x.At("Tasks", "Task").Attr("href")).xml.Attr("status")).To(Equal("running"),
-		"half of the bytes are there")
+		"half of the bytes have arrived")
 	c.Expect(c.send(link, content[half:], half, len(content)).status).To(Equal(http.StatusOK))
 	c.Expect(c.finish(x.At("Tasks", "Task")).Attr("status")).To(Equal("success"))
 	return media
@@ -123,14 +123,14 @@ func TestRejectedUploads(t *testing.T) {
 		})
 	}
 	c.Expect(c.send(link, "56789", 5, 10).status).To(Equal(http.StatusRequestedRangeNotSatisfiable),
-		"the bytes before are not there")
+		"the preceding bytes are missing")
 	c.Expect(c.send(strings.Replace(link, "file", "other", 1), "x", 0, 1).status).To(Equal(http.StatusNotFound))
 	c.refused(http.MethodDelete, media, "", 400, "BUSY_ENTITY")
 
 	task := c.get(media).xml.At("Tasks", "Task").Attr("href")
 	c.Expect(c.call(http.MethodPost, task+"/action/cancel", "").status).To(Equal(http.StatusNoContent))
 	c.refused(http.MethodGet, media, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
-	c.Expect(c.send(link, "0", 0, 10).status).To(Equal(http.StatusNotFound), "the transfer is gone with its item")
+	c.Expect(c.send(link, "0", 0, 10).status).To(Equal(http.StatusNotFound), "the transfer is deleted with its item")
 }
 
 func TestMediaInTheDriveOfAVM(t *testing.T) {

@@ -217,7 +217,7 @@ func TestNetworkRequestFaults(t *testing.T) {
 			_, err := c.http.Do(c.request(w.method, cloudAPI+w.path, w.body)) //nolint:bodyclose // there is no answer
 			g.Expect(errors.Is(err, io.EOF)).To(BeTrue(), "%v", err)
 			c.advance(time.Minute)
-			g.Expect(w.happened()).To(BeTrue(), "it was done, without an answer")
+			g.Expect(w.happened()).To(BeTrue(), "it was executed, but without a response")
 		})
 	}
 }
@@ -251,7 +251,7 @@ func TestNetworkTaskFaults(t *testing.T) {
 				task := c.finish(c.get(c.call(w.method, cloudAPI+w.path, w.body).header.Get("Location")).xml)
 				g.Expect(task.Attr("status")).To(Equal(status))
 				g.Expect(w.happened()).To(Equal(w.method == http.MethodPost && w.task != "createIpSpaceAllocation"),
-					"what it made stays, failed")
+					"its result remains, as failed")
 			}
 		})
 	}

@@ -59,7 +59,7 @@ func TestTheQueryServiceListsItsTypes(t *testing.T) {
 		c.Expect(c.get(l.Attr("href")).status).To(Equal(http.StatusOK), l.Attr("href"))
 	}
 	c.Expect(names).To(HaveKeyWithValue("vm", 3))
-	c.Expect(names).NotTo(HaveKey("adminVM"), "a tenant may not ask for it")
+	c.Expect(names).NotTo(HaveKey("adminVM"), "a tenant must not request it")
 	c.vm(c.vapp("cluster"), "node")
 	for _, kind := range []string{"adminVM", "adminVApp"} {
 		of := c.provider().records("type=" + kind + "&filter=org==urn:vcloud:org:" + c.model().ID)

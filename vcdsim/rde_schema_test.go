@@ -15,7 +15,7 @@ import (
 func TestEntitiesAreValidatedAgainstTheSchemaOfTheirType(t *testing.T) {
 	for name, tt := range map[string]struct{ entity, refusal string }{
 		"the least that is needed": {content, ""},
-		"what nothing defines": {
+		"undefined fields": {
 			strings.Replace(content, `"spec":{}`, `"spec":{"vcdKe":{"secure":{}}},"status":{"csi":[]},"x":1`, 1),
 			"",
 		},

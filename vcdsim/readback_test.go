@@ -59,7 +59,7 @@ func TestWrittenFieldsAreReadBack(t *testing.T) {
 				}
 			}
 			for path := range w.ignored {
-				c.Expect(used).To(HaveKey(path), "is kept, or refused: no exception any more")
+				c.Expect(used).To(HaveKey(path), "is stored or rejected: remove the exception")
 			}
 		})
 	}

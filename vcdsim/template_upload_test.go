@@ -75,7 +75,7 @@ func TestTemplatesAreUploadedAsOVF(t *testing.T) {
 	c := start(t)
 	c.as("admin")
 	template := c.promiseTemplate("uploaded")
-	c.Expect(c.links(template)).To(HaveLen(1), "the descriptor comes first")
+	c.Expect(c.links(template)).To(HaveLen(1), "the descriptor is first")
 	c.refused(http.MethodPut, c.links(template)[0], "<Nothing/>", 400, "BAD_REQUEST")
 
 	other := c.promiseTemplate("second")
@@ -85,7 +85,7 @@ func TestTemplatesAreUploadedAsOVF(t *testing.T) {
 	c.Expect(links).To(HaveLen(3))
 	c.Expect(c.send(links[1], "0123456789", 0, 10).status).To(Equal(http.StatusOK))
 	c.Expect(c.get(task.Attr("href")).xml.Attr("status")).To(Equal("running"))
-	c.Expect(c.send(links[2], "01234", 0, 5).status).To(Equal(http.StatusOK), "its size is known when it comes")
+	c.Expect(c.send(links[2], "01234", 0, 5).status).To(Equal(http.StatusOK), "its size is known once it is uploaded")
 	c.Expect(c.finish(task).Attr("status")).To(Equal("success"))
 
 	templates := c.model().Catalogs[0].Templates

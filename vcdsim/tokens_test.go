@@ -78,7 +78,7 @@ func TestARotatedTokenIsLostWithTheResponse(t *testing.T) {
 	lost := c.refresh(token).json["refresh_token"].(string) // and pretend that the response was lost
 	c.Expect(c.refresh(token).status).To(Equal(http.StatusBadRequest), "locked out")
 	c.Expect(c.sim.Restore(dump)).To(Succeed())
-	c.Expect(c.refresh(lost).status).To(Equal(http.StatusBadRequest), "a restored site does not know it")
+	c.Expect(c.refresh(lost).status).To(Equal(http.StatusBadRequest), "it is unknown to a restored site")
 	again := c.refresh(token)
 	c.Expect(again.status).To(Equal(http.StatusOK), "but the one from before")
 
@@ -103,7 +103,7 @@ func TestAnUnauthenticatedDeviceRequestsAServiceAccountToken(t *testing.T) {
 		"client_id":   id,
 		"device_code": authorization.json["device_code"].(string),
 	}
-	c.Expect(device.oauth(form).json).To(HaveKeyWithValue("error", "authorization_pending"), "it is to ask again")
+	c.Expect(device.oauth(form).json).To(HaveKeyWithValue("error", "authorization_pending"), "the client has to poll again")
 	form["device_code"] = "another"
 	c.Expect(device.oauth(form).json).To(HaveKeyWithValue("error", "invalid_grant"))
 	unknown := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id=x")
@@ -199,6 +199,6 @@ func TestAServiceAccountIsUpdated(t *testing.T) {
 	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("name", "renamed"), HaveKeyWithValue("softwareVersion", "2"),
 		HaveKeyWithValue("uri", "https://ccm.example"),
 		HaveKeyWithValue("status", "ACTIVE"), HaveKeyWithValue("role", HaveKeyWithValue("name", "vApp User"))))
-	c.Expect(c.call(http.MethodPut, path, body("other")).status).To(Equal(http.StatusBadRequest), "the name is taken")
+	c.Expect(c.call(http.MethodPut, path, body("other")).status).To(Equal(http.StatusBadRequest), "the name is in use")
 	c.Expect(c.call(http.MethodPut, path, body("")).status).To(Equal(http.StatusBadRequest))
 }

@@ -34,7 +34,7 @@ func TestAVDCIsUpdated(t *testing.T) {
 	}).To(Equal([]string{"2000", "MHz", "1024", "5", "7", "0.6", "2000", "false", "false", "true"}))
 	c.Expect(vdc.At("ResourcePoolRefs", "VimObjectRef")).NotTo(BeNil())
 	c.Expect(c.records("type=orgVdc&filter=name==acme-vdc")[0].Attr("cpuLimitMhz")).To(Equal("4000"))
-	c.Expect(c.get(path).xml.At("ResourcePoolRefs")).To(BeNil(), "a tenant does not see vCenter's objects")
+	c.Expect(c.get(path).xml.At("ResourcePoolRefs")).To(BeNil(), "a tenant cannot see vCenter objects")
 }
 
 func TestAVDCNeedsGuaranteedMemorySinceVCD106(t *testing.T) {
@@ -137,7 +137,7 @@ func TestANewDiskUsesTheRequestedBusAndUnit(t *testing.T) {
 		units = append(units, [2]int{d.Bus, d.Unit})
 		ids = append(ids, d.ID)
 	}
-	c.Expect(units).To(Equal([][2]int{{0, 0}, {1, 0}, {0, 1}}), "the last one's unit was taken")
+	c.Expect(units).To(Equal([][2]int{{0, 0}, {1, 0}, {0, 1}}), "the last disk's unit was in use")
 	c.Expect(ids).To(Equal([]string{"2000", "2016", "2001"}))
 	c.Expect(c.get(vm).xml.At("VmSpecSection", "DiskSection").All("DiskSettings")[1].Str("AdapterType")).To(Equal("4"))
 	c.refused(http.MethodPost, vm+"/action/reconfigureVm", strings.Replace(body, "<BusNumber>1<", "<BusNumber>9<", 1),

@@ -54,7 +54,7 @@ func TestVDCGroupsAreUpdated(t *testing.T) {
 		"BAD_REQUEST")).To(ContainSubstring(`already participates in the data center group "acme-group"`))
 
 	c.ok(http.MethodPut, path, with(c.get(path).json, map[string]any{"participatingOrgVdcs": []any{member(1)}}))
-	c.Expect(c.model().VDCs[1].EdgeGateways).To(HaveLen(1), "what is the group's goes with it")
+	c.Expect(c.model().VDCs[1].EdgeGateways).To(HaveLen(1), "the group's objects are deleted with it")
 	c.Expect(c.get(path).json).To(HaveKeyWithValue("participatingOrgVdcs", HaveLen(1)))
 	second := c.make("vdcGroups", with(body, nil))
 	c.Expect(c.values("vdcGroups")).To(HaveLen(2))

@@ -79,12 +79,12 @@ func TestAVAppIsHiddenFromOthersUntilItIsShared(t *testing.T) {
 		other.refused(http.MethodDelete, vm, "", 403, forbiddenCode)
 		c.Expect(other.rows("vApp")).To(BeZero())
 		c.Expect(other.rows("vm")).To(Equal(other.rows("vm&filter=isVAppTemplate==true")))
-		c.Expect(other.rows("task")).To(BeZero(), "nor the tasks of others")
+		c.Expect(other.rows("task")).To(BeZero(), "nor the tasks of other users")
 		c.Expect(string(other.get(c.vdc()).body)).NotTo(ContainSubstring(vapp))
 	}
 	hidden()
 	c.Expect(other.refused(http.MethodGet, vm, "", 403, forbiddenCode)).
-		To(ContainSubstring("rights [Base] to perform operations [VAPP_VM_VIEW]"), "as what does not exist")
+		To(ContainSubstring("rights [Base] to perform operations [VAPP_VM_VIEW]"), "like a nonexistent object")
 
 	c.must(http.MethodPost, vapp+"/action/controlAccess", c.sharing(map[string]string{"other": "ReadOnly"}))
 	c.Expect(other.get(vm).xml.Attr("name")).To(Equal("node"))
@@ -99,7 +99,7 @@ func TestAVAppIsHiddenFromOthersUntilItIsShared(t *testing.T) {
 
 	c.must(http.MethodPost, vapp+"/action/controlAccess", c.sharing(map[string]string{"other": "FullControl"}))
 	other.must(http.MethodPost, vapp+"/action/controlAccess", c.sharing(nil))
-	c.Expect(c.rows("vApp")).To(Equal(1), "the owner keeps it")
+	c.Expect(c.rows("vApp")).To(Equal(1), "the owner keeps access")
 	other.refused(http.MethodGet, vm, "", 403, forbiddenCode)
 }
 

@@ -42,7 +42,7 @@ func TestAVMKeepsItsBootSettings(t *testing.T) {
 
 	old := *c
 	old.version = "37.0"
-	c.Expect(old.get(vm).xml.At("VmSpecSection", "Firmware")).To(BeNil(), "it came with 37.1")
+	c.Expect(old.get(vm).xml.At("VmSpecSection", "Firmware")).To(BeNil(), "it was introduced in 37.1")
 
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 	c.Expect(boot()).To(And(HaveKeyWithValue("EnterBIOSSetup", "false"), HaveKeyWithValue("BootDelay", "1")),

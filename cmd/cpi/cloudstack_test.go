@@ -76,7 +76,7 @@ func TestCloudStackProviderOpens(t *testing.T) {
 	configure("new-key", "new-secret") // read without a restart
 
 	g.Expect(b.Services.Cluster).To(Equal("cluster-uid"), "the file has no id of the cluster")
-	g.Expect(b.Balancer.Locate(t.Context(), "")).To(Equal(old), "the original made a rule of a Service there")
+	g.Expect(b.Balancer.Locate(t.Context(), "")).To(Equal(old), "the original program created a rule for a Service there")
 	g.Expect(b.Close(t.Context())).To(Succeed())
 }
 
@@ -85,9 +85,9 @@ func TestAClusterWithoutWorkersUsesTheNetworkOfItsServers(t *testing.T) {
 		taints  []corev1.Taint
 		members int
 	}{
-		"that take pods, as those of k3s do":     {nil, 1},
-		"that take none, while workers join":     {[]corev1.Taint{{Key: "node-role.kubernetes.io/control-plane"}}, 0},
-		"that are not initialized, but take all": {[]corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}, 1},
+		"that accept pods, as those of k3s do":          {nil, 1},
+		"that accept none while workers join":           {[]corev1.Taint{{Key: "node-role.kubernetes.io/control-plane"}}, 0},
+		"that are not initialized, but accept all pods": {[]corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

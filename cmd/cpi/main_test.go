@@ -98,7 +98,7 @@ func TestTheAPIServerIsReachedDirectly(t *testing.T) {
 		environment map[string]string
 		want        string
 	}{
-		"besides what is named":               {map[string]string{"NO_PROXY": ".corp,10.0.0.0/8", variable: "10.96.0.1"}, ".corp,10.0.0.0/8,10.96.0.1"},
+		"in addition to the named keys":       {map[string]string{"NO_PROXY": ".corp,10.0.0.0/8", variable: "10.96.0.1"}, ".corp,10.0.0.0/8,10.96.0.1"},
 		"also by a variable in small letters": {map[string]string{"no_proxy": ".corp", variable: "10.96.0.1"}, ".corp,10.96.0.1"},
 		"alone":                               {map[string]string{variable: "fd00::1"}, "fd00::1"},
 		"but not outside of a pod":            {map[string]string{"NO_PROXY": ".corp"}, ".corp"},
@@ -131,7 +131,7 @@ func TestValidateConfig(t *testing.T) {
 	}{
 		{"all is right, with a warning about old keys", rightConfig, password, "warning: loadbalancer.ports.http", nil},
 		{
-			"everything that is wrong is reported",
+			"every problem is reported",
 			"vcd: {host: vcd}\n",
 			password,
 			"",

@@ -317,8 +317,8 @@ func TestRejectedLogins(t *testing.T) {
 			"the credentials are for",
 		},
 		{"an identity without an organization", s.identity(), nil, []string{"--identity", "tenant"}, "set --org"},
-		{"an identity that is not there", nil, nil, []string{"--identity", "tenant"}, "getting identity tenant"},
-		{"a context that is not there", nil, nil, []string{"--identity", "tenant", "--context", "gone"}, "no such context"},
+		{"a nonexistent identity", nil, nil, []string{"--identity", "tenant"}, "getting identity tenant"},
+		{"a nonexistent context", nil, nil, []string{"--identity", "tenant", "--context", "gone"}, "no such context"},
 		{
 			"no password",
 			nil,

@@ -229,6 +229,6 @@ func TestAnIncompleteInventoryIsAnError(t *testing.T) {
 
 	s.Expect(s.run(t, "inventory", "demo")).To(Equal(exitError))
 
-	s.Expect(s.out.String()).To(HavePrefix("team-a/demo (alive)"), "what can be seen is printed")
+	s.Expect(s.out.String()).To(HavePrefix("team-a/demo (alive)"), "visible objects are printed")
 	s.Expect(s.errors.String()).To(ContainSubstring("incomplete"))
 }

@@ -99,7 +99,7 @@ func TestMachineGroupsGetRulesThatAreDeletedWithThem(t *testing.T) {
 	w.DeleteMachine("w-1")
 	w.EventuallyAffinity(infrav1.ReadyReason)
 	w.Expect(rules(w)).To(HaveKeyWithValue(workers, []string{"w-0", "w-2", "w-3"}))
-	w.Expect(ruleWrites(w)).To(Equal(3), "VCD takes VMs out that it deletes")
+	w.Expect(ruleWrites(w)).To(Equal(3), "VCD removes VMs from rules when it deletes them")
 
 	for _, name := range []string{"w-0", "w-2", "w-3"} { // The MachineDeployment is deleted.
 		w.DeleteMachine(name)

@@ -27,7 +27,7 @@ func TestARuleStaysWhileItsVMsAreNotWhereTheyWere(t *testing.T) {
 	}{
 		{"their vApp is renamed", func(w *controllertest.Env) { renameVApp(w, "cp-0") }},
 		{
-			"their vApp is not shared with the user any more",
+			"their vApp is no longer shared with the user",
 			func(w *controllertest.Env) {
 				for _, v := range w.Sim.State().VApps {
 					w.Hide(v.Name, true)

@@ -64,7 +64,7 @@ func TestTheCloudProviderIsInstalled(t *testing.T) {
 	before := w.set("-cloud-provider").ResourceVersion
 	w.ahead += time.Hour
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
-	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "what is as it should be is left alone")
+	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "correct objects are not touched")
 	w.reconciler = w.newReconciler()
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "also by a manager that just started")
@@ -106,7 +106,7 @@ func TestPodsOfOlderVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 			metav1.ConditionFalse,
 		},
 		{
-			"new pods of which one works",
+			"one of the new pods works",
 			appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1},
 			"",
 			metav1.ConditionTrue,
@@ -174,7 +174,7 @@ func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Env).To(ContainElements(
 		corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: "api.example.com"},
 		corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: "8443"},
-	), "kube-proxy waits for the addresses that the pod gives to nodes")
+	), "kube-proxy waits for the addresses that the pod assigns to nodes")
 	hash := w.deployment().Spec.Template.Annotations
 
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.1.0/24" })
@@ -240,7 +240,7 @@ func TestTheCloudProviderUsesTheClusterProxyIfConfigured(t *testing.T) {
 	w.Expect(w.deployment().Spec.Template.Annotations).To(Equal(direct.Annotations))
 	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Env).NotTo(
 		ContainElement(HaveField("Name", BeElementOf(variables))))
-	w.Expect(apierrors.IsNotFound(w.Workload.Get(w.Ctx, key, secret))).To(BeTrue(), "a password is not left behind")
+	w.Expect(apierrors.IsNotFound(w.Workload.Get(w.Ctx, key, secret))).To(BeTrue(), "no password remains")
 }
 
 func TestTheEndpointDefaultsToThatOfTheInfrastructureCluster(t *testing.T) {
@@ -271,7 +271,7 @@ func TestForbiddenCredentialsAreNotCopiedToAWorkloadCluster(t *testing.T) {
 		change       func(*ccmEnv)
 	}{
 		{
-			"an identity that does not say so is not shared",
+			"an identity is not shared unless it says so",
 			infrav1.IdentityNotSharedReason,
 			func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = nil })
@@ -326,7 +326,7 @@ func TestForbiddenCredentialsAreNotCopiedToAWorkloadCluster(t *testing.T) {
 			},
 		},
 		{
-			"what VCD refuses is not handed on",
+			"credentials that VCD rejects are not copied",
 			infrav1.CredentialsRejectedReason,
 			func(w *ccmEnv) { w.changeSecret("password", "wrong") },
 		},
@@ -359,7 +359,7 @@ func TestNewCredentialsAreRolledOut(t *testing.T) {
 	w.changeSecret("password", "wrong")
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CredentialsRejectedReason))
 	w.Expect(string(w.set("-cloud-provider").Data["manifests.yaml"])).To(ContainSubstring("password: cGFzc3dvcmQ="),
-		"what works is not replaced by what does not")
+		"working credentials are not replaced by broken ones")
 
 	w.changeSecret("username", "admin")
 	w.changeSecret("password", "password")
@@ -426,7 +426,7 @@ func TestDeletedAndChangedObjectsAreRestored(t *testing.T) {
 			},
 		},
 		{
-			"rights that are taken away",
+			"revoked permissions",
 			func(w *ccmEnv) {
 				role := &unstructured.Unstructured{}
 				role.SetAPIVersion("rbac.authorization.k8s.io/v1")
@@ -443,11 +443,11 @@ func TestDeletedAndChangedObjectsAreRestored(t *testing.T) {
 			before := w.set("-cloud-provider").Data["manifests.yaml"]
 			tt.change(w)
 
-			w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue), "it is not looked at all the time")
+			w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue), "it is not checked all the time")
 			w.ahead += 6 * time.Minute
 			w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
 			w.Expect(w.set("-cloud-provider").Data["manifests.yaml"]).NotTo(Equal(before),
-				"Cluster API applies what is another set")
+				"Cluster API applies the changed set")
 
 			w.apply()
 			w.runs()
@@ -565,7 +565,7 @@ func TestAServiceAccountTokenIsSeededOnce(t *testing.T) {
 
 	w.installed()
 
-	w.Expect(logins()).To(BeZero(), "each use of the token makes it another: only the cloud controller manager uses it")
+	w.Expect(logins()).To(BeZero(), "each use of the token replaces it, so only the cloud controller manager uses it")
 	seed := w.set("-cloud-provider-seed")
 	crs := &addonsv1.ClusterResourceSet{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(seed), crs)).To(Succeed())
@@ -574,7 +574,7 @@ func TestAServiceAccountTokenIsSeededOnce(t *testing.T) {
 		ContainSubstring("Zmlyc3QtdG9rZW4=")))
 	reconciled := string(w.set("-cloud-provider").Data["manifests.yaml"])
 	w.Expect(reconciled).NotTo(ContainSubstring("Zmlyc3QtdG9rZW4="),
-		"what the cloud controller manager writes is in no set that is reconciled")
+		"no reconciled set contains objects that the cloud controller manager writes")
 	w.Expect(reconciled).To(ContainSubstring("serviceAccountSecret: vcloud-service-account"))
 }
 

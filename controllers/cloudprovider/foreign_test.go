@@ -51,7 +51,7 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 			"Deployment kube-system/vmware-cloud-director-ccm",
 		},
 		{
-			"that of another cloud",
+			"the provider of another cloud",
 			runs(&appsv1.DaemonSet{}, "cloud", "ccm",
 				corev1.Container{Image: "registry.k8s.io/provider-os/openstack-cloud-controller-manager:v1.36.0"}),
 			"DaemonSet cloud/ccm",
@@ -80,7 +80,7 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 			"static Pod kube-system/kcm",
 		},
 		{
-			"one of a cloud that is not known",
+			"an unknown cloud provider",
 			runs(&appsv1.Deployment{}, "cloud", "mine", corev1.Container{
 				Image:   "mine@sha256:1",
 				Command: []string{"/bin/mine", "--cloud-provider=mine", "--allow-untagged-cloud"},
@@ -104,7 +104,7 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 
 			w.Expect(w.set("-cloud-provider")).To(BeNil())
 			w.Expect(w.Workload.Delete(w.Ctx, tt.object)).To(Succeed())
-			w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason), "once it is removed, ours comes")
+			w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason), "once it is removed, ours is installed")
 		})
 	}
 }

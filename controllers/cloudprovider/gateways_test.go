@@ -79,8 +79,8 @@ func TestAnUnusableAdditionalGatewayIsReported(t *testing.T) {
 		gateway infrav1.LoadBalancerGateway
 		want    string
 	}{
-		{"an edge gateway that is not there", infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz"}, "dmz"},
-		{"a network that is not there", infrav1.LoadBalancerGateway{Name: "dmz", Network: "outside"}, "outside"},
+		{"a nonexistent edge gateway", infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz"}, "dmz"},
+		{"a nonexistent network", infrav1.LoadBalancerGateway{Name: "dmz", Network: "outside"}, "outside"},
 		{
 			"a network without an edge gateway",
 			infrav1.LoadBalancerGateway{Name: "dmz", Network: "storage"},

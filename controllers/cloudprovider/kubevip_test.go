@@ -166,5 +166,5 @@ func TestTwoClustersDoNotAnnounceTheSameAddresses(t *testing.T) {
 	w.installed()
 	other.Spec.LoadBalancer.KubeVIP.AddressRanges[0].StartIP = "192.168.100.210"
 	w.Expect(w.Client.Update(w.Ctx, other)).To(Succeed())
-	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue), "the other cluster came later")
+	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue), "the other cluster is newer")
 }

@@ -78,12 +78,12 @@ func TestTheConfigurationOfCPIIsTakenOver(t *testing.T) {
 	w.Expect(got.OneArm.EndIP.String()).To(Equal("192.168.8.100"))
 	w.Expect(got.VIPSubnet.String()).To(Equal("10.0.0.0/24"))
 	w.Expect(got.CertAlias).To(Equal("wildcard"))
-	w.Expect(w.configMap()).NotTo(Succeed(), "Cluster API could not replace what is immutable")
+	w.Expect(w.configMap()).NotTo(Succeed(), "Cluster API could not replace an immutable object")
 	w.Expect(w.Events).To(Receive(ContainSubstring("oneArm 192.168.8.2-192.168.8.100")))
 	w.apply()
 	w.reconciler = w.newReconciler()
 	w.pass()
-	w.Expect(w.configured().LoadBalancer).To(Equal(got), "it is not forgotten once the source is gone")
+	w.Expect(w.configured().LoadBalancer).To(Equal(got), "it is kept once the source is deleted")
 
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/25" })
 	w.pass()
@@ -170,7 +170,7 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 			},
 		},
 		{
-			name: "an external subnet that CPI does not know",
+			name: "an external subnet that CPI does not support",
 			id:   "infra-1",
 			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" },
 			want: []string{"loadbalancer.vipSubnet is unset now and would become 10.0.0.0/24"},
@@ -194,13 +194,13 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 			want:   []string{"vcd.org is other now", "vcd.vdc is old now"},
 		},
 		{
-			name: "no load balancers any more",
+			name: "load balancers are disabled",
 			id:   "infra-1",
 			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled },
 			want: []string{"loadbalancer.enabled is true now and would become false"},
 		},
 		{
-			name:   "what cannot be read",
+			name:   "an unreadable configuration",
 			id:     "infra-1",
 			change: []string{"oneArm:", "twoArm:"},
 			want:   []string{"cannot be parsed", "loadbalancer.twoArm"},

@@ -60,7 +60,7 @@ func TestATokenIsCopiedToOneWorkloadClusterOnly(t *testing.T) {
 
 	w.grantCCM(w.NewToken(t, "another"))
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason),
-		"a token that was granted anew has no holder")
+		"a newly granted token has no holder")
 }
 
 func TestTheManagersTokenIsNotCopiedToAWorkloadCluster(t *testing.T) {
@@ -85,7 +85,7 @@ func TestTheManagersTokenIsNotCopiedToAWorkloadCluster(t *testing.T) {
 			},
 		},
 		{
-			"whatever the other says of it",
+			"regardless of the other cluster",
 			infrav1.TokenInUseReason,
 			func(w *ccmEnv) {
 				w.changeCCMIdentity(func(i *infrav1.VCDIdentity) {

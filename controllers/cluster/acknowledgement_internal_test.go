@@ -43,7 +43,7 @@ func TestWrittenAt(t *testing.T) {
 			entries: []metav1.ManagedFieldsEntry{entry(time.Hour, "{"), {FieldsV1: metav1.NewFieldsV1(mine)}},
 		},
 		{
-			name:    "a clock that is behind does not move the time into the future",
+			name:    "a slow clock does not move the time into the future",
 			entries: []metav1.ManagedFieldsEntry{entry(-time.Minute, mine)},
 		},
 	} {

@@ -104,15 +104,15 @@ func TestLoadBalancersOnAFormerGatewayAreDeletedToo(t *testing.T) {
 	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.EdgeGatewayIDs = []string{other} })
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.VCDCluster().Spec.RecordedState.EdgeGatewayIDs).To(Equal([]string{other, w.Gateway}), "the former one stays")
+	w.Expect(w.VCDCluster().Spec.RecordedState.EdgeGatewayIDs).To(Equal([]string{other, w.Gateway}), "the former gateway is kept")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("EdgeGatewayChanged")))
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 
-	w.Expect(w.Owners(id)).To(BeEmpty(), "a gateway that is gone keeps nothing on the other one")
+	w.Expect(w.Owners(id)).To(BeEmpty(), "a deleted gateway keeps nothing on the other one")
 	w.Hurry()
-	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue(), "and is proved gone")
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue(), "and its deletion is proved")
 }
 
 func TestLoadBalancersAreDeletedDespiteManagerRestarts(t *testing.T) {
@@ -167,9 +167,9 @@ func TestARestartBeforeTheLastCheckRepeatsTheCheck(t *testing.T) {
 		name  string
 		spoil func(*infrav1.VCDCluster)
 	}{
-		{"after as long as the former manager would have", nil},
+		{"after the waiting time of the former manager", nil},
 		{
-			"after as long as if it just happened, where the former manager's clock was far ahead",
+			"after the waiting time of a new deletion, if the former manager's clock was far ahead",
 			func(c *infrav1.VCDCluster) {
 				c.Spec.RecordedState.LoadBalancersRemovedAt = &metav1.Time{Time: time.Now().Add(time.Hour)}
 			},
@@ -238,9 +238,9 @@ func TestAnInvisibleRuleIsNotForgotten(t *testing.T) {
 		kinds []loadbalancer.Kind
 		lists []string
 	}{
-		{"though the virtual services are gone", []loadbalancer.Kind{lb.KindService}, []string{"edgeGateways/nat/rules"}},
+		{"although the virtual services are gone", []loadbalancer.Kind{lb.KindService}, []string{"edgeGateways/nat/rules"}},
 		{
-			"though nothing else is seen",
+			"although nothing else is visible",
 			[]loadbalancer.Kind{lb.KindService, lb.KindPool, lb.KindSet},
 			[]string{"edgeGateways/nat/rules", "applicationPortProfiles"},
 		},
@@ -291,7 +291,7 @@ func TestLoadBalancersAreNeverGivenUpByTheClock(t *testing.T) {
 		text   string // in the event, when a user keeps them
 	}{
 		{
-			"while VCD does not let the gateway be seen",
+			"while the gateway is invisible in VCD",
 			vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden},
 			metav1.ConditionFalse,
 			"not all can be listed",
@@ -303,7 +303,7 @@ func TestLoadBalancersAreNeverGivenUpByTheClock(t *testing.T) {
 			"virtual-service ",
 		},
 		{
-			"while VCD does not answer for them",
+			"while VCD does not respond to their requests",
 			vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusServiceUnavailable},
 			metav1.ConditionUnknown,
 			"not all can be listed",
@@ -443,13 +443,13 @@ func TestTheDeletionWaitsForLoadBalancersThatWereOnceAllowed(t *testing.T) {
 		change func(*infrav1.VCDCluster)
 	}{
 		{
-			"though they were disabled since",
+			"even if they were disabled since",
 			func(c *infrav1.VCDCluster) {
 				c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled
 			},
 		},
 		{
-			"though the cloud controller manager was left to the user since",
+			"even if the cloud controller manager was left to the user since",
 			func(c *infrav1.VCDCluster) {
 				c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
 			},
@@ -486,7 +486,7 @@ func TestVisibleLoadBalancersOfTheUserAreDeleted(t *testing.T) {
 	})
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
-	w.Expect(w.IsClusterGone()).To(BeFalse(), "what VCD shows is waited for")
+	w.Expect(w.IsClusterGone()).To(BeFalse(), "the deletion waits for visible load balancers")
 
 	w.Sim.Faults().Clear()
 	w.Later(session.RemedyPoll)

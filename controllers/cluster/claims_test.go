@@ -114,7 +114,7 @@ func TestAVirtualIPFromAPoolIsKeptAndReleased(t *testing.T) {
 	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	addresses, _ := w.given()
-	w.Expect(addresses).To(Equal([]string{"192.168.100.210"}), "held, though the claim is deleted")
+	w.Expect(addresses).To(Equal([]string{"192.168.100.210"}), "held, although the claim is deleted")
 
 	w.DeleteCluster()
 	addresses, claims = w.given()
@@ -135,7 +135,7 @@ func TestTheNextPoolIsUsedWhenOneIsExhausted(t *testing.T) {
 
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.220"))
 	_, claims := w.given()
-	w.Expect(claims).To(Equal([]string{"c1-vip-3"}), "the others' claims are gone")
+	w.Expect(claims).To(Equal([]string{"c1-vip-3"}), "the claims of the other pools are gone")
 }
 
 func TestWithoutAnyAddressTheFirstPoolIsNamed(t *testing.T) {
@@ -265,7 +265,7 @@ func TestTheSecondVirtualIPIsKeptAfterItsClaimIsDeleted(t *testing.T) {
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(manifest(w.Env)).To(ContainSubstring("192.168.100.210,fd00:100::c8"))
 	addresses, _ := w.given()
-	w.Expect(addresses).To(ConsistOf("192.168.100.210", "fd00:100::c8"), "held, though the claim is deleted")
+	w.Expect(addresses).To(ConsistOf("192.168.100.210", "fd00:100::c8"), "held, although the claim is deleted")
 	w.DeleteCluster()
 	addresses, claims := w.given()
 	w.Expect(append(addresses, claims...)).To(BeEmpty())

@@ -143,7 +143,7 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 				ContainSubstring(tt.field))))
 			w.Expect(ptr.Deref(c.Status.Initialization.Provisioned, false)).To(BeFalse())
 			w.Expect(c.Spec.ControlPlaneEndpoint.Port).To(BeZero(), "it is written when the endpoint is known")
-			w.Expect(c.Spec.InfraID).To(BeEmpty(), "with an id the spec could not be corrected any more")
+			w.Expect(c.Spec.InfraID).To(BeEmpty(), "with an ID the spec could no longer be corrected")
 
 			c.Spec = *right
 			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
@@ -159,7 +159,7 @@ func TestClusterHealsWhenItsSecretIsCorrected(t *testing.T) {
 		wrong  map[string]string
 		reason string
 	}{
-		{"a wrong password", map[string]string{"password": "wrong-canary"}, infrav1.CredentialsRejectedReason},
+		{"an incorrect password", map[string]string{"password": "wrong-canary"}, infrav1.CredentialsRejectedReason},
 		{"a certificate of an unknown authority", map[string]string{"ca.crt": ""}, infrav1.CertificateNotTrustedReason},
 		{"no password", map[string]string{"password": ""}, infrav1.SecretIncompleteReason},
 	}
@@ -207,7 +207,7 @@ func TestEndpointPort(t *testing.T) {
 		wantHost string
 		wantPort int32
 	}{
-		{"a virtual IP with a port of its own", infrav1.EndpointKubeVIP, controllertest.VIP, 443, controllertest.VIP, 443},
+		{"a virtual IP with its own port", infrav1.EndpointKubeVIP, controllertest.VIP, 443, controllertest.VIP, 443},
 		{"an external host without a port", infrav1.EndpointExternal, "api.example.com", 0, "api.example.com", 6443},
 	}
 	for _, tt := range tests {

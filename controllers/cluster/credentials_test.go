@@ -72,7 +72,7 @@ func TestCAPVCDCredentialsAreMovedToASecret(t *testing.T) {
 			secret:   userSecret(controllertest.Namespace, "vcd", login),
 		},
 		{
-			name: "a password beside a Secret, which overrides it",
+			name: "a password in addition to a Secret, which overrides it",
 			held: infrav1.CAPVCDCredentials{
 				Username:  "capvcd",
 				Password:  "wrong",

@@ -56,7 +56,7 @@ func TestVAppIsNotGoneBecauseItIsNotShownAnyMore(t *testing.T) {
 			0,
 		},
 		{
-			"it stays when a person says so",
+			"it is kept on request of a user",
 			func(w *controllertest.Env) {
 				c := w.VCDCluster()
 				notes.Set(c, infrav1.KeepVAppAnnotation, "true")

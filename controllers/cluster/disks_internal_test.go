@@ -25,7 +25,7 @@ func TestDiskOwner(t *testing.T) {
 			"urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
 			true,
 		},
-		{"a word that a person chose for both", "prod", "prod", false},
+		{"a name that a user chose for both", "prod", "prod", false},
 		{"the id among others", infraUUID, "copy of " + infraUUID, false},
 		{"no id", "", "", false},
 	}

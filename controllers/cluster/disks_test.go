@@ -153,7 +153,7 @@ func TestDisksAreNeverDeletedWithoutProof(t *testing.T) {
 		lose func(*infrav1.VCDClusterRecordedState)
 		gone bool
 	}{
-		{"a vApp that is not shared any more holds the cluster back", func(*infrav1.VCDClusterRecordedState) {}, false},
+		{"a vApp that is no longer shared blocks the cluster", func(*infrav1.VCDClusterRecordedState) {}, false},
 		{
 			"without the record of its URN only the cluster is released",
 			func(r *infrav1.VCDClusterRecordedState) { r.VAppIDs = nil },

@@ -57,7 +57,7 @@ func TestAUserCanKeepTheVAppAtAnyPointOfTheDeletion(t *testing.T) {
 		reason string
 	}{
 		{
-			"while VCD is gone for good",
+			"while VCD is permanently unavailable",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable})
 			},

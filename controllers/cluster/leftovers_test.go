@@ -27,7 +27,7 @@ func TestARenamedVAppOfAMachineIsDeletedWithIt(t *testing.T) {
 func TestClusterWithoutAnyRequestToVCDCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*controllertest.Env){
-		"a wrong password": func(w *controllertest.Env) {
+		"an incorrect password": func(w *controllertest.Env) {
 			secret := controllertest.NewSecret(w.Sim)
 			secret.Data["password"] = []byte("wrong")
 			w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
@@ -40,7 +40,7 @@ func TestClusterWithoutAnyRequestToVCDCanBeDeleted(t *testing.T) {
 			c.Spec.OVDC = "nope"
 			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 		},
-		"a name that cannot be looked for": func(w *controllertest.Env) {
+		"a name that cannot be queried": func(w *controllertest.Env) {
 			c := w.VCDCluster()
 			c.Spec.VApp.Name = "prod, (new)"
 			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())

@@ -58,12 +58,12 @@ func TestTheNodeProxyIsWrittenBeforeAnyMachine(t *testing.T) {
 		ContainSubstring(`"HTTPS_PROXY=http://proxy:3128"`),
 		ContainSubstring("NO_PROXY=localhost,127.0.0.0/8,::1,.svc,.cluster.local,"),
 		ContainSubstring(","+controllertest.VIP+",192.168.100.0/24,127.0.0.1,.corp.example.com"),
-	), "endpoint, network of the nodes, site, and what the user adds")
+	), "endpoint, node network, site, and the user's additions")
 	w.EventuallyCluster(infrav1.NodeProxyReadyCondition, infrav1.ReadyReason)
 	before := secret.ResourceVersion
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(proxySecret(w).ResourceVersion).To(Equal(before), "it is left alone while it is right")
+	w.Expect(proxySecret(w).ResourceVersion).To(Equal(before), "a correct Secret is not touched")
 }
 
 func TestTheSiteIsReachedThroughTheProxyIfConfigured(t *testing.T) {

@@ -269,7 +269,7 @@ func TestAHostnameMustResolveIntoTheNetwork(t *testing.T) {
 			infrav1.NameResolutionFailedReason,
 			"DNS has no IPv4 address for api.example.com",
 		},
-		"servers that do not answer": {
+		"unresponsive servers": {
 			nil,
 			&net.DNSError{Err: "i/o timeout", Server: "10.0.0.53", IsTimeout: true},
 			infrav1.NameResolutionFailedReason,

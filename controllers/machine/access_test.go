@@ -98,10 +98,10 @@ func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 		withdraw withdraw
 		reason   string
 	}{
-		{"VCD does not answer", faulty(vcdsim.Fault{DropBefore: true}), infrav1.SiteUnreachableReason},
-		{"VCD answers 500", faulty(vcdsim.Fault{Status: http.StatusInternalServerError}), ""},
-		{"VCD answers 503", faulty(vcdsim.Fault{Status: http.StatusServiceUnavailable}), infrav1.SiteUnreachableReason},
-		{"VCD answers 429", faulty(vcdsim.Fault{Status: http.StatusTooManyRequests}), infrav1.ThrottledReason},
+		{"VCD does not respond", faulty(vcdsim.Fault{DropBefore: true}), infrav1.SiteUnreachableReason},
+		{"VCD responds with 500", faulty(vcdsim.Fault{Status: http.StatusInternalServerError}), ""},
+		{"VCD responds with 503", faulty(vcdsim.Fault{Status: http.StatusServiceUnavailable}), infrav1.SiteUnreachableReason},
+		{"VCD responds with 429", faulty(vcdsim.Fault{Status: http.StatusTooManyRequests}), infrav1.ThrottledReason},
 		{
 			"the password expired",
 			func(w *controllertest.Env) func() {
@@ -110,11 +110,11 @@ func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 			},
 			infrav1.CredentialsRejectedReason,
 		},
-		{"every request is refused with 401", faulty(vcdsim.Fault{Status: http.StatusUnauthorized}), ""},
-		{"every request is refused with 403", faulty(vcdsim.Fault{Status: http.StatusForbidden}), ""},
+		{"every request is rejected with 401", faulty(vcdsim.Fault{Status: http.StatusUnauthorized}), ""},
+		{"every request is rejected with 403", faulty(vcdsim.Fault{Status: http.StatusForbidden}), ""},
 		{"the right to list VMs is withdrawn", forbidden(listVMs), infrav1.ForbiddenReason},
 		{
-			"listing VMs is refused for another reason",
+			"listing VMs is rejected for another reason",
 			faulty(vcdsim.Fault{Operation: listVMs, Status: http.StatusBadRequest}),
 			"",
 		},

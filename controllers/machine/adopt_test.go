@@ -58,7 +58,7 @@ func TestACAPVCDMachineIsAdopted(t *testing.T) {
 	m := w.VCDMachine("a")
 	w.Expect(m.Spec.RecordedState).To(And(HaveField("VMName", "a"), HaveField("InstanceID", string(m.UID)),
 		HaveField("PoweredOnAt", Not(BeNil()))))
-	w.Expect(conditions.Get(m, infrav1.BootstrapDataRemovedCondition)).To(BeNil(), "what CAPVCD wrote stays")
+	w.Expect(conditions.Get(m, infrav1.BootstrapDataRemovedCondition)).To(BeNil(), "CAPVCD's fields are kept")
 	w.Expect(conditions.IsTrue(m, infrav1.VMInSyncCondition)).To(BeTrue(), "it has no marker to lose")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("Adopted VM a")))
 
@@ -84,7 +84,7 @@ func TestAnUncertainAdoptionChangesNothing(t *testing.T) {
 			},
 		},
 		{
-			name:    "a VM of another name",
+			name:    "a VM with another name",
 			message: "should have the name a",
 			change:  func(e *vcdsim.Editor) { e.VM("a").Name = "b" },
 		},

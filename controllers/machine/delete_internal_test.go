@@ -38,10 +38,10 @@ func TestAVMWithAnUncertainOwnerIsKept(t *testing.T) {
 		{"another that was provisioned with the VM", object("b", "a"), object("a", "a", provisioned), true},
 		{"both were restored, and lost their status", object("b", "a"), object("c", "a", ran), true},
 		{"a copy of the original that never ran here", object("a", "a"), object("b", "a", ran), false},
-		{"a restored one whose VM never ran", object("b", "a"), object("c", "a"), false},
+		{"a restored machine whose VM never ran", object("b", "a"), object("c", "a"), false},
 		{"one that is deleted, too", object("b", "a"), object("c", "a", ran, deleted), false},
 		{"a copy of a machine that works here", object("b", "a", provisioned), object("c", "a", ran), false},
-		{"one of another VM", object("b", "a"), object("c", "a", ran, otherVM), false},
+		{"a machine of another VM", object("b", "a"), object("c", "a", ran, otherVM), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

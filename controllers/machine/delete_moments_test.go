@@ -80,7 +80,7 @@ func TestDeletionWaitsThroughAnOutageOfAnHour(t *testing.T) {
 		w.Later(at)
 		var results []ctrl.Result
 		machine, err := w.ReconcileMachine("a")
-		w.Expect(err).NotTo(HaveOccurred(), "an outage is no error, which would be tried again at once")
+		w.Expect(err).NotTo(HaveOccurred(), "an outage is not an error, which would be retried at once")
 		cluster, err := w.ReconcileCluster()
 		w.Expect(err).NotTo(HaveOccurred())
 		results = append(results, machine, cluster)
@@ -119,7 +119,7 @@ func TestConcurrentDeletionsInTwoVAppsAreBothRecorded(t *testing.T) {
 	}
 
 	w.Expect(release("a", "urn:a")).To(Equal(phases.Done))
-	w.Expect(release("b", "urn:b").After).To(BeNumerically(">", 0), "what a wrote is read first")
+	w.Expect(release("b", "urn:b").After).To(BeNumerically(">", 0), "the record of machine a is read first")
 	seen = w.VCDCluster()
 	w.Expect(release("b", "urn:b")).To(Equal(phases.Done))
 

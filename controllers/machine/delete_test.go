@@ -97,7 +97,7 @@ func TestManyDetachedDisksDoNotBlockTheDeletion(t *testing.T) {
 	for key, value := range w.VCDCluster().Annotations {
 		size += len(key) + len(value)
 	}
-	w.Expect(size).To(BeNumerically("<", 256<<10), "more is refused by Kubernetes")
+	w.Expect(size).To(BeNumerically("<", 256<<10), "Kubernetes rejects larger objects")
 }
 
 func TestGuestIsShutDownFirstUnlessDisabled(t *testing.T) {

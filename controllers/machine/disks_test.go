@@ -50,7 +50,7 @@ func TestAMachineHasItsAdditionalDisks(t *testing.T) {
 			fault: &vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", Message: "disk full", Count: 1},
 		},
 		{
-			name: "once, although no answer came",
+			name: "once, although the response was lost",
 			fault: &vcdsim.Fault{
 				Operation: "POST /api/vApp/vm/action/reconfigureVm",
 				DropAfter: true,

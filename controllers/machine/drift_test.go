@@ -130,7 +130,7 @@ func TestDriftOfARunningMachine(t *testing.T) {
 			w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + tt.reason)))
 			w.Restart(t, events.NewFakeRecorder(100))
 			m = passAt(w, machine.InventoryEvery, "cp-0")
-			w.Expect(conditions.GetReason(m, tt.condition)).To(Equal(tt.reason), "a restart forgets nothing")
+			w.Expect(conditions.GetReason(m, tt.condition)).To(Equal(tt.reason), "a restart does not lose records")
 			w.ExpectSettled("cp-0")
 
 			w.Edit(id, tt.undo)
@@ -350,7 +350,7 @@ func TestVMIsPoweredOnAgainALimitedNumberOfTimes(t *testing.T) {
 	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(ContainSubstring("does not stay powered on"))
 	w.Restart(t, events.NewFakeRecorder(100))
 	passAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
-	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals), "a restart forgets nothing")
+	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals), "a restart does not lose records")
 	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("VMPoweredOnAgain"))
 }
 
@@ -374,7 +374,7 @@ func TestVMOfADeletingMachineIsNotPoweredOn(t *testing.T) {
 			},
 		},
 		{
-			"we asked its guest to shut down",
+			"we requested the shutdown of its guest",
 			func(w *controllertest.Env) {
 				m := w.VCDMachine("cp-0")
 				m.Spec.RecordedState.ShutdownRequestedAt = ptr.To(metav1.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
@@ -410,7 +410,7 @@ func TestAVMThatIsShownOffAndMayNotBePoweredOnIsNotReady(t *testing.T) {
 			w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
 			w.Sim.Faults().Add(vcdsim.Fault{Operation: operation, Status: http.StatusForbidden})
 
-			for _, pass := range []string{"when it is refused", "while it is delayed"} {
+			for _, pass := range []string{"if it is rejected", "while it is delayed"} {
 				m := passAt(w, machine.InventoryEvery, "cp-0")
 
 				w.Expect(conditions.IsFalse(m, clusterv1.ReadyCondition)).To(BeTrue(), pass)

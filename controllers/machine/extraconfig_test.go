@@ -47,7 +47,7 @@ func TestExtraConfigIsWrittenWithTheBootstrapData(t *testing.T) {
 			changes += count
 		}
 	}
-	w.Expect(changes).To(Equal(1), "it takes no request of its own: %v", w.Sim.Counters())
+	w.Expect(changes).To(Equal(1), "it needs no separate request: %v", w.Sim.Counters())
 	w.ExpectSettled("a")
 }
 

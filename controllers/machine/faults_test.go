@@ -80,7 +80,7 @@ func TestMachineSurvivesFailures(t *testing.T) {
 			infrav1.TaskFailedReason,
 		},
 		{
-			"a quota refuses the vApp",
+			"a quota rejects the vApp",
 			vcdsim.Fault{
 				Operation: "POST /api/vdc/action/composeVApp",
 				Status:    http.StatusBadRequest,
@@ -205,7 +205,7 @@ func TestMachineReportsItsVM(t *testing.T) {
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.VMUnverifiedReason)
 	w.Expect(conditions.IsUnknown(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue())
 	w.Expect(ptr.Deref(w.VCDMachine("cp-0").Status.Initialization.Provisioned, false)).To(BeTrue())
-	w.Expect(w.Sim.State().VMs).To(BeEmpty(), "nothing is made anew")
+	w.Expect(w.Sim.State().VMs).To(BeEmpty(), "nothing is recreated")
 
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
 	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.VMUnverifiedReason)

@@ -78,9 +78,9 @@ func TestManuallyDeletedVMIsGoneAfterTheSecondCheck(t *testing.T) {
 		name string
 		edit func(*controllertest.Env, *vcdsim.Editor)
 	}{
-		{"the vApp is seen", func(*controllertest.Env, *vcdsim.Editor) {}},
+		{"the vApp is visible", func(*controllertest.Env, *vcdsim.Editor) {}},
 		{
-			"a VM of the cluster is seen, elsewhere",
+			"a VM of the cluster is visible elsewhere",
 			func(_ *controllertest.Env, e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Name = "renamed" },
 		},
 	}

@@ -52,7 +52,7 @@ func TestInvalidHardware(t *testing.T) {
 			"spec.hardwareVersion is vmx-99, but VDC acme-vdc supports vmx-14",
 		},
 		{
-			"CPUs beside a policy",
+			"CPUs in addition to a policy",
 			func(m *infrav1.VCDMachine) {
 				m.Spec.CPUs = 2
 				m.Spec.SizingPolicy = "small"

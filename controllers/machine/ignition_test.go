@@ -78,7 +78,7 @@ func TestIgnitionThatCannotBeUsedIsReportedBeforeAVMIsCreated(t *testing.T) {
 		name, config string
 		want         string
 	}{
-		{"a configuration that is to be transpiled", "variant: flatcar", "transpile Butane"},
+		{"a configuration that needs to be transpiled", "variant: flatcar", "transpile Butane"},
 		{"a configuration without a version", "{}", "no ignition.version"},
 	}
 	for _, tt := range tests {

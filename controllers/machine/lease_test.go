@@ -62,7 +62,7 @@ func TestLimitedLeaseIsReportedAndRenewed(t *testing.T) {
 	res, err := w.ReconcileMachine("a")
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(res.RequeueAfter).To(BeNumerically("<", 2*machine.InventoryEvery),
-		"every look at the inventory shows when it is due")
+		"every inventory shows when it expires")
 	m := w.VCDMachine("a")
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 	w.Expect(conditions.GetReason(m, infrav1.LeaseLimitedCondition)).To(Equal(infrav1.LeaseLimitedReason))

@@ -49,7 +49,7 @@ func TestLinkedCloneIsConsolidatedBeforeItsDiskGrows(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].Disks[0].SizeMiB).To(Equal(int64(40960)))
 	w.Expect(w.Sim.State().VMs[0].LinkedClone).To(BeFalse())
 	w.Expect(w.Sim.Counters()).To(And(HaveKeyWithValue(consolidateCall, 1), HaveKeyWithValue(reconfigureCall, 2)),
-		"the disk grows by a request of its own")
+		"a separate request expands the disk")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("VMConsolidated")))
 	w.ExpectSettled("cp-0")
 }
@@ -108,7 +108,7 @@ func TestAFailedConsolidationIsReportedAndRetried(t *testing.T) {
 
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.BootstrapInjectedCondition)).To(
 		ContainSubstring("native snapshots cannot be consolidated"))
-	w.Expect(w.Sim.State().VMs[0].ExtraConfig).To(BeEmpty(), "no bootstrap data before the disk is as wished")
+	w.Expect(w.Sim.State().VMs[0].ExtraConfig).To(BeEmpty(), "no bootstrap data before the disk has its size")
 	skipAhead(w)
 	w.Ready("cp-0")
 }

@@ -38,7 +38,7 @@ func TestMachineWithALostWriteResponse(t *testing.T) {
 			w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 			w.Expect(w.Sim.Faults().List()).To(BeEmpty())
-			w.Expect(w.Sim.Counters()[tt.operation]).To(Equal(1), "what VCD did is not asked for again")
+			w.Expect(w.Sim.Counters()[tt.operation]).To(Equal(1), "completed requests are not repeated")
 		})
 	}
 }
@@ -138,5 +138,5 @@ func TestTwoVMsWithOneNameAreCheckedAgain(t *testing.T) {
 
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(out.Reason).To(Equal(infrav1.DuplicateMarkerReason))
-	w.Expect(out.After).To(Equal(session.RemedyPoll), "no watch sees the remedy in VCD")
+	w.Expect(out.After).To(Equal(session.RemedyPoll), "no watch notices the remedy in VCD")
 }

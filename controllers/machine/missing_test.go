@@ -81,9 +81,9 @@ func TestManuallyDeletedRunningVMIsGoneAfterTheSecondCheck(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.VMNotFoundReason)))
 	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "b"), metav1.ConditionTrue, infrav1.ReadyReason)
 	w.ExpectSettled("a")
-	w.Expect(w.Sim.State().VMs).To(HaveLen(2), "nothing is made anew")
+	w.Expect(w.Sim.State().VMs).To(HaveLen(2), "nothing is recreated")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
-	w.Expect(isGone(w, "a")).To(BeTrue(), "what was proved need not be proved again")
+	w.Expect(isGone(w, "a")).To(BeTrue(), "a proof is not repeated")
 }
 
 func TestVMIsNotGoneAfterAClockChange(t *testing.T) {
@@ -140,7 +140,7 @@ func TestNoVMIsGoneWhenVCDReturnsEmptyLists(t *testing.T) {
 		stays       bool // a machine that is deleted, until all VMs are visible again
 	}{
 		{
-			"the query for VMs answers 200 with nothing",
+			"the VM query responds with an empty list",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{
 					Operation: "GET /api/query type=vm",
@@ -152,7 +152,7 @@ func TestNoVMIsGoneWhenVCDReturnsEmptyLists(t *testing.T) {
 			false,
 		},
 		{
-			"every query answers 200 with nothing, and VMs are forbidden",
+			"every query responds with an empty list, and VMs are forbidden",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{
 					Operation: "GET /api/query*",
@@ -165,7 +165,7 @@ func TestNoVMIsGoneWhenVCDReturnsEmptyLists(t *testing.T) {
 			true,
 		},
 		{
-			"the right to see the vApp is withdrawn",
+			"the right to view the vApp is revoked",
 			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, true) },
 			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) },
 			true,
@@ -247,7 +247,7 @@ func TestNoVMIsGoneAfterVCDIsRestoredFromABackup(t *testing.T) {
 	m = w.VCDMachine("b")
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.VMGoneAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
-	w.Expect(isGone(w, "b")).To(BeTrue(), "a person knows better")
+	w.Expect(isGone(w, "b")).To(BeTrue(), "a user can override it")
 }
 
 func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {

@@ -98,7 +98,7 @@ func TestANameSetBeforeTheInstanceIDIsKept(t *testing.T) {
 	w.Ready("cp-0")
 
 	m := w.VCDMachine("cp-0")
-	w.Expect(m.Spec.RecordedState.VMName).To(Equal("restored"), "admission would refuse another")
+	w.Expect(m.Spec.RecordedState.VMName).To(Equal("restored"), "admission would reject another name")
 	w.Expect(m.Spec.RecordedState.InstanceID).To(Equal(string(m.UID)))
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("Name", "restored")))
 }

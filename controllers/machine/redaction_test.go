@@ -43,7 +43,7 @@ func TestBootstrapDataThatCannotBeRemovedIsReported(t *testing.T) {
 			infrav1.ForbiddenReason,
 		},
 		{
-			"VCD refuses it while the VM runs",
+			"VCD rejects it while the VM runs",
 			vcdsim.Fault{Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusBadRequest},
 			metav1.ConditionFalse,
 			infrav1.RequestRejectedReason,

@@ -64,7 +64,7 @@ func TestAHangingShutdownTimesOut(t *testing.T) {
 		between func(*testing.T, *controllertest.Env)
 		fault   vcdsim.Fault
 	}{
-		{"by the manager that asked for it", func(*testing.T, *controllertest.Env) {}, vcdsim.Fault{Operation: "none"}},
+		{"by the manager that requested it", func(*testing.T, *controllertest.Env) {}, vcdsim.Fault{Operation: "none"}},
 		{
 			"by one that was started since",
 			func(t *testing.T, w *controllertest.Env) {
@@ -74,7 +74,7 @@ func TestAHangingShutdownTimesOut(t *testing.T) {
 			vcdsim.Fault{Operation: "none"},
 		},
 		{
-			"by one whose request was answered in vain",
+			"by a manager whose response was lost",
 			func(*testing.T, *controllertest.Env) {},
 			vcdsim.Fault{Operation: shutdownCall, DropAfter: true, Count: 1},
 		},
@@ -117,7 +117,7 @@ func TestAShutdownThatCannotBeCanceledIsReported(t *testing.T) {
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"),
 		infrav1.VMDeletedCondition)).To(ContainSubstring("cancel it in VCD"))
 	isGone(w, "cp-0")
-	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(cancelCall, 1), "it is not asked all the time")
+	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(cancelCall, 1), "it is not requested repeatedly")
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("PoweredOn", true)))
 
 	w.Later(machine.DefaultShutdownTimeout + 2*machine.CancelRetry)

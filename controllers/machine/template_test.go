@@ -162,9 +162,9 @@ func TestAnImageOfAnotherKubernetesVersionIsReportedBeforeCreation(t *testing.T)
 	}{
 		{"the image has it", "v1.36.3", nil, ""},
 		{"the Machine has no version", "", nil, ""},
-		{"the name says another", "v1.35.4", nil, "has Kubernetes v1.36.3, but the version of the machines is v1.35.4"},
+		{"the name contains another version", "v1.35.4", nil, "has Kubernetes v1.36.3, but the version of the machines is v1.35.4"},
 		{
-			"the product section says another",
+			"the product section contains another version",
 			"v1.36.3",
 			map[string]string{"KUBERNETES_SEMVER": "v1.34.1+vmware.1"},
 			"has Kubernetes v1.34.1+vmware.1, but the version of the machines is v1.36.3",

@@ -59,7 +59,7 @@ func TestVCDClusterChangesThatReconcileItsMachines(t *testing.T) {
 	}{
 		{"nothing", func(*infrav1.VCDCluster) {}, false},
 		{
-			"what is recorded, such as the number of vApps",
+			"changed records, such as the number of vApps",
 			func(c *infrav1.VCDCluster) {
 				c.Generation++
 				c.Spec.RecordedState.VAppCount = 2
@@ -67,11 +67,11 @@ func TestVCDClusterChangesThatReconcileItsMachines(t *testing.T) {
 			false,
 		},
 		{"another message of a condition", ready(metav1.ConditionTrue, infrav1.ReadyReason, "other"), false},
-		{"that a person acknowledged what is gone", note(infrav1.GoneAcknowledgedAnnotation), true},
+		{"a user acknowledges the missing VMs", note(infrav1.GoneAcknowledgedAnnotation), true},
 		{"that it is paused", note(clusterv1.PausedAnnotation), true},
 		{"its spec", func(c *infrav1.VCDCluster) { c.Spec.Org = "other" }, true},
 		{
-			"that VCD cannot be asked any more",
+			"VCD becomes unreachable",
 			ready(metav1.ConditionUnknown, infrav1.CredentialsRejectedReason, ""),
 			true,
 		},
@@ -137,5 +137,5 @@ func TestReconcilesOfMachinesDoNotReadSecretsAgain(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
 	passAt(w, 10*machine.InventoryEvery, "a")
 	passAt(w, 10*machine.InventoryEvery, "b")
-	w.Expect(reads.secrets).To(Equal(1), "a change is seen")
+	w.Expect(reads.secrets).To(Equal(1), "a change is noticed")
 }

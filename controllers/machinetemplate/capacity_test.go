@@ -104,7 +104,7 @@ func TestCapacityComesFromPolicyTemplateAndDisk(t *testing.T) {
 			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
 		{
-			"neither, where only one place is known",
+			"neither, if only one location is known",
 			func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
 			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
@@ -177,7 +177,7 @@ func TestKnownCapacityCausesNoRequests(t *testing.T) {
 
 	w.Template.Now = func() time.Time { return time.Now().Add(2 * machinetemplate.CapacityAge) }
 	reconcileTemplate(w)
-	w.Expect(w.Sim.Counters()).NotTo(BeEmpty(), "what a template names may change in VCD")
+	w.Expect(w.Sim.Counters()).NotTo(BeEmpty(), "the contents of a template may change in VCD")
 }
 
 func TestReasonsForUnknownCapacity(t *testing.T) {

@@ -201,7 +201,7 @@ func TestOldVersionsOfKubernetes(t *testing.T) {
 	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionFalse),
 		HaveField("Reason", infrav1.AdmissionPoliciesNotServedReason),
 		HaveField("Message", And(ContainSubstring("--runtime-config"), ContainSubstring("spec.proxy.pods")))))
-	w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.ReadyCondition)).To(BeTrue(), "the cluster works all the same")
+	w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.ReadyCondition)).To(BeTrue(), "the cluster still works")
 
 	w.serves = []string{"v1beta1"}
 	w.Expect(w.pass().Reason).To(Equal(infrav1.PodProxyApplyingReason))
@@ -215,15 +215,15 @@ func TestOldVersionsOfKubernetes(t *testing.T) {
 	policy := w.manifests()[1]
 	w.Expect(policy.GetAPIVersion()).To(Equal("admissionregistration.k8s.io/v1"))
 	w.Expect(w.secret().Annotations).NotTo(HaveKey(infrav1.CloudProviderDroppedAnnotation),
-		"the object of another version is the same object, and not removed")
+		"the same object in another version is not removed")
 	w.apply()
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 }
 
 func TestPoliciesAreRemovedWithTheProxy(t *testing.T) {
 	for name, change := range map[string]func(*infrav1.ProxySpec){
-		"no proxy any more": func(p *infrav1.ProxySpec) { *p = infrav1.ProxySpec{} },
-		"not for pods":      func(p *infrav1.ProxySpec) { p.Pods = infrav1.PodProxyNone },
+		"the proxy is removed": func(p *infrav1.ProxySpec) { *p = infrav1.ProxySpec{} },
+		"not for pods":         func(p *infrav1.ProxySpec) { p.Pods = infrav1.PodProxyNone },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newProxyEnv(t)

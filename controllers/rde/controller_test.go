@@ -52,7 +52,7 @@ func TestAnEntityShowsItsClusterAndIsDeletedLast(t *testing.T) {
 	w.DeleteMachine("waa")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.settle()
-	w.Expect(string(w.entity().Content)).To(ContainSubstring(`"phase":"Deleting"`), "it is there until the rest is gone")
+	w.Expect(string(w.entity().Content)).To(ContainSubstring(`"phase":"Deleting"`), "it exists until the other resources are deleted")
 	w.released()
 	w.settle()
 	w.Expect(apierrors.IsNotFound(w.Client.Get(w.Ctx, client.ObjectKey{
@@ -174,7 +174,7 @@ func TestInvalidInputIsReportedAndNothingIsWritten(t *testing.T) {
 			infrav1.RDEVersionNotSupportedReason,
 			"1.1.0",
 		},
-		"an entity that is not there": {
+		"a nonexistent entity": {
 			nil,
 			func(_ *entityEnv, c *infrav1.VCDCluster) {
 				c.Spec.RDE.ID = missing
@@ -334,14 +334,14 @@ func TestAnEntityCreatedJustBeforeACrashIsFound(t *testing.T) {
 
 func TestTheClusterBecomesReadyDespiteEntityServiceFailures(t *testing.T) {
 	for name, fault := range map[string]vcdsim.Fault{
-		"it fails":                    {Status: http.StatusInternalServerError},
-		"it is not available":         {Status: http.StatusServiceUnavailable},
-		"it forbids":                  {Status: http.StatusForbidden},
-		"it does not know itself":     {Status: http.StatusNotFound},
-		"it asks for fewer calls":     {Status: http.StatusTooManyRequests},
-		"it closes connections":       {DropBefore: true},
-		"it answers what is not JSON": {Status: http.StatusOK},
-		"it hangs":                    {Hang: true},
+		"it fails":                      {Status: http.StatusInternalServerError},
+		"it is not available":           {Status: http.StatusServiceUnavailable},
+		"it forbids":                    {Status: http.StatusForbidden},
+		"it returns an internal error":  {Status: http.StatusNotFound},
+		"it throttles requests":         {Status: http.StatusTooManyRequests},
+		"it closes connections":         {DropBefore: true},
+		"it responds with invalid JSON": {Status: http.StatusOK},
+		"it hangs":                      {Hang: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &entityEnv{
@@ -398,7 +398,7 @@ func TestEntityDeletion(t *testing.T) {
 		return w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "vc1"},
 			&infrav1.VCDCluster{}) == nil
 	}
-	t.Run("it waits while VCD cannot, until a person leaves the entity", func(t *testing.T) {
+	t.Run("it waits during an outage until a user keeps the entity", func(t *testing.T) {
 		w := deleted(t)
 		w.Sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /cloudapi/1.0.0/entit*", Status: http.StatusServiceUnavailable})
 		w.settle()
@@ -412,7 +412,7 @@ func TestEntityDeletion(t *testing.T) {
 		w.Expect(exists(w)).To(BeFalse())
 		w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("RDERetained"), ContainSubstring(id))))
 	})
-	t.Run("it does not wait for the pause after a refused write", func(t *testing.T) {
+	t.Run("it does not wait for the pause after a rejected write", func(t *testing.T) {
 		w := newEntityEnv(t, vcdsim.Config{})
 		w.settle()
 		w.Sim.Faults().Add(vcdsim.Fault{Operation: "PUT /cloudapi/1.0.0/entit*", Status: http.StatusBadRequest})
@@ -457,7 +457,7 @@ func TestEntityDeletion(t *testing.T) {
 		_, err := w.session().Entities.Get(w.Ctx, id)
 		w.Expect(err).NotTo(HaveOccurred())
 	})
-	t.Run("it waits while the user has no right to the type, until a person leaves the entity", func(t *testing.T) {
+	t.Run("it waits while the user has no right to the type, until a user keeps the entity", func(t *testing.T) {
 		w := deleted(t)
 		w.Sim.Faults().Add(vcdsim.Fault{Operation: "* /cloudapi/1.0.0/entit*", Status: http.StatusForbidden})
 		w.settle()
@@ -471,7 +471,7 @@ func TestEntityDeletion(t *testing.T) {
 		w.Expect(exists(w)).To(BeFalse())
 		w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("RDERetained")))
 	})
-	t.Run("an entity that Cannot see any more is reported", func(t *testing.T) {
+	t.Run("an entity that becomes invisible is reported", func(t *testing.T) {
 		w := deleted(t)
 		id := w.entity().ID
 		w.Expect(w.session().Entities.Delete(w.Ctx, id)).To(Succeed())
@@ -479,7 +479,7 @@ func TestEntityDeletion(t *testing.T) {
 		w.Expect(exists(w)).To(BeFalse())
 		w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("RDERetained"), ContainSubstring(id))))
 	})
-	t.Run("all that were made for it are deleted", func(t *testing.T) {
+	t.Run("all entities of the cluster are deleted", func(t *testing.T) {
 		w := deleted(t)
 		_, err := w.session().Entities.Create(w.Ctx, vcd.EntitySpec{
 			Type:       typePrefix + "1.1.0",
@@ -493,7 +493,7 @@ func TestEntityDeletion(t *testing.T) {
 		w.Expect(exists(w)).To(BeFalse())
 		w.Expect(w.session().Entities.Find(w.Ctx, kind, "vc1", "uid-of-vc1")).To(BeEmpty())
 	})
-	t.Run("an entity that is gone does not hold it up", func(t *testing.T) {
+	t.Run("a deleted entity does not block the deletion", func(t *testing.T) {
 		w := deleted(t)
 		w.Expect(w.session().Entities.Delete(w.Ctx, w.entity().ID)).To(Succeed())
 		w.settle()

@@ -30,7 +30,7 @@ func TestTheReleaseMatchesTheControlPlaneVersion(t *testing.T) {
 		want    string
 	}{
 		{
-			name:    "the version in the spec of the control plane comes first",
+			name:    "the version in the spec of the control plane takes precedence",
 			objects: objects{controlPlane: "v1.35.1", machines: []clusterv1.Machine{machine("v1.34.0", first, true)}},
 			want:    "v1.35.1",
 		},

@@ -187,7 +187,7 @@ func TestAHealthyMachineIsNotReset(t *testing.T) {
 	b.Expect(b.Client.Delete(b.Ctx, b.remediation())).To(Succeed())
 	b.reconcile()
 	b.Expect(client.IgnoreNotFound(b.Client.Get(b.Ctx, key, &infrav1.VCDRemediation{}))).To(Succeed())
-	b.Expect(b.Client.Get(b.Ctx, key, &infrav1.VCDRemediation{})).NotTo(Succeed(), "its finalizer is gone")
+	b.Expect(b.Client.Get(b.Ctx, key, &infrav1.VCDRemediation{})).NotTo(Succeed(), "its finalizer is removed")
 	b.Expect(b.VCDMachine(key.Name).Spec.RecordedState.Reset).To(BeZero())
 	_, err := b.ReconcileMachine(key.Name)
 	b.Expect(err).NotTo(HaveOccurred())

@@ -86,5 +86,5 @@ func TestNodesInAnInaccessibleZoneBypassTheProxy(t *testing.T) {
 	w.DeleteMachine("cp-b")
 	expirePassword(w, "wrong", infrav1.CredentialsRejectedReason, "b")
 	w.Ready()
-	w.Expect(direct()).NotTo(ContainElement("10.20.0.0/24"), "no node of the cluster is there")
+	w.Expect(direct()).NotTo(ContainElement("10.20.0.0/24"), "the cluster has no nodes there")
 }

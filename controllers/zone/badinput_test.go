@@ -109,7 +109,7 @@ func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 			created,
 		},
 		{
-			"a zone of another namespace",
+			"a zone in another namespace",
 			func(w *controllertest.Env) {
 				z := w.DeploymentZone("a")
 				theirs := &infrav1.VCDDeploymentZone{Spec: z.Spec}
@@ -126,7 +126,7 @@ func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 			created,
 		},
 		{
-			"a zone of another site",
+			"a zone at another site",
 			func(w *controllertest.Env) {
 				createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 					z.Spec.Site = "https://other.example.com"
@@ -140,7 +140,7 @@ func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 			},
 		},
 		{
-			"a zone of another organization",
+			"a zone in another organization",
 			func(w *controllertest.Env) {
 				createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) { z.Spec.Org = "other" })
 			},

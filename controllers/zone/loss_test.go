@@ -94,7 +94,7 @@ func TestALossIsNoticedAtTheNextValidation(t *testing.T) {
 	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
 	calls := len(w.Sim.Requests())
 	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
-	w.Expect(w.Sim.Requests()).To(HaveLen(calls), "what was just found is not asked for again")
+	w.Expect(w.Sim.Requests()).To(HaveLen(calls), "a recent result is not requested again")
 
 	w.DisableVDC("acme-vdc-b", true)
 	next("b", infrav1.FailureDomainReadyCondition, infrav1.VDCDisabledReason)
@@ -198,7 +198,7 @@ func TestAZoneLosesAndRegainsAccess(t *testing.T) {
 		reason, machines string
 	}{
 		{
-			"a wrong password",
+			"an incorrect password",
 			password("wrong"),
 			password("password"),
 			infrav1.IdentityReadyCondition,
@@ -321,7 +321,7 @@ func TestUnusableZones(t *testing.T) {
 			"assign the policy to the VDC",
 		},
 		{
-			"identity of another site",
+			"an identity of another site",
 			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 				z.Spec.Site = "https://other.example.com"
 			},

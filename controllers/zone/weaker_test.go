@@ -110,11 +110,11 @@ func TestAZoneWithFewerRightsRecoversFromFailures(t *testing.T) {
 		fault vcdsim.Fault
 	}{
 		{
-			name:  "requests are not answered",
+			name:  "requests are lost",
 			fault: vcdsim.Fault{Operation: "POST *", DropBefore: true, Count: 2},
 		},
 		{
-			name:  "answers are lost",
+			name:  "responses are lost",
 			fault: vcdsim.Fault{Operation: "POST *", DropAfter: true, Count: 2},
 		},
 		{

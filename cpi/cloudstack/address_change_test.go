@@ -40,7 +40,7 @@ func TestTheOldAddressIsReleasedOnceTheNewOneServes(t *testing.T) {
 	s.Expect(s.rules()).To(Equal([]string{"au1-tcp-80 203.0.113.7:80>30080 tcp roundrobin"}), "in one round")
 	s.Expect(s.steps(false)).To(BeEmpty())
 	s.restart()
-	s.Expect(s.steps(false)).To(BeEmpty(), "a new process sees the same")
+	s.Expect(s.steps(false)).To(BeEmpty(), "a new process observes the same")
 	for _, r := range s.sim.Objects(cloudstacksim.Rules) {
 		s.Expect(s.sim.Members(r["id"].(string))).To(HaveLen(3))
 		s.Expect(r["description"]).NotTo(ContainSubstring("keep="))
@@ -76,10 +76,10 @@ func TestAnAddressBeingReleasedIsAwaited(t *testing.T) {
 	p, err := s.plan(true)
 
 	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(p.Steps).To(BeEmpty(), "CloudStack refuses to release it twice")
+	s.Expect(p.Steps).To(BeEmpty(), "CloudStack rejects a second release")
 	s.Expect(p.Wait).To(ContainSubstring("is being released"))
 	p = s.converge(false)
-	s.Expect(p.Status.Addresses[0].String()+"*").NotTo(Equal(old), "a Service that comes back gets another one")
+	s.Expect(p.Status.Addresses[0].String()+"*").NotTo(Equal(old), "a recreated Service gets another address")
 	s.service.Spec.LoadBalancerIP = strings.TrimSuffix(old, "*")
 	p, err = s.plan(false)
 	s.Expect(err).NotTo(HaveOccurred())

@@ -124,7 +124,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"so it does when the Service does not name it any more",
+			"so it is when the Service no longer requests it",
 			func(s *scene) {
 				s.sim.Allocate(given, s.network)
 				s.service.Spec.LoadBalancerIP = given
@@ -143,7 +143,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"one to be kept stays, also if that is said later",
+			"an address to keep is kept, even if that is requested later",
 			func(s *scene) {
 				s.annotate("address", given)
 			},
@@ -327,7 +327,7 @@ func TestAnAddressTakenConcurrently(t *testing.T) {
 	s.Expect(got.Status.Addresses[0]).NotTo(Equal(p.Intent[0]))
 	s.Expect(s.intent).To(Equal(got.Status.Addresses), "the other is forgotten")
 	s.converge(true)
-	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it is another's")
+	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it belongs to another cluster")
 }
 
 func TestAnAddressUsedManuallyInTheNetwork(t *testing.T) {
@@ -348,9 +348,9 @@ func TestAnAddressUsedManuallyInTheNetwork(t *testing.T) {
 
 	got := s.converge(false)
 
-	s.Expect(got.Status.Addresses[0]).NotTo(Equal(p.Intent[0]), "a firewall rule is there, and we had made none")
+	s.Expect(got.Status.Addresses[0]).NotTo(Equal(p.Intent[0]), "there is a firewall rule that we did not create")
 	s.converge(true)
-	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it is theirs")
+	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it is a foreign rule")
 }
 
 func TestFreeAddressesAreHidden(t *testing.T) {
@@ -405,7 +405,7 @@ func TestWhatChanges(t *testing.T) {
 			},
 		},
 		{
-			"no PROXY protocol any more",
+			"the PROXY protocol is disabled",
 			"",
 			func(s *scene) { s.annotate("proxy-protocol", "true") },
 			func(s *scene) {
@@ -465,7 +465,7 @@ func TestWhatChanges(t *testing.T) {
 			[]string{"open the firewall of 203.0.113.5:80/tcp for 198.51.100.0/24", "tag the new firewall rules of 203.0.113.5"},
 		},
 		{
-			"no source ranges any more",
+			"the source ranges are removed",
 			"",
 			func(s *scene) {
 				s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
@@ -531,7 +531,7 @@ func TestWhatChanges(t *testing.T) {
 			s.converge(false)
 			s.Expect(s.steps(false)).To(BeEmpty())
 			s.restart()
-			s.Expect(s.steps(false)).To(BeEmpty(), "a new process sees the same")
+			s.Expect(s.steps(false)).To(BeEmpty(), "a new process observes the same")
 			s.converge(true)
 			s.Expect(s.left()).To(BeZero())
 		})
@@ -622,7 +622,7 @@ func TestWhatIsRefused(t *testing.T) {
 			},
 		},
 		{
-			"an address that goes with another Service",
+			"an address shared with another Service",
 			func(s *scene) {
 				other := s.service
 				s.service = web("u2", 8080)
@@ -653,7 +653,7 @@ func TestWhatIsRefused(t *testing.T) {
 
 			tt.correct(s)
 			clock.Step(time.Minute)
-			s.Expect(s.converge(false).Refusals).To(BeEmpty(), "corrected, it goes on")
+			s.Expect(s.converge(false).Refusals).To(BeEmpty(), "once corrected, it continues")
 			s.Expect(s.rules()).NotTo(BeEmpty())
 		})
 	}
@@ -703,7 +703,7 @@ func TestServicesShareAListOfACLs(t *testing.T) {
 	s.intent = nil
 	s.converge(true)
 
-	s.Expect(s.opened()).To(Equal([]string{"80/tcp 0.0.0.0/0", "80/tcp 10.0.0.0/8"}), "what others have stays")
+	s.Expect(s.opened()).To(Equal([]string{"80/tcp 0.0.0.0/0", "80/tcp 10.0.0.0/8"}), "foreign rules are kept")
 }
 
 func TestAPreexistingFirewallRule(t *testing.T) {
@@ -729,7 +729,7 @@ func TestAPreexistingFirewallRule(t *testing.T) {
 	s.converge(false)
 	s.restart()
 	s.converge(true)
-	s.Expect(s.opened()).To(Equal([]string{"80/tcp 10.0.0.0/8"}), "it is not ours")
+	s.Expect(s.opened()).To(Equal([]string{"80/tcp 10.0.0.0/8"}), "it is not owned")
 }
 
 func TestNodesInSeveralNetworks(t *testing.T) {
@@ -741,7 +741,7 @@ func TestNodesInSeveralNetworks(t *testing.T) {
 
 	id, err := s.balancer.Locate(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(id).To(Equal(s.network), "all workers are there")
+	s.Expect(id).To(Equal(s.network), "all workers are members")
 	s.nodes = append(s.nodes, "cp-0")
 	s.restart()
 	_, err = s.balancer.Locate(t.Context(), "")
@@ -806,7 +806,7 @@ func TestANodeWithAHiddenMachineStaysAMember(t *testing.T) {
 	)))
 	s.known = s.known[:2]
 	s.converge(false)
-	s.Expect(s.sim.Members(id)).To(HaveLen(2), "one that is not wanted goes")
+	s.Expect(s.sim.Members(id)).To(HaveLen(2), "an unwanted member is removed")
 	s.known = s.known[1:]
 	s.converge(false)
 	s.Expect(s.sim.Members(id)).To(HaveLen(1), "also one that is not shown")
@@ -977,10 +977,10 @@ func TestTheDefaultNetworkIsThatOfExistingLoadBalancers(t *testing.T) {
 	})
 
 	s.restart()
-	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "though another one would be chosen now")
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "although another one would be chosen now")
 	s.nodes = nil
 	s.restart()
-	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "though there are no workers")
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "although there are no workers")
 
 	s.sim.Edit(cloudstacksim.Rules, func(o cloudstacksim.Object) bool {
 		o["description"] = "kubernetes cluster=other uid=u9 service=shop/web"
@@ -988,7 +988,7 @@ func TestTheDefaultNetworkIsThatOfExistingLoadBalancers(t *testing.T) {
 	})
 	s.nodes = []string{"node-0", "node-1", "node-2"}
 	s.restart()
-	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(storage), "that of another cluster proves nothing")
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(storage), "the network of another cluster proves nothing")
 }
 
 func TestLoadBalancersInAConfiguredNetworkDoNotMakeItTheDefault(t *testing.T) {

@@ -29,7 +29,7 @@ func (s *scene) loseRules() {
 
 func TestFirewallRulesAreOwnedAfterTheirLoadBalancerRuleVanished(t *testing.T) {
 	tests := map[string]func(*scene){
-		"made by us":       func(*scene) {},
+		"created by us":    func(*scene) {},
 		"of the original":  func(s *scene) { s.legacy("203.0.113.5", func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) }) },
 		"with a lost mark": func(s *scene) { s.sim.Fail(cloudstacksim.Fault{Command: "createTags"}) },
 	}
@@ -52,7 +52,7 @@ func TestFirewallRulesAreOwnedAfterTheirLoadBalancerRuleVanished(t *testing.T) {
 				s.Expect(r["description"]).NotTo(ContainSubstring("keep="))
 			}
 			s.loseRules()
-			s.Expect(s.balancer.Owners(t.Context(), s.network)).To(HaveLen(1), "what stands has an owner")
+			s.Expect(s.balancer.Owners(t.Context(), s.network)).To(HaveLen(1), "existing rules have an owner")
 			s.converge(true)
 			s.Expect(s.opened()).To(BeEmpty())
 		})
@@ -96,7 +96,7 @@ func TestClientsAllowedByForeignRules(t *testing.T) {
 			"",
 		},
 		{
-			"a refusal in a tier",
+			"a deny rule in a tier",
 			true,
 			cloudstacksim.Object{
 				"startport": "80",
@@ -162,7 +162,7 @@ func TestClientsAllowedByForeignRules(t *testing.T) {
 				)))
 			}
 			s.converge(true)
-			s.Expect(s.opened()).To(Equal(before), "what others have stays")
+			s.Expect(s.opened()).To(Equal(before), "foreign rules are kept")
 		})
 	}
 }

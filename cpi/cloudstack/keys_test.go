@@ -44,7 +44,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	write("second secret")
 	g.Expect(current()).To(Equal("second secret"))
 	write("third")
-	g.Expect(current()).To(Equal("second secret"), "the file is wrong")
+	g.Expect(current()).To(Equal("second secret"), "the file is invalid")
 	write("third secret")
 	g.Expect(current()).To(Equal("third secret"))
 }

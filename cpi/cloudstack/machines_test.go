@@ -64,14 +64,14 @@ func TestAMachine(t *testing.T) {
 		HaveField("ProviderID", "external-cloudstack://"+id), HaveField("Name", "Web-1"), HaveField("Power", cpi.PowerOn),
 		HaveField("Type", "Large--SSD"), HaveField("Zone", "Zone-1"), HaveField("Region", "Zone-1"),
 		HaveField("Hostnames", []string{"Web-1", "web 1"}),
-	), "names are made label values")
+	), "names are converted to label values")
 	g.Expect(m.Addresses).To(Equal([]corev1.NodeAddress{
 		{Type: corev1.NodeInternalIP, Address: "10.1.1.77"},
 		{Type: corev1.NodeInternalIP, Address: "2001:db8::7"},
 		{Type: corev1.NodeExternalIP, Address: "203.0.113.77"},
 		{Type: corev1.NodeHostName, Address: "Web-1"},
 	}))
-	g.Expect(m.NICs).To(HaveLen(3), "kubelet may have been given any address")
+	g.Expect(m.NICs).To(HaveLen(3), "kubelet may have been configured with any address")
 }
 
 func TestRegionAndZoneOfTheConfiguration(t *testing.T) {
@@ -133,7 +133,7 @@ func TestWhatProvesThatAMachineIsGone(t *testing.T) {
 		{"others are shown", nil, true, gone.Evidence{ScopeShown: true, HomeShown: true}},
 		{"nothing else is known", nil, false, gone.Evidence{ScopeShown: true}},
 		{
-			"nothing is shown any more",
+			"everything has become invisible",
 			func(sim *cloudstacksim.Simulator, _ string) {
 				sim.Delete(cloudstacksim.VMs, func(cloudstacksim.Object) bool { return true })
 			},
@@ -150,7 +150,7 @@ func TestWhatProvesThatAMachineIsGone(t *testing.T) {
 			gone.Evidence{ScopeShown: true, Logged: true, Deleted: true},
 		},
 		{
-			"the log has something else of it",
+			"the log has another entry about it",
 			func(sim *cloudstacksim.Simulator, id string) {
 				sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.DESTROY", "state": "Started", "resourceid": id})
 			},
@@ -384,7 +384,7 @@ func TestReportedMachineProblems(t *testing.T) {
 			g.Expect(trouble.Message).NotTo(Or(ContainSubstring("wrong)"), ContainSubstring("user-key")))
 
 			s.sim.Heal()
-			g.Expect(vms(s).Snapshot(t.Context(), 0)).To(HaveLen(3), "corrected, it goes on")
+			g.Expect(vms(s).Snapshot(t.Context(), 0)).To(HaveLen(3), "once corrected, it continues")
 		})
 	}
 }
@@ -411,5 +411,5 @@ func TestTwoMachinesWithOneName(t *testing.T) {
 	s.sim.Delete(cloudstacksim.VMs, func(o cloudstacksim.Object) bool { return o["id"] == twin })
 	clock.Step(time.Minute)
 	_, err = core.InstanceMetadata(t.Context(), node)
-	g.Expect(err).NotTo(HaveOccurred(), "corrected, it goes on")
+	g.Expect(err).NotTo(HaveOccurred(), "once corrected, it continues")
 }

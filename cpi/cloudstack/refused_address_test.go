@@ -47,7 +47,7 @@ func TestAnotherAddressIsChosenInsteadOfOneInQuarantine(t *testing.T) {
 	s.Expect(s.retryWhileBusy()).To(Equal(2), "it is tried once")
 
 	s.Expect(s.allocated()).To(And(HaveLen(1), Not(ContainElement(chosen))))
-	s.Expect(s.intent).To(HaveLen(1), "the refused address is not intended any more")
+	s.Expect(s.intent).To(HaveLen(1), "the rejected address is no longer intended")
 	s.converge(true)
 	s.Expect(s.left()).To(BeZero())
 }

@@ -33,7 +33,7 @@ func TestStickinessIsMadeChangedAndEnded(t *testing.T) {
 	s.converge(false)
 	s.Expect(s.stickiness()).To(Equal([]string{"80/tcp kubernetes LbCookie map[cookie-name:shop nocache:true]"}), "UDP has none")
 	s.restart()
-	s.Expect(s.steps(false)).To(BeEmpty(), "a new process sees the same")
+	s.Expect(s.steps(false)).To(BeEmpty(), "a new process observes the same")
 
 	s.annotate("stickiness", "SourceBased expire=30m")
 	s.Expect(s.steps(false)).To(Equal([]string{"set the stickiness of au1-tcp-80 to SourceBased"}))
@@ -42,7 +42,7 @@ func TestStickinessIsMadeChangedAndEnded(t *testing.T) {
 
 	s.service.Spec.Ports[0].NodePort = 31000
 	s.converge(false)
-	s.Expect(s.stickiness()).To(HaveLen(1), "a rule that is made anew has it, too")
+	s.Expect(s.stickiness()).To(HaveLen(1), "a recreated rule has it, too")
 
 	s.annotate("stickiness", "")
 	s.restart()
@@ -56,7 +56,7 @@ func TestStickinessIsMadeChangedAndEnded(t *testing.T) {
 	s.sim.Calls()
 	s.restart()
 	s.Expect(s.steps(false)).To(BeEmpty())
-	s.Expect(s.sim.Calls()).NotTo(ContainElement("listLBStickinessPolicies"), "nothing is read that nothing is known of")
+	s.Expect(s.sim.Calls()).NotTo(ContainElement("listLBStickinessPolicies"), "unknown rules are not read")
 }
 
 func TestStickinessThatAPersonMadeStays(t *testing.T) {
@@ -81,7 +81,7 @@ func TestStickinessThatAPersonMadeStays(t *testing.T) {
 	s.sim.Delete(cloudstacksim.Policies, func(cloudstacksim.Object) bool { return true })
 	s.restart()
 	s.converge(false)
-	s.Expect(s.stickiness()).To(HaveLen(1), "one that a person removed comes back")
+	s.Expect(s.stickiness()).To(HaveLen(1), "a manually removed policy is restored")
 }
 
 func TestStickinessSurvivesEachFault(t *testing.T) {
@@ -149,7 +149,7 @@ func TestInvalidStickiness(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.annotate("stickiness", "SourceBased bad=1")
 	_, err := s.round(false)
-	s.Expect(err).To(MatchError(ContainSubstring("bad is no parameter of the method")), "CloudStack knows its parameters")
+	s.Expect(err).To(MatchError(ContainSubstring("bad is no parameter of the method")), "CloudStack supports its parameters")
 	s.annotate("stickiness", "SourceBased")
 	s.converge(false)
 	s.Expect(s.stickiness()).To(HaveLen(2))

@@ -265,9 +265,9 @@ func TestTwoProcessesNeverAssignOneAddressTwice(t *testing.T) {
 	second.see()
 	b.Expect(b.client.Tracker().Add(web)).To(Succeed())
 
-	b.Expect(first.assign(t.Context())).To(Succeed(), "it sees web only")
-	b.Expect(second.assign(t.Context())).To(MatchError(errOutdated), "it sees api only")
-	b.Expect(b.addresses(api)).To(BeEmpty(), "what is not claimed is not announced")
+	b.Expect(first.assign(t.Context())).To(Succeed(), "it only watches web")
+	b.Expect(second.assign(t.Context())).To(MatchError(errOutdated), "it only watches api")
+	b.Expect(b.addresses(api)).To(BeEmpty(), "unclaimed addresses are not announced")
 	b.Expect(second.assign(t.Context())).To(Succeed())
 
 	b.Expect(b.addresses(web)).To(Equal("192.168.100.240"))

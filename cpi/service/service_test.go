@@ -105,7 +105,7 @@ func TestMembers(t *testing.T) {
 			want: []string{"10.0.0.3"},
 		},
 		{
-			name:  "the only node, though it is a control plane",
+			name:  "the only node, although it is a control plane",
 			nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label("node-role.kubernetes.io/control-plane"))},
 			want:  []string{"10.0.0.1"},
 		},
@@ -141,7 +141,7 @@ func TestMembers(t *testing.T) {
 			wait:  "node a has no IPv6 address yet",
 		},
 		{
-			name:  "nodes of the other family, for what the whole cluster shares",
+			name:  "nodes of the other family, for objects that the whole cluster shares",
 			v6:    true,
 			nodes: []*corev1.Node{node("a", ips("10.0.0.1", "fd00::1")), node("b", young, ips("10.0.0.2"))},
 			want:  []string{"10.0.0.1", "fd00::1", "10.0.0.2"},
@@ -279,12 +279,12 @@ func TestAddressesReservedByAService(t *testing.T) {
 		want    []netip.Addr
 	}{
 		{
-			"the address of each family that it asks for",
+			"the requested address of each family",
 			annotated(servicetest.Addresses, "203.0.113.7, 2001:db8::7"),
 			[]netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")},
 		},
 		{
-			"none of several of one family, as it is refused",
+			"none of several addresses of one family, because they are rejected",
 			annotated(servicetest.Addresses, "203.0.113.7, 203.0.113.8, 203.0.113.9"),
 			nil,
 		},
@@ -294,7 +294,7 @@ func TestAddressesReservedByAService(t *testing.T) {
 			nil,
 		},
 		{
-			"none that it asks for while another annotation is wrong",
+			"none of the requested ones while another annotation is invalid",
 			annotated(servicetest.Addresses, "203.0.113.7", servicetest.DryRun, "perhaps"),
 			nil,
 		},

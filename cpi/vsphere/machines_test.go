@@ -200,7 +200,7 @@ func TestAPoweredOffOrSuspendedVMIsShutDown(t *testing.T) {
 	c.Expect(c.stays(node)).To(Succeed())
 	m, err := c.InstanceMetadata(t.Context(), node)
 	c.Expect(err).NotTo(HaveOccurred())
-	c.Expect(m.NodeAddresses).To(BeEmpty(), "it keeps those that it has")
+	c.Expect(m.NodeAddresses).To(BeEmpty(), "it keeps its addresses")
 
 	s.change(node.Name, func(vm *mo.VirtualMachine) { vm.Runtime.PowerState = types.VirtualMachinePowerStateSuspended })
 	c.Expect(c.shutdown(node)).To(BeTrue())
@@ -235,14 +235,14 @@ func TestAVMWithUnreadableFiles(t *testing.T) {
 	}
 	inaccessible()
 
-	c.Expect(c.stays(node)).To(Succeed(), "it was seen before")
-	c.Expect(c.shutdown(node)).To(BeFalse(), "its power state is not known")
+	c.Expect(c.stays(node)).To(Succeed(), "it was observed before")
+	c.Expect(c.shutdown(node)).To(BeFalse(), "its power state is unknown")
 
 	again := newCluster(t, []vsphere.VCenter{s.vCenter()})
 	for _, n := range c.nodes.List() {
 		again.Expect(again.nodes.Add(n)).To(Succeed())
 	}
-	again.Expect(again.stays(node)).To(MatchError(ContainSubstring("it is listed but not readable")), "a new process does not know which it is")
+	again.Expect(again.stays(node)).To(MatchError(ContainSubstring("it is listed but not readable")), "a new process does not know the vCenter")
 }
 
 func TestAnUnresponsiveHost(t *testing.T) {
@@ -309,7 +309,7 @@ func TestOneOfTwoVCentersIsUnavailable(t *testing.T) {
 	c.Expect(ok).To(BeTrue())
 	c.Expect(trouble.Reason).To(Equal("VCenterUnavailable"))
 	a.powerOff(inA)
-	c.Expect(c.shutdown(first)).To(BeTrue(), "the other goes on")
+	c.Expect(c.shutdown(first)).To(BeTrue(), "the other vCenter still works")
 	a.destroy(inA)
 	c.Expect(c.stays(first)).To(HaveOccurred(), "it may have moved to the other")
 
@@ -397,7 +397,7 @@ func TestAVMWithAnUnknownVCenterIsGoneOnlyIfNoVCenterHasIt(t *testing.T) {
 		propagate, sibling, gone bool
 	}{
 		"a role on the root folder alone":          {false, false, false},
-		"the user sees everything":                 {true, false, true},
+		"the user can see everything":              {true, false, true},
 		"every vCenter shows another VM of a Node": {false, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -449,7 +449,7 @@ func TestAYoungVMThatIsGone(t *testing.T) {
 	c.Expect(err).To(HaveOccurred())
 	c.clock.Step(2 * time.Minute)
 
-	c.Expect(c.InstanceExists(t.Context(), node)).To(BeFalse(), "vCenter says that it was deleted")
+	c.Expect(c.InstanceExists(t.Context(), node)).To(BeFalse(), "vCenter reports its deletion")
 }
 
 func TestNoNodeIsDeletedIfConfigured(t *testing.T) {
@@ -513,5 +513,5 @@ func TestTwoVMsWithOneNameAndUUID(t *testing.T) {
 	s.change(names[1], func(vm *mo.VirtualMachine) { vm.Config.Uuid = "422e4956-ad22-1139-6d72-59cc8f26bc90" })
 	c.clock.Step(time.Minute)
 	_, err = c.InstanceMetadata(t.Context(), c.fresh(s, names[0]))
-	c.Expect(err).NotTo(HaveOccurred(), "corrected, it goes on")
+	c.Expect(err).NotTo(HaveOccurred(), "once corrected, it continues")
 }

@@ -18,9 +18,9 @@ func TestTokenServiceResponses(t *testing.T) {
 		refused bool
 	}{
 		{"the certificate is of no user", soap.WrapSoapFault(&soap.Fault{Code: "ns0:FailedAuthentication"}), true},
-		{"the signature is wrong", soap.WrapSoapFault(&soap.Fault{Code: "wsse:FailedCheck"}), true},
+		{"the signature is invalid", soap.WrapSoapFault(&soap.Fault{Code: "wsse:FailedCheck"}), true},
 		{"the service has a failure", soap.WrapSoapFault(&soap.Fault{Code: "ns0:RequestFailed"}), false},
-		{"the service does not answer", errors.New("connection refused"), false},
+		{"the service does not respond", errors.New("connection refused"), false},
 		{"there is a token", nil, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -96,7 +96,7 @@ func TestAMissingTagIsAWarning(t *testing.T) {
 
 	s.tag("k8s-region", "r", s.ref(name, "Datacenter"))
 	c.clock.Step(10 * time.Minute)
-	c.Expect(c.metadata(s, name).Region).To(Equal("r"), "corrected, it is seen")
+	c.Expect(c.metadata(s, name).Region).To(Equal("r"), "once corrected, it is noticed")
 }
 
 func TestSeveralTagsInACategory(t *testing.T) {
@@ -162,12 +162,12 @@ func TestAnAncestorWithHiddenTagsDelaysNothing(t *testing.T) {
 
 	c.clock.Step(10 * time.Minute)
 	c.metadata(s, names[0])
-	c.Expect(lists()).To(Equal(1), "what is hidden is left out for an hour")
+	c.Expect(lists()).To(Equal(1), "hidden tags are skipped for an hour")
 
 	s.hideTags()
 	c.clock.Step(time.Hour)
 	c.metadata(s, names[0])
-	c.Expect(lists()).To(Equal(1), "and asked for again")
+	c.Expect(lists()).To(Equal(1), "and requested again")
 }
 
 func TestARejectedTagLoginIsNotRetriedSoon(t *testing.T) {

@@ -97,7 +97,7 @@ func stages(g *WithT) (all map[string]*stage, last string) {
 
 func TestTheDockerfileMatchesTheImages(t *testing.T) {
 	all, last := stages(NewWithT(t))
-	NewWithT(t).Expect(last).To(Equal("manager"), "what is built if no target is named")
+	NewWithT(t).Expect(last).To(Equal("manager"), "the default target")
 	for _, p := range programs() {
 		t.Run(p.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -111,7 +111,7 @@ func TestTheDockerfileMatchesTheImages(t *testing.T) {
 			g.Expect(s.cmd).To(Equal(p.args))
 			g.Expect(s.ports).To(Equal(p.ports))
 			g.Expect(s.copies).To(Equal([]string{"--from=build-" + p.name + " /rootfs /"}),
-				"the files are those of make images")
+				"the files match those of make images")
 			want := build{version: "$VERSION", commit: "$COMMIT"}.labels(p.title, p.description)
 			delete(want, "org.opencontainers.image.created") // A container engine records the time itself.
 			g.Expect(s.labels).To(Equal(want))

@@ -132,7 +132,7 @@ func into[T any](g *WithT, raw []byte) T {
 func (l *layoutTar) top() (descriptor, manifest) {
 	l.g.Expect(string(l.files["oci-layout"])).To(MatchJSON(`{"imageLayoutVersion": "1.0.0"}`))
 	top := into[manifest](l.g, l.files["index.json"])
-	l.g.Expect(top.Manifests).To(HaveLen(1), "what is told no name takes the only entry")
+	l.g.Expect(top.Manifests).To(HaveLen(1), "readers without a name take the only entry")
 	l.g.Expect(top.Manifests[0].MediaType).To(Equal("application/vnd.oci.image.index.v1+json"))
 	index := into[manifest](l.g, l.blob(top.Manifests[0]))
 	l.g.Expect(index.MediaType).To(Equal(top.Manifests[0].MediaType))

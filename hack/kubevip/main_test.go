@@ -128,7 +128,7 @@ func TestKubeVIPReadsPeers(t *testing.T) {
 	expect(t, "AS", c.BGPConfig.AS, uint32(4200000001))
 	expect(t, "source", c.BGPConfig.SourceIF, "ens224")
 	if c.BGPConfig.RouterID == "" {
-		t.Error("no router id: the server would not start")
+		t.Error("no router ID: the server would not start")
 	}
 	expect(t, "peers", c.BGPConfig.Peers, []bgp.Peer{
 		{Address: "192.168.100.1", AS: 65000, Port: 179, Password: "s3cret!{x}"},
@@ -169,7 +169,7 @@ func TestKubeVIPExitsIfADynamicNameDoesNotResolve(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("it goes on without an address")
+			t.Error("it continues without an address")
 		}
 	}()
 

@@ -49,7 +49,7 @@ func TestRewrite(t *testing.T) {
 			after:  "func f(a, b int) int {\n\ta, b = b, a\n\treturn a - b\n}",
 		},
 		{
-			name:   "a call that may read what is assigned before it stays",
+			name:   "a call that may read earlier assigned variables stays",
 			before: "func (p *point) f() {\n\tp.x, p.y = 1, p.sum()\n}",
 			after:  "func (p *point) f() {\n\tp.x, p.y = 1, p.sum()\n}",
 		},

@@ -27,7 +27,7 @@ func TestTheMirrorComesFromTheSourcesOfTheMachine(t *testing.T) {
 			map[string]string{"sources.list": "deb [ arch=amd64 signed-by=/k.gpg ] https://two.example.com/debian bookworm main\n"},
 			"https://two.example.com/debian",
 		},
-		"stanzas, of which the first has no such suite": {
+		"stanzas, the first without a matching suite": {
 			map[string]string{"sources.list.d/debian.sources": "Types: deb\nURIs: http://sec.example.com\nSuites: bookworm-security\n" +
 				"Components: main\n\nTypes: deb\n# a note: here\nURIs: http://three.example.com/debian\n" +
 				"Suites: bookworm bookworm-updates\nComponents: main\n"},
@@ -37,7 +37,7 @@ func TestTheMirrorComesFromTheSourcesOfTheMachine(t *testing.T) {
 			map[string]string{"sources.list": "deb http://archive.example.com/ubuntu noble main\n"},
 			defaultMirror,
 		},
-		"what debootstrap cannot read": {
+		"files that debootstrap cannot read": {
 			map[string]string{"sources.list": "deb cdrom:[Debian]/ bookworm main\ndeb file:/srv bookworm main\n"},
 			defaultMirror,
 		},

@@ -71,7 +71,7 @@ func TestCompare(t *testing.T) {
 			want:    map[string]adoption.State{},
 		},
 		{
-			name:    "what is missing is created",
+			name:    "missing objects are created",
 			machine: pending,
 			want: map[string]adoption.State{
 				"vapp prod":            adoption.Create,
@@ -87,7 +87,7 @@ func TestCompare(t *testing.T) {
 			want:    map[string]adoption.State{"vm cp-0": adoption.Doubt},
 		},
 		{
-			name:    "a recorded VM of another name is unverified",
+			name:    "a recorded VM with another name is unverified",
 			machine: adoption.Machine{Name: "cp-1", VMName: "cp-1", VM: vm1},
 			objects: complete(),
 			want:    map[string]adoption.State{"vm cp-0": adoption.Doubt},

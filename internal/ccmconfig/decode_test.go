@@ -111,12 +111,12 @@ func TestProblems(t *testing.T) {
 			[]string{"url: is missing: write a URL", "the configuration (line 1): must contain keys and values"},
 		},
 		{
-			"what is missing in a section of a list",
+			"missing keys in a section of a list",
 			"url: x\nzones:\n- name: a\n- cidrs: []",
 			[]string{"zones[1].name: is missing: set the name of the zone"},
 		},
 		{
-			"a list of what are no sections",
+			"a list whose items are not sections",
 			"url: x\nzones: [a]",
 			[]string{
 				"zones[0].name: is missing: set the name of the zone", "zones[0] (line 2): must contain keys and values",

@@ -21,7 +21,7 @@ func TestWhichCloudControllerManagerCreatesLoadBalancers(t *testing.T) {
 		manages bool
 		creates bool
 	}{
-		{"that of a cluster which says nothing", "", "", true, true},
+		{"the one of a cluster without a setting", "", "", true, true},
 		{"the provider's", infrav1.CloudProviderManaged, "", true, true},
 		{"the provider's, without load balancers", infrav1.CloudProviderManaged, infrav1.LoadBalancerDisabled, true, false},
 		{"another one", infrav1.CloudProviderExternal, "", false, false},

@@ -83,7 +83,7 @@ func TestVirtualHardwareMustBeSupportedByTheVDC(t *testing.T) {
 
 	g.Expect(checks.HardwareSupported(asks, "vmx-19", vdc(), []string{"vmx-14", "vmx-19"})).To(BeNil())
 	g.Expect(checks.HardwareSupported(asks, "", vdc(), []string{"vmx-14"})).To(BeNil(), "no version is requested")
-	g.Expect(checks.HardwareSupported(asks, "vmx-99", vdc(), nil)).To(BeNil(), "the VDC does not show what it has")
+	g.Expect(checks.HardwareSupported(asks, "vmx-99", vdc(), nil)).To(BeNil(), "the VDC does not list its versions")
 	g.Expect(checks.HardwareSupported(asks, "vmx-99", vdc(), []string{"vmx-14", "vmx-19"})).To(HaveValue(And(
 		HaveField("Reason", infrav1.PlacementInvalidReason),
 		HaveField("Message", "spec.hardwareVersion is vmx-99, but VDC acme-vdc supports vmx-14, vmx-19"))))

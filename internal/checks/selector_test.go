@@ -18,7 +18,7 @@ func TestSelectorMatchesNames(t *testing.T) {
 		matches, others                []string
 	}{
 		{
-			name:    "the version stands without its v",
+			name:    "the version is written without its v",
 			pattern: "ubuntu-kube-v{kubernetesVersion}",
 			version: "v1.36.3",
 			filled:  "ubuntu-kube-v1.36.3",
@@ -42,7 +42,7 @@ func TestSelectorMatchesNames(t *testing.T) {
 			others:  []string{"flatcar-42.1.36.3", "flatcar-4-1.36.3"},
 		},
 		{
-			name:    "any version matches where none is known",
+			name:    "any version matches if none is known",
 			pattern: "ubuntu-v{kubernetesVersion}-*",
 			filled:  "ubuntu-v*-*",
 			matches: []string{"ubuntu-v1.36.3-b7", "ubuntu-v1.37.0-rc.1-b7"},

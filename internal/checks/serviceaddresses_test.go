@@ -43,7 +43,7 @@ func TestServiceAddressesMustNotBeInUseInVCD(t *testing.T) {
 		{"with the broadcast address", "192.168.100.250", "192.168.100.255", "contain 192.168.100.255"},
 		{"that end in the static pool", "192.168.100.5", "192.168.100.10", "static pool 192.168.100.10-192.168.100.50"},
 		{"in the static pool", "192.168.100.20", "192.168.100.21", "shorten the static pool"},
-		{"that begin in a DHCP range", "192.168.100.90", "192.168.100.95", "DHCP range 192.168.100.40-192.168.100.90"},
+		{"that start in a DHCP range", "192.168.100.90", "192.168.100.95", "DHCP range 192.168.100.40-192.168.100.90"},
 		{"with the endpoint", "192.168.100.195", "192.168.100.205", "contain 192.168.100.200, the control plane endpoint"},
 	}
 	for _, tt := range tests {

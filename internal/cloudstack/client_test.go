@@ -67,7 +67,7 @@ func TestErrorsAreSorted(t *testing.T) {
 		mod  func(*cloudstack.Options)
 		want error
 	}{
-		{"a wrong secret", wrong, cloudstack.ErrUnauthorized},
+		{"an incorrect secret", wrong, cloudstack.ErrUnauthorized},
 		{"a clock that is late", late, cloudstack.ErrUnauthorized},
 		{"an unknown project", unknown, cloudstack.ErrNotFound},
 		{"no answer", away, cloudstack.ErrUnavailable},
@@ -200,7 +200,7 @@ func TestAListThatChangesBetweenPagesIsIncomplete(t *testing.T) {
 
 			g.Expect(err).To(MatchError(cloudstack.ErrChanged))
 			g.Expect(err).To(MatchError(cloudstack.ErrUnavailable))
-			g.Expect(all).To(ContainElements(HaveField("ID", "1"), HaveField("ID", "2")), "what was shown exists")
+			g.Expect(all).To(ContainElements(HaveField("ID", "1"), HaveField("ID", "2")), "listed elements exist")
 		})
 	}
 }
@@ -255,7 +255,7 @@ func TestOtherListsFailWhileTheyChange(t *testing.T) {
 	all, err := client(url).Networks(t.Context(), "")
 
 	g.Expect(err).To(MatchError(cloudstack.ErrUnavailable))
-	g.Expect(all).To(BeNil(), "nothing may be concluded from what is missing")
+	g.Expect(all).To(BeNil(), "missing elements prove nothing")
 }
 
 func TestFreeAddressesAreReturnedWhileTheirListChanges(t *testing.T) {

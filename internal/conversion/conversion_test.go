@@ -175,7 +175,7 @@ func TestClusterIDIsFound(t *testing.T) {
 		{name: "of a cluster without an entity", infraID: noEntity, wantInfraID: noEntity},
 		{name: "of a new cluster", wantInfraID: ""},
 		{
-			name:        "beside another entity",
+			name:        "in addition to another entity",
 			rdeID:       entity,
 			infraID:     noEntity,
 			wantInfraID: noEntity,
@@ -241,7 +241,7 @@ func TestEditsInACAPVCDVersionTakePrecedence(t *testing.T) {
 			want: func(*infrav1.VCDCluster) {},
 		},
 		{
-			name: "a name changes, and what CAPVCD cannot express stays",
+			name: "a name changes, and fields unknown to CAPVCD are kept",
 			edit: func(old *v1beta2.VCDCluster) { old.Spec.Ovdc = "other" },
 			want: func(hub *infrav1.VCDCluster) { hub.Spec.OVDC = "other" },
 		},
@@ -269,7 +269,7 @@ func TestEditsInACAPVCDVersionTakePrecedence(t *testing.T) {
 			want: func(hub *infrav1.VCDCluster) { hub.Labels = map[string]string{"a": "b"} },
 		},
 		{
-			name: "the id of the cluster stays, whatever is written",
+			name: "the cluster ID is kept, regardless of the written value",
 			edit: func(old *v1beta2.VCDCluster) { old.Status.InfraID = entity },
 			want: func(*infrav1.VCDCluster) {},
 		},
@@ -300,7 +300,7 @@ func TestEditsInACAPVCDVersionTakePrecedence(t *testing.T) {
 			tr.Expect(hub.Spec).To(Equal(want.Spec))
 			tr.Expect(hub.Labels).To(Equal(want.Labels))
 			again, _ := tr.convert(hub, &v1beta2.VCDCluster{}).(*v1beta2.VCDCluster)
-			tr.Expect(again.Spec).To(Equal(old.Spec), "the reader finds what was written")
+			tr.Expect(again.Spec).To(Equal(old.Spec), "the reader gets the written value")
 		})
 	}
 }
@@ -339,7 +339,7 @@ func TestEditingANICKeepsTheOthers(t *testing.T) {
 			want:     []infrav1.NetworkSpec{dhcp("nodes"), dhcp("b")},
 		},
 		{
-			name:     "something else changes",
+			name:     "another field changes",
 			networks: []infrav1.NetworkSpec{dhcp("nodes"), dhcp("a")},
 			edit:     func(old *v1beta2.VCDMachine) { old.Spec.VMNamingTemplate = "x" },
 			want:     []infrav1.NetworkSpec{dhcp("nodes"), dhcp("a")},

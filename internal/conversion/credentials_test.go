@@ -39,7 +39,7 @@ func TestCredentialsAreMatchedWithTheirIdentity(t *testing.T) {
 			want: "vcd",
 		},
 		{
-			name: "a Secret of another namespace is not",
+			name: "a Secret in another namespace is not",
 			given: v1beta2.UserCredentialsContext{
 				SecretRef: ref("team-b", "vcd"),
 			},
@@ -61,7 +61,7 @@ func TestCredentialsAreMatchedWithTheirIdentity(t *testing.T) {
 			want: own,
 		},
 		{
-			name: "a password beside a Secret gets another Secret",
+			name: "a password in addition to a Secret gets another Secret",
 			given: v1beta2.UserCredentialsContext{
 				Password:  canary,
 				SecretRef: ref("team-a", "vcd"),
@@ -101,7 +101,7 @@ func TestCredentialsAreMatchedWithTheirIdentity(t *testing.T) {
 			moved, _ := tr.convert(hub, &v1beta2.VCDCluster{}).(*v1beta2.VCDCluster)
 			tr.Expect(moved.Spec.UserCredentialsContext).To(Equal(v1beta2.UserCredentialsContext{
 				SecretRef: ref("team-a", tt.want),
-			}), "they are in the identity's Secret, and nowhere else")
+			}), "they are only in the identity's Secret")
 			tr.Expect(json.Marshal(moved)).NotTo(ContainSubstring(canary))
 			back, _ := tr.convert(moved, &infrav1.VCDCluster{}).(*infrav1.VCDCluster)
 			tr.Expect(back.Spec).To(Equal(hub.Spec))

@@ -275,7 +275,7 @@ func accessFaults() []fault {
 			remedy: "--ca-file",
 		},
 		{
-			name:   "the password is wrong",
+			name:   "the password is incorrect",
 			login:  func(c *vcd.Config) { c.Credentials.Password = "wrong" },
 			check:  "access",
 			says:   "rejects the credentials",
@@ -326,7 +326,7 @@ func accessFaults() []fault {
 			remedy: "never expire",
 		},
 		{
-			name: "a machine is made from a template that is not there",
+			name: "a machine uses a nonexistent template",
 			text: []string{
 				"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: nodes",
 				"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: other",
@@ -401,7 +401,7 @@ func vdcFaults() []fault {
 			remedy: "smaller sizing",
 		},
 		{
-			name:   "memory is too small for what the spec asks for",
+			name:   "memory is smaller than the spec requires",
 			model:  func(m *vcdsim.Model) { vdcOf(m).Compute.MemoryLimit = 64 << 10 },
 			text:   []string{"sizingPolicy: small", "memory: 16Gi"},
 			check:  "capacity",
@@ -623,7 +623,7 @@ func networkFaults() []fault {
 			remedy: "spec.loadBalancer.kubeVIP.addressRanges",
 		},
 		{
-			name: "the virtual IP is taken",
+			name: "the virtual IP is in use",
 			model: func(m *vcdsim.Model) {
 				vdcOf(m).Fleet = vcdsim.Fleet{VApps: 2, VMsPerVApp: 1, Owner: "admin"}
 			},
@@ -745,14 +745,14 @@ spec: {site: https://vcd.example.com, secretRef: {name: demo}, allowedExtraConfi
 			remedy: "use one of these versions",
 		},
 		{
-			name:   "the virtual hardware that is asked for is older than the template's",
+			name:   "the requested virtual hardware is older than the template's",
 			text:   []string{"sizingPolicy: small", "hardwareVersion: vmx-14"},
 			check:  "template",
 			says:   "VCD cannot downgrade it",
 			remedy: "set at least this version",
 		},
 		{
-			name:   "the virtual hardware that is asked for is newer than the VDC's",
+			name:   "the requested virtual hardware is newer than the VDC's",
 			text:   []string{"sizingPolicy: small", "hardwareVersion: vmx-99"},
 			check:  "template",
 			says:   "spec.hardwareVersion is vmx-99, but VDC acme-vdc supports vmx-14",
@@ -766,7 +766,7 @@ spec: {site: https://vcd.example.com, secretRef: {name: demo}, allowedExtraConfi
 			remedy: "at least this size",
 		},
 		{
-			name:   "the disk of a linked clone would grow",
+			name:   "the disk of a linked clone would be expanded",
 			text:   []string{"sizingPolicy: small", "diskSize: 40Gi"},
 			model:  without(rights.Consolidate),
 			check:  "disk",

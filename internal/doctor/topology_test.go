@@ -277,7 +277,7 @@ func TestATopologyThatCannotBeResolvedIsReported(t *testing.T) {
 		old, new, want string
 	}{
 		"a variable is missing":      {"- name: image\n", "- name: proxy\n", "variable image is required"},
-		"a value is refused":         {"type: KubeVIP", "type: HAProxy", "controlPlaneLoadBalancer.type should be one of"},
+		"a value is rejected":        {"type: KubeVIP", "type: HAProxy", "controlPlaneLoadBalancer.type should be one of"},
 		"a field is unknown":         {"controlPlane:\n      replicas", "controlplane:\n      replicas", "unknown field"},
 		"the version is an old one":  {"cluster.x-k8s.io/v1beta2\nkind: Cluster\n", "cluster.x-k8s.io/v1beta1\nkind: Cluster\n", "Cluster demo has version v1beta1: convert it to v1beta2"},
 		"a class of workers is none": {"class: default-worker\n          name", "class: large\n          name", `has no machineDeployment class "large"`},

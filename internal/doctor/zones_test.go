@@ -112,7 +112,7 @@ func TestEachZoneFaultIsReportedOnce(t *testing.T) {
 			remedy: "--vdc",
 		},
 		{
-			name: "a zone of another organization",
+			name: "a zone in another organization",
 			text: []string{
 				inB + ": \"https://vcd.example.com\"\n  org: \"acme\"",
 				inB + ": \"https://vcd.example.com\"\n  org: other",

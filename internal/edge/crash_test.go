@@ -119,11 +119,11 @@ func TestDyingAfterEveryStep(t *testing.T) {
 // faults returns the possible faults of a call.
 func faults() map[string]vcdsim.Fault {
 	return map[string]vcdsim.Fault{
-		"is never asked": {DropBefore: true},
-		"drops answers":  {DropAfter: true},
-		"fails inside":   {Status: http.StatusInternalServerError},
-		"is busy":        {Busy: vcdsim.BusyTenant},
-		"is interrupted": {Truncate: true},
+		"is lost before VCD receives it": {DropBefore: true},
+		"drops answers":                  {DropAfter: true},
+		"fails inside":                   {Status: http.StatusInternalServerError},
+		"is busy":                        {Busy: vcdsim.BusyTenant},
+		"is interrupted":                 {Truncate: true},
 	}
 }
 
@@ -199,7 +199,7 @@ func TestTwoClustersOnOneGateway(t *testing.T) {
 			before := w.left("c2")
 			w.remove(a)
 			w.Expect(w.left("c1")).To(BeEmpty())
-			w.Expect(w.left("c2")).To(Equal(before), "what the other has is not touched")
+			w.Expect(w.left("c2")).To(Equal(before), "objects of the other cluster are not touched")
 			other.remove(b)
 			w.Expect(w.left("")).To(BeEmpty())
 		})

@@ -219,7 +219,7 @@ func TestAFewPoolsAreReadWithinMinutes(t *testing.T) {
 	}
 	counted := w.sim.Counters()
 	w.Expect(counted[rolling]+counted["GET /cloudapi/1.0.0/firewallGroups"]).To(BeNumerically("<=", 11+9),
-		"one in full each minute, and what a change reads")
+		"one full read each minute, and the reads of a change")
 }
 
 func TestAFruitlessFullReadIsNotRepeatedForTheSameHint(t *testing.T) {

@@ -95,7 +95,7 @@ func TestLoadBalancersComeAndGo(t *testing.T) {
 			w.restart()
 			plan = w.converge(&d)
 			_, writes, calls = w.calls()
-			w.Expect(writes).To(BeZero(), "another process sees the same: %v %v", plan, calls)
+			w.Expect(writes).To(BeZero(), "another process observes the same: %v %v", plan, calls)
 
 			w.remove(d, before)
 			w.Expect(w.left("")).To(BeEmpty())
@@ -140,7 +140,7 @@ func TestResyncOfManyServices(t *testing.T) {
 			reads, writes, calls := w.calls()
 			w.Expect(writes).To(BeZero())
 			w.Expect(reads).To(BeNumerically("<=", shape.resync), "%v", calls)
-			w.Expect(rolled).To(BeNumerically("~", 4, 1), "a sixtieth of what has members")
+			w.Expect(rolled).To(BeNumerically("~", 4, 1), "one sixtieth of all objects with members")
 		})
 	}
 }

@@ -223,7 +223,7 @@ func TestSeveralIPSpaces(t *testing.T) {
 		w.Expect(text(w, &c)).NotTo(inSmall)
 		_, _, calls := w.calls()
 		w.Expect(calls).To(HaveKeyWithValue("POST /cloudapi/1.0.0/ipSpaces/allocate", 1),
-			"the first is not asked again at once: %v", calls)
+			"the first space is not read again at once: %v", calls)
 		w.remove(a, b, c)
 		w.Expect(w.left("")).To(BeEmpty())
 	})

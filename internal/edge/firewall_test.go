@@ -123,7 +123,7 @@ func TestSourceRangesAreAddedAndRemoved(t *testing.T) {
 			w.converge(&d)
 			w.admits(address, "192.0.2.0/24", "198.51.100.0/25")
 			_, writes, calls = w.calls()
-			w.Expect(writes).To(Equal(2), "one rule comes, one goes: %v", calls)
+			w.Expect(writes).To(Equal(2), "one rule is created, one is deleted: %v", calls)
 
 			d.SourceRanges = nil
 			w.converge(&d)
@@ -202,7 +202,7 @@ func TestRestartAfterEveryStepOfAFirewalledLoadBalancer(t *testing.T) {
 				for _, l := range d.Listeners {
 					protocols[l.Protocol] = true
 				}
-				w.Expect(w.firewall()).To(HaveLen(2*len(protocols)+1), "dead after %d steps", n)
+				w.Expect(w.firewall()).To(HaveLen(2*len(protocols)+1), "stopped after %d steps", n)
 			}
 		})
 		w.unfiltered()
@@ -242,7 +242,7 @@ func TestTheFirstRuleIsDeletedConcurrently(t *testing.T) {
 			break
 		}
 	}
-	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "the rule that the new one was to come before is gone")
+	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "the rule after the new one is gone")
 
 	w.converge(&d)
 	w.Expect(w.firewall()).To(HaveExactElements(HaveField("Action", "ALLOW"), HaveField("Action", "DROP")))

@@ -47,5 +47,5 @@ func TestAnOlderNodeListDoesNotOverwriteANewerOne(t *testing.T) {
 
 	late.Generation = 5
 	w.converge(&late)
-	w.Expect(members()).To(HaveLen(3), "what is said later counts")
+	w.Expect(members()).To(HaveLen(3), "the later list counts")
 }

@@ -48,7 +48,7 @@ func TestAReferencedObjectIsDeletedManually(t *testing.T) {
 
 			w.Expect(plan.Done()).To(BeTrue())
 			w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", true),
-				"the right to IP sets was not taken away")
+				"the right to IP sets was not revoked")
 			w.Expect(w.documents(tc.deleted)).To(HaveLen(len(there) + 1))
 		})
 	}

@@ -105,7 +105,7 @@ func TestTwoClustersTakeOneAddressInDifferentWays(t *testing.T) {
 	b := oneArm(service("c2", "web"), 80)
 	aSteps := w.steps(&a)
 	bSteps := other.steps(&b)
-	w.Expect(a.Intent).To(Equal(b.Intent), "both have seen it free")
+	w.Expect(a.Intent).To(Equal(b.Intent), "both have observed it as free")
 	last := func(w *fixture, steps []lb.Step, kind loadbalancer.Kind) lb.Step {
 		for _, step := range steps {
 			if step.Kind == kind {
@@ -126,7 +126,7 @@ func TestTwoClustersTakeOneAddressInDifferentWays(t *testing.T) {
 		func() { bErr = other.driver.Run(t.Context(), w.gateway, bStep) })
 
 	w.sim.SetGate(nil)
-	w.Expect([]error{aErr, bErr}).To(ContainElement(MatchError(loadbalancer.ErrBusy)), "one gives up at least")
+	w.Expect([]error{aErr, bErr}).To(ContainElement(MatchError(loadbalancer.ErrBusy)), "at least one gives up")
 	w.converge(&a)
 	other.converge(&b)
 	w.restart()

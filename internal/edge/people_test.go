@@ -53,11 +53,11 @@ func TestAManuallyAddedMonitorIsKept(t *testing.T) {
 
 	monitors(func(list []any) []any { return list[1:] })
 	turn()
-	w.Expect(look()).To(ConsistOf("TCP", "PING"), "ours comes back")
+	w.Expect(look()).To(ConsistOf("TCP", "PING"), "our monitor is restored")
 
 	d.Listeners[0].Monitor = lb.MonitorHTTP
 	turn()
-	w.Expect(look()).To(ConsistOf("HTTP", "PING"), "ours is replaced")
+	w.Expect(look()).To(ConsistOf("HTTP", "PING"), "our monitor is replaced")
 
 	d.Listeners[0].Monitor = lb.MonitorNone
 	turn()

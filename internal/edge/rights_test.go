@@ -25,13 +25,13 @@ func TestObjectsHiddenByAMissingRightAreDetectedAfterARestart(t *testing.T) {
 		wish              func(loadbalancer.Owner, ...int) lb.Desired
 	}{
 		{
-			"rules, by a virtual service behind them",
+			"rules, from a virtual service behind them",
 			"edgeGateways/nat/rules",
 			"Organization vDC Gateway: View NAT",
 			oneArm,
 		},
 		{
-			"profiles, by a virtual service behind them",
+			"profiles, from a virtual service behind them",
 			"applicationPortProfiles",
 			"Organization vDC Gateway: View",
 			oneArm,
@@ -76,7 +76,7 @@ func TestHiddenRulesMayExistWhereAddressesAreTranslated(t *testing.T) {
 	query := lb.Query{Owner: service("c1", "web"), Facts: lb.Forwardings}
 
 	_, err := w.driver.Observe(t.Context(), w.gateway, query)
-	w.Expect(err).NotTo(HaveOccurred(), "who may not see rules has made none")
+	w.Expect(err).NotTo(HaveOccurred(), "a user who cannot view rules has not created any")
 
 	query.Translated = true
 	_, err = w.driver.Observe(t.Context(), w.gateway, query)

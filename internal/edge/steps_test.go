@@ -173,7 +173,7 @@ func TestARevokedRightIsNoProofOfAbsence(t *testing.T) {
 	})
 	w.converge(&d)
 	w.Expect(w.driver.Owners(t.Context(), w.gateway, "c1")).To(ConsistOf(d.Owner, loadbalancer.Owner{Cluster: "c1"}),
-		"who may not see certificates has none")
+		"a user who cannot view certificates has none")
 
 	w.sim.Faults().Add(vcdsim.Fault{
 		Status:    http.StatusForbidden,
@@ -252,7 +252,7 @@ func TestAConcurrentlyAllocatedFloatingIPIsNotTaken(t *testing.T) {
 			w.Expect(plan.Status.Addresses).To(HaveLen(1))
 			w.Expect(slices.Contains(plan.Status.Addresses, address)).To(Equal(requested))
 			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ContainElement(byHand))
-			w.Expect(d.Intent).NotTo(ContainElement(address), "after a restart it would be taken")
+			w.Expect(d.Intent).NotTo(ContainElement(address), "after a restart it would be considered taken")
 			w.restart()
 			w.converge(&d)
 			w.remove(d)
@@ -333,7 +333,7 @@ func TestAForeignMarkerIsKept(t *testing.T) {
 	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations[0].Description).To(Equal(theirs))
 	plan := w.converge(&d)
 	w.Expect(plan.Done()).To(BeTrue())
-	w.Expect(w.left("c1")).To(HaveLen(4), "an address of its own, an IP set, a pool and a virtual service")
+	w.Expect(w.left("c1")).To(HaveLen(4), "its own address, an IP set, a pool and a virtual service")
 }
 
 func TestAnEndlessTaskTimesOut(t *testing.T) {
@@ -376,8 +376,8 @@ func TestDriftIsDetected(t *testing.T) {
 
 	seen, err = w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.FullPools, Fresh: true})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(seen.Services).To(HaveLen(2), "what was deleted is back")
-	w.Expect(seen.Pools).To(HaveEach(HaveField("Monitors", HaveLen(1))), "as is what lists do not show")
+	w.Expect(seen.Services).To(HaveLen(2), "deleted objects are recreated")
+	w.Expect(seen.Pools).To(HaveEach(HaveField("Monitors", HaveLen(1))), "including objects that lists do not show")
 	w.sim.Edit(func(e *vcdsim.Editor) {
 		e.Document(seen.Sets[0].ID, func(body map[string]any) {
 			w.Expect(body["ipAddresses"]).To(ConsistOf("192.168.100.11", "192.168.100.12"))
@@ -478,7 +478,7 @@ func TestWritesAreSerialized(t *testing.T) {
 	other.gateway = vcdsim.URN("gateway", w.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)
 	elsewhere := desired(service("c1", "elsewhere"), 80)
 	other.converge(&elsewhere)
-	w.Consistently(errs, "20ms").ShouldNot(Receive(), "the first still waits for its answer")
+	w.Consistently(errs, "20ms").ShouldNot(Receive(), "the first still waits for its response")
 
 	cancel()
 	for range 3 {
@@ -506,5 +506,5 @@ func TestACanceledCallerDoesNotWaitForATask(t *testing.T) {
 	w.Expect(err).To(MatchError(context.Canceled))
 	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(seen.Sets).To(ConsistOf(HaveField("State", lb.Pending)), "what is half-built is seen")
+	w.Expect(seen.Sets).To(ConsistOf(HaveField("State", lb.Pending)), "an incomplete object is noticed")
 }

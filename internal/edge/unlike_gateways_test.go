@@ -75,7 +75,7 @@ func TestVirtualServicesThatShareAnAddressMoveToAnother(t *testing.T) {
 			} else {
 				w.Expect(ruleDeleted).NotTo(Equal(-1))
 				w.Expect(done[ruleDeleted:]).NotTo(ContainElement(HavePrefix("create virtual-service")),
-					"a rule goes when all virtual services have moved")
+					"a rule is deleted when all virtual services have moved")
 			}
 			w.restart()
 			plan := w.converge(&d)
@@ -193,12 +193,12 @@ func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	purge := func(gateway string, gone bool) error {
 		return w.driver.Purge(t.Context(), gateway, edge.PurgeOptions{Cluster: "c1", Gone: gone})
 	}
-	w.Expect(purge(w.gateway, false)).To(Succeed(), "what the other gateway has is none of its")
+	w.Expect(purge(w.gateway, false)).To(Succeed(), "objects of the other gateway are not included")
 	w.Expect(w.sets()).To(ConsistOf(ContainSubstring("acme-vdc-gateway-2-")))
 	w.Expect(other.converge(&two).Done()).To(BeTrue())
 
 	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(other.gateway) })
-	w.Expect(purge(other.gateway, true)).To(Succeed(), "the gateway is gone, the group has its IP set")
+	w.Expect(purge(other.gateway, true)).To(Succeed(), "the gateway is gone, and its IP set remains in the group")
 	w.Expect(w.sets()).To(BeEmpty())
 }
 

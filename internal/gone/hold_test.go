@@ -56,9 +56,9 @@ func TestHeldBack(t *testing.T) {
 		{"both of two are", 2, missingFor("a", 1, 1), 0, time.Time{}, 9 * time.Minute},
 		{"a third of nine is not", 9, missingFor("a", 1, 1, 1), 0, time.Time{}, 0},
 		{"more than a third is", 9, missingFor("a", 1, 2, 2, 2), 0, time.Time{}, 9 * time.Minute},
-		{"after ten minutes the first goes", 4, missingFor("a", 11, 11, 11), 0, time.Time{}, 0},
-		{"and the others wait until it is gone", 4, missingFor("a", 11, 11, 11), 1, time.Time{}, releaseGap},
-		{"the one that is missing longer comes first", 4, missingFor("a", 11, 12, 11), 1, time.Time{}, 0},
+		{"after ten minutes the first one is released", 4, missingFor("a", 11, 11, 11), 0, time.Time{}, 0},
+		{"and the others wait until it is deleted", 4, missingFor("a", 11, 11, 11), 1, time.Time{}, releaseGap},
+		{"the VM that has been missing longest is first", 4, missingFor("a", 11, 12, 11), 1, time.Time{}, 0},
 		{
 			"the next waits a minute after the last",
 			4,
@@ -67,9 +67,9 @@ func TestHeldBack(t *testing.T) {
 			time.Time{},
 			time.Minute,
 		},
-		{"and then goes", 4, goneFor(1, missingFor("a", 12, 12, 12), 0), 1, time.Time{}, 0},
+		{"and is then released", 4, goneFor(1, missingFor("a", 12, 12, 12), 0), 1, time.Time{}, 0},
 		{
-			"one that cannot be released holds up no other",
+			"a VM that cannot be released does not block others",
 			4,
 			undecided(60, missingFor("a", 12, 11, 11), 0),
 			1,
@@ -85,7 +85,7 @@ func TestHeldBack(t *testing.T) {
 			time.Minute,
 		},
 		{
-			"one that was held back two minutes ago comes first",
+			"a VM that was held back two minutes ago is first",
 			4,
 			undecided(2, missingFor("a", 12, 11, 11), 0),
 			1,
@@ -101,7 +101,7 @@ func TestHeldBack(t *testing.T) {
 			40 * time.Second,
 		},
 		{
-			"what was declared gone long ago does not hold back others",
+			"a VM declared gone long ago does not hold back others",
 			4,
 			goneFor(11, missingFor("a", 30, 30, 1), 0, 1),
 			2,
@@ -109,7 +109,7 @@ func TestHeldBack(t *testing.T) {
 			0,
 		},
 		{
-			"what was declared gone just now does",
+			"a VM declared gone just now does",
 			4,
 			goneFor(2, missingFor("a", 5, 5, 1), 0, 1),
 			2,
@@ -152,7 +152,7 @@ func TestMissingTogether(t *testing.T) {
 			false,
 		},
 		{
-			"they may have gone missing long ago, together",
+			"they may have disappeared together long ago",
 			all(missingFor("a", 66), missingFor("b", 61), missingFor("c", 70)),
 			time.Time{},
 			true,
@@ -164,7 +164,7 @@ func TestMissingTogether(t *testing.T) {
 			false,
 		},
 		{
-			"one that a person acknowledged does not count",
+			"a VM that a user acknowledged does not count",
 			all(missingFor("a", 5), missingFor("b", 5), missingFor("c", 5)),
 			noon.Add(-time.Minute),
 			false,
@@ -176,7 +176,7 @@ func TestMissingTogether(t *testing.T) {
 			true,
 		},
 		{
-			"what was declared gone long ago does not count",
+			"a VM declared gone long ago does not count",
 			all(missingFor("a", 1), missingFor("b", 1), goneFor(11, missingFor("c", 1), 0)),
 			time.Time{},
 			false,

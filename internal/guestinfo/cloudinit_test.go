@@ -174,7 +174,7 @@ func TestCloudInitFindsTheSameInstanceOnTheSecondBoot(t *testing.T) {
 
 			first := m.boot(t)
 			left := m.guestinfo(t)
-			g.Expect(guestinfo.Redacted(left)).To(BeTrue(), "cloud-init redacts what the metadata names")
+			g.Expect(guestinfo.Redacted(left)).To(BeTrue(), "cloud-init redacts the keys in the metadata")
 			if tt.clear {
 				merge(left, guestinfo.ClearUserdata())
 				m.setGuestinfo(t, left)

@@ -150,12 +150,12 @@ func TestRenderNetworks(t *testing.T) {
 	}{
 		{"no NIC leaves the network to the guest", nil, `null`},
 		{
-			"a primary NIC with DHCP takes routes from the server, and boot waits for it",
+			"a primary NIC with DHCP uses routes of the server, and boot waits for it",
 			[]guestinfo.NIC{{MAC: "00-50-56-01-02-03", Mode: guestinfo.ModeDHCP, Primary: true}},
 			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": true, "dhcp-identifier": "mac"}}}`,
 		},
 		{
-			"IPv6 has a default route of its own",
+			"IPv6 has its own default route",
 			[]guestinfo.NIC{{
 				MAC:       "00:50:56:01:02:03",
 				Mode:      guestinfo.ModeManual,
@@ -196,7 +196,7 @@ func TestRenderNetworks(t *testing.T) {
 				{"to": "::/0", "via": "fd00::1", "metric": 50}, {"to": "172.16.0.0/12", "via": "10.0.0.254", "metric": 7}]}}}`,
 		},
 		{
-			"a further NIC has a default route if it has a metric, and takes from DHCP what is asked for",
+			"a further NIC has a default route if it has a metric, and uses the requested DHCP options",
 			[]guestinfo.NIC{
 				{
 					MAC:     "00:50:56:01:02:03",
@@ -370,7 +370,7 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 		},
 		{"a tiny MTU", nic(func(n *guestinfo.NIC) { n.MTU = 68 }), "MTU 68"},
 		{"an unknown mode", nic(func(n *guestinfo.NIC) { n.Mode = "STATIC" }), `mode "STATIC"`},
-		{"a primary NIC that is left alone", nic(func(n *guestinfo.NIC) { n.Mode = guestinfo.ModeNone }), "mode NONE"},
+		{"a primary NIC that is not configured", nic(func(n *guestinfo.NIC) { n.Mode = guestinfo.ModeNone }), "mode NONE"},
 		{"no primary NIC", nic(func(n *guestinfo.NIC) { n.Primary = false }), "0 NICs are primary"},
 		{"two primary NICs", func(in *guestinfo.Input) { in.NICs[2].Primary = true }, "2 NICs are primary"},
 	}
@@ -403,8 +403,8 @@ func TestSizeLimit(t *testing.T) {
 		fits bool
 	}{
 		{"much that compresses well fits", bytes.Repeat([]byte("a"), 1<<20), true},
-		{"what is just below the limit after encoding fits", noise(62_000), true},
-		{"what does not compress counts with base64", noise(65_000), false},
+		{"data just below the limit after encoding fits", noise(62_000), true},
+		{"incompressible data counts with base64", noise(65_000), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -446,8 +446,8 @@ func TestRedacted(t *testing.T) {
 		},
 		{"we have cleared", guestinfo.ClearUserdata(), true},
 		{"a space is as empty as a guest can make it", map[string]string{"guestinfo.userdata": " "}, true},
-		{"user data is there", map[string]string{"guestinfo.userdata": "H4sI"}, false},
-		{"an ignition configuration is there", map[string]string{"guestinfo.ignition.config.data": "H4sI"}, false},
+		{"user data exists", map[string]string{"guestinfo.userdata": "H4sI"}, false},
+		{"an Ignition configuration exists", map[string]string{"guestinfo.ignition.config.data": "H4sI"}, false},
 		{
 			"Ignition has deleted it",
 			map[string]string{
@@ -528,8 +528,8 @@ func TestMetadataBelongsToTheMachineOnlyWithItsInstanceID(t *testing.T) {
 		extraConfig map[string]string
 		want        bool
 	}{
-		{"what was rendered for it", ours, true},
-		{"what was rendered for another machine", others, false},
+		{"rendered for it", ours, true},
+		{"rendered for another machine", others, false},
 		{"none", nil, false},
 		{"an image's own, as plain YAML", map[string]string{guestinfo.KeyMetadata: "instance-id: image\n"}, false},
 		{

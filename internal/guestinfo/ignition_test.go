@@ -218,7 +218,7 @@ Metric=200
 `,
 		},
 		{
-			"the primary NIC takes all from the DHCP server",
+			"the primary NIC uses all settings of the DHCP server",
 			guestinfo.NIC{Mode: guestinfo.ModeDHCP, Primary: true},
 			`
 [Network]
@@ -229,7 +229,7 @@ ClientIdentifier=mac
 `,
 		},
 		{
-			"boot does not wait for DHCP on a further NIC, whose routes are not taken",
+			"boot does not wait for DHCP on a further NIC, whose routes are ignored",
 			guestinfo.NIC{Mode: guestinfo.ModeDHCP},
 			`
 [Link]
@@ -244,7 +244,7 @@ UseRoutes=no
 `,
 		},
 		{
-			"what is taken from the DHCP server",
+			"the used settings of the DHCP server",
 			guestinfo.NIC{
 				Mode:    guestinfo.ModeDHCP,
 				Primary: true,
@@ -305,18 +305,18 @@ func TestIgnitionNamesOneNICAndIgnoresAnother(t *testing.T) {
 		"[Match]\nPermanentMACAddress=00:50:56:ab:cd:01\n\n[Link]\nName=eth0\n"))
 	g.Expect(files).NotTo(HaveKey("/etc/systemd/network/20-vcd-nic3.link"))
 	g.Expect(files).To(HaveKeyWithValue("/etc/systemd/network/20-vcd-nic3.network",
-		"[Match]\nPermanentMACAddress=00:50:56:ab:cd:04\n\n[Link]\nUnmanaged=yes\n"), "images ask for an address by DHCP otherwise")
+		"[Match]\nPermanentMACAddress=00:50:56:ab:cd:04\n\n[Link]\nUnmanaged=yes\n"), "otherwise images request an address by DHCP")
 }
 
 func TestUnmergeableIgnitionIsRejected(t *testing.T) {
 	tests := []struct {
 		name, data, want string
 	}{
-		{"what is to be transpiled", "variant: flatcar\nversion: 1.0.0\n", "transpile Butane"},
+		{"a configuration that needs to be transpiled", "variant: flatcar\nversion: 1.0.0\n", "transpile Butane"},
 		{"a configuration without a version", `{"storage":{}}`, "no ignition.version"},
 		{"version 1", `{"ignitionVersion":1}`, "no ignition.version"},
 		{"a version to come", `{"ignition":{"version":"4.0.0"}}`, "2.x.y or 3.x.y"},
-		{"a version that says more", `{"ignition":{"version":"3.0.0\",\"a\":\""}}`, "2.x.y or 3.x.y"},
+		{"a version with a suffix", `{"ignition":{"version":"3.0.0\",\"a\":\""}}`, "2.x.y or 3.x.y"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

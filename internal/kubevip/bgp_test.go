@@ -38,7 +38,7 @@ func TestBGPReplacesARP(t *testing.T) {
 	g.Expect(got["bgp_peers"]).To(Equal("192.168.100.1:65000:s3cret$$(port):false,[fd00:100::1]:65001::true"),
 		"kubelet would replace $(port)")
 	g.Expect(got).NotTo(HaveKey("bgp_sourceif"))
-	g.Expect(got["bgp_routerid"]).To(BeEmpty(), "it would be that of every node")
+	g.Expect(got["bgp_routerid"]).To(BeEmpty(), "every node would have the same one")
 }
 
 func TestBGPFromAnInterface(t *testing.T) {

@@ -161,7 +161,7 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred(), out)
 	g.Expect(n.has(manifestFile)).To(BeFalse())
-	g.Expect(static()).To(Equal("T"), "stopped: it must not take the virtual IP away when the kubelet ends it")
+	g.Expect(static()).To(Equal("T"), "stopped: it must not remove the virtual IP when the kubelet ends it")
 	g.Expect(daemonSet()).NotTo(Equal("T"))
 	g.Expect(ofAUser()).NotTo(Equal("T"))
 }
@@ -194,7 +194,7 @@ func TestTheStaticPodIsKeptWhereTheDaemonSetDoesNotRun(t *testing.T) {
 
 			g.Expect(err).To(HaveOccurred(), "systemd tries again")
 			g.Expect(n.has(manifestFile)).To(BeTrue())
-			g.Expect(static()).NotTo(Equal("T"), "it goes on")
+			g.Expect(static()).NotTo(Equal("T"), "it continues")
 		})
 	}
 }

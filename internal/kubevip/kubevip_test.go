@@ -251,7 +251,7 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 			"of the same family",
 		},
 		{
-			"a name beside an address",
+			"a name in addition to an address",
 			func(c *kubevip.Config) { c.Addresses = []string{"api.example", "10.0.0.2"} },
 			"cannot be combined",
 		},

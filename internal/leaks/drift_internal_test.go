@@ -34,7 +34,7 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 		want   map[string]string
 	}{
 		"sound": {},
-		"no member answers": {
+		"no member responds": {
 			change: func(o *Object) {
 				if o.ID == "vs-1" {
 					o.health = "DOWN"
@@ -42,7 +42,7 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 			},
 			want: map[string]string{"vs-1": "health DOWN"},
 		},
-		"a virtual service that was given another pool": {
+		"a virtual service with another pool": {
 			change: func(o *Object) {
 				if o.ID == "vs-2" {
 					o.pool = "of others"
@@ -67,7 +67,7 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 			want: map[string]string{"ip-3": "not used by a virtual service or NAT rule"},
 		},
 		"a second address of a VM": {member: "10.0.0.12"},
-		"members of others": {
+		"foreign members": {
 			member: "192.168.100.77",
 			want: map[string]string{
 				"pool-1": "members without a VM of the cluster: 192.168.100.77",

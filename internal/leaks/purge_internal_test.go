@@ -72,7 +72,7 @@ func TestPurgeRefusals(t *testing.T) {
 		alone   bool   // no machines
 		want    string // empty: it is deleted
 	}{
-		{name: "what is old and off is deleted", objects: []Object{vm()}},
+		{name: "an old, powered-off VM is deleted", objects: []Object{vm()}},
 		{
 			name: "a VM that runs",
 			objects: []Object{vm(func(o *Object) {
@@ -90,11 +90,11 @@ func TestPurgeRefusals(t *testing.T) {
 			want: "VM n1 is SUSPENDED",
 		},
 		{
-			name:    "what changed in 24 hours",
+			name:    "a VM changed in the last 24 hours",
 			objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-23 * time.Hour) })},
 			want:    "changed 23h0m0s ago",
 		},
-		{name: "what changed before may go", objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-25 * time.Hour) })}},
+		{name: "a VM changed earlier may be deleted", objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-25 * time.Hour) })}},
 		{
 			name:    "a cluster that is alive",
 			objects: []Object{vm()},
@@ -132,7 +132,7 @@ func TestPurgeRefusals(t *testing.T) {
 			want:    "detach pvc-1",
 		},
 		{
-			name: "a vApp with a VM of others",
+			name: "a vApp with a foreign VM",
 			objects: []Object{{
 				Cluster:    "c1",
 				Kind:       KindVApp,
@@ -144,14 +144,14 @@ func TestPurgeRefusals(t *testing.T) {
 		},
 		{name: "an id that nothing carries", objects: nil, want: "no object in VCD has this ID"},
 		{
-			name:    "load balancers of nodes that nobody sees",
+			name:    "load balancers of invisible nodes",
 			objects: []Object{service()},
 			want:    "--no-machines",
 		},
 		{name: "the same, if there are no machines", objects: []Object{service()}, alone: true},
-		{name: "load balancers beside VMs that are off", objects: []Object{service(), vm()}},
+		{name: "load balancers with powered-off VMs", objects: []Object{service(), vm()}},
 		{
-			name:    "load balancers with members that answer",
+			name:    "load balancers with responding members",
 			objects: []Object{service(func(o *Object) { o.health = serving })},
 			want:    "members of its load balancers respond",
 		},

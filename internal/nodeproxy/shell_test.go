@@ -103,7 +103,7 @@ func TestDNFHasTheProxyInItsMainSection(t *testing.T) {
 	n.prepare()
 
 	n.Expect(n.read("/etc/dnf/dnf.conf")).To(Equal("[main]\n"+header+"proxy=http://proxy.example.com:3129\n"+
-		strings.TrimPrefix(dnfConf, "[main]\n")), "what the user has stays")
+		strings.TrimPrefix(dnfConf, "[main]\n")), "the user's settings are kept")
 	n.Expect(n.mode("/etc/dnf/dnf.conf")).To(Equal(fs.FileMode(0o644)))
 	n.Expect(filepath.Join(n.root, "/etc/sysconfig")).NotTo(BeADirectory(), "the image has no zypper")
 }
@@ -217,7 +217,7 @@ func TestSpecialCharactersOfAPasswordReachEachFile(t *testing.T) {
 			_, proxy, found := strings.Cut(n.read("/etc/dnf/dnf.conf"), "\nproxy=")
 			n.Expect(found).To(BeTrue())
 			proxy, _, _ = strings.Cut(proxy, "\n")
-			n.Expect(proxy).NotTo(ContainSubstring("$"), "dnf would replace variables")
+			n.Expect(proxy).NotTo(ContainSubstring("$"), "dnf would expand variables")
 			n.Expect(decoded(n, proxy)).To(Equal(password))
 		})
 	}

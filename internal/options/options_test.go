@@ -106,7 +106,7 @@ func TestCachesDropManagedFieldsExceptThoseToMigrate(t *testing.T) {
 			object, ok := got.(client.Object)
 			g.Expect(ok).To(BeTrue())
 			g.Expect(object.GetManagedFields()).To(tt.want)
-			g.Expect(object.GetAnnotations()).To(HaveLen(1), "a migrated CRD is known by it")
+			g.Expect(object.GetAnnotations()).To(HaveLen(1), "the managed fields identify a migrated CRD")
 		})
 	}
 }
@@ -203,7 +203,7 @@ func TestFlagsAreValidated(t *testing.T) {
 		{"a renewal without a second try", []string{"--leader-elect-retry-period=9s"}, []string{"1.2 times"}},
 		{"no retry", []string{"--leader-elect-retry-period=0s"}, []string{"--leader-elect-retry-period"}},
 		{"a namespace that cannot be", []string{"--namespace=a/b"}, []string{"--namespace"}},
-		{"no namespace of its own", []string{"--manager-namespace="}, []string{"--manager-namespace"}},
+		{"no separate namespace", []string{"--manager-namespace="}, []string{"--manager-namespace"}},
 		{"a label that cannot be", []string{"--watch-filter=a b"}, []string{"--watch-filter"}},
 		{"a phase that there is not", []string{"--skip-crd-migration-phases=All"}, []string{"CleanupManagedFields"}},
 		{"a port that there is not", []string{"--webhook-port=0"}, []string{"--webhook-port"}},

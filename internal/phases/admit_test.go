@@ -21,7 +21,7 @@ func TestWritingADeletedObjectIsNotAnErrorDuringDeletion(t *testing.T) {
 		deleted bool
 		want    gomegatypes.GomegaMatcher
 	}{
-		{"an object that was deleted may be gone already", true, Succeed()},
+		{"a deleted object may not exist any longer", true, Succeed()},
 		{"an object that was not deleted must be there", false, Not(Succeed())},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -156,7 +156,7 @@ func TestForeignConditionsAreKept(t *testing.T) {
 		want    string                        // the message of the other condition
 		refused bool
 	}{
-		{"a condition of theirs", func(*infrav1.VCDMachine) {}, "changed", false},
+		{"a foreign condition", func(*infrav1.VCDMachine) {}, "changed", false},
 		{"a further generation", func(obj *infrav1.VCDMachine) { moveTo(obj, 8) }, "changed", false},
 		{
 			"a condition that both change",

@@ -56,7 +56,7 @@ func TestRunPhases(t *testing.T) {
 			},
 		},
 		{
-			name:    "an error that a retry may cure keeps what was known",
+			name:    "a retriable error keeps the known state",
 			err:     errBoom,
 			before:  []metav1.Condition{{Type: "Network", Status: metav1.ConditionTrue, Reason: infrav1.ReadyReason}},
 			wantErr: errBoom,
@@ -100,7 +100,7 @@ func TestRunPhases(t *testing.T) {
 			}},
 		},
 		{
-			name:       "a phase that could not find out says so",
+			name:       "a phase without a result reports that",
 			network:    Unsure(0, "SiteUnreachable", "VCD does not answer"),
 			wantEvents: 1,
 			want: map[string]metav1.Condition{

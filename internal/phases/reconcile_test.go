@@ -48,7 +48,7 @@ func TestAReconcilerStoresTheResultsOfItsPhases(t *testing.T) {
 				clusterv1.ReadyCondition: metav1.ConditionUnknown,
 			},
 		},
-		"what is not asked for any more, and gone": {
+		"no longer requested, and deleted": {
 			out:  Obsolete,
 			want: map[string]metav1.ConditionStatus{},
 		},

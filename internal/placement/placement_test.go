@@ -82,7 +82,7 @@ func TestPlacementSelection(t *testing.T) {
 			placement.Choice{Name: "vdc", Field: "spec.ovdc of the VCDCluster"},
 		},
 		{
-			"a VDC that was recorded for the cluster goes before its name",
+			"a VDC recorded for the cluster takes precedence over its name",
 			func(o *objects) {
 				withoutZone(o)
 				o.cluster.Spec.InfraID = "00000000-0000-0000-0000-000000000003"
@@ -92,7 +92,7 @@ func TestPlacementSelection(t *testing.T) {
 			placement.Choice{Name: vdcURN, Field: "spec.ovdc of the VCDCluster"},
 		},
 		{
-			"what was recorded for another cluster, whose copy this one is, does not count",
+			"records of the original cluster do not count for a copy",
 			func(o *objects) {
 				withoutZone(o)
 				o.cluster.Spec.RecordedState.OVDCNetworkID = networkURN
@@ -107,7 +107,7 @@ func TestPlacementSelection(t *testing.T) {
 			placement.Choice{Name: "images-a", Field: zoneField("catalog")},
 		},
 		{
-			"what the machine chooses goes before what its zone does",
+			"the machine's choice takes precedence over the zone's",
 			func(o *objects) { o.machine.Spec.StorageProfile = "silver" },
 			func(p placement.Placement) placement.Choice { return p.StorageProfile },
 			placement.Choice{Name: "silver", Field: "spec.storageProfile of the VCDMachine"},
@@ -206,7 +206,7 @@ func TestConflictsNameFieldAndRemedy(t *testing.T) {
 			"must be one of the cluster's failure domains",
 		},
 		{
-			"another placement policy than that which makes the zone",
+			"another placement policy than that of the zone",
 			func(o *objects) {
 				o.zone.Domain.Spec.PlacementPolicy = "rack-1"
 				o.machine.Spec.PlacementPolicy = "rack-2"

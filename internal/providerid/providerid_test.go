@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 		in   string
 		want string
 	}{
-		{"a provider ID gives the URN of its VM", id, urn},
+		{"a provider ID contains the URN of its VM", id, urn},
 		{
 			"upper-case digits are kept as they are",
 			"vmware-cloud-director://urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11",

@@ -109,7 +109,7 @@ func TestAMissingPreviousReleaseIsAnObject(t *testing.T) {
 	content, err := Project(capvcd, json.RawMessage(ofCAPVCD), cluster())
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(content)).To(ContainSubstring(`"previous":{}`), "VCD may refuse null, which the schema does not admit")
+	g.Expect(string(content)).To(ContainSubstring(`"previous":{}`), "VCD may reject null, which the schema does not allow")
 }
 
 func TestTheKubeconfigIsIncludedOnlyIfRequested(t *testing.T) {
@@ -118,11 +118,11 @@ func TestTheKubeconfigIsIncludedOnlyIfRequested(t *testing.T) {
 		before     string
 		want       string
 	}{
-		"it is left as it is":     {nil, `"old"`, `"old"`},
-		"it is written":           {ptr.To("new"), `"old"`, `"new"`},
-		"it is taken out again":   {ptr.To(""), `"old"`, `""`},
-		"a new one":               {ptr.To("new"), "", `"new"`},
-		"nothing to be taken out": {ptr.To(""), "", ""},
+		"it is left as it is": {nil, `"old"`, `"old"`},
+		"it is written":       {ptr.To("new"), `"old"`, `"new"`},
+		"it is removed again": {ptr.To(""), `"old"`, `""`},
+		"a new one":           {ptr.To("new"), "", `"new"`},
+		"nothing to remove":   {ptr.To(""), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -242,7 +242,7 @@ func TestCSEEntitiesAreDistinguishedFromOthers(t *testing.T) {
 	}{
 		"marked by its server":             {`{"spec":{"vcdKe":{"isVCDKECluster":true}}}`, true},
 		"with a section of its server":     {`{"spec":{"capiYaml":"x"},"status":{"vcdKe":{"state":"provisioned"}}}`, true},
-		"with what is not marked":          {`{"spec":{"vcdKe":{"isVCDKECluster":false}},"status":{"vcdKe":{}}}`, false},
+		"with unmarked objects":            {`{"spec":{"vcdKe":{"isVCDKECluster":false}},"status":{"vcdKe":{}}}`, false},
 		"of the cluster API provider only": {`{"spec":{},"status":{"capvcd":{"uid":"x"}}}`, false},
 		"that cannot be read":              {`{"spec":7}`, false},
 	} {

@@ -163,7 +163,7 @@ func TestListed(t *testing.T) {
 	g := NewWithT(t)
 
 	resources, addresses := Listed(capvcd, json.RawMessage(foreign))
-	g.Expect(resources).To(Equal([]Resource{{Type: Pool, ID: "p1", Name: "old"}}), "a vApp is not ours")
+	g.Expect(resources).To(Equal([]Resource{{Type: Pool, ID: "p1", Name: "old"}}), "a vApp is not owned")
 	g.Expect(addresses).To(Equal([]string{"10.0.0.1"}))
 
 	for _, other := range []struct{ entityType, content string }{

@@ -35,7 +35,7 @@ func TestTheOldestRejectionIsReplaced(t *testing.T) {
 	s.Add("c")
 
 	g.Expect(s.Has("b")).To(BeFalse())
-	g.Expect(s.Has("a")).To(BeTrue(), "it was refused once more")
+	g.Expect(s.Has("a")).To(BeTrue(), "it was rejected again")
 	g.Expect(s.Has("c")).To(BeTrue())
 	now = now.Add(time.Hour)
 	g.Expect(s.Full()).To(BeFalse())

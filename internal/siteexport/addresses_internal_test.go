@@ -52,7 +52,7 @@ func TestSubnetsAreMapped(t *testing.T) {
 
 			g.Expect(gatewaysOf(m)).To(Equal(test.want))
 			moveAddresses(m)
-			g.Expect(gatewaysOf(m)).To(Equal(test.want), "what was moved stays")
+			g.Expect(gatewaysOf(m)).To(Equal(test.want), "mapped subnets are kept")
 		})
 	}
 }

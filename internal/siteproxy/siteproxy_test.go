@@ -52,7 +52,7 @@ func TestProxyFailuresAreExplained(t *testing.T) {
 		want  string // with ADDRESS in place of the proxy
 	}{
 		{
-			name:  "a wrong password",
+			name:  "an incorrect password",
 			proxy: answers(http.StatusProxyAuthRequired),
 			url:   "http://canary:canary@ADDRESS",
 			want: "proxy ADDRESS rejects the user name and password (HTTP 407)" + untouched +
@@ -66,7 +66,7 @@ func TestProxyFailuresAreExplained(t *testing.T) {
 				"add them to the URL in HTTPS_PROXY, with special characters percent-encoded",
 		},
 		{
-			name:  "a wrong password where the site has no TLS",
+			name:  "an incorrect password if the site has no TLS",
 			proxy: answers(http.StatusProxyAuthRequired),
 			url:   "http://canary:canary@ADDRESS",
 			site:  "http://cloud.corp.example",
@@ -88,7 +88,7 @@ func TestProxyFailuresAreExplained(t *testing.T) {
 				"check the log of the proxy, or add the host to NO_PROXY if it is reachable without the proxy",
 		},
 		{
-			name:  "a proxy that is not there",
+			name:  "a nonexistent proxy",
 			proxy: gone(),
 			url:   "http://canary:canary@ADDRESS",
 			want: "proxy ADDRESS cannot be used" + untouched + "connection refused: " +

@@ -38,7 +38,7 @@ func TestMachineSizes(t *testing.T) {
 			sizes.Size{CPUs: 8, MemoryMiB: 2048, DiskMiB: 20480},
 		},
 		{"their spec", asked, template, vcd.Policy{CPUs: 8}, sizes.Size{CPUs: 6, MemoryMiB: 12288, DiskMiB: 40960}},
-		{"nothing that is known", infrav1.VCDMachineSpec{}, vcd.Template{}, vcd.Policy{}, sizes.Size{}},
+		{"unknown sizes", infrav1.VCDMachineSpec{}, vcd.Template{}, vcd.Policy{}, sizes.Size{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -227,14 +227,14 @@ func TestTheClassEnablesMutatingPoliciesWhereKubernetesDoesNot(t *testing.T) {
 		version, proxy string
 		want           map[string]string
 	}{
-		"not before version 1.34":                 {"v1.33.9", proxy, nil},
-		"in version 1.34":                         {"v1.34.0", proxy, enabled},
-		"in version 1.35":                         {"v1.35.4", proxy, enabled},
-		"not in version 1.36":                     {"v1.36.0", proxy, nil},
-		"not in a release candidate of 1.36":      {"v1.36.0-rc.1", proxy, nil},
-		"not if pods get no proxy":                {"v1.35.4", `{httpsProxy: "http://proxy:3128", pods: None}`, nil},
-		"not if the cluster has no proxy":         {"v1.35.4", "{}", nil},
-		"if the variable says that pods get them": {"v1.35.4", `{httpProxy: "http://proxy:3128", pods: Inject}`, enabled},
+		"not before version 1.34":             {"v1.33.9", proxy, nil},
+		"in version 1.34":                     {"v1.34.0", proxy, enabled},
+		"in version 1.35":                     {"v1.35.4", proxy, enabled},
+		"not in version 1.36":                 {"v1.36.0", proxy, nil},
+		"not in a release candidate of 1.36":  {"v1.36.0-rc.1", proxy, nil},
+		"not if pods get no proxy":            {"v1.35.4", `{httpsProxy: "http://proxy:3128", pods: None}`, nil},
+		"not if the cluster has no proxy":     {"v1.35.4", "{}", nil},
+		"if the variable enables it for pods": {"v1.35.4", `{httpProxy: "http://proxy:3128", pods: Inject}`, enabled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

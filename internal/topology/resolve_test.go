@@ -302,25 +302,25 @@ func TestInvalidInputIsNamed(t *testing.T) {
 		"an item is too large":              {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, ports: [70000]}}]"}, "65535"},
 		"a field is not defined":            {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, hots: y}}]"}, "does not define endpoint.hots"},
 		"a variable is not defined":         {topologyCase{cluster: "[{name: endpoints, value: x}]"}, "variable endpoints: the ClusterClass does not define it"},
-		"an override is wrong": {
+		"an override is invalid": {
 			topologyCase{variables: endpoint, workers: "{class: default-worker, name: md-0, variables: {overrides: [{name: endpoint, value: {}}]}}"},
 			"variables of machineDeployment md-0: variable endpoint: endpoint.host is required",
 		},
-		"a variable of a patch is not there": {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {variable: vcd.site}}")}, `patch change of SomeClusterTemplate cluster: add /spec/x: variable vcd.site does not exist: there is no "vcd"`},
-		"a field of a variable is not there": {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {variable: builtin.cluster.nam}}")}, `variable builtin.cluster.nam does not exist: there is no "nam"`},
-		"an item is not there":               {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin.cluster.name[0]"}}`)}, "has no item 0"},
-		"an index is no number":              {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin[a]"}}`)}, "is not a name with an index"},
-		"a template is broken":               {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{{ if }}'}}")}, "patch change of SomeClusterTemplate cluster: add /spec/x: reading the template"},
-		"a template fails":                   {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {template: '{{ fail "no" }}'}}`)}, "rendering the template"},
-		"a template is not YAML":             {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{a'}}")}, "not YAML"},
-		"a path does not exist":              {topologyCase{patches: onCluster("{op: replace, path: /spec/template/spec/nowhere/x, value: 1}")}, "patch change of SomeClusterTemplate cluster: replace operation does not apply"},
-		"an operation is unknown":            {topologyCase{patches: onCluster("{op: change, path: /spec/x, value: 1}")}, "patch change"},
-		"an operation has no value":          {topologyCase{patches: onCluster("{op: add, path: /spec/x}")}, "requires one of value"},
+		"a variable of a patch does not exist": {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {variable: vcd.site}}")}, `patch change of SomeClusterTemplate cluster: add /spec/x: variable vcd.site does not exist: there is no "vcd"`},
+		"a field of a variable does not exist": {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {variable: builtin.cluster.nam}}")}, `variable builtin.cluster.nam does not exist: there is no "nam"`},
+		"an item does not exist":               {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin.cluster.name[0]"}}`)}, "has no item 0"},
+		"an index is no number":                {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin[a]"}}`)}, "is not a name with an index"},
+		"a template is broken":                 {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{{ if }}'}}")}, "patch change of SomeClusterTemplate cluster: add /spec/x: reading the template"},
+		"a template fails":                     {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {template: '{{ fail "no" }}'}}`)}, "rendering the template"},
+		"a template is not YAML":               {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{a'}}")}, "not YAML"},
+		"a path does not exist":                {topologyCase{patches: onCluster("{op: replace, path: /spec/template/spec/nowhere/x, value: 1}")}, "patch change of SomeClusterTemplate cluster: replace operation does not apply"},
+		"an operation is unknown":              {topologyCase{patches: onCluster("{op: change, path: /spec/x, value: 1}")}, "patch change"},
+		"an operation has no value":            {topologyCase{patches: onCluster("{op: add, path: /spec/x}")}, "requires one of value"},
 		"a condition is broken": {
 			topologyCase{patches: strings.Replace(onCluster("{op: add, path: /spec/x, value: 1}"), "name: change,", "name: change, enabledIf: '{{ nothing }}',", 1)},
 			"patch change of SomeClusterTemplate cluster: enabledIf: reading the template",
 		},
-		"a class of workers is not there": {topologyCase{workers: "{class: large, name: md-1}"}, `machineDeployment md-1: the ClusterClass has no machineDeployment class "large"`},
+		"a worker class does not exist": {topologyCase{workers: "{class: large, name: md-1}"}, `machineDeployment md-1: the ClusterClass has no machineDeployment class "large"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -64,10 +64,10 @@ func TestEvidenceOfALostVM(t *testing.T) {
 		lost func(*lostSite, *vcd.Lost)
 		want vcd.Absence
 	}{
-		{"a VM that is there", func(*testing.T, *lostSite) {}, nil, vcd.Absence{Shown: true}},
+		{"an existing VM", func(*testing.T, *lostSite) {}, nil, vcd.Absence{Shown: true}},
 		{"one that vanished from its vApp", vanish, nil, vcd.Absence{ScopeShown: true, HomeShown: true}},
 		{
-			"where its vApp is known by name and marker",
+			"if its vApp is known by name and marker",
 			vanish,
 			func(_ *lostSite, l *vcd.Lost) {
 				l.VApp = ""
@@ -86,13 +86,13 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"where its vApp is not known",
+			"if its vApp is unknown",
 			vanish,
 			func(_ *lostSite, l *vcd.Lost) { l.VApp = "" },
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"one whose vApp is not shared any more, though another is",
+			"one whose vApp is no longer shared, although another is",
 			func(_ *testing.T, s *lostSite) { s.hide("own") },
 			func(s *lostSite, l *vcd.Lost) { l.Siblings = []string{s.other.VMs[0].ID} },
 			vcd.Absence{ScopeShown: true},
@@ -192,9 +192,9 @@ func TestEvidenceOfALostVApp(t *testing.T) {
 		do   func(*testing.T, *lostSite)
 		want vcd.Absence
 	}{
-		{"a vApp that is there", func(*testing.T, *lostSite) {}, vcd.Absence{Shown: true}},
+		{"an existing vApp", func(*testing.T, *lostSite) {}, vcd.Absence{Shown: true}},
 		{
-			"one that is not shared any more",
+			"one that is no longer shared",
 			func(_ *testing.T, s *lostSite) { s.hide("own") },
 			vcd.Absence{ScopeShown: true},
 		},
@@ -310,24 +310,24 @@ func TestEvidenceOfALostGateway(t *testing.T) {
 		do   func(*lostSite, string)
 		want vcd.Absence
 	}{
-		{"a gateway that is there", "capvcd", func(*lostSite, string) {}, vcd.Absence{Shown: true}},
+		{"an existing gateway", "capvcd", func(*lostSite, string) {}, vcd.Absence{Shown: true}},
 		{
-			"one that is gone, while another is shown",
+			"a deleted gateway, while another is visible",
 			"capvcd",
 			remove,
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"one of which VCD shows none to the user",
+			"a gateway of which VCD shows none to the user",
 			"capvcd",
 			func(s *lostSite, _ string) {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: list + "*", Status: http.StatusForbidden})
 			},
 			vcd.Absence{ScopeShown: true},
 		},
-		{"one that is gone with all others", "capvcd", removeAll, vcd.Absence{ScopeShown: true}},
+		{"a gateway that was deleted with all others", "capvcd", removeAll, vcd.Absence{ScopeShown: true}},
 		{
-			"one that is gone with all others, and the user sees all",
+			"a gateway that was deleted with all others, and the user can see all",
 			"admin",
 			removeAll,
 			vcd.Absence{ScopeShown: true, HomeShown: true},

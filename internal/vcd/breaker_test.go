@@ -63,7 +63,7 @@ func TestAHangingSiteBlocksFewWorkers(t *testing.T) {
 		g.Eventually(results).Should(Receive())
 	}
 	f.on(opVM, answerVM)
-	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"), "it answers again")
+	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"), "it responds again")
 }
 
 func TestAHangingSiteDoesNotAffectOthers(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAHangingSiteDoesNotAffectOthers(t *testing.T) {
 	clock.Advance(20 * time.Second)
 
 	_, err = pool.Session(t.Context(), hanging.config())
-	g.Expect(err).To(MatchError(ErrUnavailable), "no call that has to wait begins")
+	g.Expect(err).To(MatchError(ErrUnavailable), "no waiting call starts")
 	_, err = pool.Session(t.Context(), healthy.config())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(good.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
@@ -96,7 +96,7 @@ func TestAHangingSiteDoesNotAffectOthers(t *testing.T) {
 	cancel()
 	g.Eventually(ended).Should(BeClosed())
 	_, err = pool.Session(t.Context(), hanging.config())
-	g.Expect(err).NotTo(HaveOccurred(), "a caller that gave up says nothing of the site")
+	g.Expect(err).NotTo(HaveOccurred(), "a canceled call proves nothing about the site")
 }
 
 func TestOneSlowCallDoesNotOpenTheBreaker(t *testing.T) {
@@ -132,7 +132,7 @@ func TestOneCallProbesForTheEndOfAnOutage(t *testing.T) {
 		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable))
 	}
-	g.Expect(f.count(opVM)).To(Equal(tried), "the second failure in a row makes it an outage")
+	g.Expect(f.count(opVM)).To(Equal(tried), "the second failure in a row opens the breaker")
 	release := hang(t, f, opVM)
 	clock.Advance(45 * time.Second)
 	probed := make(chan error)

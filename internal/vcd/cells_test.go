@@ -183,7 +183,7 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 				tt.change(to, cell)
 				asked := to.asked()
 				g.Eventually(to.asked, testtime.Patience, "1ms").Should(BeNumerically(">", asked+1),
-					"it is asked for again")
+					"it is requested again")
 				cell.Maintain(false)
 				cell.Start()
 			}
@@ -283,7 +283,7 @@ func TestCredentialsAreReplacedWhileATaskIsFollowed(t *testing.T) {
 				e.ExpireSessions()
 			})
 
-			g.Eventually(woken, testtime.Patience, "5ms").Should(BeClosed(), "who follows the task looks for itself")
+			g.Eventually(woken, testtime.Patience, "5ms").Should(BeClosed(), "callers who follow the task look it up themselves")
 			unknown, _ := old.Tasks.Task("m")
 			g.Expect(unknown.State).To(Equal(vcd.TaskUnknown))
 			_, err := old.VDCs.FindVDC(t.Context(), to.vdc)

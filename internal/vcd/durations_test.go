@@ -19,10 +19,10 @@ func TestExpectedEndOfATask(t *testing.T) {
 		asked    time.Time
 		want     time.Time
 	}{
-		{"nothing is known", nil, 0, after(time.Second), time.Time{}},
-		{"as its progress goes on", nil, 25, after(time.Second), after(4 * time.Second)},
+		{"without previous tasks", nil, 0, after(time.Second), time.Time{}},
+		{"according to its progress", nil, 25, after(time.Second), after(4 * time.Second)},
 		{
-			"after the usual time, whatever progress it reports",
+			"after the usual time, regardless of its progress",
 			[]time.Duration{4 * time.Second, 4500 * time.Millisecond},
 			99,
 			after(time.Second),
@@ -36,13 +36,13 @@ func TestExpectedEndOfATask(t *testing.T) {
 			after(10 * time.Second),
 		},
 		{
-			"where the time varies, as its progress goes on",
+			"if the time varies, according to its progress",
 			[]time.Duration{40 * time.Second, 60 * time.Second},
 			50,
 			after(20 * time.Second),
 			after(40 * time.Second),
 		},
-		{"the progress was seen before it was followed", nil, 50, start, time.Time{}},
+		{"the progress was observed before it was followed", nil, 50, start, time.Time{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestAPollWaitsForATaskAboutToEnd(t *testing.T) {
 
 	clock.Advance(2100 * time.Millisecond)
 	g.Consistently(func() int { return f.count(opQueryTask) }, "30ms").Should(Equal(1),
-		"too early would be two seconds too late")
+		"two seconds too early would cost two seconds")
 	f.set(testTask, "success")
 	clock.Advance(100 * time.Millisecond)
 

@@ -146,7 +146,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	g.Expect(services).To(HaveLen(1))
 	full, err := s.Balancers.VirtualService(ctx, b.service)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(services[0]).To(Equal(full), "lists tell all of a virtual service")
+	g.Expect(services[0]).To(Equal(full), "lists contain the whole virtual service")
 	g.Expect(full.Address).To(Equal(netip.MustParseAddr("203.0.113.20")))
 	g.Expect(full.Ports).To(Equal([]vcd.ServicePort{{From: 80, To: 80, Profile: vcd.TCPProxy}}))
 	g.Expect(full.Application).To(Equal(vcd.L4))
@@ -185,7 +185,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	g.Expect(s.Balancers.Pools(ctx, b.gateway)).To(BeEmpty())
 	g.Expect(s.Balancers.VirtualServices(ctx, b.gateway)).To(BeEmpty())
 	_, err = s.Balancers.DeletePool(ctx, b.pool)
-	g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD does not tell what is gone from what is forbidden")
+	g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD responds the same for deleted and forbidden objects")
 }
 
 // ptr returns a pointer to a value.
@@ -237,7 +237,7 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(task.State).To(Equal(vcd.TaskSucceeded))
 	_, calls := to.calls()
-	g.Expect(calls).To(HaveLen(1), "what is so already is not written: %v", calls)
+	g.Expect(calls).To(HaveLen(1), "unchanged objects are not written: %v", calls)
 
 	task, err = s.Balancers.UpdatePool(ctx, b.pool, vcd.PoolChange{Sticky: ptr(false), NoMonitors: []string{"TCP"}})
 	done(t, s, task, err)
@@ -363,7 +363,7 @@ func TestPortForwardings(t *testing.T) {
 		Port:        80,
 		Profile:     vcd.Ref{ID: profile, Name: "p"},
 	}))
-	g.Expect(owner).To(Equal(edge), "VCD does not tell the id of a new rule")
+	g.Expect(owner).To(Equal(edge), "VCD does not return the ID of a new rule")
 	task, err = s.NAT.UpdateDNAT(ctx, edge, rules[0].ID, vcd.DNATChange{Port: ptr(81), Internal: ptr("192.168.8.3")})
 	done(t, s, task, err)
 	g.Expect(s.NAT.Rules(ctx,
@@ -436,7 +436,7 @@ func TestFloatingIPs(t *testing.T) {
 	g.Expect(s.IPSpaces.FloatingIPs(ctx,
 		space.ID)).To(Equal([]vcd.FloatingIP{{ID: id, Address: address, Usage: vcd.Unused}}))
 	_, err = s.IPSpaces.Allocate(ctx, space.ID, address)
-	g.Expect(err).To(MatchError(vcd.ErrInvalid), "it is not given twice")
+	g.Expect(err).To(MatchError(vcd.ErrInvalid), "it is not allocated twice")
 
 	task, err = s.IPSpaces.Mark(ctx, space.ID, id, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 		g.Expect(now.Address).To(Equal(address))

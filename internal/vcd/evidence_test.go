@@ -84,7 +84,7 @@ func TestAResponseWithoutATaskIsNotASuccess(t *testing.T) {
 			g.Expect(errJSON == nil).To(Equal(tt.json), "%v", errJSON)
 			for _, err := range []error{errXML, errJSON} {
 				if err != nil {
-					g.Expect(err).To(MatchError(ErrUnavailable), "what was asked for may be under way")
+					g.Expect(err).To(MatchError(ErrUnavailable), "the request may be in progress")
 				}
 			}
 		})

@@ -89,14 +89,14 @@ func TestOneFirewallRuleIsAddedAndRemovedAmongOthers(t *testing.T) {
 			_, calls := to.calls()
 			g.Expect(calls).To(HaveLen(2), "%v", calls)
 			_, err = s.Firewall.DeleteRule(ctx, edge, rules[0].ID)
-			g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD does not tell what is gone from what is forbidden")
+			g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD responds the same for deleted and forbidden objects")
 			_, err = s.Firewall.CreateRule(ctx, edge, vcd.FirewallRuleSpec{
 				Name:        "late",
 				Destination: netip.MustParseAddr("203.0.113.20"),
 				Action:      "DROP",
 				Before:      rules[0].ID,
 			})
-			g.Expect(err).To(MatchError(vcd.ErrInvalid), "the rule that it should come before is gone")
+			g.Expect(err).To(MatchError(vcd.ErrInvalid), "the rule after it is gone")
 		})
 	}
 }

@@ -26,7 +26,7 @@ func TestForeignResponsesAreNotEmptyLists(t *testing.T) {
 			},
 		},
 		{
-			"a gateway in front of VCD that knows no such route",
+			"a gateway in front of VCD without such a route",
 			func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusNotFound)
 				reply(w, `{"message":"no Route matched with those values"}`)

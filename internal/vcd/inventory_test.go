@@ -173,8 +173,8 @@ func TestPaging(t *testing.T) {
 	}{
 		{"one page", api.PageSize, 0, 1, nil},
 		{"three pages", 2*api.PageSize + 1, 0, 3, nil},
-		{"a row that vanishes between pages makes it ask again", 2 * api.PageSize, 1, 4, nil},
-		{"rows that keep vanishing make it give up", 3 * api.PageSize, 9, 4, ErrUnavailable},
+		{"a row that vanishes between pages causes a retry", 2 * api.PageSize, 1, 4, nil},
+		{"rows that keep vanishing cause an error", 3 * api.PageSize, 9, 4, ErrUnavailable},
 		{"none", 0, 0, 1, nil},
 	}
 	for _, tt := range tests {

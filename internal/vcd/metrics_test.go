@@ -292,7 +292,7 @@ func TestTheInventoryAgesUntilVCDRespondsCompletely(t *testing.T) {
 		map[string]string{"result": "failure"})).To(BeEquivalentTo(1))
 	clock.Advance(forgetVApp + time.Second)
 	g.Expect(testutil.GatherAndCount(registry, "capvcd_vcd_inventory_age_seconds")).To(BeZero(),
-		"it is not asked for any more")
+		"it is no longer requested")
 }
 
 func TestNamesAndIDsDoNotCreateOperations(t *testing.T) {

@@ -86,7 +86,7 @@ func TestAForbiddenWriteIsRepeatedInANewSession(t *testing.T) {
 		clock.Advance(time.Minute)
 		logins()
 	}
-	g.Expect(logins()).To(BeNumerically("<", 60), "in a day: a right that is missing for good")
+	g.Expect(logins()).To(BeNumerically("<", 60), "in a day: a permanently missing right")
 }
 
 func TestAPasswordChangedInVCDIsTriedOnce(t *testing.T) {
@@ -340,7 +340,7 @@ func TestTokensAreReplacedBeforeTheyExpire(t *testing.T) {
 	_, err = s.VMs.VM(t.Context(), testVM)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.count(opLogin)).To(Equal(2))
-	g.Expect(f.count(opVM)).To(Equal(2), "no call was refused")
+	g.Expect(f.count(opVM)).To(Equal(2), "no call was rejected")
 }
 
 func TestATokenFromASlowClockIsUsed(t *testing.T) {

@@ -24,7 +24,7 @@ func TestRightsAreReadOnceAndMayBeUnknown(t *testing.T) {
 
 	s.Refresh()
 	to.sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/roles/rights", Status: 403, Count: 1})
-	g.Expect(s.MayHave(ctx, "Role: Create, Edit, Delete, or Copy")).To(BeTrue(), "Cannot see them")
+	g.Expect(s.MayHave(ctx, "Role: Create, Edit, Delete, or Copy")).To(BeTrue(), "the user cannot view them")
 
 	s.Refresh()
 	to.sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/roles/rights", Status: 503})

@@ -132,12 +132,12 @@ func TestAnUnsavableTokenIsKept(t *testing.T) {
 	tokens.set(first, errors.New("no API server"))
 	pool, session := login(t, sim, tokens)
 	s, err := session()
-	g.Expect(err).NotTo(HaveOccurred(), "what the login gave works")
+	g.Expect(err).NotTo(HaveOccurred(), "the session of the login works")
 	g.Expect(tokens.token).To(Equal(first))
 
 	sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
 	_, err = s.VDCs.FindVDC(t.Context(), "acme-vdc")
-	g.Expect(err).NotTo(HaveOccurred(), "another login takes the token that is not written down")
+	g.Expect(err).NotTo(HaveOccurred(), "another login uses the unsaved token")
 
 	tokens.set(first, nil)
 	g.Expect(pool.Close(t.Context())).To(Succeed())
@@ -236,7 +236,7 @@ func TestAConcurrentlyUsedTokenIsReadAgain(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(shared.stored).To(Equal(2))
 	g.Expect(sim.Counters()).To(HaveKeyWithValue(tokenLogin, 3+1),
-		"the first token was refused once, and the account's own request counts")
+		"the first token was rejected once, and the account's own request counts")
 }
 
 func TestATokenRevokedBeforeItWasSaved(t *testing.T) {
@@ -261,7 +261,7 @@ func TestATokenRevokedBeforeItWasSaved(t *testing.T) {
 	rival, used := login(t, sim, &safe{token: another})
 	defer func() { _ = rival.Close(context.WithoutCancel(t.Context())) }()
 	_, err = used()
-	g.Expect(err).To(MatchError(vcd.ErrUnauthorized), "what another process stored was logged in with")
+	g.Expect(err).To(MatchError(vcd.ErrUnauthorized), "the token stored by another process was used")
 }
 
 // A broken store has no token.

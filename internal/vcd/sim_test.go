@@ -34,7 +34,7 @@ func TestLookupsAreCachedAndRefreshed(t *testing.T) {
 
 	to.plan(t, s, "x")
 	_, counts := to.calls()
-	g.Expect(counts).To(BeEmpty(), "all is remembered")
+	g.Expect(counts).To(BeEmpty(), "all lookups are cached")
 
 	_, err := s.VDCs.FindSizingPolicy(ctx, p.vdc, "huge")
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))

@@ -129,7 +129,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 		text    string
 	}{
 		{
-			"busy, as VCD says it",
+			"busy, in VCD's words",
 			func(w http.ResponseWriter, _ *http.Request) { xmlError(w, 400, "BUSY_ENTITY", "The entity is busy.") },
 			ErrBusy,
 			"The entity is busy. (HTTP 400 BUSY_ENTITY)",
@@ -338,7 +338,7 @@ func TestAReplacedCertificateEndsTheSession(t *testing.T) {
 
 	for range 3 {
 		_, err = open()
-		g.Expect(err).To(MatchError(ErrTLS), "a login that works would hide what is wrong")
+		g.Expect(err).To(MatchError(ErrTLS), "a successful login would hide the problem")
 	}
 	clock.Advance(time.Minute)
 	_, err = open()

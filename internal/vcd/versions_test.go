@@ -19,8 +19,8 @@ var (
 
 func TestCellsOfTwoReleasesUseACommonVersion(t *testing.T) {
 	for name, cells := range map[string][][]string{
-		"where the old one is asked first": {oldCell, newCell},
-		"where the new one is asked first": {newCell, oldCell},
+		"if the old cell is first": {oldCell, newCell},
+		"if the new cell is first": {newCell, oldCell},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -89,7 +89,7 @@ func TestCellsWithoutACommonVersionAreUnavailable(t *testing.T) {
 	g.Expect(f.count(opVM)).To(Equal(5), "it does not go on for ever")
 	f.setVersions(oldCell...)
 	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"),
-		"a version that was refused is taken if there is no other")
+		"a rejected version is used if there is no other")
 }
 
 func TestARejectedVersionIsRetriedLater(t *testing.T) {
@@ -125,10 +125,10 @@ func TestACallRequestsTheVersionThatIntroducedIt(t *testing.T) {
 		agreed   string
 	}{
 		{"where older ones are offered, too", []string{"37.2", "37.3", "38.0", "38.1", "39.0"}, "38.1", "37.2"},
-		{"where that one is not offered any more", []string{"37.2", "39.0", "39.1"}, "39.0", "37.2"},
+		{"if that version is no longer offered", []string{"37.2", "39.0", "39.1"}, "39.0", "37.2"},
 		{"where all have it", []string{"39.0", "39.1"}, "39.0", "39.0"},
 		{"where none has it", []string{"37.2", "38.0"}, "", "37.2"},
-		{"where only one has it that is not known here", []string{"37.3", "40.0"}, "", "37.3"},
+		{"if the only common version is not supported here", []string{"37.3", "40.0"}, "", "37.3"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestACallRequestsTheVersionThatIntroducedIt(t *testing.T) {
 				g.Expect(rules).To(ConsistOf(HaveField("Name", tt.asks)))
 			}
 			g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
-			g.Expect(s.transport.Site.AgreedVersion()).To(Equal(tt.agreed), "all else stays at the agreed version")
+			g.Expect(s.transport.Site.AgreedVersion()).To(Equal(tt.agreed), "all other calls keep the agreed version")
 			g.Expect(f.count("GET /api/versions")).To(Equal(1))
 		})
 	}
@@ -166,7 +166,7 @@ func TestACallOfALaterVersionWithCellsOfTwoReleases(t *testing.T) {
 
 	for range 6 {
 		g.Expect(s.Firewall.Rules(t.Context(), testGateway)).To(ConsistOf(HaveField("Name", "38.1")),
-			"the other cell is asked")
+			"the other cell is called")
 	}
 	g.Expect(s.transport.Site.AgreedVersion()).To(Equal("37.2"))
 
@@ -197,7 +197,7 @@ func TestAListWithoutUserRulesIsNotFromVCD(t *testing.T) {
 	s := session(t, f)
 
 	_, err := s.Firewall.Rules(t.Context(), testGateway)
-	g.Expect(err).To(MatchError(ErrUnavailable), "what is not complete is no list")
+	g.Expect(err).To(MatchError(ErrUnavailable), "an incomplete list is an error")
 
 	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { reply(w, `{"userDefinedRules":null}`) })
 	g.Expect(s.Firewall.Rules(t.Context(), testGateway)).To(BeEmpty())

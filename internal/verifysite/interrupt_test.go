@@ -169,7 +169,7 @@ func TestObjectsOutsideTheRunAreKept(t *testing.T) {
 	to.Expect(leftovers()).To(ContainElement(ofRun))
 
 	to.sim.Edit(func(e *vcdsim.Editor) { e.MoveVM(e.VM(name+"-copied-"+state.VMs[0].Name), e.VApp(name)) })
-	to.Expect(leftovers()).NotTo(ContainElement(ofRun), "a VM of others is in it")
+	to.Expect(leftovers()).NotTo(ContainElement(ofRun), "it contains a foreign VM")
 }
 
 func TestAForeignDiskStaysAttached(t *testing.T) {

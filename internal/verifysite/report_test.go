@@ -110,7 +110,7 @@ func TestAReportContainsNoSiteNamesAndTheSimulatorReadsIt(t *testing.T) {
 	o.EdgeGateway = ""
 	v, err := verifysite.Prepare(t.Context(), to.session, o)
 	to.Expect(err).NotTo(HaveOccurred())
-	to.Expect(strings.Join(v.Plan(), "\n")).To(ContainSubstring("zztelling-template"), "people see what is used")
+	to.Expect(strings.Join(v.Plan(), "\n")).To(ContainSubstring("zztelling-template"), "users see the selected objects")
 	for _, operation := range []string{
 		"POST /cloudapi/1.0.0/loadBalancer/pools",
 		"GET /api/query?type=orgVdcStorageProfile",
@@ -124,7 +124,7 @@ func TestAReportContainsNoSiteNamesAndTheSimulatorReadsIt(t *testing.T) {
 	}
 	result, err := v.Run(t.Context())
 	to.Expect(err).NotTo(HaveOccurred())
-	to.Expect(result.Findings).To(ContainElement(HaveField("Detail", ContainSubstring("zztelling"))), "people see details")
+	to.Expect(result.Findings).To(ContainElement(HaveField("Detail", ContainSubstring("zztelling"))), "users see details")
 
 	report, err := result.Report()
 

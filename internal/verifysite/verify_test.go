@@ -76,7 +76,7 @@ func allocated(t *testing.T, to *target) {
 func sites() []site {
 	return []site{
 		{
-			name:  "tenant whose tasks last",
+			name:  "tenant with slow tasks",
 			model: vcdsim.K8sTenant(),
 			user:  "capvcd",
 			slow:  true,

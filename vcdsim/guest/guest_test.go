@@ -178,7 +178,7 @@ network.encoding: base64
 		want string
 	}{
 		{
-			name: "metadata may be JSON and without a network the first card asks DHCP",
+			name: "metadata may be JSON, and without a network the first interface uses DHCP",
 			nic:  dhcp,
 			want: "192.168.100.150",
 			keys: map[string]string{
@@ -239,13 +239,13 @@ func TestUserDataAloneBootsAGuest(t *testing.T) {
 		want    string // address
 	}{
 		{
-			"guest customization gives it name and address",
+			"guest customization assigns name and address",
 			[]guest.NIC{nodeNIC(), second, leased},
 			machine,
 			"192.168.100.10",
 		},
 		{
-			"without customization its first card asks DHCP",
+			"without customization the first interface uses DHCP",
 			[]guest.NIC{leased},
 			guest.Machine{UUID: machine.UUID, Hostname: "localhost"},
 			"10.9.0.7",
@@ -293,7 +293,7 @@ func TestReadRejectsInvalidInput(t *testing.T) {
 			"the guest finds no data at all",
 		},
 		{
-			"an encoding cloud-init does not know",
+			"an encoding that cloud-init does not support",
 			map[string]string{"guestinfo.metadata.encoding": "gz+base64"},
 			`encoding "gz+base64" is not one of`,
 		},
@@ -334,7 +334,7 @@ func TestReadRejectsInvalidInput(t *testing.T) {
 		{"a bad host name", plainMeta("local-hostname: demo", "local-hostname: demo_"), "is not a host name"},
 		{"network version 1", plainMeta("version: 2", "version: 1"), `version is "1"`},
 		{
-			"a card that is not there",
+			"a nonexistent interface",
 			plainMeta("00:50:56:01:00:0A", "00:50:56:01:00:0F"),
 			"is not a NIC of this VM (it has 00:50:56:01:00:0a)",
 		},
@@ -358,16 +358,16 @@ func TestReadRejectsInvalidInput(t *testing.T) {
 			plainMeta("addresses: [192.168.100.10/24]", "dhcp4: true"),
 			"asks DHCP but VCD's address mode is POOL",
 		},
-		{"a key netplan does not know", plainMeta("set-name", "setname"), "unknown key setname"},
+		{"an unknown netplan key", plainMeta("set-name", "setname"), "unknown key setname"},
 		{
-			"an override netplan does not know",
+			"an unknown netplan override",
 			plainMeta("addresses: [192.168.100.10/24]", "dhcp4: true\n      dhcp4-overrides: {use-hostnames: false}"),
 			"unknown key use-hostnames in dhcp4-overrides",
 		},
 		{"a gateway elsewhere", plainMeta("via: 192.168.100.1", "via: 10.0.0.1"), "gateway 10.0.0.1 is outside"},
 		{"a route without gateway", plainMeta(", via: 192.168.100.1", ""), "via is missing"},
 		{"a bad name server", plainMeta("[192.168.100.1]", "[dns.example]"), `"dns.example" is not an address`},
-		{"an address family that never comes", plainMeta("ipv4: true", "ipv6: true"), "wait-on-network.ipv6"},
+		{"an address family without addresses", plainMeta("ipv4: true", "ipv6: true"), "wait-on-network.ipv6"},
 		{"user data without header", plainUser("#cloud-config", "#!/bin/sh"), "does not begin with #cloud-config"},
 		{"another template language", plainUser("jinja", "basic"), `template "basic" is not jinja`},
 		{

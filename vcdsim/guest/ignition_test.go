@@ -85,7 +85,7 @@ func TestIgnitionMergesConfigurations(t *testing.T) {
 	}{
 		{"version 3 calls it merge", "3.3.0", "merge", `[{"source": "` + dataURL(child) + `"}]`, "child"},
 		{"version 2 calls it append", "2.3.0", "append", `[{"source": "` + dataURL(child) + `"}]`, "child"},
-		{"version 2 knows no merge", "2.3.0", "merge", `[{"source": "` + dataURL(child) + `"}]`, "parent"},
+		{"version 2 has no merge", "2.3.0", "merge", `[{"source": "` + dataURL(child) + `"}]`, "parent"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -125,9 +125,9 @@ func TestInvalidIgnitionIsRejected(t *testing.T) {
 		{"another address than VCD's", unit("[Network]\nAddress=192.168.100.11/24\n"), "but VCD assigned 192.168.100.10/24"},
 		{"a gateway elsewhere", unit(strings.ReplaceAll(nodeUnit, "Gateway=192.168.100.1", "Gateway=10.0.0.1")), "outside the subnets"},
 		{"a route to nowhere", unit(nodeUnit + "[Route]\nDestination=a\nGateway=192.168.100.1\n"), "is not a subnet"},
-		{"a unit of another card", unit(strings.ReplaceAll(nodeUnit, ":0A", ":0b")), "no file in"},
+		{"a unit of another interface", unit(strings.ReplaceAll(nodeUnit, ":0A", ":0b")), "no file in"},
 		{"DHCP where VCD has a pool", unit("[Network]\nDHCP=yes\n"), "asks DHCP but VCD's address mode is POOL"},
-		{"a card that is left alone", unit("[Link]\nUnmanaged=yes\n"), "the guest does not configure it"},
+		{"an unconfigured interface", unit("[Link]\nUnmanaged=yes\n"), "the guest does not configure it"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

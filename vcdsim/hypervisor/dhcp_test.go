@@ -54,7 +54,7 @@ func TestDHCPAssignsReservedAddressesByClientIDAndUpdatesDNS(t *testing.T) {
 
 	found, ok := h.hub.names.lookup(name)
 	g.Expect(ok).To(BeTrue())
-	g.Expect(found).To(ConsistOf(before), "until the client asks")
+	g.Expect(found).To(ConsistOf(before), "until the client requests it")
 	g.Expect(h.Holder(client)).To(BeEmpty())
 	for _, card := range []string{own, other} {
 		o, ok := d.find(request(g, card, client))
@@ -71,9 +71,9 @@ func TestDHCPAssignsReservedAddressesByClientIDAndUpdatesDNS(t *testing.T) {
 	g.Expect(found).To(ConsistOf(address))
 	o, ok := d.find(request(g, own, ""))
 	g.Expect(ok).To(BeTrue())
-	g.Expect(o.nic.Address).To(Equal(node.Address), "the card itself keeps its own")
+	g.Expect(o.nic.Address).To(Equal(node.Address), "the interface itself keeps its address")
 	_, ok = d.find(request(g, other, "another"))
 	g.Expect(ok).To(BeFalse())
 	_, ok = elsewhere.find(request(g, other, client))
-	g.Expect(ok).To(BeFalse(), "the address is of another network")
+	g.Expect(ok).To(BeFalse(), "the address is in another network")
 }

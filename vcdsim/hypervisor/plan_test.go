@@ -34,7 +34,7 @@ func TestControlGroupLocations(t *testing.T) {
 		message           string
 	}{
 		{
-			"version 1, beside a version 2 without controllers",
+			"version 1, alongside a version 2 without controllers",
 			"4:cpu,cpuacct:/\n3:memory:/docker/a/b\n2:name=systemd:/s\n1:pids:/not/mounted\n0::/\n",
 			mountinfo,
 			groupPlan{
@@ -46,7 +46,7 @@ func TestControlGroupLocations(t *testing.T) {
 			"",
 		},
 		{
-			"version 2 alone: at the top, because a group with processes gives no controllers",
+			"version 2 alone: at the top, because a group with processes cannot have controllers",
 			"0::/user.slice/session\n",
 			"30 20 0:26 / /sys/fs/cgroup rw - cgroup2 none rw,nsdelegate\n",
 			groupPlan{unified: true, roots: []string{"/sys/fs/cgroup/sim"}},

@@ -151,7 +151,7 @@ func TestBadFlags(t *testing.T) {
 			[]string{"--preset", "huge"},
 		},
 		{"a preset and a model", "--model and --preset are mutually exclusive", []string{"--preset", "zones", "--model", "x"}},
-		{"a model that is not there", "reading the model: open nowhere.yaml", []string{"--model", "nowhere.yaml"}},
+		{"a nonexistent model", "reading the model: open nowhere.yaml", []string{"--model", "nowhere.yaml"}},
 		{"an unknown profile", `profile "warp" is not one of`, []string{"--profile", "warp"}},
 		{"an unknown version", `API version "1.0" is not one of`, []string{"--api-version", "1.0"}},
 		{"an unknown flag", "unknown flag: --presett; see --help", []string{"--presett", "large"}},
@@ -181,7 +181,7 @@ func TestBadFlags(t *testing.T) {
 			var out bytes.Buffer
 			args := append([]string{"--ca-file", filepath.Join(t.TempDir(), "ca.pem")}, tc.args...)
 			g.Expect(run(t.Context(), args, &out, &out)).To(MatchError(ContainSubstring(tc.message)))
-			g.Expect(out.String()).To(BeEmpty(), "the error says it, in a line")
+			g.Expect(out.String()).To(BeEmpty(), "the error contains it, in one line")
 		})
 	}
 }

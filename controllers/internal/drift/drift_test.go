@@ -68,7 +68,7 @@ func TestDifferencesWithAWorkingNode(t *testing.T) {
 		reasons   []string
 		words     string
 	}{
-		{"an untouched VM is as it was made", func(*vcd.VM, *vcd.VMRecord) {}, 0, nil, ""},
+		{"an untouched VM has no differences", func(*vcd.VM, *vcd.VMRecord) {}, 0, nil, ""},
 		{
 			"a VM can lose its marker, which is worst",
 			func(v *vcd.VM, _ *vcd.VMRecord) {
@@ -159,7 +159,7 @@ func TestDifferencesWithAWorkingNode(t *testing.T) {
 			"has 30720Mi instead of 20480Mi",
 		},
 		{
-			"a disk can be grown in VCD beyond what is requested",
+			"a disk can be expanded in VCD beyond the requested size",
 			func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks[1].SizeMiB = 40960 },
 			30720,
 			[]string{infrav1.DiskChangedReason},
@@ -220,7 +220,7 @@ func TestDifferencesWithoutTheVMComeFromTheInventory(t *testing.T) {
 
 	g.Expect(reasonsOf(made.Differences(Observed{Name: "cp-0", Row: row}))).To(Equal([]string{infrav1.VMRenamedReason}))
 	g.Expect(made.Suspicious(row)).To(BeTrue(), "so the VM is read")
-	g.Expect(made.Suspicious(aRow())).To(BeFalse(), "what a row does not say is no difference")
+	g.Expect(made.Suspicious(aRow())).To(BeFalse(), "missing values of a row are no differences")
 }
 
 func TestDifferencesThatBreakTheGuest(t *testing.T) {
@@ -231,7 +231,7 @@ func TestDifferencesThatBreakTheGuest(t *testing.T) {
 		words   string
 	}{
 		{
-			"untouched NICs are as they were made",
+			"untouched NICs have no differences",
 			func(n []infrav1.NICStatus) []infrav1.NICStatus { return n },
 			nil,
 			"",

@@ -158,7 +158,7 @@ func TestChangingThePoolBeforeTheVMExistsReplacesTheClaim(t *testing.T) {
 
 	b.Expect(out).To(Equal(phases.Done))
 	b.Expect(address.Addr.String()).To(Equal("10.0.1.5"))
-	b.Expect(address.Bits).To(BeZero(), "the pool gives no prefix")
+	b.Expect(address.Bits).To(BeZero(), "the pool has no prefix")
 	claims, addresses := b.left()
 	b.Expect([]int{claims, addresses}).To(Equal([]int{1, 1}))
 }
@@ -205,7 +205,7 @@ func TestPoolProblemsAreNamed(t *testing.T) {
 
 			b.Expect(out.Reason).To(Equal(tt.reason))
 			b.Expect(out.Message).To(And(ContainSubstring(tt.words), ContainSubstring(tt.remedy)))
-			b.Expect(out.After).To(BeNumerically(">", 0), "it heals by itself")
+			b.Expect(out.After).To(BeNumerically(">", 0), "it recovers by itself")
 		})
 	}
 }

@@ -39,10 +39,10 @@ func TestOnlyOneOfTwoMachinesOwnsAVM(t *testing.T) {
 		owner, other ownership.Claim
 	}{
 		{"the one that the VM was created for", claim("a", later, refused), claim("b", ready)},
-		{"else the one of an accepted cluster", claim("c", later), claim("b", refused, ready)},
-		{"else the one that was ready here", claim("c", later, ready), claim("b")},
-		{"else the older one", claim("c"), claim("b", later)},
-		{"else always the same one", claim("b"), claim("c")},
+		{"otherwise the machine of an accepted cluster", claim("c", later), claim("b", refused, ready)},
+		{"otherwise the machine that was ready here", claim("c", later, ready), claim("b")},
+		{"otherwise the older machine", claim("c"), claim("b", later)},
+		{"otherwise always the same machine", claim("b"), claim("c")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

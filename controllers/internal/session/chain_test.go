@@ -40,11 +40,11 @@ func TestTokenChain(t *testing.T) {
 		want     TokenChain
 		outdated bool
 	}{
-		{"an unused token begins one", chained("one", nil), TokenChain{First: one, Last: one}, false},
+		{"an unused token starts a chain", chained("one", nil), TokenChain{First: one, Last: one}, false},
 		{"white space around it is not part of it", chained(" one\n", nil), TokenChain{First: one, Last: one}, false},
-		{"the token that we wrote goes on with it", chained("two", known), *known, false},
+		{"the manager's token continues its chain", chained("two", known), *known, false},
 		{
-			"what a user writes begins anew, and has no holder",
+			"a user's token starts a new chain without a holder",
 			chained("three", known),
 			TokenChain{First: fingerprint("three"), Last: fingerprint("three")},
 			false,
@@ -93,12 +93,12 @@ func TestATokenHasOneUser(t *testing.T) {
 		holder string
 		want   string
 	}{
-		{"the manager takes a new one", account, chained("two", nil), ManagerHolds, ""},
+		{"the manager takes a new token", account, chained("two", nil), ManagerHolds, ""},
 		{"so does a cloud controller manager", account, chained("two", nil), "infra-1", ""},
-		{"the manager goes on with its own", account, chained("two", managers), ManagerHolds, ""},
-		{"a cluster goes on with its own", account, chained("two", clusters), "infra-1", ""},
+		{"the manager continues with its own", account, chained("two", managers), ManagerHolds, ""},
+		{"a cluster continues with its own", account, chained("two", clusters), "infra-1", ""},
 		{
-			"the manager's is not given to a cluster",
+			"the manager's token is not given to a cluster",
 			account,
 			chained("two", managers),
 			"infra-1",
@@ -112,16 +112,16 @@ func TestATokenHasOneUser(t *testing.T) {
 			"infra-2",
 			infrav1.TokenInUseReason,
 		},
-		{"a token that was granted anew is free", account, chained("three", clusters), ManagerHolds, ""},
+		{"a newly granted token is free", account, chained("three", clusters), ManagerHolds, ""},
 		{
-			"a token that is long gone is not tried",
+			"an outdated token is not tried",
 			account,
 			chained("one", managers),
 			ManagerHolds,
 			infrav1.TokenOutdatedReason,
 		},
 		{
-			"the manager does not take what it cannot write",
+			"the manager does not take a token that it cannot save",
 			account,
 			immutable(chained("two", nil)),
 			ManagerHolds,
@@ -135,7 +135,7 @@ func TestATokenHasOneUser(t *testing.T) {
 			ManagerHolds,
 			infrav1.TokenInUseReason,
 		},
-		{"nor gives it away as such", user, chained("two", clusters), "infra-1", infrav1.TokenInUseReason},
+		{"nor hands it over as such", user, chained("two", clusters), "infra-1", infrav1.TokenInUseReason},
 		{"a user's token may be shared", user, chained("two", nil), ManagerHolds, ""},
 		{"also in a Secret that had another", user, chained("three", managers), ManagerHolds, ""},
 		{"a password is none", user, &corev1.Secret{}, ManagerHolds, ""},

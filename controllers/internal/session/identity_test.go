@@ -46,7 +46,7 @@ func TestAnIdentityIsOnlyForItsSite(t *testing.T) {
 		{"the port of https may be said", "https://vcd.example.com", "https://vcd.example.com:443", ""},
 		{"another host", "https://vcd.example.com", "https://evil.example.com", infrav1.SiteNotAllowedReason},
 		{
-			"a host that begins the same",
+			"a host with the same prefix",
 			"https://vcd.example.com",
 			"https://vcd.example.com.evil.example",
 			infrav1.SiteNotAllowedReason,
@@ -58,14 +58,14 @@ func TestAnIdentityIsOnlyForItsSite(t *testing.T) {
 			infrav1.SiteNotAllowedReason,
 		},
 		{
-			"a host behind what looks like a user",
+			"a host after a user name",
 			"https://vcd.example.com",
 			"https://vcd.example.com@evil.example",
 			infrav1.SiteNotAllowedReason,
 		},
 		{"another port", "https://vcd.example.com", "https://vcd.example.com:8443", infrav1.SiteNotAllowedReason},
 		{"without TLS", "https://vcd.example.com", "http://vcd.example.com:443", infrav1.SiteNotAllowedReason},
-		{"what is no URL", "https://vcd.example.com", "https://vcd.example.com:%", infrav1.SiteNotAllowedReason},
+		{"an invalid URL", "https://vcd.example.com", "https://vcd.example.com:%", infrav1.SiteNotAllowedReason},
 		{"an identity from before it had a site", "", "https://vcd.example.com", infrav1.SiteNotAllowedReason},
 		{"nothing is not the same as nothing", "", "", infrav1.SiteNotAllowedReason},
 	}
@@ -84,7 +84,7 @@ func TestAnIdentityIsOnlyForItsSite(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(out.Reason).To(Equal(tt.want))
 			if tt.want == "" {
-				g.Expect(config.Site).To(Equal(tt.identity), "credentials go where the identity says")
+				g.Expect(config.Site).To(Equal(tt.identity), "credentials are sent to the identity's site")
 				return
 			}
 			g.Expect(out.Message).To(And(ContainSubstring("spec.site of VCDClusterIdentity shared"),
@@ -200,7 +200,7 @@ func TestADisallowedNamespaceIsCheckedAgain(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out.Reason).To(Equal(infrav1.NamespaceNotAllowedReason))
-	g.Expect(out.After).To(Equal(session.RemedyPoll), "no watch sees the labels of a Namespace change")
+	g.Expect(out.After).To(Equal(session.RemedyPoll), "no watch notices changed labels of a Namespace")
 }
 
 func TestCredentialsThatWorkedBeforeARestartAreRetried(t *testing.T) {

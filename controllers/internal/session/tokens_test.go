@@ -60,7 +60,7 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 
 	w.Expect(w.AccountLogins()).To(BeNumerically("~", before+5, 1),
 		"our own change of the token is no reason to log in again")
-	w.Expect(len(seen)).To(BeNumerically(">=", 6), "each login gives another token")
+	w.Expect(len(seen)).To(BeNumerically(">=", 6), "each login returns a new token")
 	w.Expect(w.VCDCluster().Spec.RecordedState.CredentialsAccepted).To(Equal(version))
 	w.Restart(t, events.NewFakeRecorder(1000))
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -90,7 +90,7 @@ func TestAManuallyReplacedTokenIsUsedAtOnce(t *testing.T) {
 		w.Expect(err).NotTo(HaveOccurred())
 		w.Expect(result.RequeueAfter).To(BeNumerically("<", time.Minute), "another process may store the next token")
 	}
-	w.Expect(w.AccountLogins()).To(Equal(before+1), "a token that was refused is tried once")
+	w.Expect(w.AccountLogins()).To(Equal(before+1), "a rejected token is tried once")
 	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.IdentityReadyCondition)).NotTo(ContainSubstring("mistyped"))
 
 	w.WriteToken(replaced)
@@ -101,7 +101,7 @@ func TestAManuallyReplacedTokenIsUsedAtOnce(t *testing.T) {
 	before = w.AccountLogins()
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.AccountLogins()).To(Equal(before+1),
-		"what a person writes is logged in with, although the session before still works")
+		"a user's token is used to log in, although the previous session still works")
 	w.Expect(w.Token()).NotTo(Equal(another))
 }
 
@@ -211,8 +211,8 @@ func TestNoLoginForPausedClusters(t *testing.T) {
 	expireSessions(w)
 	_, err = s.FindTemplate(w.Ctx, "kubernetes", "ubuntu-2404-kube-v1.36.3")
 
-	w.Expect(err).To(MatchError(ContainSubstring("are paused")), "what goes on in the background, too")
-	w.Expect(w.Token()).To(Equal(token), "what moves to another management cluster is the last token")
+	w.Expect(err).To(MatchError(ContainSubstring("are paused")), "including background work")
+	w.Expect(w.Token()).To(Equal(token), "the last token moves to the other management cluster")
 	w.Expect(w.AccountLogins()).To(Equal(before))
 	pauseCluster(w, false)
 	afterAWhile(w)
@@ -388,7 +388,7 @@ func TestUsersOf(t *testing.T) {
 			users:   session.Users{Active: 1},
 		},
 		{
-			name:    "a zone whose clusters move is paused with them",
+			name:    "a zone is paused with the clusters that move",
 			objects: []client.Object{zone("z", "mine", nil), cluster("c", "other", paused)},
 			users:   session.Users{Paused: 1},
 		},

@@ -50,11 +50,11 @@ func TestWorkloadClustersAreCheckedInfrequently(t *testing.T) {
 		_, known = drivers.In(t.Context(), cluster, now.Add(driversAge-time.Second))
 	}
 	g.Expect(known).To(BeTrue())
-	g.Expect(workload.lists).To(Equal(3), "one look is three lists")
+	g.Expect(workload.lists).To(Equal(3), "one check is three lists")
 
 	workload.down = context.DeadlineExceeded
 	_, known = drivers.In(t.Context(), cluster, now.Add(3*driversAge))
-	g.Expect(known).To(BeTrue(), "the last answer holds for a while")
+	g.Expect(known).To(BeTrue(), "the last response is cached for a while")
 	_, known = drivers.In(t.Context(), cluster, now.Add(driversAge+driversMemory))
 	g.Expect(known).To(BeFalse())
 	g.Expect(workload.lists).To(Equal(5))
@@ -108,7 +108,7 @@ func TestAnUnresponsiveWorkloadClusterIsCheckedAgainSoon(t *testing.T) {
 	workload.down = nil
 	_, known = drivers.In(t.Context(), cluster, now.Add(UnknownRetry))
 
-	g.Expect(known).To(BeTrue(), "a machine waits for the answer")
+	g.Expect(known).To(BeTrue(), "a machine waits for the response")
 }
 
 func TestImagesLimitedToOneVApp(t *testing.T) {
@@ -122,8 +122,8 @@ func TestImagesLimitedToOneVApp(t *testing.T) {
 		{"an older one", csi + ":1.3.2", true},
 		{"a build of it", csi + ":1.6.1-beta.3", true},
 		{"a successor", csi + ":1.7.0", false},
-		{"a digest says nothing", csi + "@sha256:0123", true},
-		{"a branch says nothing", csi + ":main", true},
+		{"a digest has no version", csi + "@sha256:0123", true},
+		{"a branch has no version", csi + ":main", true},
 		{"the last cloud provider of VMware", ccm + ":1.6.1", true},
 		{"its successor", ccm + ":v1.6.2", false},
 		{"a later major version", ccm + ":v2", false},

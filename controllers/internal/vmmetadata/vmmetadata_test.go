@@ -36,14 +36,14 @@ func TestMissingAndObsoleteEntries(t *testing.T) {
 		{"a new key", nil, []vcd.MetadataEntry{text("a", "1")}, []vcd.MetadataEntry{text("a", "1")}, nil},
 		{"an empty value", nil, []vcd.MetadataEntry{text("a", "")}, []vcd.MetadataEntry{text("a", "")}, nil},
 		{
-			"what is written already",
+			"everything is written already",
 			[]vcd.MetadataEntry{text("a", "1")},
 			[]vcd.MetadataEntry{text("a", "1")},
 			nil,
 			nil,
 		},
 		{
-			"one changed, two gone",
+			"one entry changed, two removed",
 			[]vcd.MetadataEntry{text("a", "1"), text("c", "3"), text("b", "2")},
 			[]vcd.MetadataEntry{text("a", "9")},
 			[]vcd.MetadataEntry{text("a", "9")},

@@ -78,7 +78,7 @@ func TestAWorkloadClusterIsContactedOnDemand(t *testing.T) {
 	known := discoveries.Load()
 	g.Expect(read()).To(BeIdenticalTo(first))
 	g.Expect(gets.Load()).To(BeEquivalentTo(2))
-	g.Expect(discoveries.Load()).To(Equal(known), "what an API server serves is asked once")
+	g.Expect(discoveries.Load()).To(Equal(known), "the discovery document is requested once")
 
 	clients.now = func() time.Time { return time.Now().Add(2 * idleTime) }
 	g.Expect(read()).NotTo(BeIdenticalTo(first), "an unused one is not kept")

@@ -31,7 +31,7 @@ func TestALayerListsFoldersBeforeTheirFiles(t *testing.T) {
 	raw, err := tree().Tar(created)
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tree().Tar(created)).To(Equal(raw), "the same tree gives the same bytes")
+	g.Expect(tree().Tar(created)).To(Equal(raw), "packing is deterministic")
 	var names []string
 	for r := tar.NewReader(bytes.NewReader(raw)); ; {
 		h, err := r.Next()

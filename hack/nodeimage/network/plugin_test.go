@@ -65,7 +65,7 @@ func TestPodsOfOtherNodesAreRoutedToTheirNodes(t *testing.T) {
 		netip.MustParsePrefix("fd00:2::/64"): netip.MustParseAddr("fd00::2"),
 	}))
 	g.Expect(p.apply(t.Context(), []*corev1.Node{own, other})).To(Succeed())
-	g.Expect(*rulesets).To(HaveLen(1), "what did not change is not written again")
+	g.Expect(*rulesets).To(HaveLen(1), "unchanged routes are not written again")
 
 	other.Status.Addresses[0].Address = "192.168.0.3"
 	g.Expect(p.apply(t.Context(), []*corev1.Node{own, other})).To(Succeed())

@@ -82,7 +82,7 @@ func TestWhatIsWrong(t *testing.T) {
 		want       []string // each line of the error
 	}{
 		{
-			"nothing is there",
+			"an empty file",
 			"",
 			[]string{
 				"global.api-url: is missing: set an address such as https://cloud.example.com/client/api",

@@ -54,7 +54,7 @@ func TestDifferences(t *testing.T) {
 			nil,
 		},
 		{
-			"how to log in, whom to trust, and how often to ask",
+			"login, trust and polling settings",
 			func(c *Config) {
 				c.VCD.User = "u"
 				c.VCD.Secret = "s"
@@ -74,7 +74,7 @@ func TestDifferences(t *testing.T) {
 		},
 		{"a vApp that is not needed", func(c *Config) { c.VAppName = "old" }, func(*Config) {}, nil},
 		{
-			"what CPI cannot do",
+			"settings that CPI does not have",
 			func(*Config) {},
 			func(c *Config) {
 				c.LoadBalancer.EngineGroup = "seg"

@@ -234,7 +234,7 @@ func TestProblems(t *testing.T) {
 			[]string{"nodes.vApps (line 5): must be a list"},
 		},
 		{
-			"values of the wrong kind",
+			"values of the wrong type",
 			minimal + "nodes: {maxAge: soon, addresses: {internal: {nics: [a, 1], cidrs: " +
 				"[10.0.0.1]}, families: [IPv5]}}\n",
 			[]string{"nodes.maxAge", "nics (line 5): element 1", "cidrs (line 5): element 1", `"IPv5"`},
@@ -346,7 +346,7 @@ loadbalancer: %s
 		g.Expect(err).NotTo(HaveOccurred(), "neither network nor clusterid are needed")
 		g.Expect(c.LoadBalancer.Disabled()).To(BeTrue())
 	})
-	t.Run("are beside them with a class", func(t *testing.T) {
+	t.Run("are served in addition, with a class", func(t *testing.T) {
 		g := NewWithT(t)
 		c, err := parse(`{enabled: true, kubeVIP: {class: a/b, addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.20}]}}`)
 		g.Expect(err).To(MatchError(ContainSubstring("loadbalancer.network")))

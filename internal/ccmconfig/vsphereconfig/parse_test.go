@@ -255,7 +255,7 @@ func TestWhatIsWrong(t *testing.T) {
 		want       []string // each line of the error
 	}{
 		{
-			"nothing is there",
+			"an empty file",
 			"",
 			[]string{"vcenter: is missing: set a vCenter, such as vcenter: " +
 				"{vc.example.com: {}}"},
@@ -279,7 +279,7 @@ func TestWhatIsWrong(t *testing.T) {
 			},
 		},
 		{
-			"half of a key pair, a wrong port and host",
+			"half of a key pair, an invalid port and host",
 			"vcenter:\n  a: {server: 'https://a', user: u, port: 70000}\n",
 			[]string{
 				`vcenter.a.server (line 2): is "https://a", but must be a host name or address: without scheme, user and path`,

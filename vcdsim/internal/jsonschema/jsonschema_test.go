@@ -33,7 +33,7 @@ func TestValidate(t *testing.T) {
 		{"a wrong type", `{"tree": {"name": 1}}`, "#/tree/name: got number, want string"},
 		{"a fraction for an integer", `{"tree": {"name": "x"}, "size": 1.5}`, "#/size: got number, want"},
 		{
-			"a wrong item deep down",
+			"an invalid nested item",
 			`{"tree": {"name": "x", "children": [{}]}}`,
 			"#/tree/children/0: missing property 'name'",
 		},

@@ -39,7 +39,7 @@ func TestStatusErrorKind(t *testing.T) {
 		{"503 with a delay is throttled", &StatusError{Status: 503, retryAfter: time.Second}, ErrThrottled},
 		{"503 without one is unavailable", &StatusError{Status: 503}, ErrUnavailable},
 		{
-			"500 is unavailable, whatever its text",
+			"500 is unavailable, regardless of its text",
 			&StatusError{Status: 500, Message: "VDC_COMPOSE_VAPP is busy"},
 			ErrUnavailable,
 		},
@@ -167,12 +167,12 @@ func TestLookupErrors(t *testing.T) {
 		want string
 	}{
 		{
-			"what does not exist",
+			"missing objects",
 			&LookupError{Kind: "template", Name: "x", In: "catalog c", Err: ErrNotFound},
 			`template "x" in catalog c does not exist or is not visible to this user`,
 		},
 		{
-			"what cannot be used",
+			"unusable objects",
 			&LookupError{Kind: "template", Name: "x", Reason: "has no VM", Err: ErrInvalid},
 			`template "x" has no VM`,
 		},

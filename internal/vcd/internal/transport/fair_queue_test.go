@@ -34,7 +34,7 @@ func TestCallersAreServedInRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		queue := newTestQueue(8)
-		g.Expect(oneCall(t.Context(), queue)).To(Succeed(), "takes what is free")
+		g.Expect(oneCall(t.Context(), queue)).To(Succeed(), "takes the free slot")
 		var mu sync.Mutex
 		var order []string
 		start := func(caller string) {
@@ -74,7 +74,7 @@ func TestOneBusyCallerDoesNotBlockOthers(t *testing.T) {
 		g.Expect(results).To(HaveLen(192), "eight wait, no other is held up")
 		start := time.Now()
 		g.Expect(oneCall(As(t.Context(), "few"), queue)).To(Succeed())
-		g.Expect(time.Since(start)).To(BeNumerically("<=", 300*time.Millisecond), "one turn of the other comes before")
+		g.Expect(time.Since(start)).To(BeNumerically("<=", 300*time.Millisecond), "one turn of the other caller is first")
 
 		var latest time.Duration
 		for range 192 {

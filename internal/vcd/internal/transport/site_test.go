@@ -17,7 +17,7 @@ func TestOperation(t *testing.T) {
 		name, method, url, want string
 	}{
 		{
-			"ids are taken out",
+			"IDs are removed",
 			"GET",
 			"https://h/api/vApp/vm-22222222-2222-4222-8222-222222222222",
 			"GET /api/vApp/vm-{id}",
@@ -29,7 +29,7 @@ func TestOperation(t *testing.T) {
 			"POST /api/vApp/vapp-{id}/action/recomposeVApp",
 		},
 		{
-			"URNs are taken out",
+			"URNs are removed",
 			"GET",
 			"https://h/cloudapi/1.0.0/orgVdcNetworks/urn:vcloud:network:22222222-2222-4222-8222-222222222222/dhcp",
 			"GET /cloudapi/1.0.0/orgVdcNetworks/{id}/dhcp",
@@ -40,8 +40,8 @@ func TestOperation(t *testing.T) {
 			"https://h/api/query?filter=a==b;c==d&type=vm",
 			"GET /api/query?type=vm",
 		},
-		{"organizations are taken out", "POST", "https://h/oauth/tenant/acme/token", "POST /oauth/tenant/{org}/token"},
-		{"slashes at the end make no difference", "PUT", "https://h/api/x/", "PUT /api/x"},
+		{"organizations are removed", "POST", "https://h/oauth/tenant/acme/token", "POST /oauth/tenant/{org}/token"},
+		{"trailing slashes make no difference", "PUT", "https://h/api/x/", "PUT /api/x"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,7 +16,7 @@ func TestURNOf(t *testing.T) {
 	}{
 		{"a URN stays", VM, "urn:vcloud:vm:" + id, "urn:vcloud:vm:" + id},
 		{"a bare UUID gets the kind", VM, strings.ToUpper(id), "urn:vcloud:vm:" + id},
-		{"an href says its kind", "", "https://other.example/api/vApp/vapp-" + id, "urn:vcloud:vapp:" + id},
+		{"an href contains its kind", "", "https://other.example/api/vApp/vapp-" + id, "urn:vcloud:vapp:" + id},
 		{"an href to a template's VM", "", "https://x/api/vAppTemplate/vm-" + id, "urn:vcloud:vm:" + id},
 		{"an href to an administrator's view", "", "https://x/api/admin/vdc/" + id, "urn:vcloud:vdc:" + id},
 		{
