@@ -22,8 +22,8 @@ func TestTheManagerExitsBeforeItStarts(t *testing.T) {
 		stderr []string
 	}{
 		{"help is requested", []string{"--help"}, 0, "--vcd-in-flight", nil},
-		{"so is help in short", []string{"-h"}, 0, "While it runs:", nil},
-		{"so is the version", []string{"--version"}, 0, version.Long(), nil},
+		{"short help is requested", []string{"-h"}, 0, "While it runs:", nil},
+		{"the version is requested", []string{"--version"}, 0, version.Long(), nil},
 		{
 			"a flag that there is not",
 			[]string{"--vcd-bursts=1"},
@@ -31,7 +31,7 @@ func TestTheManagerExitsBeforeItStarts(t *testing.T) {
 			"",
 			[]string{"unknown flag: --vcd-bursts", "--help"},
 		},
-		{"a word that is no flag", []string{"start"}, 2, "", []string{`"start"`}},
+		{"an argument that is not a flag", []string{"start"}, 2, "", []string{`"start"`}},
 		{
 			"all problems at once",
 			[]string{"--vcd-burst=0", "--sync-period=-1s", "--logging-format=xml"},

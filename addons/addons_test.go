@@ -261,7 +261,7 @@ func TestEveryImageHasAVersion(t *testing.T) {
 		{"a tag", "registry.example.com:5000/a/b:v1", false},
 		{"a digest", "registry.example.com/a/b@sha256:0123", false},
 		{"nothing", "registry.example.com:5000/a/b", true},
-		{"latest changes by itself", "a/b:latest", true},
+		{"latest is not a fixed version", "a/b:latest", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestHolds(t *testing.T) {
 			func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-a", "-b"} },
 			false,
 		},
-		{"scaled to nothing", func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](0) }, false},
+		{"scaled to zero", func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](0) }, false},
 		{"without the container", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers = nil }, false},
 	}
 	for _, tt := range tests {

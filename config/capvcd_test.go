@@ -33,11 +33,11 @@ func TestCAPVCDCredentialsCanOnlyBeRemoved(t *testing.T) {
 		before, after string
 		refused       bool
 	}{
-		{name: "they stay", before: one, after: one},
+		{name: "they are unchanged", before: one, after: one},
 		{name: "they are removed", before: one},
 		{name: "they are set", after: one, refused: true},
 		{name: "they are changed", before: one, after: `{username: admin, password: two}`, refused: true},
-		{name: "a part of them is removed", before: one, after: `{username: admin}`, refused: true},
+		{name: "some of them are removed", before: one, after: `{username: admin}`, refused: true},
 	}
 	for kind, base := range map[string]string{"VCDCluster": clusterYAML, "VCDClusterTemplate": clusterTemplateYAML} {
 		c := loadCRDs(t)[kind]
@@ -141,7 +141,7 @@ func TestEveryCAPVCDFieldHasATarget(t *testing.T) {
 				g.Expect(fields).To(HaveKey(name), "CAPVCD has no such field")
 			}
 			for name := range fields {
-				g.Expect(known).To(HaveKey(name), "no home")
+				g.Expect(known).To(HaveKey(name), "no target")
 				ourKind, path, _ := strings.Cut(known[name].path, ".")
 				g.Expect(ourKind == dropped || fieldAt(&crds[ourKind].definition.Spec, path) != nil).To(BeTrue(),
 					known[name].path)

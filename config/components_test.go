@@ -201,7 +201,7 @@ func TestComponents(t *testing.T) {
 		g.Expect(deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName).To(Equal(secret))
 	})
 
-	t.Run("the certificate is renewed in time, by an authority that stays", func(t *testing.T) {
+	t.Run("the certificate is renewed in time, by a permanent CA", func(t *testing.T) {
 		g := NewWithT(t)
 		issuers := map[string]string{
 			"capvcd-serving-cert": "capvcd-webhook-ca-issuer",
@@ -240,7 +240,7 @@ func TestComponents(t *testing.T) {
 		g.Expect(open).To(ConsistOf(served))
 	})
 
-	t.Run("several managers are kept apart, and one is left when nodes are drained", func(t *testing.T) {
+	t.Run("several managers run on different nodes, and one remains when nodes are drained", func(t *testing.T) {
 		g := NewWithT(t)
 		deployment := only[appsv1.Deployment](t, objects, "Deployment")
 		budget := only[policyv1.PodDisruptionBudget](t, objects, "PodDisruptionBudget")
@@ -300,7 +300,7 @@ func TestComponents(t *testing.T) {
 		}), "objects that clusterctl move includes by itself")
 	})
 
-	t.Run("the kinds of CAPVCD are converted by the manager, and keep their contract and its version", func(t *testing.T) {
+	t.Run("the manager converts the kinds of CAPVCD, and they keep their contract and its version", func(t *testing.T) {
 		g := NewWithT(t)
 		service := named(ofKind(objects, "Service"), "capvcd-webhook-service")
 		for _, object := range ofKind(objects, "CustomResourceDefinition") {

@@ -269,7 +269,7 @@ func TestClustersDoNotWaitForAnotherSite(t *testing.T) {
 	eventuallyTenant(w, "locked-out", infrav1.ReadyReason)
 
 	accepted, refused := logins(second)
-	w.Expect([]int{accepted, refused}).To(Equal([]int{2, 1}), "a session for each organization")
+	w.Expect([]int{accepted, refused}).To(Equal([]int{2, 1}), "one session per organization")
 	w.Expect(second.State().VMs).To(ConsistOf(HaveField("Name", "near"), HaveField("Name", "locked-out")))
 	w.Sim.Cells()[0].Start()
 	w.Clock.Add(int64(time.Minute))

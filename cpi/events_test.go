@@ -30,8 +30,8 @@ func TestANoticeIsRepeatedWhenItsConditionRecurs(t *testing.T) {
 	g.Expect(noticed("plan", "a", "b")).To(Equal(2))
 	g.Expect(noticed("plan", "a", "b")).To(BeZero(), "both hold")
 	g.Expect(noticed("service", "a")).To(Equal(1), "another topic")
-	g.Expect(noticed("plan", "b")).To(BeZero(), "one has ended")
-	g.Expect(noticed("plan", "a", "b")).To(Equal(1), "it has returned")
+	g.Expect(noticed("plan", "b")).To(BeZero(), "one condition has ended")
+	g.Expect(noticed("plan", "a", "b")).To(Equal(1), "it has recurred")
 }
 
 func TestEndedNoticesAreForgotten(t *testing.T) {

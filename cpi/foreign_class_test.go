@@ -36,7 +36,7 @@ func TestAServiceThatChangedItsClassDuringDowntimeIsReleased(t *testing.T) {
 		b.them.foreignClasses().release(t.Context())
 	}
 
-	b.Expect(b.balancer.left()).To(Equal(2), "clients still go there")
+	b.Expect(b.balancer.left()).To(Equal(2), "clients still use it")
 	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning LoadBalancerOrphaned"),
 		ContainSubstring("203.0.113.10"))))
 
@@ -68,7 +68,7 @@ func TestAPublishedHostnameKeepsTheLoadBalancer(t *testing.T) {
 	b.foreign(s, "main")
 
 	b.them.foreignClasses().release(t.Context())
-	b.Expect(b.balancer.left()).To(Equal(1), "clients still go there by the name")
+	b.Expect(b.balancer.left()).To(Equal(1), "clients still use its name")
 	b.Expect(b.told()).To(ConsistOf(ContainSubstring("203.0.113.10")))
 
 	other := s.DeepCopy()
@@ -143,7 +143,7 @@ func TestAnInvisibleLocationDoesNotBlockReleasesElsewhere(t *testing.T) {
 
 	b.balancer.gone = nil
 	b.them.foreignClasses().release(t.Context())
-	b.Expect(b.balancer.left()).To(BeZero(), "it is tried again")
+	b.Expect(b.balancer.left()).To(BeZero(), "it is retried")
 }
 
 func TestServicesThatWereNeverOwnedAreNotSearched(t *testing.T) {

@@ -189,7 +189,7 @@ func TestWhoseANodeIs(t *testing.T) {
 	kept, err := i.InstanceMetadata(t.Context(),
 		c.node("x", func(n *corev1.Node) { n.Spec.ProviderID = "TEST://tWo " }))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(kept.ProviderID).To(Equal("TEST://tWo "), "a provider ID stays as it is written")
+	g.Expect(kept.ProviderID).To(Equal("TEST://tWo "), "a provider ID is never changed")
 }
 
 func TestShutdown(t *testing.T) {
@@ -243,7 +243,7 @@ func TestAddresses(t *testing.T) {
 			"",
 			"InternalIP=fd00::1 InternalIP=10.0.0.1",
 		},
-		{"IPv6 only", AddressPolicy{Internal: Selection{NICs: []int{0}}, IPv6: 1}, "", "InternalIP=fd00::1"},
+		{"only IPv6", AddressPolicy{Internal: Selection{NICs: []int{0}}, IPv6: 1}, "", "InternalIP=fd00::1"},
 		{
 			"all but some",
 			AddressPolicy{Internal: Selection{Exclude: []netip.Prefix{any4, any6}}},
@@ -305,7 +305,7 @@ func TestAMachineIsReadOnlyIfItsPrimaryAddressIsInsufficient(t *testing.T) {
 	c.all[0].Revision = "2"
 	_, err := i.InstanceMetadata(t.Context(), node)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(c.gets).To(Equal(2), "and when it may have changed")
+	g.Expect(c.gets).To(Equal(2), "and if it may have changed")
 }
 
 func TestALateAddress(t *testing.T) {
@@ -383,7 +383,7 @@ func TestMachinesAreNotReadAgainAllAtOnce(t *testing.T) {
 	c.pass(5 * time.Minute)
 	g.Expect(look()).To(BeZero())
 	c.pass(5 * time.Minute)
-	g.Expect(look()).To(BeNumerically("~", machines/2, machines/4), "half of them is younger")
+	g.Expect(look()).To(BeNumerically("~", machines/2, machines/4), "half of them are younger")
 	c.pass(5 * time.Minute)
 	g.Expect(look()).To(BeNumerically("~", machines/2, machines/4))
 }
@@ -395,7 +395,7 @@ func TestAMachineWithoutAnAddress(t *testing.T) {
 
 	_, err := i.InstanceMetadata(t.Context(),
 		c.node("1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: cloudapi.TaintExternalCloudProvider}} }))
-	g.Expect(err).To(MatchError(ContainSubstring("no address yet")), "a new Node waits for one")
+	g.Expect(err).To(MatchError(ContainSubstring("no address yet")), "a new Node waits for an address")
 
 	m, err := i.InstanceMetadata(t.Context(), c.node("1"))
 	g.Expect(err).NotTo(HaveOccurred())

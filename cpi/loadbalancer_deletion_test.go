@@ -30,7 +30,7 @@ func TestDeletionWaitsForABusyLocation(t *testing.T) {
 		end   types.GomegaMatcher
 	}{
 		{"that stays busy", removalRounds + 1, MatchError(loadbalancer.ErrBusy)},
-		{"that is free again soon", 3, BeNil()},
+		{"that is soon free again", 3, BeNil()},
 	} {
 		var tried atomic.Int32
 		b.balancer.fail = func(fakeStep) error {

@@ -103,7 +103,7 @@ func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
 
 			for range 2 {
 				_, _, err := b.them.GetLoadBalancer(t.Context(), "", tc.s)
-				b.Expect(err).To(HaveOccurred(), "it stays")
+				b.Expect(err).To(HaveOccurred(), "it is kept")
 			}
 
 			told := b.told()
@@ -163,7 +163,7 @@ func TestRecordsOfMissingLocationsHideNothing(t *testing.T) {
 
 func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
 	for name, value := range map[string]string{
-		"by hand":                        "invisible",
+		"manually":                       "invisible",
 		"like a copy of another Service": "invisible=90c1f7a2e4b85d36",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,8 +186,8 @@ func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
 
 func TestAnInvisibleLocationDoesNotBlockRemovalsElsewhere(t *testing.T) {
 	for name, err := range map[string]error{
-		"as it does not respond": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown),
-		"as a right is missing":  fmt.Errorf("%w: no right", loadbalancer.ErrRefused),
+		"because it is unresponsive": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown),
+		"because of a missing right": fmt.Errorf("%w: no right", loadbalancer.ErrRefused),
 	} {
 		for _, order := range [][]string{{"old", "main"}, {"main", "old"}} {
 			t.Run(name+", "+order[0]+" first", func(t *testing.T) {

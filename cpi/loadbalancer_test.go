@@ -199,7 +199,7 @@ func TestWaitingTellsHowFarThingsAre(t *testing.T) {
 	}
 	joins("b")
 	_, err = b.ensure(s)
-	b.Expect(err).NotTo(HaveOccurred(), "a node that has just joined holds nothing up")
+	b.Expect(err).NotTo(HaveOccurred(), "a new node does not block others")
 	joins("a")
 	_, err = b.ensure(s)
 	b.mustRetry(err, "node b")
@@ -280,7 +280,7 @@ func TestALoadBalancerIsCreatedOnAReplacementGateway(t *testing.T) {
 
 	_, err = b.ensure(s)
 	b.mustRetry(err, "LoadBalancerRejected")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("no such gateway")), "as long as there is no other")
+	b.Expect(b.told()).To(ConsistOf(ContainSubstring("no such gateway")), "as long as it is the only one")
 
 	b.balancer.same = map[string]string{"": "new"}
 	_, err = b.ensure(s)
@@ -383,7 +383,7 @@ func TestNodesAreUpdatedWhileAServiceIsRejected(t *testing.T) {
 
 	b.mustRetry(err, "CertificateNotFound")
 	b.Expect(b.balancer.at("main", "web-uid")).To(And(HaveLen(2), HaveEach(HaveSuffix("[10.0.0.1 10.0.0.2]"))))
-	b.Expect(b.balancer.at("main", "web-uid")["tcp-80"]).To(HavePrefix("30080 "), "the rest is as it was")
+	b.Expect(b.balancer.at("main", "web-uid")["tcp-80"]).To(HavePrefix("30080 "), "the rest is unchanged")
 }
 
 func TestNodesAreUpdatedWhereverPossible(t *testing.T) {

@@ -41,8 +41,8 @@ func TestMatchingANodeWithoutAProviderID(t *testing.T) {
 		want     string // provider ID; empty: none
 	}{
 		{"by its UUID", reports(uuid), []Machine{machine("2", named("x")), machine("3", named("y"), withUUIDs)}, "test://3"},
-		{"by its UUID in the other order", reports(swapped), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
-		{"by its UUID in upper case", reports("4227B36B-1111-2222-3333-444444444444"), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
+		{"by its UUID in the other byte order", reports(swapped), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
+		{"by its uppercase UUID", reports("4227B36B-1111-2222-3333-444444444444"), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
 		{"by its hostname, regardless of case", nameless, []Machine{machine("3", named("NODE-1"))}, "test://3"},
 		{"by its hostname with a domain", nameless, []Machine{machine("3", named("node-1.example.com"))}, "test://3"},
 		{
@@ -55,7 +55,7 @@ func TestMatchingANodeWithoutAProviderID(t *testing.T) {
 			"test://3",
 		},
 		{"another cluster's machine of that name has another UUID", reports("other"), []Machine{machine("3", named("node-1"), withUUIDs)}, ""},
-		{"two have its UUID, one its name", reports(uuid), []Machine{machine("2", named("x"), withUUIDs), machine("3", named("node-1"), withUUIDs)}, "test://3"},
+		{"two machines have its UUID, one has its name", reports(uuid), []Machine{machine("2", named("x"), withUUIDs), machine("3", named("node-1"), withUUIDs)}, "test://3"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func TestStates(t *testing.T) {
 			},
 			statePartly,
 		},
-		{"one that is deleted leaves", func(s *corev1.Service) { s.DeletionTimestamp = &now }, stateLeaving},
+		{"a deleting Service", func(s *corev1.Service) { s.DeletionTimestamp = &now }, stateLeaving},
 		{
 			"and is dropped when its finalizer is removed",
 			func(s *corev1.Service) {

@@ -61,7 +61,7 @@ func TestOlderRecordsAreTrustedAsFarAsTheCloudConfirmsThem(t *testing.T) {
 			_, err := b.ensure(s)
 
 			b.Expect(err).NotTo(HaveOccurred())
-			b.Expect(b.balancer.objects["retired/web-uid"]).To(BeEmpty(), "it was found, and left")
+			b.Expect(b.balancer.objects["retired/web-uid"]).To(BeEmpty(), "it was found and removed")
 			b.Expect(b.recordOf(s)).To(Equal(service.Record{
 				Addresses: []netip.Addr{address},
 				Locations: []string{"main"},
@@ -112,7 +112,7 @@ func TestInvisibilityIsNoProofAfterAnAddressWasPublished(t *testing.T) {
 	b.balancer.gone = map[string]error{"retired": loadbalancer.ErrRefused}
 
 	_, _, err := b.them.GetLoadBalancer(t.Context(), "", s)
-	b.Expect(err).To(MatchError(loadbalancer.ErrRefused), "the finalizer stays")
+	b.Expect(err).To(MatchError(loadbalancer.ErrRefused), "the finalizer is kept")
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).NotTo(Succeed())
 }
 
@@ -237,7 +237,7 @@ func TestAnEndlessListOfLocationsIsNotReadRepeatedly(t *testing.T) {
 	looks = b.balancer.looks
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.balancer.looks-looks).To(BeNumerically(">", 2), "but they are not forgotten")
+	b.Expect(b.balancer.looks-looks).To(BeNumerically(">", 2), "but they are not dropped")
 }
 
 func TestASlowRemovalDoesNotBlockOtherLocations(t *testing.T) {

@@ -77,7 +77,7 @@ const (
 func TestAnOutageIsReportedOnThePodAndOnceOnEachWaitingObject(t *testing.T) {
 	o := newOutage(t, balanced("waits"), balanced("works", published))
 	o.them.Note(errAway)
-	o.Expect(o.after(outageGracePeriod-time.Second)).To(BeEmpty(), "most are over by then")
+	o.Expect(o.after(outageGracePeriod-time.Second)).To(BeEmpty(), "most outages have ended by then")
 
 	o.Expect(o.after(time.Second)).To(ConsistOf("Warning Cloudaway it is away "+onSelf,
 		"Warning Cloudaway The load balancer waits: it is away "+onService))
@@ -100,7 +100,7 @@ func TestAShortOutageIsNotReported(t *testing.T) {
 	o.Expect(o.after(outageGracePeriod)).To(BeEmpty())
 
 	o.them.Note(errAway)
-	o.Expect(o.after(outageGracePeriod/2)).To(BeEmpty(), "another one")
+	o.Expect(o.after(outageGracePeriod/2)).To(BeEmpty(), "another outage")
 }
 
 func TestRejectedCredentialsAreReportedAtOnce(t *testing.T) {
@@ -145,7 +145,7 @@ func TestOutagesReachListeners(t *testing.T) {
 	cancel()
 	_, _ = machines.Snapshot(over, 0)
 	_, _ = balancer.Plan(over, "", PlanRequest{})
-	o.Expect(heardOf()).To(BeFalse(), "the caller went away, not the cloud")
+	o.Expect(heardOf()).To(BeFalse(), "the caller was canceled, the cloud is available")
 }
 
 func TestReasonsThatDelayNewNodesReachListeners(t *testing.T) {
@@ -172,7 +172,7 @@ func TestAnIncompleteSnapshotEndsAnOutageIfTheCloudAnswers(t *testing.T) {
 
 	down.err = &IncompleteError{Err: errAway}
 	_, _ = machines.Snapshot(t.Context(), 0)
-	o.Expect(o.after(outageReminder)).To(ConsistOf(ContainSubstring("it is away")), "a part of the cloud is away")
+	o.Expect(o.after(outageReminder)).To(ConsistOf(ContainSubstring("it is away")), "a part of the cloud is unavailable")
 
 	down.err = &IncompleteError{Err: errPrivate}
 	_, _ = machines.Snapshot(t.Context(), 0)

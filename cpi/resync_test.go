@@ -28,7 +28,7 @@ func TestDriftIsRepairedAndPublished(t *testing.T) {
 		b.clock.Step(2 * defaultDrift)
 		return b.balancer.left()
 	}
-	b.Eventually(pass).Should(Equal(2), "of the one that Kubernetes has handed over")
+	b.Eventually(pass).Should(Equal(2), "for the Service that Kubernetes passed")
 	b.Eventually(func() []corev1.LoadBalancerIngress {
 		stored, _ := b.client.CoreV1().Services("shop").Get(ctx, "web", metav1.GetOptions{})
 		return stored.Status.LoadBalancer.Ingress
@@ -106,7 +106,7 @@ func TestAHangingLocationDoesNotBlockRepairsElsewhere(t *testing.T) {
 		b.clock.Step(2 * defaultDrift)
 		return stands()
 	}
-	b.Eventually(pass).Should(Equal(2), "while steps at the other place hang")
+	b.Eventually(pass).Should(Equal(2), "while steps at the other location hang")
 
 	b.balancer.mu.Lock()
 	b.balancer.objects = nil // deleted manually
@@ -129,7 +129,7 @@ func TestAnOldSpecIsNotAppliedAfterANewerOne(t *testing.T) {
 	b.Expect(b.balancer.runs).To(HaveLen(before), "drift repair has listed Services before the change")
 
 	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", old, nil)).To(Succeed())
-	b.Expect(b.balancer.runs).To(HaveLen(before), "nodes are synced with the Services of then")
+	b.Expect(b.balancer.runs).To(HaveLen(before), "nodes are synced with the Services of that time")
 }
 
 func TestAServiceThatChangedItsClassSinceTheListIsNotRepaired(t *testing.T) {

@@ -33,7 +33,7 @@ func TestAffinityRules(t *testing.T) {
 	rules := c.vdc() + "/vmAffinityRules/"
 	rule := c.ok(http.MethodPost, rules, c.affinity("apart", "Anti-Affinity", true, a, b)).xml.At("Owner").Attr("href")
 	c.Expect(c.get(rules).xml.All("VmAffinityRule")).To(HaveLen(1))
-	c.Expect(rule).To(HaveSuffix("/"+c.get(rule).xml.Attr("id")), "its id is a bare UUID")
+	c.Expect(rule).To(HaveSuffix("/"+c.get(rule).xml.Attr("id")), "its ID is a bare UUID")
 
 	for _, tc := range []struct {
 		name, body string
@@ -48,7 +48,7 @@ func TestAffinityRules(t *testing.T) {
 			c.affinity("x", "Affinity", true, a, "/api/vApp/vm-11111111-2222-3333-4444-555555555555"),
 			403,
 		},
-		{"a VM that is in another rule of that kind", c.affinity("x", "Anti-Affinity", true, a, d), 400},
+		{"a VM in another rule of that kind", c.affinity("x", "Anti-Affinity", true, a, d), 400},
 		{"together although another rule separates them", c.affinity("x", "Affinity", true, a, b, d), 400},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -73,7 +73,7 @@ func TestConfigurationDuringAGatewayChange(t *testing.T) {
 			c.Expect(c.states()).To(Equal(tc.states))
 			c.Expect(c.get(cloudAPI + "loadBalancer/virtualServices/" +
 				vs).json["status"]).To(Equal(strings.Fields(tc.states[3])[1]))
-			c.Expect(put(b, "b").status).To(Equal(400), "the same one again")
+			c.Expect(put(b, "b").status).To(Equal(400), "the same change again")
 
 			c.advance(2 * time.Second)
 			wanted := http.StatusAccepted
@@ -171,7 +171,7 @@ func TestSizesAreLimited(t *testing.T) {
 			"must be between 1 and 20",
 		},
 		{"half a minute", "loadBalancer/pools", pool(`"name":"x","gracefulTimeoutPeriod":0.5`), "between -1 and 7200"},
-		{"a number that is none", "loadBalancer/pools", pool(`"name":"x","defaultPort":"80"`), "is not a number"},
+		{"an invalid number", "loadBalancer/pools", pool(`"name":"x","defaultPort":"80"`), "is not a number"},
 		{
 			"ports",
 			"loadBalancer/virtualServices",
@@ -236,7 +236,7 @@ func TestOlderClientsDoNotReceiveNewerFields(t *testing.T) {
 		`{"name":"nodes","type":"IP_SET","ownerRef":{"id":"`+lax.gatewayURN()+`"},"ipAddresses":["192.168.100.11"]}`)
 	id := lax.make("loadBalancer/pools",
 		`{"name":"p","gatewayRef":{"id":"`+lax.gatewayURN()+`"},"memberGroupRef":{"id":"`+group+`"}}`)
-	lax.Expect(lax.get(cloudAPI+"loadBalancer/pools/"+id).json).To(HaveKeyWithValue("memberCount", 0.0), "left out")
+	lax.Expect(lax.get(cloudAPI+"loadBalancer/pools/"+id).json).To(HaveKeyWithValue("memberCount", 0.0), "omitted")
 }
 
 func TestTasksOfNATRulesDoNotRevealTheirIDs(t *testing.T) {

@@ -55,7 +55,7 @@ func TestTheLoadBalancerDistributesRequestsAmongCells(t *testing.T) {
 
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().CellStopEndsSessions = false })
 	cells[1].Crash()
-	c.Expect(c.statuses(4)).To(ContainElements(200, 502), "the balancer has not noticed")
+	c.Expect(c.statuses(4)).To(ContainElements(200, 502), "the load balancer has not noticed")
 	c.Expect(c.status(cells[1].URL() + "/api/org")).To(Equal(0))
 	cells[1].Start()
 	cells[1].Stop()
@@ -110,11 +110,11 @@ func TestAnUpgradedCellServesNewVersions(t *testing.T) {
 func TestACertificateChanges(t *testing.T) {
 	c := start(t, twoCells)
 	c.Expect(c.sim.RenewCertificate(false)).To(Succeed())
-	c.Expect(c.statuses(1)).To(Equal([]int{200}), "the same authority signed")
+	c.Expect(c.statuses(1)).To(Equal([]int{200}), "signed by the same CA")
 	c.Expect(c.sim.Cells()[0].RenewCertificate(true)).To(Succeed())
 	c.Expect(c.status(c.sim.Cells()[0].URL() + "/api/org")).To(Equal(0))
 	c.Expect(c.sim.RenewCertificate(true)).To(Succeed())
-	c.Expect(c.statuses(1)).To(Equal([]int{0}), "an authority that is not trusted")
+	c.Expect(c.statuses(1)).To(Equal([]int{0}), "an untrusted CA")
 
 	pool := x509.NewCertPool()
 	c.Expect(pool.AppendCertsFromPEM(c.sim.CA())).To(BeTrue())
@@ -132,7 +132,7 @@ func TestTheOnlyCellRestarts(t *testing.T) {
 	go func() { hung <- c.status(c.sim.URL() + "/api/org") }()
 	c.Eventually(c.sim.Faults().List).Should(BeEmpty())
 	cell.Stop()
-	c.Eventually(hung).Should(Receive(Equal(0)), "requests under way are cut off")
+	c.Eventually(hung).Should(Receive(Equal(0)), "requests in flight are interrupted")
 	c.Expect(c.statuses(1)).To(Equal([]int{0}))
 	c.Expect(c.call(http.MethodGet, "/_sim/counters", "").status).To(Equal(200), "the control API is not from "+
 		"VCD's")

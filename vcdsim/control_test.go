@@ -47,7 +47,7 @@ func TestCellsByTheControlAPI(t *testing.T) {
 	c.Expect(cell(`{"do": "serve"}`).json).To(HaveKeyWithValue("maintenance", false))
 	c.Expect(cell(`{"do": "upgrade", "version": "38.1"}`).json).To(HaveKeyWithValue("version", "38.1"))
 	c.Expect(cell(`{"do": "crash"}`).json).To(And(HaveKeyWithValue("up", false), HaveKeyWithValue("inRotation", true)))
-	c.Expect(cell(`{"do": "stop"}`).json).To(HaveKeyWithValue("inRotation", false), "the balancer notices now")
+	c.Expect(cell(`{"do": "stop"}`).json).To(HaveKeyWithValue("inRotation", false), "the load balancer notices now")
 	c.Expect(cell(`{"do": "start"}`).json).To(HaveKeyWithValue("up", true))
 	c.Expect(cell(`{"do": "renewCertificate", "newAuthority": true}`).status).To(Equal(200))
 	c.Expect(strings.Count(string(c.get("/_sim/ca").body), "BEGIN")).To(Equal(2))
@@ -124,7 +124,7 @@ func TestTheStateShowsNoSecrets(t *testing.T) {
 		c.Expect(state).NotTo(ContainSubstring(secret))
 	}
 	c.Expect(state).To(ContainSubstring(`"acme-vdc"`))
-	c.Expect(string(c.get("/_sim/dump").body)).To(ContainSubstring("capvcd-api-token"), "a dump is the whole truth")
+	c.Expect(string(c.get("/_sim/dump").body)).To(ContainSubstring("capvcd-api-token"), "a dump is complete")
 }
 
 func TestControlAPIAuthorization(t *testing.T) {

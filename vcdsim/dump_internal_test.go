@@ -204,7 +204,7 @@ func TestEveryFieldOfTheStoreIsInTheDump(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	seed := 0
 	fillValue(reflect.ValueOf(sim.cloud.Store).Elem(), &seed, 0)
-	g.Expect(seed).To(BeNumerically(">", 300), "little was filled")
+	g.Expect(seed).To(BeNumerically(">", 300), "few fields were filled")
 	for n, a := range sim.cloud.Store.Alarms {
 		a.At = start.Add(time.Hour) // not yet
 		sim.cloud.Store.Alarms[n] = a

@@ -43,17 +43,17 @@ func TestAnHourOldDumpRestoresItsState(t *testing.T) {
 	before := c.sim.Clock().Now()
 	c.Expect(c.sim.Restore(dump)).To(Succeed())
 
-	c.Expect(c.sim.Clock().Now()).To(Equal(before), "time does not go back")
+	c.Expect(c.sim.Clock().Now()).To(Equal(before), "time does not move back")
 	c.refused(http.MethodGet, lost, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.Expect(c.get(kept).xml.Attr("name")).To(Equal("kept"))
-	c.Expect(c.finish(task).Attr("status")).To(Equal("success"), "a task that ended since ends now")
+	c.Expect(c.finish(task).Attr("status")).To(Equal("success"), "a task that would have ended ends now")
 	c.Expect(c.state("kept").ExtraConfig).To(HaveKey("guestinfo.userdata"))
 	c.Expect(c.vm(vapp, "new")).NotTo(Equal(lost), "an ID of a lost object would be reused")
 	c.Expect(c.state("running").Boot.Up).To(BeTrue())
 	c.Eventually(guest.counts).Should(Equal([3]int{1, 0, 2}),
 		"the guest that ran runs on; the deleted VM and the lost one are gone")
 	c.token = later
-	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(401), "the session is younger than the dump")
+	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(401), "the session is newer than the dump")
 }
 
 func TestADumpContinuesInAnotherSimulator(t *testing.T) {
@@ -112,7 +112,7 @@ func TestAnInvalidDumpChangesNothing(t *testing.T) {
 	good := c.dump().String()
 	for _, tc := range []struct{ name, dump, message string }{
 		{"something else", `{"kind": "List"}`, "it is not a dump of vcdsim"},
-		{"no JSON", `<xml/>`, "reading the dump"},
+		{"not JSON", `<xml/>`, "reading the dump"},
 		{"half a dump", good[:len(good)/2], "reading the dump"},
 		{"a dump of another version", strings.Replace(good, `"version":3`, `"version":99`, 1), "version 99 is not 3"},
 		{

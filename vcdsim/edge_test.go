@@ -82,7 +82,7 @@ func TestNoAddressIsAssignedToTwoGateways(t *testing.T) {
 			`{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":52}`,
 			"not enough free IP addresses",
 		},
-		{"a gateway that is none", `{"gateway":"here","prefixLength":24}`, `"here" is invalid`},
+		{"an invalid gateway", `{"gateway":"here","prefixLength":24}`, `"here" is invalid`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			message := c.refused(http.MethodPost, cloudAPI+"edgeGateways", c.edgeBody("third", tc.subnet), 400,

@@ -126,7 +126,7 @@ func TestAFaultMatchesAnEntityAUserOrAShareOfCalls(t *testing.T) {
 
 	f.Add(vcdsim.Fault{User: "admin@acme", Status: 403})
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(200))
-	c.Expect(c.login("admin", "acme", "password").status).To(Equal(403), "a login has its user, too")
+	c.Expect(c.login("admin", "acme", "password").status).To(Equal(403), "a login has a user, too")
 	byToken := func() answer {
 		req := c.request(http.MethodPost, "/oauth/tenant/acme/token",
 			"grant_type=refresh_token&refresh_token=ccm-api-token")
@@ -165,7 +165,7 @@ func TestAFaultMatchesAnEntityAUserOrAShareOfCalls(t *testing.T) {
 	}
 	first := share()
 	c.Expect(first).To(ContainElements(200, 503))
-	c.Expect(share()).To(Equal(first), "the seed decides")
+	c.Expect(share()).To(Equal(first), "it depends on the seed")
 }
 
 func TestSlowAndTruncatedResponses(t *testing.T) {
@@ -210,7 +210,7 @@ func TestASessionAndATokenAreRevoked(t *testing.T) {
 	c.sim.Faults().Add(vcdsim.Fault{Count: 1, RevokeToken: true})
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(401))
 	c.Expect(byToken().status).To(Equal(400))
-	c.Expect(c.login("capvcd", "acme", "password").status).To(Equal(200), "the password is still good")
+	c.Expect(c.login("capvcd", "acme", "password").status).To(Equal(200), "the password is still valid")
 }
 
 func TestFailedAbortedAndStuckTasks(t *testing.T) {

@@ -40,7 +40,7 @@ func TestOneFirewallRuleIsCreatedAndDeletedSeparately(t *testing.T) {
 	create("after", `,"relativePosition":{"rulePosition":"AFTER","adjacentRuleId":"`+ids["first"]+`"}`)
 	ids, names, versions := c.rules()
 	c.Expect(names).To(Equal([]string{"top", "before", "first", "after", "bottom"}))
-	c.Expect(versions).To(HaveEach(0.0), "the others are not touched")
+	c.Expect(versions).To(HaveEach(0.0), "the other rules are not touched")
 	c.Expect(ids["first"]).NotTo(BeEmpty())
 
 	one := cloudAPI + c.rulesPath() + "/" + ids["before"]

@@ -91,7 +91,7 @@ func TestIOPSBeyondTheLimitsAreRejected(t *testing.T) {
 			says:   "Requested disk iops 0",
 		},
 		{
-			name:   "more than a disk of the size may have",
+			name:   "more than a disk of this size may have",
 			limits: vcdsim.IOPS{Enabled: true, DiskMax: 3000, PerGB: 10},
 			more:   reserved(101),
 			code:   "VM_LIMITS_SOFT_VIOLATION",
@@ -105,7 +105,7 @@ func TestIOPSBeyondTheLimitsAreRejected(t *testing.T) {
 			says:   "exceeds the limit 1000",
 		},
 		{
-			name:   "any without limits, where VCD does not ignore them",
+			name:   "any number without limits, if VCD does not ignore it",
 			assume: &refusing,
 			more:   reserved(200),
 			code:   "BAD_REQUEST",

@@ -85,7 +85,7 @@ func TestAProviderAllocatesForAnOrganization(t *testing.T) {
 	c.provider().allocate(`{"type":"FLOATING_IP","quantity":1,"orgRef":{"id":"urn:vcloud:org:` + c.model().ID + `"}}`)
 	c.Expect(c.allocations("")).To(ConsistOf(acme))
 	c.provider().allocate(`{"type":"FLOATING_IP","quantity":1}`)
-	c.Expect(c.allocations("")).To(ConsistOf(acme, acme), "there is no other organization with the space")
+	c.Expect(c.allocations("")).To(ConsistOf(acme, acme), "no other organization has the space")
 }
 
 func TestIPSpacesRunOut(t *testing.T) {
@@ -238,5 +238,5 @@ func TestAllocationsSurviveADump(t *testing.T) {
 	c.Expect(c.sim.Restore(dump)).To(Succeed())
 	c.finish(c.get(mark).xml)
 	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("usageState", "USED_MANUAL"),
-		HaveKeyWithValue("description", "mine")), "the task that ran is in the dump")
+		HaveKeyWithValue("description", "mine")), "the running task is in the dump")
 }

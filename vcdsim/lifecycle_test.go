@@ -81,7 +81,7 @@ func TestPowerStateOfAVApp(t *testing.T) {
 	c.ok(http.MethodPost, vapp+"/power/action/powerOn", "")
 	c.Expect(status()).To(Equal("4"), "an empty vApp can be started")
 	vm := c.vm(vapp, "node")
-	c.Expect(status()).To(Equal("10"), "the vApp is on, the VM within is off")
+	c.Expect(status()).To(Equal("10"), "the vApp is on, the VM in it is off")
 	c.refused(http.MethodDelete, vapp, "", http.StatusBadRequest, "BAD_REQUEST")
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 	c.Expect(status()).To(Equal("4"))

@@ -58,7 +58,7 @@ func TestFullClonesGrowAtOnce(t *testing.T) {
 			cfg.Model = vcdsim.K8sTenant()
 			cfg.Model.Orgs[1].VDCs[0].FullClones = true
 		},
-		"where VCD does not mind": func(cfg *vcdsim.Config) { cfg.Assumptions = &assume },
+		"if VCD allows it": func(cfg *vcdsim.Config) { cfg.Assumptions = &assume },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := start(t, change)

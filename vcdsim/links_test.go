@@ -30,7 +30,7 @@ func TestEveryLinkIsServed(t *testing.T) {
 				crawl.run()
 
 				NewWithT(t).Expect(strings.Join(crawl.dead, "\n")).To(BeEmpty())
-				NewWithT(t).Expect(len(crawl.operations)).To(BeNumerically(">", 80), "so many kinds of addresses there are at least")
+				NewWithT(t).Expect(len(crawl.operations)).To(BeNumerically(">", 80), "the minimum number of kinds of addresses")
 			})
 		}
 	}

@@ -108,14 +108,14 @@ func TestRejectedUploads(t *testing.T) {
 	for _, tc := range []struct {
 		name, body string
 	}{
-		{"a name that a media has", `<Media ` + xmlns + ` name="tools" imageType="iso" size="1"/>`},
+		{"the name of another media", `<Media ` + xmlns + ` name="tools" imageType="iso" size="1"/>`},
 		{
 			"a name that a template has",
 			`<Media ` + xmlns + ` name="` + c.model().Catalogs[0].Templates[0].Name + `" imageType="iso" size="1"/>`,
 		},
 		{"no name", `<Media ` + xmlns + ` imageType="iso" size="1"/>`},
 		{"no size", `<Media ` + xmlns + ` name="x" imageType="iso"/>`},
-		{"an unknown kind of image", `<Media ` + xmlns + ` name="x" imageType="tape" size="1"/>`},
+		{"an unknown image type", `<Media ` + xmlns + ` name="x" imageType="tape" size="1"/>`},
 		{"something else", `<Disk ` + xmlns + ` name="x"/>`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

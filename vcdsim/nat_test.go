@@ -27,7 +27,7 @@ func TestNATRules(t *testing.T) {
 		HaveKeyWithValue("version", HaveKeyWithValue("version", 0.0)),
 		HaveKeyWithValue("applicationPortProfile", HaveKeyWithValue("name", "web"))))
 	path := cloudAPI + c.natPath() + "/" + rule["id"].(string)
-	c.Expect(rule["id"]).To(MatchRegexp(`^[0-9a-f-]{36}$`), "no URN")
+	c.Expect(rule["id"]).To(MatchRegexp(`^[0-9a-f-]{36}$`), "not a URN")
 
 	c.ok(http.MethodPut, path, with(rule, map[string]any{"description": "changed"}))
 	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("description", "changed"),
@@ -73,7 +73,7 @@ func TestNATRulesAreValidated(t *testing.T) {
 			`{"name":"x","type":"DNAT","externalAddresses":"203.0.113.20"}`,
 			"internalAddresses must not be empty",
 		},
-		{"an address that is none", dnat("x", "203.0.113.2000", "192.168.100.5", ""), `"203.0.113.2000" is invalid`},
+		{"an invalid address", dnat("x", "203.0.113.2000", "192.168.100.5", ""), `"203.0.113.2000" is invalid`},
 		{
 			"a port that is none",
 			dnat("x", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"http"`),

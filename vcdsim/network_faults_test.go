@@ -59,7 +59,7 @@ func networkWrites(c *client) []networkWrite {
 	unused := c.values(summaries + "poolSummaries?filter=name==unused")[0]["id"].(string)
 	return []networkWrite{
 		{
-			"make a pool",
+			"create a pool",
 			post,
 			"loadBalancer/pools",
 			`{"name":"new","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`,
@@ -87,7 +87,7 @@ func networkWrites(c *client) []networkWrite {
 			hasNot(summaries+"poolSummaries", "unused"),
 		},
 		{
-			"make a virtual service",
+			"create a virtual service",
 			post,
 			"loadBalancer/virtualServices",
 			c.service("new", pool, "203.0.113.20", 443),
@@ -105,7 +105,7 @@ func networkWrites(c *client) []networkWrite {
 			hasNot(summaries+"virtualServiceSummaries", "old"),
 		},
 		{
-			"make a NAT rule",
+			"create a NAT rule",
 			post,
 			c.natPath(),
 			dnat("new", "203.0.113.21", "192.168.100.6", ""),
@@ -123,7 +123,7 @@ func networkWrites(c *client) []networkWrite {
 			func() bool { return !rule("old")() },
 		},
 		{
-			"make an application port profile",
+			"create an application port profile",
 			post,
 			"applicationPortProfiles",
 			profile,
@@ -141,7 +141,7 @@ func networkWrites(c *client) []networkWrite {
 			hasNot("firewallGroups/summaries", "old"),
 		},
 		{
-			"make a certificate",
+			"create a certificate",
 			post,
 			"ssl/certificateLibrary",
 			with(map[string]any{"alias": "new", "certificate": tls.PEM, "privateKey": tls.Key}, nil),

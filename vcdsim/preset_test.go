@@ -48,7 +48,7 @@ func TestPresetWithTwoGateways(t *testing.T) {
 		HaveKeyWithValue("routerRef", HaveKeyWithValue("id", second)))))
 	for _, gateway := range []string{c.gatewayURN(), second} {
 		a := c.call(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"p","gatewayRef":{"id":"`+gateway+`"}}`)
-		c.Expect(a.status).To(Equal(http.StatusAccepted), "gateways are not busy for each other")
+		c.Expect(a.status).To(Equal(http.StatusAccepted), "gateways do not block each other")
 	}
 	c.refused(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"q","gatewayRef":{"id":"`+second+`"}}`, 400,
 		"BUSY_ENTITY")

@@ -34,7 +34,7 @@ func TestQueryFormats(t *testing.T) {
 	found := references.xml.All("VAppReference")
 	c.Expect(found).To(HaveLen(1))
 	c.Expect([]string{found[0].Attr("name"), found[0].Attr("href")}).To(Equal([]string{"cluster", c.sim.URL() + vapp}))
-	c.Expect(found[0].Attr("status")).To(BeEmpty(), "no more than a reference")
+	c.Expect(found[0].Attr("status")).To(BeEmpty(), "only a reference")
 
 	records := c.get(c.linked(references, "alternate"))
 	c.Expect(records.xml.Name).To(Equal("QueryResultRecords"))

@@ -36,7 +36,7 @@ func TestATypeOverridesABehaviorWithoutChangingTheInterface(t *testing.T) {
 		return task.Attr("status"), task.Str("Result", "ResultContent")
 	}
 	status, _ := invoke()
-	c.Expect(status).To(Equal("error"), "an activity is VCD's own")
+	c.Expect(status).To(Equal("error"), "VCD provides activities itself")
 
 	p := c.provider()
 	own := cloudAPI + clusterType + "1.1.0/behaviors"

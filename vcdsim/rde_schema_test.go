@@ -14,17 +14,17 @@ import (
 
 func TestEntitiesAreValidatedAgainstTheSchemaOfTheirType(t *testing.T) {
 	for name, tt := range map[string]struct{ entity, refusal string }{
-		"the least that is needed": {content, ""},
+		"only the required fields": {content, ""},
 		"undefined fields": {
 			strings.Replace(content, `"spec":{}`, `"spec":{"vcdKe":{"secure":{}}},"status":{"csi":[]},"x":1`, 1),
 			"",
 		},
-		"a section that is null":    {withCAPVCD(`"upgrade":{"previous":null}`), ""},
-		"a kind that is a number":   {`{"kind":5}`, "#/kind"},
-		"no version":                {`{"kind":"CAPVCDCluster","metadata":{},"spec":{}}`, "'apiVersion'"},
-		"node pools that are named": {withCAPVCD(`"nodePool":{"a":"b"}`), "#/status/capvcd/nodePool"},
-		"a pool without a number":   {withCAPVCD(`"nodePool":[{"desiredReplicas":"3"}]`), "#/status/capvcd/nodePool/0"},
-		"a network by another name": {withCAPVCD(`"k8sNetwork":{"pods":{"cidrBlocks":[7]}}`), "#/status/capvcd/k8sNetwork/pods"},
+		"a section that is null":      {withCAPVCD(`"upgrade":{"previous":null}`), ""},
+		"a kind that is a number":     {`{"kind":5}`, "#/kind"},
+		"no version":                  {`{"kind":"CAPVCDCluster","metadata":{},"spec":{}}`, "'apiVersion'"},
+		"node pools with names":       {withCAPVCD(`"nodePool":{"a":"b"}`), "#/status/capvcd/nodePool"},
+		"a pool without a number":     {withCAPVCD(`"nodePool":[{"desiredReplicas":"3"}]`), "#/status/capvcd/nodePool/0"},
+		"a network with another name": {withCAPVCD(`"k8sNetwork":{"pods":{"cidrBlocks":[7]}}`), "#/status/capvcd/k8sNetwork/pods"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := start(t)

@@ -75,7 +75,7 @@ func TestCloudStackProviderOpens(t *testing.T) {
 	sim.Rotate(cloudstacksim.UserKey, "new-key", "new-secret")
 	configure("new-key", "new-secret") // read without a restart
 
-	g.Expect(b.Services.Cluster).To(Equal("cluster-uid"), "the file has no id of the cluster")
+	g.Expect(b.Services.Cluster).To(Equal("cluster-uid"), "the file has no cluster ID")
 	g.Expect(b.Balancer.Locate(t.Context(), "")).To(Equal(old), "the original program created a rule for a Service there")
 	g.Expect(b.Close(t.Context())).To(Succeed())
 }

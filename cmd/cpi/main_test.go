@@ -98,10 +98,10 @@ func TestTheAPIServerIsReachedDirectly(t *testing.T) {
 		environment map[string]string
 		want        string
 	}{
-		"in addition to the named keys":       {map[string]string{"NO_PROXY": ".corp,10.0.0.0/8", variable: "10.96.0.1"}, ".corp,10.0.0.0/8,10.96.0.1"},
-		"also by a variable in small letters": {map[string]string{"no_proxy": ".corp", variable: "10.96.0.1"}, ".corp,10.96.0.1"},
-		"alone":                               {map[string]string{variable: "fd00::1"}, "fd00::1"},
-		"but not outside of a pod":            {map[string]string{"NO_PROXY": ".corp"}, ".corp"},
+		"in addition to the named keys": {map[string]string{"NO_PROXY": ".corp,10.0.0.0/8", variable: "10.96.0.1"}, ".corp,10.0.0.0/8,10.96.0.1"},
+		"also by a lowercase variable":  {map[string]string{"no_proxy": ".corp", variable: "10.96.0.1"}, ".corp,10.96.0.1"},
+		"alone":                         {map[string]string{variable: "fd00::1"}, "fd00::1"},
+		"but not outside a pod":         {map[string]string{"NO_PROXY": ".corp"}, ".corp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := withoutProxy(func(name string) string { return tt.environment[name] })
@@ -129,7 +129,7 @@ func TestValidateConfig(t *testing.T) {
 		says   string
 		wrong  []string
 	}{
-		{"all is right, with a warning about old keys", rightConfig, password, "warning: loadbalancer.ports.http", nil},
+		{"a valid configuration, with a warning about old keys", rightConfig, password, "warning: loadbalancer.ports.http", nil},
 		{
 			"every problem is reported",
 			"vcd: {host: vcd}\n",
@@ -188,7 +188,7 @@ func TestReadiness(t *testing.T) {
 	probe := func() int {
 		to := httptest.NewRecorder()
 		ready.ServeHTTP(to, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-		g.Expect(to.Body.String()).NotTo(ContainSubstring("no answer"), "probes need no rights")
+		g.Expect(to.Body.String()).NotTo(ContainSubstring("no answer"), "probes need no permissions")
 		return to.Code
 	}
 

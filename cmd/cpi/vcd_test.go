@@ -22,10 +22,10 @@ func TestKubeVIPServesServicesInsteadOfOrAlongsideVCD(t *testing.T) {
 		balancer        string
 		byVCD, assigned bool
 	}{
-		"VCD alone":     {"{network: nodes}", true, false},
-		"kube-vip":      {"{network: nodes, kubeVIP: {" + ranges + "}}", false, true},
-		"both":          {"{network: nodes, kubeVIP: {class: example.com/kube-vip, " + ranges + "}}", true, true},
-		"a class alone": {"{enabled: false, kubeVIP: {class: example.com/kube-vip, " + ranges + "}}", false, true},
+		"VCD only":     {"{network: nodes}", true, false},
+		"kube-vip":     {"{network: nodes, kubeVIP: {" + ranges + "}}", false, true},
+		"both":         {"{network: nodes, kubeVIP: {class: example.com/kube-vip, " + ranges + "}}", true, true},
+		"a class only": {"{enabled: false, kubeVIP: {class: example.com/kube-vip, " + ranges + "}}", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -197,9 +197,9 @@ func TestDoctorLogsInWithEachIdentityOfAManifest(t *testing.T) {
 		code     int
 		says     string
 	}{
-		"right credentials": {password, exitOK, "VCDIdentity ccm logs in, for the cloud controller manager"},
-		"wrong credentials": {"wrong", exitFindings, "cannot use VCDIdentity ccm, the identity of the cloud controller manager"},
-		"no credentials":    {"", exitFindings, "Secret ccm contains no credentials"},
+		"correct credentials": {password, exitOK, "VCDIdentity ccm logs in, for the cloud controller manager"},
+		"wrong credentials":   {"wrong", exitFindings, "cannot use VCDIdentity ccm, the identity of the cloud controller manager"},
+		"no credentials":      {"", exitFindings, "Secret ccm contains no credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t)

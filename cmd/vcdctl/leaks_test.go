@@ -82,7 +82,7 @@ func TestLeaksAndPurge(t *testing.T) {
 	s.Expect(run("purge", "--cluster-id", leftID)).To(Equal(exitOK), "a dry run")
 	s.Expect(s.sim.State().VApps).To(HaveLen(3))
 	s.in = "another id\n"
-	s.Expect(run("purge", "--cluster-id", leftID, "--yes")).To(Equal(exitError), "the id is not typed again")
+	s.Expect(run("purge", "--cluster-id", leftID, "--yes")).To(Equal(exitError), "the ID is not typed again")
 	s.Expect(s.sim.State().VApps).To(HaveLen(3))
 	s.Expect(run("purge", "--cluster-id", "alive", "--yes", "--confirm", "alive")).To(Equal(exitFindings))
 	s.Expect(s.out.String()).To(ContainSubstring("exists in management cluster mgmt: team-a/demo"))

@@ -94,7 +94,7 @@ func TestMachineGroupsGetRulesThatAreDeletedWithThem(t *testing.T) {
 	w.Ready("w-2", "w-3")
 	w.EventuallyAffinity(infrav1.ReadyReason)
 	w.Expect(rules(w)).To(HaveKeyWithValue(workers, []string{"w-0", "w-1", "w-2", "w-3"}))
-	w.Expect(ruleWrites(w)).To(Equal(3), "one for both")
+	w.Expect(ruleWrites(w)).To(Equal(3), "one rule for both")
 
 	w.DeleteMachine("w-1")
 	w.EventuallyAffinity(infrav1.ReadyReason)

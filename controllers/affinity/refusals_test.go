@@ -46,7 +46,7 @@ func TestAFailingTaskIsRetriedWithBackoff(t *testing.T) {
 
 	w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.AffinityRulesReadyCondition)).To(
 		Equal(infrav1.TaskFailedReason))
-	w.Expect(ruleWrites(w)).To(Equal(2), "one for each group")
+	w.Expect(ruleWrites(w)).To(Equal(2), "one rule per group")
 	w.Expect(rules(w)).To(Equal(map[string][]string{ruleName(w, "md-md-0"): {"w-0", "w-1"}}))
 
 	advance(5 * time.Second)

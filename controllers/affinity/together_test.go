@@ -106,5 +106,5 @@ func TestAVMInAForeignAffinityRuleIsNamed(t *testing.T) {
 	message := w.EventuallyAffinity(infrav1.AffinityConflictReason)
 
 	w.Expect(message).To(And(ContainSubstring("app in theirs"), ContainSubstring("cache in theirs")))
-	w.Expect(rules(w)).To(HaveLen(1), "the rule of the other owner stays")
+	w.Expect(rules(w)).To(HaveLen(1), "the foreign rule is kept")
 }

@@ -160,14 +160,14 @@ func TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(page), -1) {
 		known = append(known, row[1])
 	}
-	g.Expect(len(known)).To(BeNumerically(">", 50), "the page has another shape")
+	g.Expect(len(known)).To(BeNumerically(">", 50), "the page has another format")
 	var document any
 	g.Expect(yaml.Unmarshal([]byte(rendered(g, wishes())), &document)).To(Succeed())
 	written := paths("", document)
 
 	for _, path := range written {
 		g.Expect(leftOut).NotTo(HaveKey(path), "is written: take it from the table")
-		g.Expect(known).To(ContainElement(path), "is no key of the program")
+		g.Expect(known).To(ContainElement(path), "is not a key of the program")
 	}
 	for _, path := range known {
 		if _, ok := leftOut[path]; !ok {
@@ -176,7 +176,7 @@ func TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted(t *testing.T) {
 		}
 	}
 	for path := range leftOut {
-		g.Expect(known).To(ContainElement(path), "is in the table, and no key of the program")
+		g.Expect(known).To(ContainElement(path), "is in the table, but not a key of the program")
 	}
 }
 
@@ -241,7 +241,7 @@ func TestAnInvalidSpecIsReportedAtOnce(t *testing.T) {
 func TestImageOfACluster(t *testing.T) {
 	const managers = "ghcr.io:443/acme/ccm:v2.0.0"
 	tests := []struct{ name, own, want string }{
-		{"the manager's", "", managers},
+		{"the manager's image", "", managers},
 		{"another registry, with the manager's version", "registry:5000/mirror/ccm", "registry:5000/mirror/ccm:v2.0.0"},
 		{"another version", "registry:5000/mirror/ccm:v2.0.1", "registry:5000/mirror/ccm:v2.0.1"},
 		{"a digest", "registry/ccm@sha256:0123", "registry/ccm@sha256:0123"},

@@ -67,7 +67,7 @@ func TestTheCloudProviderIsInstalled(t *testing.T) {
 	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "correct objects are not touched")
 	w.reconciler = w.newReconciler()
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
-	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "also by a manager that just started")
+	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "even after a restart of the manager")
 }
 
 func TestPodsOfOlderVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
@@ -217,7 +217,7 @@ func TestTheCloudProviderUsesTheClusterProxyIfConfigured(t *testing.T) {
 	w.Expect(string(secret.Data["HTTPS_PROXY"])).To(Equal(proxy))
 	exceptions := strings.Split(string(secret.Data["NO_PROXY"]), ",")
 	w.Expect(exceptions).To(ContainElements("api.example.com", "10.96.0.0/12", ".corp.example.com"))
-	w.Expect(exceptions).To(ContainElements("192.168.4.0/24", "fd00:4::/64"), "the networks of the nodes")
+	w.Expect(exceptions).To(ContainElements("192.168.4.0/24", "fd00:4::/64"), "the node networks")
 	site, err := url.Parse(w.Sim.URL())
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(exceptions).NotTo(ContainElement(site.Hostname()))
@@ -370,7 +370,7 @@ func TestNewCredentialsAreRolledOut(t *testing.T) {
 	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: addons.ManagedCredentialsName},
 		credentials)).To(Succeed())
 	w.Expect(string(credentials.Data["username"])).To(Equal("admin"))
-	w.Expect(w.deployment().Spec.Template).To(Equal(pods), "files are read again: no pod is replaced")
+	w.Expect(w.deployment().Spec.Template).To(Equal(pods), "files are reread, and no pod is replaced")
 }
 
 func TestAnUpgradeIsRolledOutAndRemovesObsoleteObjects(t *testing.T) {
@@ -485,7 +485,7 @@ func TestTheCloudProviderIsRemovedOrKeptAsConfigured(t *testing.T) {
 			w.Expect(w.Workload.Create(w.Ctx, foreign)).To(Succeed())
 			w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = mode })
 
-			w.Expect(w.pass()).To(Equal(metav1.Condition{}), "there is nothing to be ready")
+			w.Expect(w.pass()).To(Equal(metav1.Condition{}), "no workload must be ready")
 
 			list := &addonsv1.ClusterResourceSetList{}
 			w.Expect(w.Client.List(w.Ctx, list)).To(Succeed())

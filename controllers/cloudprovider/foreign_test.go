@@ -56,14 +56,14 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 				corev1.Container{Image: "registry.k8s.io/provider-os/openstack-cloud-controller-manager:v1.36.0"}),
 			"DaemonSet cloud/ccm",
 		},
-		{"a stateful one", runs(&appsv1.StatefulSet{}, "cloud", "ccm", cpi), "StatefulSet cloud/ccm"},
+		{"a StatefulSet", runs(&appsv1.StatefulSet{}, "cloud", "ccm", cpi), "StatefulSet cloud/ccm"},
 		{
 			"one that kubelet runs by itself",
 			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror, OwnerReferences: owner}}, "kube-system",
 				"ccm-node-1", cpi),
 			"static Pod kube-system/ccm-node-1",
 		},
-		{"one that was started by hand", runs(&corev1.Pod{}, "kube-system", "ccm", cpi), "Pod kube-system/ccm"},
+		{"a manually started pod", runs(&corev1.Pod{}, "kube-system", "ccm", cpi), "Pod kube-system/ccm"},
 		{
 			"one by its flag",
 			runs(&appsv1.Deployment{}, "cloud", "mine",

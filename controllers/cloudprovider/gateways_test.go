@@ -69,7 +69,7 @@ func TestAdditionalGatewaysAreConfigured(t *testing.T) {
 	w.pass()
 
 	w.Expect(w.configured().LoadBalancer.Gateways).To(HaveLen(1))
-	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancerGatewayIDs).To(Equal([]string{second, first}), "something may be there still")
+	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancerGatewayIDs).To(Equal([]string{second, first}), "objects may remain there")
 }
 
 func TestAnUnusableAdditionalGatewayIsReported(t *testing.T) {

@@ -87,7 +87,7 @@ func TestTheConfigurationOfCPIIsTakenOver(t *testing.T) {
 
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/25" })
 	w.pass()
-	w.Expect(w.configured().LoadBalancer.VIPSubnet.String()).To(Equal("10.0.0.0/25"), "the spec has the last word")
+	w.Expect(w.configured().LoadBalancer.VIPSubnet.String()).To(Equal("10.0.0.0/25"), "the spec takes precedence")
 }
 
 // VMware's CSI driver mounts the Secrets of CPI.
@@ -150,12 +150,12 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 		want   []string
 	}{
 		{
-			name: "another id",
+			name: "another ID",
 			id:   "prod",
 			want: []string{"clusterid is prod now and would become infra-1", "spec.infraID is immutable"},
 		},
 		{
-			name: "no id at all",
+			name: "no ID",
 			id:   "",
 			want: []string{"clusterid is unset now and would become infra-1"},
 		},

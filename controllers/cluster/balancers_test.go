@@ -49,7 +49,7 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	w.DeleteCluster()
 
 	w.Expect(w.Owners(id)).To(BeEmpty())
-	w.Expect(w.Owners("another-cluster")).NotTo(BeEmpty(), "another cluster's stay")
+	w.Expect(w.Owners("another-cluster")).NotTo(BeEmpty(), "the load balancers of another cluster are kept")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("LoadBalancersDeleted")))
 }
 
@@ -512,7 +512,7 @@ func TestAGatewayThatIsGoneTookItsLoadBalancers(t *testing.T) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(w.Gateway) })
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
-	w.Expect(w.Profiles(id)).NotTo(BeEmpty(), "application port profiles are the organization's")
+	w.Expect(w.Profiles(id)).NotTo(BeEmpty(), "application port profiles belong to the organization")
 
 	w.Hurry()
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())

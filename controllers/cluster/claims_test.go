@@ -317,14 +317,14 @@ func TestAVirtualIPThatNoPoolKeepsIsReported(t *testing.T) {
 
 	w.eventually(infrav1.EndpointReadyCondition, infrav1.AddressClaimLostReason)
 
-	w.Expect(conditions.IsTrue(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(BeTrue(), "the cluster works")
+	w.Expect(conditions.IsTrue(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(BeTrue(), "the cluster is ready")
 	w.Expect(messageOf(w.Env)).To(And(ContainSubstring("192.168.100.210"), ContainSubstring("c1-vip"),
 		ContainSubstring("Exclude the address from the pool")))
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	before := w.VCDCluster().ResourceVersion
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before), "at rest")
+	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before), "no changes are pending")
 }
 
 func TestAnAddressIsReleasedIfTheIDWasSetAfterItsClaim(t *testing.T) {

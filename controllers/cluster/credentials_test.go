@@ -66,7 +66,7 @@ func TestCAPVCDCredentialsAreMovedToASecret(t *testing.T) {
 			owned:    true,
 		},
 		{
-			name:     "a Secret of the namespace",
+			name:     "a Secret in the namespace",
 			held:     infrav1.CAPVCDCredentials{SecretRef: ref("vcd")},
 			identity: "vcd",
 			secret:   userSecret(controllertest.Namespace, "vcd", login),

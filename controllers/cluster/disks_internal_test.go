@@ -18,7 +18,7 @@ func TestDiskOwner(t *testing.T) {
 	}{
 		{"our marker", "prod", vcd.Marker{Cluster: "prod"}.String(), true},
 		{"another's marker", infraUUID, vcd.Marker{Cluster: "prod"}.String(), false},
-		{"the id, as a CSI driver writes it", infraUUID, infraUUID, true},
+		{"the ID, as written by a CSI driver", infraUUID, infraUUID, true},
 		{
 			"the id of an RDE",
 			"urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
@@ -26,8 +26,8 @@ func TestDiskOwner(t *testing.T) {
 			true,
 		},
 		{"a name that a user chose for both", "prod", "prod", false},
-		{"the id among others", infraUUID, "copy of " + infraUUID, false},
-		{"no id", "", "", false},
+		{"the ID among others", infraUUID, "copy of " + infraUUID, false},
+		{"no ID", "", "", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

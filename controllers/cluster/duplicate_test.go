@@ -140,7 +140,7 @@ func TestMachineThatOnlyReferencesAVMDoesNotOwnIt(t *testing.T) {
 		name string
 		edit func(*infrav1.VCDMachine)
 	}{
-		{"a copy that was never found to be the VM's own", func(*infrav1.VCDMachine) {}},
+		{"a copy that never owned the VM", func(*infrav1.VCDMachine) {}},
 		{
 			"a machine at another site, which uses the same URN",
 			func(m *infrav1.VCDMachine) {

@@ -58,7 +58,7 @@ func TestASpoofGuardProfileOfTheNetworkIsReportedOnce(t *testing.T) {
 			_, err := w.ReconcileCluster()
 			w.Expect(err).NotTo(HaveOccurred())
 			w.Expect(w.EventTexts()).NotTo(warned)
-			w.Expect(w.Sim.Counters()).NotTo(HaveKey(ContainSubstring("segmentProfiles")), "not in each pass")
+			w.Expect(w.Sim.Counters()).NotTo(HaveKey(ContainSubstring("segmentProfiles")), "not in every reconcile")
 		})
 	}
 }

@@ -199,7 +199,7 @@ func TestKeepingTheVAppDoesNotWaitForAHangingDeletion(t *testing.T) {
 	keepVApp(w)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.EventuallyCluster(infrav1.VAppDeletedCondition, infrav1.TaskRunningReason)
-	w.Expect(w.IsClusterGone()).To(BeFalse(), "it may end")
+	w.Expect(w.IsClusterGone()).To(BeFalse(), "the deletion may finish")
 
 	w.Later(15 * time.Minute)
 

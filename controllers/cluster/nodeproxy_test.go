@@ -75,7 +75,7 @@ func TestTheSiteIsReachedThroughTheProxyIfConfigured(t *testing.T) {
 	w.EventuallyCluster(infrav1.NodeProxyReadyCondition, infrav1.ReadyReason)
 
 	w.Expect(string(proxySecret(w).Data[nodeproxy.KeyContainerd])).To(
-		ContainSubstring(","+controllertest.VIP+",192.168.100.0/24,.corp.example.com"), "all but the site")
+		ContainSubstring(","+controllertest.VIP+",192.168.100.0/24,.corp.example.com"), "all addresses except the site")
 }
 
 func TestProxyCredentialsComeFromASecret(t *testing.T) {
@@ -129,7 +129,7 @@ func TestRemovingTheProxyLeavesEmptySettingsFiles(t *testing.T) {
 	nothing := nodeproxy.Settings{Version: nodeproxy.Version("", "", nil)}.Files()
 	delete(files, "no-proxy") // for pods only: no template references it
 	delete(nothing, "no-proxy")
-	w.Expect(files).To(Equal(nothing), "templates may still name the Secret")
+	w.Expect(files).To(Equal(nothing), "templates may still reference the Secret")
 }
 
 func TestAForeignProxySecretIsNotTouched(t *testing.T) {

@@ -62,7 +62,7 @@ func TestPreflightProblemsAreReported(t *testing.T) {
 			result, err := w.ReconcileCluster()
 			w.Expect(err).NotTo(HaveOccurred())
 			w.Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", session.RemedyPoll)))
-			w.Expect(w.EventTexts()).To(BeEmpty(), "one event for one problem")
+			w.Expect(w.EventTexts()).To(BeEmpty(), "one event per problem")
 
 			w.Sim.Edit(func(e *vcdsim.Editor) { tt.mend(e.VDC("acme-vdc")) })
 			w.EventuallyCluster(infrav1.PreflightPassedCondition, infrav1.ReadyReason)

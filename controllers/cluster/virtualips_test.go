@@ -64,27 +64,27 @@ func TestAVirtualIPBelongsToOneCluster(t *testing.T) {
 		refused bool
 	}{
 		"an older cluster": {nil, true},
-		"an older one in another network": {
+		"an older cluster in another network": {
 			func(c *infrav1.VCDCluster) {
 				c.Spec.RecordedState.OVDCNetworkID = elsewhere
 			},
 			false,
 		},
-		"an older one at another site": {func(c *infrav1.VCDCluster) { c.Spec.Site = "https://other.example.com" }, false},
-		"an older one with another address": {
+		"an older cluster at another site": {func(c *infrav1.VCDCluster) { c.Spec.Site = "https://other.example.com" }, false},
+		"an older cluster with another address": {
 			func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.201"
 			},
 			false,
 		},
-		"an older one that has it as its second": {
+		"an older cluster with the address as its second": {
 			func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneEndpoint.Host = "fd00:100::c8"
 				c.Spec.ControlPlaneLoadBalancer.KubeVIP.SecondaryAddress = controllertest.VIP
 			},
 			true,
 		},
-		"an older one that announces it for Services": {
+		"an older cluster that announces it for Services": {
 			func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.201"
 				c.Spec.LoadBalancer.KubeVIP = &infrav1.KubeVIPServices{
@@ -93,13 +93,13 @@ func TestAVirtualIPBelongsToOneCluster(t *testing.T) {
 			},
 			true,
 		},
-		"a newer one": {
+		"a newer cluster": {
 			func(c *infrav1.VCDCluster) {
 				c.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
 			},
 			false,
 		},
-		"a newer one that is established": {
+		"a newer, established cluster": {
 			func(c *infrav1.VCDCluster) {
 				c.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
 				c.Spec.InfraID = "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
@@ -107,7 +107,7 @@ func TestAVirtualIPBelongsToOneCluster(t *testing.T) {
 			},
 			true,
 		},
-		"the load balancer of an older one": {
+		"the load balancer of an older cluster": {
 			func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointExternal}
 				c.Spec.ControlPlaneEndpoint.Host = controllertest.VIP
@@ -240,7 +240,7 @@ func TestBGPAcceptsAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.
 	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(manifest(w)).To(ContainSubstring("192.168.100.1:65000::false"), "an empty password is none")
+	w.Expect(manifest(w)).To(ContainSubstring("192.168.100.1:65000::false"), "an empty password is not a password")
 }
 
 func TestAnUnreadableBGPPasswordIsRejectedAndNotShown(t *testing.T) {
@@ -263,7 +263,7 @@ func TestAHostnameMustResolveIntoTheNetwork(t *testing.T) {
 		reason string
 		words  string
 	}{
-		"a record that does not exist": {
+		"a nonexistent record": {
 			nil,
 			&net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true},
 			infrav1.NameResolutionFailedReason,

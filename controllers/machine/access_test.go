@@ -112,16 +112,16 @@ func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 		},
 		{"every request is rejected with 401", faulty(vcdsim.Fault{Status: http.StatusUnauthorized}), ""},
 		{"every request is rejected with 403", faulty(vcdsim.Fault{Status: http.StatusForbidden}), ""},
-		{"the right to list VMs is withdrawn", forbidden(listVMs), infrav1.ForbiddenReason},
+		{"the right to list VMs is revoked", forbidden(listVMs), infrav1.ForbiddenReason},
 		{
 			"listing VMs is rejected for another reason",
 			faulty(vcdsim.Fault{Operation: listVMs, Status: http.StatusBadRequest}),
 			"",
 		},
-		{"the right to read VMs is withdrawn", forbidden(readVM), ""},
+		{"the right to read VMs is revoked", forbidden(readVM), ""},
 		{"the password is missing", secretWithout("password", nil), infrav1.SecretIncompleteReason},
-		{"the certificate authority is another", secretWithout("ca.crt", []byte(otherCA)), ""},
-		{"the certificate authority is missing", secretWithout("ca.crt", nil), infrav1.CertificateNotTrustedReason},
+		{"the CA is a different one", secretWithout("ca.crt", []byte(otherCA)), ""},
+		{"the CA is missing", secretWithout("ca.crt", nil), infrav1.CertificateNotTrustedReason},
 		{
 			"the Secret is deleted",
 			without(func(w *controllertest.Env) client.Object {

@@ -204,7 +204,7 @@ func TestNoAddressIsLostOrGivenTwiceWhenTheManagerIsKilled(t *testing.T) {
 	w.Expect(c.api.List(w.Ctx, claims)).To(Succeed())
 	w.Expect(c.api.List(w.Ctx, addresses)).To(Succeed())
 	w.Expect(claims.Items).To(BeEmpty())
-	w.Expect(addresses.Items).To(BeEmpty(), "the pools are full again")
+	w.Expect(addresses.Items).To(BeEmpty(), "all addresses are back in the pools")
 	t.Logf("the manager was killed %d times in %d passes", c.killer.kills, c.steps)
 	w.Expect(c.killer.kills).To(BeNumerically(">", *claimMachines/10))
 }

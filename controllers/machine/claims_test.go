@@ -146,7 +146,7 @@ func TestTheGuestReceivesThePoolSettings(t *testing.T) {
 	network := metadataOf(w, &w.Sim.State().VMs[0])
 	w.Expect(network).To(ContainSubstring(`"routes":[{"to":"0.0.0.0/0","via":"192.168.100.254","metric":50}]`))
 	w.Expect(network).To(ContainSubstring(`"routes":[{"to":"172.16.0.0/12","via":"10.20.0.9","metric":7}]`))
-	w.Expect(network).To(ContainSubstring(`"nameservers":{"addresses":["192.168.100.1"]`), "the network's")
+	w.Expect(network).To(ContainSubstring(`"nameservers":{"addresses":["192.168.100.1"]`), "from the network")
 }
 
 func TestAMachineCanSpecifyItsAddresses(t *testing.T) {
@@ -172,9 +172,9 @@ func TestVCDPoolsGiveDualStackNodesBothFamilies(t *testing.T) {
 		pool []vcdsim.Range
 		want string
 	}{
-		"a dual-stack cluster":                        {[]string{"100.96.0.0/11", "fd6a::/48"}, v6, "fd00:100::10"},
-		"a cluster of IPv4 alone":                     {[]string{"100.96.0.0/11"}, v6, ""},
-		"an IPv6 subnet in which VCD assigns nothing": {[]string{"100.96.0.0/11", "fd6a::/48"}, nil, ""},
+		"a dual-stack cluster":                             {[]string{"100.96.0.0/11", "fd6a::/48"}, v6, "fd00:100::10"},
+		"an IPv4-only cluster":                             {[]string{"100.96.0.0/11"}, v6, ""},
+		"an IPv6 subnet in which VCD assigns no addresses": {[]string{"100.96.0.0/11", "fd6a::/48"}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			model := dualStack()
@@ -206,10 +206,10 @@ func TestAMachineWithoutNameserversCausesAWarning(t *testing.T) {
 		nic    infrav1.NetworkSpec
 		warned bool
 	}{
-		"the network has none":      {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressStaticPool}, true},
-		"the network has one":       {[]netip.Addr{netip.MustParseAddr("192.168.100.1")}, infrav1.NetworkSpec{}, false},
-		"the NIC has one":           {nil, infrav1.NetworkSpec{Nameservers: []string{"192.168.100.2"}}, false},
-		"a DHCP server may give it": {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressDHCP}, false},
+		"the network has no nameserver": {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressStaticPool}, true},
+		"the network has a nameserver":  {[]netip.Addr{netip.MustParseAddr("192.168.100.1")}, infrav1.NetworkSpec{}, false},
+		"the NIC has a nameserver":      {nil, infrav1.NetworkSpec{Nameservers: []string{"192.168.100.2"}}, false},
+		"a DHCP server may give it":     {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressDHCP}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			model := vcdsim.K8sTenant()
@@ -258,12 +258,12 @@ func TestUnusableAddressesAreReportedBeforeTheVMIsCreated(t *testing.T) {
 			infrav1.AddressInvalidReason,
 			"is in no subnet of network nodes",
 		},
-		"of a family that the network does not have": {
+		"of a family without a subnet in the network": {
 			[]*controllertest.Pool{v6Pool(1)},
 			infrav1.AddressInvalidReason,
 			"is in no subnet of network nodes",
 		},
-		"of one family twice": {
+		"two of one family": {
 			[]*controllertest.Pool{v4Pool(1), controllertest.NewPool("more", 0, "", "192.168.100.30")},
 			infrav1.AddressInvalidReason,
 			"same family",
@@ -273,7 +273,7 @@ func TestUnusableAddressesAreReportedBeforeTheVMIsCreated(t *testing.T) {
 			infrav1.AddressInvalidReason,
 			"prefix length 16",
 		},
-		"with a gateway elsewhere": {
+		"with a gateway outside the subnet": {
 			[]*controllertest.Pool{pool(24, "10.0.0.1", "192.168.100.20")},
 			infrav1.AddressInvalidReason,
 			"gateway 10.0.0.1",
@@ -310,7 +310,7 @@ func TestUnusableAddressesAreReportedBeforeTheVMIsCreated(t *testing.T) {
 			claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("cp-0-0-0")}
 			w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
 			w.Ready("cp-0")
-			w.Expect(w.Sim.State().VMs[0].NICs[0].Address).To(Equal("192.168.100.40"), "it healed")
+			w.Expect(w.Sim.State().VMs[0].NICs[0].Address).To(Equal("192.168.100.40"), "it recovered")
 		})
 	}
 }
@@ -423,7 +423,7 @@ func TestADeletedClaimIsReportedAndTheAddressKept(t *testing.T) {
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.AddressesReadyCondition)).To(Equal(
 		"IPAddressClaim cp-0-0-0 does not exist, but its IPAddress cp-0-0-0 is held until this VCDMachine is deleted"))
 	claims, addresses := leftOfClaims(w)
-	w.Expect([]int{claims, addresses}).To(Equal([]int{0, 1}), "no other gets the address while the VM has it")
+	w.Expect([]int{claims, addresses}).To(Equal([]int{0, 1}), "no other machine gets the address while the VM has it")
 	w.DeleteMachine("cp-0")
 	expectNothingClaimed(w)
 }

@@ -32,7 +32,7 @@ var copies = []struct {
 	create func(*controllertest.Env) client.ObjectKey
 	reason string
 }{
-	{"under another name in its namespace", copyMachine, infrav1.VMNotOwnedReason},
+	{"with another name in its namespace", copyMachine, infrav1.VMNotOwnedReason},
 	{"with its cluster in another namespace", copyNamespace, infrav1.InfraIDInUseReason},
 }
 
@@ -84,7 +84,7 @@ func TestNothingIsWrittenToTheVMOfAnotherVCDMachine(t *testing.T) {
 				w.Expect(w.Writes()).To(Equal(writes))
 
 				w.DeleteMachine("a")
-				w.Expect(w.Sim.State().VMs).To(BeEmpty(), "the VM is the original's")
+				w.Expect(w.Sim.State().VMs).To(BeEmpty(), "the VM belongs to the original")
 			})
 		}
 	}

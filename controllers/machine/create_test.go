@@ -140,7 +140,7 @@ func TestCreationIsRecordedBeforeItIsRequested(t *testing.T) {
 		existing        bool
 	}{
 		{"with a new vApp", "POST /api/vdc/action/composeVApp", false},
-		{"in a vApp that exists", "POST /api/vApp/vapp/action/recomposeVApp", true},
+		{"in an existing vApp", "POST /api/vApp/vapp/action/recomposeVApp", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

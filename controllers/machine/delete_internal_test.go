@@ -35,12 +35,12 @@ func TestAVMWithAnUncertainOwnerIsKept(t *testing.T) {
 		m, other *infrav1.VCDMachine
 		want     bool
 	}{
-		{"another that was provisioned with the VM", object("b", "a"), object("a", "a", provisioned), true},
-		{"both were restored, and lost their status", object("b", "a"), object("c", "a", ran), true},
+		{"another machine that was provisioned with the VM", object("b", "a"), object("a", "a", provisioned), true},
+		{"both were restored without their status", object("b", "a"), object("c", "a", ran), true},
 		{"a copy of the original that never ran here", object("a", "a"), object("b", "a", ran), false},
 		{"a restored machine whose VM never ran", object("b", "a"), object("c", "a"), false},
-		{"one that is deleted, too", object("b", "a"), object("c", "a", ran, deleted), false},
-		{"a copy of a machine that works here", object("b", "a", provisioned), object("c", "a", ran), false},
+		{"a deleting machine", object("b", "a"), object("c", "a", ran, deleted), false},
+		{"a copy of a working machine", object("b", "a", provisioned), object("c", "a", ran), false},
 		{"a machine of another VM", object("b", "a"), object("c", "a", ran, otherVM), false},
 	}
 	for _, tt := range tests {

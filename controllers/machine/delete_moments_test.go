@@ -85,7 +85,7 @@ func TestDeletionWaitsThroughAnOutageOfAnHour(t *testing.T) {
 		w.Expect(err).NotTo(HaveOccurred())
 		results = append(results, machine, cluster)
 		for _, r := range results {
-			w.Expect(r.RequeueAfter).To(BeNumerically(">", time.Second), "a later pass is scheduled")
+			w.Expect(r.RequeueAfter).To(BeNumerically(">", time.Second), "a later reconcile is scheduled")
 		}
 		at += min(machine.RequeueAfter, max(cluster.RequeueAfter, session.UnreachablePoll))
 	}

@@ -109,7 +109,7 @@ func TestGuestIsShutDownFirstUnlessDisabled(t *testing.T) {
 	}{
 		{"by default", nil, 1},
 		{"with a timeout", ptr.To[int32](30), 1},
-		{"not at all", ptr.To[int32](0), 0},
+		{"without a graceful shutdown", ptr.To[int32](0), 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

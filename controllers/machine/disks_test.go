@@ -43,10 +43,10 @@ func TestAMachineHasItsAdditionalDisks(t *testing.T) {
 		fault *vcdsim.Fault
 		fast  bool
 	}{
-		{name: "at once"},
-		{name: "also where VMs are linked clones", fast: true},
+		{name: "immediately"},
+		{name: "even if VMs are linked clones", fast: true},
 		{
-			name:  "once, although the task that adds them fails",
+			name:  "once, although the task fails the first time",
 			fault: &vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", Message: "disk full", Count: 1},
 		},
 		{

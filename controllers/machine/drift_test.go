@@ -402,7 +402,7 @@ func TestAVMThatIsShownOffAndMayNotBePoweredOnIsNotReady(t *testing.T) {
 	t.Parallel()
 	for name, operation := range map[string]string{
 		"the right to power on is missing": powerOnCall,
-		"its details may not be read":      readVMCall,
+		"its details are not readable":     readVMCall,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("cp-0", powersOn)...)

@@ -122,7 +122,7 @@ func TestMachineSurvivesFailures(t *testing.T) {
 				writes := w.Writes()
 				_, err := w.ReconcileMachine("cp-0")
 				w.Expect(err).NotTo(HaveOccurred())
-				w.Expect(w.Writes()).To(Equal(writes), "it is too early to try again")
+				w.Expect(w.Writes()).To(Equal(writes), "it is too early for a retry")
 
 				skipAhead(w)
 				w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)

@@ -111,7 +111,7 @@ func TestManuallyDeletedVMIsGoneAfterTheSecondCheck(t *testing.T) {
 // stays visible.
 func TestVMIsNotGoneWhenItsVAppBecomesInvisible(t *testing.T) {
 	t.Parallel()
-	for name, deleted := range map[string]bool{"of a machine that runs": false, "of one that is deleted": true} {
+	for name, deleted := range map[string]bool{"of a running machine": false, "of one that is deleted": true} {
 		t.Run(name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.Machines("a", "b")...)
 			w.SetLayout(infrav1.VAppPerMachine)
@@ -171,7 +171,7 @@ func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
 
 			w.Expect(isGone(w, "cp-0")).To(BeFalse())
 			w.Later(62 * time.Second)
-			w.Expect(isGone(w, "cp-0")).To(BeFalse(), "the request may still be on its way")
+			w.Expect(isGone(w, "cp-0")).To(BeFalse(), "the request may still be in flight")
 			w.Later(gone.LateRequest + time.Second)
 			w.Expect(isGone(w, "cp-0")).To(BeFalse(), "the first observation that counts")
 			w.Later(gone.LateRequest + gone.ProofInterval + 2*time.Second)

@@ -20,10 +20,10 @@ func TestIOPSAreRequestedUntilTheDiskHasThem(t *testing.T) {
 		want      int64
 	}{
 		{"a disk with another number", vcd.Disk{ID: "2000", IOPS: ptr.To[int64](500)}, 1200, 0, 1200},
-		{"not a disk that has them", vcd.Disk{ID: "2000", IOPS: ptr.To[int64](1200)}, 1200, 0, 0},
-		{"a disk that VCD did not change", vcd.Disk{ID: "2000", IOPS: ptr.To[int64](500)}, 1200, 1200, 1200},
+		{"not a disk that already has them", vcd.Disk{ID: "2000", IOPS: ptr.To[int64](1200)}, 1200, 0, 0},
+		{"a disk that VCD did not change yet", vcd.Disk{ID: "2000", IOPS: ptr.To[int64](500)}, 1200, 1200, 1200},
 		{"a disk whose IOPS are hidden from the user", vcd.Disk{ID: "2000"}, 1200, 0, 1200},
-		{"such a disk only once", vcd.Disk{ID: "2000"}, 1200, 1200, 0},
+		{"a disk with unknown IOPS only once", vcd.Disk{ID: "2000"}, 1200, 1200, 0},
 		{"not a disk without requested IOPS", vcd.Disk{ID: "2000", IOPS: ptr.To[int64](500)}, 0, 0, 0},
 		{"not a VM without a disk", vcd.Disk{}, 1200, 0, 0},
 	} {

@@ -93,7 +93,7 @@ func TestMachinesWithTheirOwnVAppsDeleteThem(t *testing.T) {
 
 	w.DeleteCluster()
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue("GET /api/query type=disk", 1))
-	w.Expect(w.Sim.Counters()).NotTo(HaveKey(ContainSubstring("vApp")), "machines took their vApps with them")
+	w.Expect(w.Sim.Counters()).NotTo(HaveKey(ContainSubstring("vApp")), "machines deleted their vApps")
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 

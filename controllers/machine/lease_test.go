@@ -69,7 +69,7 @@ func TestLimitedLeaseIsReportedAndRenewed(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.LeaseLimitedReason)))
 	w.Sim.ResetCounters()
 	w.ExpectSettled("a")
-	w.Expect(w.Sim.Counters()).To(BeEmpty(), "a lease that is long enough costs no call")
+	w.Expect(w.Sim.Counters()).To(BeEmpty(), "a long lease causes no request")
 
 	after(w, 28*day, "a", "b")
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 1), "machines of one vApp renew its lease once")
@@ -149,7 +149,7 @@ func TestLeaseThatCannotBeRenewedIsReported(t *testing.T) {
 	m := w.VCDMachine("a")
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 	w.Expect(conditions.GetMessage(m, infrav1.LeaseLimitedCondition)).To(ContainSubstring("no right"))
-	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 1), "it is not tried again at once")
+	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 1), "it is not retried at once")
 	after(w, 28*day+2*time.Hour, "a")
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 2))
 }

@@ -62,7 +62,7 @@ func TestNoVMIsConsolidatedUnnecessarily(t *testing.T) {
 		model vcdsim.Model
 		size  string
 	}{
-		"of the template's size":             {vcdsim.K8sTenant(), "20Gi"},
+		"with the size of the template":      {vcdsim.K8sTenant(), "20Gi"},
 		"in a VDC without fast provisioning": {full, "40Gi"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -135,7 +135,7 @@ func TestLeaseOfAVAppThatIsNotTheClustersIsLeftAsItIs(t *testing.T) {
 
 func TestAMarkerThatIsRestoredIsNoticedAtTheNextInventory(t *testing.T) {
 	t.Parallel()
-	for name, running := range map[string]bool{"of a VM that runs": true, "of a VM that is powered off": false} {
+	for name, running := range map[string]bool{"of a running VM": true, "of a VM that is powered off": false} {
 		t.Run(name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("a")...)
 			leftInPeace(w, "a")

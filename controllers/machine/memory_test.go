@@ -57,7 +57,7 @@ func TestRunningMachineOutlivesAMove(t *testing.T) {
 	})
 	w.Restart(t, events.NewFakeRecorder(100))
 	w.EventuallyMachine("cp-0", infrav1.PoweredOnCondition, infrav1.VMPoweredOffReason)
-	w.Expect(w.Writes()).To(Equal(writes), "a VM that is off is reported, not powered on")
+	w.Expect(w.Writes()).To(Equal(writes), "a powered-off VM is reported, not powered on")
 
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("cp-0")) })
 	w.Restart(t, events.NewFakeRecorder(100))

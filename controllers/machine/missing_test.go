@@ -397,7 +397,7 @@ func TestMachinesMissingInThreeClustersHoldTheSite(t *testing.T) {
 	w.Expect(c.Spec.RecordedState.GoneStoppedSince).NotTo(BeNil())
 	w.ReconcileNamed(w, c)
 	w.Expect(conditions.GetReason(c, infrav1.VMLossSuspectedCondition)).To(Equal(infrav1.VMLossUnacknowledgedReason))
-	w.Expect(conditions.IsTrue(c, clusterv1.ReadyCondition)).To(BeTrue(), "the cluster itself works")
+	w.Expect(conditions.IsTrue(c, clusterv1.ReadyCondition)).To(BeTrue(), "the cluster itself is ready")
 	acknowledge(w, c)
 	w.Expect(c.Spec.RecordedState.GoneStoppedSince).To(BeNil())
 	w.Expect(conditions.Has(c, infrav1.VMLossSuspectedCondition)).To(BeFalse())

@@ -97,7 +97,7 @@ func TestExtraConfigThatIsNotShownIsNotWithoutBootstrapData(t *testing.T) {
 		_, err := w.ReconcileMachine("cp-0")
 		w.Expect(err).NotTo(HaveOccurred())
 	}
-	w.Expect(w.Sim.Counters()[readVMCall]).To(BeZero(), "it is not read in each pass")
+	w.Expect(w.Sim.Counters()[readVMCall]).To(BeZero(), "it is not read in every reconcile")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig = shown })
 	skipAhead(w)
 	w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)

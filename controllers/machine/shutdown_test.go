@@ -168,7 +168,7 @@ func TestSoftModeWaitsForTheGuest(t *testing.T) {
 	expectNoPowerOff(w, "has not shut down in 1m0s")
 	w.Later(24 * time.Hour)
 	expectNoPowerOff(w, "has not shut down in 1m0s")
-	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(shutdownCall, 1), "it is at it")
+	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(shutdownCall, 1), "the shutdown is in progress")
 
 	setMode(w, infrav1.PowerOffTrySoft)
 	w.Eventually(func() bool { return isGone(w, "cp-0") }, controllertest.Patience, "5ms").Should(BeTrue())

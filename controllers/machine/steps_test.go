@@ -28,7 +28,7 @@ func TestFailuresAreRetriedWithBackoff(t *testing.T) {
 		desired).After).To(Equal(session.FirstRetry - session.FirstRetry/2))
 	g.Expect(m.failing(stepAdd, now.Add(session.FirstRetry), desired)).To(Equal(phases.Done))
 	g.Expect(m.failed(stepAdd, out, now, desired).After).To(Equal(2 * session.FirstRetry))
-	g.Expect(m.failing(stepAdd, now, changed)).To(Equal(phases.Done), "a change of the spec is a reason to try again")
+	g.Expect(m.failing(stepAdd, now, changed)).To(Equal(phases.Done), "a changed spec causes a retry")
 	for range 20 {
 		m.failed(stepAdd, out, now, desired)
 	}
@@ -57,5 +57,5 @@ func TestEachStepHasItsOwnBackoff(t *testing.T) {
 	m.failed(stepAdd, out, now, desired)
 	g.Expect(m.creating()).To(BeTrue())
 	m.succeeded(stepAdd)
-	g.Expect(m.creating()).To(BeFalse(), "the VM was created, be it by another request")
+	g.Expect(m.creating()).To(BeFalse(), "the VM was created, possibly by another request")
 }

@@ -65,28 +65,28 @@ func TestTemplatesOfOtherOrganizations(t *testing.T) {
 		},
 		{name: "by URN, from a shared catalog", catalog: "golden", shared: true, byURN: true},
 		{
-			name:    "by name, from a catalog that is not shared",
+			name:    "by name, from an unshared catalog",
 			catalog: "golden",
 			wish:    infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
 			reason:  infrav1.CatalogNotFoundReason,
 			message: "golden",
 		},
 		{
-			name:    "by URN, from a catalog that is not shared",
+			name:    "by URN, from an unshared catalog",
 			catalog: "golden",
 			byURN:   true,
 			reason:  infrav1.TemplateNotFoundReason,
 			message: "spec.template",
 		},
 		{
-			name:    "by a name that two catalogs of the same name have",
+			name:    "by a name in two catalogs with the same name",
 			catalog: "kubernetes",
 			shared:  true,
 			wish:    infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: template},
 			reason:  infrav1.TemplateInvalidReason,
 			message: "URN",
 		},
-		{name: "by URN, where the name is not unique", catalog: "kubernetes", shared: true, byURN: true},
+		{name: "by URN, if the name is not unique", catalog: "kubernetes", shared: true, byURN: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestAnImageOfAnotherKubernetesVersionIsReportedBeforeCreation(t *testing.T)
 		properties map[string]string
 		warns      string
 	}{
-		{"the image has it", "v1.36.3", nil, ""},
+		{"the image has the version", "v1.36.3", nil, ""},
 		{"the Machine has no version", "", nil, ""},
 		{"the name contains another version", "v1.35.4", nil, "has Kubernetes v1.36.3, but the version of the machines is v1.35.4"},
 		{

@@ -66,10 +66,10 @@ func TestVCDClusterChangesThatReconcileItsMachines(t *testing.T) {
 			},
 			false,
 		},
-		{"another message of a condition", ready(metav1.ConditionTrue, infrav1.ReadyReason, "other"), false},
+		{"a changed message of a condition", ready(metav1.ConditionTrue, infrav1.ReadyReason, "other"), false},
 		{"a user acknowledges the missing VMs", note(infrav1.GoneAcknowledgedAnnotation), true},
-		{"that it is paused", note(clusterv1.PausedAnnotation), true},
-		{"its spec", func(c *infrav1.VCDCluster) { c.Spec.Org = "other" }, true},
+		{"a pause", note(clusterv1.PausedAnnotation), true},
+		{"a changed spec", func(c *infrav1.VCDCluster) { c.Spec.Org = "other" }, true},
 		{
 			"VCD becomes unreachable",
 			ready(metav1.ConditionUnknown, infrav1.CredentialsRejectedReason, ""),
@@ -82,7 +82,7 @@ func TestVCDClusterChangesThatReconcileItsMachines(t *testing.T) {
 			},
 			true,
 		},
-		{"its deletion", func(c *infrav1.VCDCluster) { c.DeletionTimestamp = &metav1.Time{} }, true},
+		{"a deletion", func(c *infrav1.VCDCluster) { c.DeletionTimestamp = &metav1.Time{} }, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -223,7 +223,7 @@ func TestOldVersionsOfKubernetes(t *testing.T) {
 func TestPoliciesAreRemovedWithTheProxy(t *testing.T) {
 	for name, change := range map[string]func(*infrav1.ProxySpec){
 		"the proxy is removed": func(p *infrav1.ProxySpec) { *p = infrav1.ProxySpec{} },
-		"not for pods":         func(p *infrav1.ProxySpec) { p.Pods = infrav1.PodProxyNone },
+		"disabled for pods":    func(p *infrav1.ProxySpec) { p.Pods = infrav1.PodProxyNone },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newProxyEnv(t)

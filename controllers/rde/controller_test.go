@@ -78,7 +78,7 @@ func (w *entityEnv) released() {
 	requests := len(w.Sim.Requests())
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.Sim.Requests()).To(HaveLen(requests), "nothing is done twice")
+	w.Expect(w.Sim.Requests()).To(HaveLen(requests), "nothing is repeated")
 }
 
 func TestFewWritesAreMade(t *testing.T) {
@@ -101,9 +101,9 @@ func TestFewWritesAreMade(t *testing.T) {
 		}
 		w.ahead += time.Second
 	}
-	w.Expect(passes).To(BeNumerically(">=", machines/10), "it is kept up to date meanwhile")
+	w.Expect(passes).To(BeNumerically(">=", machines/10), "it is updated in the meantime")
 	t.Logf("%d passes that wrote, %d writes, %d reads in %ds", passes, w.entityWrites(), w.entityCalls("GET"), machines)
-	w.Expect(w.entityCalls("GET")).To(BeNumerically("<=", 3), "searched for, and read before the first write only")
+	w.Expect(w.entityCalls("GET")).To(BeNumerically("<=", 3), "searched, and read only before the first write")
 
 	w.settle()
 	w.Expect(strings.Count(string(w.entity().Content), "VcdMachineInfraVMPoweredOn")).To(BeNumerically(">", 9))
@@ -114,7 +114,7 @@ func TestFewWritesAreMade(t *testing.T) {
 	}
 	w.restart()
 	w.settle()
-	w.Expect(w.entityWrites()).To(BeZero(), "at rest, also after a restart of the manager")
+	w.Expect(w.entityWrites()).To(BeZero(), "no changes are pending, even after a restart of the manager")
 	t.Logf("%d reads in ten minutes at rest and after a restart", w.entityCalls("GET"))
 }
 
@@ -156,7 +156,7 @@ func TestInvalidInputIsReportedAndNothingIsWritten(t *testing.T) {
 			infrav1.RDEOwnerMismatchReason,
 			"infra-2",
 		},
-		"an entity of a later layout": {
+		"an entity with a later layout": {
 			nil,
 			func(w *entityEnv, c *infrav1.VCDCluster) {
 				w.Sim.Edit(func(e *vcdsim.Editor) { types(e, "2.0.0") })
@@ -165,7 +165,7 @@ func TestInvalidInputIsReportedAndNothingIsWritten(t *testing.T) {
 			infrav1.RDEVersionNotSupportedReason,
 			"1.1.0",
 		},
-		"an entity of the first layout": {
+		"an entity with the first layout": {
 			nil,
 			func(w *entityEnv, c *infrav1.VCDCluster) {
 				w.Sim.Edit(func(e *vcdsim.Editor) { types(e, "1.0.0") })
@@ -182,7 +182,7 @@ func TestInvalidInputIsReportedAndNothingIsWritten(t *testing.T) {
 			infrav1.RDEUnavailableReason,
 			"correct spec.rde.id",
 		},
-		"a schema that the content does not match": {
+		"content that does not match the schema": {
 			nil,
 			func(w *entityEnv, c *infrav1.VCDCluster) {
 				w.Sim.Edit(func(e *vcdsim.Editor) {
@@ -203,13 +203,13 @@ func TestInvalidInputIsReportedAndNothingIsWritten(t *testing.T) {
 			infrav1.RDEInvalidReason,
 			"#/status",
 		},
-		"no right on the type": {
+		"no right to the type": {
 			func(right string) bool { return strings.HasPrefix(right, "vmware:capvcdCluster") },
 			nil,
 			infrav1.RDEUnavailableReason,
 			"Full Access",
 		},
-		"the right to change entities only": {
+		"only the right to change entities": {
 			func(right string) bool { return right == "vmware:capvcdCluster: Full Access" },
 			nil,
 			infrav1.RDEUnavailableReason,
@@ -223,7 +223,7 @@ func TestInvalidInputIsReportedAndNothingIsWritten(t *testing.T) {
 			infrav1.RDEExcludedReason,
 			"NO_RDE_",
 		},
-		"two clusters that name one entity": {
+		"two clusters that reference one entity": {
 			nil,
 			func(w *entityEnv, c *infrav1.VCDCluster) {
 				c.Spec.RDE.ID = w.given("1.1.0", "")
@@ -336,7 +336,7 @@ func TestTheClusterBecomesReadyDespiteEntityServiceFailures(t *testing.T) {
 	for name, fault := range map[string]vcdsim.Fault{
 		"it fails":                      {Status: http.StatusInternalServerError},
 		"it is not available":           {Status: http.StatusServiceUnavailable},
-		"it forbids":                    {Status: http.StatusForbidden},
+		"it responds with forbidden":    {Status: http.StatusForbidden},
 		"it returns an internal error":  {Status: http.StatusNotFound},
 		"it throttles requests":         {Status: http.StatusTooManyRequests},
 		"it closes connections":         {DropBefore: true},
@@ -427,7 +427,7 @@ func TestEntityDeletion(t *testing.T) {
 
 		w.Expect(exists(w)).To(BeFalse())
 	})
-	t.Run("an entity that was named stays", func(t *testing.T) {
+	t.Run("a referenced entity is kept", func(t *testing.T) {
 		var id string
 		w := deleted(t, func(w *entityEnv, c *infrav1.VCDCluster) {
 			id = w.given("1.1.0", "")
@@ -438,7 +438,7 @@ func TestEntityDeletion(t *testing.T) {
 		_, err := w.session().Entities.Get(w.Ctx, id)
 		w.Expect(err).NotTo(HaveOccurred())
 	})
-	t.Run("an entity that Container Service Extension manages stays", func(t *testing.T) {
+	t.Run("an entity managed by Container Service Extension is kept", func(t *testing.T) {
 		var id string
 		w := deleted(t, func(w *entityEnv, c *infrav1.VCDCluster) {
 			s := w.session()

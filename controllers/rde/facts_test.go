@@ -35,7 +35,7 @@ func TestTheReleaseMatchesTheControlPlaneVersion(t *testing.T) {
 			want:    "v1.35.1",
 		},
 		{
-			name: "without it, the newest control-plane machine counts",
+			name: "without it, the newest control plane machine counts",
 			objects: objects{machines: []clusterv1.Machine{
 				machine("v1.35.1", later, true),
 				machine("v1.34.0", first, true),
@@ -43,7 +43,7 @@ func TestTheReleaseMatchesTheControlPlaneVersion(t *testing.T) {
 			want: "v1.35.1",
 		},
 		{
-			name: "a worker that is newer than the control plane does not count",
+			name: "a worker newer than the control plane does not count",
 			objects: objects{machines: []clusterv1.Machine{
 				machine("v1.33.0", later, false),
 				machine("v1.34.0", first, true),
@@ -51,7 +51,7 @@ func TestTheReleaseMatchesTheControlPlaneVersion(t *testing.T) {
 			want: "v1.34.0",
 		},
 		{
-			name:    "it is unknown while there are only workers",
+			name:    "it is unknown if there are only workers",
 			objects: objects{machines: []clusterv1.Machine{machine("v1.33.0", later, false)}},
 			want:    "",
 		},

@@ -279,7 +279,7 @@ func TestUnauthorizedCertificateRequestsAreNotApproved(t *testing.T) {
 			"larger than",
 		},
 		{"another signer", func(a *kubeletRequest) { a.signer = certificatesv1.KubeAPIServerClientSignerName }, ""},
-		{"a request that was denied", func(a *kubeletRequest) { a.decided = certificatesv1.CertificateDenied }, ""},
+		{"a denied request", func(a *kubeletRequest) { a.decided = certificatesv1.CertificateDenied }, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -126,10 +126,10 @@ func TestADeselectedZoneKeepsItsMachinesAndGetsNoNewOnes(t *testing.T) {
 
 func TestAMachineKeepsItsNetworksWhenThoseOfItsZoneChange(t *testing.T) {
 	for name, networks := range map[string][]string{
-		"one more":       {"nodes", "storage"},
-		"another":        {"storage"},
-		"one before":     {"storage", "nodes"},
-		"one that is no": {"nodes", "nowhere"},
+		"one zone more":      {"nodes", "storage"},
+		"another":            {"storage"},
+		"one zone fewer":     {"storage", "nodes"},
+		"an unsuitable zone": {"nodes", "nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := controllertest.NewInZones(t, controllertest.InZone("a", "cp-a")...)

@@ -58,8 +58,8 @@ func (s *scene) legacy(ip string, name func(port int32) string) {
 
 func TestWhatTheOriginalMadeIsAdopted(t *testing.T) {
 	names := map[string]func(int32) string{
-		"of the original":                       func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) },
-		"of the provider in Kubernetes, before": func(p int32) string { return fmt.Sprintf("au1-%d", p) },
+		"of the original program": func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) },
+		"of the in-tree provider": func(p int32) string { return fmt.Sprintf("au1-%d", p) },
 	}
 	for name, of := range names {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestWhatTheOriginalMadeIsAdopted(t *testing.T) {
 				"au1-tcp-443 203.0.113.5:443>30443 tcp roundrobin <nil>", "au1-tcp-80 203.0.113.5:80>30080 tcp roundrobin <nil>",
 			}), "no duplicates")
 			for i, r := range s.sim.Objects(cloudstacksim.Rules) {
-				s.Expect(r["id"]).To(Equal(before[i]["id"]), "connections go on")
+				s.Expect(r["id"]).To(Equal(before[i]["id"]), "connections are kept")
 				s.Expect(r["description"]).To(ContainSubstring("uid=u1"))
 			}
 			s.Expect(s.opened()).To(HaveLen(2))
@@ -113,7 +113,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 		change func(*scene) // once the load balancer exists
 		kept   []string     // addresses that stay allocated in the end
 	}{
-		{"one that was chosen is released", nil, nil, nil},
+		{"a chosen address is released", nil, nil, nil},
 		{
 			"one that the account has stays",
 			func(s *scene) {
@@ -132,7 +132,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			func(s *scene) { s.service.Spec.LoadBalancerIP = "" },
 			[]string{given},
 		},
-		{"a free one that is requested is released", func(s *scene) { s.annotate("address", given) }, nil, nil},
+		{"a requested free address is released", func(s *scene) { s.annotate("address", given) }, nil, nil},
 		{
 			"one to be kept stays",
 			func(s *scene) {
@@ -265,7 +265,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 
 func TestAKeptAddressSurvivesTheImmediateDeletionOfItsService(t *testing.T) {
 	for name, keep := range map[string]func(*scene){
-		"a tagged one": func(s *scene) {
+		"a tagged address": func(s *scene) {
 			s.converge(false)
 			s.annotate("keep-ip", "true")
 		},
@@ -284,7 +284,7 @@ func TestAKeptAddressSurvivesTheImmediateDeletionOfItsService(t *testing.T) {
 
 			s.converge(true)
 
-			s.Expect(s.allocated()).To(Equal([]string{"203.0.113.5"}), "the account's, without a tag")
+			s.Expect(s.allocated()).To(Equal([]string{"203.0.113.5"}), "the account's own address, without a tag")
 			s.Expect(s.left()).To(Equal(1))
 		})
 	}
@@ -325,7 +325,7 @@ func TestAnAddressTakenConcurrently(t *testing.T) {
 	got := s.converge(false)
 
 	s.Expect(got.Status.Addresses[0]).NotTo(Equal(p.Intent[0]))
-	s.Expect(s.intent).To(Equal(got.Status.Addresses), "the other is forgotten")
+	s.Expect(s.intent).To(Equal(got.Status.Addresses), "the other address is forgotten")
 	s.converge(true)
 	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it belongs to another cluster")
 }
@@ -368,7 +368,7 @@ func TestAnAddressWithALostResponseIsFoundByComparison(t *testing.T) {
 	s.sim.Allocate("203.0.113.9", s.network) // a user's
 	s.sim.Fail(lost)
 	s.converge(false)
-	s.Expect(s.allocated()).To(ConsistOf("203.0.113.9", HaveSuffix("*")), "one address, and not a second one")
+	s.Expect(s.allocated()).To(ConsistOf("203.0.113.9", HaveSuffix("*")), "one address, and no second one")
 
 	// Another address appears at the same time: nothing shows which one is owned.
 	s = newScene(t, cloudstacksim.Options{HideFree: true}, "")
@@ -751,7 +751,7 @@ func TestNodesInSeveralNetworks(t *testing.T) {
 		s.Expect(s.balancer.Locate(t.Context(), name)).To(Equal(control))
 	}
 	_, err = s.balancer.Locate(t.Context(), "cont")
-	s.Expect(err).To(MatchError(ContainSubstring(`network "cont" does not exist`)), "names are not searched by their parts")
+	s.Expect(err).To(MatchError(ContainSubstring(`network "cont" does not exist`)), "names do not match partially")
 
 	p := s.converge(false)
 
@@ -809,7 +809,7 @@ func TestANodeWithAHiddenMachineStaysAMember(t *testing.T) {
 	s.Expect(s.sim.Members(id)).To(HaveLen(2), "an unwanted member is removed")
 	s.known = s.known[1:]
 	s.converge(false)
-	s.Expect(s.sim.Members(id)).To(HaveLen(1), "also one that is not shown")
+	s.Expect(s.sim.Members(id)).To(HaveLen(1), "including one that is not visible")
 }
 
 func TestMembersAreKeptWhileNoMachineIsVisible(t *testing.T) {
@@ -941,7 +941,7 @@ func TestUnsupportedServiceSettings(t *testing.T) {
 		{"two addresses", func(s *scene) { s.annotate("address", "192.0.2.1,2001:db8::1") }, "are several addresses", ""},
 		{"an algorithm", func(s *scene) { s.annotate("algorithm", "best") }, `"best" is unknown`, ""},
 		{"a network that is not configured", func(s *scene) { s.annotate("network-id", "dmz") }, `no network "dmz"`, ""},
-		{"a word that was false", func(s *scene) { s.annotate("proxy-protocol", "enabled") }, "", `"enabled", so the PROXY protocol`},
+		{"a former boolean", func(s *scene) { s.annotate("proxy-protocol", "enabled") }, "", `"enabled", so the PROXY protocol`},
 		{"an unknown annotation", func(s *scene) { s.annotate("ip", "x") }, "", "load-balancer-ip is unknown"},
 		{"local traffic", func(s *scene) { s.service.Spec.ExternalTrafficPolicy = local }, "", "does not probe the health port"},
 	}
@@ -1010,7 +1010,7 @@ func TestTheDefaultNetworkIsNotThatOfControlPlanes(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.nodes = nil
 
-	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "it is the only one")
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "it is the only network")
 	s.sim.AddNetwork("other", "")
 	s.restart()
 	_, err := s.balancer.Locate(t.Context(), "")
@@ -1020,7 +1020,7 @@ func TestTheDefaultNetworkIsNotThatOfControlPlanes(t *testing.T) {
 }
 
 func TestALoadBalancerMovesToAnotherNetwork(t *testing.T) {
-	for name, vpc := range map[string]string{"isolated ones": "", "tiers of one VPC": cloudstacksim.VPCID} {
+	for name, vpc := range map[string]string{"isolated networks": "", "tiers of one VPC": cloudstacksim.VPCID} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, cloudstacksim.Options{}, vpc)
 			dmz := s.sim.AddNetwork("dmz", vpc)
@@ -1039,12 +1039,12 @@ func TestALoadBalancerMovesToAnotherNetwork(t *testing.T) {
 			s.network = dmz
 			s.intent = nil
 			s.converge(false)
-			s.Expect(s.rules()).To(HaveLen(4), "both serve")
+			s.Expect(s.rules()).To(HaveLen(4), "both networks serve")
 			s.Expect(s.allocated()).To(HaveLen(2))
 			s.network = old
 			s.converge(true)
 
-			s.Expect(s.rules()).To(HaveLen(2), "those of the new one stay")
+			s.Expect(s.rules()).To(HaveLen(2), "the objects in the new network are kept")
 			s.Expect(s.allocated()).To(And(HaveLen(1), Not(Equal(before))))
 			for _, r := range s.sim.Objects(cloudstacksim.Rules) {
 				s.Expect(r["networkid"]).To(Equal(dmz))

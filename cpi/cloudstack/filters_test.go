@@ -29,9 +29,9 @@ func (s *scene) loseRules() {
 
 func TestFirewallRulesAreOwnedAfterTheirLoadBalancerRuleVanished(t *testing.T) {
 	tests := map[string]func(*scene){
-		"created by us":    func(*scene) {},
-		"of the original":  func(s *scene) { s.legacy("203.0.113.5", func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) }) },
-		"with a lost mark": func(s *scene) { s.sim.Fail(cloudstacksim.Fault{Command: "createTags"}) },
+		"created by us":           func(*scene) {},
+		"of the original program": func(s *scene) { s.legacy("203.0.113.5", func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) }) },
+		"with a lost marker":      func(s *scene) { s.sim.Fail(cloudstacksim.Fault{Command: "createTags"}) },
 	}
 	for name, before := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestFirewallRulesAreOwnedAfterTheirLoadBalancerRuleVanished(t *testing.T) {
 			p := s.converge(false)
 
 			s.Expect(p.Notices).To(BeEmpty())
-			s.Expect(s.opened()).To(Equal([]string{"80/tcp 192.0.2.0/24"}), "ranges have an effect")
+			s.Expect(s.opened()).To(Equal([]string{"80/tcp 192.0.2.0/24"}), "ranges are effective")
 			for _, r := range s.sim.Objects(cloudstacksim.Rules) {
 				s.Expect(r["description"]).NotTo(ContainSubstring("keep="))
 			}
@@ -67,7 +67,7 @@ func TestClientsAllowedByForeignRules(t *testing.T) {
 		rule   cloudstacksim.Object
 		notice string // empty: none
 	}{
-		{"the original's in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0"}, whole},
+		{"of the original program in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0"}, whole},
 		{"a range of ports in a tier", true, cloudstacksim.Object{"startport": "1", "endport": "1024", "cidrlist": "0.0.0.0/0"}, whole},
 		{"all protocols in a tier", true, cloudstacksim.Object{"protocol": "all", "cidrlist": "0.0.0.0/0"}, whole},
 		{"no CIDRs in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": ""}, whole},
@@ -82,7 +82,7 @@ func TestClientsAllowedByForeignRules(t *testing.T) {
 			},
 			"allows 10.0.0.0/8 to connect to port 80",
 		},
-		{"a part of the ranges in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "192.0.2.7/32"}, ""},
+		{"some of the ranges in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "192.0.2.7/32"}, ""},
 		{"another port in a tier", true, cloudstacksim.Object{"startport": "81", "endport": "90", "cidrlist": "0.0.0.0/0"}, ""},
 		{
 			"another protocol in a tier",
@@ -119,7 +119,7 @@ func TestClientsAllowedByForeignRules(t *testing.T) {
 		},
 		{"a range of ports", false, cloudstacksim.Object{"startport": 1, "endport": 1024, "cidrlist": "0.0.0.0/0"}, whole},
 		{"a range of other ports", false, cloudstacksim.Object{"startport": 81, "endport": 1024, "cidrlist": "0.0.0.0/0"}, ""},
-		{"a part of the ranges", false, cloudstacksim.Object{"startport": 80, "endport": 80, "cidrlist": "192.0.2.7/32"}, ""},
+		{"some of the ranges", false, cloudstacksim.Object{"startport": 80, "endport": 80, "cidrlist": "192.0.2.7/32"}, ""},
 		{
 			"a range of ports for the same clients",
 			false,

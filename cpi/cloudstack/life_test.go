@@ -269,7 +269,7 @@ func TestRequestBudgetOfALoadBalancer(t *testing.T) {
 			s.Expect(cloudstacksim.Writes(calls)).To(BeNumerically("<=", 3*n+3), "%v", calls)
 			s.Expect(cloudstacksim.Reads(calls)).To(BeNumerically("<=", 6), "%v", calls)
 			s.converge(false)
-			s.Expect(cloudstacksim.Writes(s.sim.Calls())).To(BeZero(), "the second time changes nothing")
+			s.Expect(cloudstacksim.Writes(s.sim.Calls())).To(BeZero(), "the second round changes nothing")
 		}
 	}
 }
@@ -301,7 +301,7 @@ func TestRequestBudgetOf100UnchangedServices(t *testing.T) {
 		calls := s.sim.Calls()
 		s.Expect(len(calls)).To(BeNumerically("<=", 6), "round %d: %v", round, calls)
 	}
-	s.Expect(s.owners()).To(HaveLen(100), "without that of the other cluster")
+	s.Expect(s.owners()).To(HaveLen(100), "without the load balancer of the other cluster")
 }
 
 // TestMemoryOf500NodesAnd200Services limits the memory of this backend: the list of machines and the existing rules.
@@ -441,6 +441,6 @@ func faultyLife(t *testing.T, vpc string, hide bool, f cloudstacksim.Fault, rest
 	s.Expect(s.rules()).To(Equal(theirs))
 	s.Expect(s.owners()).To(BeEmpty())
 	s.Expect(neighbor.owners()).To(HaveExactElements(HaveField("UID", "u2")))
-	s.Expect(neighbor.steps(false)).To(BeEmpty(), "the load balancer of the other cluster is as it was")
+	s.Expect(neighbor.steps(false)).To(BeEmpty(), "the load balancer of the other cluster is unchanged")
 	return met
 }

@@ -87,7 +87,7 @@ func TestRegionAndZoneOfTheConfiguration(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(all).To(HaveEach(HaveField("Region", "eu")))
 	g.Expect(all[0].Doubtful).To(BeFalse())
-	g.Expect(all[3]).To(And(HaveField("Name", "node-0"), HaveField("Doubtful", true)), "one of the name is in another zone")
+	g.Expect(all[3]).To(And(HaveField("Name", "node-0"), HaveField("Doubtful", true)), "a machine with this name is in another zone")
 }
 
 func TestMachinesOfAProject(t *testing.T) {
@@ -130,7 +130,7 @@ func TestWhatProvesThatAMachineIsGone(t *testing.T) {
 		nodes  bool // Nodes of the other machines are initialized
 		want   gone.Evidence
 	}{
-		{"others are shown", nil, true, gone.Evidence{ScopeShown: true, HomeShown: true}},
+		{"others are visible", nil, true, gone.Evidence{ScopeShown: true, HomeShown: true}},
 		{"nothing else is known", nil, false, gone.Evidence{ScopeShown: true}},
 		{
 			"everything has become invisible",

@@ -31,7 +31,7 @@ func TestStickinessIsMadeChangedAndEnded(t *testing.T) {
 	s.service.Spec.Ports = append(s.service.Spec.Ports, corev1.ServicePort{Protocol: corev1.ProtocolUDP, Port: 53, NodePort: 30053})
 	s.annotate("stickiness", "lbcookie cookie-name=shop, nocache")
 	s.converge(false)
-	s.Expect(s.stickiness()).To(Equal([]string{"80/tcp kubernetes LbCookie map[cookie-name:shop nocache:true]"}), "UDP has none")
+	s.Expect(s.stickiness()).To(Equal([]string{"80/tcp kubernetes LbCookie map[cookie-name:shop nocache:true]"}), "UDP has no stickiness")
 	s.restart()
 	s.Expect(s.steps(false)).To(BeEmpty(), "a new process observes the same")
 
@@ -77,7 +77,7 @@ func TestStickinessThatAPersonMadeStays(t *testing.T) {
 
 	s.annotate("stickiness", "SourceBased")
 	s.converge(false)
-	s.Expect(s.stickiness()).To(Equal([]string{"80/tcp kubernetes SourceBased map[]"}), "a rule has one")
+	s.Expect(s.stickiness()).To(Equal([]string{"80/tcp kubernetes SourceBased map[]"}), "a rule has one policy")
 	s.sim.Delete(cloudstacksim.Policies, func(cloudstacksim.Object) bool { return true })
 	s.restart()
 	s.converge(false)

@@ -249,7 +249,7 @@ func TestAddressesAreKeptAfterARestart(t *testing.T) {
 	b.process().pass()
 
 	b.Expect(b.addresses(api)).To(Equal("192.168.100.241"))
-	b.Expect(b.addresses(other)).To(Equal("192.168.100.240"), "it was released meanwhile")
+	b.Expect(b.addresses(other)).To(Equal("192.168.100.240"), "it was released in the meantime")
 }
 
 func TestTwoProcessesNeverAssignOneAddressTwice(t *testing.T) {
@@ -409,13 +409,13 @@ func TestRequestedAddresses(t *testing.T) {
 		event string // empty: none
 	}{
 		"in the spec":                          {requests("192.168.100.242"), "192.168.100.242", ""},
-		"in the annotation, as kube-vip's":     {annotated("192.168.100.242"), "192.168.100.242", ""},
+		"in the annotation of kube-vip":        {annotated("192.168.100.242"), "192.168.100.242", ""},
 		"of another Service":                   {requests("192.168.100.240"), "192.168.100.241", "AddressInUse address 192.168.100.240 is that of Service shop/first"},
 		"of another Service, in an annotation": {annotated("192.168.100.240"), "192.168.100.241", "AddressInUse"},
 		"outside the ranges":                   {requests("192.168.100.1"), "192.168.100.241", "AddressOutOfRange address 192.168.100.1 is in none of the ranges"},
 		"outside, in an annotation":            {annotated("192.168.100.1"), "192.168.100.241", "AddressOutOfRange"},
 		"of a family that the Service lacks":   {requests("fd00:100::1"), "192.168.100.241", "InvalidFamilies"},
-		"that is none":                         {requests("example.com"), "192.168.100.241", "AddressOutOfRange"},
+		"that is invalid":                      {requests("example.com"), "192.168.100.241", "AddressOutOfRange"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -504,11 +504,11 @@ func TestFamilies(t *testing.T) {
 		want    string
 		event   string
 	}{
-		"both, the first one first":            {families(require, v6, v4), dualStack, "fd00:100::f0,192.168.100.240", ""},
-		"both, where the ranges have one":      {families(require, v4, v6), func(*Options) {}, "", "InvalidFamilies there is no range of IPv6 addresses"},
-		"both preferred, where there is one":   {families(prefer, v4, v6), func(*Options) {}, "192.168.100.240", ""},
-		"both preferred, where there are both": {families(prefer, v4, v6), dualStack, "192.168.100.240,fd00:100::f0", ""},
-		"IPv6 alone":                           {families(corev1.IPFamilyPolicySingleStack, v6), dualStack, "fd00:100::f0", ""},
+		"both, the first one first":         {families(require, v6, v4), dualStack, "fd00:100::f0,192.168.100.240", ""},
+		"both, if the ranges have one":      {families(require, v4, v6), func(*Options) {}, "", "InvalidFamilies there is no range of IPv6 addresses"},
+		"both preferred, if there is one":   {families(prefer, v4, v6), func(*Options) {}, "192.168.100.240", ""},
+		"both preferred, if there are both": {families(prefer, v4, v6), dualStack, "192.168.100.240,fd00:100::f0", ""},
+		"only IPv6":                         {families(corev1.IPFamilyPolicySingleStack, v6), dualStack, "fd00:100::f0", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

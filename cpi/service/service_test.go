@@ -124,17 +124,17 @@ func TestMembers(t *testing.T) {
 			want:  []string{"10.0.0.1", "fd00::1"},
 		},
 		{
-			name:  "it does not wait for a node that has just joined",
+			name:  "it does not wait for a new node",
 			nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b", young)},
 			want:  []string{"10.0.0.1"},
 		},
 		{
-			name:  "but while no node has an address yet",
+			name:  "unless no node has an address yet",
 			nodes: []*corev1.Node{node("b", young)},
 			wait:  "node b has no IPv4 address yet",
 		},
 		{
-			name:  "or none of the family",
+			name:  "or no node has one of the family",
 			nodes: []*corev1.Node{node("a", ips("10.0.0.1"), young)},
 			v6:    true,
 			want:  []string{"10.0.0.1"},
@@ -154,7 +154,7 @@ func TestMembers(t *testing.T) {
 			want:  []string{"10.0.0.1", "fd00::1", "10.0.0.2"},
 		},
 		{
-			name:  "but not for ever",
+			name:  "but not forever",
 			nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b")},
 			want:  []string{"10.0.0.1"},
 			left:  true,

@@ -42,13 +42,13 @@ func TestAddresses(t *testing.T) {
 		internal []string
 		external []string
 	}{
-		{"one address is both", AddressPolicy{}, []guestNIC{ethernet("n", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
-		{"the first of several is both", AddressPolicy{}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
-		{"IPv6 is left out by default", AddressPolicy{}, []guestNIC{ethernet("n", "fd00::1", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
-		{"IPv6 alone", AddressPolicy{Families: onlyIPv6}, many, nil, []string{"fd00:1::10"}, []string{"fd00:1::10"}},
+		{"one address is internal and external", AddressPolicy{}, []guestNIC{ethernet("n", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
+		{"the first of several is internal and external", AddressPolicy{}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
+		{"IPv6 is omitted by default", AddressPolicy{}, []guestNIC{ethernet("n", "fd00::1", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
+		{"only IPv6", AddressPolicy{Families: onlyIPv6}, many, nil, []string{"fd00:1::10"}, []string{"fd00:1::10"}},
 		{"both families in their order", AddressPolicy{Families: both}, many, nil, []string{"192.168.1.10", "fd00:1::10"}, []string{"192.168.1.10", "fd00:1::10"}},
-		{"a family that the VM has not", AddressPolicy{Families: both}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
-		{"a NIC of a container network is none", AddressPolicy{}, []guestNIC{{"cni", true, []string{"10.244.0.1"}}, ethernet("n", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
+		{"a family without an address in the VM", AddressPolicy{Families: both}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
+		{"a NIC of a container network is ignored", AddressPolicy{}, []guestNIC{{"cni", true, []string{"10.244.0.1"}}, ethernet("n", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
 		{
 			"addresses that no other machine reaches are left out",
 			AddressPolicy{Families: both},
@@ -58,21 +58,21 @@ func TestAddresses(t *testing.T) {
 			[]string{"10.0.0.1", "fd00::1"},
 		},
 		{"internal and external by CIDR", AddressPolicy{Internal: Selection{CIDRs: prefixes("172.15.0.0/16")}, External: Selection{CIDRs: prefixes("10.0.0.0/8")}}, two, nil, []string{"172.15.108.10"}, []string{"10.10.1.22"}},
-		{"the first CIDR that has an address wins", AddressPolicy{Internal: Selection{CIDRs: prefixes("192.0.2.0/24", "172.15.0.0/16", "10.0.0.0/8")}}, two, nil, []string{"172.15.108.10"}, nil},
+		{"the first CIDR with an address takes precedence", AddressPolicy{Internal: Selection{CIDRs: prefixes("192.0.2.0/24", "172.15.0.0/16", "10.0.0.0/8")}}, two, nil, []string{"172.15.108.10"}, nil},
 		{"by CIDR in both families", AddressPolicy{Families: both, Internal: Selection{CIDRs: prefixes("10.10.0.0/16", "fd00:2::/64")}, External: Selection{CIDRs: prefixes("192.168.0.0/16", "fd00:1::/64")}}, many, nil, []string{"10.10.50.12", "fd00:2::10"}, []string{"192.168.1.10", "fd00:1::10"}},
 		{"by the name of the network, regardless of case", AddressPolicy{Internal: Selection{Network: "ExtNet"}, External: Selection{Network: "INTNET"}}, many, nil, []string{"10.10.50.12"}, []string{"192.168.1.10"}},
-		{"a CIDR wins over a name", AddressPolicy{Internal: Selection{CIDRs: prefixes("10.0.0.0/8"), Network: "intnet"}}, many, nil, []string{"10.10.50.12"}, nil},
-		{"a name where the CIDR has nothing", AddressPolicy{Internal: Selection{CIDRs: prefixes("192.0.2.0/24"), Network: "extnet"}}, many, nil, []string{"10.10.50.12"}, nil},
+		{"a CIDR takes precedence over a name", AddressPolicy{Internal: Selection{CIDRs: prefixes("10.0.0.0/8"), Network: "intnet"}}, many, nil, []string{"10.10.50.12"}, nil},
+		{"a name if the CIDR has no address", AddressPolicy{Internal: Selection{CIDRs: prefixes("192.0.2.0/24"), Network: "extnet"}}, many, nil, []string{"10.10.50.12"}, nil},
 		{"internal by CIDR, external by name", AddressPolicy{Internal: Selection{CIDRs: prefixes("10.0.0.0/8")}, External: Selection{Network: "intnet"}}, many, nil, []string{"10.10.50.12"}, []string{"192.168.1.10"}},
-		{"only one side is found: only that is reported", AddressPolicy{External: Selection{Network: "extnet"}}, many, nil, nil, []string{"10.10.50.12"}},
-		{"neither CIDR has any: the first is both", AddressPolicy{Internal: Selection{CIDRs: prefixes("192.0.2.0/24")}}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
-		{"one name, which the VM has not: the first is both", AddressPolicy{Internal: Selection{Network: "none"}}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
-		{"both names, and the VM has neither: none is right", AddressPolicy{Internal: Selection{Network: "none"}, External: Selection{Network: "nothing"}}, two, nil, nil, nil},
+		{"only one of them is found and reported", AddressPolicy{External: Selection{Network: "extnet"}}, many, nil, nil, []string{"10.10.50.12"}},
+		{"neither CIDR matches: the first address is both", AddressPolicy{Internal: Selection{CIDRs: prefixes("192.0.2.0/24")}}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
+		{"a single name without a match: the first address is both", AddressPolicy{Internal: Selection{Network: "none"}}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
+		{"two names without a match: neither is reported", AddressPolicy{Internal: Selection{Network: "none"}, External: Selection{Network: "nothing"}}, two, nil, nil, nil},
 		{"excluded internal addresses may be external", AddressPolicy{Internal: Selection{Exclude: prefixes("10.0.0.0/8")}}, two, nil, []string{"172.15.108.10"}, []string{"10.10.1.22"}},
-		{"exclusions come before CIDRs", AddressPolicy{Internal: Selection{CIDRs: prefixes("10.0.0.0/8", "172.15.0.0/16"), Exclude: prefixes("10.10.1.0/24")}}, two, nil, []string{"172.15.108.10"}, nil},
-		{"exclusions come before names", AddressPolicy{Internal: Selection{Network: "foo", Exclude: prefixes("10.10.1.22/32")}}, two, nil, []string{"172.15.108.10"}, []string{"10.10.1.22"}},
+		{"exclusions take precedence over CIDRs", AddressPolicy{Internal: Selection{CIDRs: prefixes("10.0.0.0/8", "172.15.0.0/16"), Exclude: prefixes("10.10.1.0/24")}}, two, nil, []string{"172.15.108.10"}, nil},
+		{"exclusions take precedence over names", AddressPolicy{Internal: Selection{Network: "foo", Exclude: prefixes("10.10.1.22/32")}}, two, nil, []string{"172.15.108.10"}, []string{"10.10.1.22"}},
 		{"everything is excluded", AddressPolicy{Internal: Selection{Exclude: prefixes("0.0.0.0/0")}, External: Selection{Exclude: prefixes("0.0.0.0/0")}}, two, nil, nil, nil},
-		{"a virtual IP before the machine's own, which cloud-init has", AddressPolicy{}, []guestNIC{ethernet("n", "10.0.0.100", "10.0.0.5")}, []string{"10.0.0.5"}, []string{"10.0.0.5"}, []string{"10.0.0.5"}},
+		{"a virtual IP before the machine's own address, which cloud-init has", AddressPolicy{}, []guestNIC{ethernet("n", "10.0.0.100", "10.0.0.5")}, []string{"10.0.0.5"}, []string{"10.0.0.5"}, []string{"10.0.0.5"}},
 		{"in the order of cloud-init", AddressPolicy{}, two, []string{"172.15.108.10", "10.10.1.22"}, []string{"172.15.108.10"}, []string{"172.15.108.10"}},
 		{"addresses of cloud-init that the guest does not have are ignored", AddressPolicy{}, two, []string{"192.0.2.1"}, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
 		{"an IPv4 address in IPv6 form", AddressPolicy{}, []guestNIC{ethernet("n", "::ffff:10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
@@ -164,7 +164,7 @@ func TestStaticAddresses(t *testing.T) {
 				netip.MustParseAddr("10.0.0.5"),
 				netip.MustParseAddr("fd00::5"),
 				netip.MustParseAddr("10.0.1.5"),
-			}), "always in the same order")
+			}), "in a stable order")
 		})
 	}
 	for _, broken := range []string{"", "x", "network: [", b64("network: " + b64("[")), "network: {ethernets: 1}", gz("x")[:20]} {

@@ -100,8 +100,8 @@ func TestUUIDs(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(uuidsOf("422E4956-ad22-1139-6d72-59cc8f26bc90")).To(Equal([]string{
 		"422e4956-ad22-1139-6d72-59cc8f26bc90", "56492e42-22ad-3911-6d72-59cc8f26bc90",
-	}), "first as vCenter has it")
-	g.Expect(uuidsOf("11111111-1111-1111-1111-111111111111")).To(HaveLen(1), "both orders are one")
+	}), "first in the form of vCenter")
+	g.Expect(uuidsOf("11111111-1111-1111-1111-111111111111")).To(HaveLen(1), "both byte orders match")
 	g.Expect(uuidsOf("x")).To(BeNil())
 	_, err := parseProviderID("vsphere://x")
 	g.Expect(err).To(HaveOccurred())

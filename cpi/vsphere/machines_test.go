@@ -221,7 +221,7 @@ func TestAVMWithoutTools(t *testing.T) {
 	c.Expect(c.said()).To(ConsistOf(ContainSubstring("AddressNotFound")))
 
 	_, err = c.InstanceMetadata(t.Context(), c.fresh(s, node.Name))
-	c.Expect(err).To(MatchError(ContainSubstring("no address yet")), "a new Node waits for Tools")
+	c.Expect(err).To(MatchError(ContainSubstring("no address yet")), "a new Node waits for VMware Tools")
 }
 
 func TestAVMWithUnreadableFiles(t *testing.T) {
@@ -253,7 +253,7 @@ func TestAnUnresponsiveHost(t *testing.T) {
 	})
 
 	c.Expect(c.stays(node)).To(Succeed())
-	c.Expect(c.shutdown(node)).To(BeFalse(), "it may run")
+	c.Expect(c.shutdown(node)).To(BeFalse(), "it may be running")
 }
 
 func TestAnExpiredSession(t *testing.T) {
@@ -302,16 +302,16 @@ func TestOneOfTwoVCentersIsUnavailable(t *testing.T) {
 	b.setAway(true)
 	c.clock.Step(time.Minute)
 
-	c.Expect(c.stays(first)).To(Succeed(), "it is shown")
+	c.Expect(c.stays(first)).To(Succeed(), "it is visible")
 	err := c.stays(other)
-	c.Expect(err).To(MatchError(ContainSubstring("vCenter second")), "it may be there")
+	c.Expect(err).To(MatchError(ContainSubstring("vCenter second")), "it may exist")
 	trouble, ok := vsphere.Explain(err)
 	c.Expect(ok).To(BeTrue())
 	c.Expect(trouble.Reason).To(Equal("VCenterUnavailable"))
 	a.powerOff(inA)
 	c.Expect(c.shutdown(first)).To(BeTrue(), "the other vCenter still works")
 	a.destroy(inA)
-	c.Expect(c.stays(first)).To(HaveOccurred(), "it may have moved to the other")
+	c.Expect(c.stays(first)).To(HaveOccurred(), "it may have moved to the other vCenter")
 
 	b.setAway(false)
 	c.clock.Step(time.Minute)
@@ -336,8 +336,8 @@ func TestACanceledCallerDoesNotEndTheRead(t *testing.T) {
 	c.Expect(err).To(MatchError(context.Canceled))
 	release()
 	_, err = c.machines.Snapshot(t.Context(), time.Minute)
-	c.Expect(err).NotTo(HaveOccurred(), "that another gave up is no failure of vCenter")
-	c.Expect(s.counted()["Login"]).To(Equal(1), "the read went on")
+	c.Expect(err).NotTo(HaveOccurred(), "a canceled caller is not a vCenter failure")
+	c.Expect(s.counted()["Login"]).To(Equal(1), "the read continued")
 }
 
 func TestAFailureIsCachedFromTheEndOfTheRead(t *testing.T) {
@@ -360,7 +360,7 @@ func TestAFailureIsCachedFromTheEndOfTheRead(t *testing.T) {
 	_, err := c.machines.Snapshot(t.Context(), 0)
 
 	c.Expect(err).To(HaveOccurred())
-	c.Expect(s.counted()).To(BeEmpty(), "it failed right now")
+	c.Expect(s.counted()).To(BeEmpty(), "it has just failed")
 }
 
 func TestAVMThatIsGone(t *testing.T) {
@@ -396,9 +396,9 @@ func TestAVMWithAnUnknownVCenterIsGoneOnlyIfNoVCenterHasIt(t *testing.T) {
 	for name, tt := range map[string]struct {
 		propagate, sibling, gone bool
 	}{
-		"a role on the root folder alone":          {false, false, false},
-		"the user can see everything":              {true, false, true},
-		"every vCenter shows another VM of a Node": {false, true, true},
+		"a role on the root folder only":               {false, false, false},
+		"the user can see everything":                  {true, false, true},
+		"each vCenter shows a different VM for a Node": {false, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newSite(t)

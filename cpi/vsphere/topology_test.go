@@ -66,7 +66,7 @@ func TestTheNearestTagWins(t *testing.T) {
 		s.tag("unrelated", "noise-"+kind, ref)
 		c.clock.Step(10 * time.Minute)
 
-		c.Expect(c.metadata(s, name).Zone).To(Equal("by-"+kind), "nearer than all before")
+		c.Expect(c.metadata(s, name).Zone).To(Equal("by-"+kind), "nearer than all others")
 	}
 }
 
@@ -107,7 +107,7 @@ func TestSeveralTagsInACategory(t *testing.T) {
 	}
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, func(o *vsphere.MachineOptions) { o.Topology.Zone = "k8s-zone" })
 
-	c.Expect(c.metadata(s, name).Zone).To(Equal("a"), "always the same")
+	c.Expect(c.metadata(s, name).Zone).To(Equal("a"), "in a stable order")
 	c.Expect(c.said()).To(ConsistOf(ContainSubstring("TagAmbiguous")))
 }
 
@@ -124,7 +124,7 @@ func TestUnreadableTagsDelayOnlyNewNodes(t *testing.T) {
 	node.Spec.ProviderID = "vsphere://" + s.vm(name).Config.Uuid
 	node.Spec.Taints = nil
 	_, err = c.InstanceMetadata(t.Context(), node)
-	c.Expect(err).NotTo(HaveOccurred(), "its addresses are kept in step")
+	c.Expect(err).NotTo(HaveOccurred(), "its addresses are updated")
 	c.Expect(c.InstanceExists(t.Context(), node)).To(BeTrue())
 
 	s.failTags(0)
@@ -223,7 +223,7 @@ func TestTagsOfOtherCategoriesAreReadOnce(t *testing.T) {
 	c.clock.Step(10 * time.Minute)
 	c.metadata(s, names[0])
 
-	c.Expect(tags()).To(Equal(2), "those of zones and regions may have been renamed")
+	c.Expect(tags()).To(Equal(2), "the tags of zones and regions may have been renamed")
 }
 
 func TestASharedSessionHasNoZones(t *testing.T) {
@@ -283,7 +283,7 @@ func TestInstanceTypeTagAndLabelsForHostAndCluster(t *testing.T) {
 	c.Expect(m.AdditionalLabels).To(And(HaveKeyWithValue("example.com/host",
 		MatchRegexp("^DC0_C0_H")), HaveKeyWithValue("example.com/cluster", "DC0_C0"),
 		HaveKeyWithValue("example.com/site", "x")))
-	c.Expect(c.said()).To(BeEmpty(), "other VMs keep the type by size")
+	c.Expect(c.said()).To(BeEmpty(), "other VMs keep the type derived from their size")
 }
 
 func TestCallsFor500Nodes(t *testing.T) {

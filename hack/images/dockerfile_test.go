@@ -126,7 +126,7 @@ func TestTheDockerfileIsSafe(t *testing.T) {
 	pinned := regexp.MustCompile(`^golang:[0-9]+\.[0-9]+\.[0-9]+-[a-z]+$`)
 	for _, s := range all {
 		if s.from != "scratch" && all[s.from] == nil {
-			g.Expect(s.from).To(MatchRegexp(pinned.String()), "a version to the last number")
+			g.Expect(s.from).To(MatchRegexp(pinned.String()), "a full version")
 		}
 	}
 	programsByStage := map[string]bool{}

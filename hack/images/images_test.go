@@ -383,7 +383,7 @@ func TestBadFlags(t *testing.T) {
 		change        func(*build)
 	}{
 		{"no version", "there is no --version", func(b *build) { b.version = "" }},
-		{"an image without registry", "is not a name with a registry", func(b *build) { b.image = "manager" }},
+		{"an image without a registry", "is not a name with a registry", func(b *build) { b.image = "manager" }},
 		{"an image with a tag", "it is the version", func(b *build) { b.image += ":v1" }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -190,7 +190,7 @@ func (l *layoutTar) image(d descriptor) opened {
 	g := l.g
 	m := into[manifest](g, l.blob(d))
 	g.Expect([]string{d.MediaType, m.MediaType}).To(HaveEach("application/vnd.oci.image.manifest.v1+json"))
-	g.Expect([]string{d.ArtifactType, m.ArtifactType}).To(HaveEach(""), "an image is no artifact")
+	g.Expect([]string{d.ArtifactType, m.ArtifactType}).To(HaveEach(""), "an image is not an artifact")
 	g.Expect(m.Config.MediaType).To(Equal("application/vnd.oci.image.config.v1+json"))
 	c := into[config](g, l.blob(m.Config))
 	g.Expect([]string{c.OS, c.Architecture}).To(Equal([]string{d.Platform.OS, d.Platform.Architecture}))

@@ -39,7 +39,7 @@ func TestRewrite(t *testing.T) {
 			after:  "func f() {\n\ta := 1\n\tb := 2\n\t_ = a\n\t_ = b\n}",
 		},
 		{
-			name:   "only the variable that is new is declared",
+			name:   "only the new variable is declared",
 			before: "func f(a int) int {\n\ta, b := 1, 2\n\treturn a + b\n}",
 			after:  "func f(a int) int {\n\ta = 1\n\tb := 2\n\treturn a + b\n}",
 		},

@@ -17,7 +17,7 @@ func TestTheMirrorComesFromTheSourcesOfTheMachine(t *testing.T) {
 		files  map[string]string
 		mirror string
 	}{
-		"a machine without sources has the default": {nil, defaultMirror},
+		"a machine without sources uses the default": {nil, defaultMirror},
 		"one line": {
 			map[string]string{"sources.list": "# deb http://old.example.com/debian bookworm main\n" +
 				"deb-src http://src.example.com/debian bookworm main\ndeb http://one.example.com/debian bookworm main contrib\n"},

@@ -59,13 +59,13 @@ func TestCompare(t *testing.T) {
 			want:    map[string]adoption.State{},
 		},
 		{
-			name:    "a VM that never ran is created again",
+			name:    "a VM that never ran is recreated",
 			machine: pending,
 			objects: append(complete()[:1:1], off, complete()[2], complete()[3]),
 			want:    map[string]adoption.State{"vm cp-0": adoption.Recreate},
 		},
 		{
-			name:    "a VM that runs and is not recorded is adopted by its name",
+			name:    "a running, unrecorded VM is adopted by its name",
 			machine: pending,
 			objects: complete(),
 			want:    map[string]adoption.State{},
@@ -81,7 +81,7 @@ func TestCompare(t *testing.T) {
 			},
 		},
 		{
-			name:    "a recorded VM that is another cluster's is unverified",
+			name:    "a recorded VM of another cluster is unverified",
 			machine: recorded,
 			objects: append(complete()[:1:1], foreign, complete()[2], complete()[3]),
 			want:    map[string]adoption.State{"vm cp-0": adoption.Doubt},
@@ -111,7 +111,7 @@ func TestCompare(t *testing.T) {
 			want:    map[string]adoption.State{"vm stray": adoption.Doubt},
 		},
 		{
-			name:    "a copy of the cluster puts it unverified",
+			name:    "a copy makes the cluster unverified",
 			machine: recorded,
 			objects: complete(),
 			others:  []adoption.Cluster{{Namespace: "copies", Name: "prod", ID: id}},

@@ -92,11 +92,11 @@ func TestDefaults(t *testing.T) {
 
 	g.Expect(report.Err()).NotTo(HaveOccurred())
 	g.Expect(report.Warnings).To(ConsistOf("old (line 3) has no effect: url has it; remove it"))
-	g.Expect(string(got.Key)).To(Equal("own"), "the file wins over the environment")
+	g.Expect(string(got.Key)).To(Equal("own"), "the file overrides the environment")
 	g.Expect(got.Retries).To(Equal(3))
 	g.Expect(got.Timeout.Seconds()).To(Equal(30.0))
 	g.Expect(got.Verify).To(BeTrue())
-	g.Expect(got.First).To(BeNil(), "an empty section is as none")
+	g.Expect(got.First).To(BeNil(), "an empty section is the same as no section")
 	g.Expect(got.Zones).To(Equal([]zone{{Name: "x"}}))
 }
 
@@ -154,7 +154,7 @@ func TestProblems(t *testing.T) {
 				"colour (line 3): is not a key of the configuration: remove it, or correct its spelling",
 			},
 		},
-		{"a key twice", "url: x\nurl: y", []string{"url (line 2): is duplicated: keep one"}},
+		{"a duplicate key", "url: x\nurl: y", []string{"url (line 2): is duplicated: keep one"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

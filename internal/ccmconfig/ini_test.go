@@ -121,7 +121,7 @@ func TestNamedSectionsInYAML(t *testing.T) {
 	}})
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(p.Global.Names).To(Equal([]string{"a", "b"}), "the environment has lists, too")
+	g.Expect(p.Global.Names).To(Equal([]string{"a", "b"}), "the environment can contain lists, too")
 	g.Expect(strings.Split(report.Err().Error(), "\n")).To(Equal([]string{
 		"part.b.server: is missing: name it",
 		"part.a (line 3): is duplicated: keep one",

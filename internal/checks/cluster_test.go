@@ -22,9 +22,9 @@ func TestWhichCloudControllerManagerCreatesLoadBalancers(t *testing.T) {
 		creates bool
 	}{
 		{"the one of a cluster without a setting", "", "", true, true},
-		{"the provider's", infrav1.CloudProviderManaged, "", true, true},
-		{"the provider's, without load balancers", infrav1.CloudProviderManaged, infrav1.LoadBalancerDisabled, true, false},
-		{"another one", infrav1.CloudProviderExternal, "", false, false},
+		{"the provider's load balancers", infrav1.CloudProviderManaged, "", true, true},
+		{"the provider without load balancers", infrav1.CloudProviderManaged, infrav1.LoadBalancerDisabled, true, false},
+		{"another cloud controller manager", infrav1.CloudProviderExternal, "", false, false},
 		{"none", infrav1.CloudProviderNone, "", false, false},
 	}
 	for _, tt := range tests {

@@ -18,9 +18,9 @@ func TestExtraConfigAllowedByAnIdentity(t *testing.T) {
 		refused string // empty: none
 	}{
 		{"none by default", nil, "pciPassthru.use64bitMMIO, svga.present"},
-		{"by name and in any case", []string{"PCIPassthru.use64bitMMIO"}, "svga.present"},
+		{"by name, case-insensitively", []string{"PCIPassthru.use64bitMMIO"}, "svga.present"},
 		{"a pattern matches the whole key", []string{"pci*", "svga"}, "svga.present"},
-		{"a point is no pattern", []string{"pci*", "svga-present"}, "svga.present"},
+		{"a dot is not a wildcard", []string{"pci*", "svga-present"}, "svga.present"},
 		{"by patterns", []string{"pciPassthru*", "svga.*"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

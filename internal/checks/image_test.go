@@ -33,8 +33,8 @@ func TestImagesMustHaveTheKubernetesVersion(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(checks.Kubernetes(image(), "v1.36.3+vendor.1")).To(BeNil())
-	g.Expect(checks.Kubernetes(image(), "")).To(BeNil(), "the machines have none")
-	g.Expect(checks.Kubernetes(vcd.Template{}, "v1.36.3")).To(BeNil(), "the image does not show it")
+	g.Expect(checks.Kubernetes(image(), "")).To(BeNil(), "the machines have no version")
+	g.Expect(checks.Kubernetes(vcd.Template{}, "v1.36.3")).To(BeNil(), "the image does not show its version")
 	g.Expect(checks.Kubernetes(image(), "v1.35.4")).To(HaveValue(And(
 		HaveField("Reason", infrav1.KubernetesVersionMismatchReason),
 		HaveField("Message", "template ubuntu has Kubernetes v1.36.3, but the version of the machines is v1.35.4"))))

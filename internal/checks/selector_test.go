@@ -34,7 +34,7 @@ func TestSelectorMatchesNames(t *testing.T) {
 			others:  []string{"ubuntu-2404-v1.36.30", "ubuntu-2404-v1.36.31-b7"},
 		},
 		{
-			name:    "a question mark is one character",
+			name:    "a question mark matches one character",
 			pattern: "flatcar-?.{kubernetesVersion}",
 			version: "v1.36.3",
 			filled:  "flatcar-?.1.36.3",

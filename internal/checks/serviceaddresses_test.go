@@ -39,12 +39,12 @@ func TestServiceAddressesMustNotBeInUseInVCD(t *testing.T) {
 		{"outside the network", "10.0.0.1", "10.0.0.9", "not in one subnet of network nodes"},
 		{"partly outside the network", "192.168.100.201", "192.168.101.9", "not in one subnet"},
 		{"around the gateway", "192.168.100.1", "192.168.100.5", "contain 192.168.100.1"},
-		{"with the address of the network", "192.168.100.0", "192.168.100.0", "contain 192.168.100.0"},
-		{"with the broadcast address", "192.168.100.250", "192.168.100.255", "contain 192.168.100.255"},
+		{"including the network address", "192.168.100.0", "192.168.100.0", "contain 192.168.100.0"},
+		{"including the broadcast address", "192.168.100.250", "192.168.100.255", "contain 192.168.100.255"},
 		{"that end in the static pool", "192.168.100.5", "192.168.100.10", "static pool 192.168.100.10-192.168.100.50"},
 		{"in the static pool", "192.168.100.20", "192.168.100.21", "shorten the static pool"},
 		{"that start in a DHCP range", "192.168.100.90", "192.168.100.95", "DHCP range 192.168.100.40-192.168.100.90"},
-		{"with the endpoint", "192.168.100.195", "192.168.100.205", "contain 192.168.100.200, the control plane endpoint"},
+		{"including the endpoint", "192.168.100.195", "192.168.100.205", "contain 192.168.100.200, the control plane endpoint"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -34,7 +34,7 @@ func TestAVDCMustBeEnabled(t *testing.T) {
 		field  string
 		remedy string // empty: no finding
 	}{
-		{"one that is enabled", vdc(), field, ""},
+		{"an enabled VDC", vdc(), field, ""},
 		{
 			"one that a field names",
 			vdc(disabled),
@@ -42,7 +42,7 @@ func TestAVDCMustBeEnabled(t *testing.T) {
 			"ask the provider to enable it, or set another one in " +
 				field,
 		},
-		{"one that some field names", vdc(disabled), "", "ask the provider to enable it"},
+		{"a VDC that another field sets", vdc(disabled), "", "ask the provider to enable it"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

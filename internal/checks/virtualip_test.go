@@ -48,14 +48,14 @@ func TestAVirtualIPMustNotBeInUseInVCD(t *testing.T) {
 		reason string // empty: no finding
 	}{
 		{"between the ranges", nil, "192.168.100.200", ""},
-		{"outside, and announced by ARP", nil, "10.0.0.1", infrav1.VIPOutsideNetworkReason},
-		{"outside, and announced by BGP", byBGP, "10.0.0.1", ""},
-		{"in the static pool, and announced by BGP", byBGP, "192.168.100.10", infrav1.VIPInStaticPoolReason},
+		{"outside the network, announced by ARP", nil, "10.0.0.1", infrav1.VIPOutsideNetworkReason},
+		{"outside the network, announced by BGP", byBGP, "10.0.0.1", ""},
+		{"in the static pool, announced by BGP", byBGP, "192.168.100.10", infrav1.VIPInStaticPoolReason},
 		{"of the gateway", nil, "192.168.100.1", infrav1.VIPInvalidReason},
 		{"of the network", nil, "192.168.100.0", infrav1.VIPInvalidReason},
 		{"in the static pool and a DHCP range", nil, "192.168.100.45", infrav1.VIPInStaticPoolReason},
 		{"in a DHCP range", nil, "192.168.100.90", infrav1.VIPInDHCPRangeReason},
-		{"in a DHCP range, and leased", dynamic, "192.168.100.90", ""},
+		{"in a DHCP range and leased", dynamic, "192.168.100.90", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

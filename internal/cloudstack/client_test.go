@@ -68,7 +68,7 @@ func TestErrorsAreSorted(t *testing.T) {
 		want error
 	}{
 		{"an incorrect secret", wrong, cloudstack.ErrUnauthorized},
-		{"a clock that is late", late, cloudstack.ErrUnauthorized},
+		{"a slow clock", late, cloudstack.ErrUnauthorized},
 		{"an unknown project", unknown, cloudstack.ErrNotFound},
 		{"no answer", away, cloudstack.ErrUnavailable},
 	}
@@ -181,9 +181,9 @@ func TestAListThatShrinksIsIncomplete(t *testing.T) {
 
 func TestAListThatChangesBetweenPagesIsIncomplete(t *testing.T) {
 	for name, second := range map[string]map[string]any{
-		"one less, so that one moved to the page before": {"count": 2, "virtualmachine": []map[string]any{}},
-		"the end, without a count":                       {},
-		"one more":                                       {"count": 4, "virtualmachine": []map[string]any{{"id": "2"}, {"id": "3"}}},
+		"one element fewer, so that one moves to the previous page": {"count": 2, "virtualmachine": []map[string]any{}},
+		"the end, without a count":                                  {},
+		"one element more":                                          {"count": 4, "virtualmachine": []map[string]any{{"id": "2"}, {"id": "3"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -307,7 +307,7 @@ func TestAnInternalListErrorIsACloudFailure(t *testing.T) {
 	g.Expect(err).To(MatchError(cloudstack.ErrFailing))
 	_, err = c.VMs(t.Context(), "")
 	g.Expect(err).To(MatchError(cloudstack.ErrFailing))
-	g.Expect(c.DeleteRule(t.Context(), "r")).NotTo(MatchError(cloudstack.ErrFailing), "it may be about the rule")
+	g.Expect(c.DeleteRule(t.Context(), "r")).NotTo(MatchError(cloudstack.ErrFailing), "the error may refer to the rule")
 }
 
 func TestJobs(t *testing.T) {

@@ -165,13 +165,13 @@ func TestClusterIDIsFound(t *testing.T) {
 		wantMode             infrav1.RDEMode
 	}{
 		{
-			name:        "of a cluster with an entity, which stays",
+			name:        "of a cluster with an entity",
 			rdeID:       entity,
 			infraID:     entity,
 			wantInfraID: entity,
 			wantMode:    infrav1.RDEProject,
 		},
-		{name: "of a cluster that was moved", rdeID: noEntity, wantInfraID: noEntity},
+		{name: "of a moved cluster", rdeID: noEntity, wantInfraID: noEntity},
 		{name: "of a cluster without an entity", infraID: noEntity, wantInfraID: noEntity},
 		{name: "of a new cluster", wantInfraID: ""},
 		{
@@ -182,7 +182,7 @@ func TestClusterIDIsFound(t *testing.T) {
 			wantRDE:     entity,
 			wantMode:    infrav1.RDEProject,
 		},
-		{name: "is left out if it is none", infraID: "something", wantInfraID: ""},
+		{name: "is omitted if empty", infraID: "something", wantInfraID: ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestEditsInACAPVCDVersionTakePrecedence(t *testing.T) {
 		want func(hub *infrav1.VCDCluster)
 	}{
 		{
-			name: "nothing changes, and all stays",
+			name: "nothing changes",
 			edit: func(*v1beta2.VCDCluster) {},
 			want: func(*infrav1.VCDCluster) {},
 		},
@@ -246,12 +246,12 @@ func TestEditsInACAPVCDVersionTakePrecedence(t *testing.T) {
 			want: func(hub *infrav1.VCDCluster) { hub.Spec.OVDC = "other" },
 		},
 		{
-			name: "one of several fields of a struct changes",
+			name: "one of several fields in a struct changes",
 			edit: func(old *v1beta2.VCDCluster) { old.Spec.ProxyConfigSpec.NoProxy = "a,b" },
 			want: func(hub *infrav1.VCDCluster) { hub.Spec.Proxy.NoProxy = []string{"a", "b"} },
 		},
 		{
-			name: "a struct is removed with all that it has",
+			name: "a struct is removed with all its fields",
 			edit: func(old *v1beta2.VCDCluster) { old.Spec.LoadBalancerConfigSpec.UseOneArm = false },
 			want: func(hub *infrav1.VCDCluster) {
 				hub.Spec.LoadBalancer.ArmMode = ""
@@ -259,7 +259,7 @@ func TestEditsInACAPVCDVersionTakePrecedence(t *testing.T) {
 			},
 		},
 		{
-			name: "a field is set that was empty",
+			name: "an empty field is set",
 			edit: func(old *v1beta2.VCDCluster) { old.Spec.LoadBalancerConfigSpec.VipSubnet = "10.1.0.0/16" },
 			want: func(hub *infrav1.VCDCluster) { hub.Spec.LoadBalancer.VIPSubnet = "10.1.0.0/16" },
 		},
@@ -464,10 +464,10 @@ func TestConversionDataOfOtherObjectsIsIgnored(t *testing.T) {
 		name   string
 		change func(old *v1beta2.VCDCluster)
 	}{
-		{name: "it was copied to another object", change: func(old *v1beta2.VCDCluster) { old.UID = "other" }},
+		{name: "it was copied from another object", change: func(old *v1beta2.VCDCluster) { old.UID = "other" }},
 		{name: "it is not JSON", change: func(old *v1beta2.VCDCluster) { old.Annotations[dataAnnotation] = "{" }},
 		{
-			name: "it is CAPVCD's own",
+			name: "it has CAPVCD's own format",
 			change: func(old *v1beta2.VCDCluster) {
 				old.Annotations[dataAnnotation] = `{"spec":{"site":"https://other.example.com"},"status":{"ready":true}}`
 			},

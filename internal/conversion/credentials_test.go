@@ -25,14 +25,14 @@ func TestCredentialsAreMatchedWithTheirIdentity(t *testing.T) {
 		want  string
 	}{
 		{
-			name: "a Secret of the namespace is the identity's",
+			name: "a Secret in the namespace is used by the identity",
 			given: v1beta2.UserCredentialsContext{
 				SecretRef: ref("team-a", "vcd"),
 			},
 			want: "vcd",
 		},
 		{
-			name: "a Secret without a namespace is of the cluster's",
+			name: "a Secret without a namespace is in the cluster's",
 			given: v1beta2.UserCredentialsContext{
 				SecretRef: ref("", "vcd"),
 			},
@@ -46,7 +46,7 @@ func TestCredentialsAreMatchedWithTheirIdentity(t *testing.T) {
 			want: own,
 		},
 		{
-			name: "a password gets a Secret of the cluster",
+			name: "a password is moved to a Secret of the cluster",
 			given: v1beta2.UserCredentialsContext{
 				Username: "admin",
 				Password: canary,
@@ -54,7 +54,7 @@ func TestCredentialsAreMatchedWithTheirIdentity(t *testing.T) {
 			want: own,
 		},
 		{
-			name: "a token gets a Secret of the cluster",
+			name: "a token is moved to a Secret of the cluster",
 			given: v1beta2.UserCredentialsContext{
 				RefreshToken: canary,
 			},
@@ -69,13 +69,13 @@ func TestCredentialsAreMatchedWithTheirIdentity(t *testing.T) {
 			want: own,
 		},
 		{
-			name: "a reference without a name names nothing",
+			name: "a reference without a name is ignored",
 			given: v1beta2.UserCredentialsContext{
 				SecretRef: ref("team-a", ""),
 			},
 			want: own,
 		},
-		{name: "no credentials name no identity", want: noIdentity},
+		{name: "without credentials there is no identity", want: noIdentity},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -20,5 +20,5 @@ func TestABundleReplacesTheSystemRoots(t *testing.T) {
 	config := credentials.Config(identity, &corev1.Secret{Data: map[string][]byte{infrav1.SecretCABundle: []byte("two")}})
 
 	g.Expect(string(config.CABundle)).To(Equal("one\ntwo\n"))
-	g.Expect(credentials.Config(infrav1.VCDIdentitySpec{}, &corev1.Secret{}).CABundle).To(BeNil(), "no bundle is the system's")
+	g.Expect(credentials.Config(infrav1.VCDIdentitySpec{}, &corev1.Secret{}).CABundle).To(BeNil(), "no bundle means the system's")
 }

@@ -99,12 +99,12 @@ func TestOnlyAuthorizedUsersAreServed(t *testing.T) {
 		name, method, path, authorization string
 		status                            int
 	}{
-		{"a user with the right", http.MethodGet, "/metrics", "Bearer prometheus", http.StatusOK},
-		{"the scheme in any case", http.MethodGet, "/metrics", "bearer  prometheus ", http.StatusOK},
-		{"the right is for one path", http.MethodGet, "/debug/pprof/", "Bearer prometheus", http.StatusForbidden},
-		{"and for one verb", http.MethodPut, "/metrics", "Bearer prometheus", http.StatusForbidden},
+		{"an authorized user", http.MethodGet, "/metrics", "Bearer prometheus", http.StatusOK},
+		{"a scheme in another case", http.MethodGet, "/metrics", "bearer  prometheus ", http.StatusOK},
+		{"a permission for another path", http.MethodGet, "/debug/pprof/", "Bearer prometheus", http.StatusForbidden},
+		{"a permission for another verb", http.MethodPut, "/metrics", "Bearer prometheus", http.StatusForbidden},
 		{"another user", http.MethodGet, "/metrics", "Bearer other", http.StatusForbidden},
-		{"a denial wins", http.MethodGet, "/metrics", "Bearer denied", http.StatusForbidden},
+		{"a denial takes precedence", http.MethodGet, "/metrics", "Bearer denied", http.StatusForbidden},
 		{"an unknown token", http.MethodGet, "/metrics", "Bearer unknown", http.StatusUnauthorized},
 		{"no token", http.MethodGet, "/metrics", "", http.StatusUnauthorized},
 		{"an empty token", http.MethodGet, "/metrics", "Bearer ", http.StatusUnauthorized},

@@ -177,9 +177,9 @@ func TestAHealthySiteHasNoFindings(t *testing.T) {
 
 func TestAnEndpointOnAnEdgeGatewayHasNoFindings(t *testing.T) {
 	for name, text := range map[string][]string{
-		"that of the network":   onGateway(""),
-		"one of its addresses":  {"192.168.100.200", "203.0.113.20", "{type: KubeVIP}", "{type: EdgeGateway}"},
-		"named, with the group": onGateway("name: acme-vdc-gateway, serviceEngineGroup: engines"),
+		"the network's gateway":   onGateway(""),
+		"one of its addresses":    {"192.168.100.200", "203.0.113.20", "{type: KubeVIP}", "{type: EdgeGateway}"},
+		"by name, with the group": onGateway("name: acme-vdc-gateway, serviceEngineGroup: engines"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, fault{model: func(m *vcdsim.Model) { *m = vcdsim.CloudProvider() }, text: text})
@@ -305,21 +305,21 @@ func accessFaults() []fault {
 			remedy: "correct the address",
 		},
 		{
-			name:   "nothing listens",
+			name:   "the site refuses connections",
 			login:  func(c *vcd.Config) { c.Site = "https://127.0.0.1:1" },
 			check:  "access",
 			says:   "does not respond",
 			remedy: "correct the address",
 		},
 		{
-			name:   "the address is none",
+			name:   "the address is invalid",
 			login:  func(c *vcd.Config) { c.Site = "http://vcd" },
 			check:  "access",
 			says:   "must use https",
 			remedy: "correct the address",
 		},
 		{
-			name:   "leases end",
+			name:   "leases expire",
 			model:  func(m *vcdsim.Model) { m.Orgs[1].RuntimeLease = vcdsim.Duration(7 * 24 * time.Hour) },
 			check:  "lease",
 			says:   "runtime: 168h",
@@ -462,7 +462,7 @@ func vdcFaults() []fault {
 			remedy: "spec.sizingPolicy",
 		},
 		{
-			name:   "the placement policy is not the VDC's",
+			name:   "the placement policy is not in the VDC",
 			text:   []string{"sizingPolicy: small", "placementPolicy: rack-b"},
 			check:  "policy",
 			says:   `"rack-b"`,
@@ -535,7 +535,7 @@ func networkFaults() []fault {
 			remedy: "correct the manifest",
 		},
 		{
-			name:   "a virtual IP that is no address",
+			name:   "an invalid virtual IP",
 			text:   vip("a_c"),
 			check:  "manifest",
 			says:   "spec.controlPlaneEndpoint",
@@ -598,7 +598,7 @@ func networkFaults() []fault {
 			remedy: "set another address",
 		},
 		{
-			name:   "the virtual IP is outside",
+			name:   "the virtual IP is outside the network",
 			text:   vip("10.0.0.1"),
 			check:  "endpoint",
 			says:   "in no subnet",
@@ -708,7 +708,7 @@ spec: {site: https://vcd.example.com, secretRef: {name: demo}, allowedExtraConfi
 			remedy: "upload an image",
 		},
 		{
-			name:   "the template is of 32 bits",
+			name:   "the template is 32-bit",
 			model:  func(m *vcdsim.Model) { imageOf(m).OS = "ubuntuGuest" },
 			check:  "template",
 			says:   "64-bit",

@@ -33,12 +33,12 @@ func TestPodsWithoutTheProxyCauseAWarning(t *testing.T) {
 		pods, version, config string
 		says, remedy          string
 	}{
-		"version 1.33":                             {"Inject", "v1.33.4", "{}", "v1.33.4 does not serve", "spec.proxy.pods"},
-		"version 1.34 without arguments":           {"Inject", "v1.34.1", "{}", "only if arguments", "KubeadmControlPlane demo-control-plane"},
-		"version 1.35 with the feature gate alone": {"Inject", "v1.35.0", half, "only if arguments", "runtime-config="},
-		"version 1.35 with arguments":              {"Inject", "v1.35.0", enabled, "", ""},
-		"version 1.36":                             {"Inject", "v1.36.3", "{}", "", ""},
-		"no proxy for pods":                        {"None", "v1.33.4", "{}", "", ""},
+		"version 1.33":                            {"Inject", "v1.33.4", "{}", "v1.33.4 does not serve", "spec.proxy.pods"},
+		"version 1.34 without arguments":          {"Inject", "v1.34.1", "{}", "only if arguments", "KubeadmControlPlane demo-control-plane"},
+		"version 1.35 with only the feature gate": {"Inject", "v1.35.0", half, "only if arguments", "runtime-config="},
+		"version 1.35 with arguments":             {"Inject", "v1.35.0", enabled, "", ""},
+		"version 1.36":                            {"Inject", "v1.36.3", "{}", "", ""},
+		"no proxy for pods":                       {"None", "v1.33.4", "{}", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, fault{text: withPodProxy(tt.pods, tt.version, tt.config)})

@@ -102,7 +102,7 @@ func TestATopologyHasTheSameFindingsAsThePlainTemplate(t *testing.T) {
 			check: "template",
 		},
 		{
-			name:  "the version is not that of the image",
+			name:  "the version differs from the image",
 			text:  []string{`version: "v1.36.3"`, `version: "v1.35.0"`, "kube-VERSION", "kube-v1.36.3"},
 			check: "template",
 		},
@@ -146,8 +146,8 @@ func TestATopologyCanSelectItsTemplate(t *testing.T) {
 		pattern string
 		says    string // empty: none
 	}{
-		"that exists": {pattern: "ubuntu-2404-kube-v{kubernetesVersion}*"},
-		"that does not exist": {
+		"of an existing object": {pattern: "ubuntu-2404-kube-v{kubernetesVersion}*"},
+		"of a nonexistent object": {
 			pattern: "flatcar-v{kubernetesVersion}",
 			says:    `a template that matches "name flatcar-v1.36.3" in catalog kubernetes`,
 		},
@@ -184,7 +184,7 @@ func TestTheTemplatesOfAClassAreNotChecked(t *testing.T) {
 	s := start(t, fault{})
 	s.manifest += "\n---\n" + class(t)
 
-	s.Expect(s.run(t).Findings).To(BeEmpty(), "their catalog is replaced by a variable")
+	s.Expect(s.run(t).Findings).To(BeEmpty(), "a variable replaces their catalog")
 }
 
 // A managementCluster has the objects of a manifest, and records the requested namespaces.
@@ -233,7 +233,7 @@ func TestTheClassOfATopologyIsReadFromTheManagementCluster(t *testing.T) {
 
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.check(t, plan).Findings).To(BeEmpty())
-	s.Expect(cluster.namespaces[0]).To(BeEmpty(), "that of the context, where the Cluster will be")
+	s.Expect(cluster.namespaces[0]).To(BeEmpty(), "the context's namespace, in which the Cluster will be created")
 	s.Expect(cluster.namespaces[1:]).To(HaveEach("classes"))
 }
 
@@ -276,11 +276,11 @@ func TestATopologyThatCannotBeResolvedIsReported(t *testing.T) {
 	for name, tt := range map[string]struct {
 		old, new, want string
 	}{
-		"a variable is missing":      {"- name: image\n", "- name: proxy\n", "variable image is required"},
-		"a value is rejected":        {"type: KubeVIP", "type: HAProxy", "controlPlaneLoadBalancer.type should be one of"},
-		"a field is unknown":         {"controlPlane:\n      replicas", "controlplane:\n      replicas", "unknown field"},
-		"the version is an old one":  {"cluster.x-k8s.io/v1beta2\nkind: Cluster\n", "cluster.x-k8s.io/v1beta1\nkind: Cluster\n", "Cluster demo has version v1beta1: convert it to v1beta2"},
-		"a class of workers is none": {"class: default-worker\n          name", "class: large\n          name", `has no machineDeployment class "large"`},
+		"a variable is missing":   {"- name: image\n", "- name: proxy\n", "variable image is required"},
+		"a value is rejected":     {"type: KubeVIP", "type: HAProxy", "controlPlaneLoadBalancer.type should be one of"},
+		"a field is unknown":      {"controlPlane:\n      replicas", "controlplane:\n      replicas", "unknown field"},
+		"an outdated version":     {"cluster.x-k8s.io/v1beta2\nkind: Cluster\n", "cluster.x-k8s.io/v1beta1\nkind: Cluster\n", "Cluster demo has version v1beta1: convert it to v1beta2"},
+		"an unknown worker class": {"class: default-worker\n          name", "class: large\n          name", `has no machineDeployment class "large"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startTopology(t, fault{})

@@ -60,28 +60,28 @@ func TestEachZoneFaultIsReportedOnce(t *testing.T) {
 	const inB = "  failureDomain: \"demo-b\"\n  site"
 	for _, f := range []fault{
 		{
-			name:   "a VDC that does not exist",
+			name:   "a nonexistent VDC",
 			text:   []string{`ovdc: "acme-vdc-b"`, `ovdc: "acme-vdc-x"`},
 			check:  "vdc",
 			says:   "acme-vdc-x",
 			remedy: "spec.ovdc of VCDFailureDomain demo-b",
 		},
 		{
-			name:   "a VDC that is full",
+			name:   "a full VDC",
 			model:  func(m *vcdsim.Model) { m.Orgs[1].VDCs[1].VMQuota = 1 },
 			check:  "capacity",
 			says:   "VDC acme-vdc-b has capacity for 1 more VMs of 1, but 3 are planned",
 			remedy: "VM quota",
 		},
 		{
-			name:   "a network that one zone has not",
+			name:   "a network that one zone does not have",
 			text:   []string{inB, "  placementConstraint: {networks: [none]}\n" + inB},
 			check:  "network",
 			says:   `"none"`,
 			remedy: "spec.ovdcNetwork",
 		},
 		{
-			name:   "a virtual IP in the static pool of all",
+			name:   "a virtual IP in the static pools of all zones",
 			text:   []string{"192.168.100.200", "192.168.100.20"},
 			check:  "endpoint",
 			says:   "static pool",
@@ -95,7 +95,7 @@ func TestEachZoneFaultIsReportedOnce(t *testing.T) {
 			remedy: "correct the manifest",
 		},
 		{
-			name:   "workers in no zone",
+			name:   "workers without a zone",
 			text:   []string{"      failureDomain: \"demo-b\"\n", "      failureDomain: demo-x\n"},
 			check:  "manifest",
 			says:   `failure domain "demo-x"`,

@@ -50,7 +50,7 @@ func TestCertificatesAreImportedReplacedAndRemoved(t *testing.T) {
 	d.Listeners[0].Certificate.Key = key
 	w.converge(&d)
 	w.Expect(w.aliases()).To(HaveLen(1))
-	w.Expect(w.aliases()).NotTo(Equal(first), "the new one took its place")
+	w.Expect(w.aliases()).NotTo(Equal(first), "the new certificate replaced it")
 
 	w.remove(d)
 	w.Expect(w.left("")).To(BeEmpty())
@@ -77,5 +77,5 @@ func TestAUserCertificateIsKept(t *testing.T) {
 	plan, err := w.reach(&d)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(plan.Refusals).To(HaveLen(1))
-	w.Expect(w.left("c1")).To(BeEmpty(), "nothing half-built")
+	w.Expect(w.left("c1")).To(BeEmpty(), "no partial load balancer")
 }

@@ -121,7 +121,7 @@ func faults() map[string]vcdsim.Fault {
 	return map[string]vcdsim.Fault{
 		"is lost before VCD receives it": {DropBefore: true},
 		"drops answers":                  {DropAfter: true},
-		"fails inside":                   {Status: http.StatusInternalServerError},
+		"fails internally":               {Status: http.StatusInternalServerError},
 		"is busy":                        {Busy: vcdsim.BusyTenant},
 		"is interrupted":                 {Truncate: true},
 	}
@@ -194,7 +194,7 @@ func TestTwoClustersOnOneGateway(t *testing.T) {
 			one := w.converge(&a)
 			two := other.converge(&b)
 			w.Expect(one.Done() && two.Done()).To(BeTrue())
-			w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
+			w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "each has one owner")
 			w.Expect(w.driver.Owners(t.Context(), w.gateway, "c2")).To(ConsistOf(b.Owner, loadbalancer.Owner{Cluster: "c2"}))
 			before := w.left("c2")
 			w.remove(a)

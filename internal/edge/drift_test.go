@@ -141,7 +141,7 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 			full, writes := look()
 			w.Expect(w.sendsTo(id)).To(Equal(before))
 			w.Expect(writes).To(Equal(1))
-			w.Expect(full).To(BeNumerically("<=", 4), "reading, changing, and a portion")
+			w.Expect(full).To(BeNumerically("<=", 4), "a read, a change, and a portion")
 
 			full, writes = look()
 			w.Expect(writes).To(BeZero())
@@ -248,7 +248,7 @@ func TestAFruitlessFullReadIsNotRepeatedForTheSameHint(t *testing.T) {
 	for _, r := range w.sim.Requests() {
 		found = found || r.Method == http.MethodGet && strings.Contains(r.Path, "loadBalancer/pools/")
 	}
-	w.Expect(found).To(BeTrue(), "another hint is another reason")
+	w.Expect(found).To(BeTrue(), "another hint is a new reason")
 }
 
 func TestAManuallyReleasedAddressIsNotConsideredInUse(t *testing.T) {

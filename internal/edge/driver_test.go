@@ -43,7 +43,7 @@ func shapes() []shape {
 		{From: netip.MustParseAddr("203.0.113.10"), To: netip.MustParseAddr("203.0.113.240")},
 	}
 	return []shape{
-		{"on addresses of blocks", roomy(blocks), desired, 2*2 + 1, 8, 6},
+		{"on block addresses", roomy(blocks), desired, 2*2 + 1, 8, 6},
 		{"on floating IPs", roomy(spaces), desired, 2*2 + 2 + 1, 8, 6},
 		{"one-armed", roomy(blocks), oneArm, 4*2 + 1, 8, 10},
 		{"one-armed on floating IPs", roomy(spaces), oneArm, 4*2 + 2 + 1, 9, 10},

@@ -194,7 +194,7 @@ func TestSeveralIPSpaces(t *testing.T) {
 		w.Expect(plan.Status.Addresses).To(HaveLen(1))
 		return plan.Status.Addresses[0].String()
 	}
-	t.Run("the next one when the first is full", func(t *testing.T) {
+	t.Run("the next space if the first is full", func(t *testing.T) {
 		t.Parallel()
 		w := newFixture(t, twoSpaces())
 		wishes := make([]lb.Desired, 4)
@@ -209,7 +209,7 @@ func TestSeveralIPSpaces(t *testing.T) {
 		w.remove(wishes...)
 		w.Expect(w.left("")).To(BeEmpty())
 	})
-	t.Run("the next one when the organization may have no more of the first", func(t *testing.T) {
+	t.Run("the next space if the organization's quota of the first is used up", func(t *testing.T) {
 		t.Parallel()
 		model := twoSpaces()
 		model.IPSpaces[0].RangeQuota = 1
@@ -227,7 +227,7 @@ func TestSeveralIPSpaces(t *testing.T) {
 		w.remove(a, b, c)
 		w.Expect(w.left("")).To(BeEmpty())
 	})
-	t.Run("the next one when others have all of the first", func(t *testing.T) {
+	t.Run("the next space if other organizations use all of the first", func(t *testing.T) {
 		t.Parallel()
 		model := twoSpaces()
 		for _, a := range []string{"192.0.2.10", "192.0.2.11"} {
@@ -240,7 +240,7 @@ func TestSeveralIPSpaces(t *testing.T) {
 		w.remove(d)
 		w.Expect(w.left("c1")).To(BeEmpty())
 	})
-	t.Run("the one that is named, and no other", func(t *testing.T) {
+	t.Run("only the named space", func(t *testing.T) {
 		t.Parallel()
 		w := newFixture(t, twoSpaces())
 		named := func(name, space string) lb.Desired {

@@ -150,11 +150,11 @@ func TestEveryFailureIsClassified(t *testing.T) {
 	} {
 		err := classified(fmt.Errorf("doing: %w", cause))
 		g.Expect(err).To(MatchError(kind))
-		g.Expect(err).To(MatchError(cause), "the cause stays")
+		g.Expect(err).To(MatchError(cause), "the cause is kept")
 		g.Expect(classified(err)).To(Equal(err))
 	}
 	g.Expect(classified(nil)).To(Succeed())
-	g.Expect(taskFailure(vcd.Task{Err: vcd.ErrUnavailable})).To(MatchError(loadbalancer.ErrBusy), "it will not be done later")
+	g.Expect(taskFailure(vcd.Task{Err: vcd.ErrUnavailable})).To(MatchError(loadbalancer.ErrBusy), "it is not queued")
 }
 
 func TestFreeAddressesOfLargeSpaces(t *testing.T) {

@@ -85,7 +85,7 @@ func TestAConcurrentlyTakenAddress(t *testing.T) {
 				if doc.Path == servicesDocument || doc.Path == rulesOfNAT {
 					theirs := strings.Contains(string(doc.Body), `"theirs"`)
 					has := strings.Contains(string(doc.Body), `"`+tt.address+`"`)
-					w.Expect(has).To(Equal(theirs), "one owner each")
+					w.Expect(has).To(Equal(theirs), "each has one owner")
 				}
 			}
 		})
@@ -134,7 +134,7 @@ func TestTwoClustersTakeOneAddressInDifferentWays(t *testing.T) {
 	one := w.converge(&a)
 	two := other.converge(&b)
 	w.Expect(one.Done() && two.Done()).To(BeTrue())
-	w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
+	w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "each has one owner")
 }
 
 // meet returns a gate that holds the first requests of two operations until both have arrived.

@@ -29,5 +29,5 @@ func TestUsedAddressesOfAnUplinkWithBlocksAlongsideOneWithIPSpaces(t *testing.T)
 	plan, err := w.plan(&d)
 
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.AddressInUse)), "it is the gateway's own")
+	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.AddressInUse)), "it is the gateway's own address")
 }

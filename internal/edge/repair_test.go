@@ -31,7 +31,7 @@ func TestFailedObjectsAreWrittenAgain(t *testing.T) {
 			plan := w.converge(&d)
 
 			w.Expect(plan.Done()).To(BeTrue())
-			w.Expect(w.sim.Faults().Remove(fault)).To(BeFalse(), "something had failed")
+			w.Expect(w.sim.Faults().Remove(fault)).To(BeFalse(), "an object had failed")
 			w.restart()
 			seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.Forwardings})
 			w.Expect(err).NotTo(HaveOccurred())

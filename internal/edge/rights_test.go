@@ -36,8 +36,8 @@ func TestObjectsHiddenByAMissingRightAreDetectedAfterARestart(t *testing.T) {
 			"Organization vDC Gateway: View",
 			oneArm,
 		},
-		{"IP sets, by a pool of them", "firewallGroups/summaries", "Organization vDC Gateway: View", desired},
-		{"certificates, by a virtual service with one", "ssl/certificateLibrary", "Certificate Library: View", https},
+		{"IP sets, from a pool that uses them", "firewallGroups/summaries", "Organization vDC Gateway: View", desired},
+		{"certificates, from a virtual service that uses one", "ssl/certificateLibrary", "Certificate Library: View", https},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

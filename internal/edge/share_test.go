@@ -69,8 +69,8 @@ func TestAFloatingIPUsedByForeignRulesIsNotReleased(t *testing.T) {
 // address.
 func TestTCPAndUDPOnOnePortShareAnAddress(t *testing.T) {
 	for name, model := range map[string]func(loadbalancer.Owner, int) lb.Desired{
-		"two arms": func(o loadbalancer.Owner, port int) lb.Desired { return desired(o, port) },
-		"one arm":  func(o loadbalancer.Owner, port int) lb.Desired { return oneArm(o, port) },
+		"two-arm": func(o loadbalancer.Owner, port int) lb.Desired { return desired(o, port) },
+		"one-arm": func(o loadbalancer.Owner, port int) lb.Desired { return oneArm(o, port) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, vcdsim.CloudProvider())

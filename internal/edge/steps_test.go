@@ -109,11 +109,11 @@ func TestErrorsSuggestARemedy(t *testing.T) {
 		fault vcdsim.Fault
 		kind  error
 	}{
-		{"VCD works on the gateway", vcdsim.Fault{Busy: vcdsim.BusyTenant}, loadbalancer.ErrBusy},
-		{"bad input", vcdsim.Fault{Status: http.StatusBadRequest}, loadbalancer.ErrRefused},
+		{"the gateway is busy", vcdsim.Fault{Busy: vcdsim.BusyTenant}, loadbalancer.ErrBusy},
+		{"invalid input", vcdsim.Fault{Status: http.StatusBadRequest}, loadbalancer.ErrRefused},
 		{"a missing right", vcdsim.Fault{Status: http.StatusForbidden}, loadbalancer.ErrRefused},
 		{"a quota", vcdsim.Fault{Status: http.StatusBadRequest, Code: "QUOTA_EXCEEDED"}, loadbalancer.ErrRefused},
-		{"VCD fails inside", vcdsim.Fault{Status: http.StatusInternalServerError}, loadbalancer.ErrUnknown},
+		{"VCD fails internally", vcdsim.Fault{Status: http.StatusInternalServerError}, loadbalancer.ErrUnknown},
 		{"no answer", vcdsim.Fault{DropAfter: true}, loadbalancer.ErrUnknown},
 	}
 	for _, tt := range tests {
@@ -189,7 +189,7 @@ func TestWithoutTheRightToIPSets(t *testing.T) {
 	d := desired(service("c1", "web"), 80)
 
 	_, err := w.reach(&d)
-	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "the next plan does without")
+	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "the next plan omits it")
 	plan := w.converge(&d)
 
 	w.Expect(plan.Done()).To(BeTrue())
@@ -471,7 +471,7 @@ func TestWritesAreSerialized(t *testing.T) {
 
 	var err error
 	w.Eventually(errs).Should(Receive(&err))
-	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "one writes, two wait, the fourth is turned away")
+	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "one writes, two wait, the fourth is rejected")
 	w.Expect(err).To(MatchError(ContainSubstring("other writers wait for the edge gateway")))
 	w.sim.Faults().Clear()
 	other := *w

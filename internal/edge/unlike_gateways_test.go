@@ -66,7 +66,7 @@ func TestVirtualServicesThatShareAnAddressMoveToAnother(t *testing.T) {
 
 			done := w.written(&d)
 
-			w.Expect(w.idsOf("loadBalancer/pools")).To(Equal(pools), "pools stay")
+			w.Expect(w.idsOf("loadBalancer/pools")).To(Equal(pools), "pools are kept")
 			w.Expect(done).To(ContainElement(HavePrefix("delete virtual-service")))
 			ruleDeleted := slices.IndexFunc(done, func(s string) bool { return strings.HasPrefix(s, "delete dnat-rule") })
 			hadRule := before.OneArm != nil

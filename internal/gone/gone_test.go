@@ -49,14 +49,14 @@ func TestWhatOneObservationProves(t *testing.T) {
 		{"a visible object exists", mods(shown, scopeHidden), Verdict{State: Present}},
 		{"a listed object may exist", mods(listed, deleted), Verdict{Reason: Listed}},
 		{"an object listed by its container may exist, too", mods(held, deleted), Verdict{Reason: HeldByHome}},
-		{"also after its deletion was requested", mods(held, requested), Verdict{Reason: HeldByHome}},
+		{"even after its deletion was requested", mods(held, requested), Verdict{Reason: HeldByHome}},
 		{"an account that sees no scope proves nothing", mods(scopeHidden, deleted), Verdict{Reason: ScopeHidden}},
 		{
 			"access to an invisible container may be missing, regardless of other objects",
 			mods(homeHidden),
 			Verdict{Reason: HomeHidden},
 		},
-		{"also after its deletion was requested", mods(homeHidden, requested), Verdict{Reason: HomeHidden}},
+		{"even after its deletion was requested", mods(homeHidden, requested), Verdict{Reason: HomeHidden}},
 		{
 			"the rights to view everything prove it for an account that sees another container",
 			mods(homeHidden, siblingsHidden, seesAll),
@@ -71,12 +71,12 @@ func TestWhatOneObservationProves(t *testing.T) {
 			mods(siblingsHidden),
 			Verdict{Reason: SiblingsHidden},
 		},
-		{"one that never was recorded needs its container", mods(unrecorded, siblingsHidden), counted(Gone)},
-		{"or anything of the cluster", mods(unrecorded, homeHidden), counted(Gone)},
-		{"but not nothing", mods(unrecorded, homeHidden, siblingsHidden), Verdict{Reason: SiblingsHidden}},
-		{"its container without it is enough", nil, counted(Gone)},
-		{"one that existed within a day must be in the log", mods(young), Verdict{Reason: Unlogged, Counts: true}},
-		{"where it is", mods(young, deleted), counted(Gone)},
+		{"an unrecorded machine needs its container", mods(unrecorded, siblingsHidden), counted(Gone)},
+		{"or any object of the cluster", mods(unrecorded, homeHidden), counted(Gone)},
+		{"but not an empty result", mods(unrecorded, homeHidden, siblingsHidden), Verdict{Reason: SiblingsHidden}},
+		{"its container without it is sufficient", nil, counted(Gone)},
+		{"a machine that existed within a day must be in the log", mods(young), Verdict{Reason: Unlogged, Counts: true}},
+		{"which is available", mods(young, deleted), counted(Gone)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,16 +97,16 @@ func TestAbsenceIsProvedTwice(t *testing.T) {
 		site    *Site
 		want    Verdict
 	}{
-		{"the first observation is not enough", lost(0, unseen), &Site{}, once(ProofInterval)},
-		{"nor one within a minute", lost(60), &Site{}, once(time.Second)},
-		{"nor is one in the future the first", lost(-1), &Site{}, once(ProofInterval)},
+		{"the first observation is not sufficient", lost(0, unseen), &Site{}, once(ProofInterval)},
+		{"nor is one within a minute", lost(60), &Site{}, once(time.Second)},
+		{"nor is one in the future", lost(-1), &Site{}, once(ProofInterval)},
 		{
 			"a clock that was put forward proves nothing",
 			lost(3600, func(s *Subject) { s.Observed = noon.Add(-time.Second) }),
 			&Site{},
 			once(time.Minute),
 		},
-		{"two a minute apart are enough", lost(61), &Site{}, counted(Gone)},
+		{"two observations a minute apart are sufficient", lost(61), &Site{}, counted(Gone)},
 		{"including machines that are not held back", lost(61), nil, counted(Gone)},
 		{"a machine counts after we requested its deletion", lost(0, unseen, requested), &Site{}, counted(Gone)},
 		{
@@ -142,7 +142,7 @@ func TestACreateRequestMayTakeEffectLate(t *testing.T) {
 		{"not later", lost(120, unrecorded, at(LateRequest)), counted(Gone)},
 		{"not if the VDC is deleted", lost(120, unrecorded, scopeGone, at(time.Minute)), counted(Gone)},
 		{"not a recorded machine", lost(120, at(time.Minute)), counted(Gone)},
-		{"not one that was requested hours from now", lost(120, unrecorded, at(-time.Hour)), counted(Gone)},
+		{"not one that was requested hours in the future", lost(120, unrecorded, at(-time.Hour)), counted(Gone)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -53,9 +53,9 @@ func TestHeldBack(t *testing.T) {
 	}{
 		{"one of one is not held back", 1, missingFor("a", 1), 0, time.Time{}, 0},
 		{"one of two is not held back", 2, missingFor("a", 1), 0, time.Time{}, 0},
-		{"both of two are", 2, missingFor("a", 1, 1), 0, time.Time{}, 9 * time.Minute},
+		{"two of two are held back", 2, missingFor("a", 1, 1), 0, time.Time{}, 9 * time.Minute},
 		{"a third of nine is not", 9, missingFor("a", 1, 1, 1), 0, time.Time{}, 0},
-		{"more than a third is", 9, missingFor("a", 1, 2, 2, 2), 0, time.Time{}, 9 * time.Minute},
+		{"more than a third is held back", 9, missingFor("a", 1, 2, 2, 2), 0, time.Time{}, 9 * time.Minute},
 		{"after ten minutes the first one is released", 4, missingFor("a", 11, 11, 11), 0, time.Time{}, 0},
 		{"and the others wait until it is deleted", 4, missingFor("a", 11, 11, 11), 1, time.Time{}, releaseGap},
 		{"the VM that has been missing longest is first", 4, missingFor("a", 11, 12, 11), 1, time.Time{}, 0},
@@ -142,9 +142,9 @@ func TestMissingTogether(t *testing.T) {
 		acknowledged time.Time
 		stops        bool
 	}{
-		{"machines of one cluster do not stop a site", missingFor("a", 1, 1, 1), time.Time{}, false},
-		{"nor do those of two", all(missingFor("a", 1), missingFor("b", 1)), time.Time{}, false},
-		{"those of three do", all(missingFor("a", 1), missingFor("b", 5), missingFor("c", 9)), time.Time{}, true},
+		{"machines of one cluster do not hold a site", missingFor("a", 1, 1, 1), time.Time{}, false},
+		{"nor do machines of two clusters", all(missingFor("a", 1), missingFor("b", 1)), time.Time{}, false},
+		{"machines of three clusters do", all(missingFor("a", 1), missingFor("b", 5), missingFor("c", 9)), time.Time{}, true},
 		{
 			"not if they are more than ten minutes apart",
 			all(missingFor("a", 6), missingFor("b", 1), missingFor("c", 12)),

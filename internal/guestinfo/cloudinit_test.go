@@ -183,7 +183,7 @@ func TestCloudInitFindsTheSameInstanceOnTheSecondBoot(t *testing.T) {
 
 			g.Expect(first.NewInstance).To(BeTrue())
 			g.Expect(first.Userdata).To(BeTrue())
-			g.Expect(second.NewInstance).To(BeFalse(), "modules that run once per instance must not run again")
+			g.Expect(second.NewInstance).To(BeFalse(), "once-per-instance modules must not run again")
 			g.Expect(second.Userdata).To(BeFalse())
 			g.Expect(second.Found).To(BeTrue())
 			g.Expect(second.InstanceID).To(Equal(first.InstanceID))

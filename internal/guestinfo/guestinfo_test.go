@@ -148,7 +148,7 @@ func TestRenderNetworks(t *testing.T) {
 		nics []guestinfo.NIC
 		want string
 	}{
-		{"no NIC leaves the network to the guest", nil, `null`},
+		{"without NICs the guest configures the network", nil, `null`},
 		{
 			"a primary NIC with DHCP uses routes of the server, and boot waits for it",
 			[]guestinfo.NIC{{MAC: "00-50-56-01-02-03", Mode: guestinfo.ModeDHCP, Primary: true}},
@@ -320,7 +320,7 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 			nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:ab:cd:02" }),
 			"NIC 1: MAC address 00:50:56:ab:cd:02 is used by two NICs",
 		},
-		{"one name twice", nic(func(n *guestinfo.NIC) { n.Name = "eth1" }), "NIC 1: name eth1 is used by two NICs"},
+		{"a duplicate name", nic(func(n *guestinfo.NIC) { n.Name = "eth1" }), "NIC 1: name eth1 is used by two NICs"},
 		{"a name with a slash", nic(func(n *guestinfo.NIC) { n.Name = "../x" }), "not an interface name"},
 		{
 			"a name that is too long",
@@ -348,7 +348,7 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 			nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("fe80::1%eth0") }),
 			"is not a valid address for a gateway",
 		},
-		{"a name server that is none", nic(func(n *guestinfo.NIC) { n.DNS = []netip.Addr{{}} }), "name server"},
+		{"an invalid name server", nic(func(n *guestinfo.NIC) { n.DNS = []netip.Addr{{}} }), "name server"},
 		{
 			"a search domain with a space",
 			nic(func(n *guestinfo.NIC) { n.SearchDomains = []string{"a b"} }),
@@ -368,7 +368,7 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 			}),
 			"of the same family",
 		},
-		{"a tiny MTU", nic(func(n *guestinfo.NIC) { n.MTU = 68 }), "MTU 68"},
+		{"an MTU that is too small", nic(func(n *guestinfo.NIC) { n.MTU = 68 }), "MTU 68"},
 		{"an unknown mode", nic(func(n *guestinfo.NIC) { n.Mode = "STATIC" }), `mode "STATIC"`},
 		{"a primary NIC that is not configured", nic(func(n *guestinfo.NIC) { n.Mode = guestinfo.ModeNone }), "mode NONE"},
 		{"no primary NIC", nic(func(n *guestinfo.NIC) { n.Primary = false }), "0 NICs are primary"},
@@ -402,7 +402,7 @@ func TestSizeLimit(t *testing.T) {
 		data []byte
 		fits bool
 	}{
-		{"much that compresses well fits", bytes.Repeat([]byte("a"), 1<<20), true},
+		{"large compressible data fits", bytes.Repeat([]byte("a"), 1<<20), true},
 		{"data just below the limit after encoding fits", noise(62_000), true},
 		{"incompressible data counts with base64", noise(65_000), false},
 	}
@@ -444,7 +444,7 @@ func TestRedacted(t *testing.T) {
 			map[string]string{"guestinfo.userdata": "---", "guestinfo.userdata.encoding": " "},
 			true,
 		},
-		{"we have cleared", guestinfo.ClearUserdata(), true},
+		{"the controller has cleared it", guestinfo.ClearUserdata(), true},
 		{"a space is as empty as a guest can make it", map[string]string{"guestinfo.userdata": " "}, true},
 		{"user data exists", map[string]string{"guestinfo.userdata": "H4sI"}, false},
 		{"an Ignition configuration exists", map[string]string{"guestinfo.ignition.config.data": "H4sI"}, false},
@@ -531,7 +531,7 @@ func TestMetadataBelongsToTheMachineOnlyWithItsInstanceID(t *testing.T) {
 		{"rendered for it", ours, true},
 		{"rendered for another machine", others, false},
 		{"none", nil, false},
-		{"an image's own, as plain YAML", map[string]string{guestinfo.KeyMetadata: "instance-id: image\n"}, false},
+		{"the image's own, as plain YAML", map[string]string{guestinfo.KeyMetadata: "instance-id: image\n"}, false},
 		{
 			"one that cannot be decoded",
 			map[string]string{

@@ -103,7 +103,7 @@ func TestIgnitionReceivesTheBootstrapDataUnchanged(t *testing.T) {
 
 			got := render(t, input(withIgnition(tt.config)))
 
-			g.Expect(tt.config).To(ContainSubstring(got.Ignition.Version), "a guest that reads the one reads the other")
+			g.Expect(tt.config).To(ContainSubstring(got.Ignition.Version), "guests accept both formats")
 			merged := tt.merged(got)
 			g.Expect(merged).To(HaveLen(1))
 			g.Expect(content(t, merged[0].Source)).To(Equal(tt.config))
@@ -315,7 +315,7 @@ func TestUnmergeableIgnitionIsRejected(t *testing.T) {
 		{"a configuration that needs to be transpiled", "variant: flatcar\nversion: 1.0.0\n", "transpile Butane"},
 		{"a configuration without a version", `{"storage":{}}`, "no ignition.version"},
 		{"version 1", `{"ignitionVersion":1}`, "no ignition.version"},
-		{"a version to come", `{"ignition":{"version":"4.0.0"}}`, "2.x.y or 3.x.y"},
+		{"a future version", `{"ignition":{"version":"4.0.0"}}`, "2.x.y or 3.x.y"},
 		{"a version with a suffix", `{"ignition":{"version":"3.0.0\",\"a\":\""}}`, "2.x.y or 3.x.y"},
 	}
 	for _, tt := range tests {

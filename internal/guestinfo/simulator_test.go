@@ -20,8 +20,8 @@ func TestSimulatedGuestReadsTheRenderedGuestinfo(t *testing.T) {
 		redact []string
 	}{
 		{"by cloud-init", func(*guestinfo.Input) {}, []string{"userdata", "vendordata"}},
-		{"by Ignition of version 3", withIgnition(ignitionConfig), nil},
-		{"by Ignition of version 2", withIgnition(`{"ignition":{"version":"2.3.0"}}`), nil},
+		{"by Ignition version 3", withIgnition(ignitionConfig), nil},
+		{"by Ignition version 2", withIgnition(`{"ignition":{"version":"2.3.0"}}`), nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

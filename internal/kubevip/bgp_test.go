@@ -80,7 +80,7 @@ func TestRenderRejectsInvalidBGP(t *testing.T) {
 			func(c *kubevip.Config) { c.BGP.RouterInterface = "" },
 			"interface for the router ID",
 		},
-		{"a source that is none", func(c *kubevip.Config) { c.BGP.SourceInterface = "a b" }, "source interface"},
+		{"an invalid source", func(c *kubevip.Config) { c.BGP.SourceInterface = "a b" }, "source interface"},
 		{
 			"an address without a peer of its family",
 			func(c *kubevip.Config) { c.BGP.Peers = c.BGP.Peers[:1] },

@@ -49,8 +49,8 @@ func TestDaemonSetAsksTheAPIServerOfItsNode(t *testing.T) {
 	values := env(&corev1.Pod{Spec: pod})
 	g.Expect(values).To(And(HaveKeyWithValue("address", "192.168.100.200"), HaveKeyWithValue("vip_arp", "true"),
 		HaveKeyWithValue("KUBERNETES_SERVICE_HOST", "kubernetes"), HaveKeyWithValue("KUBERNETES_SERVICE_PORT", "443")))
-	g.Expect(values).NotTo(HaveKey("svc_enable"), "Services are the cloud controller manager's")
-	g.Expect(pod.Volumes).To(HaveLen(1), "no kubeconfig of the node's")
+	g.Expect(values).NotTo(HaveKey("svc_enable"), "Services belong to the cloud controller manager")
+	g.Expect(pod.Volumes).To(HaveLen(1), "not the node's kubeconfig")
 	g.Expect(pod.Volumes[0].HostPath.Path).To(Equal("/etc/kube-vip/hosts"))
 	g.Expect(pod.ServiceAccountName).To(Equal(typed[corev1.ServiceAccount](t, objects, "ServiceAccount").Name))
 	g.Expect(pod.HostNetwork).To(BeTrue())
@@ -125,7 +125,7 @@ func TestJoiningNodesLeaveKubeVIPToTheDaemonSet(t *testing.T) {
 	n.mustRun(kubevip.KeyCleanup)
 
 	g.Expect(n.has(manifestFile)).To(BeFalse())
-	g.Expect(n.has("etc/kube-vip/hosts")).To(BeTrue(), "its pod mounts them")
+	g.Expect(n.has("etc/kube-vip/hosts")).To(BeTrue(), "the static pod mounts them")
 	g.Expect(n.has(handoverUnit)).To(BeFalse())
 }
 
@@ -143,7 +143,7 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 
 	n.mustRun(kubevip.KeyPrepare)
 	n.mustRun(kubevip.KeyCleanup)
-	g.Expect(n.has(handoverUnit)).To(BeFalse(), "kubeadm may be repeated")
+	g.Expect(n.has(handoverUnit)).To(BeFalse(), "kubeadm may run again")
 	n.write(successFile, "success\n")
 	n.mustRun(kubevip.KeyCleanup)
 
@@ -151,7 +151,7 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 		ContainSubstring("\nRestart=on-failure\n")))
 	g.Expect(n.read(systemctlLog)).To(ContainSubstring("enable --now --no-block kube-vip-handover.service"))
 	g.Expect(n.kubeconfig()).To(Equal(admin))
-	g.Expect(n.has(manifestFile)).To(BeTrue(), "until the DaemonSet runs here")
+	g.Expect(n.has(manifestFile)).To(BeTrue(), "until the DaemonSet runs on this node")
 
 	static := n.process("prometheus_server=127.0.0.1:2112")
 	daemonSet := n.process("prometheus_server=127.0.0.1:2113")
@@ -177,10 +177,10 @@ func kubectlOf(pods, lease string) string {
 func TestTheStaticPodIsKeptWhereTheDaemonSetDoesNotRun(t *testing.T) {
 	for name, kubectl := range map[string]string{
 		"no pod yet":                          kubectlOf("true", "date +%N"),
-		"a pod that is not ready":             kubectlOf("printf False", "date +%N"),
+		"an unready pod":                      kubectlOf("printf False", "date +%N"),
 		"no API server":                       "exit 1",
 		"a pod that does not renew the lease": kubectlOf("printf True", "echo 2026-01-01T00:00:00Z"),
-		"a lease that cannot be read":         kubectlOf("printf True", "exit 1"),
+		"an unreadable lease":                 kubectlOf("printf True", "exit 1"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -192,7 +192,7 @@ func TestTheStaticPodIsKeptWhereTheDaemonSetDoesNotRun(t *testing.T) {
 
 			_, err := n.run(kubevip.KeyCleanup, "handover")
 
-			g.Expect(err).To(HaveOccurred(), "systemd tries again")
+			g.Expect(err).To(HaveOccurred(), "systemd retries")
 			g.Expect(n.has(manifestFile)).To(BeTrue())
 			g.Expect(static()).NotTo(Equal("T"), "it continues")
 		})
@@ -211,8 +211,8 @@ func TestTheVirtualIPComesBackWhereTheDaemonSetTookIt(t *testing.T) {
 		ends   bool
 	}{
 		"the address is missing":                {self, "true", true},
-		"one of two is missing":                 {self, `case "$*" in *:*) ;; *) ` + anInterface + `;; esac`, true},
-		"the addresses are here":                {self, anInterface, false},
+		"one of two addresses is missing":       {self, `case "$*" in *:*) ;; *) ` + anInterface + `;; esac`, true},
+		"the addresses are on this node":        {self, anInterface, false},
 		"another node holds the lease":          {"another", "true", false},
 		"the endpoint is a name, not addresses": {self, "exit 1", false},
 	} {
@@ -232,8 +232,8 @@ esac`)
 
 			_, err := n.run(kubevip.KeyCleanup, "handover")
 
-			g.Expect(err).To(HaveOccurred(), "systemd tries again")
-			g.Expect(n.has(manifestFile)).To(BeTrue(), "the kubelet starts the static pod again")
+			g.Expect(err).To(HaveOccurred(), "systemd retries")
+			g.Expect(n.has(manifestFile)).To(BeTrue(), "the kubelet restarts the static pod")
 			if tt.ends {
 				g.Eventually(static, testtime.Patience).Should(Equal("Z"))
 			} else {

@@ -117,7 +117,7 @@ func TestRenderSetsClusterSpecificValues(t *testing.T) {
 		config kubevip.Config
 		want   map[string]string
 	}{
-		{"a port of the user's", kubevip.Config{Addresses: []string{"10.0.0.9"}, Port: 443}, map[string]string{"port": "443"}},
+		{"a custom port", kubevip.Config{Addresses: []string{"10.0.0.9"}, Port: 443}, map[string]string{"port": "443"}},
 		{
 			"an interface of the user's",
 			kubevip.Config{Addresses: []string{"10.0.0.9"}, Interface: "eth1"},
@@ -243,7 +243,7 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 		},
 		{"an address with a port", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1:6443"} }, "neither"},
 		{"a prefix", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1/24"} }, "neither"},
-		{"two addresses in one", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1,2001:db8::1"} }, "neither"},
+		{"two addresses in one field", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1,2001:db8::1"} }, "neither"},
 		{"nothing", func(c *kubevip.Config) { c.Addresses = nil }, "0 addresses"},
 		{
 			"two addresses of a family",
@@ -290,7 +290,7 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 		{"a DNS name with an empty label", func(c *kubevip.Config) { c.Addresses = []string{"api..example"} }, "neither"},
 		{"a DNS name that jinja would render", func(c *kubevip.Config) { c.Addresses = []string{"{{x}}"} }, "neither"},
 		{"a negative port", func(c *kubevip.Config) { c.Port = -1 }, "port -1"},
-		{"a port above the last", func(c *kubevip.Config) { c.Port = 65536 }, "port 65536"},
+		{"a port above the maximum", func(c *kubevip.Config) { c.Port = 65536 }, "port 65536"},
 		{"an interface with a space", func(c *kubevip.Config) { c.Interface = "eth 0" }, "interface name"},
 		{
 			"an interface with a long name",

@@ -148,8 +148,8 @@ func TestOtherNodesGetAdminConf(t *testing.T) {
 		name  string
 		files map[string]string
 	}{
-		{"a node that joins", map[string]string{joinFile: joinConfiguration}},
-		{"a node that joins with Ignition", map[string]string{ignitionFile: joinConfiguration}},
+		{"a joining node", map[string]string{joinFile: joinConfiguration}},
+		{"a joining node with Ignition", map[string]string{ignitionFile: joinConfiguration}},
 		{"a node without kubeadm", nil},
 		{
 			"kubeadm 1.28, which has no super-admin.conf",
@@ -177,7 +177,7 @@ func TestPrepareDetectsKubeadmWithSuperAdmin(t *testing.T) {
 		version string
 		want    string
 	}{
-		{"1.29 is the first that has it", "kubernetesVersion: v1.29.0", superAdmin},
+		{"1.29 is the first version with it", "kubernetesVersion: v1.29.0", superAdmin},
 		{"a quoted version", `kubernetesVersion: "v1.28.3"`, admin},
 		{"a pre-release", "kubernetesVersion: v1.37.0-alpha.1", superAdmin},
 		{"no version means a recent one", "clusterName: acme", superAdmin},
@@ -223,7 +223,7 @@ func TestScriptsLeaveNothingBehind(t *testing.T) {
 
 	entries, err := os.ReadDir(filepath.Join(n.root, "etc/kube-vip"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(entries).To(HaveLen(2), "the link and the hosts")
+	g.Expect(entries).To(HaveLen(2), "the link and the hosts file")
 }
 
 func TestCleanupOfAnUnpreparedNode(t *testing.T) {

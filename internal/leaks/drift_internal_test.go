@@ -53,7 +53,7 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 				"pool-2": "not used by a virtual service",
 			},
 		},
-		"a rule that was changed": {
+		"a changed rule": {
 			change: func(o *Object) {
 				if o.ID == "rule-1" {
 					o.inside = "192.168.8.9"
@@ -62,7 +62,7 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 			want: map[string]string{"rule-1": "its target is 192.168.8.9, which is not an address of a virtual " +
 				"service"},
 		},
-		"an address that is left": {
+		"a leftover address": {
 			add:  []Object{{Kind: string(lb.KindAddress), ID: "ip-3", Addresses: []string{"203.0.113.8"}}},
 			want: map[string]string{"ip-3": "not used by a virtual service or NAT rule"},
 		},
@@ -74,7 +74,7 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 				"set-1":  "members without a VM of the cluster: 192.168.100.77",
 			},
 		},
-		"VMs that are not shown": {
+		"invisible VMs": {
 			member: "192.168.100.77",
 			change: func(o *Object) { o.Addresses = only(o.Kind != KindVM, o.Addresses) },
 		},

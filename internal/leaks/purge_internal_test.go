@@ -74,7 +74,7 @@ func TestPurgeRefusals(t *testing.T) {
 	}{
 		{name: "an old, powered-off VM is deleted", objects: []Object{vm()}},
 		{
-			name: "a VM that runs",
+			name: "a running VM",
 			objects: []Object{vm(func(o *Object) {
 				o.maybeRunning = true
 				o.Power = "POWERED_ON"
@@ -82,7 +82,7 @@ func TestPurgeRefusals(t *testing.T) {
 			want: "VM n1 is POWERED_ON",
 		},
 		{
-			name: "a VM that is suspended",
+			name: "a suspended VM",
 			objects: []Object{vm(func(o *Object) {
 				o.maybeRunning = true
 				o.Power = "SUSPENDED"
@@ -96,29 +96,29 @@ func TestPurgeRefusals(t *testing.T) {
 		},
 		{name: "a VM changed earlier may be deleted", objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-25 * time.Hour) })}},
 		{
-			name:    "a cluster that is alive",
+			name:    "a living cluster",
 			objects: []Object{vm()},
 			alive:   Alive{"c1": "mgmt: team-a/c1"},
 			want:    "exists in management cluster mgmt: team-a/c1",
 		},
-		{name: "another cluster that is alive does not matter", objects: []Object{vm()}, alive: Alive{"c2": "x"}},
+		{name: "another living cluster does not matter", objects: []Object{vm()}, alive: Alive{"c2": "x"}},
 		{
 			name:    "CAPVCD's",
 			objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
 			want:    "was created by CAPVCD",
 		},
 		{
-			name:    "CAPVCD's with --legacy may go",
+			name:    "CAPVCD objects may be deleted with --legacy",
 			objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
 			legacy:  true,
 		},
 		{
-			name:    "the CPI's",
+			name:    "CPI objects",
 			objects: []Object{{Cluster: "c1", Kind: string(lb.KindPool), Name: "p", By: lb.WriterCPI}},
 			want:    "was created by CPI",
 		},
 		{
-			name:   "CAPVCD's that runs, with --legacy",
+			name:   "a running CAPVCD cluster, with --legacy",
 			legacy: true,
 			objects: []Object{vm(func(o *Object) {
 				o.By = lb.WriterCAPVCD
@@ -142,7 +142,7 @@ func TestPurgeRefusals(t *testing.T) {
 			}},
 			want: "move or delete theirs",
 		},
-		{name: "an id that nothing carries", objects: nil, want: "no object in VCD has this ID"},
+		{name: "an ID without objects", objects: nil, want: "no object in VCD has this ID"},
 		{
 			name:    "load balancers of invisible nodes",
 			objects: []Object{service()},

@@ -76,8 +76,8 @@ func TestOwnsUnmarkedVM(t *testing.T) {
 	}{
 		{"in a vApp that CAPVCD created for the cluster", theirID, vm, metadata{"vapp": theirID}, true},
 		{"in a vApp of another cluster", theirID, vm, metadata{"vapp": otherID}, false},
-		{"a VM with a marker, which decides", theirID, marked, nil, false},
-		{"a VM in no vApp", theirID, outside, nil, false},
+		{"a VM with a marker, which takes precedence", theirID, marked, nil, false},
+		{"a VM outside a vApp", theirID, outside, nil, false},
 		{"a cluster that CAPVCD did not create", "id", vm, nil, false},
 	}
 	for _, tt := range tests {

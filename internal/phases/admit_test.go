@@ -22,7 +22,7 @@ func TestWritingADeletedObjectIsNotAnErrorDuringDeletion(t *testing.T) {
 		want    gomegatypes.GomegaMatcher
 	}{
 		{"a deleted object may not exist any longer", true, Succeed()},
-		{"an object that was not deleted must be there", false, Not(Succeed())},
+		{"an object that was not deleted must exist", false, Not(Succeed())},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -177,10 +177,10 @@ func TestASkippedReconcileStoresNothing(t *testing.T) {
 			},
 			want: time.Second,
 		},
-		"of an object that only gets its finalizer": {
+		"of an object that only receives its finalizer": {
 			change: func(m *machines) { m.Finalizer = infrav1.MachineFinalizer },
 		},
-		"that is outdated": {
+		"of an outdated object": {
 			change: func(m *machines) {
 				m.Finish = func(_ context.Context, _ *facts, pass *Pass) {
 					pass.Outdated = true

@@ -42,7 +42,7 @@ func TestRunPhases(t *testing.T) {
 			want: map[string]metav1.Condition{"Network": ready, "VM": ready, "Ready": ready},
 		},
 		{
-			name:      "a waiting phase blocks the later ones and is no news",
+			name:      "a waiting phase blocks later phases without an event",
 			network:   Wait(10*time.Second, "TaskRunning", "Creating network %s", "n1"),
 			wantAfter: 10 * time.Second,
 			want: map[string]metav1.Condition{
@@ -75,7 +75,7 @@ func TestRunPhases(t *testing.T) {
 			},
 		},
 		{
-			name:       "a stopped phase is news and not retried",
+			name:       "a stopped phase emits an event and is not retried",
 			network:    Stop("NetworkNotFound", "There is no network %s", "n1"),
 			wantEvents: 1,
 			want: map[string]metav1.Condition{"Network": {
@@ -85,7 +85,7 @@ func TestRunPhases(t *testing.T) {
 			}},
 		},
 		{
-			name:    "a problem that was reported is no news",
+			name:    "a reported problem emits no event",
 			network: Stop("NetworkNotFound", "There is no network n1"),
 			before: []metav1.Condition{{
 				Type:    "Network",

@@ -276,9 +276,9 @@ func TestZonesAreSelectedByLabelInTheNamespaceOfTheCluster(t *testing.T) {
 		selector *metav1.LabelSelector
 		want     []string
 	}{
-		{"none without a selector", nil, nil},
-		{"all by an empty one", &metav1.LabelSelector{}, []string{"a", "b", "c"}},
-		{"some by label", &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "prod"}}, []string{"a", "b"}},
+		{"no zone without a selector", nil, nil},
+		{"all zones with an empty selector", &metav1.LabelSelector{}, []string{"a", "b", "c"}},
+		{"some zones by label", &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "prod"}}, []string{"a", "b"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -118,7 +118,7 @@ func TestTheKubeconfigIsIncludedOnlyIfRequested(t *testing.T) {
 		before     string
 		want       string
 	}{
-		"it is left as it is": {nil, `"old"`, `"old"`},
+		"it is unchanged":     {nil, `"old"`, `"old"`},
 		"it is written":       {ptr.To("new"), `"old"`, `"new"`},
 		"it is removed again": {ptr.To(""), `"old"`, `""`},
 		"a new one":           {ptr.To("new"), "", `"new"`},
@@ -148,13 +148,13 @@ func TestRejectedEntities(t *testing.T) {
 		entityType, content string
 		want                error
 	}{
-		"of another cluster":       {capvcd, `{"status":{"capvcd":{"uid":"infra-2"}}}`, ErrForeign},
-		"of the first layout":      {"urn:vcloud:type:vmware:capvcdCluster:1.0.0", `{}`, ErrVersion},
-		"of a later layout":        {"urn:vcloud:type:vmware:capvcdCluster:2.1.0", `{}`, ErrVersion},
-		"of another kind":          {"urn:vcloud:type:cse:nativeCluster:2.1.0", `{}`, ErrOtherType},
-		"a list":                   {capvcd, `[]`, errNoObject},
-		"not a JSON":               {capvcd, `{`, errNoObject},
-		"a section that is a text": {capvcd, `{"status":{"capvcd":"x"}}`, errNoObject},
+		"of another cluster":         {capvcd, `{"status":{"capvcd":{"uid":"infra-2"}}}`, ErrForeign},
+		"with the first layout":      {"urn:vcloud:type:vmware:capvcdCluster:1.0.0", `{}`, ErrVersion},
+		"with a later layout":        {"urn:vcloud:type:vmware:capvcdCluster:2.1.0", `{}`, ErrVersion},
+		"of another kind":            {"urn:vcloud:type:cse:nativeCluster:2.1.0", `{}`, ErrOtherType},
+		"a list":                     {capvcd, `[]`, errNoObject},
+		"not JSON":                   {capvcd, `{`, errNoObject},
+		"a section that is a string": {capvcd, `{"status":{"capvcd":"x"}}`, errNoObject},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -243,8 +243,8 @@ func TestCSEEntitiesAreDistinguishedFromOthers(t *testing.T) {
 		"marked by its server":             {`{"spec":{"vcdKe":{"isVCDKECluster":true}}}`, true},
 		"with a section of its server":     {`{"spec":{"capiYaml":"x"},"status":{"vcdKe":{"state":"provisioned"}}}`, true},
 		"with unmarked objects":            {`{"spec":{"vcdKe":{"isVCDKECluster":false}},"status":{"vcdKe":{}}}`, false},
-		"of the cluster API provider only": {`{"spec":{},"status":{"capvcd":{"uid":"x"}}}`, false},
-		"that cannot be read":              {`{"spec":7}`, false},
+		"only of the cluster API provider": {`{"spec":{},"status":{"capvcd":{"uid":"x"}}}`, false},
+		"that is unreadable":               {`{"spec":7}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(ManagedByCSE(json.RawMessage(test.content))).To(Equal(test.managed))

@@ -117,7 +117,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 		}
 	}
 	t.Log("conflicts:", conflicts)
-	g.Expect(conflicts).To(BeNumerically(">", 0), "the writers met")
+	g.Expect(conflicts).To(BeNumerically(">", 0), "the writes overlapped")
 }
 
 func sectionOfCSI(t *testing.T, s *vcd.Session, id string) string {

@@ -74,7 +74,7 @@ func TestProxyFailuresAreExplained(t *testing.T) {
 				"correct them in the URL in HTTP_PROXY, with special characters percent-encoded",
 		},
 		{
-			name:  "a target that the proxy does not allow",
+			name:  "a target that the proxy denies",
 			proxy: answers(http.StatusForbidden),
 			url:   "http://canary:canary@ADDRESS",
 			want: "proxy ADDRESS does not allow connections to vcd.corp.example:443 (HTTP 403)" + untouched +
@@ -103,14 +103,14 @@ func TestProxyFailuresAreExplained(t *testing.T) {
 				"if the proxy does not support TLS, use http:// in its URL in HTTPS_PROXY",
 		},
 		{
-			name:  "a proxy without TLS that is spoken to with TLS",
+			name:  "a proxy without TLS behind an https URL",
 			proxy: answers(http.StatusOK),
 			url:   "https://canary:canary@ADDRESS",
 			want: "proxy ADDRESS cannot be used" + untouched + "it does not respond with TLS: " +
 				"if the proxy does not support TLS, use http:// in its URL in HTTPS_PROXY",
 		},
 		{
-			name: "a URL that cannot be read",
+			name: "an invalid URL",
 			url:  "http://canary:canary%zz@proxy.example.com:3128",
 			want: "no failure of a proxy, without a proxy, because HTTPS_PROXY is not a URL",
 		},

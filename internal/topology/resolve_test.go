@@ -156,7 +156,7 @@ func TestSelectorsChooseTheTemplates(t *testing.T) {
 	}{
 		"the infrastructure cluster":                {"apiVersion: infra.example.com/v1, kind: SomeClusterTemplate, matchResources: {infrastructureCluster: true}", []string{cluster}},
 		"the control plane":                         {"apiVersion: control.example.com/v1, kind: SomeControlPlaneTemplate, matchResources: {controlPlane: true}", []string{plane}},
-		"machines of the control plane":             {"apiVersion: infra.example.com/v1, kind: SomeMachineTemplate, matchResources: {controlPlane: true}", []string{planes}},
+		"control plane machines":                    {"apiVersion: infra.example.com/v1, kind: SomeMachineTemplate, matchResources: {controlPlane: true}", []string{planes}},
 		"workers by name":                           {"apiVersion: infra.example.com/v1, kind: SomeMachineTemplate, matchResources: {machineDeploymentClass: {names: [other, default-worker]}}", []string{workers}},
 		"workers by a prefix":                       {"apiVersion: infra.example.com/v1, kind: SomeMachineTemplate, matchResources: {machineDeploymentClass: {names: [default-*]}}", []string{workers}},
 		"workers by a suffix":                       {"apiVersion: infra.example.com/v1, kind: SomeMachineTemplate, matchResources: {machineDeploymentClass: {names: ['*-worker']}}", []string{workers}},
@@ -228,16 +228,16 @@ func TestVariablesHaveTheirDefaults(t *testing.T) {
 		value  string // none if empty
 		want   string
 	}{
-		"a default":                   {"{type: string, default: small}", "", `"small"`},
-		"a value wins":                {"{type: string, default: small}", "large", `"large"`},
-		"null is no value":            {"{type: string, default: small}", "null", `"small"`},
-		"an object of defaults":       {"{type: object, default: {}, properties: {port: {type: integer, default: 6443}}}", "", `{"port": 6443}`},
-		"a field that is left out":    {"{type: object, properties: {port: {type: integer, default: 6443}, host: {type: string}}}", "{host: x}", `{"port": 6443, "host": "x"}`},
-		"a field of a field":          {"{type: object, properties: {a: {type: object, default: {}, properties: {b: {type: boolean, default: true}}}}}", "{}", `{"a": {"b": true}}`},
-		"no field without a default":  {"{type: object, properties: {a: {type: object, properties: {b: {type: boolean, default: true}}}}}", "{}", `{}`},
-		"items":                       {"{type: array, items: {type: object, properties: {a: {type: integer, default: 1}}}}", "[{}, {a: 2}]", `[{"a": 1}, {"a": 2}]`},
-		"fields of any name":          {"{type: object, additionalProperties: {type: object, properties: {a: {type: integer, default: 1}}}}", "{x: {}}", `{"x": {"a": 1}}`},
-		"fields that are not defined": {"{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: integer, default: 1}}}", "{x: {b: 1}}", `{"x": {"b": 1}, "a": 1}`},
+		"a default":                  {"{type: string, default: small}", "", `"small"`},
+		"a value overrides it":       {"{type: string, default: small}", "large", `"large"`},
+		"null is not a value":        {"{type: string, default: small}", "null", `"small"`},
+		"an object of defaults":      {"{type: object, default: {}, properties: {port: {type: integer, default: 6443}}}", "", `{"port": 6443}`},
+		"an omitted field":           {"{type: object, properties: {port: {type: integer, default: 6443}, host: {type: string}}}", "{host: x}", `{"port": 6443, "host": "x"}`},
+		"a nested field":             {"{type: object, properties: {a: {type: object, default: {}, properties: {b: {type: boolean, default: true}}}}}", "{}", `{"a": {"b": true}}`},
+		"no field without a default": {"{type: object, properties: {a: {type: object, properties: {b: {type: boolean, default: true}}}}}", "{}", `{}`},
+		"items":                      {"{type: array, items: {type: object, properties: {a: {type: integer, default: 1}}}}", "[{}, {a: 2}]", `[{"a": 1}, {"a": 2}]`},
+		"fields with any name":       {"{type: object, additionalProperties: {type: object, properties: {a: {type: integer, default: 1}}}}", "{x: {}}", `{"x": {"a": 1}}`},
+		"undefined fields":           {"{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: integer, default: 1}}}", "{x: {b: 1}}", `{"x": {"b": 1}, "a": 1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -296,12 +296,12 @@ func TestInvalidInputIsNamed(t *testing.T) {
 			topologyCase{variables: "[{name: vcd, required: true, schema: {openAPIV3Schema: {type: string}}}]"},
 			"Cluster demo: spec.topology.variables: variable vcd is required",
 		},
-		"a required field is missing":       {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {}}]"}, "variable endpoint: endpoint.host is required"},
-		"a value is none of those possible": {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, type: C}}]"}, "endpoint.type should be one of [A B]"},
-		"a value is of another type":        {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: 5}}]"}, "endpoint.host must be of type string"},
-		"an item is too large":              {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, ports: [70000]}}]"}, "65535"},
-		"a field is not defined":            {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, hots: y}}]"}, "does not define endpoint.hots"},
-		"a variable is not defined":         {topologyCase{cluster: "[{name: endpoints, value: x}]"}, "variable endpoints: the ClusterClass does not define it"},
+		"a required field is missing": {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {}}]"}, "variable endpoint: endpoint.host is required"},
+		"a value is not in the enum":  {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, type: C}}]"}, "endpoint.type should be one of [A B]"},
+		"a value is of another type":  {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: 5}}]"}, "endpoint.host must be of type string"},
+		"an item is too large":        {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, ports: [70000]}}]"}, "65535"},
+		"an undefined field":          {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, hots: y}}]"}, "does not define endpoint.hots"},
+		"an undefined variable":       {topologyCase{cluster: "[{name: endpoints, value: x}]"}, "variable endpoints: the ClusterClass does not define it"},
 		"an override is invalid": {
 			topologyCase{variables: endpoint, workers: "{class: default-worker, name: md-0, variables: {overrides: [{name: endpoint, value: {}}]}}"},
 			"variables of machineDeployment md-0: variable endpoint: endpoint.host is required",
@@ -309,7 +309,7 @@ func TestInvalidInputIsNamed(t *testing.T) {
 		"a variable of a patch does not exist": {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {variable: vcd.site}}")}, `patch change of SomeClusterTemplate cluster: add /spec/x: variable vcd.site does not exist: there is no "vcd"`},
 		"a field of a variable does not exist": {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {variable: builtin.cluster.nam}}")}, `variable builtin.cluster.nam does not exist: there is no "nam"`},
 		"an item does not exist":               {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin.cluster.name[0]"}}`)}, "has no item 0"},
-		"an index is no number":                {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin[a]"}}`)}, "is not a name with an index"},
+		"an index is not a number":             {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin[a]"}}`)}, "is not a name with an index"},
 		"a template is broken":                 {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{{ if }}'}}")}, "patch change of SomeClusterTemplate cluster: add /spec/x: reading the template"},
 		"a template fails":                     {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {template: '{{ fail "no" }}'}}`)}, "rendering the template"},
 		"a template is not YAML":               {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{a'}}")}, "not YAML"},
@@ -345,11 +345,11 @@ func TestIncompatibleTemplatesAreNamed(t *testing.T) {
 			func(in *topology.Input) { in.Templates[0].SetAPIVersion("infra.example.com/v2") },
 			"SomeClusterTemplate cluster has version v2, but the ClusterClass refers to infra.example.com/v1",
 		},
-		"the template of a name is broken": {
+		"the name template is broken": {
 			func(in *topology.Input) { in.Class.Spec.ControlPlane.Naming.Template = "{{ .cluster.nam }}" },
 			`template "{{ .cluster.nam }}" of a name`,
 		},
-		"there are machine pools": {
+		"machine pools": {
 			func(in *topology.Input) {
 				in.Cluster.Spec.Topology.Workers.MachinePools = []clusterv1.MachinePoolTopology{{Name: "pool"}}
 			},

@@ -46,7 +46,7 @@ func TestAHangingSiteBlocksFewWorkers(t *testing.T) {
 			results <- err
 		}()
 	}
-	g.Eventually(clock.Waiting).Should(Equal(17), "three call, the others wait for them")
+	g.Eventually(clock.Waiting).Should(Equal(17), "three callers try, the others wait for them")
 	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(3))
 	clock.Advance(10 * time.Second)
 
@@ -55,7 +55,7 @@ func TestAHangingSiteBlocksFewWorkers(t *testing.T) {
 	}
 	for range 10 {
 		_, err := s.VMs.VM(t.Context(), testVM)
-		g.Expect(err).To(MatchError(ErrUnavailable), "at once")
+		g.Expect(err).To(MatchError(ErrUnavailable), "immediately")
 	}
 	g.Expect(f.count(opVM)).To(Equal(3))
 	release()
@@ -144,7 +144,7 @@ func TestOneCallProbesForTheEndOfAnOutage(t *testing.T) {
 
 	_, err := s.VMs.VM(t.Context(), testVM)
 	g.Expect(err).To(MatchError(ErrUnavailable))
-	g.Expect(f.count(opVM)).To(Equal(tried+1), "only one call tries")
+	g.Expect(f.count(opVM)).To(Equal(tried+1), "only one call probes")
 	release()
 	g.Eventually(probed).Should(Receive())
 	f.on(opVM, answerVM)
@@ -184,7 +184,7 @@ func TestARepeatedlyHangingLoginBlocksOneCallerOnly(t *testing.T) {
 
 	_, err := pool.Session(t.Context(), f.config())
 
-	g.Expect(err).To(MatchError(first), "no other call waits for the one that tries, which ends in another way")
+	g.Expect(err).To(MatchError(first), "no other call waits for the probe, which ends differently")
 	release()
 	g.Eventually(probed).Should(Receive(MatchError(ErrUnavailable)))
 }

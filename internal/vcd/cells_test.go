@@ -154,9 +154,9 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 		name   string
 		change func(to *target, cell *vcdsim.Cell)
 	}{
-		{"one cell after the other is restarted", func(_ *target, c *vcdsim.Cell) { c.Restart(0) }},
-		{"one cell after the other is in maintenance", func(_ *target, c *vcdsim.Cell) { c.Maintain(true) }},
-		{"one cell after the other crashes", func(_ *target, c *vcdsim.Cell) { c.Crash() }},
+		{"cells are restarted one by one", func(_ *target, c *vcdsim.Cell) { c.Restart(0) }},
+		{"cells enter maintenance one by one", func(_ *target, c *vcdsim.Cell) { c.Maintain(true) }},
+		{"cells crash one by one", func(_ *target, c *vcdsim.Cell) { c.Crash() }},
 		{
 			"sessions end",
 			func(to *target,
@@ -192,7 +192,7 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 			g.Eventually(woken, testtime.Patience, "5ms").Should(BeClosed())
 			ended, _ := s.Tasks.Task("m")
 			g.Expect(ended.State).To(Equal(vcd.TaskSucceeded), "%v", ended.Err)
-			g.Expect(to.logins()).To(BeNumerically("<=", 3), "one at first, and one for each cell")
+			g.Expect(to.logins()).To(BeNumerically("<=", 3), "one at first, and one per cell")
 			g.Expect(to.sim.State().VApps).To(HaveLen(1))
 		})
 	}
@@ -288,7 +288,7 @@ func TestCredentialsAreReplacedWhileATaskIsFollowed(t *testing.T) {
 			g.Expect(unknown.State).To(Equal(vcd.TaskUnknown))
 			_, err := old.VDCs.FindVDC(t.Context(), to.vdc)
 			g.Expect(err).To(MatchError(vcd.ErrUnauthorized))
-			g.Expect(to.refusedLogins()).To(Equal(1), "the old ones are tried once")
+			g.Expect(to.refusedLogins()).To(Equal(1), "the old credentials are tried once")
 
 			to.config.Credentials = tt.new
 			to.config.Version = "2"
@@ -338,7 +338,7 @@ func TestSessionsOfUnusedCredentialsAreLoggedOut(t *testing.T) {
 	provider.Version = "another"
 	to.pool.Logout(t.Context(), provider)
 
-	g.Eventually(users, testtime.Patience, "5ms").Should(ConsistOf("capvcd"), "in whichever organization they worked")
+	g.Eventually(users, testtime.Patience, "5ms").Should(ConsistOf("capvcd"), "in any organization")
 
 	s, task := to.composing(t)
 	s.Tasks.Follow("m", task, nil)
@@ -347,5 +347,5 @@ func TestSessionsOfUnusedCredentialsAreLoggedOut(t *testing.T) {
 	s.Tasks.Forget("m")
 	to.pool.Logout(t.Context(), to.config)
 	g.Eventually(users, testtime.Patience, "5ms").Should(BeEmpty())
-	g.Expect(to.session(t)).NotTo(BeIdenticalTo(s), "who needs it logs in again")
+	g.Expect(to.session(t)).NotTo(BeIdenticalTo(s), "callers log in again when needed")
 }

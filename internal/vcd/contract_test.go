@@ -184,7 +184,7 @@ func TestNetworksAndLeaseOfAVApp(t *testing.T) {
 
 	task, err = s.VApps.ConnectNetworks(ctx, vApp.ID, []vcd.Ref{p.network.Ref})
 	await(t, s, task, err)
-	g.Expect(s.VApps.VApp(ctx, vApp.ID)).To(HaveField("Networks", ConsistOf(to.network)), "once is enough")
+	g.Expect(s.VApps.VApp(ctx, vApp.ID)).To(HaveField("Networks", ConsistOf(to.network)), "once is sufficient")
 
 	task, err = s.VApps.SetLease(ctx, vApp.ID, 2*time.Hour, 0)
 	await(t, s, task, err)

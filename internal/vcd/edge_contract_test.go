@@ -177,7 +177,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	}))
 
 	_, err = s.Balancers.DeletePool(ctx, b.pool)
-	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a pool in use stays")
+	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a pool in use is kept")
 	task, err := s.Balancers.DeleteVirtualService(ctx, b.service)
 	done(t, s, task, err)
 	task, err = s.Balancers.DeletePool(ctx, b.pool)
@@ -370,7 +370,7 @@ func TestPortForwardings(t *testing.T) {
 		edge)).To(ConsistOf(And(HaveField("Port", 81), HaveField("Internal", "192.168.8.3"),
 		HaveField("External", "203.0.113.30"))))
 	_, err = s.NAT.DeletePortProfile(ctx, profile)
-	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a profile in use stays")
+	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a profile in use is kept")
 	task, err = s.NAT.DeleteRule(ctx, edge, rules[0].ID)
 	done(t, s, task, err)
 	task, err = s.NAT.DeletePortProfile(ctx, profile)

@@ -17,8 +17,8 @@ import (
 
 func TestAMissingOrganizationIsNoEvidence(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
-		"it is not shown": func(w http.ResponseWriter, _ *http.Request) { reply(w, `<QueryResultRecords total="0"/>`) },
-		"organizations may not be listed": func(w http.ResponseWriter, _ *http.Request) {
+		"it is invisible": func(w http.ResponseWriter, _ *http.Request) { reply(w, `<QueryResultRecords total="0"/>`) },
+		"organizations must not be listed": func(w http.ResponseWriter, _ *http.Request) {
 			xmlError(w, http.StatusForbidden, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", "no")
 		},
 	} {
@@ -56,10 +56,10 @@ func TestAResponseWithoutATaskIsNotASuccess(t *testing.T) {
 		{"no content", "", http.StatusNoContent, false, true},
 		{"an empty success", "", http.StatusOK, false, true},
 		{"JSON", `{"id":"x"}`, http.StatusOK, false, true},
-		{"a page of something in front of VCD", `<html><body>Please log in</body></html>`, http.StatusOK, false, false},
+		{"a page of another server in front of VCD", `<html><body>Please log in</body></html>`, http.StatusOK, false, false},
 		{"a task without id and address", `<Task status="running"/>`, http.StatusAccepted, false, false},
 		{"accepted without a task", "", http.StatusAccepted, false, false},
-		{"part of something", `{"id":"x"}`, http.StatusPartialContent, false, false},
+		{"a partial response", `{"id":"x"}`, http.StatusPartialContent, false, false},
 		{"a task", fmt.Sprintf(`<Task status="running" id="%s"/>`, testTask), http.StatusAccepted, true, false},
 	}
 	for _, tt := range tests {

@@ -149,7 +149,7 @@ func TestInventoryIncludesRequestedVApps(t *testing.T) {
 	clock.Advance(time.Hour)
 	_, err := s.Inventory.VMs(t.Context(), inVDC(), "b", time.Minute)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(f.filters[2]).To(HaveSuffix("(containerName==b)"), "a was forgotten")
+	g.Expect(f.filters[2]).To(HaveSuffix("(containerName==b)"), "vApp a was dropped")
 }
 
 func TestCallersCannotModifyTheInventory(t *testing.T) {

@@ -103,7 +103,7 @@ func TestAnEntityIsCreatedResolvedFoundAndDeleted(t *testing.T) {
 	g.Expect(id).To(HavePrefix("urn:vcloud:entity:vmware:capvcdCluster:"))
 	g.Expect(s.Entities.Find(ctx, kind, "c", "infra-1")).To(ConsistOf(vcd.Ref{ID: id, Name: "c"}))
 	g.Expect(s.Entities.Find(ctx, kind, "c", "infra-2")).To(BeEmpty())
-	g.Expect(s.Entities.Delete(ctx, id)).NotTo(Succeed(), "it is not resolved")
+	g.Expect(s.Entities.Delete(ctx, id)).NotTo(Succeed(), "it is unresolved")
 	g.Expect(s.Entities.Resolve(ctx, id)).To(BeEmpty())
 	read, err := s.Entities.Get(ctx, id)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -63,15 +63,15 @@ func TestListsAreCompleteOrAnError(t *testing.T) {
 		kind    error
 	}{
 		{"one page", []string{page(2, 1, 2)}, 2, 1, nil},
-		{"no item", []string{page(0, 1, 0)}, 0, 1, nil},
+		{"no items", []string{page(0, 1, 0)}, 0, 1, nil},
 		{"two pages", []string{page(3, 1, 2), page(3, 3, 3)}, 3, 2, nil},
 		{"a duplicate item causes a retry", []string{page(4, 1, 2), page(4, 2, 3), page(3, 1, 3)}, 3, 3, nil},
 		{"another total causes a retry", []string{page(3, 1, 2), page(4, 3, 3), page(3, 1, 3)}, 3, 3, nil},
 		{"a missing page causes a retry", []string{page(3, 1, 2), page(3, 1, 0), page(2, 1, 2)}, 2, 3, nil},
-		{"more than there are", []string{page(1, 1, 2)}, 0, 2, ErrUnavailable},
+		{"more items than the total", []string{page(1, 1, 2)}, 0, 2, ErrUnavailable},
 		{"always the same page", []string{page(4, 1, 2)}, 0, 4, ErrUnavailable},
 		{"no total", []string{`{"values":[{"id":"1"}]}`}, 0, 1, ErrUnavailable},
-		{"no JSON", []string{`<html>`}, 0, 1, ErrUnavailable},
+		{"not JSON", []string{`<html>`}, 0, 1, ErrUnavailable},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestCursorsPageThroughAList(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rules).To(HaveLen(3))
-	g.Expect(cursors).To(Equal([]string{"", "a+1", "a+2"}), "of a link only the cursor is used")
+	g.Expect(cursors).To(Equal([]string{"", "a+1", "a+2"}), "only the cursor of a link is used")
 	f.on(op, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Link", `<https://x/?cursor=1>;rel="nextPage"`)
 		reply(w, `{"values":[{"id":"1"}]}`)
@@ -129,7 +129,7 @@ func TestAChangeKeepsOtherFields(t *testing.T) {
 		&o)).To(Succeed())
 
 	g.Expect(o.Set("description", "a")).To(BeFalse())
-	g.Expect(o.Set("members", []string{})).To(BeFalse(), "nothing and an empty list are the same")
+	g.Expect(o.Set("members", []string{})).To(BeFalse(), "a missing and an empty list are the same")
 	g.Expect(o.Set("description", "b")).To(BeTrue())
 
 	body, err := wire.EncodeJSON(o)
@@ -256,7 +256,7 @@ func TestPagedUsedAddressesAreReadUntilTwoReadsAgree(t *testing.T) {
 		calls   int
 		kind    error
 	}{
-		{"one page has no order to lose", []string{used(128, 1, 128)}, 1, nil},
+		{"a single page has no order", []string{used(128, 1, 128)}, 1, nil},
 		{"the same order twice", []string{first, second, first, second}, 4, nil},
 		{"items moved between the pages", []string{first, shifted, first, second, first, second}, 6, nil},
 		{

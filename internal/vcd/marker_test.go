@@ -15,11 +15,11 @@ func TestParseMarker(t *testing.T) {
 		want              Marker
 		found             bool
 	}{
-		{"a machine's", machine.String(), machine, true},
-		{"a cluster's", Marker{Cluster: "7c1"}.String(), Marker{Cluster: "7c1"}, true},
+		{"a machine's marker", machine.String(), machine, true},
+		{"a cluster's marker", Marker{Cluster: "7c1"}.String(), Marker{Cluster: "7c1"}, true},
 		{"people write around it", "Do not touch!\n" + machine.String() + " (asked Bob)", machine, true},
-		{"twice the same is one", machine.String() + "\n" + machine.String(), machine, true},
-		{"two owners are none", machine.String() + "\n" + Marker{Cluster: "other"}.String(), Marker{}, false},
+		{"the same marker twice is valid", machine.String() + "\n" + machine.String(), machine, true},
+		{"markers of two owners are not", machine.String() + "\n" + Marker{Cluster: "other"}.String(), Marker{}, false},
 		{
 			"two owners in one line are none",
 			machine.String() + " " + Marker{Cluster: "other"}.String(),
@@ -27,8 +27,8 @@ func TestParseMarker(t *testing.T) {
 			false,
 		},
 		{"none", "a VM", Marker{}, false},
-		{"a longer word is none", "not-cluster-api-provider-vcd cluster=7c1", Marker{}, false},
-		{"no cluster is none", "cluster-api-provider-vcd machine=9d2", Marker{}, false},
+		{"a longer word is not a marker", "not-cluster-api-provider-vcd cluster=7c1", Marker{}, false},
+		{"a marker needs a cluster", "cluster-api-provider-vcd machine=9d2", Marker{}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

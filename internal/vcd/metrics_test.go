@@ -122,7 +122,7 @@ func TestSessionsAndLoginsAreCounted(t *testing.T) {
 	`)
 	f.on("DELETE /api/session", func(http.ResponseWriter, *http.Request) {})
 	g.Expect(pool.Close(t.Context())).To(Succeed())
-	g.Expect(testutil.GatherAndCount(registry, "capvcd_vcd_sessions")).To(BeZero(), "a pool that is closed has none")
+	g.Expect(testutil.GatherAndCount(registry, "capvcd_vcd_sessions")).To(BeZero(), "a closed pool has no series")
 }
 
 func TestPoolsOfARegistryShareTheirMetrics(t *testing.T) {

@@ -79,7 +79,7 @@ func TestAForbiddenWriteIsRepeatedInANewSession(t *testing.T) {
 	g.Expect(logins()).To(Equal(1))
 	clock.Advance(10 * time.Second)
 	g.Expect(logins()).To(Equal(2))
-	g.Expect(logins()).To(Equal(2), "not each call")
+	g.Expect(logins()).To(Equal(2), "not every call")
 	clock.Advance(20 * time.Second)
 	g.Expect(logins()).To(Equal(3))
 	for range 24 * 60 {
@@ -309,7 +309,7 @@ func TestShortLivedSessionsAreNotRejectedCredentials(t *testing.T) {
 		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable))
 	}
-	g.Expect(f.count(opLogin)).To(BeNumerically("<=", 2+2*9), "less and less often")
+	g.Expect(f.count(opLogin)).To(BeNumerically("<=", 2+2*9), "with backoff")
 
 	f.on(opLogin, nil)
 	clock.Advance(time.Minute)

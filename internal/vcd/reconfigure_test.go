@@ -86,7 +86,7 @@ func TestReconfiguredExpandsTheVMsDisk(t *testing.T) {
 	g.Expect(vm.VmSpecSection.Modified).To(HaveValue(BeTrue()))
 	disks := vm.VmSpecSection.DiskSection.DiskSettings
 	g.Expect(disks).To(HaveLen(2))
-	g.Expect(disks[0].SizeMb).To(Equal(int64(99999)), "an independent disk stays as it is")
+	g.Expect(disks[0].SizeMb).To(Equal(int64(99999)), "an independent disk is unchanged")
 	g.Expect(disks[1].SizeMb).To(Equal(int64(40960)))
 	g.Expect(disks[1].VirtualQuantity).To(HaveValue(Equal(int64(40960) << 20)))
 	g.Expect(string(body)).To(ContainSubstring(`<Unknown xmlns:n="http://example.com/new" n:thing="kept">`))
@@ -131,7 +131,7 @@ func TestReconfiguredRejectsInvalidChanges(t *testing.T) {
 			ErrInvalid,
 			`VM "cp-0" has no hardware section that is visible to this user`,
 		},
-		{"no XML", `hello`, VMChange{}, ErrUnavailable, "the response is not XML from VCD"},
+		{"not XML", `hello`, VMChange{}, ErrUnavailable, "the response is not XML from VCD"},
 		{"broken XML", `<Vm><a></Vm>`, VMChange{}, ErrUnavailable, "the response is not XML from VCD"},
 	}
 	for _, tt := range tests {

@@ -141,7 +141,7 @@ func TestAnUnsavableTokenIsKept(t *testing.T) {
 
 	tokens.set(first, nil)
 	g.Expect(pool.Close(t.Context())).To(Succeed())
-	g.Expect(tokens.token).NotTo(Equal(first), "it is written down at the end at the latest")
+	g.Expect(tokens.token).NotTo(Equal(first), "it is saved at the latest when the pool is closed")
 	next, session := login(t, sim, tokens)
 	_, err = session()
 	g.Expect(err).NotTo(HaveOccurred(), "so that the next process can log in")
@@ -198,7 +198,7 @@ func TestATokenRejectedElsewhereIsTried(t *testing.T) {
 	config.Org = "acme"
 	_, err = pool.Session(t.Context(), config)
 
-	g.Expect(err).NotTo(HaveOccurred(), "an organization that it is not for locks no other out")
+	g.Expect(err).NotTo(HaveOccurred(), "an organization outside the token's does not block the others")
 }
 
 // A late store reads a token, and then another process logs in with it, for example the predecessor of this process.

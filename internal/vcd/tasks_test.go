@@ -127,7 +127,7 @@ func TestWaiting(t *testing.T) {
 	wait(t.Context(), timeout)
 	timeout <- clock.Now()
 	g.Eventually(results).Should(Receive(&got))
-	g.Expect(got.task.State).To(Equal(TaskRunning), "it still runs when the time is up")
+	g.Expect(got.task.State).To(Equal(TaskRunning), "it is still running after the timeout")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	wait(ctx, nil)
@@ -220,7 +220,7 @@ func TestAFailedTaskReportsItsCause(t *testing.T) {
 			ErrQuota,
 			"VM quota is used up. (HTTP 400 QUOTA_EXCEEDED)",
 		},
-		{"a task that was aborted", `<Task status="aborted"/>`, ErrUnavailable, "the task ended as aborted"},
+		{"an aborted task", `<Task status="aborted"/>`, ErrUnavailable, "the task ended as aborted"},
 		{
 			"something it needed is missing: that is no absence of its owner",
 			`<Task status="error"><Error majorErrorCode="404" minorErrorCode="RESOURCE_NOT_FOUND" message="No such network."/></Task>`,

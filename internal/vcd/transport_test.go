@@ -342,7 +342,7 @@ func TestAReplacedCertificateEndsTheSession(t *testing.T) {
 	}
 	clock.Advance(time.Minute)
 	_, err = open()
-	g.Expect(err).To(MatchError(ErrTLS), "the certificate is still another one")
+	g.Expect(err).To(MatchError(ErrTLS), "the certificate still differs")
 
 	f.replaceCertificate(nil)
 	clock.Advance(time.Minute)

@@ -37,7 +37,7 @@ func TestCellsOfTwoReleasesUseACommonVersion(t *testing.T) {
 			g.Expect(s.transport.Site.AgreedVersion()).To(Equal("38.0"))
 			g.Expect(f.count(opLogin)).To(BeNumerically("<=", 4))
 			g.Expect(f.count("GET /api/versions")).To(BeNumerically("<=", 4))
-			g.Expect(f.issued).To(Equal(1), "one login is let in")
+			g.Expect(f.issued).To(Equal(1), "one login succeeds")
 		})
 	}
 }
@@ -70,7 +70,7 @@ func TestAnUpgradeThatEndsSessions(t *testing.T) {
 	_, err := s.VMs.VM(t.Context(), testVM)
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(f.issued).To(Equal(2), "one login more")
+	g.Expect(f.issued).To(Equal(2), "one more login")
 }
 
 func TestCellsWithoutACommonVersionAreUnavailable(t *testing.T) {
@@ -85,8 +85,8 @@ func TestCellsWithoutACommonVersionAreUnavailable(t *testing.T) {
 
 	_, err := s.VMs.VM(t.Context(), testVM)
 
-	g.Expect(err).To(MatchError(ErrUnavailable), "it is no fault of the request")
-	g.Expect(f.count(opVM)).To(Equal(5), "it does not go on for ever")
+	g.Expect(err).To(MatchError(ErrUnavailable), "the request is not at fault")
+	g.Expect(f.count(opVM)).To(Equal(5), "it does not continue forever")
 	f.setVersions(oldCell...)
 	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"),
 		"a rejected version is used if there is no other")
@@ -124,10 +124,10 @@ func TestACallRequestsTheVersionThatIntroducedIt(t *testing.T) {
 		asks     string // empty: it does not exist
 		agreed   string
 	}{
-		{"where older ones are offered, too", []string{"37.2", "37.3", "38.0", "38.1", "39.0"}, "38.1", "37.2"},
+		{"if older ones are offered, too", []string{"37.2", "37.3", "38.0", "38.1", "39.0"}, "38.1", "37.2"},
 		{"if that version is no longer offered", []string{"37.2", "39.0", "39.1"}, "39.0", "37.2"},
-		{"where all have it", []string{"39.0", "39.1"}, "39.0", "39.0"},
-		{"where none has it", []string{"37.2", "38.0"}, "", "37.2"},
+		{"if all cells have it", []string{"39.0", "39.1"}, "39.0", "39.0"},
+		{"if no cell has it", []string{"37.2", "38.0"}, "", "37.2"},
 		{"if the only common version is not supported here", []string{"37.3", "40.0"}, "", "37.3"},
 	}
 	for _, tt := range tests {
@@ -172,7 +172,7 @@ func TestACallOfALaterVersionWithCellsOfTwoReleases(t *testing.T) {
 
 	f.setCells([]string{"37.2", "37.3"})
 	_, err := s.Firewall.Rules(t.Context(), testGateway)
-	g.Expect(err).To(MatchError(ErrUnavailable), "no cell has it by now")
+	g.Expect(err).To(MatchError(ErrUnavailable), "no cell has it any longer")
 }
 
 func TestAnUpgradeIsNoticedWithinAnHour(t *testing.T) {

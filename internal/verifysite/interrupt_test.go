@@ -129,7 +129,7 @@ func TestARejectedRemovalIsRetriedAfterAnInterruption(t *testing.T) {
 
 	to.Expect(err).To(MatchError("the run was interrupted: context canceled"))
 	to.Expect(to.left()).To(BeEmpty())
-	to.Expect(to.sim.Faults().List()).To(BeEmpty(), "the fault was met")
+	to.Expect(to.sim.Faults().List()).To(BeEmpty(), "the fault occurred")
 }
 
 func TestCleanUpRemovesWhatAKilledRunLeft(t *testing.T) {
@@ -165,7 +165,7 @@ func TestObjectsOutsideTheRunAreKept(t *testing.T) {
 	to.Expect(leftovers()).To(ContainElement(ofRun))
 
 	to.sim.Edit(func(e *vcdsim.Editor) { e.CopyVApp(e.VApp(name), name+"-copied") })
-	to.Expect(leftovers()).NotTo(ContainElement(HaveField("Name", name+"-copied")), "it has the name, and no mark")
+	to.Expect(leftovers()).NotTo(ContainElement(HaveField("Name", name+"-copied")), "it has the name, but no marker")
 	to.Expect(leftovers()).To(ContainElement(ofRun))
 
 	to.sim.Edit(func(e *vcdsim.Editor) { e.MoveVM(e.VM(name+"-copied-"+state.VMs[0].Name), e.VApp(name)) })

@@ -136,7 +136,7 @@ func TestAReportContainsNoSiteNamesAndTheSimulatorReadsIt(t *testing.T) {
 	to.Expect(string(report)).To(ContainSubstring("release: 10.6.0.24056521"))
 	read, err := vcdsim.ReadAssumptions(bytes.NewReader(report))
 	to.Expect(err).NotTo(HaveOccurred())
-	to.Expect(read).To(Equal(vcdsim.DefaultAssumptions()), "the simulator is as it is")
+	to.Expect(read).To(Equal(vcdsim.DefaultAssumptions()), "the simulator matches")
 	to.Expect(to.left()).To(BeEmpty())
 }
 

@@ -106,19 +106,19 @@ func sites() []site {
 			switches: bothWays("ExtraConfigTakesRight"),
 		},
 		{
-			name:     "user without the right of the type",
+			name:     "user without the right to the type",
 			model:    without("vmware:capvcdCluster: Full Access"),
 			user:     "less",
 			switches: bothWays("EntitiesTakeRights"),
 		},
 		{
-			name:     "load balancer that preserves addresses of clients",
+			name:     "load balancer that preserves client addresses",
 			model:    vcdsim.CloudProvider(),
 			user:     "capvcd",
 			switches: bothWays("NewerFieldsRefused"),
 		},
 		{
-			name:     "load balancer without a service network of IPv6",
+			name:     "load balancer without an IPv6 service network",
 			model:    balancerOf(vcdsim.CloudProvider(), "ipv6ServiceNetworkDefinition", ""),
 			user:     "capvcd",
 			switches: bothWays("IPv6NeedsServiceNetwork"),
@@ -169,7 +169,7 @@ func TestARunDetectsTheBehaviorOfTheSite(t *testing.T) {
 	g := NewWithT(t)
 	for _, row := range verifysite.Table() {
 		if row.Probed() {
-			g.Expect(all).To(ContainElement(row.Name), "each probe is tried both ways")
+			g.Expect(all).To(ContainElement(row.Name), "each probe is tested with both values")
 		}
 	}
 }

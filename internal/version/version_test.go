@@ -36,7 +36,7 @@ func TestLong(t *testing.T) {
 			"commit 0123456789ab",
 			`^commit 0123456789ab \(go`,
 		},
-		{"a short hash stays as it is", "", "0123", "commit 0123", `^commit 0123 \(go`},
+		{"a short hash is unchanged", "", "0123", "commit 0123", `^commit 0123 \(go`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

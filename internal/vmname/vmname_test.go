@@ -27,17 +27,17 @@ func input() vmname.Input {
 
 func TestNames(t *testing.T) {
 	tests := []struct{ name, template, want string }{
-		{"no template is the Machine's name", "", "prod-md-0-abcde-fghij"},
-		{"Cluster API's way", "{{ .cluster.name }}-{{ .machineDeployment.name }}", "prod-prod-md-0"},
-		{"a manifest's way", "acme-{{ .machine.metadata.name | trunc -5 }}", "acme-fghij"},
-		{"Go's way, as CAPVCD had it", "vm-{{ .machine.Name | sha256sum | trunc 7 }}", "vm-ec2c380"},
+		{"without a template the Machine's name", "", "prod-md-0-abcde-fghij"},
+		{"Cluster API's syntax", "{{ .cluster.name }}-{{ .machineDeployment.name }}", "prod-prod-md-0"},
+		{"syntax in a manifest", "acme-{{ .machine.metadata.name | trunc -5 }}", "acme-fghij"},
+		{"Go's syntax, as in CAPVCD", "vm-{{ .machine.Name | sha256sum | trunc 7 }}", "vm-ec2c380"},
 		{
 			"a label",
 			`{{ index .machine.metadata.labels "zone" }}-{{ .vcdMachine.Name | replace "prod" "p" }}`,
 			"a-p-md-0-abcde-fghij",
 		},
 		{"a choice", `{{ if .kubeadmControlPlane.name }}cp{{ else }}worker{{ end }}-{{ with .cluster }}{{ .name }}{{ end }}`, "worker-prod"},
-		{"blanks around it", "  {{ .machine.name }}\n", "prod-md-0-abcde-fghij"},
+		{"surrounding spaces", "  {{ .machine.name }}\n", "prod-md-0-abcde-fghij"},
 		{"a domain", "{{ .machine.name | trunc -5 }}.nodes.acme.example", "fghij.nodes.acme.example"},
 	}
 	for _, tt := range tests {

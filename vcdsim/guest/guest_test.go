@@ -196,7 +196,7 @@ network.encoding: base64
 			},
 		},
 		{
-			name: "gateway4 and an address with options still work",
+			name: "gateway4 and an address with options are still supported",
 			nic:  nodeNIC(),
 			want: "192.168.100.10",
 			keys: plainMeta(
@@ -204,7 +204,7 @@ network.encoding: base64
 				"gateway4: 192.168.100.1\n      addresses: [192.168.100.10/24: {label: x}]"),
 		},
 		{
-			name: "a jinja comment and a raw block are no expressions",
+			name: "a jinja comment and a raw block are not expressions",
 			nic:  nodeNIC(),
 			want: "192.168.100.10",
 			keys: plainUser(
@@ -269,7 +269,7 @@ func TestUserDataAloneBootsAGuest(t *testing.T) {
 			}
 		})
 	}
-	t.Run("without customization a card with a static address stays without", func(t *testing.T) {
+	t.Run("without customization an interface with a static address has none", func(t *testing.T) {
 		_, err := guest.Read(map[string]string{"guestinfo.userdata": "#cloud-config\n{}"}, []guest.NIC{nodeNIC()},
 			guest.Machine{})
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("uses DHCP on its first NIC")))
@@ -329,7 +329,7 @@ func TestReadRejectsInvalidInput(t *testing.T) {
 			map[string]string{"guestinfo.metadata": b64("[]"), "guestinfo.metadata.encoding": "b64"},
 			"not a YAML mapping",
 		},
-		{"no instance id", plainMeta("instance-id", "instanceid"), "instance-id is missing"},
+		{"no instance ID", plainMeta("instance-id", "instanceid"), "instance-id is missing"},
 		{"no host name", plainMeta("local-hostname", "local-host"), "takes its name from local-hostname"},
 		{"a bad host name", plainMeta("local-hostname: demo", "local-hostname: demo_"), "is not a host name"},
 		{"network version 1", plainMeta("version: 2", "version: 1"), `version is "1"`},
@@ -364,9 +364,9 @@ func TestReadRejectsInvalidInput(t *testing.T) {
 			plainMeta("addresses: [192.168.100.10/24]", "dhcp4: true\n      dhcp4-overrides: {use-hostnames: false}"),
 			"unknown key use-hostnames in dhcp4-overrides",
 		},
-		{"a gateway elsewhere", plainMeta("via: 192.168.100.1", "via: 10.0.0.1"), "gateway 10.0.0.1 is outside"},
+		{"a gateway outside the subnet", plainMeta("via: 192.168.100.1", "via: 10.0.0.1"), "gateway 10.0.0.1 is outside"},
 		{"a route without gateway", plainMeta(", via: 192.168.100.1", ""), "via is missing"},
-		{"a bad name server", plainMeta("[192.168.100.1]", "[dns.example]"), `"dns.example" is not an address`},
+		{"an invalid name server", plainMeta("[192.168.100.1]", "[dns.example]"), `"dns.example" is not an address`},
 		{"an address family without addresses", plainMeta("ipv4: true", "ipv6: true"), "wait-on-network.ipv6"},
 		{"user data without header", plainUser("#cloud-config", "#!/bin/sh"), "does not begin with #cloud-config"},
 		{"another template language", plainUser("jinja", "basic"), `template "basic" is not jinja`},
@@ -378,7 +378,7 @@ func TestReadRejectsInvalidInput(t *testing.T) {
 		{"a jinja statement", plainUser("{{ v1.local_hostname }}", "{% if x %}"), "statements other than raw"},
 		{"an unclosed expression", plainUser("{{ v1.local_hostname }}", "{{ x"), "is not closed"},
 		{"a mapping as a variable", plainUser("ds.meta_data.local_hostname", "ds.meta_data"), "is not a simple value"},
-		{"a file without path", plainUser("path: /run/kubeadm/kubeadm.yaml", "file: x"), "write_files[0]: no path"},
+		{"a file without a path", plainUser("path: /run/kubeadm/kubeadm.yaml", "file: x"), "write_files[0]: no path"},
 		{"an unknown file encoding", plainUser("gz+b64", "gz+b65"), `encoding "gz+b65" is unknown`},
 		{"a command that is a mapping", plainUser("[kubeadm, init]", "a: b"), "entry 1 is neither a string nor a list"},
 		{"broken YAML", plainUser("runcmd:", "\truncmd:"), "not YAML"},

@@ -116,17 +116,17 @@ func TestInvalidIgnitionIsRejected(t *testing.T) {
 		name, config, want string
 	}{
 		{"no version", "{}", "guestinfo.ignition.config.data: ignition.version"},
-		{"a configuration from elsewhere", `{"ignition": {"version": "3.3.0", "config": {"replace": {"source": "https://x"}}}}`, "not a data URL"},
-		{"too many that name each other", endless, "too deeply"},
-		{"a host name that is none", ignitionFiles(map[string]string{"/etc/hostname": "a_b"}), `"a_b" is not a host name`},
+		{"a configuration from another site", `{"ignition": {"version": "3.3.0", "config": {"replace": {"source": "https://x"}}}}`, "not a data URL"},
+		{"too many configurations that include each other", endless, "too deeply"},
+		{"an invalid host name", ignitionFiles(map[string]string{"/etc/hostname": "a_b"}), `"a_b" is not a host name`},
 		{"a setting that does not exist", unit("[Network]\nAddr=192.168.100.10/24\n"), "unknown setting Addr"},
 		{"a section that does not exist", unit("[Nets]\n"), "section Nets"},
 		{"an address without a length", unit("[Network]\nAddress=192.168.100.10\n"), "prefix length"},
 		{"another address than VCD's", unit("[Network]\nAddress=192.168.100.11/24\n"), "but VCD assigned 192.168.100.10/24"},
-		{"a gateway elsewhere", unit(strings.ReplaceAll(nodeUnit, "Gateway=192.168.100.1", "Gateway=10.0.0.1")), "outside the subnets"},
-		{"a route to nowhere", unit(nodeUnit + "[Route]\nDestination=a\nGateway=192.168.100.1\n"), "is not a subnet"},
+		{"a gateway outside the subnet", unit(strings.ReplaceAll(nodeUnit, "Gateway=192.168.100.1", "Gateway=10.0.0.1")), "outside the subnets"},
+		{"a route without a destination", unit(nodeUnit + "[Route]\nDestination=a\nGateway=192.168.100.1\n"), "is not a subnet"},
 		{"a unit of another interface", unit(strings.ReplaceAll(nodeUnit, ":0A", ":0b")), "no file in"},
-		{"DHCP where VCD has a pool", unit("[Network]\nDHCP=yes\n"), "asks DHCP but VCD's address mode is POOL"},
+		{"DHCP although VCD uses a pool", unit("[Network]\nDHCP=yes\n"), "asks DHCP but VCD's address mode is POOL"},
 		{"an unconfigured interface", unit("[Link]\nUnmanaged=yes\n"), "the guest does not configure it"},
 	}
 	for _, tt := range tests {

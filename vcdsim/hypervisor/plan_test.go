@@ -85,7 +85,7 @@ func TestArgumentsOfNspawn(t *testing.T) {
 	l.groups.unified = true
 	l.image.ImageStore = ""
 	g.Expect(l.environment()).To(ContainElement("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1"))
-	g.Expect(l.arguments()).NotTo(ContainElement(ContainSubstring("/var/lib/etcd")), "it is no node's image")
+	g.Expect(l.arguments()).NotTo(ContainElement(ContainSubstring("/var/lib/etcd")), "it is not a node image")
 	g.Expect(l.files.overlay(l.image)).To(Equal(
 		"lowerdir=/top:/base,upperdir=/state/vms/vm/upper,workdir=/state/vms/vm/work"))
 }
@@ -110,7 +110,7 @@ func TestAForeignFolderIsRejected(t *testing.T) {
 	g.Expect(os.WriteFile(filepath.Join(dir, lockFile), nil, 0o600)).To(Succeed())
 	s, err := openState(dir)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(file).NotTo(BeADirectory(), "left by a simulator that was killed")
+	g.Expect(file).NotTo(BeADirectory(), "left by a killed simulator")
 	g.Expect(s.close()).To(Succeed())
 	g.Expect(dir).NotTo(BeADirectory())
 }
@@ -217,7 +217,7 @@ func TestOnlyFilesOfDeletedDisksAreRemoved(t *testing.T) {
 	g.Expect(pruneDisks(listed, []vcdsim.Disk{{ID: "kept"}})).To(Succeed())
 	g.Expect(s.disk("gone")).NotTo(BeARegularFile())
 	g.Expect(s.disk("kept")).To(BeARegularFile())
-	g.Expect(s.disk("new")).To(BeARegularFile(), "it may be of a disk that is newer than the state")
+	g.Expect(s.disk("new")).To(BeARegularFile(), "it may belong to a disk newer than the state")
 }
 
 // shortDir creates a folder. The path of t.TempDir is too long for socket addresses.

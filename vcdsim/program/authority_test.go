@@ -61,7 +61,7 @@ func TestTheCertificateAuthoritySurvivesARestart(t *testing.T) {
 	g.Expect(os.Remove(ca + ".key")).To(Succeed())
 	var out bytes.Buffer
 	g.Expect(run(t.Context(), []string{"--ca-file", ca}, &out, &out)).To(MatchError(ContainSubstring("without its key")))
-	g.Expect(os.ReadFile(ca)).To(Equal(first), "a file that may be another program's stays")
+	g.Expect(os.ReadFile(ca)).To(Equal(first), "a file of another program is kept")
 	g.Expect(os.WriteFile(ca+".key", first, 0o600)).To(Succeed())
 	g.Expect(run(t.Context(), []string{"--ca-file", ca}, &out, &out)).To(MatchError(ContainSubstring("to create a new one")))
 }

@@ -168,8 +168,8 @@ func TestBadFlags(t *testing.T) {
 			`--print "xml" is not one of capi, csi, env, govcd, identity, terraform, model, assumptions`,
 			[]string{"--print", "xml"},
 		},
-		{"an address that cannot be", "listening on", []string{"--listen", "256.0.0.1:1"}},
-		{"a public address that is none", "is not a URL", []string{"--public-url", "x"}},
+		{"an invalid address", "listening on", []string{"--listen", "256.0.0.1:1"}},
+		{"an invalid public address", "is not a URL", []string{"--public-url", "x"}},
 		{
 			"two at once",
 			"profile \"warp\" is not one of instant, fast, recorded\nclock",

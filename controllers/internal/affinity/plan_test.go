@@ -223,7 +223,7 @@ func TestGroups(t *testing.T) {
 		labels map[string]string
 		want   Group
 	}{
-		{"a machine of none", nil, Group{}},
+		{"a machine without a group", nil, Group{}},
 		{
 			"a control plane",
 			map[string]string{clusterv1.MachineControlPlaneLabel: ""},
@@ -311,7 +311,7 @@ func TestPlanForVMsOnOneHost(t *testing.T) {
 	}{
 		{"a single VM needs no rule", together("a"), nil, nil, nil},
 		{"two VMs get one rule", together("ab"), nil, []Step{{Create, rule("", name, "ab", onOneHost)}}, nil},
-		{"nothing changes at rest", together("ab"), []vcd.AffinityRule{rule("1", name, "ab", onOneHost)}, nil, nil},
+		{"no changes are needed", together("ab"), []vcd.AffinityRule{rule("1", name, "ab", onOneHost)}, nil, nil},
 		{
 			"a rule that was changed to separate them is changed back",
 			together("ab"),

@@ -30,14 +30,14 @@ func TestOneBatchAtATimeIsCreatedPerVApp(t *testing.T) {
 		_, ok = q.Begin("v", c(name))
 		g.Expect(ok).To(BeFalse())
 	}
-	g.Expect(q.Leave("v", "a")).To(BeFalse(), "its request is under way")
+	g.Expect(q.Leave("v", "a")).To(BeFalse(), "its request is in flight")
 	g.Expect(q.Leave("v", "d")).To(BeTrue())
 
 	first.End()
 	g.Expect(woken).To(ConsistOf("b", "c"))
 	second, ok := q.Begin("v", c("c"))
 	g.Expect(ok).To(BeTrue())
-	g.Expect(names(second)).To(ConsistOf("b", "c"), "those who wait together are created together")
+	g.Expect(names(second)).To(ConsistOf("b", "c"), "waiting members are created together")
 	g.Expect(q.Leave("v", "b")).To(BeFalse())
 
 	second.End()
@@ -71,7 +71,7 @@ func TestRequestsForVMsAndForTheirVAppExcludeEachOther(t *testing.T) {
 	done, ok := q.Write("v", "a", wake("a"))
 	g.Expect(ok).To(BeTrue())
 	other, ok := q.Write("v", "b", wake("b"))
-	g.Expect(ok).To(BeTrue(), "VMs of one vApp are changed at the same time")
+	g.Expect(ok).To(BeTrue(), "VMs of one vApp are changed concurrently")
 	_, ok = q.Begin("v", creator)
 	g.Expect(ok).To(BeFalse())
 	done()

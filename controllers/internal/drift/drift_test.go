@@ -172,7 +172,7 @@ func TestDifferencesWithAWorkingNode(t *testing.T) {
 			[]string{infrav1.DiskTooSmallReason},
 			"cannot shrink",
 		},
-		{"independent disks come and go", func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks = v.Disks[1:] }, 0, nil, ""},
+		{"independent disks may be attached and detached", func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks = v.Disks[1:] }, 0, nil, ""},
 		{
 			"all differences are reported, the worst as the reason",
 			func(v *vcd.VM, r *vcd.VMRecord) {
@@ -219,7 +219,7 @@ func TestDifferencesWithoutTheVMComeFromTheInventory(t *testing.T) {
 	made := From(aVM(), "urn:vdc")
 
 	g.Expect(reasonsOf(made.Differences(Observed{Name: "cp-0", Row: row}))).To(Equal([]string{infrav1.VMRenamedReason}))
-	g.Expect(made.Suspicious(row)).To(BeTrue(), "so the VM is read")
+	g.Expect(made.Suspicious(row)).To(BeTrue(), "the VM is read for that reason")
 	g.Expect(made.Suspicious(aRow())).To(BeFalse(), "missing values of a row are no differences")
 }
 

@@ -116,7 +116,7 @@ func TestAHeldAddressIsReleasedOnlyByItsOwner(t *testing.T) {
 	b.Expect(b.client.Delete(b.ctx, b.object(&ipamv1.IPAddressClaim{}))).To(Succeed())
 
 	claims, addresses := b.left()
-	b.Expect([]int{claims, addresses}).To(Equal([]int{0, 1}), "the pool took the claim back, not the address")
+	b.Expect([]int{claims, addresses}).To(Equal([]int{0, 1}), "the pool revoked the claim, but not the address")
 	inUse := b.claim()
 	inUse.InUse = true
 	_, out := b.ensure(inUse)
@@ -138,7 +138,7 @@ func TestADeletedClaimIsNotReused(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(out.Message).To(Equal("Waiting for an earlier IPAddressClaim m-0-0-0 to be deleted"))
 	_, out = b.settle(b.claim())
-	b.Expect(out).To(Equal(phases.Done), "nothing uses the address, so another is claimed")
+	b.Expect(out).To(Equal(phases.Done), "the address is unused, so another is claimed")
 }
 
 func TestChangingThePoolBeforeTheVMExistsReplacesTheClaim(t *testing.T) {

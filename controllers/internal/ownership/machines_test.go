@@ -38,7 +38,7 @@ func TestOnlyOneOfTwoMachinesOwnsAVM(t *testing.T) {
 		name         string
 		owner, other ownership.Claim
 	}{
-		{"the one that the VM was created for", claim("a", later, refused), claim("b", ready)},
+		{"the machine for which the VM was created", claim("a", later, refused), claim("b", ready)},
 		{"otherwise the machine of an accepted cluster", claim("c", later), claim("b", refused, ready)},
 		{"otherwise the machine that was ready here", claim("c", later, ready), claim("b")},
 		{"otherwise the older machine", claim("c"), claim("b", later)},

@@ -41,7 +41,7 @@ func TestTokenChain(t *testing.T) {
 		outdated bool
 	}{
 		{"an unused token starts a chain", chained("one", nil), TokenChain{First: one, Last: one}, false},
-		{"white space around it is not part of it", chained(" one\n", nil), TokenChain{First: one, Last: one}, false},
+		{"surrounding white space is ignored", chained(" one\n", nil), TokenChain{First: one, Last: one}, false},
 		{"the manager's token continues its chain", chained("two", known), *known, false},
 		{
 			"a user's token starts a new chain without a holder",
@@ -49,8 +49,8 @@ func TestTokenChain(t *testing.T) {
 			TokenChain{First: fingerprint("three"), Last: fingerprint("three")},
 			false,
 		},
-		{"the first token cannot come back", chained("one", known), *known, true},
-		{"no token is none", chained("", known), TokenChain{}, false},
+		{"the first token is never restored", chained("one", known), *known, true},
+		{"an empty token is not a token", chained("", known), TokenChain{}, false},
 		{
 			"an invalid annotation is none",
 			func() *corev1.Secret {
@@ -104,7 +104,7 @@ func TestATokenHasOneUser(t *testing.T) {
 			"infra-1",
 			infrav1.TokenInUseReason,
 		},
-		{"a cluster's is not the manager's", account, chained("two", clusters), ManagerHolds, infrav1.TokenInUseReason},
+		{"a cluster's token is not given to the manager", account, chained("two", clusters), ManagerHolds, infrav1.TokenInUseReason},
 		{
 			"a cluster's is not another cluster's",
 			account,
@@ -127,7 +127,7 @@ func TestATokenHasOneUser(t *testing.T) {
 			ManagerHolds,
 			infrav1.TokenNotWritableReason,
 		},
-		{"which is not for others to write", account, immutable(chained("two", nil)), "infra-1", ""},
+		{"which others may not write", account, immutable(chained("two", nil)), "infra-1", ""},
 		{
 			"a rotating token is not used as if it stayed",
 			user,
@@ -137,8 +137,8 @@ func TestATokenHasOneUser(t *testing.T) {
 		},
 		{"nor hands it over as such", user, chained("two", clusters), "infra-1", infrav1.TokenInUseReason},
 		{"a user's token may be shared", user, chained("two", nil), ManagerHolds, ""},
-		{"also in a Secret that had another", user, chained("three", managers), ManagerHolds, ""},
-		{"a password is none", user, &corev1.Secret{}, ManagerHolds, ""},
+		{"even in a Secret that had another token", user, chained("three", managers), ManagerHolds, ""},
+		{"a password is not a token", user, &corev1.Secret{}, ManagerHolds, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

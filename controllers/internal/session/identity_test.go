@@ -41,8 +41,8 @@ func TestAnIdentityIsOnlyForItsSite(t *testing.T) {
 		name, identity, cluster, want string
 	}{
 		{"the same site", "https://vcd.example.com", "https://vcd.example.com", ""},
-		{"a slash at the end of either", "https://vcd.example.com", "https://vcd.example.com/", ""},
-		{"host names have no case", "https://VCD.example.com", "https://vcd.Example.com", ""},
+		{"a trailing slash in either", "https://vcd.example.com", "https://vcd.example.com/", ""},
+		{"host names are case-insensitive", "https://VCD.example.com", "https://vcd.Example.com", ""},
 		{"the port of https may be said", "https://vcd.example.com", "https://vcd.example.com:443", ""},
 		{"another host", "https://vcd.example.com", "https://evil.example.com", infrav1.SiteNotAllowedReason},
 		{
@@ -66,8 +66,8 @@ func TestAnIdentityIsOnlyForItsSite(t *testing.T) {
 		{"another port", "https://vcd.example.com", "https://vcd.example.com:8443", infrav1.SiteNotAllowedReason},
 		{"without TLS", "https://vcd.example.com", "http://vcd.example.com:443", infrav1.SiteNotAllowedReason},
 		{"an invalid URL", "https://vcd.example.com", "https://vcd.example.com:%", infrav1.SiteNotAllowedReason},
-		{"an identity from before it had a site", "", "https://vcd.example.com", infrav1.SiteNotAllowedReason},
-		{"nothing is not the same as nothing", "", "", infrav1.SiteNotAllowedReason},
+		{"an identity from before the site field", "", "https://vcd.example.com", infrav1.SiteNotAllowedReason},
+		{"two empty sites are not the same", "", "", infrav1.SiteNotAllowedReason},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -101,12 +101,12 @@ func TestAClusterIdentityIsOnlyForItsOrganizations(t *testing.T) {
 		orgs []string
 		want string
 	}{
-		{"the organization", []string{"acme"}, ""},
-		{"one of several", []string{"other", "acme"}, ""},
+		{"the same organization", []string{"acme"}, ""},
+		{"one of several organizations", []string{"other", "acme"}, ""},
 		{"any", []string{infrav1.AnyOrg}, ""},
 		{"another", []string{"other"}, infrav1.OrgNotAllowedReason},
-		{"no pattern but any", []string{"ac*"}, infrav1.OrgNotAllowedReason},
-		{"an identity from before it had organizations", nil, infrav1.OrgNotAllowedReason},
+		{"no pattern except any", []string{"ac*"}, infrav1.OrgNotAllowedReason},
+		{"an identity from before the organizations field", nil, infrav1.OrgNotAllowedReason},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestClusterIdentityIsOnlyForItsNamespaces(t *testing.T) {
 		want    string
 	}{
 		{"no namespace is allowed by default", nil, infrav1.NamespaceNotAllowedReason},
-		{"an empty choice is no namespace", &infrav1.AllowedNamespaces{}, infrav1.NamespaceNotAllowedReason},
+		{"an empty list allows no namespace", &infrav1.AllowedNamespaces{}, infrav1.NamespaceNotAllowedReason},
 		{
 			"another namespace is not this one",
 			&infrav1.AllowedNamespaces{List: []string{"team-b"}},
@@ -241,7 +241,7 @@ func TestClusterIdentityIsOnlyForItsNamespaces(t *testing.T) {
 		},
 		{"a listed namespace", &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}, ""},
 		{"a selected namespace", &infrav1.AllowedNamespaces{Selector: selector}, ""},
-		{"an empty selector is everybody", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}, ""},
+		{"an empty selector allows all namespaces", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}, ""},
 		{
 			"an invalid selector is no namespace",
 			&infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{

@@ -116,7 +116,7 @@ func TestTheFirstTokenIsRestored(t *testing.T) {
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenOutdatedReason)
 	expireSessions(w)
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenOutdatedReason)
-	w.Expect(w.AccountLogins()).To(Equal(before), "a token that VCD has replaced is never tried")
+	w.Expect(w.AccountLogins()).To(Equal(before), "a token replaced by VCD is never tried")
 
 	w.WriteToken(last)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -167,7 +167,7 @@ func TestNoLoginWhileTheNextTokenCannotBeSaved(t *testing.T) {
 	})
 
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenNotWritableReason)
-	w.Expect(w.AccountLogins()).To(Equal(1), "but for the grant itself")
+	w.Expect(w.AccountLogins()).To(Equal(1), "except for the grant itself")
 
 	refusal = nil
 	afterAWhile(w)
@@ -249,7 +249,7 @@ func TestSeveralNamespacesUseAServiceAccount(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
-	w.Expect(string(secret.Data["refreshToken"])).NotTo(Equal(before), "the token is written where it was")
+	w.Expect(string(secret.Data["refreshToken"])).NotTo(Equal(before), "the token is written to its original Secret")
 	w.Expect(secret.Data).NotTo(HaveKey("apiToken"))
 }
 
@@ -369,7 +369,7 @@ func TestUsersOf(t *testing.T) {
 			name: "an identity without users is neither active nor paused",
 		},
 		{
-			name:    "a cluster with another identity is no user",
+			name:    "a cluster with another identity does not count",
 			objects: []client.Object{cluster("c", "other", nil)},
 		},
 		{

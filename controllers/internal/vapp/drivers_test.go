@@ -42,7 +42,7 @@ func TestWorkloadClustersAreCheckedInfrequently(t *testing.T) {
 	now := time.Now()
 
 	_, known := drivers.In(t.Context(), cluster, now)
-	g.Expect(known).To(BeTrue(), "nothing runs before the control plane does")
+	g.Expect(known).To(BeTrue(), "nothing runs before the control plane")
 	g.Expect(workload.lists).To(BeZero())
 
 	cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
@@ -118,14 +118,14 @@ func TestImagesLimitedToOneVApp(t *testing.T) {
 		name, image string
 		want        bool
 	}{
-		{"the last CSI driver of VMware", csi + ":1.6.0", true},
-		{"an older one", csi + ":1.3.2", true},
-		{"a build of it", csi + ":1.6.1-beta.3", true},
-		{"a successor", csi + ":1.7.0", false},
+		{"VMware's last CSI driver", csi + ":1.6.0", true},
+		{"an older version", csi + ":1.3.2", true},
+		{"a build of that version", csi + ":1.6.1-beta.3", true},
+		{"a later version", csi + ":1.7.0", false},
 		{"a digest has no version", csi + "@sha256:0123", true},
 		{"a branch has no version", csi + ":main", true},
-		{"the last cloud provider of VMware", ccm + ":1.6.1", true},
-		{"its successor", ccm + ":v1.6.2", false},
+		{"VMware's last cloud provider", ccm + ":1.6.1", true},
+		{"a later version", ccm + ":v1.6.2", false},
 		{"a later major version", ccm + ":v2", false},
 		{"something else", "registry.k8s.io/sig-storage/csi-attacher:v4.0.0", false},
 	}

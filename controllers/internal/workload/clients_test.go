@@ -73,7 +73,7 @@ func TestAWorkloadClusterIsContactedOnDemand(t *testing.T) {
 
 	_, err := clients.Open(t.Context(), demo)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(discoveries.Load()+gets.Load()).To(BeZero(), "to open a client calls nothing")
+	g.Expect(discoveries.Load()+gets.Load()).To(BeZero(), "opening a client makes no request")
 	first := read()
 	known := discoveries.Load()
 	g.Expect(read()).To(BeIdenticalTo(first))
@@ -81,7 +81,7 @@ func TestAWorkloadClusterIsContactedOnDemand(t *testing.T) {
 	g.Expect(discoveries.Load()).To(Equal(known), "the discovery document is requested once")
 
 	clients.now = func() time.Time { return time.Now().Add(2 * idleTime) }
-	g.Expect(read()).NotTo(BeIdenticalTo(first), "an unused one is not kept")
+	g.Expect(read()).NotTo(BeIdenticalTo(first), "an unused client is not cached")
 }
 
 func TestANewKubeconfigCreatesANewClient(t *testing.T) {
@@ -108,7 +108,7 @@ func TestANewKubeconfigCreatesANewClient(t *testing.T) {
 
 func TestAKubeconfigWithExternalReferencesIsRejected(t *testing.T) {
 	for name, user := range map[string]*clientcmdapi.AuthInfo{
-		"a file with a token": {TokenFile: filepath.Join(t.TempDir(), "token")},
+		"a token file": {TokenFile: filepath.Join(t.TempDir(), "token")},
 		"a program": {Exec: &clientcmdapi.ExecConfig{
 			Command:         "true",
 			APIVersion:      "client.authentication.k8s.io/v1",

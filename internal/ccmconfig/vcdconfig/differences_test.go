@@ -18,7 +18,7 @@ func TestDifferences(t *testing.T) {
 		found, wanted func(*Config)
 		want          []Difference
 	}{
-		{"equal ones have none", func(*Config) {}, func(*Config) {}, nil},
+		{"equal configurations", func(*Config) {}, func(*Config) {}, nil},
 		{
 			"an internal range that is lost",
 			func(c *Config) { c.LoadBalancer.OneArm = arm },
@@ -72,7 +72,7 @@ func TestDifferences(t *testing.T) {
 			func(c *Config) { c.VAppName = "new" },
 			[]Difference{{"vAppName", "old", "new"}},
 		},
-		{"a vApp that is not needed", func(c *Config) { c.VAppName = "old" }, func(*Config) {}, nil},
+		{"a vApp that is not required", func(c *Config) { c.VAppName = "old" }, func(*Config) {}, nil},
 		{
 			"settings that CPI does not have",
 			func(*Config) {},

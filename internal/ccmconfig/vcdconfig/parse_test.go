@@ -316,7 +316,7 @@ func TestProblems(t *testing.T) {
 
 func TestNoRuntimeDefinedEntity(t *testing.T) {
 	for name, file := range map[string]string{
-		"an id that means none":      strings.Replace(minimal, "c1", "NO_RDE_1234", 1),
+		"an ID that disables it":     strings.Replace(minimal, "c1", "NO_RDE_1234", 1),
 		"a section that disables it": strings.Replace(legacy, "vAppName", "rde: {enabled: false}\nvAppName", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -343,7 +343,7 @@ loadbalancer: %s
 	t.Run("replace the load balancers of VCD without a class", func(t *testing.T) {
 		g := NewWithT(t)
 		c, err := parse(`{kubeVIP: {addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.20}]}}`)
-		g.Expect(err).NotTo(HaveOccurred(), "neither network nor clusterid are needed")
+		g.Expect(err).NotTo(HaveOccurred(), "neither network nor clusterid is required")
 		g.Expect(c.LoadBalancer.Disabled()).To(BeTrue())
 	})
 	t.Run("are served in addition, with a class", func(t *testing.T) {

@@ -44,9 +44,9 @@ func TestStatusErrorKind(t *testing.T) {
 			ErrUnavailable,
 		},
 		{"502 is unavailable, not absent", &StatusError{Status: 502}, ErrUnavailable},
-		{"a proxy's 404 is no absence", &StatusError{Status: 404, foreign: true}, ErrUnavailable},
-		{"a firewall's 403 is none either", &StatusError{Status: 403, foreign: true}, ErrUnavailable},
-		{"a full VDC is a quota even as a 500", &StatusError{Status: 500, Code: "QUOTA_EXCEEDED"}, ErrQuota},
+		{"a proxy's 404 does not prove absence", &StatusError{Status: 404, foreign: true}, ErrUnavailable},
+		{"nor does a firewall's 403", &StatusError{Status: 403, foreign: true}, ErrUnavailable},
+		{"a full VDC is a quota error even with status 500", &StatusError{Status: 500, Code: "QUOTA_EXCEEDED"}, ErrQuota},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -146,12 +146,12 @@ func TestRetryAfter(t *testing.T) {
 	}{
 		{"seconds", "7", 7 * time.Second},
 		{"a date", "Sat, 01 Aug 2026 12:01:00 GMT", time.Minute},
-		{"a date in the past is no delay", "Sat, 01 Aug 2026 11:00:00 GMT", 0},
-		{"nonsense is no delay", "soon", 0},
-		{"a day is not waited for", "86400", maxRetryAfter},
-		{"nor more seconds than there are", "9223372036854775807", maxRetryAfter},
-		{"nor a date by a clock that is ahead", "Sun, 02 Aug 2026 12:00:00 GMT", maxRetryAfter},
-		{"nothing is no delay", "", 0},
+		{"a date in the past is not a delay", "Sat, 01 Aug 2026 11:00:00 GMT", 0},
+		{"an invalid value is not a delay", "soon", 0},
+		{"a day is too long", "86400", maxRetryAfter},
+		{"an overflowing number of seconds is, too", "9223372036854775807", maxRetryAfter},
+		{"a date from a fast clock is, too", "Sun, 02 Aug 2026 12:00:00 GMT", maxRetryAfter},
+		{"an empty value is not a delay", "", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func TestOneBusyCallerDoesNotBlockOthers(t *testing.T) {
 		}
 		synctest.Wait()
 
-		g.Expect(results).To(HaveLen(192), "eight wait, no other is held up")
+		g.Expect(results).To(HaveLen(192), "eight calls wait, no other is blocked")
 		start := time.Now()
 		g.Expect(oneCall(As(t.Context(), "few"), queue)).To(Succeed())
 		g.Expect(time.Since(start)).To(BeNumerically("<=", 300*time.Millisecond), "one turn of the other caller is first")
@@ -84,7 +84,7 @@ func TestOneBusyCallerDoesNotBlockOthers(t *testing.T) {
 			g.Expect(failure.RetryAfter(err)).To(And(BeNumerically(">=", minDelay), BeNumerically("<=", maxDelay)))
 			latest = max(latest, failure.RetryAfter(err))
 		}
-		g.Expect(latest).To(BeNumerically(">", maxDelay/2), "they do not come back all at once")
+		g.Expect(latest).To(BeNumerically(">", maxDelay/2), "they do not return all at once")
 		<-time.After(time.Minute)
 	})
 }
@@ -126,7 +126,7 @@ func TestFirstCallsAreServedSoon(t *testing.T) {
 
 		queue.release()
 		<-time.After(time.Second)
-		g.Expect(oneCall(As(t.Context(), "a"), queue)).To(Succeed(), "those who gave up are forgotten")
+		g.Expect(oneCall(As(t.Context(), "a"), queue)).To(Succeed(), "canceled callers are dropped")
 	})
 }
 
