@@ -70,7 +70,7 @@ func variants(g *WithT) map[string][]byte {
 	return all
 }
 
-func TestEveryManifestIsStrictlyWhatKubernetesKnows(t *testing.T) {
+func TestEveryManifestHasOnlyKubernetesFields(t *testing.T) {
 	g := NewWithT(t)
 	for name, raw := range variants(g) {
 		g.Expect(strictly(g, raw)).To(HaveLen(7), name)
@@ -82,7 +82,7 @@ func TestEveryManifestIsStrictlyWhatKubernetesKnows(t *testing.T) {
 	}
 }
 
-func TestVariantsDifferInWhatMustDifferOnly(t *testing.T) {
+func TestVariantsHaveOnlyNecessaryDifferences(t *testing.T) {
 	g := NewWithT(t)
 	plain := strictly(g, must(CCM{Image: testImage, Replicas: 1}.YAML()))
 
@@ -196,7 +196,7 @@ func TestThePodIsRestricted(t *testing.T) {
 	}
 }
 
-func TestThePodFindsAPlace(t *testing.T) {
+func TestThePodCanBeScheduled(t *testing.T) {
 	g := NewWithT(t)
 	pod := deploymentOf(g, variants(g)["managed"]).Spec.Template.Spec
 

@@ -78,7 +78,7 @@ func TestAPublishedHostnameKeepsTheLoadBalancer(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
-func TestAServiceOwnedAgainIsNotReleased(t *testing.T) {
+func TestAnAdoptedServiceIsNotReleased(t *testing.T) {
 	listed := balanced("web")
 	b := newBench(t, listed)
 	b.foreign(listed, "main")

@@ -140,7 +140,7 @@ func TestMetadata(t *testing.T) {
 	g.Expect(c.gets).To(BeZero())
 }
 
-func TestAMachineThatIsHiddenIsSaidOnItsNewNode(t *testing.T) {
+func TestAnInvisibleMachineIsReportedOnItsNewNode(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud()
 	c.gone = hidden
@@ -157,7 +157,7 @@ func TestAMachineThatIsHiddenIsSaidOnItsNewNode(t *testing.T) {
 	g.Expect(c.events.Events).To(Receive(HavePrefix("Warning MachineNotVisible test://a is not visible in the cloud")))
 }
 
-func TestWhoseANodeIs(t *testing.T) {
+func TestNodeOwner(t *testing.T) {
 	doubtful := func(m *Machine) { m.Doubtful = true }
 	g := NewWithT(t)
 	c := newCloud(machine("1"), machine("Two", doubtful), machine("3", doubtful), machine("4"),
@@ -402,7 +402,7 @@ func TestAMachineWithoutAnAddress(t *testing.T) {
 	g.Expect(m.NodeAddresses).To(BeEmpty(), "other Nodes keep theirs")
 }
 
-func TestGoneIsProvedTwice(t *testing.T) {
+func TestAbsenceMustBeProvedTwice(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"), machine("2"), machine("3"))
 	i := c.instances()
@@ -450,7 +450,7 @@ func TestAMachineThatReappears(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("still missing in one minute")), "it starts again")
 }
 
-func TestManyAtOnceAreHeldBack(t *testing.T) {
+func TestManyMissingMachinesAreHeldBack(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud()
 	i := c.instances()

@@ -161,7 +161,7 @@ func TestRecordsOfMissingLocationsHideNothing(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
-func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
+func TestAForgedLocationDoesNotBlockTheDeletion(t *testing.T) {
 	for name, value := range map[string]string{
 		"manually":                       "invisible",
 		"like a copy of another Service": "invisible=90c1f7a2e4b85d36",

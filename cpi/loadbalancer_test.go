@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
+func TestALoadBalancerIsCreatedAndDeleted(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 
@@ -102,7 +102,7 @@ func TestAnotherClassIsNotReconciled(t *testing.T) {
 	b.Expect(err).To(BeIdenticalTo(cloudprovider.ImplementedElsewhere), "compared as Kubernetes does")
 }
 
-func TestARefusedWishIsToldOnceAndHeals(t *testing.T) {
+func TestARejectedServiceIsReportedOnceAndRecovers(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.refuse = func(service.Desired) []loadbalancer.Finding {
@@ -141,7 +141,7 @@ func TestAnInvalidAnnotationIsReportedWithoutRequests(t *testing.T) {
 	b.Expect(b.told()).To(ConsistOf(ContainSubstring("perhaps")))
 }
 
-func TestAStepThatIsRefusedLeavesNothingHalfBuilt(t *testing.T) {
+func TestARejectedStepLeavesNoPartialLoadBalancer(t *testing.T) {
 	tests := []struct {
 		name string
 		mod  func(*corev1.Service)
@@ -173,7 +173,7 @@ func TestAStepThatIsRefusedLeavesNothingHalfBuilt(t *testing.T) {
 	}
 }
 
-func TestWaitingTellsHowFarThingsAre(t *testing.T) {
+func TestWaitingReportsProgress(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.fail = func(step fakeStep) error {
@@ -418,7 +418,7 @@ func TestAnIntentIsStoredEvenIfNothingElseRemains(t *testing.T) {
 	b.Expect(b.balancer.runs).To(BeEmpty())
 }
 
-func TestNodesAreFollowedWhateverIsRefused(t *testing.T) {
+func TestNodesAreUpdatedDespiteRejections(t *testing.T) {
 	tests := map[string]func(*corev1.Service){
 		"source ranges that a predecessor ignored": func(s *corev1.Service) {
 			s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}

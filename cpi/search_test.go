@@ -46,7 +46,7 @@ func notYet() map[string]error {
 	return map[string]error{"": fmt.Errorf("no machine is seen yet; set network: %w", loadbalancer.ErrBusy)}
 }
 
-func TestAServiceThatNeverHadAnythingGoesThoughNoPlaceIsKnown(t *testing.T) {
+func TestAnUnusedServiceIsDeletedWithoutAKnownLocation(t *testing.T) {
 	s := balanced("web")
 	b, _ := searchable(t, s)
 	b.balancer.lost = notYet()
@@ -70,7 +70,7 @@ func TestAServiceIsKeptWhileTheSearchFails(t *testing.T) {
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(loadbalancer.ErrUnknown))
 }
 
-func TestWhatStandsAtAPlaceThatNothingNamesIsRemoved(t *testing.T) {
+func TestLoadBalancersAtUnrecordedLocationsAreRemoved(t *testing.T) {
 	for name, end := range map[string]func(*bench, *corev1.Service) error{
 		"with its Service": func(b *bench, s *corev1.Service) error {
 			return b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)

@@ -158,7 +158,7 @@ func TestIPSpacesRunOut(t *testing.T) {
 	}
 }
 
-func TestConcurrentRequestsForTheLastAddress(t *testing.T) {
+func TestSimultaneousRequestsForTheLastAddress(t *testing.T) {
 	c := start(t, preset("ip-spaces"), manual, func(cfg *vcdsim.Config) {
 		cfg.Model.IPSpaces[0].Ranges = []vcdsim.Range{{
 			From: netip.MustParseAddr("198.51.100.10"),

@@ -26,7 +26,7 @@ api-key = user-key
 secret-key = user-secret
 `
 
-func TestCloudStackIsChosenByItsName(t *testing.T) {
+func TestCloudStackIsSelectedByName(t *testing.T) {
 	g := NewWithT(t)
 
 	out, err := run(t, cloudConfig, nil, "--cloud-provider=external-cloudstack", "--validate-config")

@@ -20,7 +20,7 @@ func renameVApp(w *controllertest.Env, vm string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(e.VM(vm).VAppID).Name = "renamed" })
 }
 
-func TestARuleStaysWhileItsVMsAreNotWhereTheyWere(t *testing.T) {
+func TestARuleIsKeptWhileItsVMsAreNotFound(t *testing.T) {
 	tests := []struct {
 		name string
 		lose func(*controllertest.Env)
@@ -78,7 +78,7 @@ func TestAVMInARenamedVAppJoinsItsRule(t *testing.T) {
 	w.Expect(rules(w)).To(Equal(map[string][]string{ruleName(w, "control-plane"): {"cp-0", "cp-1"}}))
 }
 
-func TestAVMThatVCDDoesNotShowIsNamed(t *testing.T) {
+func TestAnInvisibleVMIsNamed(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1", "cp-2")...)
 	w.SetAntiAffinity(both)
 	w.Ready("cp-0", "cp-1", "cp-2")

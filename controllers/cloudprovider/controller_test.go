@@ -502,9 +502,9 @@ func TestTheCloudProviderIsRemovedOrKeptAsConfigured(t *testing.T) {
 	}
 }
 
-// TestObjectsOfOthersWithOurNamesAreLeftAlone creates the manager's objects as a user before the manager does, and then
+// TestForeignObjectsWithTheSameNamesAreNotTouched creates the manager's objects as a user before the manager does, and then
 // removes the cloud provider.
-func TestObjectsOfOthersWithOurNamesAreLeftAlone(t *testing.T) {
+func TestForeignObjectsWithTheSameNamesAreNotTouched(t *testing.T) {
 	name := controllertest.ClusterName + "-cloud-provider"
 	for _, tc := range []struct {
 		name    string

@@ -34,7 +34,7 @@ func runs(kind client.Object, namespace, name string, c corev1.Container) client
 	return kind
 }
 
-func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
+func TestNoSecondCloudProviderIsInstalled(t *testing.T) {
 	cpi := corev1.Container{
 		Image: "projects.registry.vmware.com/vmware-cloud-director/cloud-provider-for-cloud-director:1.6.1",
 	}

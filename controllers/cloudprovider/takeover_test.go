@@ -62,7 +62,7 @@ func (w *ccmEnv) configMap() error {
 		&corev1.ConfigMap{})
 }
 
-func TestTheConfigurationOfCPIIsTakenOver(t *testing.T) {
+func TestTheConfigurationOfCPIIsAdopted(t *testing.T) {
 	w := newCCMEnv(t)
 	cpi := runs(&appsv1.Deployment{}, addons.Namespace, addons.DeploymentName,
 		corev1.Container{Image: "cloud-provider-for-cloud-director:1.6.1"})
@@ -141,7 +141,7 @@ func TestInheritedSettingsFollowTheConfigurationUntilItIsReplaced(t *testing.T) 
 	w.Expect(w.configured().LoadBalancer.VIPSubnet.IsValid()).To(BeFalse())
 }
 
-func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T) {
+func TestADifferingConfigurationIsRejectedBeforeAnyChange(t *testing.T) {
 	tests := []struct {
 		name   string
 		id     string

@@ -36,7 +36,7 @@ func newBalanced(t *testing.T) *controllertest.Env {
 // restart drops the in-memory state of the reconciler.
 func restart(w *controllertest.Env) { w.Cluster.ForgetPurge(w.VCDCluster().UID) }
 
-func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
+func TestLoadBalancersAreDeletedWithTheirCluster(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -281,8 +281,8 @@ func TestAnInvisibleRuleIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersAreNeverGivenUpByTheClock prevents the removal of load balancers for days.
-func TestLoadBalancersAreNeverGivenUpByTheClock(t *testing.T) {
+// TestLoadBalancersAreNeverAbandonedAfterATimeout prevents the removal of load balancers for days.
+func TestLoadBalancersAreNeverAbandonedAfterATimeout(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -356,7 +356,7 @@ func TestLoadBalancersWaitThroughAnOutage(t *testing.T) {
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-func TestAPersonLeavesLoadBalancersWhileNothingAnswers(t *testing.T) {
+func TestAUserCanKeepLoadBalancersDuringAnOutage(t *testing.T) {
 	w := newBalanced(t)
 	w.Balance(w.VCDCluster().Spec.InfraID, "web", nil)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
@@ -397,7 +397,7 @@ func hideGateways(w *controllertest.Env) {
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden})
 }
 
-func TestWithoutLoadBalancersOfOursNoRightIsWaitedFor(t *testing.T) {
+func TestWithoutOwnedLoadBalancersNoRightIsRequired(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*infrav1.VCDCluster)
@@ -496,8 +496,8 @@ func TestVisibleLoadBalancersOfTheUserAreDeleted(t *testing.T) {
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 }
 
-// TestAGatewayThatIsGoneTookItsLoadBalancers force-deletes the gateway of a cluster.
-func TestAGatewayThatIsGoneTookItsLoadBalancers(t *testing.T) {
+// TestLoadBalancersAreGoneWithADeletedGateway force-deletes the gateway of a cluster.
+func TestLoadBalancersAreGoneWithADeletedGateway(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	vdc := &model.Orgs[1].VDCs[0]
 	another := vdc.EdgeGateways[0]

@@ -301,7 +301,7 @@ func TestTheSecondVirtualIPSurvivesAMoveWithoutItsClaim(t *testing.T) {
 	w.Expect(messageOf(w.Env)).To(ContainSubstring("is held until this VCDCluster is deleted"))
 }
 
-func TestAVirtualIPThatNoPoolKeepsIsReported(t *testing.T) {
+func TestAVirtualIPWithoutAPoolIsReported(t *testing.T) {
 	w := newPooled(t, controllertest.NewPool("vips", 24, "", "192.168.100.210"))
 	w.ask(w.pools, nil)
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)

@@ -45,7 +45,7 @@ func TestClusterBecomesReady(t *testing.T) {
 	w.DeleteCluster()
 }
 
-func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
+func TestClusterReportsProblemsAndRecovers(t *testing.T) {
 	t.Parallel()
 	vip := func(address string) func(*infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) { c.Spec.ControlPlaneEndpoint.Host = address }
@@ -152,7 +152,7 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 	}
 }
 
-func TestClusterHealsWhenItsSecretIsCorrected(t *testing.T) {
+func TestClusterRecoversWhenItsSecretIsCorrected(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string

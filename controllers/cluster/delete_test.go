@@ -41,9 +41,9 @@ func TestMissingVAppIsGoneAfterTheSecondCheck(t *testing.T) {
 	w.Expect(w.IsClusterGone()).To(BeTrue())
 }
 
-// TestVAppIsNotGoneBecauseItIsNotShownAnyMore revokes the access to the vApp of a cluster. VCD responds as if the vApp
+// TestVAppIsNotGoneWhenItBecomesInvisible revokes the access to the vApp of a cluster. VCD responds as if the vApp
 // was deleted.
-func TestVAppIsNotGoneBecauseItIsNotShownAnyMore(t *testing.T) {
+func TestVAppIsNotGoneWhenItBecomesInvisible(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string

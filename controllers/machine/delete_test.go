@@ -50,7 +50,7 @@ func TestIndependentDisksOutliveTheirVM(t *testing.T) {
 		ContainSubstring("data (urn:vcloud:disk:"), ContainSubstring("logs (urn:"))))
 }
 
-func TestADiskOfAnotherUserHoldsUpTheDeletionUntilThatDetachesIt(t *testing.T) {
+func TestAForeignDiskBlocksTheDeletionUntilItIsDetached(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	state := w.Sim.State()

@@ -41,7 +41,7 @@ func vAppOf(w *controllertest.Env, name string) string {
 	return ""
 }
 
-func TestLayoutGoesOnInASecondVAppWhenTheFirstIsFull(t *testing.T) {
+func TestLayoutContinuesInASecondVAppWhenTheFirstIsFull(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("first", "a", "b", "c")...)
 	w.Ready("first")
 	fill(w, controllertest.ClusterName, 127)
@@ -64,7 +64,7 @@ func TestLayoutGoesOnInASecondVAppWhenTheFirstIsFull(t *testing.T) {
 	w.ExpectSettled("c")
 }
 
-func TestFurtherVAppsGoWithTheirCluster(t *testing.T) {
+func TestAdditionalVAppsAreDeletedWithTheirCluster(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("first", "a")...)
 	w.Ready("first")
 	fill(w, controllertest.ClusterName, 128)

@@ -151,7 +151,7 @@ func TestVMThatReappearsIsNotMissing(t *testing.T) {
 	w.Expect(w.VCDMachine("cp-0").Spec.RecordedState.MissingSince).To(BeZero())
 }
 
-func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
+func TestMachineWithAPendingCreationIsSearchedTwice(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []infrav1.VAppLayout{infrav1.VAppPerCluster, infrav1.VAppPerMachine} {
 		t.Run(string(layout), func(t *testing.T) {

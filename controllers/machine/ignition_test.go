@@ -72,7 +72,7 @@ func TestAnIgnitionGuestHasTheNameAndAddressesOfItsMachine(t *testing.T) {
 	}
 }
 
-func TestIgnitionThatCannotBeUsedIsReportedBeforeAVMIsCreated(t *testing.T) {
+func TestUnusableIgnitionIsReportedBeforeAVMIsCreated(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, config string

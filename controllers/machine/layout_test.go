@@ -125,7 +125,7 @@ func TestForeignVAppWithTheSameNameIsNotTouched(t *testing.T) {
 	}
 }
 
-func TestHiddenVAppOfOurNameIsReported(t *testing.T) {
+func TestInvisibleVAppWithTheSameNameIsReported(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("cp-0")...)
 	w.Ready()
 	w.ComposeForeign(controllertest.ClusterName)

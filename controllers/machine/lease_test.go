@@ -103,7 +103,7 @@ func TestStorageLeaseOfAStoppedVAppIsReportedAndRenewed(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 }
 
-func TestALeaseThatIsNoLongerLimitedIsForgotten(t *testing.T) {
+func TestAnUnlimitedLeaseIsForgotten(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
 	_, err := w.ReconcileMachine("a")
 	w.Expect(err).NotTo(HaveOccurred())

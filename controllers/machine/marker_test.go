@@ -65,7 +65,7 @@ func nodeOf(w *controllertest.Env, name string) {
 	w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
 }
 
-func TestNothingIsWrittenToAVMWithoutTheMachinesMarker(t *testing.T) {
+func TestNothingIsWrittenToAVMWithoutTheMarkerOfItsMachine(t *testing.T) {
 	t.Parallel()
 	for _, tt := range wants() {
 		t.Run("the marker was removed, and it is to "+tt.name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func expectHandsOff(t *testing.T, w *controllertest.Env, name string) {
 	w.Expect(w.Writes()).To(Equal(writes))
 }
 
-func TestLeaseOfAVAppThatIsNotTheClustersIsLeftAsItIs(t *testing.T) {
+func TestTheLeaseOfAForeignVAppIsNotChanged(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Description = "mine" })
 	writes := w.Writes()
@@ -133,7 +133,7 @@ func TestLeaseOfAVAppThatIsNotTheClustersIsLeftAsItIs(t *testing.T) {
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 }
 
-func TestAMarkerThatIsRestoredIsNoticedAtTheNextInventory(t *testing.T) {
+func TestARestoredMarkerIsNoticedAtTheNextInventory(t *testing.T) {
 	t.Parallel()
 	for name, running := range map[string]bool{"of a running VM": true, "of a VM that is powered off": false} {
 		t.Run(name, func(t *testing.T) {

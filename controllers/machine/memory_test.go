@@ -43,7 +43,7 @@ func TestMachineWithALostWriteResponse(t *testing.T) {
 	}
 }
 
-func TestRunningMachineOutlivesAMove(t *testing.T) {
+func TestRunningMachineSurvivesAMove(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)

@@ -277,8 +277,8 @@ func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {
 	expectReady(w, passAt(w, machine.InventoryEvery+15*time.Minute, "d"), metav1.ConditionTrue, infrav1.ReadyReason)
 }
 
-// TestAMachineThatCannotBeReleasedHoldsUpNoOther pauses the machine that has been missing for the longest time.
-func TestAMachineThatCannotBeReleasedHoldsUpNoOther(t *testing.T) {
+// TestAnUnreleasableMachineDoesNotBlockOthers pauses the machine that has been missing for the longest time.
+func TestAnUnreleasableMachineDoesNotBlockOthers(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b", "c", "d")...)
 	w.Ready("a", "b", "c", "d")
 	vanish(w, "a", "b", "c")

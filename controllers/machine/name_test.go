@@ -31,9 +31,9 @@ func TestTemplatedNameIsKeptThroughRetries(t *testing.T) {
 		ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: name}))
 }
 
-// TestTheGuestIsCalledLikeItsVM creates one VM with its vApp, and another one in that vApp. If the request has no
+// TestTheGuestHasTheNameOfItsVM creates one VM with its vApp, and another one in that vApp. If the request has no
 // computer name, VCD gives a VM the name in its template.
-func TestTheGuestIsCalledLikeItsVM(t *testing.T) {
+func TestTheGuestHasTheNameOfItsVM(t *testing.T) {
 	templates := map[string]string{
 		"a": "",
 		"b": "{{ .cluster.name }}-worker-{{ .random }}",

@@ -28,7 +28,7 @@ func keyOf(name string) client.ObjectKey {
 // changed it.
 func back(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig[guestinfo.KeyUserdata] = "back" }
 
-func TestBootstrapDataThatCannotBeRemovedIsReported(t *testing.T) {
+func TestUnremovableBootstrapDataIsReported(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -78,7 +78,7 @@ func TestBootstrapDataThatCannotBeRemovedIsReported(t *testing.T) {
 	}
 }
 
-func TestExtraConfigThatIsNotShownIsNotWithoutBootstrapData(t *testing.T) {
+func TestHiddenExtraConfigIsNotReportedAsClean(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	leftInPeace(w, "cp-0")
 	shown := w.Sim.State().VMs[0].ExtraConfig
@@ -143,7 +143,7 @@ func TestBootstrapDataRemovalIsNotFinalWhileTheVMRuns(t *testing.T) {
 	w.Expect(m.Spec.RecordedState.BootstrapDataRemoved.Guest).To(Equal(infrav1.GuestRunning))
 }
 
-func TestBootstrapDataIsRemovedAgainWhenItIsBack(t *testing.T) {
+func TestReappearingBootstrapDataIsRemovedAgain(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string

@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestAVMThatWasPoweredOnEarlyGetsItsDataOnceItIsOff follows the remedy in the condition.
-func TestAVMThatWasPoweredOnEarlyGetsItsDataOnceItIsOff(t *testing.T) {
+// TestAVMPoweredOnTooEarlyGetsItsDataOncePoweredOff follows the remedy in the condition.
+func TestAVMPoweredOnTooEarlyGetsItsDataOncePoweredOff(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	const write = "POST /api/vApp/vm/action/reconfigureVm"
@@ -33,9 +33,9 @@ func TestAVMThatWasPoweredOnEarlyGetsItsDataOnceItIsOff(t *testing.T) {
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-// TestAMovedMachineNoticesThatItsAddressIsBack has a problem before its VM was ever complete in this management
+// TestAMovedMachineNoticesItsRestoredAddress has a problem before its VM was ever complete in this management
 // cluster.
-func TestAMovedMachineNoticesThatItsAddressIsBack(t *testing.T) {
+func TestAMovedMachineNoticesItsRestoredAddress(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.Ready("a")
 	var address string

@@ -52,7 +52,7 @@ func TestADeletionWaitsForTheRightToSeeLoadBalancers(t *testing.T) {
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 }
 
-func TestAMissingRightIsSaidByItsCondition(t *testing.T) {
+func TestAMissingRightIsReportedInACondition(t *testing.T) {
 	for right, condition := range map[string]string{
 		vcd.RightConsolidate:           infrav1.PlacementReadyCondition,
 		"vApp: Create / Reconfigure":   infrav1.VAppReadyCondition,

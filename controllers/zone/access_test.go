@@ -39,7 +39,7 @@ func expirePassword(w *controllertest.Env, password, reason string, zones ...str
 	}
 }
 
-func TestAClusterWhoseZonesCannotBeSeenIsUnknownAndGoesOn(t *testing.T) {
+func TestAClusterWithInaccessibleZonesIsUnknownAndContinues(t *testing.T) {
 	w := controllertest.NewInZones(t, controllertest.InZone("a", "cp-a")...)
 	withIdentity(w, "a", "b", "c")
 	w.Ready("cp-a")

@@ -105,7 +105,7 @@ func (s *scene) editAddress(ip, flag string) {
 	})
 }
 
-func TestWhoseAnAddressIs(t *testing.T) {
+func TestAddressOwner(t *testing.T) {
 	const given = "203.0.113.5"
 	tests := []struct {
 		name   string
@@ -387,7 +387,7 @@ func TestAnAddressWithALostResponseIsFoundByComparison(t *testing.T) {
 	s.Expect(s.allocated()).To(Equal([]string{"203.0.113.9"}))
 }
 
-func TestWhatChanges(t *testing.T) {
+func TestServiceChanges(t *testing.T) {
 	tests := []struct {
 		name    string
 		version string
@@ -547,7 +547,7 @@ func withoutIDs(steps []string) []string {
 	return steps
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestRejectedServices(t *testing.T) {
 	network := func(change func(cloudstacksim.Object)) func(*scene) {
 		return func(s *scene) {
 			s.sim.Edit(cloudstacksim.Networks, func(o cloudstacksim.Object) bool { change(o); return true })
@@ -659,7 +659,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-func TestATierThatLetsNoClientIn(t *testing.T) {
+func TestATierWithoutAllowedClients(t *testing.T) {
 	for list, want := range map[string]string{"default_deny": "allows no client", "default_allow": ""} {
 		s := newScene(t, cloudstacksim.Options{}, cloudstacksim.VPCID)
 		s.sim.Edit(cloudstacksim.Networks, func(o cloudstacksim.Object) bool { o["aclname"] = list; return true })
@@ -849,7 +849,7 @@ func TestANewMachineIsFound(t *testing.T) {
 	s.Expect(s.sim.Members(fmt.Sprint(s.sim.Objects(cloudstacksim.Rules)[0]["id"]))).To(HaveLen(4))
 }
 
-func TestMembersThatAPersonChangedAreRepaired(t *testing.T) {
+func TestManuallyChangedMembersAreRepaired(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	s.converge(false)
@@ -903,7 +903,7 @@ func TestALoadBalancerOfAProject(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestWhatAServiceIsPublishedAs(t *testing.T) {
+func TestPublishedAddressesOfAService(t *testing.T) {
 	g := NewWithT(t)
 	s := &scene{WithT: g, site: newSite(t, cloudstacksim.Options{}, ""), service: web("u1", 80)}
 	s.annotate("proxy-protocol", "TRUE")

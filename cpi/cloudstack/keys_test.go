@@ -15,7 +15,7 @@ import (
 	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
 )
 
-func TestKeysAreReadAgain(t *testing.T) {
+func TestKeysAreReread(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
 	path := filepath.Join(t.TempDir(), "cloud-config")

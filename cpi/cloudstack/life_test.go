@@ -372,8 +372,8 @@ func TestEachFaultAtEachCall(t *testing.T) {
 	}
 }
 
-// TestEachAnswerOfAJobThatIsLost loses each response about an asynchronous command that continues.
-func TestEachAnswerOfAJobThatIsLost(t *testing.T) {
+// TestEachLostResponseOfAJob loses each response about an asynchronous command that continues.
+func TestEachLostResponseOfAJob(t *testing.T) {
 	for _, vpc := range []string{"", cloudstacksim.VPCID} {
 		for skip := range 40 {
 			lost := cloudstacksim.Fault{Command: "queryAsyncJobResult", Skip: skip}

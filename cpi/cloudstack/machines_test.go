@@ -123,7 +123,7 @@ func TestMachinePowerState(t *testing.T) {
 	}
 }
 
-func TestWhatProvesThatAMachineIsGone(t *testing.T) {
+func TestProofsOfADeletedMachine(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*cloudstacksim.Simulator, string)
@@ -277,7 +277,7 @@ func crowded(t *testing.T) *site {
 	}, "")
 }
 
-func TestMachinesOfAnAccountThatAlwaysChangesAreShown(t *testing.T) {
+func TestMachinesOfAnEverChangingAccountAreListed(t *testing.T) {
 	g := NewWithT(t)
 	s := crowded(t)
 
@@ -290,7 +290,7 @@ func TestMachinesOfAnAccountThatAlwaysChangesAreShown(t *testing.T) {
 	g.Expect(trouble).To(BeFalse(), "CloudStack answers")
 }
 
-func TestAnAccountThatAlwaysChangesProvesNoAbsence(t *testing.T) {
+func TestAnEverChangingAccountProvesNoAbsence(t *testing.T) {
 	g := NewWithT(t)
 	s := crowded(t)
 	m := vms(s)

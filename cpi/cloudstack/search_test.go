@@ -32,9 +32,9 @@ func ofOriginal(uid string) func(int32) string {
 	return func(p int32) string { return fmt.Sprintf("a%s-tcp-%d", uid, p) }
 }
 
-// TestWhatTheOriginalMadeInTheNetworkOfTheFirstNICIsAdopted covers the network of the first NIC, which the original
+// TestRulesOfTheOriginalInTheNetworkOfTheFirstNICAreAdopted covers the network of the first NIC, which the original
 // program used. It need not be the network of the default NIC.
-func TestWhatTheOriginalMadeInTheNetworkOfTheFirstNICIsAdopted(t *testing.T) {
+func TestRulesOfTheOriginalInTheNetworkOfTheFirstNICAreAdopted(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.moveDefaultNICs("storage", "")
 	s.legacy("203.0.113.5", ofOriginal("u1"))

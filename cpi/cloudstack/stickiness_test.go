@@ -25,7 +25,7 @@ func (s *scene) stickiness() []string {
 	return out
 }
 
-func TestStickinessIsMadeChangedAndEnded(t *testing.T) {
+func TestStickinessIsSetChangedAndRemoved(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	s.service.Spec.Ports = append(s.service.Spec.Ports, corev1.ServicePort{Protocol: corev1.ProtocolUDP, Port: 53, NodePort: 30053})
@@ -59,7 +59,7 @@ func TestStickinessIsMadeChangedAndEnded(t *testing.T) {
 	s.Expect(s.sim.Calls()).NotTo(ContainElement("listLBStickinessPolicies"), "unknown rules are not read")
 }
 
-func TestStickinessThatAPersonMadeStays(t *testing.T) {
+func TestManuallySetStickinessIsKept(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	s.converge(false)

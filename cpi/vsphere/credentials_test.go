@@ -147,7 +147,7 @@ func TestAnUnreadableSecret(t *testing.T) {
 		ContainSubstring("a Role and a RoleBinding in namespace site-b")))
 }
 
-func TestChangedCredentialsLogInAgain(t *testing.T) {
+func TestChangedCredentialsCauseANewLogin(t *testing.T) {
 	s := newSite(t)
 	s.rename(1)
 	user := "a"

@@ -363,7 +363,7 @@ func TestAFailureIsCachedFromTheEndOfTheRead(t *testing.T) {
 	c.Expect(s.counted()).To(BeEmpty(), "it has just failed")
 }
 
-func TestAVMThatIsGone(t *testing.T) {
+func TestADeletedVM(t *testing.T) {
 	s, c, node := one(t)
 	s.destroy(node.Name)
 	c.clock.Step(time.Minute)
@@ -440,7 +440,7 @@ func TestAVMWithAnUnknownVCenterIsGoneOnlyIfNoVCenterHasIt(t *testing.T) {
 	}
 }
 
-func TestAYoungVMThatIsGone(t *testing.T) {
+func TestADeletedYoungVM(t *testing.T) {
 	s, c, node := one(t)
 	node.CreationTimestamp = metav1.NewTime(c.clock.Now())
 	s.destroy(node.Name)

@@ -207,7 +207,7 @@ type bomComponent struct {
 	Licenses            []struct{ License struct{ ID string } }
 }
 
-func TestBillsListTheModulesOfTheProgram(t *testing.T) {
+func TestSBOMsListTheModulesOfTheProgram(t *testing.T) {
 	for _, p := range programs() {
 		t.Run(p.name, func(t *testing.T) {
 			g, images := images(t, fileOf(p))
@@ -266,8 +266,8 @@ func TestProgramsPrintTheirVersion(t *testing.T) {
 	}
 }
 
-// TestTheCarrierIsWhatAContainerServiceExtensionReads checks names and formats that external programs rely on.
-func TestTheCarrierIsWhatAContainerServiceExtensionReads(t *testing.T) {
+// TestTheCarrierIsReadableByContainerServiceExtension checks names and formats that external programs rely on.
+func TestTheCarrierIsReadableByContainerServiceExtension(t *testing.T) {
 	g, images := images(t, "cpi-crs-airgapped")
 	for _, image := range images {
 		var files []string
@@ -294,8 +294,8 @@ func TestTheCarrierIsWhatAContainerServiceExtensionReads(t *testing.T) {
 	}
 }
 
-// TestTheSameSourceGivesTheSameBytes builds a copy of the source in another folder.
-func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
+// TestBuildsAreReproducible builds a copy of the source in another folder.
+func TestBuildsAreReproducible(t *testing.T) {
 	g := NewWithT(t)
 	first, err := built()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -57,7 +57,7 @@ func TestSignaturesAreAccepted(t *testing.T) {
 	g.Expect(all).To(HaveExactElements(HaveField("Tags", []cloudstack.Tag{{Key: "k", Value: value}})))
 }
 
-func TestErrorsAreSorted(t *testing.T) {
+func TestErrorsAreClassified(t *testing.T) {
 	wrong := func(o *cloudstack.Options) { o.Secret = "canary" }
 	unknown := func(o *cloudstack.Options) { o.Project = "none" }
 	late := func(o *cloudstack.Options) { o.Now = func() time.Time { return time.Now().Add(-time.Hour) } }
@@ -124,7 +124,7 @@ func TestResponsesThatAreNotFromCloudStack(t *testing.T) {
 	}
 }
 
-func TestACertificateThatIsNotTrusted(t *testing.T) {
+func TestAnUntrustedCertificate(t *testing.T) {
 	g := NewWithT(t)
 	server := httptest.NewTLSServer(cloudstacksim.New(cloudstacksim.Options{}))
 	t.Cleanup(server.Close)

@@ -101,7 +101,7 @@ func (w *fixture) dieAfter(d *lb.Desired, write int, done *int) {
 	w.t.Fatal(errDied, "but does not come to an end")
 }
 
-func TestDyingAfterEveryStep(t *testing.T) {
+func TestRestartAfterEveryStep(t *testing.T) {
 	for _, shape := range shapes()[:4] {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()

@@ -66,7 +66,7 @@ func TestTheOwnerIsIdentifiedByItsUIDUnderAnotherClusterID(t *testing.T) {
 		HaveField("Message", ContainSubstring(`"c1"`)))))
 }
 
-func TestLoadBalancersComeAndGo(t *testing.T) {
+func TestLoadBalancersAreCreatedAndDeleted(t *testing.T) {
 	for _, shape := range shapes() {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()

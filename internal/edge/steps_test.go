@@ -204,7 +204,7 @@ func TestWithoutTheRightToIPSets(t *testing.T) {
 	w.Expect(writes).To(Equal(1), "%v", calls)
 }
 
-func TestAFloatingIPThatAnotherOrganizationHas(t *testing.T) {
+func TestAFloatingIPOfAnotherOrganization(t *testing.T) {
 	model := vcdsim.IPSpaces()
 	w := newFixture(t, model)
 	w.sim.Edit(func(e *vcdsim.Editor) {

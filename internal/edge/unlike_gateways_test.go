@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestFeaturesOfPremiumOnAStandardGatewayAreRefusedBeforeAnyWrite(t *testing.T) {
+func TestPremiumFeaturesOnAStandardGatewayAreRejectedBeforeAnyWrite(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].EdgeGateways[0].LoadBalancer.Fields = map[string]any{"supportedFeatureSet": "STANDARD"}
 	w := newFixture(t, model)

@@ -36,7 +36,7 @@ func requested(s *Subject)  { s.DeleteRequested = true }
 func unseen(s *Subject)     { s.Since = time.Time{} }
 func young(s *Subject)      { s.Born = noon.Add(-23 * time.Hour) }
 
-func TestWhatOneObservationProves(t *testing.T) {
+func TestProofsOfOneObservation(t *testing.T) {
 	shown := func(s *Subject) { s.Evidence.Shown = true }
 	listed := func(s *Subject) { s.Evidence.Listed = true }
 	held := func(s *Subject) { s.Evidence.HomeHolds = true }

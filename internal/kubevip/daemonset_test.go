@@ -199,9 +199,9 @@ func TestTheStaticPodIsKeptWhereTheDaemonSetDoesNotRun(t *testing.T) {
 	}
 }
 
-// TestTheVirtualIPComesBackWhereTheDaemonSetTookIt covers a starting pod, which removes the address. With BGP, the
+// TestTheVirtualIPIsRestoredAfterTheDaemonSetRemovedIt covers a starting pod, which removes the address. With BGP, the
 // static pod does not add it again.
-func TestTheVirtualIPComesBackWhereTheDaemonSetTookIt(t *testing.T) {
+func TestTheVirtualIPIsRestoredAfterTheDaemonSetRemovedIt(t *testing.T) {
 	const anInterface = "echo 1: lo inet $5"
 	self, err := os.Hostname()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

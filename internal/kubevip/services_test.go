@@ -26,7 +26,7 @@ func services(t *testing.T, c kubevip.ServicesConfig) []unstructured.Unstructure
 }
 
 // The tests of hack/kubevip read these files with kube-vip's own parser.
-func TestServicesRenderingMatchesTheKubeVIPTestData(t *testing.T) {
+func TestRenderedServicesMatchTheKubeVIPTestData(t *testing.T) {
 	for name, config := range map[string]kubevip.ServicesConfig{
 		"services.yaml": {},
 		"services-class.yaml": {

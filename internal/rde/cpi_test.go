@@ -29,7 +29,7 @@ func merge(content string, c Change) (string, error) {
 	return string(out), err
 }
 
-func TestNothingChangesNothing(t *testing.T) {
+func TestNoChangeIsANoOp(t *testing.T) {
 	g := NewWithT(t)
 
 	out, err := merge(foreign,
@@ -39,7 +39,7 @@ func TestNothingChangesNothing(t *testing.T) {
 	g.Expect(out).To(Equal(foreign), "byte for byte")
 }
 
-func TestOnlyWhatIsOursChanges(t *testing.T) {
+func TestOnlyOwnedFieldsChange(t *testing.T) {
 	g := NewWithT(t)
 
 	out, err := merge(foreign, Change{

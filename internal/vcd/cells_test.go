@@ -84,7 +84,7 @@ func (to *target) logins() int {
 	return n
 }
 
-func TestCallsGoOnWhileCellsChange(t *testing.T) {
+func TestCallsContinueWhileCellsChange(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func(g *WithT, to *target, cell *vcdsim.Cell)

@@ -134,7 +134,7 @@ func (to *target) balancer(t *testing.T, s *vcd.Session, name, address string) b
 	return balancer{edge, pool, service}
 }
 
-func TestLifeOfALoadBalancer(t *testing.T) {
+func TestLifecycleOfALoadBalancer(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())
@@ -191,7 +191,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 // ptr returns a pointer to a value.
 func ptr[T any](v T) *T { return &v }
 
-func TestChangesKeepWhatOthersWrote(t *testing.T) {
+func TestChangesKeepForeignFields(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())

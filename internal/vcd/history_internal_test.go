@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestWhichTasksDeletedWhatTheyWorkedOn(t *testing.T) {
+func TestTasksThatDeletedTheirOwner(t *testing.T) {
 	const vApp, vm = "urn:vcloud:vapp:1", "urn:vcloud:vm:1"
 	tests := []struct {
 		name string

@@ -53,7 +53,7 @@ func value(g *WithT, registry prometheus.Gatherer, name string, labels map[strin
 	return total
 }
 
-func TestCallsAreCountedByOperationAndWhatTheyEndIn(t *testing.T) {
+func TestCallsAreCountedByOperationAndResult(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)

@@ -31,7 +31,7 @@ func parse(file string) (Config, []string, error) {
 	return c, warnings, err
 }
 
-func TestTheOriginalsFileIsRead(t *testing.T) {
+func TestTheFileOfTheOriginalIsRead(t *testing.T) {
 	g := NewWithT(t)
 
 	c, warnings, err := parse(original)
@@ -76,7 +76,7 @@ include-control-plane = yes
 		HaveField("Algorithm", "leastconn"), HaveField("IncludeControlPlane", true)))
 }
 
-func TestWhatIsWrong(t *testing.T) {
+func TestInvalidConfigurations(t *testing.T) {
 	tests := []struct {
 		name, file string
 		want       []string // each line of the error

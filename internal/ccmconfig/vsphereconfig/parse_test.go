@@ -249,7 +249,7 @@ nodes: {internalNetworkSubnetCidr: [10.0.0.0/8, 172.16.0.0/12]}
 	g.Expect(err).To(MatchError(And(ContainSubstring("global.port"), ContainSubstring("variable VSPHERE_VCENTER_PORT"))))
 }
 
-func TestWhatIsWrong(t *testing.T) {
+func TestInvalidConfigurations(t *testing.T) {
 	tests := []struct {
 		name, file string
 		want       []string // each line of the error
