@@ -138,8 +138,8 @@ func with(values, more map[string][2]string) map[string][2]string {
 	return all
 }
 
-// TestTheMutabilityOfAFieldIsCorrect compares the mutability in the description of each field with the changes that the API
-// server admits once the object exists in VCD. It skips templates: they are immutable as a whole, which the webhook
+// TestTheMutabilityOfAFieldIsCorrect compares the mutability in the description of each field with the changes that the
+// API server admits once the object exists in VCD. It skips templates: they are immutable as a whole, which the webhook
 // enforces.
 func TestTheMutabilityOfAFieldIsCorrect(t *testing.T) {
 	for kind, c := range loadCRDs(t) {

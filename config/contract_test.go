@@ -85,8 +85,8 @@ func TestEverySpecFieldIsClassified(t *testing.T) {
 	}
 }
 
-// TestEveryFieldHasADescription checks that all fields of this API have descriptions. Fields that Kubernetes defines are
-// exempt.
+// TestEveryFieldHasADescription checks that all fields of this API have descriptions. Fields that Kubernetes defines
+// are exempt.
 func TestEveryFieldHasADescription(t *testing.T) {
 	eachField(t, func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps) {
 		if strings.Count(at, ".") > 1 || !strings.HasSuffix(at, ".metadata") {
@@ -95,8 +95,8 @@ func TestEveryFieldHasADescription(t *testing.T) {
 	})
 }
 
-// TestEveryDefaultIsDocumented checks that descriptions contain the default of each field, because `kubectl explain` does
-// not show defaults.
+// TestEveryDefaultIsDocumented checks that descriptions contain the default of each field, because `kubectl explain`
+// does not show defaults.
 func TestEveryDefaultIsDocumented(t *testing.T) {
 	eachField(t, func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps) {
 		if field.Default != nil && field.Type != "object" {

@@ -502,8 +502,8 @@ func TestTheCloudProviderIsRemovedOrKeptAsConfigured(t *testing.T) {
 	}
 }
 
-// TestForeignObjectsWithTheSameNamesAreNotTouched creates the manager's objects as a user before the manager does, and then
-// removes the cloud provider.
+// TestForeignObjectsWithTheSameNamesAreNotTouched creates the manager's objects as a user before the manager does, and
+// then removes the cloud provider.
 func TestForeignObjectsWithTheSameNamesAreNotTouched(t *testing.T) {
 	name := controllertest.ClusterName + "-cloud-provider"
 	for _, tc := range []struct {

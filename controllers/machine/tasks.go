@@ -180,8 +180,8 @@ func (t tasks) settle(what step) (out phases.Result, ended bool) {
 }
 
 // refuse converts the failure of a request to a result. The delay increases with each failure if VCD would only reject
-// the request again. The known state is discarded: VCD may have accepted the request and only the response was lost, or the state
-// was outdated.
+// the request again. The known state is discarded: VCD may have accepted the request and only the response was lost, or
+// the state was outdated.
 func (t tasks) refuse(what step, err error) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrLater) {
 		return phases.Done, err // Nothing was requested.

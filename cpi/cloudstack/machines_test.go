@@ -262,7 +262,8 @@ func TestOneCallForManyMachines(t *testing.T) {
 	g.Expect(s.sim.Calls()).To(Equal([]string{"listVirtualMachines"}))
 }
 
-// crowded returns an account with more than one page of machines. It has one more machine each time that they are listed.
+// crowded returns an account with more than one page of machines. It has one more machine each time that they are
+// listed.
 func crowded(t *testing.T) *site {
 	t.Helper()
 	n := 0

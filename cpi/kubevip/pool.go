@@ -161,7 +161,8 @@ func requested(s *corev1.Service) ([]netip.Addr, []loadbalancer.Finding) {
 	return parseAddresses(cmp.Or(s.Spec.LoadBalancerIP, s.Annotations[AddressesAnnotation]))
 }
 
-// parseAddresses parses addresses that are separated by commas. It returns a finding for each word that is not an address.
+// parseAddresses parses addresses that are separated by commas. It returns a finding for each word that is not an
+// address.
 func parseAddresses(text string) ([]netip.Addr, []loadbalancer.Finding) {
 	var addresses []netip.Addr
 	var problems []loadbalancer.Finding

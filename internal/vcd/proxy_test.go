@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// proxiedSite is the environment variable with the site that TestCallsGoThroughTheProxyOfTheEnvironment calls in its child
-// process.
+// proxiedSite is the environment variable with the site that TestCallsGoThroughTheProxyOfTheEnvironment calls in its
+// child process.
 const proxiedSite = "PROXIED_SITE"
 
 // TestCallsGoThroughTheProxyOfTheEnvironment runs itself in a child process, because each process reads the proxy
