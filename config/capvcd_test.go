@@ -195,7 +195,7 @@ func capvcdCRDs(t *testing.T) string {
 	}
 	dir := filepath.Join(strings.TrimSpace(string(out)), capvcdModule, "config", "crd", "bases")
 	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("%s is not in the module cache; `go mod download %s` puts it there", capvcdModule, capvcdModule)
+		t.Skipf("%s is not in the module cache: run `go mod download %s`", capvcdModule, capvcdModule)
 	}
 	return dir
 }

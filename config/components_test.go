@@ -63,7 +63,7 @@ func renderFolder(t *testing.T, folder string) (objects []*unstructured.Unstruct
 		if strings.Contains(stderr.String(), "Error: ") {
 			t.Fatalf("kustomize build config/%s: %s", folder, stderr.String())
 		}
-		t.Skipf("kustomize cannot be run here: %v %s", err, stderr.String())
+		t.Skipf("kustomize is not available: %v %s", err, stderr.String())
 	}
 
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(out), 4096)

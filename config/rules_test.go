@@ -62,7 +62,7 @@ func TestCreateVCDCluster(t *testing.T) {
 		{"only the required fields", `{}`, nil},
 		{"a site with a port", `{spec: {site: "https://vcd.example.com:8443"}}`, nil},
 		{"a site behind the proxy", `{spec: {proxy: {httpsProxy: "http://p:3128", site: Proxy}}}`, nil},
-		{"a site behind a proxy for http", `{spec: {proxy: {httpProxy: "http://p:3128", site: Proxy}}}`, []string{"spec.proxy.httpsProxy"}},
+		{"a site behind an HTTP proxy", `{spec: {proxy: {httpProxy: "http://p:3128", site: Proxy}}}`, []string{"spec.proxy.httpsProxy"}},
 		{"another spelling of the site", `{spec: {proxy: {httpsProxy: "http://p:3128", site: Tunnel}}}`, []string{"spec.proxy.site"}},
 		{"an IP address as site", `{spec: {site: "https://[2001:db8::1]"}}`, nil},
 		{"null for an optional field is the same as no field", `{spec: {controlPlaneLoadBalancer: {kubeVIP: {image: }}}}`, nil},

@@ -258,7 +258,7 @@ func TestOrphansOfCrashesAreListedAndPurged(t *testing.T) {
 	for _, cluster := range dead {
 		if len(early.Of(cluster)) > 0 {
 			w.Expect(early.Plan(leaks.Options{Cluster: cluster, Alive: alive}).Refusals).
-				To(ContainElement(ContainSubstring("changed")), "what is new may not go: %s", cluster)
+				To(ContainElement(ContainSubstring("changed")), "a new object must not be deleted: %s", cluster)
 		}
 	}
 
@@ -270,7 +270,7 @@ func TestOrphansOfCrashesAreListedAndPurged(t *testing.T) {
 		ContainElement(And(BeNumerically(">", 2), BeNumerically("<", 8)))),
 		"managers crashed before and after the creation of endpoints")
 	expectDrift(w, s, inventory)
-	t.Logf("%d objects of %d clusters are left, %d of living ones", len(inventory.Left(alive)), len(dead), len(before))
+	t.Logf("%d orphaned objects of %d clusters, %d objects of living clusters", len(inventory.Left(alive)), len(dead), len(before))
 	for _, cluster := range dead {
 		if len(inventory.Of(cluster)) > 0 {
 			options := leaks.Options{Cluster: cluster, Alive: alive, NoMachines: true}

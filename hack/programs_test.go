@@ -15,7 +15,7 @@ import (
 // build.
 func TestEachProgramPrintsItsVersion(t *testing.T) {
 	if !*release {
-		t.Skip("it links all programs three times: -release does")
+		t.Skip("links all programs three times: run it with -release")
 	}
 	g := NewWithT(t)
 	clone := filepath.Join(t.TempDir(), "clone") // Go does not read a commit in an additional Git work tree.

@@ -53,7 +53,7 @@ func TestTiltBuildsTheWholeMainPackage(t *testing.T) {
 // dependencies are compiled again.
 func TestTiltBuildsTheManager(t *testing.T) {
 	if !*release {
-		t.Skip("it compiles all dependencies with another build tag: -release does")
+		t.Skip("compiles all dependencies with another build tag: run it with -release")
 	}
 	g := NewWithT(t)
 	binary := filepath.Join(t.TempDir(), "manager")

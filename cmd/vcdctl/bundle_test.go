@@ -134,10 +134,10 @@ func TestABundleContainsNoPartOfASecret(t *testing.T) {
 	s.Expect(files).To(HaveKeyWithValue("demo/Event.yaml", ContainSubstring("does not respond")))
 	for name, content := range files {
 		for value, secret := range planted {
-			s.Expect(content).NotTo(ContainSubstring(value), "%s has what Secret %s holds", name, secret)
+			s.Expect(content).NotTo(ContainSubstring(value), "%s contains a value of Secret %s", name, secret)
 			for _, text := range []string{value, "ada:" + value} {
 				s.Expect(content).NotTo(ContainSubstring(base64.StdEncoding.EncodeToString([]byte(text))),
-					"%s has what Secret %s holds, in base64", name, secret)
+					"%s contains a value of Secret %s in base64", name, secret)
 			}
 		}
 	}
@@ -227,7 +227,7 @@ func FuzzRedactURL(f *testing.F) {
 			t.Skip("not a password in a URL")
 		}
 		if strings.Contains("the proxy http:// answers REDACTED"+host+user, password) {
-			t.Skip("the password is no secret")
+			t.Skip("the password is not secret")
 		}
 		text := "the proxy http://" + user + ":" + password + "@" + host + " answers"
 

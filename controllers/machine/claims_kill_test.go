@@ -205,6 +205,6 @@ func TestNoAddressIsLostOrGivenTwiceWhenTheManagerIsKilled(t *testing.T) {
 	w.Expect(c.api.List(w.Ctx, addresses)).To(Succeed())
 	w.Expect(claims.Items).To(BeEmpty())
 	w.Expect(addresses.Items).To(BeEmpty(), "all addresses are back in the pools")
-	t.Logf("the manager was killed %d times in %d passes", c.killer.kills, c.steps)
+	t.Logf("the manager was killed %d times in %d reconciles", c.killer.kills, c.steps)
 	w.Expect(c.killer.kills).To(BeNumerically(">", *claimMachines/10))
 }

@@ -80,7 +80,7 @@ func newCreator(s *scope) creator {
 const defaultGather = time.Second
 
 // gather returns how much longer the machine waits for others to share its request; zero or less if it does not wait. A
-// machine with a vApp of its own never waits.
+// machine with its own vApp never waits.
 func (c creator) gather() time.Duration {
 	if vapp.PerMachine(c.inputs.vcdCluster) {
 		return 0

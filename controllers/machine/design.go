@@ -60,7 +60,7 @@ func (d design) networks() []vcd.Ref {
 	return refs
 }
 
-// sameNetworks reports whether c needs no networks besides those of the machine.
+// sameNetworks reports whether c needs no networks other than those of the machine.
 func (d design) sameNetworks(c batch.Member) bool {
 	return !slices.ContainsFunc(c.Spec.NICs, func(nic vcd.NIC) bool {
 		return !slices.ContainsFunc(d.target.networks, func(n vcd.Network) bool { return n.Name == nic.Network })

@@ -102,7 +102,7 @@ func TestFewWritesAreMade(t *testing.T) {
 		w.ahead += time.Second
 	}
 	w.Expect(passes).To(BeNumerically(">=", machines/10), "it is updated in the meantime")
-	t.Logf("%d passes that wrote, %d writes, %d reads in %ds", passes, w.entityWrites(), w.entityCalls("GET"), machines)
+	t.Logf("%d reconciles with writes, %d writes, %d reads in %ds", passes, w.entityWrites(), w.entityCalls("GET"), machines)
 	w.Expect(w.entityCalls("GET")).To(BeNumerically("<=", 3), "searched, and read only before the first write")
 
 	w.settle()
@@ -115,7 +115,7 @@ func TestFewWritesAreMade(t *testing.T) {
 	w.restart()
 	w.settle()
 	w.Expect(w.entityWrites()).To(BeZero(), "no changes are pending, even after a restart of the manager")
-	t.Logf("%d reads in ten minutes at rest and after a restart", w.entityCalls("GET"))
+	t.Logf("%d reads in ten minutes without changes and after a restart", w.entityCalls("GET"))
 }
 
 func names(n int) []string {

@@ -180,7 +180,7 @@ func (s *scene) converge(absent bool) loadbalancer.Plan {
 			return p
 		}
 	}
-	s.t.Fatal("it never ends")
+	s.t.Fatal("it does not converge")
 	return loadbalancer.Plan{}
 }
 
@@ -364,7 +364,7 @@ func TestEachFaultAtEachCall(t *testing.T) {
 								return
 							}
 						}
-						t.Fatal("faults never end")
+						t.Fatal("the faults do not end")
 					})
 				}
 			}
@@ -421,7 +421,7 @@ func faultyLife(t *testing.T, vpc string, hide bool, f cloudstacksim.Fault, rest
 				return s.converge(absent) // objects hidden by faults are found
 			}
 		}
-		t.Fatalf("fault %+v: it never ends", f)
+		t.Fatalf("fault %+v: it does not converge", f)
 		return loadbalancer.Plan{}
 	}
 	ip := live(false).Status.Addresses

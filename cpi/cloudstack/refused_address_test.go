@@ -32,7 +32,7 @@ func (s *scene) retryWhileBusy() (associations int) {
 		}
 		s.Expect(err == nil || errors.Is(err, loadbalancer.ErrBusy)).To(BeTrue(), "%v", err)
 	}
-	s.t.Fatal("it never ends")
+	s.t.Fatal("it does not converge")
 	return 0
 }
 

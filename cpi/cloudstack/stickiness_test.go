@@ -117,7 +117,7 @@ func stickyLife(t *testing.T, f cloudstacksim.Fault, restarts bool) (met bool) {
 				return
 			}
 		}
-		t.Fatalf("fault %+v: it never ends", f)
+		t.Fatalf("fault %+v: it does not converge", f)
 	}
 	s.annotate("stickiness", "SourceBased")
 	live(false)

@@ -246,7 +246,7 @@ func TestSBOMsListTheModulesOfTheProgram(t *testing.T) {
 // TestProgramsPrintTheirVersion runs the programs of the images.
 func TestProgramsPrintTheirVersion(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the programs are for Linux")
+		t.Skip("the programs require Linux")
 	}
 	for _, p := range programs() {
 		t.Run(p.name, func(t *testing.T) {

@@ -86,7 +86,7 @@ func uplink(t *testing.T) string {
 			return nic.Name
 		}
 	}
-	t.Skip("no network interface but the loopback one")
+	t.Skip("no network interface except the loopback interface")
 	return ""
 }
 

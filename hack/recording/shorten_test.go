@@ -51,7 +51,7 @@ func TestTheLastFrameIsShownForSevenSeconds(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the end is not shown")
+	t.Error("the last frame is missing")
 }
 
 func TestARecordingContainsNoDetailsOfThisMachine(t *testing.T) {

@@ -98,7 +98,7 @@ func (w *fixture) dieAfter(d *lb.Desired, write int, done *int) {
 			}
 		}
 	}
-	w.t.Fatal(errDied, "but does not come to an end")
+	w.t.Fatal(errDied, "and does not converge")
 }
 
 func TestRestartAfterEveryStep(t *testing.T) {

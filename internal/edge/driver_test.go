@@ -106,7 +106,7 @@ func TestLoadBalancersAreCreatedAndDeleted(t *testing.T) {
 
 func TestResyncOfManyServices(t *testing.T) {
 	if testing.Short() {
-		t.Skip("makes 400 objects for each shape")
+		t.Skip("creates 400 objects per shape")
 	}
 	for _, shape := range shapes()[:3] {
 		t.Run(shape.name, func(t *testing.T) {

@@ -250,7 +250,7 @@ func TestCloudInitSchemaAcceptsNetworkConfig(t *testing.T) {
 	needCloudInit(t)
 	help, err := exec.Command("cloud-init", "schema", "--help").CombinedOutput()
 	if err != nil || !bytes.Contains(help, []byte("--schema-type")) {
-		t.Skip("this cloud-init has no schema for network configurations: version 24.1 has the first")
+		t.Skip("this cloud-init has no schema for network configurations: install version 24.1 or later")
 	}
 	g := NewWithT(t)
 	values, err := guestinfo.Render(input())

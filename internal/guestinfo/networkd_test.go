@@ -58,10 +58,10 @@ func complaints(t *testing.T, units map[string]string) []string {
 
 func TestSystemdNetworkdSupportsEachSetting(t *testing.T) {
 	if _, err := os.Stat(networkd); err != nil || os.Geteuid() != 0 {
-		t.Skip("needs root, and systemd-networkd of the distribution")
+		t.Skip("requires root and the distribution's systemd-networkd")
 	}
 	if err := exec.Command("unshare", "--net", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/run").Run(); err != nil {
-		t.Skipf("there are no namespaces here: %v", err)
+		t.Skipf("namespaces are not available: %v", err)
 	}
 	g := NewWithT(t)
 	yes := true

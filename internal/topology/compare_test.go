@@ -354,7 +354,7 @@ func blueprintOf(t *testing.T, in topology.Input) *scope.ClusterBlueprint {
 				return template.DeepCopy()
 			}
 		}
-		t.Fatalf("there is no %s %s", ref.Kind, ref.Name)
+		t.Fatalf("%s %s does not exist", ref.Kind, ref.Name)
 		return nil
 	}
 	spec := in.Class.Spec

@@ -75,7 +75,7 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind, prefix strin
 			return object
 		}
 	}
-	t.Fatalf("there is no %s %s", kind, prefix)
+	t.Fatalf("no %s with prefix %s exists", kind, prefix)
 	return nil
 }
 

@@ -24,7 +24,7 @@ func FuzzParseXML(f *testing.F) {
 		once := root.Document()
 		again, err := wire.ParseXML(once)
 		if err != nil {
-			t.Fatalf("%q does not read again: %v", once, err)
+			t.Fatalf("%q cannot be parsed again: %v", once, err)
 		}
 		if twice := again.Document(); string(once) != string(twice) {
 			t.Fatalf("%q became %q", once, twice)
@@ -41,7 +41,7 @@ func FuzzReconfigured(f *testing.F) {
 			return
 		}
 		if _, err := wire.ParseXML(body); err != nil {
-			t.Fatalf("%q is no XML", body)
+			t.Fatalf("%q is not XML", body)
 		}
 	})
 }

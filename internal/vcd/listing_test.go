@@ -226,7 +226,7 @@ func changeTwice(t *testing.T, body []byte) {
 			continue
 		}
 		if _, err := wire.EncodeJSON(o); err != nil {
-			t.Fatalf("%q became no JSON: %v", body, err)
+			t.Fatalf("%q did not become JSON: %v", body, err)
 		}
 		if again, err := apply(o); again || err != nil {
 			t.Fatalf("%q is changed twice: %v %v", body, o, err)

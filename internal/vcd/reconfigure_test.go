@@ -155,7 +155,7 @@ func recordings(t *testing.T, pattern string) []string {
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "recordings", pattern))
 	if err != nil || len(files) == 0 {
-		t.Skip("recordings of a real VCD are not here: set VCD_GROUNDTRUTH to the folder that has them")
+		t.Skip("no recordings of a real VCD: set VCD_GROUNDTRUTH to their folder")
 	}
 	return files
 }

@@ -22,7 +22,7 @@ func TestRequestsFollowTheSchema(t *testing.T) {
 	g := NewWithT(t)
 	check := filepath.Join(filepath.Dir(filepath.Dir(recordings(t, "*_api_org.xml")[0])), "check-xml")
 	if _, err := exec.LookPath("xmllint"); err != nil {
-		t.Skip("xmllint is not here: install libxml2-utils")
+		t.Skip("xmllint is not installed: install libxml2-utils")
 	}
 	dir := t.TempDir()
 	f := newFakeVCD(t)
@@ -91,7 +91,7 @@ func TestRequestsFollowTheSchema(t *testing.T) {
 func TestRecordedVMsFollowTheSchemaAfterAChange(t *testing.T) {
 	files := recordings(t, "003_api_vApp_vm-*.xml")
 	if _, err := exec.LookPath("xmllint"); err != nil {
-		t.Skip("xmllint is not here: install libxml2-utils")
+		t.Skip("xmllint is not installed: install libxml2-utils")
 	}
 	g := NewWithT(t)
 	raw, err := os.ReadFile(files[0])

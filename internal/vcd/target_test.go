@@ -111,7 +111,7 @@ func (to *target) startSimulator(t *testing.T, mods ...func(*vcdsim.Config)) {
 func simOnly(t *testing.T, to *target) {
 	t.Helper()
 	if to.sim == nil {
-		t.Skip("needs the simulator: unset VCD_URL")
+		t.Skip("requires the simulator: unset VCD_URL")
 	}
 }
 
@@ -193,5 +193,5 @@ func removeVApp(t *testing.T, s *vcd.Session, id string) {
 		}
 		await(t, s, task, nil)
 	}
-	t.Fatal("vApp is still there")
+	t.Fatal("the vApp still exists")
 }
