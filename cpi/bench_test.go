@@ -277,8 +277,8 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 // recordedLocations passes the recorded locations of a Service to newBench.
 const recordedLocations = servicetest.Prefix + "recorded-locations"
 
-// standingAt makes newBench record locations of a Service.
-func standingAt(locations ...string) func(*corev1.Service) {
+// recordedAt makes newBench record locations of a Service.
+func recordedAt(locations ...string) func(*corev1.Service) {
 	return func(s *corev1.Service) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, recordedLocations, strings.Join(locations, ","))
 	}
@@ -306,8 +306,8 @@ func (b *bench) configure(change func(*LoadBalancerOptions)) {
 	}
 }
 
-// usesOfOthers returns the reservations of other Services at a location.
-func (b *bench) usesOfOthers(location string, but types.UID) ([]loadbalancer.Use, error) {
+// reservationsOfOthers returns the reservations of other Services at a location.
+func (b *bench) reservationsOfOthers(location string, but types.UID) ([]loadbalancer.Use, error) {
 	a := &attempt{
 		records:  b.them.records,
 		queues:   b.them.queues,
@@ -365,8 +365,8 @@ func (b *bench) ensure(s *corev1.Service) (*corev1.LoadBalancerStatus, error) {
 	return b.them.EnsureLoadBalancer(context.Background(), "", s, nil)
 }
 
-// told returns the events since the last call.
-func (b *bench) told() []string {
+// newEvents returns the events since the last call.
+func (b *bench) newEvents() []string {
 	var out []string
 	for {
 		select {

@@ -37,7 +37,7 @@ func TestAServiceThatChangedItsClassDuringDowntimeIsReleased(t *testing.T) {
 	}
 
 	b.Expect(b.balancer.left()).To(Equal(2), "clients still use it")
-	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning LoadBalancerOrphaned"),
+	b.Expect(b.newEvents()).To(ConsistOf(And(HavePrefix("Warning LoadBalancerOrphaned"),
 		ContainSubstring("203.0.113.10"))))
 
 	theirs.Status.LoadBalancer.Ingress[0].IP = "198.51.100.1"
@@ -69,7 +69,7 @@ func TestAPublishedHostnameKeepsTheLoadBalancer(t *testing.T) {
 
 	b.them.foreignClasses().release(t.Context())
 	b.Expect(b.balancer.left()).To(Equal(1), "clients still use its name")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("203.0.113.10")))
+	b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("203.0.113.10")))
 
 	other := s.DeepCopy()
 	other.Status.LoadBalancer.Ingress[0].Hostname = "elsewhere.example.com"
@@ -147,8 +147,8 @@ func TestAnInvisibleLocationDoesNotBlockReleasesElsewhere(t *testing.T) {
 }
 
 func TestServicesThatWereNeverOwnedAreNotSearched(t *testing.T) {
-	foreign := balanced("foreign", standingAt("main"))
-	ours := balanced("ours", standingAt("main"))
+	foreign := balanced("foreign", recordedAt("main"))
+	ours := balanced("ours", recordedAt("main"))
 	foreign.Annotations = nil
 	foreign.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
 	b := newBench(t, foreign, ours)

@@ -46,13 +46,13 @@ func TestUnrealizedLoadBalancersAreReportedAndPublished(t *testing.T) {
 		(&resync{balancers: b.them}).repair(t.Context(), s)
 		b.Expect(problems()).To(Equal([]string{"203.0.113.10", "RealizationFailed"}), "clients keep the address")
 	}
-	b.Expect(b.told()).To(Equal([]string{"Warning RealizationFailed the pool is not made"}))
+	b.Expect(b.newEvents()).To(Equal([]string{"Warning RealizationFailed the pool is not made"}))
 	b.Expect(b.balancer.runs).To(HaveLen(runs))
 
 	b.balancer.stuck = nil
 	(&resync{balancers: b.them}).repair(t.Context(), s)
 	b.Expect(problems()).To(Equal([]string{"203.0.113.10"}))
-	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerRecovered")))
+	b.Expect(b.newEvents()).To(ConsistOf(HavePrefix("Normal LoadBalancerRecovered")))
 }
 
 func TestUnrealizedNewLoadBalancersAreKept(t *testing.T) {
@@ -70,10 +70,10 @@ func TestUnrealizedNewLoadBalancersAreKept(t *testing.T) {
 func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
 	refused := func(text string) error { return fmt.Errorf("%w: %s", loadbalancer.ErrRefused, text) }
 	for _, tc := range []struct {
-		name string
-		s    *corev1.Service
-		hurt func(*fakeBalancer)
-		told []string // words of one event; empty: no event
+		name      string
+		s         *corev1.Service
+		hurt      func(*fakeBalancer)
+		newEvents []string // words of one event; empty: no event
 	}{
 		{
 			"a gateway of the configuration that cannot be found, where the Service may have been",
@@ -83,7 +83,7 @@ func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
 		},
 		{
 			"a deleted gateway on which the Service has been",
-			balanced("web", standingAt("main")),
+			balanced("web", recordedAt("main")),
 			func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
 			[]string{
 				"Warning LoadBalancerNotDeleted", "at main", "no such gateway",
@@ -106,10 +106,10 @@ func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
 				b.Expect(err).To(HaveOccurred(), "it is kept")
 			}
 
-			told := b.told()
-			b.Expect(told).To(HaveLen(min(1, len(tc.told))), "once")
-			for _, words := range tc.told {
-				b.Expect(told[0]).To(ContainSubstring(words))
+			newEvents := b.newEvents()
+			b.Expect(newEvents).To(HaveLen(min(1, len(tc.newEvents))), "once")
+			for _, words := range tc.newEvents {
+				b.Expect(newEvents[0]).To(ContainSubstring(words))
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func TestALocationThatCannotBeFoundYetIsCheckedLater(t *testing.T) {
 			s)).To(MatchError(ContainSubstring("no network dmz")))
 		b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty(), "deletable objects are deleted")
 	}
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("gateway slow")))
+	b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("gateway slow")))
 	_, _, err = b.them.GetLoadBalancer(t.Context(), "", s)
 	b.Expect(err).To(MatchError(ContainSubstring("no network dmz")), "it is not reported gone")
 
@@ -178,7 +178,7 @@ func TestAForgedLocationDoesNotBlockTheDeletion(t *testing.T) {
 			b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
 
 			b.Expect(b.balancer.left()).To(BeZero())
-			b.Expect(b.told()).To(ContainElement(And(HavePrefix("Warning InvalidAnnotation"),
+			b.Expect(b.newEvents()).To(ContainElement(And(HavePrefix("Warning InvalidAnnotation"),
 				ContainSubstring("was not written by the cloud controller manager for this Service"))))
 		})
 	}
@@ -191,7 +191,7 @@ func TestAnInvisibleLocationDoesNotBlockRemovalsElsewhere(t *testing.T) {
 	} {
 		for _, order := range [][]string{{"old", "main"}, {"main", "old"}} {
 			t.Run(name+", "+order[0]+" first", func(t *testing.T) {
-				s := balanced("web", standingAt(order...))
+				s := balanced("web", recordedAt(order...))
 				b := newBench(t, s)
 				for _, place := range order {
 					b.balancer.at(place, "web-uid")["tcp-80"] = "from before"
@@ -217,7 +217,7 @@ func TestAnInvisibleLocationDoesNotBlockRemovalsElsewhere(t *testing.T) {
 }
 
 func TestSharedObjectsAreRemovedDespiteAnOldLocation(t *testing.T) {
-	s := balanced("web", standingAt("main", "older", "old"))
+	s := balanced("web", recordedAt("main", "older", "old"))
 	b := newBench(t, s)
 	for name, place := range map[string]string{"shared-free": "main", "shared-used": "main", "tcp-80": "older"} {
 		b.balancer.at(place, "web-uid")[name] = "from before"
@@ -241,5 +241,5 @@ func TestSharedObjectsAreRemovedDespiteAnOldLocation(t *testing.T) {
 	b.Expect(b.balancer.at("main", "web-uid")).To(And(HaveLen(3), HaveKey("shared-used")))
 	b.Expect(b.balancer.at("older", "web-uid")).To(BeEmpty())
 	b.Expect(refusals).To(Equal(1), "it is not retried repeatedly")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("at old yet")))
+	b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("at old yet")))
 }

@@ -43,7 +43,7 @@ func TestALoadBalancerIsCreatedAndDeleted(t *testing.T) {
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.balancer.runs).To(HaveLen(runs), "the second reconcile changes nothing, although the cached Service is old")
-	b.Expect(b.told()).To(BeEmpty())
+	b.Expect(b.newEvents()).To(BeEmpty())
 
 	_, exists, err := b.them.GetLoadBalancer(context.Background(), "", s)
 	b.Expect(err).NotTo(HaveOccurred())
@@ -113,19 +113,19 @@ func TestARejectedServiceIsReportedOnceAndRecovers(t *testing.T) {
 		_, err := b.ensure(s)
 		b.mustRetry(err, "CertificateNotFound")
 	}
-	b.Expect(b.told()).To(Equal([]string{"Warning CertificateNotFound no certificate shop"}))
+	b.Expect(b.newEvents()).To(Equal([]string{"Warning CertificateNotFound no certificate shop"}))
 	b.Expect(b.balancer.runs).To(BeEmpty())
 
 	b.balancer.refuse = nil
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerRecovered")))
+	b.Expect(b.newEvents()).To(ConsistOf(HavePrefix("Normal LoadBalancerRecovered")))
 	b.balancer.refuse = func(service.Desired) []loadbalancer.Finding {
 		return []loadbalancer.Finding{{Reason: "CertificateNotFound", Message: "no certificate shop"}}
 	}
 	_, err = b.ensure(s)
 	b.mustRetry(err, "CertificateNotFound")
-	b.Expect(b.told()).To(HaveLen(1), "reported again if it recurs")
+	b.Expect(b.newEvents()).To(HaveLen(1), "reported again if it recurs")
 	b.Expect(b.balancer.left()).To(Equal(2), "a working load balancer is kept")
 }
 
@@ -138,7 +138,7 @@ func TestAnInvalidAnnotationIsReportedWithoutRequests(t *testing.T) {
 	_, err := b.ensure(s)
 
 	b.mustRetry(err, "InvalidAnnotation")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("perhaps")))
+	b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("perhaps")))
 }
 
 func TestARejectedStepLeavesNoPartialLoadBalancer(t *testing.T) {
@@ -167,7 +167,7 @@ func TestARejectedStepLeavesNoPartialLoadBalancer(t *testing.T) {
 			_, err := b.ensure(s)
 
 			b.mustRetry(err, "LoadBalancerRejected")
-			b.Expect(b.told()).To(ConsistOf(ContainSubstring("the right is missing")))
+			b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("the right is missing")))
 			b.Expect(b.balancer.left()).To(Equal(tt.left))
 		})
 	}
@@ -203,7 +203,7 @@ func TestWaitingReportsProgress(t *testing.T) {
 	joins("a")
 	_, err = b.ensure(s)
 	b.mustRetry(err, "node b")
-	b.Expect(b.told()).To(BeEmpty(), "waiting is not an unmet request")
+	b.Expect(b.newEvents()).To(BeEmpty(), "waiting is not an unmet request")
 }
 
 func TestAnIneffectiveWriteIsNotRepeatedForever(t *testing.T) {
@@ -280,7 +280,7 @@ func TestALoadBalancerIsCreatedOnAReplacementGateway(t *testing.T) {
 
 	_, err = b.ensure(s)
 	b.mustRetry(err, "LoadBalancerRejected")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("no such gateway")), "as long as it is the only one")
+	b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("no such gateway")), "as long as it is the only one")
 
 	b.balancer.same = map[string]string{"": "new"}
 	_, err = b.ensure(s)
@@ -304,7 +304,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	}
 
 	b.Expect(b.balancer.runs).To(BeEmpty())
-	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Normal LoadBalancerPlanned"), ContainSubstring("create tcp-80"))))
+	b.Expect(b.newEvents()).To(ConsistOf(And(HavePrefix("Normal LoadBalancerPlanned"), ContainSubstring("create tcp-80"))))
 }
 
 func TestALoadBalancerBeingCreatedIsNotReportedAbsent(t *testing.T) {
@@ -387,7 +387,7 @@ func TestNodesAreUpdatedWhileAServiceIsRejected(t *testing.T) {
 }
 
 func TestNodesAreUpdatedWhereverPossible(t *testing.T) {
-	s := balanced("web", published, standingAt("lost", "main", "slow"))
+	s := balanced("web", published, recordedAt("lost", "main", "slow"))
 	b := newBench(t, s)
 	for _, location := range []string{"lost", "main", "slow"} {
 		b.balancer.at(location, "web-uid")["tcp-80"] = "30080 [10.0.0.1]"
@@ -438,7 +438,7 @@ func TestNodesAreUpdatedDespiteRejections(t *testing.T) {
 
 			b.mustRetry(err, "see its events")
 			b.Expect(b.balancer.at("main", "web-uid")).To(HaveKeyWithValue("tcp-80", "30080 [10.0.0.1 10.0.0.2]"))
-			b.Expect(b.told()).To(HaveLen(1))
+			b.Expect(b.newEvents()).To(HaveLen(1))
 		})
 	}
 }
@@ -471,19 +471,19 @@ func TestADeletedServiceReservesNothing(t *testing.T) {
 		s.uses = []loadbalancer.Use{use}
 	})
 
-	uses, err := b.usesOfOthers("main", "web-uid")
+	uses, err := b.reservationsOfOthers("main", "web-uid")
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(uses).To(BeEmpty())
 
 	unlock, ok := b.them.queues.services.try(string(gone.UID))
 	b.Expect(ok).To(BeTrue())
-	uses, err = b.usesOfOthers("main", "web-uid")
+	uses, err = b.reservationsOfOthers("main", "web-uid")
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(uses).To(ConsistOf(use), "its attempt still runs")
 	unlock()
 
 	b.services.add(gone)
-	uses, err = b.usesOfOthers("main", "web-uid")
+	uses, err = b.reservationsOfOthers("main", "web-uid")
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(uses).To(ConsistOf(use), "it exists")
 }

@@ -67,7 +67,7 @@ func TestOlderRecordsAreTrustedAsFarAsTheCloudConfirmsThem(t *testing.T) {
 				Locations: []string{"main"},
 			}))
 			b.Expect(b.older(s)).To(BeZero(), "it is read once")
-			b.Expect(b.told()).To(BeEmpty())
+			b.Expect(b.newEvents()).To(BeEmpty())
 		})
 	}
 }
@@ -99,7 +99,7 @@ func TestAForgedAnnotationIsNeitherTrustedNorKept(t *testing.T) {
 				Locations: []string{"main"},
 			}))
 			b.Expect(b.older(s)).To(BeZero(), "it is read once")
-			b.Expect(b.told()).To(ConsistOf(ContainSubstring("intent, or a part"), ContainSubstring("standing, or a part")))
+			b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("intent, or a part"), ContainSubstring("standing, or a part")))
 		})
 	}
 }
@@ -199,7 +199,7 @@ func TestBothAddressesOfALoadBalancerAreConfirmed(t *testing.T) {
 
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.recordOf(s).Addresses).To(Equal(b.balancer.addresses()))
-	b.Expect(b.told()).To(BeEmpty())
+	b.Expect(b.newEvents()).To(BeEmpty())
 }
 
 // forged returns IDs of invisible locations.
@@ -241,7 +241,7 @@ func TestAnEndlessListOfLocationsIsNotReadRepeatedly(t *testing.T) {
 }
 
 func TestASlowRemovalDoesNotBlockOtherLocations(t *testing.T) {
-	moved := balanced("web", standingAt("slow"))
+	moved := balanced("web", recordedAt("slow"))
 	other := balanced("other")
 	b := newBench(t, moved, other)
 	b.balancer.at("slow", "web-uid")["tcp-80"] = "from before"

@@ -74,7 +74,7 @@ func TestRecordsSurviveTheLossOfTheirConfigMap(t *testing.T) {
 }
 
 func TestRecordsRemovedByAnAdministratorAreForgotten(t *testing.T) {
-	s := balanced("web", standingAt("main", "gone"))
+	s := balanced("web", recordedAt("main", "gone"))
 	b := newBench(t, s)
 	stored := b.recordsOf(t)
 	for key := range stored.Data {
@@ -88,7 +88,7 @@ func TestRecordsRemovedByAnAdministratorAreForgotten(t *testing.T) {
 }
 
 func TestADamagedRecordHidesNoOther(t *testing.T) {
-	s := balanced("web", standingAt("main"))
+	s := balanced("web", recordedAt("main"))
 	b := newBench(t, s)
 	stored := b.recordsOf(t)
 	stored.Data[recordPrefix(benchDefaults)+"other-uid"] = "{"
@@ -99,7 +99,7 @@ func TestADamagedRecordHidesNoOther(t *testing.T) {
 }
 
 func TestRecordsOfDeletedServicesAreRemoved(t *testing.T) {
-	s := balanced("web", standingAt("main"))
+	s := balanced("web", recordedAt("main"))
 	b := newBench(t, s)
 	gone := balanced("gone")
 	b.record(gone, "main")
@@ -161,7 +161,7 @@ func TestAMissingRBACRuleIsReportedOnThePod(t *testing.T) {
 			for range 2 {
 				b.Expect(b.them.store.load(context.Background())).To(MatchError(ContainSubstring("get, patch")))
 			}
-			b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning ManifestOutdated"), ContainSubstring(RecordsName),
+			b.Expect(b.newEvents()).To(ConsistOf(And(HavePrefix("Warning ManifestOutdated"), ContainSubstring(RecordsName),
 				ContainSubstring("kubectl apply -f cloud-ccm.yaml"))), "once, without a Service")
 		})
 	}

@@ -52,12 +52,12 @@ func TestLoadBalancersWithoutAServiceAreReported(t *testing.T) {
 		"slow": {owner("web"), owner("lost"), owner("gone")},
 	}
 	(&resync{balancers: b.them}).searchOrphans(t.Context())
-	b.Expect(b.told()).To(BeEmpty(), "no event without an object to report it on")
+	b.Expect(b.newEvents()).To(BeEmpty(), "no event without an object to report it on")
 	b.them.opts.Self = &corev1.ObjectReference{Kind: "Pod", Name: "ccm"}
 
 	(&resync{balancers: b.them}).searchOrphans(t.Context())
 
-	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning OrphanedLoadBalancers 2 load balancers at slow"),
+	b.Expect(b.newEvents()).To(ConsistOf(And(HavePrefix("Warning OrphanedLoadBalancers 2 load balancers at slow"),
 		HaveSuffix("shop/gone (uid gone-uid), shop/lost (uid lost-uid)"))))
 	b.Expect(b.balancer.runs).To(BeEmpty())
 }

@@ -56,7 +56,7 @@ func TestAnUnusedServiceIsDeletedWithoutAKnownLocation(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(exists).To(BeFalse())
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
-	b.Expect(b.told()).To(BeEmpty())
+	b.Expect(b.newEvents()).To(BeEmpty())
 }
 
 func TestAServiceIsKeptWhileTheSearchFails(t *testing.T) {
@@ -96,7 +96,7 @@ func TestLoadBalancersAtUnrecordedLocationsAreRemoved(t *testing.T) {
 }
 
 func TestAMissingLocationIsSearchedDuringDeletion(t *testing.T) {
-	s := balanced("web", standingAt(unresolvedPrefix))
+	s := balanced("web", recordedAt(unresolvedPrefix))
 	b, _ := searchable(t, s)
 	b.balancer.lost = notYet()
 	b.balancer.at("main", "web-uid")["tcp-80"] = "from before"

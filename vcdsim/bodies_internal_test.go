@@ -68,8 +68,8 @@ func (v *visitor) fill(pattern string, ids []string) []string {
 	var out []string
 	for _, id := range ids {
 		base := pattern[:from] + id
-		there, asked := v.there[base]
-		if !asked {
+		there, found := v.there[base]
+		if !found {
 			there = v.call(http.MethodGet, base, "").Code < 300
 			v.there[base] = there
 		}

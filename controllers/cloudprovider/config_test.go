@@ -20,8 +20,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// leftOut maps the configuration keys that mode Managed never writes to the reasons.
-var leftOut = map[string]string{
+// omittedKeys maps the configuration keys that mode Managed never writes to the reasons.
+var omittedKeys = map[string]string{
 	"vcd.vdcs": "later: a cluster is in one VDC until deployment zones are there, which will say " +
 		"the others",
 	"vcd.userOrg":              "identities are of the cluster's organization; a user name org/user says another",
@@ -166,16 +166,16 @@ func TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted(t *testing.T) {
 	written := paths("", document)
 
 	for _, path := range written {
-		g.Expect(leftOut).NotTo(HaveKey(path), "is written: take it from the table")
+		g.Expect(omittedKeys).NotTo(HaveKey(path), "is written: take it from the table")
 		g.Expect(known).To(ContainElement(path), "is not a key of the program")
 	}
 	for _, path := range known {
-		if _, ok := leftOut[path]; !ok {
+		if _, ok := omittedKeys[path]; !ok {
 			g.Expect(written).To(ContainElement(path),
 				"is a key of the program: let the VCDCluster set it, or say in the table why not")
 		}
 	}
-	for path := range leftOut {
+	for path := range omittedKeys {
 		g.Expect(known).To(ContainElement(path), "is in the table, but not a key of the program")
 	}
 }

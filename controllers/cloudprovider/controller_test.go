@@ -120,7 +120,7 @@ func TestPodsOfOlderVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 			})
 			w.pass()
 			w.apply()
-			w.rolls(tt.status)
+			w.setRollout(tt.status)
 
 			got := w.pass()
 

@@ -53,8 +53,8 @@ func (w *ccmEnv) grantCCM(token string) {
 	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
 }
 
-// nothingIsGiven checks that no Secret exists that Cluster API would apply.
-func (w *ccmEnv) nothingIsGiven() {
+// expectNoSecrets checks that no Secret exists that Cluster API would apply.
+func (w *ccmEnv) expectNoSecrets() {
 	w.Expect(w.set("-cloud-provider")).To(BeNil())
 	w.Expect(w.set("-cloud-provider-seed")).To(BeNil())
 }
@@ -250,11 +250,11 @@ func (w *ccmEnv) deployment() *appsv1.Deployment {
 // runs reports an available pod in the Deployment's status.
 func (w *ccmEnv) runs() {
 	n := ptr.Deref(w.deployment().Spec.Replicas, 1)
-	w.rolls(appsv1.DeploymentStatus{Replicas: n, UpdatedReplicas: n, AvailableReplicas: 1})
+	w.setRollout(appsv1.DeploymentStatus{Replicas: n, UpdatedReplicas: n, AvailableReplicas: 1})
 }
 
-// rolls sets the rollout status of the Deployment.
-func (w *ccmEnv) rolls(status appsv1.DeploymentStatus) {
+// setRollout sets the rollout status of the Deployment.
+func (w *ccmEnv) setRollout(status appsv1.DeploymentStatus) {
 	d := w.deployment()
 	d.Status = status
 	w.Expect(w.Workload.Status().Update(w.Ctx, d)).To(Succeed())

@@ -92,18 +92,18 @@ func TestTheConditionWaitsForKubeVIPPods(t *testing.T) {
 	w.apply()
 	w.runs()
 	set := w.announcer()
-	rolls := func(status appsv1.DaemonSetStatus) {
+	setRollout := func(status appsv1.DaemonSetStatus) {
 		w.Expect(w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 		set.Status = status
 		w.Expect(w.Workload.Status().Update(w.Ctx, set)).To(Succeed())
 		w.ahead += addon.StartPoll
 	}
 
-	rolls(appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2})
+	setRollout(appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2})
 	w.Expect(w.pass()).To(And(HaveField("Reason", infrav1.KubeVIPUnavailableReason),
 		HaveField("Message", ContainSubstring(addons.Namespace+"/"+kubevip.ServicesName+" to be available: 2 of 2 updated, 0 available"))))
 
-	rolls(appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 1})
+	setRollout(appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 1})
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 }
 
@@ -136,7 +136,7 @@ func TestInvalidKubeVIPAddressesAreReported(t *testing.T) {
 
 			w.Expect(got).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", infrav1.LoadBalancerInvalidReason),
 				HaveField("Message", And(ContainSubstring(tt.want), ContainSubstring("spec.loadBalancer.kubeVIP.addressRanges")))))
-			w.nothingIsGiven()
+			w.expectNoSecrets()
 		})
 	}
 }

@@ -220,7 +220,7 @@ func TestADifferingConfigurationIsRejectedBeforeAnyChange(t *testing.T) {
 			for _, part := range tt.want {
 				w.Expect(got.Message).To(ContainSubstring(part))
 			}
-			w.nothingIsGiven()
+			w.expectNoSecrets()
 			w.Expect(w.configMap()).To(Succeed())
 			w.Expect(w.vcdClusterNow().Spec.RecordedState.InheritedLoadBalancer).To(BeZero())
 		})

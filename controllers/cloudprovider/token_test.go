@@ -56,7 +56,7 @@ func TestATokenIsCopiedToOneWorkloadClusterOnly(t *testing.T) {
 
 	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", infrav1.TokenInUseReason),
 		HaveField("Message", ContainSubstring("infra-1"))))
-	w.nothingIsGiven()
+	w.expectNoSecrets()
 
 	w.grantCCM(w.NewToken(t, "another"))
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason),
@@ -103,7 +103,7 @@ func TestTheManagersTokenIsNotCopiedToAWorkloadCluster(t *testing.T) {
 
 			w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", tt.reason)))
 
-			w.nothingIsGiven()
+			w.expectNoSecrets()
 		})
 	}
 }

@@ -70,8 +70,8 @@ func (w *pooled) eventually(condition, reason string) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-// given returns the addresses of claims, and the names of all claims.
-func (w *pooled) given() (addresses, claims []string) {
+// assignedAddresses returns the addresses of claims, and the names of all claims.
+func (w *pooled) assignedAddresses() (addresses, claims []string) {
 	for _, pool := range w.pools {
 		w.Expect(pool.Serve(w.Ctx, w.Client)).To(Succeed())
 	}
@@ -105,7 +105,7 @@ func TestAVirtualIPFromAPoolIsKeptAndReleased(t *testing.T) {
 
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
 	w.Expect(manifest(w.Env)).To(ContainSubstring("192.168.100.210"))
-	_, claims := w.given()
+	_, claims := w.assignedAddresses()
 	w.Expect(claims).To(Equal([]string{"c1-vip"}))
 
 	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")}
@@ -113,11 +113,11 @@ func TestAVirtualIPFromAPoolIsKeptAndReleased(t *testing.T) {
 	w.Expect(claim.Spec.ClusterName).To(Equal(controllertest.ClusterName))
 	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
-	addresses, _ := w.given()
+	addresses, _ := w.assignedAddresses()
 	w.Expect(addresses).To(Equal([]string{"192.168.100.210"}), "held, although the claim is deleted")
 
 	w.DeleteCluster()
-	addresses, claims = w.given()
+	addresses, claims = w.assignedAddresses()
 	w.Expect(addresses).To(BeEmpty())
 	w.Expect(claims).To(BeEmpty())
 }
@@ -134,7 +134,7 @@ func TestTheNextPoolIsUsedWhenOneIsExhausted(t *testing.T) {
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.220"))
-	_, claims := w.given()
+	_, claims := w.assignedAddresses()
 	w.Expect(claims).To(Equal([]string{"c1-vip-3"}), "the claims of the other pools are gone")
 }
 
@@ -160,7 +160,7 @@ func TestAPoolWithoutAResponseIsSkippedAfterATimeout(t *testing.T) {
 	w := newPooled(t, silent, spare)
 	w.ask(w.pools, nil)
 	w.eventually(infrav1.EndpointReadyCondition, infrav1.WaitingForIPAddressClaimReason)
-	_, claims := w.given()
+	_, claims := w.assignedAddresses()
 	w.Expect(claims).To(Equal([]string{"c1-vip"}))
 
 	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")}
@@ -186,7 +186,7 @@ func TestBothFamiliesComeFromPools(t *testing.T) {
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before))
 	w.DeleteCluster()
-	addresses, claims := w.given()
+	addresses, claims := w.assignedAddresses()
 	w.Expect(append(addresses, claims...)).To(BeEmpty())
 }
 
@@ -256,7 +256,7 @@ func TestTheSecondVirtualIPIsKeptAfterItsClaimIsDeleted(t *testing.T) {
 	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip-second")}
 
 	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
-	w.given()
+	w.assignedAddresses()
 	for range 3 {
 		_, err := w.ReconcileCluster()
 		w.Expect(err).NotTo(HaveOccurred())
@@ -264,10 +264,10 @@ func TestTheSecondVirtualIPIsKeptAfterItsClaimIsDeleted(t *testing.T) {
 
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(manifest(w.Env)).To(ContainSubstring("192.168.100.210,fd00:100::c8"))
-	addresses, _ := w.given()
+	addresses, _ := w.assignedAddresses()
 	w.Expect(addresses).To(ConsistOf("192.168.100.210", "fd00:100::c8"), "held, although the claim is deleted")
 	w.DeleteCluster()
-	addresses, claims := w.given()
+	addresses, claims := w.assignedAddresses()
 	w.Expect(append(addresses, claims...)).To(BeEmpty())
 }
 
@@ -290,7 +290,7 @@ func TestTheSecondVirtualIPSurvivesAMoveWithoutItsClaim(t *testing.T) {
 	}
 	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip-second")}
 	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
-	w.given()
+	w.assignedAddresses()
 
 	w.withoutStatus()
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -345,7 +345,7 @@ func TestAnAddressIsReleasedIfTheIDWasSetAfterItsClaim(t *testing.T) {
 			}
 			w.DeleteCluster()
 
-			addresses, claims := w.given()
+			addresses, claims := w.assignedAddresses()
 			w.Expect(append(addresses, claims...)).To(BeEmpty())
 		})
 	}
@@ -368,17 +368,17 @@ func TestAnUnusedAddressIsReleased(t *testing.T) {
 		},
 	})
 	w.Eventually(func(g Gomega) {
-		w.given()
+		w.assignedAddresses()
 		_, err := w.ReconcileCluster()
 		g.Expect(err).To(MatchError(ContainSubstring("the manager died")))
 	}, controllertest.Patience, "5ms").Should(Succeed())
 
 	w.Cluster.Client = w.Client
 	late.Addresses = []string{"192.168.100.230"}
-	w.given()
+	w.assignedAddresses()
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.230"))
-	addresses, _ := w.given()
+	addresses, _ := w.assignedAddresses()
 	w.Expect(addresses).To(Equal([]string{"192.168.100.230"}))
 }

@@ -88,7 +88,7 @@ func TestCopyOfAClusterDoesNotTakeOverTheOriginal(t *testing.T) {
 // TestCopyDoesNotTakeOverAnOriginalWithoutStatus deletes the copy of a cluster that was just moved here.
 func TestCopyDoesNotTakeOverAnOriginalWithoutStatus(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
-	loseStatus(t, w)
+	dropStatus(t, w)
 	twin := &infrav1.VCDCluster{Spec: w.VCDCluster().Spec}
 	copied(w, w.VCDCluster(), twin, "copy")
 	before := w.Writes()
@@ -103,7 +103,7 @@ func TestCopyDoesNotTakeOverAnOriginalWithoutStatus(t *testing.T) {
 // TestOfTwoClustersWithoutStatusTheOlderWins restores a cluster and its copy.
 func TestOfTwoClustersWithoutStatusTheOlderWins(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
-	loseStatus(t, w)
+	dropStatus(t, w)
 	twin := &infrav1.VCDCluster{Spec: w.VCDCluster().Spec}
 	twin.OwnerReferences = w.VCDCluster().OwnerReferences
 	twin.CreationTimestamp = metav1.NewTime(w.VCDCluster().CreationTimestamp.Add(time.Hour))

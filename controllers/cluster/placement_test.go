@@ -59,8 +59,8 @@ func TestAConcurrentlyChangedSpecIsNotMadeImmutable(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Port).To(BeZero(), "it is written when the endpoint is known")
 }
 
-// loseStatus moves the cluster to another management cluster, or restores it from a backup.
-func loseStatus(t *testing.T, w *controllertest.Env) {
+// dropStatus moves the cluster to another management cluster, or restores it from a backup.
+func dropStatus(t *testing.T, w *controllertest.Env) {
 	t.Helper()
 	c := w.VCDCluster()
 	c.Status = infrav1.VCDClusterStatus{}
@@ -82,14 +82,14 @@ func TestVDCAndNetworkCanBeRenamedBeforeAMove(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	renamePlace(w)
-	loseStatus(t, w)
+	dropStatus(t, w)
 
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.VCDCluster().Status.OVDC.Name).To(Equal("acme-vdc-renamed"))
 	w.Expect(w.VCDCluster().Status.OVDCNetwork.Name).To(Equal("nodes-renamed"))
 
 	w.DeleteMachine("cp-0")
-	loseStatus(t, w)
+	dropStatus(t, w)
 	w.DeleteCluster()
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
@@ -126,7 +126,7 @@ func TestThePlacementRecordsOfACopiedManifestAreIgnored(t *testing.T) {
 func TestLackOfAccessIsUnknownForAClusterWithoutStatus(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
-	loseStatus(t, w)
+	dropStatus(t, w)
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /cloudapi/1.0.0/sessions", Status: http.StatusForbidden})
 
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRejectedReason)

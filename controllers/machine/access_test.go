@@ -20,11 +20,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withdraw revokes access, and returns a function that restores it.
-type withdraw func(*controllertest.Env) (restore func())
+// revoke revokes access, and returns a function that restores it.
+type revoke func(*controllertest.Env) (restore func())
 
 // faulty makes an operation fail with a fault.
-func faulty(f vcdsim.Fault) withdraw {
+func faulty(f vcdsim.Fault) revoke {
 	return func(w *controllertest.Env) func() {
 		w.Sim.Faults().Add(f)
 		return w.Sim.Faults().Clear
@@ -32,7 +32,7 @@ func faulty(f vcdsim.Fault) withdraw {
 }
 
 // secretWithout removes or changes a key of the identity's Secret.
-func secretWithout(key string, value []byte) withdraw {
+func secretWithout(key string, value []byte) revoke {
 	return func(w *controllertest.Env) func() {
 		write := func(value []byte) {
 			secret := w.Secret("tenant-credentials")
@@ -46,7 +46,7 @@ func secretWithout(key string, value []byte) withdraw {
 }
 
 // without deletes an object.
-func without(get func(*controllertest.Env) client.Object) withdraw {
+func without(get func(*controllertest.Env) client.Object) revoke {
 	return func(w *controllertest.Env) func() {
 		obj := get(w)
 		obj.SetFinalizers(nil)
@@ -59,7 +59,7 @@ func without(get func(*controllertest.Env) client.Object) withdraw {
 }
 
 // edited changes the identity.
-func edited(change func(*infrav1.VCDIdentity)) withdraw {
+func edited(change func(*infrav1.VCDIdentity)) revoke {
 	return func(w *controllertest.Env) func() {
 		was := identityOf(w)
 		now := was.DeepCopy()
@@ -90,13 +90,13 @@ func password(w *controllertest.Env, word string) {
 func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 	t.Parallel()
 	const listVMs, readVM = "GET /api/query type=vm", "GET /api/vApp/vm"
-	forbidden := func(operation string) withdraw {
+	forbidden := func(operation string) revoke {
 		return faulty(vcdsim.Fault{Operation: operation, Status: http.StatusForbidden})
 	}
 	tests := []struct {
-		name     string
-		withdraw withdraw
-		reason   string
+		name   string
+		revoke revoke
+		reason string
 	}{
 		{"VCD does not respond", faulty(vcdsim.Fault{DropBefore: true}), infrav1.SiteUnreachableReason},
 		{"VCD responds with 500", faulty(vcdsim.Fault{Status: http.StatusInternalServerError}), ""},
@@ -171,7 +171,7 @@ func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 				if moved {
 					move(w, "cp-0")
 				}
-				restore := tt.withdraw(w)
+				restore := tt.revoke(w)
 				w.Restart(t, events.NewFakeRecorder(1000))
 
 				reasons := readyWithoutFalse(w)

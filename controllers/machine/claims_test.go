@@ -69,8 +69,8 @@ func withPools(t *testing.T, model vcdsim.Model, pools []*controllertest.Pool,
 	return w
 }
 
-// leftOfClaims returns the number of remaining claims and addresses.
-func leftOfClaims(w *controllertest.Env) (claims, addresses int) {
+// remainingClaims returns the number of remaining claims and addresses.
+func remainingClaims(w *controllertest.Env) (claims, addresses int) {
 	w.Between()
 	c := &ipamv1.IPAddressClaimList{}
 	a := &ipamv1.IPAddressList{}
@@ -80,7 +80,7 @@ func leftOfClaims(w *controllertest.Env) (claims, addresses int) {
 }
 
 func expectNothingClaimed(w *controllertest.Env) {
-	claims, addresses := leftOfClaims(w)
+	claims, addresses := remainingClaims(w)
 	w.Expect([]int{claims, addresses}).To(Equal([]int{0, 0}))
 }
 
@@ -383,7 +383,7 @@ func TestAVirtualIPIsNotReportedAsANodeAddress(t *testing.T) {
 			w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{pool},
 				controllertest.NewMachine("cp-0", fromPools([]*controllertest.Pool{pool}))...)
 			w.Ready()
-			addNeighbour(w, "vc2", "192.168.100.20")
+			addNeighbor(w, "vc2", "192.168.100.20")
 			writes := w.Writes()
 
 			w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressInUseReason)
@@ -400,8 +400,8 @@ func TestAVirtualIPIsNotReportedAsANodeAddress(t *testing.T) {
 	}
 }
 
-// addNeighbour adds another cluster to the network of the first.
-func addNeighbour(w *controllertest.Env, name, virtualIP string) {
+// addNeighbor adds another cluster to the network of the first.
+func addNeighbor(w *controllertest.Env, name, virtualIP string) {
 	other := controllertest.NewVCDCluster(w.Sim)
 	other.ObjectMeta = controllertest.Meta(name)
 	other.Spec.RecordedState.OVDCNetworkID = w.VCDCluster().Spec.RecordedState.OVDCNetworkID
@@ -422,7 +422,7 @@ func TestADeletedClaimIsReportedAndTheAddressKept(t *testing.T) {
 	w.Expect(conditions.IsTrue(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue(), "its address is held")
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.AddressesReadyCondition)).To(Equal(
 		"IPAddressClaim cp-0-0-0 does not exist, but its IPAddress cp-0-0-0 is held until this VCDMachine is deleted"))
-	claims, addresses := leftOfClaims(w)
+	claims, addresses := remainingClaims(w)
 	w.Expect([]int{claims, addresses}).To(Equal([]int{0, 1}), "no other machine gets the address while the VM has it")
 	w.DeleteMachine("cp-0")
 	expectNothingClaimed(w)
@@ -433,7 +433,7 @@ func TestAMachineWithoutAVMReleasesItsAddresses(t *testing.T) {
 	w := withPools(t, dualStack(), pools, controllertest.NewMachine("cp-0", fromPools(pools))...)
 	w.Ready()
 	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.WaitingForIPAddressClaimReason)
-	claims, addresses := leftOfClaims(w)
+	claims, addresses := remainingClaims(w)
 	w.Expect([]int{claims, addresses}).To(Equal([]int{2, 1}), "one pool is exhausted")
 
 	w.DeleteMachine("cp-0")

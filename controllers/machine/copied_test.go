@@ -47,7 +47,7 @@ var originals = []struct {
 		"was moved here a moment ago",
 		func(w *controllertest.Env) {
 			moveHere(w)
-			loseStatus(w)
+			dropStatus(w)
 		},
 	},
 }
@@ -125,7 +125,7 @@ func moveHere(w *controllertest.Env) {
 	})
 }
 
-func loseStatus(w *controllertest.Env) {
+func dropStatus(w *controllertest.Env) {
 	m := w.VCDMachine("a")
 	m.Status = infrav1.VCDMachineStatus{}
 	w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())

@@ -35,8 +35,8 @@ func twoNICs(m *infrav1.VCDMachine) {
 	}
 }
 
-// passAt reconciles a machine d from now, by all clocks, and returns the result.
-func passAt(w *controllertest.Env, d time.Duration, name string) *infrav1.VCDMachine {
+// reconcileAt reconciles a machine d from now, by all clocks, and returns the result.
+func reconcileAt(w *controllertest.Env, d time.Duration, name string) *infrav1.VCDMachine {
 	w.Later(d)
 	w.Clock.Store(int64(d))
 	res, err := w.ReconcileMachine(name)
@@ -120,7 +120,7 @@ func TestDriftOfARunningMachine(t *testing.T) {
 			id := w.Sim.State().VMs[0].ID
 
 			w.Edit("cp-0", tt.change)
-			m := passAt(w, machine.InventoryEvery, "cp-0")
+			m := reconcileAt(w, machine.InventoryEvery, "cp-0")
 
 			c := conditions.Get(m, tt.condition)
 			w.Expect(c.Status).To(Equal(metav1.ConditionFalse))
@@ -129,12 +129,12 @@ func TestDriftOfARunningMachine(t *testing.T) {
 			w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(Equal(tt.ready))
 			w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + tt.reason)))
 			w.Restart(t, events.NewFakeRecorder(100))
-			m = passAt(w, machine.InventoryEvery, "cp-0")
+			m = reconcileAt(w, machine.InventoryEvery, "cp-0")
 			w.Expect(conditions.GetReason(m, tt.condition)).To(Equal(tt.reason), "a restart does not lose records")
 			w.ExpectSettled("cp-0")
 
 			w.Edit(id, tt.undo)
-			m = passAt(w, 3*machine.InventoryEvery, "cp-0")
+			m = reconcileAt(w, 3*machine.InventoryEvery, "cp-0")
 			w.Expect(conditions.IsTrue(m, tt.condition)).To(BeTrue(), conditions.GetMessage(m, tt.condition))
 			w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 			w.Expect(w.Writes()).To(Equal(writes), "changes made in VCD are not reverted")
@@ -156,7 +156,7 @@ func TestVMMovedToAnotherVAppIsFoundThere(t *testing.T) {
 		e.Share(e.VApp("attic"), "capvcd", "FullControl")
 		e.MoveVM(e.VM("a"), e.VApp("attic"))
 	})
-	m := passAt(w, machine.InventoryEvery, "a")
+	m := reconcileAt(w, machine.InventoryEvery, "a")
 
 	w.Expect(conditions.GetReason(m, infrav1.VMInSyncCondition)).To(Equal(infrav1.VMMovedReason))
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
@@ -171,7 +171,7 @@ func TestASecondNICIsNoticedWithinTenMinutes(t *testing.T) {
 
 	var m *infrav1.VCDMachine
 	for at := time.Duration(0); at < 10*time.Minute; at += w.Next {
-		m = passAt(w, at, "cp-0")
+		m = reconcileAt(w, at, "cp-0")
 		w.Expect(w.Next).To(BeNumerically(">", 0))
 	}
 
@@ -188,8 +188,8 @@ func TestAnIdleMachineCausesOneQuery(t *testing.T) {
 	w.ExpectSettled("b")
 	w.Sim.ResetCounters()
 
-	passAt(w, machine.InventoryEvery, "a")
-	passAt(w, machine.InventoryEvery, "b")
+	reconcileAt(w, machine.InventoryEvery, "a")
+	reconcileAt(w, machine.InventoryEvery, "b")
 
 	w.Expect(w.Sim.Counters()).To(Equal(map[string]int{"GET /api/query type=vm": 1}))
 }
@@ -204,7 +204,7 @@ func TestMachineCreatedBeforeVMsWereRecorded(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.Restart(t, events.NewFakeRecorder(100))
 
-	m = passAt(w, 0, "cp-0")
+	m = reconcileAt(w, 0, "cp-0")
 
 	w.Expect(m.Spec.RecordedState.VM).To(Equal(recorded))
 	w.ExpectSettled("cp-0")
@@ -214,7 +214,7 @@ func TestUserAcceptsAVMAsItIs(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.MemoryMiB = 8192 })
-	m := passAt(w, machine.InventoryEvery, "cp-0")
+	m := reconcileAt(w, machine.InventoryEvery, "cp-0")
 	w.Expect(conditions.GetReason(m, infrav1.VMInSyncCondition)).To(Equal(infrav1.ComputeChangedReason))
 	w.Expect(conditions.GetMessage(m,
 		infrav1.VMInSyncCondition)).To(ContainSubstring("spec.recordedState.vm"))
@@ -222,7 +222,7 @@ func TestUserAcceptsAVMAsItIs(t *testing.T) {
 	m.Spec.RecordedState.VM = nil
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
-	w.Expect(conditions.IsTrue(passAt(w, machine.InventoryEvery, "cp-0"), infrav1.VMInSyncCondition)).To(BeTrue())
+	w.Expect(conditions.IsTrue(reconcileAt(w, machine.InventoryEvery, "cp-0"), infrav1.VMInSyncCondition)).To(BeTrue())
 }
 
 func TestDriftAffectsReadyIfConfigured(t *testing.T) {
@@ -232,14 +232,14 @@ func TestDriftAffectsReadyIfConfigured(t *testing.T) {
 	w.Ready("cp-0")
 	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 8 })
 
-	m := passAt(w, machine.InventoryEvery, "cp-0")
+	m := reconcileAt(w, machine.InventoryEvery, "cp-0")
 
 	w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.ComputeChangedReason))
 }
 
-// leftInPeace makes a machine ready and waits until its guest has removed its bootstrap data, which is a task as well,
+// makeIdle makes a machine ready and waits until its guest has removed its bootstrap data, which is a task as well,
 // and until VCD has no more tasks for it.
-func leftInPeace(w *controllertest.Env, name string) {
+func makeIdle(w *controllertest.Env, name string) {
 	w.Ready(name)
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileMachine(name)
@@ -253,7 +253,7 @@ func leftInPeace(w *controllertest.Env, name string) {
 func TestDiskGrowsInPlace(t *testing.T) {
 	w, clock := controllertest.NewStandingStill(t, controllertest.NewMachine("cp-0")...)
 	clock.SetRate(controllertest.Hundredfold)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	clock.SetRate(0)
 	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) {
 		vm.ExtraConfig["foreign"] = "kept"
@@ -283,7 +283,7 @@ func TestDiskGrowsInPlace(t *testing.T) {
 
 func TestADiskThatVCDDoesNotExpand(t *testing.T) {
 	w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, controllertest.NewMachine("cp-0")...)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	w.Sim.Faults().Add(vcdsim.Fault{
 		FailTask:  true,
 		Operation: "vappUpdateVm",
@@ -308,7 +308,7 @@ func TestADiskThatVCDDoesNotExpand(t *testing.T) {
 func TestADiskIsNotRecordedAsExpandedWhileItsVMIsBusy(t *testing.T) {
 	w, clock := controllertest.NewStandingStill(t, controllertest.NewMachine("cp-0")...)
 	clock.SetRate(controllertest.Hundredfold)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	clock.SetRate(0)
 	m := w.VCDMachine("cp-0")
 	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
@@ -339,17 +339,17 @@ func TestVMIsPoweredOnAgainALimitedNumberOfTimes(t *testing.T) {
 		w.Edit("cp-0", off)
 		// The clock of this test jumps forward. The reconciler polls tasks less often the older they seem.
 		w.Eventually(func() string {
-			return conditions.GetReason(passAt(w, at, "cp-0"), infrav1.PoweredOnCondition)
+			return conditions.GetReason(reconcileAt(w, at, "cp-0"), infrav1.PoweredOnCondition)
 		}, controllertest.Patience, "5ms").ShouldNot(Equal(infrav1.TaskRunningReason))
 	}
 
 	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals))
 	w.Edit("cp-0", off)
-	m := passAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
+	m := reconcileAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
 	w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.VMPoweredOffReason))
 	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(ContainSubstring("does not stay powered on"))
 	w.Restart(t, events.NewFakeRecorder(100))
-	passAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
+	reconcileAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
 	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals), "a restart does not lose records")
 	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("VMPoweredOnAgain"))
 }
@@ -390,7 +390,7 @@ func TestVMOfADeletingMachineIsNotPoweredOn(t *testing.T) {
 			w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
 			writes := w.Writes()
 
-			m := passAt(w, machine.InventoryEvery, "cp-0")
+			m := reconcileAt(w, machine.InventoryEvery, "cp-0")
 
 			w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.VMPoweredOffReason))
 			w.Expect(w.Writes()).To(Equal(writes))
@@ -411,7 +411,7 @@ func TestAVMThatIsShownOffAndMayNotBePoweredOnIsNotReady(t *testing.T) {
 			w.Sim.Faults().Add(vcdsim.Fault{Operation: operation, Status: http.StatusForbidden})
 
 			for _, pass := range []string{"if it is rejected", "while it is delayed"} {
-				m := passAt(w, machine.InventoryEvery, "cp-0")
+				m := reconcileAt(w, machine.InventoryEvery, "cp-0")
 
 				w.Expect(conditions.IsFalse(m, clusterv1.ReadyCondition)).To(BeTrue(), pass)
 				w.Expect(conditions.GetReason(m, infrav1.PoweredOnCondition)).To(Equal(infrav1.ForbiddenReason))

@@ -105,7 +105,7 @@ func TestMachineSurvivesFailures(t *testing.T) {
 	for _, tt := range tests {
 		for cluster, prepare := range map[string]func(*controllertest.Env){
 			"an ordinary cluster":                     func(*controllertest.Env) {},
-			"both families, a proxy, and a DaemonSet": combine,
+			"both families, a proxy, and a DaemonSet": combineSettings,
 		} {
 			t.Run(tt.name+"/"+cluster, func(t *testing.T) {
 				w := controllertest.NewWith(t, vcdsim.Config{
@@ -132,8 +132,8 @@ func TestMachineSurvivesFailures(t *testing.T) {
 	}
 }
 
-// combine combines the cluster settings that change most of the node configuration.
-func combine(w *controllertest.Env) {
+// combineSettings combines the cluster settings that change most of the node configuration.
+func combineSettings(w *controllertest.Env) {
 	owner := controllertest.NewCAPICluster()
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(owner), owner)).To(Succeed())
 	owner.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"100.96.0.0/11", "fd6a::/48"}
@@ -266,18 +266,18 @@ func TestOneFailedCallDoesNotMakeAMachineUnknown(t *testing.T) {
 	before := conditions.Get(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)
 	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
 
-	m := passAt(w, machine.InventoryEvery, "cp-0")
+	m := reconcileAt(w, machine.InventoryEvery, "cp-0")
 
 	w.Expect(conditions.Get(m, clusterv1.ReadyCondition)).To(Equal(before))
 	w.Expect(w.EventTexts()).To(BeEmpty())
 	w.Expect(w.Next).To(BeNumerically("<=", phases.UnansweredRetry*6/5))
 	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
-	m = passAt(w, machine.InventoryEvery+phases.UnansweredRetry, "cp-0")
+	m = reconcileAt(w, machine.InventoryEvery+phases.UnansweredRetry, "cp-0")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.SiteUnreachableReason)
-	expectReady(w, passAt(w, machine.InventoryEvery+3*phases.UnansweredRetry, "cp-0"), metav1.ConditionTrue,
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+3*phases.UnansweredRetry, "cp-0"), metav1.ConditionTrue,
 		infrav1.ReadyReason)
 	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
-	expectReady(w, passAt(w, 2*machine.InventoryEvery, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
+	expectReady(w, reconcileAt(w, 2*machine.InventoryEvery, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
 }
 
 func TestAnUnreachableVCDMakesTheMachineUnknown(t *testing.T) {

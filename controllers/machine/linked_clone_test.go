@@ -115,7 +115,7 @@ func TestAFailedConsolidationIsReportedAndRetried(t *testing.T) {
 
 func TestARunningLinkedCloneIsConsolidatedBeforeItsDiskGrows(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	m := w.VCDMachine("cp-0")
 	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())

@@ -70,20 +70,20 @@ func TestNothingIsWrittenToAVMWithoutTheMarkerOfItsMachine(t *testing.T) {
 	for _, tt := range wants() {
 		t.Run("the marker was removed, and it is to "+tt.name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("victim")...)
-			leftInPeace(w, "victim")
+			makeIdle(w, "victim")
 			w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("victim").Description = "mine" })
 			tt.wish(w, "victim")
 
-			expectHandsOff(t, w, "victim")
+			expectNoWrites(t, w, "victim")
 		})
 		t.Run("a person wrote its URN down by hand, and it is to "+tt.name, func(t *testing.T) {
 			w := controllertest.New(t,
 				append(controllertest.NewMachine("victim"), controllertest.NewMachine("forged")...)...)
-			leftInPeace(w, "victim")
+			makeIdle(w, "victim")
 			forge(w)
 			tt.wish(w, "forged")
 
-			expectHandsOff(t, w, "forged")
+			expectNoWrites(t, w, "forged")
 		})
 	}
 }
@@ -100,14 +100,14 @@ func forge(w *controllertest.Env) {
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 }
 
-// expectHandsOff reconciles for some hours in which nothing may be written, not even during deletion.
-func expectHandsOff(t *testing.T, w *controllertest.Env, name string) {
+// expectNoWrites reconciles for some hours in which nothing may be written, not even during deletion.
+func expectNoWrites(t *testing.T, w *controllertest.Env, name string) {
 	t.Helper()
 	writes := w.Writes()
 	for range 2 {
 		w.Restart(t, events.NewFakeRecorder(1000))
 		for i := range 8 {
-			passAt(w, time.Duration(i+1)*machine.InventoryEvery, name)
+			reconcileAt(w, time.Duration(i+1)*machine.InventoryEvery, name)
 		}
 	}
 	m := w.VCDMachine(name)
@@ -138,7 +138,7 @@ func TestARestoredMarkerIsNoticedAtTheNextInventory(t *testing.T) {
 	for name, running := range map[string]bool{"of a running VM": true, "of a VM that is powered off": false} {
 		t.Run(name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("a")...)
-			leftInPeace(w, "a")
+			makeIdle(w, "a")
 			var marker string
 			w.Sim.Edit(func(e *vcdsim.Editor) {
 				marker = e.VM("a").Description
@@ -148,16 +148,16 @@ func TestARestoredMarkerIsNoticedAtTheNextInventory(t *testing.T) {
 			at := time.Duration(0)
 			for ; m == nil || conditions.GetReason(m, infrav1.VMInSyncCondition) != infrav1.MarkerNotFoundReason; at += w.Next {
 				w.Expect(at).To(BeNumerically("<", 7*time.Hour))
-				m = passAt(w, at, "a")
+				m = reconcileAt(w, at, "a")
 			}
 			if !running {
 				w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("a")) })
-				m = passAt(w, at, "a")
+				m = reconcileAt(w, at, "a")
 			}
 
 			w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("a").Description = marker })
 			for end := at + machine.InventoryEvery; at <= end; at += w.Next {
-				m = passAt(w, at, "a")
+				m = reconcileAt(w, at, "a")
 			}
 
 			w.Expect(conditions.IsTrue(m, infrav1.VMInSyncCondition)).To(BeTrue())

@@ -43,8 +43,8 @@ func expectReady(w *controllertest.Env, m *infrav1.VCDMachine, status metav1.Con
 		c.Message)
 }
 
-// expectNobodyGone observes machines for two days, across restarts, and checks that none is declared gone.
-func expectNobodyGone(t *testing.T, w *controllertest.Env, names ...string) {
+// expectNoneGone observes machines for two days, across restarts, and checks that none is declared gone.
+func expectNoneGone(t *testing.T, w *controllertest.Env, names ...string) {
 	t.Helper()
 	for _, at := range []time.Duration{
 		machine.InventoryEvery,
@@ -55,7 +55,7 @@ func expectNobodyGone(t *testing.T, w *controllertest.Env, names ...string) {
 	} {
 		w.Restart(t, events.NewFakeRecorder(100))
 		for _, name := range names {
-			m := passAt(w, at, name)
+			m := reconcileAt(w, at, name)
 			w.Expect(conditions.IsFalse(m, clusterv1.ReadyCondition)).To(BeFalse(), "%s: %s", name,
 				conditions.GetMessage(m, clusterv1.ReadyCondition))
 			w.Expect(m.Spec.RecordedState.VMNotFoundSince).To(BeZero())
@@ -68,18 +68,18 @@ func TestManuallyDeletedRunningVMIsGoneAfterTheSecondCheck(t *testing.T) {
 	w.Ready("a", "b", "c")
 	vanish(w, "a")
 
-	expectReady(w, passAt(w, machine.InventoryEvery, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+	expectReady(w, reconcileAt(w, machine.InventoryEvery, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 	w.Expect(w.VCDMachine("a").Spec.RecordedState.MissingSince).NotTo(BeZero())
-	expectReady(w, passAt(w, machine.InventoryEvery+30*time.Second, "a"), metav1.ConditionUnknown,
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+30*time.Second, "a"), metav1.ConditionUnknown,
 		infrav1.VMUnverifiedReason)
 	recorder := events.NewFakeRecorder(100)
 	w.Restart(t, recorder)
 	w.Events = recorder.Events
-	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse,
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse,
 		infrav1.VMNotFoundReason)
 
 	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.VMNotFoundReason)))
-	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "b"), metav1.ConditionTrue, infrav1.ReadyReason)
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+62*time.Second, "b"), metav1.ConditionTrue, infrav1.ReadyReason)
 	w.ExpectSettled("a")
 	w.Expect(w.Sim.State().VMs).To(HaveLen(2), "nothing is recreated")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
@@ -90,16 +90,16 @@ func TestVMIsNotGoneAfterAClockChange(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a", "b")
 	vanish(w, "a")
-	m := passAt(w, machine.InventoryEvery, "a")
+	m := reconcileAt(w, machine.InventoryEvery, "a")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 	// as the clock has it that was put forward
 	m.Spec.RecordedState.MissingSince = ptr.To(metav1.NewTime(time.Now().Add(-time.Hour)))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
-	expectReady(w, passAt(w, machine.InventoryEvery+2*time.Second, "a"), metav1.ConditionUnknown,
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+2*time.Second, "a"), metav1.ConditionUnknown,
 		infrav1.VMUnverifiedReason)
 
-	expectReady(w, passAt(w, machine.InventoryEvery+65*time.Second, "a"), metav1.ConditionFalse,
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+65*time.Second, "a"), metav1.ConditionFalse,
 		infrav1.VMNotFoundReason)
 }
 
@@ -109,14 +109,14 @@ func TestRunningVMThatReappearsIsFound(t *testing.T) {
 	var dump bytes.Buffer
 	w.Expect(w.Sim.Dump(&dump)).To(Succeed())
 	vanish(w, "a")
-	passAt(w, machine.InventoryEvery, "a")
-	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse,
+	reconcileAt(w, machine.InventoryEvery, "a")
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse,
 		infrav1.VMNotFoundReason)
 
 	w.Expect(w.Sim.Restore(&dump)).To(Succeed())
 	w.Restart(t, events.NewFakeRecorder(100))
 
-	m := passAt(w, 2*machine.InventoryEvery, "a")
+	m := reconcileAt(w, 2*machine.InventoryEvery, "a")
 	expectReady(w, m, metav1.ConditionTrue, infrav1.ReadyReason)
 	w.Expect(m.Spec.RecordedState).To(And(HaveField("MissingSince", BeNil()), HaveField("VMNotFoundSince", BeNil())))
 }
@@ -129,7 +129,7 @@ func TestRunningVMIsGoneOnceAUserConfirmsIt(t *testing.T) {
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.VMGoneAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
-	expectReady(w, passAt(w, 0, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+	expectReady(w, reconcileAt(w, 0, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
 }
 
 func TestNoVMIsGoneWhenVCDReturnsEmptyLists(t *testing.T) {
@@ -177,17 +177,17 @@ func TestNoVMIsGoneWhenVCDReturnsEmptyLists(t *testing.T) {
 			w.Ready("a", "b")
 			tt.spoil(w)
 
-			expectNobodyGone(t, w, "a", "b")
+			expectNoneGone(t, w, "a", "b")
 
 			expectReady(w, w.VCDMachine("a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("b"))).To(Succeed())
-			expectNobodyGone(t, w, "a")
+			expectNoneGone(t, w, "a")
 			if tt.stays {
-				expectNobodyGone(t, w, "b")
+				expectNoneGone(t, w, "b")
 			}
 			tt.mend(w)
 			w.Restart(t, events.NewFakeRecorder(100))
-			expectReady(w, passAt(w, 24*time.Hour, "a"), metav1.ConditionTrue, infrav1.ReadyReason)
+			expectReady(w, reconcileAt(w, 24*time.Hour, "a"), metav1.ConditionTrue, infrav1.ReadyReason)
 			w.Eventually(func() bool { return isGone(w, "b") }, controllertest.Patience, "5ms").Should(BeTrue())
 			w.Expect(w.Sim.State().VMs).To(HaveLen(1), "nothing is leaked")
 		})
@@ -221,7 +221,7 @@ func TestRowLostBetweenPagesIsRequestedSeparately(t *testing.T) {
 	}
 
 	for _, at := range []time.Duration{machine.InventoryEvery, machine.InventoryEvery + 62*time.Second, time.Hour} {
-		m := passAt(w, at, "a")
+		m := reconcileAt(w, at, "a")
 		expectReady(w, m, metav1.ConditionTrue, infrav1.ReadyReason)
 		w.Expect(m.Spec.RecordedState.MissingSince).To(BeZero())
 	}
@@ -236,14 +236,14 @@ func TestNoVMIsGoneAfterVCDIsRestoredFromABackup(t *testing.T) {
 
 	w.Expect(w.Sim.Restore(&dump)).To(Succeed())
 
-	expectNobodyGone(t, w, "a", "b")
+	expectNoneGone(t, w, "a", "b")
 	expectReady(w, w.VCDMachine("a"), metav1.ConditionTrue, infrav1.ReadyReason)
 	m := w.VCDMachine("b")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(And(ContainSubstring("restored from a backup"),
 		ContainSubstring(infrav1.VMGoneAnnotation+"=true")))
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
-	expectNobodyGone(t, w, "b")
+	expectNoneGone(t, w, "b")
 	m = w.VCDMachine("b")
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.VMGoneAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
@@ -258,7 +258,7 @@ func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {
 	declared := func(at time.Duration) int {
 		n := 0
 		for _, name := range missing {
-			if conditions.GetReason(passAt(w, at, name), clusterv1.ReadyCondition) == infrav1.VMNotFoundReason {
+			if conditions.GetReason(reconcileAt(w, at, name), clusterv1.ReadyCondition) == infrav1.VMNotFoundReason {
 				n++
 			}
 		}
@@ -274,7 +274,7 @@ func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {
 	w.Expect(declared(machine.InventoryEvery + 11*time.Minute + 30*time.Second)).To(Equal(1))
 	w.Expect(declared(machine.InventoryEvery + 13*time.Minute)).To(Equal(2))
 	w.Expect(declared(machine.InventoryEvery + 15*time.Minute)).To(Equal(3))
-	expectReady(w, passAt(w, machine.InventoryEvery+15*time.Minute, "d"), metav1.ConditionTrue, infrav1.ReadyReason)
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+15*time.Minute, "d"), metav1.ConditionTrue, infrav1.ReadyReason)
 }
 
 // TestAnUnreleasableMachineDoesNotBlockOthers pauses the machine that has been missing for the longest time.
@@ -283,7 +283,7 @@ func TestAnUnreleasableMachineDoesNotBlockOthers(t *testing.T) {
 	w.Ready("a", "b", "c", "d")
 	vanish(w, "a", "b", "c")
 	reasonAt := func(at time.Duration, name string) string {
-		return conditions.GetReason(passAt(w, at, name), clusterv1.ReadyCondition)
+		return conditions.GetReason(reconcileAt(w, at, name), clusterv1.ReadyCondition)
 	}
 	reasonAt(machine.InventoryEvery, "a")
 	for _, at := range []time.Duration{30 * time.Second, 2 * time.Minute, 4 * time.Minute, 6 * time.Minute} {
@@ -332,10 +332,10 @@ func TestVAppDeletedByHand(t *testing.T) {
 			tt.delete(t, w)
 
 			for _, at := range []time.Duration{machine.InventoryEvery, machine.InventoryEvery + 62*time.Second} {
-				passAt(w, at, "a")
-				passAt(w, at, "b")
+				reconcileAt(w, at, "a")
+				reconcileAt(w, at, "b")
 			}
-			expectReady(w, passAt(w, machine.InventoryEvery+65*time.Second, "a"), metav1.ConditionUnknown, tt.reason)
+			expectReady(w, reconcileAt(w, machine.InventoryEvery+65*time.Second, "a"), metav1.ConditionUnknown, tt.reason)
 		})
 	}
 }
@@ -378,14 +378,14 @@ func TestMachinesMissingInThreeClustersHoldTheSite(t *testing.T) {
 	vanish(w, all...)
 	passes := func(at time.Duration) {
 		for _, name := range all {
-			passAt(w, at, name)
+			reconcileAt(w, at, name)
 		}
 	}
 
 	passes(machine.InventoryEvery)
 	passes(machine.InventoryEvery + 62*time.Second)
 	passes(machine.InventoryEvery + 80*time.Second)
-	expectNobodyGone(t, w, all...)
+	expectNoneGone(t, w, all...)
 
 	m := w.VCDMachine(all[0])
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMLossUnacknowledgedReason)
@@ -429,7 +429,7 @@ func TestAnAcknowledgementInTheFutureDoesNotCount(t *testing.T) {
 
 	for _, at := range []time.Duration{0, 62 * time.Second, 80 * time.Second} {
 		for _, name := range all {
-			passAt(w, machine.InventoryEvery+at, name)
+			reconcileAt(w, machine.InventoryEvery+at, name)
 		}
 	}
 
@@ -445,7 +445,7 @@ func TestAnAcknowledgementDoesNotOutliveTheOutage(t *testing.T) {
 	w.Expect(w.Sim.Dump(&dump)).To(Succeed())
 	passes := func(at time.Duration) {
 		for _, name := range all {
-			passAt(w, at, name)
+			reconcileAt(w, at, name)
 		}
 	}
 	vanish(w, all...)

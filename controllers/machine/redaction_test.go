@@ -58,7 +58,7 @@ func TestUnremovableBootstrapDataIsReported(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
-			leftInPeace(w, "cp-0")
+			makeIdle(w, "cp-0")
 			w.Sim.Edit(back)
 			w.Sim.Faults().Add(tt.prevent)
 			nodeOf(w, "cp-0")
@@ -80,7 +80,7 @@ func TestUnremovableBootstrapDataIsReported(t *testing.T) {
 
 func TestHiddenExtraConfigIsNotReportedAsClean(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	shown := w.Sim.State().VMs[0].ExtraConfig
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig = map[string]string{} })
 	nodeOf(w, "cp-0")
@@ -113,7 +113,7 @@ func booted(w *controllertest.Env, name, id string) {
 
 func TestABootCausesOneReadOfTheVM(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	nodeOf(w, "cp-0")
 	w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
 	w.Sim.ResetCounters()
@@ -130,14 +130,14 @@ func TestABootCausesOneReadOfTheVM(t *testing.T) {
 
 func TestBootstrapDataRemovalIsNotFinalWhileTheVMRuns(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("cp-0")) })
-	off := passAt(w, machine.InventoryEvery, "cp-0")
+	off := reconcileAt(w, machine.InventoryEvery, "cp-0")
 	w.Expect(conditions.GetReason(off, infrav1.PoweredOnCondition)).To(Equal(infrav1.VMPoweredOffReason))
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("cp-0")) })
 
 	nodeOf(w, "cp-0")
-	m := passAt(w, machine.InventoryEvery, "cp-0") // with an inventory in which the VM is still powered off
+	m := reconcileAt(w, machine.InventoryEvery, "cp-0") // with an inventory in which the VM is still powered off
 
 	w.Expect(conditions.GetReason(m, infrav1.PoweredOnCondition)).To(Equal(infrav1.VMPoweredOffReason))
 	w.Expect(m.Spec.RecordedState.BootstrapDataRemoved.Guest).To(Equal(infrav1.GuestRunning))
@@ -184,7 +184,7 @@ func TestReappearingBootstrapDataIsRemovedAgain(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
-			leftInPeace(w, "cp-0")
+			makeIdle(w, "cp-0")
 			nodeOf(w, "cp-0")
 			booted(w, "cp-0", "first")
 			w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
@@ -192,7 +192,7 @@ func TestReappearingBootstrapDataIsRemovedAgain(t *testing.T) {
 			tt.again(w)
 
 			w.Eventually(func() map[string]string {
-				passAt(w, machine.InventoryEvery, "cp-0")
+				reconcileAt(w, machine.InventoryEvery, "cp-0")
 				return w.Sim.State().VMs[0].ExtraConfig
 			}, controllertest.Patience, "5ms").Should(HaveKeyWithValue(guestinfo.KeyUserdata, "---"))
 			w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)

@@ -127,15 +127,15 @@ func TestReconcilesOfMachinesDoNotReadSecretsAgain(t *testing.T) {
 	reads.secrets = 0
 
 	for i := range 10 {
-		passAt(w, time.Duration(i)*machine.InventoryEvery, "a")
-		passAt(w, time.Duration(i)*machine.InventoryEvery, "b")
+		reconcileAt(w, time.Duration(i)*machine.InventoryEvery, "a")
+		reconcileAt(w, time.Duration(i)*machine.InventoryEvery, "b")
 	}
 
 	w.Expect(reads.secrets).To(BeZero())
 	secret := w.Secret("tenant-credentials")
 	secret.Data["password"] = []byte("other")
 	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
-	passAt(w, 10*machine.InventoryEvery, "a")
-	passAt(w, 10*machine.InventoryEvery, "b")
+	reconcileAt(w, 10*machine.InventoryEvery, "a")
+	reconcileAt(w, 10*machine.InventoryEvery, "b")
 	w.Expect(reads.secrets).To(Equal(1), "a change is noticed")
 }

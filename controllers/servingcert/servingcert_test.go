@@ -46,8 +46,8 @@ type kubeletRequest struct {
 	decided             certificatesv1.RequestConditionType
 }
 
-// right returns the request of the node's kubelet.
-func right(mods ...func(*kubeletRequest)) kubeletRequest {
+// validRequest returns the request of the node's kubelet.
+func validRequest(mods ...func(*kubeletRequest)) kubeletRequest {
 	a := kubeletRequest{
 		user:   "system:node:" + node,
 		group:  "system:nodes",
@@ -173,7 +173,7 @@ func (b *bench) vcdCluster() *infrav1.VCDCluster {
 }
 
 func TestAKubeletServingCertificateIsApproved(t *testing.T) {
-	b := newBench(t, right())
+	b := newBench(t, validRequest())
 
 	b.Expect(b.reconcile()).To(BeTrue())
 
@@ -283,7 +283,7 @@ func TestUnauthorizedCertificateRequestsAreNotApproved(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t, right(tt.mod))
+			b := newBench(t, validRequest(tt.mod))
 
 			b.Expect(b.reconcile()).To(BeFalse())
 
@@ -300,7 +300,7 @@ func TestUnauthorizedCertificateRequestsAreNotApproved(t *testing.T) {
 }
 
 func TestARequestWaitsForTheAddressOfItsMachine(t *testing.T) {
-	b := newBench(t, right())
+	b := newBench(t, validRequest())
 	m := &infrav1.VCDMachine{}
 	key := client.ObjectKey{Namespace: controllertest.Namespace, Name: node}
 	b.Expect(b.client.Get(context.Background(), key, m)).To(Succeed())
@@ -316,7 +316,7 @@ func TestARequestWaitsForTheAddressOfItsMachine(t *testing.T) {
 }
 
 func TestNothingIsApprovedWithoutTheField(t *testing.T) {
-	b := newBench(t, right())
+	b := newBench(t, validRequest())
 	c := b.vcdCluster()
 	c.Spec.KubeletServingCertificates = ""
 	b.Expect(b.client.Update(context.Background(), c)).To(Succeed())

@@ -58,7 +58,7 @@ func misplacedMachines() []misplaced {
 		m.Spec.StorageProfile = ""
 		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	}
-	return append(zonesOfOthers(created), misplaced{
+	return append(foreignZones(created), misplaced{
 		"another placement policy than the zone's",
 		func(w *controllertest.Env) {
 			createD(w, func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) {
@@ -93,8 +93,8 @@ func misplacedMachines() []misplaced {
 	})
 }
 
-// zonesOfOthers returns zones that the machine's cluster cannot use.
-func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
+// foreignZones returns zones that the machine's cluster cannot use.
+func foreignZones(created func(*controllertest.Env)) []misplaced {
 	return []misplaced{
 		{
 			"an unknown zone",
@@ -202,7 +202,7 @@ func TestUnplaceableMachines(t *testing.T) {
 			tt.mend(w)
 			valid(w)
 			w.Ready("cp-d")
-			w.Expect(homes(w.Sim.State())).To(HaveLen(1))
+			w.Expect(vmLocations(w.Sim.State())).To(HaveLen(1))
 		})
 	}
 }

@@ -54,7 +54,7 @@ func TestDriversLimitedToOneVAppForbidASecondZone(t *testing.T) {
 		ContainSubstring("several zones"), ContainSubstring("cloud-director-named-disk-csi-driver:1.6.0"),
 		ContainSubstring("Replace or remove them")))
 	w.EventuallyCluster(infrav1.VAppLayoutReadyCondition, infrav1.LegacyDriverInstalledReason)
-	w.Expect(homes(w.Sim.State())).To(And(HaveLen(2), Not(HaveKey("md-b"))))
+	w.Expect(vmLocations(w.Sim.State())).To(And(HaveLen(2), Not(HaveKey("md-b"))))
 
 	w.Expect(w.Workload.Delete(w.Ctx, driver)).To(Succeed())
 	w.Later(4 * vapp.DriversRetry)

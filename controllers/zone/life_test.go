@@ -24,8 +24,8 @@ func threeMachines() []client.Object {
 	return objects
 }
 
-// homes returns the locations of VMs: their names by vApp, followed by the VDC.
-func homes(state vcdsim.State) map[string]string {
+// vmLocations returns the locations of VMs: their names by vApp, followed by the VDC.
+func vmLocations(state vcdsim.State) map[string]string {
 	vdcs := map[string]string{}
 	vApps := map[string]string{}
 	for _, org := range state.Model.Orgs {
@@ -47,7 +47,7 @@ func TestMachinesAreCreatedInTheirZonesAndDeletedWithoutOrphans(t *testing.T) {
 	w := controllertest.NewInZones(t, threeMachines()...)
 	w.Ready("cp-a", "cp-b", "cp-c")
 
-	w.Expect(homes(w.Sim.State())).To(Equal(map[string]string{
+	w.Expect(vmLocations(w.Sim.State())).To(Equal(map[string]string{
 		"cp-a": "c1-a in acme-vdc",
 		"cp-b": "c1-b in acme-vdc-b",
 		"cp-c": "c1-c in acme-vdc-c",
@@ -97,7 +97,7 @@ func TestTwoZonesInOneVDCHaveSeparateVApps(t *testing.T) {
 
 	w.Ready("cp-a", "cp-rack")
 
-	w.Expect(homes(w.Sim.State())).To(Equal(map[string]string{
+	w.Expect(vmLocations(w.Sim.State())).To(Equal(map[string]string{
 		"cp-a":    "c1-a in acme-vdc",
 		"cp-rack": "c1-rack in acme-vdc",
 	}))
@@ -121,7 +121,7 @@ func TestADeselectedZoneKeepsItsMachinesAndGetsNoNewOnes(t *testing.T) {
 
 	w.Expect(w.VCDCluster().Status.FailureDomains).To(HaveLen(2))
 	w.EventuallyMachine("late", infrav1.PlacementReadyCondition, infrav1.FailureDomainNotSelectedReason)
-	w.Expect(homes(w.Sim.State())).NotTo(HaveKey("late"))
+	w.Expect(vmLocations(w.Sim.State())).NotTo(HaveKey("late"))
 }
 
 func TestAMachineKeepsItsNetworksWhenThoseOfItsZoneChange(t *testing.T) {

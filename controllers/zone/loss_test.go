@@ -36,16 +36,16 @@ func published(w *controllertest.Env) []string {
 	return names
 }
 
-// expectOthersToGoOn expects that machines in zones a and c are ready, and that new machines are rejected in b and
+// expectOthersUnaffected expects that machines in zones a and c are ready, and that new machines are rejected in b and
 // created in c.
-func expectOthersToGoOn(w *controllertest.Env, refused string) {
+func expectOthersUnaffected(w *controllertest.Env, refused string) {
 	w.Ready("cp-a", "cp-c")
 	w.Expect(published(w)).To(Equal([]string{"a", "c"}), "control planes are remediated into other zones")
 	w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.FailureDomainsReadyCondition)).To(
 		Equal(infrav1.FailureDomainsExcludedReason))
 	w.EventuallyMachine("late-b", infrav1.PlacementReadyCondition, refused)
 	w.Ready("late-c")
-	w.Expect(homes(w.Sim.State())).To(And(HaveKey("late-c"), Not(HaveKey("late-b"))))
+	w.Expect(vmLocations(w.Sim.State())).To(And(HaveKey("late-c"), Not(HaveKey("late-b"))))
 }
 
 // newInLostZone returns an environment with a machine in each zone, and two that are not reconciled yet.
@@ -73,7 +73,7 @@ func TestADisabledVDCGetsNoNewMachinesAndOtherZonesAreUnaffected(t *testing.T) {
 	w.DisableVDC("acme-vdc-b", true)
 
 	w.EventuallyZone("b", infrav1.FailureDomainReadyCondition, infrav1.VDCDisabledReason)
-	expectOthersToGoOn(w, infrav1.VDCDisabledReason)
+	expectOthersUnaffected(w, infrav1.VDCDisabledReason)
 	w.Ready("cp-b")
 
 	w.DisableVDC("acme-vdc-b", false)
@@ -124,7 +124,7 @@ func TestMachinesOfADeletedVDCAreUnknownAndOtherZonesAreUnaffected(t *testing.T)
 	w.DeleteVDC("acme-vdc-b")
 
 	w.EventuallyZone("b", infrav1.FailureDomainReadyCondition, infrav1.VDCNotFoundReason)
-	expectOthersToGoOn(w, infrav1.VDCNotFoundReason)
+	expectOthersUnaffected(w, infrav1.VDCNotFoundReason)
 	w.EventuallyMachine("cp-b", clusterv1.ReadyCondition, infrav1.VMUnverifiedReason)
 	w.Expect(conditions.IsUnknown(w.VCDMachine("cp-b"), clusterv1.ReadyCondition)).To(BeTrue())
 }
@@ -157,7 +157,7 @@ func TestAnUnsharedCatalogBlocksNewMachines(t *testing.T) {
 	share()
 
 	w.EventuallyZone("b", infrav1.ConstraintReadyCondition, infrav1.CatalogNotFoundReason)
-	expectOthersToGoOn(w, infrav1.CatalogNotFoundReason)
+	expectOthersUnaffected(w, infrav1.CatalogNotFoundReason)
 	w.Ready("cp-b")
 
 	share("acme")
@@ -222,7 +222,7 @@ func TestAZoneLosesAndRegainsAccess(t *testing.T) {
 			tc.lose(w)
 
 			w.EventuallyZone("b", tc.condition, tc.reason)
-			expectOthersToGoOn(w, tc.reason)
+			expectOthersUnaffected(w, tc.reason)
 			w.EventuallyMachine("cp-b", clusterv1.ReadyCondition, tc.machines)
 			w.Expect(conditions.IsUnknown(w.VCDMachine("cp-b"), clusterv1.ReadyCondition)).To(BeTrue())
 

@@ -256,8 +256,8 @@ func TestANonexistentLocation(t *testing.T) {
 	}))
 }
 
-// promisedTo returns the addresses that a Service reserves from another.
-func promisedTo(other *corev1.Service, records service.Records, mods ...func(*corev1.Service)) []netip.Addr {
+// reservedFrom returns the addresses that a Service reserves from another.
+func reservedFrom(other *corev1.Service, records service.Records, mods ...func(*corev1.Service)) []netip.Addr {
 	in := web(append(mods, func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })...)
 	in.Records = records
 	var out []netip.Addr
@@ -301,7 +301,7 @@ func TestAddressesReservedByAService(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			NewWithT(t).Expect(promisedTo(other, nil, tt.service)).To(Equal(tt.want))
+			NewWithT(t).Expect(reservedFrom(other, nil, tt.service)).To(Equal(tt.want))
 		})
 	}
 }
@@ -314,9 +314,9 @@ func TestRecordedAddressesAreNotReservedByOtherServices(t *testing.T) {
 	})
 	recorded := servicetest.Records{in.Service.UID: {Addresses: []netip.Addr{ip("203.0.113.7")}}}
 
-	g.Expect(promisedTo(in.Service, recorded, annotated(servicetest.Addresses, "203.0.113.7"))).To(BeEmpty())
+	g.Expect(reservedFrom(in.Service, recorded, annotated(servicetest.Addresses, "203.0.113.7"))).To(BeEmpty())
 
 	annotated(servicetest.OlderAddresses, "203.0.113.7")(in.Service)
-	g.Expect(promisedTo(in.Service, nil, annotated(servicetest.Addresses, "203.0.113.7"))).NotTo(BeEmpty(),
+	g.Expect(reservedFrom(in.Service, nil, annotated(servicetest.Addresses, "203.0.113.7"))).NotTo(BeEmpty(),
 		"anyone can write the annotation")
 }

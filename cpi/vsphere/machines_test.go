@@ -114,8 +114,8 @@ func (c *cluster) stays(node *corev1.Node) (last error) {
 	return last
 }
 
-// said returns the events since the last call.
-func (c *cluster) said() []string {
+// newEvents returns the events since the last call.
+func (c *cluster) newEvents() []string {
 	var all []string
 	for {
 		select {
@@ -177,7 +177,7 @@ func TestAMovedVM(t *testing.T) {
 
 	c.Expect(c.stays(node)).To(Succeed())
 	c.Expect(c.shutdown(node)).To(BeFalse())
-	c.Expect(c.said()).To(BeEmpty())
+	c.Expect(c.newEvents()).To(BeEmpty())
 }
 
 func TestARenamedVM(t *testing.T) {
@@ -185,7 +185,7 @@ func TestARenamedVM(t *testing.T) {
 	s.done(s.object(node.Name).Rename(t.Context(), "another"))
 
 	c.Expect(c.stays(node)).To(Succeed())
-	c.Expect(c.said()).To(BeEmpty())
+	c.Expect(c.newEvents()).To(BeEmpty())
 }
 
 func TestAPoweredOffOrSuspendedVMIsShutDown(t *testing.T) {
@@ -204,7 +204,7 @@ func TestAPoweredOffOrSuspendedVMIsShutDown(t *testing.T) {
 
 	s.change(node.Name, func(vm *mo.VirtualMachine) { vm.Runtime.PowerState = types.VirtualMachinePowerStateSuspended })
 	c.Expect(c.shutdown(node)).To(BeTrue())
-	c.Expect(c.said()).To(BeEmpty())
+	c.Expect(c.newEvents()).To(BeEmpty())
 }
 
 func TestAVMWithoutTools(t *testing.T) {
@@ -218,7 +218,7 @@ func TestAVMWithoutTools(t *testing.T) {
 	c.Expect(c.shutdown(node)).To(BeFalse())
 	_, err := c.InstanceMetadata(t.Context(), node)
 	c.Expect(err).NotTo(HaveOccurred())
-	c.Expect(c.said()).To(ConsistOf(ContainSubstring("AddressNotFound")))
+	c.Expect(c.newEvents()).To(ConsistOf(ContainSubstring("AddressNotFound")))
 
 	_, err = c.InstanceMetadata(t.Context(), c.fresh(s, node.Name))
 	c.Expect(err).To(MatchError(ContainSubstring("no address yet")), "a new Node waits for VMware Tools")
@@ -266,7 +266,7 @@ func TestAnExpiredSession(t *testing.T) {
 	c.Expect(c.stays(node)).To(Succeed())
 
 	c.Expect(s.counted()["Login"]).To(Equal(1))
-	c.Expect(c.said()).To(BeEmpty())
+	c.Expect(c.newEvents()).To(BeEmpty())
 }
 
 // sessions returns the keys of all sessions except the administrator's.
@@ -370,7 +370,7 @@ func TestADeletedVM(t *testing.T) {
 
 	_, err := c.InstanceExists(t.Context(), node)
 	c.Expect(err).To(MatchError(ContainSubstring("still missing in one minute")))
-	c.Expect(c.said()).To(ConsistOf(ContainSubstring("MachineMissing")))
+	c.Expect(c.newEvents()).To(ConsistOf(ContainSubstring("MachineMissing")))
 	c.clock.Step(2 * time.Minute)
 	c.Expect(c.InstanceExists(t.Context(), node)).To(BeFalse())
 }
@@ -387,7 +387,7 @@ func TestAVMMigratedToAnotherVCenterIsNotGone(t *testing.T) {
 		_, err := c.InstanceExists(t.Context(), node)
 		c.Expect(err).To(MatchError(ContainSubstring("was migrated from vCenter")))
 	}
-	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("MachineOutOfScope"),
+	c.Expect(c.newEvents()).To(ConsistOf(And(ContainSubstring("MachineOutOfScope"),
 		ContainSubstring("add that vCenter to the configuration"))), "once")
 }
 
@@ -508,7 +508,7 @@ func TestTwoVMsWithOneNameAndUUID(t *testing.T) {
 
 	_, err := c.InstanceMetadata(t.Context(), c.fresh(s, names[0]))
 	c.Expect(err).To(HaveOccurred())
-	c.Expect(c.said()).To(ConsistOf(ContainSubstring("MachineAmbiguous")))
+	c.Expect(c.newEvents()).To(ConsistOf(ContainSubstring("MachineAmbiguous")))
 
 	s.change(names[1], func(vm *mo.VirtualMachine) { vm.Config.Uuid = "422e4956-ad22-1139-6d72-59cc8f26bc90" })
 	c.clock.Step(time.Minute)

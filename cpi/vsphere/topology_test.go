@@ -80,7 +80,7 @@ func TestAZoneAndARegionFromDifferentPlaces(t *testing.T) {
 	m := c.metadata(s, name)
 
 	c.Expect([]string{m.Zone, m.Region}).To(Equal([]string{"rack-7-a", "sfo"}))
-	c.Expect(c.said()).To(BeEmpty())
+	c.Expect(c.newEvents()).To(BeEmpty())
 }
 
 func TestAMissingTagIsAWarning(t *testing.T) {
@@ -92,7 +92,7 @@ func TestAMissingTagIsAWarning(t *testing.T) {
 	m := c.metadata(s, name)
 
 	c.Expect([]string{m.Zone, m.Region}).To(Equal([]string{"a", ""}))
-	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring(`"k8s-region"`), ContainSubstring("the Node has no region"))))
+	c.Expect(c.newEvents()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring(`"k8s-region"`), ContainSubstring("the Node has no region"))))
 
 	s.tag("k8s-region", "r", s.ref(name, "Datacenter"))
 	c.clock.Step(10 * time.Minute)
@@ -108,7 +108,7 @@ func TestSeveralTagsInACategory(t *testing.T) {
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, func(o *vsphere.MachineOptions) { o.Topology.Zone = "k8s-zone" })
 
 	c.Expect(c.metadata(s, name).Zone).To(Equal("a"), "in a stable order")
-	c.Expect(c.said()).To(ConsistOf(ContainSubstring("TagAmbiguous")))
+	c.Expect(c.newEvents()).To(ConsistOf(ContainSubstring("TagAmbiguous")))
 }
 
 func TestUnreadableTagsDelayOnlyNewNodes(t *testing.T) {
@@ -247,7 +247,7 @@ func TestASharedSessionHasNoZones(t *testing.T) {
 	m := c.metadata(s, name)
 
 	c.Expect([]string{m.Zone, m.Region}).To(Equal([]string{"", ""}))
-	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring("a shared session cannot read tags"))))
+	c.Expect(c.newEvents()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring("a shared session cannot read tags"))))
 }
 
 func TestTheTagSessionIsLoggedOut(t *testing.T) {
@@ -260,7 +260,7 @@ func TestTheTagSessionIsLoggedOut(t *testing.T) {
 	c.clock.Step(10 * time.Minute)
 
 	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
-	c.Expect(c.said()).To(ConsistOf(ContainSubstring("k8s-region")))
+	c.Expect(c.newEvents()).To(ConsistOf(ContainSubstring("k8s-region")))
 }
 
 func TestInstanceTypeTagAndLabelsForHostAndCluster(t *testing.T) {
@@ -283,7 +283,7 @@ func TestInstanceTypeTagAndLabelsForHostAndCluster(t *testing.T) {
 	c.Expect(m.AdditionalLabels).To(And(HaveKeyWithValue("example.com/host",
 		MatchRegexp("^DC0_C0_H")), HaveKeyWithValue("example.com/cluster", "DC0_C0"),
 		HaveKeyWithValue("example.com/site", "x")))
-	c.Expect(c.said()).To(BeEmpty(), "other VMs keep the type derived from their size")
+	c.Expect(c.newEvents()).To(BeEmpty(), "other VMs keep the type derived from their size")
 }
 
 func TestCallsFor500Nodes(t *testing.T) {

@@ -43,14 +43,14 @@ func (w *fixture) documents(path string) []string {
 	return ids
 }
 
-// byHand makes a manual change.
-func (w *fixture) byHand(id string, edit func(body map[string]any)) {
+// editManually makes a manual change.
+func (w *fixture) editManually(id string, edit func(body map[string]any)) {
 	w.t.Helper()
 	w.sim.Edit(func(e *vcdsim.Editor) { w.Expect(e.Document(id, edit)).To(BeTrue()) })
 }
 
-// sendsTo returns the targets of a pool or IP set: its group, addresses, port and monitors.
-func (w *fixture) sendsTo(id string) string {
+// targetsOf returns the targets of a pool or IP set: its group, addresses, port and monitors.
+func (w *fixture) targetsOf(id string) string {
 	w.t.Helper()
 	var body struct {
 		Group     struct{ Name string } `json:"memberGroupRef"`
@@ -123,9 +123,9 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 			now.Advance(31 * time.Second) // before any pool is due
 			w.converge(&wishes[0])
 			id := w.documents(tt.path)[0]
-			before := w.sendsTo(id)
-			w.byHand(id, tt.edit)
-			w.Expect(w.sendsTo(id)).NotTo(Equal(before))
+			before := w.targetsOf(id)
+			w.editManually(id, tt.edit)
+			w.Expect(w.targetsOf(id)).NotTo(Equal(before))
 			look := func() (full, writes int) {
 				now.Advance(31 * time.Second)
 				w.calls()
@@ -139,7 +139,7 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 			}
 
 			full, writes := look()
-			w.Expect(w.sendsTo(id)).To(Equal(before))
+			w.Expect(w.targetsOf(id)).To(Equal(before))
 			w.Expect(writes).To(Equal(1))
 			w.Expect(full).To(BeNumerically("<=", 4), "a read, a change, and a portion")
 
@@ -177,7 +177,7 @@ func TestAPoolWithAnotherMemberGroup(t *testing.T) {
 	})
 	pools := w.documents(poolsDocument)
 	for _, id := range pools[8:11] {
-		w.byHand(id, func(body map[string]any) {
+		w.editManually(id, func(body map[string]any) {
 			body["memberGroupRef"] = map[string]any{
 				"id":   other,
 				"name": "theirs",
@@ -190,7 +190,7 @@ func TestAPoolWithAnotherMemberGroup(t *testing.T) {
 	}
 
 	for _, id := range pools {
-		w.Expect(w.sendsTo(id)).NotTo(ContainSubstring("theirs"))
+		w.Expect(w.targetsOf(id)).NotTo(ContainSubstring("theirs"))
 	}
 }
 
@@ -203,7 +203,7 @@ func TestAFewPoolsAreReadWithinMinutes(t *testing.T) {
 		w.converge(&wishes[i])
 	}
 	for _, id := range w.documents(poolsDocument) {
-		w.byHand(id, func(body map[string]any) { body["defaultPort"] = 1.0 })
+		w.editManually(id, func(body map[string]any) { body["defaultPort"] = 1.0 })
 	}
 	w.calls()
 
@@ -215,7 +215,7 @@ func TestAFewPoolsAreReadWithinMinutes(t *testing.T) {
 	}
 
 	for _, id := range w.documents(poolsDocument) {
-		w.Expect(w.sendsTo(id)).To(ContainSubstring("Port:30080"))
+		w.Expect(w.targetsOf(id)).To(ContainSubstring("Port:30080"))
 	}
 	counted := w.sim.Counters()
 	w.Expect(counted[rolling]+counted["GET /cloudapi/1.0.0/firewallGroups"]).To(BeNumerically("<=", 11+9),
@@ -242,7 +242,7 @@ func TestAFruitlessFullReadIsNotRepeatedForTheSameHint(t *testing.T) {
 
 	w.calls()
 	id := w.documents(poolsDocument)[0]
-	w.byHand(id, func(body map[string]any) { body["healthMonitors"] = []any{} })
+	w.editManually(id, func(body map[string]any) { body["healthMonitors"] = []any{} })
 	observe()
 	found := false
 	for _, r := range w.sim.Requests() {

@@ -243,7 +243,7 @@ func TestAConcurrentlyAllocatedFloatingIPIsNotTaken(t *testing.T) {
 					{Type: vcdsim.FloatingIP, Value: address.String(), OrgID: org},
 				}
 			})
-			byHand := And(HaveField("Value", address.String()), HaveField("Description", ""))
+			editManually := And(HaveField("Value", address.String()), HaveField("Description", ""))
 
 			_, err = w.reach(&d)
 			w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
@@ -251,12 +251,12 @@ func TestAConcurrentlyAllocatedFloatingIPIsNotTaken(t *testing.T) {
 
 			w.Expect(plan.Status.Addresses).To(HaveLen(1))
 			w.Expect(slices.Contains(plan.Status.Addresses, address)).To(Equal(requested))
-			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ContainElement(byHand))
+			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ContainElement(editManually))
 			w.Expect(d.Intent).NotTo(ContainElement(address), "after a restart it would be considered taken")
 			w.restart()
 			w.converge(&d)
 			w.remove(d)
-			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(byHand))
+			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(editManually))
 		})
 	}
 }

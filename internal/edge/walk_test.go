@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// moods are changes to the desired state of a load balancer.
-var moods = []func(r *rand.Rand, d *lb.Desired){
+// stateChanges are changes to the desired state of a load balancer.
+var stateChanges = []func(r *rand.Rand, d *lb.Desired){
 	func(r *rand.Rand, d *lb.Desired) {
 		d.Listeners[0].Protocol = pickOne(r, loadbalancer.TCP, loadbalancer.UDP)
 	},
@@ -79,7 +79,7 @@ func TestChangingDesiredStatesConverge(t *testing.T) {
 				for range 25 {
 					d := &all[r.IntN(len(all))]
 					d.Absent = false
-					pickOne(r, moods...)(r, d)
+					pickOne(r, stateChanges...)(r, d)
 					plan := w.converge(d)
 					w.Expect(plan.Done() || d.Absent).To(BeTrue(), "%+v of %+v", plan, d)
 					d.Published = plan.Status.Addresses

@@ -181,8 +181,8 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 
 			for _, cell := range to.sim.Cells() {
 				tt.change(to, cell)
-				asked := to.asked()
-				g.Eventually(to.asked, testtime.Patience, "1ms").Should(BeNumerically(">", asked+1),
+				requestCount := to.requestCount()
+				g.Eventually(to.requestCount, testtime.Patience, "1ms").Should(BeNumerically(">", requestCount+1),
 					"it is requested again")
 				cell.Maintain(false)
 				cell.Start()
@@ -227,8 +227,8 @@ func (to *target) composing(t *testing.T) (*vcd.Session, vcd.Task) {
 	return s, task
 }
 
-// asked counts the requests at the load balancer, with or without a response.
-func (to *target) asked() int { return len(to.sim.Requests()) }
+// requestCount counts the requests at the load balancer, with or without a response.
+func (to *target) requestCount() int { return len(to.sim.Requests()) }
 
 func TestTheAddressInHrefsIsNeverContacted(t *testing.T) {
 	g := NewWithT(t)

@@ -16,7 +16,7 @@ func TestExpectedEndOfATask(t *testing.T) {
 		name     string
 		took     []time.Duration
 		progress int
-		asked    time.Time
+		polled   time.Time
 		want     time.Time
 	}{
 		{"without previous tasks", nil, 0, after(time.Second), time.Time{}},
@@ -55,7 +55,7 @@ func TestExpectedEndOfATask(t *testing.T) {
 			got := d.end(&followedTask{
 				task:     Task{Operation: "vappUpdateVm", Progress: tt.progress},
 				since:    start,
-				polledAt: tt.asked,
+				polledAt: tt.polled,
 			})
 
 			NewWithT(t).Expect(got).To(Equal(tt.want))

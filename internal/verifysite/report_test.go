@@ -82,8 +82,8 @@ func FuzzAReportHasNothingOfTheSite(f *testing.F) {
 	})
 }
 
-// telling returns the tenant with names that are recognizable everywhere.
-func telling() vcdsim.Model {
+// recognizable returns the tenant with names that are recognizable everywhere.
+func recognizable() vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	org := &m.Orgs[1]
 	org.FullName = "zztelling"
@@ -100,7 +100,7 @@ func telling() vcdsim.Model {
 }
 
 func TestAReportContainsNoSiteNamesAndTheSimulatorReadsIt(t *testing.T) {
-	to := newTarget(t, telling(), "capvcd", instant)
+	to := newTarget(t, recognizable(), "capvcd", instant)
 	secrets := `zztelling https://vcd.example.com 203.0.113.77 urn:vcloud:vm:7a0e0d4c-1111-4222-8333-444455556666 eyJhbGci.x.y`
 	o := options()
 	// There is one object of each kind.

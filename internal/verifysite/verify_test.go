@@ -161,7 +161,7 @@ func TestARunDetectsTheBehaviorOfTheSite(t *testing.T) {
 				s.prepare(t, to)
 			}
 			for _, x := range s.switches {
-				t.Run(x.name, func(t *testing.T) { to.seesBothWays(t, x) })
+				t.Run(x.name, func(t *testing.T) { to.verifyBothValues(t, x) })
 			}
 			to.Expect(to.sim.Unhandled()).To(BeEmpty())
 		})
@@ -174,8 +174,8 @@ func TestARunDetectsTheBehaviorOfTheSite(t *testing.T) {
 	}
 }
 
-// seesBothWays switches an assumption of the simulator, and verifies the site with each value.
-func (to *target) seesBothWays(t *testing.T, x switched) {
+// verifyBothValues switches an assumption of the simulator, and verifies the site with each value.
+func (to *target) verifyBothValues(t *testing.T, x switched) {
 	t.Helper()
 	g := NewWithT(t)
 	ways := x.ways

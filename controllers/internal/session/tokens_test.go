@@ -38,8 +38,8 @@ func newAccountEnv(t *testing.T, objects ...client.Object) *controllertest.Env {
 
 func expireSessions(w *controllertest.Env) { w.Sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() }) }
 
-// afterAWhile advances the clock until sessions retry after a failure.
-func afterAWhile(w *controllertest.Env) { w.Clock.Add(int64(session.LoginPoll)) }
+// skipLoginPause advances the clock until sessions retry after a failure.
+func skipLoginPause(w *controllertest.Env) { w.Clock.Add(int64(session.LoginPoll)) }
 
 func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	w := newAccountEnv(t, controllertest.NewMachine("m1")...)
@@ -53,7 +53,7 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	for range 5 {
 		expireSessions(w)
 		w.EventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.ReadyReason)
-		afterAWhile(w)
+		skipLoginPause(w)
 		w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 		seen[w.Token()] = true
 	}
@@ -127,7 +127,7 @@ func TestALostLoginResponse(t *testing.T) {
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: controllertest.AccountLogin, DropAfter: true, Count: 1})
 
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.SiteUnreachableReason)
-	afterAWhile(w)
+	skipLoginPause(w)
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRejectedReason)
 	w.Expect(conditions.GetMessage(w.VCDCluster(),
 		infrav1.IdentityReadyCondition)).To(ContainSubstring("grant the service account again"))
@@ -170,7 +170,7 @@ func TestNoLoginWhileTheNextTokenCannotBeSaved(t *testing.T) {
 	w.Expect(w.AccountLogins()).To(Equal(1), "except for the grant itself")
 
 	refusal = nil
-	afterAWhile(w)
+	skipLoginPause(w)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.Token()).NotTo(Equal(first))
 }
@@ -215,7 +215,7 @@ func TestNoLoginForPausedClusters(t *testing.T) {
 	w.Expect(w.Token()).To(Equal(token), "the last token moves to the other management cluster")
 	w.Expect(w.AccountLogins()).To(Equal(before))
 	pauseCluster(w, false)
-	afterAWhile(w)
+	skipLoginPause(w)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.AccountLogins()).To(Equal(before + 1))
 }
