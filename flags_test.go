@@ -25,7 +25,7 @@ func TestTheManagerExitsBeforeItStarts(t *testing.T) {
 		{"short help is requested", []string{"-h"}, 0, "While it runs:", nil},
 		{"the version is requested", []string{"--version"}, 0, version.Long(), nil},
 		{
-			"a flag that there is not",
+			"an unknown flag",
 			[]string{"--vcd-bursts=1"},
 			2,
 			"",

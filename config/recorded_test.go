@@ -40,7 +40,7 @@ inheritedLoadBalancer: {oneArm: {startIP: 192.168.8.2, endIP: 192.168.8.9}}, det
 
 func TestAClusterTemplateHasNoRecords(t *testing.T) {
 	checkCreations(t, "VCDClusterTemplate", clusterTemplateYAML, []creation{{
-		"a record",
+		"a missing record",
 		`{spec: {template: {spec: {recordedState: {vAppCount: 1}}}}}`,
 		[]string{"spec.template.spec.recordedState"},
 	}})
@@ -71,7 +71,7 @@ func TestClusterRecordsCannotBeRemoved(t *testing.T) {
 		{"a further zone", inZone, recordedOf(`zones: {b: {ovdcID: "` + vdc + otherUUID + `"}}`), nil},
 		{"a vApp is removed", recordedOf(`vAppIDs: ["` + vApp + someUUID + `"], vAppCount: 1`), recordedOf(`vAppIDs: `), []string{lost}},
 		{
-			"a gateway is lost",
+			"a gateway is removed",
 			recordedOf(`edgeGatewayIDs: ["` + gateway + someUUID + `", "` + gateway + otherUUID + `"]`),
 			recordedOf(`edgeGatewayIDs: ["` + gateway + someUUID + `"]`),
 			[]string{lost},

@@ -180,7 +180,7 @@ func TestNodeOwner(t *testing.T) {
 	g.Expect(found.ProviderID).To(Equal("test://Two"), "even if only the machine shows its owner")
 	_, err = i.InstanceMetadata(t.Context(), c.node("3", nameless))
 	g.Expect(err).To(MatchError(ContainSubstring("no machine of the cluster has its name")),
-		"but not another cluster's")
+		"but not if it belongs to another cluster")
 	_, err = i.InstanceMetadata(t.Context(), c.node("4", nameless))
 	g.Expect(err).To(MatchError(ContainSubstring("2 machines of the cluster have its name")))
 	g.Expect(i.InstanceExists(t.Context(), c.node("none", nameless))).To(BeTrue(),
@@ -226,13 +226,13 @@ func TestAddresses(t *testing.T) {
 		},
 		{"but not an address of another machine", AddressPolicy{}, "10.0.0.9", "InternalIP=192.168.0.1"},
 		{
-			"those of NICs, in their order",
+			"addresses of NICs, in their order",
 			AddressPolicy{Internal: Selection{NICs: []int{2, 0}}},
 			"",
 			"InternalIP=203.0.113.1 InternalIP=10.0.0.1 InternalIP=fd00::1",
 		},
 		{
-			"those of networks",
+			"addresses of networks",
 			AddressPolicy{Internal: Selection{CIDRs: []netip.Prefix{any6, any4}}},
 			"",
 			"InternalIP=10.0.0.1 InternalIP=fd00::1",
@@ -245,13 +245,13 @@ func TestAddresses(t *testing.T) {
 		},
 		{"only IPv6", AddressPolicy{Internal: Selection{NICs: []int{0}}, IPv6: 1}, "", "InternalIP=fd00::1"},
 		{
-			"all but some",
+			"all except some",
 			AddressPolicy{Internal: Selection{Exclude: []netip.Prefix{any4, any6}}},
 			"",
 			"InternalIP=192.168.0.1 InternalIP=203.0.113.1",
 		},
 		{
-			"external ones",
+			"external addresses",
 			AddressPolicy{External: Selection{NICs: []int{2}}},
 			"",
 			"InternalIP=192.168.0.1 ExternalIP=203.0.113.1",

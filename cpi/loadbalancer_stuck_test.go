@@ -72,11 +72,11 @@ func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		s         *corev1.Service
-		hurt      func(*fakeBalancer)
+		damage    func(*fakeBalancer)
 		newEvents []string // words of one event; empty: no event
 	}{
 		{
-			"a gateway of the configuration that cannot be found, where the Service may have been",
+			"a configured gateway that cannot be found, on which the Service may have been",
 			balanced("web"),
 			func(f *fakeBalancer) { f.lost = map[string]error{"slow": refused("no network dmz")} },
 			[]string{"Warning LoadBalancerNotDeleted", "gateway slow", "no network dmz", "correct the entry"},
@@ -99,7 +99,7 @@ func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, tc.s)
-			tc.hurt(b.balancer)
+			tc.damage(b.balancer)
 
 			for range 2 {
 				_, _, err := b.them.GetLoadBalancer(t.Context(), "", tc.s)

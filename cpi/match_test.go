@@ -46,7 +46,7 @@ func TestMatchingANodeWithoutAProviderID(t *testing.T) {
 		{"by its hostname, regardless of case", nameless, []Machine{machine("3", named("NODE-1"))}, "test://3"},
 		{"by its hostname with a domain", nameless, []Machine{machine("3", named("node-1.example.com"))}, "test://3"},
 		{
-			"by its hostname, the Node has a domain",
+			"by its hostname, although the Node name has a domain",
 			func(n *corev1.Node) {
 				nameless(n)
 				n.Name += ".example.com"

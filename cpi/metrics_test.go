@@ -31,7 +31,7 @@ func TestStates(t *testing.T) {
 		{"a new Service waits", func(*corev1.Service) {}, statePending},
 		{"a Service with an address is ready", published, stateReady},
 		{
-			"one with an unserved port has not all",
+			"a Service with an unserved port is incomplete",
 			func(s *corev1.Service) {
 				published(s)
 				s.Status.LoadBalancer.Ingress[0].Ports = []corev1.PortStatus{{Port: 80, Error: &problem}}

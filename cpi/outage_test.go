@@ -85,7 +85,7 @@ func TestAnOutageIsReportedOnThePodAndOnceOnEachWaitingObject(t *testing.T) {
 	o.Expect(o.after(outageReminder-time.Second)).To(BeEmpty(), "once")
 	o.services.add(balanced("came-later"))
 	o.Expect(o.after(time.Second)).To(ConsistOf(HaveSuffix(onSelf), HaveSuffix(onService)),
-		"a reminder, and who waits now")
+		"a reminder, and the objects that wait now")
 
 	o.them.Note(nil)
 	o.Expect(o.after(time.Second)).To(ConsistOf(And(HavePrefix("Normal CloudReachable"), HaveSuffix(onSelf))))

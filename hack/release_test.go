@@ -131,7 +131,7 @@ func TestReleaseNotesComeFromChangelogAndCommits(t *testing.T) {
 			[]string{"## Commits", "Begin"},
 		},
 		{
-			"a further one has those since the last, not since its candidate",
+			"a later release has the commits since the last one, not since its candidate",
 			"v1.1.0",
 			[]string{"Something new.", "## Commits since v1.0.0", "- Add (", "- Mend ("},
 			[]string{"- Begin (", "The first."},

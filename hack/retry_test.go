@@ -45,7 +45,7 @@ func TestFailedPackagesAreRerunOnce(t *testing.T) {
 			map[string]int{"ok  \texample.com/m/good\t": 1},
 		},
 		{
-			"a package that passes then is flaky",
+			"a package that passes on the second run is flaky",
 			"good flaky",
 			false,
 			flaky,

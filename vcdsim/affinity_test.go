@@ -44,7 +44,7 @@ func TestAffinityRules(t *testing.T) {
 		{"one VM", c.affinity("x", "Affinity", true, a), 400},
 		{"a VM twice", c.affinity("x", "Affinity", true, a, a), 400},
 		{
-			"a VM that does not exist",
+			"a nonexistent VM",
 			c.affinity("x", "Affinity", true, a, "/api/vApp/vm-11111111-2222-3333-4444-555555555555"),
 			403,
 		},

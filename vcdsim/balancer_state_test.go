@@ -48,7 +48,7 @@ func TestConfigurationDuringAGatewayChange(t *testing.T) {
 			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"},
 		},
 		{
-			"all of the gateway",
+			"all objects of the gateway",
 			func(a *vcdsim.Assumptions) { a.BusyGatewayConfiguresAll = true },
 			true,
 			[]string{"gateway CONFIGURING", "a CONFIGURING", "b CONFIGURING", "vs CONFIGURING"},

@@ -116,7 +116,7 @@ func TestAnInvalidDumpChangesNothing(t *testing.T) {
 		{"half a dump", good[:len(good)/2], "reading the dump"},
 		{"a dump of another version", strings.Replace(good, `"version":3`, `"version":99`, 1), "version 99 is not 3"},
 		{
-			"a store with a strange field",
+			"a store with an unknown field",
 			strings.Replace(good, `"store":{`, `"store":{"colour":1,`, 1),
 			`unknown field "colour"`,
 		},

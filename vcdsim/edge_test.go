@@ -22,7 +22,7 @@ func TestGatewaysUseAddresses(t *testing.T) {
 	c.make("loadBalancer/virtualServices", c.service("api", c.pool("api", "192.168.100.11"), "203.0.113.21", 6443))
 	c.make(c.natPath(), dnat("inside", "10.9.9.9", "192.168.100.6", ""))
 	c.Expect(c.used()).To(Equal([]string{"203.0.113.10 PRIMARY_IP", "203.0.113.20 DNAT", "203.0.113.21 Load_Balancer"}),
-		"addresses to inside are no business of the uplink")
+		"internal addresses do not use the uplink")
 
 	subnet := c.get(cloudAPI + "edgeGateways/" +
 		c.gatewayURN()).json["edgeGatewayUplinks"].([]any)[0].(map[string]any)["subnets"].(map[string]any)["values"].([]any)[0]
@@ -63,12 +63,12 @@ func TestNoAddressIsAssignedToTwoGateways(t *testing.T) {
 
 	for _, tc := range []struct{ name, subnet, message string }{
 		{
-			"another gateway's addresses",
+			"addresses of another gateway",
 			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.50","endAddress":"203.0.113.60"}]}}`,
 			"already allocated to another edge gateway",
 		},
 		{
-			"addresses that are not in the pool",
+			"addresses outside the pool",
 			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.3","endAddress":"203.0.113.4"}]}}`,
 			"not within the static IP pool",
 		},
@@ -78,7 +78,7 @@ func TestNoAddressIsAssignedToTwoGateways(t *testing.T) {
 			"is invalid",
 		},
 		{
-			"more than there are",
+			"more addresses than the pool has",
 			`{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":52}`,
 			"not enough free IP addresses",
 		},

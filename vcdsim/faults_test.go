@@ -64,14 +64,14 @@ func TestAFaultRespondsWithItsKindOfBody(t *testing.T) {
 			vcdsim.Fault{Status: 412, Body: vcdsim.BodyJSON},
 		},
 		{
-			"a text of one's own",
+			"a custom text",
 			"/api/org",
 			"application/vnd.vmware.vcloud.error+xml",
 			`majorErrorCode="403" message="[ 00000000-0000-0000-0000-000000000000 ] not today" minorErrorCode="NO"`,
 			vcdsim.Fault{Status: 403, Code: "NO", Message: "not today"},
 		},
 		{
-			"busy as a tenant reads it",
+			"busy, with the message for tenants",
 			"/api/org",
 			"application/vnd.vmware.vcloud.error+xml",
 			"Unable to perform this action. Contact your cloud administrator. " +
@@ -79,7 +79,7 @@ func TestAFaultRespondsWithItsKindOfBody(t *testing.T) {
 			vcdsim.Fault{Busy: vcdsim.BusyTenant},
 		},
 		{
-			"busy as a provider reads it",
+			"busy, with the message for providers",
 			"/api/org",
 			"application/vnd.vmware.vcloud.error+xml",
 			"is busy completing an operation VDC_RECOMPOSE_VAPP. VDC_RECOMPOSE_VAPP(",

@@ -107,7 +107,7 @@ func TestRefusals(t *testing.T) {
 		code, message    string
 	}{
 		{
-			"a second vApp of the same name",
+			"a second vApp with the same name",
 			compose,
 			c.compose("cluster", ""),
 			400,
@@ -115,7 +115,7 @@ func TestRefusals(t *testing.T) {
 			"cluster already exists",
 		},
 		{
-			"a second VM of the same name",
+			"a second VM with the same name",
 			recomp,
 			recompose(c.item("taken", nic("POOL", ""), "")),
 			400,
@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 			"taken already exists",
 		},
 		{
-			"two VMs of one name at once",
+			"two VMs with one name in one request",
 			recomp,
 			recompose(c.item("a", "", ""), c.item("a", "", "")),
 			400,
@@ -131,7 +131,7 @@ func TestRefusals(t *testing.T) {
 			"a already exists",
 		},
 		{
-			"a template that does not exist",
+			"a nonexistent template",
 			recomp,
 			recompose(`<SourcedItem><Source href="/api/vAppTemplate/vm-` + unknown + `"/></SourcedItem>`),
 			403,
@@ -217,7 +217,7 @@ func TestRefusals(t *testing.T) {
 		},
 		{"undeploying an undeployed vApp", vapp + "/action/undeploy", "", 400, "BAD_REQUEST", "is not running"},
 		{
-			"a vApp that does not exist",
+			"a nonexistent vApp",
 			"/api/vApp/vapp-" + unknown + "/action/recomposeVApp",
 			"",
 			403,
@@ -324,7 +324,7 @@ func TestLeases(t *testing.T) {
 		`<LeaseSettingsSection `+xmlns+
 			`><ovf:Info/><DeploymentLeaseInSeconds>0</DeploymentLeaseInSeconds><StorageLeaseInSeconds>0</StorageLeaseInSeconds></LeaseSettingsSection>`)
 	c.Expect(c.get(vapp+"/leaseSettingsSection").xml.Str("DeploymentLeaseInSeconds")).To(Equal("86400"),
-		"the organization caps it")
+		"the organization limits it")
 	c.advance(23 * time.Hour)
 	c.Expect(c.state("node").PoweredOn).To(BeTrue(), "the lease was renewed")
 	c.advance(2 * time.Hour)

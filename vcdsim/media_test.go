@@ -110,7 +110,7 @@ func TestRejectedUploads(t *testing.T) {
 	}{
 		{"the name of another media", `<Media ` + xmlns + ` name="tools" imageType="iso" size="1"/>`},
 		{
-			"a name that a template has",
+			"a name of a template",
 			`<Media ` + xmlns + ` name="` + c.model().Catalogs[0].Templates[0].Name + `" imageType="iso" size="1"/>`,
 		},
 		{"no name", `<Media ` + xmlns + ` imageType="iso" size="1"/>`},

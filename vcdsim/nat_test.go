@@ -34,7 +34,7 @@ func TestNATRules(t *testing.T) {
 		HaveKeyWithValue("version", HaveKeyWithValue("version", 1.0))))
 	c.Expect(c.refused(http.MethodPut, path, with(rule, nil), 400,
 		"OBJECT_VERSION_MISMATCH")).To(ContainSubstring("not the current version 1"),
-		"it was changed since it was read")
+		"it was changed after it was read")
 
 	message := c.refused(http.MethodDelete, cloudAPI+"applicationPortProfiles/"+profile, "", 400, "VALIDATION_ERROR")
 	c.Expect(message).To(ContainSubstring("in use by NAT rule web"))
@@ -75,7 +75,7 @@ func TestNATRulesAreValidated(t *testing.T) {
 		},
 		{"an invalid address", dnat("x", "203.0.113.2000", "192.168.100.5", ""), `"203.0.113.2000" is invalid`},
 		{
-			"a port that is none",
+			"an invalid port",
 			dnat("x", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"http"`),
 			`port "http" is invalid`,
 		},

@@ -89,7 +89,7 @@ func TestPagesAreLimitedToTheSizeOfVCD(t *testing.T) {
 		}
 	}
 	c.Expect(c.get("/api/query?type=vm&pageSize=500").xml.Attr("pageSize")).To(Equal("128"),
-		"the query service cuts it, as is assumed")
+		"the query service truncates it, as assumed")
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().QueryPageSizeIsCut = false })
 	c.refused(http.MethodGet, "/api/query?type=vm&pageSize=500", "", 400, "BAD_REQUEST")
 }

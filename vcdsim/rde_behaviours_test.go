@@ -51,7 +51,7 @@ func TestATypeOverridesABehaviorWithoutChangingTheInterface(t *testing.T) {
 
 	inherited := c.get(cloudAPI + "interfaces/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors/" + kubeConfig).json
 	c.Expect(inherited).To(HaveKeyWithValue("execution", HaveKeyWithValue("type", "Activity")),
-		"another type's are as they were")
+		"behaviors of another type are unchanged")
 	c.Expect(c.values(clusterType + "1.2.0/behaviors")).To(ConsistOf(HaveKeyWithValue("id", kubeConfig)))
 	c.refused(http.MethodPut, own+"/"+kubeConfig, `{"execution":{}}`, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.refused(http.MethodGet, own+"/urn:vcloud:behavior-type:x:y:z:1", "", 400, "RDE_INVALID_BEHAVIOR_SCOPE")

@@ -83,6 +83,6 @@ func TestResponsesAreDeterministicForASeed(t *testing.T) {
 			g.Expect(again[i]).To(Equal(first[i]))
 		}
 	}
-	g.Expect(strings.Join(first, "")).To(ContainSubstring(" 503"), "chances, too")
+	g.Expect(strings.Join(first, "")).To(ContainSubstring(" 503"), "including random values")
 	g.Expect(answers(g, 8)).NotTo(Equal(first))
 }

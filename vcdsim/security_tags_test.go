@@ -47,8 +47,8 @@ func TestSystemAdministratorTasksOnTenantVMsBelongToTheTenant(t *testing.T) {
 	task := p.ok(http.MethodPost, vm+"/power/action/powerOn", "").xml.Attr("href")
 	c.Expect(c.get(task).xml.At("Organization").Attr("name")).To(Equal("acme"))
 	list := c.get("/api/tasksList/" + c.model().ID).xml.All("Task")
-	c.Expect(list).To(HaveLen(3), "also those that have ended")
-	c.Expect(list[0].Attr("operationName")).To(Equal("vappDeploy"), "the youngest first")
+	c.Expect(list).To(HaveLen(3), "including finished tasks")
+	c.Expect(list[0].Attr("operationName")).To(Equal("vappDeploy"), "newest first")
 }
 
 func TestVDCsAreUpdated(t *testing.T) {

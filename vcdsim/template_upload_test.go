@@ -28,7 +28,7 @@ const descriptor = `<?xml version="1.0"?><Envelope xmlns="http://schemas.dmtf.or
 func TestTheTemplateLeaseIsKept(t *testing.T) {
 	c := start(t).user("admin")
 	lease := "/api/vAppTemplate/vappTemplate-" + c.model().Catalogs[0].Templates[0].ID + "/leaseSettingsSection/"
-	c.Expect(c.get(lease).xml.Str("StorageLeaseInSeconds")).To(Equal("0"), "for ever")
+	c.Expect(c.get(lease).xml.Str("StorageLeaseInSeconds")).To(Equal("0"), "forever")
 
 	c.ok(http.MethodPut, lease, `<LeaseSettingsSection `+xmlns+
 		`><ovf:Info/><StorageLeaseInSeconds>3600</StorageLeaseInSeconds></LeaseSettingsSection>`)

@@ -55,8 +55,8 @@ func TestServiceAccountsGetANewTokenAtEachLogin(t *testing.T) {
 	c.Expect(second.status).To(Equal(http.StatusOK))
 	next := second.json["refresh_token"].(string)
 	c.Expect(next).NotTo(Equal(first))
-	c.Expect(c.refresh(first).json).To(HaveKeyWithValue("error", "invalid_grant"), "a token is good for once")
-	c.Expect(c.refresh(next).status).To(Equal(http.StatusOK), "a use of the old one did no harm")
+	c.Expect(c.refresh(first).json).To(HaveKeyWithValue("error", "invalid_grant"), "a token can be used once")
+	c.Expect(c.refresh(next).status).To(Equal(http.StatusOK), "a use of the old token had no effect")
 	c.Expect(c.get(cloudAPI + "serviceAccounts/urn:vcloud:serviceAccount:" + id).json).To(And(HaveKeyWithValue("status",
 		"ACTIVE"), HaveKeyWithValue("name", "ccm")))
 
@@ -67,7 +67,7 @@ func TestServiceAccountsGetANewTokenAtEachLogin(t *testing.T) {
 		"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 
 	c.Expect(c.refresh("capvcd-api-token").json).To(HaveKeyWithValue("refresh_token", "capvcd-api-token"),
-		"API tokens of users stay")
+		"API tokens of users are kept")
 	c.Expect(c.refresh("capvcd-api-token").status).To(Equal(http.StatusOK))
 }
 
@@ -80,7 +80,7 @@ func TestARotatedTokenIsLostWithTheResponse(t *testing.T) {
 	c.Expect(c.sim.Restore(dump)).To(Succeed())
 	c.Expect(c.refresh(lost).status).To(Equal(http.StatusBadRequest), "it is unknown to a restored site")
 	again := c.refresh(token)
-	c.Expect(again.status).To(Equal(http.StatusOK), "but the one from before")
+	c.Expect(again.status).To(Equal(http.StatusOK), "but it knows the previous one")
 
 	c.Expect(c.call(http.MethodPost, cloudAPI+"serviceAccounts/urn:vcloud:serviceAccount:"+id+"/revoke",
 		"").status).To(Equal(http.StatusNoContent))
@@ -136,13 +136,13 @@ func TestAnAPITokenIsDeletedWithItsUserAndOrganization(t *testing.T) {
 	p.Expect(body).To(ContainSubstring("<IsEnabled>true</IsEnabled>"))
 	p.Expect(p.call(http.MethodPut, user,
 		strings.Replace(body, "<IsEnabled>true<", "<IsEnabled>false<", 1)).status).To(Equal(http.StatusOK))
-	c.Expect(c.refresh(token).json).To(HaveKeyWithValue("error", "invalid_grant"), "its user may not log in")
-	c.Expect(c.refresh("ccm-api-token").status).To(Equal(http.StatusOK), "another may")
+	c.Expect(c.refresh(token).json).To(HaveKeyWithValue("error", "invalid_grant"), "its user must not log in")
+	c.Expect(c.refresh("ccm-api-token").status).To(Equal(http.StatusOK), "another user may")
 
 	p.Expect(p.call(http.MethodPost, "/api/admin/org/"+c.model().ID+"/action/disable",
 		"").status).To(Equal(http.StatusNoContent))
 	c.Expect(c.refresh("ccm-api-token").json).To(HaveKeyWithValue("error", "invalid_grant"),
-		"not of a user of the organization")
+		"not a user of the organization")
 }
 
 func TestUsersSeeOnlyTheirOwnAPITokens(t *testing.T) {

@@ -96,12 +96,12 @@ func TestStorageProfilesAreAddedToAndRemovedFromAVDC(t *testing.T) {
 		return `<UpdateVdcStorageProfiles ` + xmlns + `><RemoveStorageProfile href="` + strings.Replace(profile(name), "/admin", "", 1) + `"/></UpdateVdcStorageProfiles>`
 	}
 	const profiles = "/vdcStorageProfiles"
-	c.Expect(c.call(http.MethodGet, profile("fast"), "").status).To(Equal(http.StatusForbidden), "it is the provider's")
+	c.Expect(c.call(http.MethodGet, profile("fast"), "").status).To(Equal(http.StatusForbidden), "it belongs to the provider")
 	p.refused(http.MethodPost, vdc+profiles, remove("fast"), 400, "BAD_REQUEST")
 	p.refused(http.MethodPut, profile("standard"), change("standard", "false", "false"), 400, "BAD_REQUEST")
 
 	c.Expect(p.call(http.MethodPut, profile("fast"), change("fast", "true", "true")).status).To(Equal(http.StatusOK))
-	c.Expect(p.get(profile("standard")).xml.Bool("Default")).To(BeFalse(), "there is one default")
+	c.Expect(p.get(profile("standard")).xml.Bool("Default")).To(BeFalse(), "there is exactly one default")
 	c.Expect(p.get(profile("fast")).xml.Str("Limit")).To(Equal("4096"))
 	c.Expect(p.call(http.MethodPut, profile("standard"),
 		change("standard", "false", "false")).status).To(Equal(http.StatusOK))

@@ -48,8 +48,8 @@ var omittedKeys = map[string]string{
 	"rde.enabled": "it follows rde.id and clusterid: what is no entity has none",
 }
 
-// wishes returns a cluster that sets every field about its cloud controller manager.
-func wishes() *infrav1.VCDCluster {
+// fullCluster returns a cluster that sets every field about its cloud controller manager.
+func fullCluster() *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{}
 	c.Spec.Org = "acme"
 	c.Spec.InfraID = "infra-1"
@@ -162,7 +162,7 @@ func TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted(t *testing.T) {
 	}
 	g.Expect(len(known)).To(BeNumerically(">", 50), "the page has another format")
 	var document any
-	g.Expect(yaml.Unmarshal([]byte(rendered(g, wishes())), &document)).To(Succeed())
+	g.Expect(yaml.Unmarshal([]byte(rendered(g, fullCluster())), &document)).To(Succeed())
 	written := paths("", document)
 
 	for _, path := range written {
@@ -172,7 +172,7 @@ func TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted(t *testing.T) {
 	for _, path := range known {
 		if _, ok := omittedKeys[path]; !ok {
 			g.Expect(written).To(ContainElement(path),
-				"is a key of the program: let the VCDCluster set it, or say in the table why not")
+				"is a key of the program: let the VCDCluster set it, or state in the table why not")
 		}
 	}
 	for path := range omittedKeys {
@@ -182,7 +182,7 @@ func TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted(t *testing.T) {
 
 func TestUnsetFieldsKeepTheDefaultsOfTheCloudControllerManager(t *testing.T) {
 	g := NewWithT(t)
-	c := wishes()
+	c := fullCluster()
 	c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
 	c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
 		Mode:         infrav1.LoadBalancerEnabled,
@@ -200,7 +200,7 @@ func TestUnsetFieldsKeepTheDefaultsOfTheCloudControllerManager(t *testing.T) {
 func TestSetFieldsAreWritten(t *testing.T) {
 	g := NewWithT(t)
 
-	text := rendered(g, wishes())
+	text := rendered(g, fullCluster())
 
 	for _, line := range []string{
 		"algorithm: RANDOM", "certAlias: wildcard", "class: example.com/vcd", "classOnly: true", "driftInterval: 5m0s",
@@ -214,7 +214,7 @@ func TestSetFieldsAreWritten(t *testing.T) {
 
 func TestTheCloudControllerManagerReadsTheWrittenConfiguration(t *testing.T) {
 	g := NewWithT(t)
-	c := wishes()
+	c := fullCluster()
 	c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerEnabled
 
 	_, _, err := vcdconfig.Parse([]byte(strings.Replace(rendered(g, c), "caBundle: PEM", "caBundle: ''", 1)),
@@ -225,7 +225,7 @@ func TestTheCloudControllerManagerReadsTheWrittenConfiguration(t *testing.T) {
 
 func TestAnInvalidSpecIsReportedAtOnce(t *testing.T) {
 	g := NewWithT(t)
-	c := wishes()
+	c := fullCluster()
 	c.Spec.LoadBalancer.VIPSubnet = "x"
 	c.Spec.LoadBalancer.EdgeGateways[0].OneArm = infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{StartIP: "y"}}
 	s := &scope{vcdCluster: c, cluster: controllertest.NewCAPICluster()}

@@ -95,7 +95,7 @@ func TestPodsOfOlderVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 			metav1.ConditionFalse,
 		},
 		{
-			"a new pod that never starts",
+			"a new pod that fails permanently",
 			appsv1.DeploymentStatus{
 				Replicas:          2,
 				UpdatedReplicas:   1,
@@ -278,7 +278,7 @@ func TestForbiddenCredentialsAreNotCopiedToAWorkloadCluster(t *testing.T) {
 			},
 		},
 		{
-			"nor one that denies it",
+			"nor is an identity that denies it",
 			infrav1.IdentityNotSharedReason,
 			func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = ptr.To(false) })
@@ -301,17 +301,17 @@ func TestForbiddenCredentialsAreNotCopiedToAWorkloadCluster(t *testing.T) {
 			},
 		},
 		{
-			"a system administrator is none",
+			"a system administrator is not allowed",
 			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) { w.changeSecret("username", "System/administrator") },
 		},
 		{
-			"however it is written",
+			"regardless of the spelling",
 			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) { w.changeSecret("username", "sYSTEM/administrator") },
 		},
 		{
-			"also with a token",
+			"even with a token",
 			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) {
 				w.changeSecret("apiToken", "secret-token")
@@ -319,7 +319,7 @@ func TestForbiddenCredentialsAreNotCopiedToAWorkloadCluster(t *testing.T) {
 			},
 		},
 		{
-			"a service account of the cluster has one user",
+			"a service account of the cluster has a single user",
 			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount })
@@ -331,7 +331,7 @@ func TestForbiddenCredentialsAreNotCopiedToAWorkloadCluster(t *testing.T) {
 			func(w *ccmEnv) { w.changeSecret("password", "wrong") },
 		},
 		{
-			"another site's credentials stay there",
+			"credentials of another site are not copied",
 			infrav1.SiteNotAllowedReason,
 			func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Site = "https://other.example.com" })
@@ -414,11 +414,11 @@ func TestDeletedAndChangedObjectsAreRestored(t *testing.T) {
 		change func(*ccmEnv)
 	}{
 		{
-			"a Deployment that is deleted",
+			"a deleted Deployment",
 			func(w *ccmEnv) { w.Expect(w.Workload.Delete(w.Ctx, w.deployment())).To(Succeed()) },
 		},
 		{
-			"a Deployment that is scaled to nothing",
+			"a Deployment scaled to zero",
 			func(w *ccmEnv) {
 				d := w.deployment()
 				d.Spec.Replicas = ptr.To[int32](0)

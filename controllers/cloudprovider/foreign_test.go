@@ -58,20 +58,20 @@ func TestNoSecondCloudProviderIsInstalled(t *testing.T) {
 		},
 		{"a StatefulSet", runs(&appsv1.StatefulSet{}, "cloud", "ccm", cpi), "StatefulSet cloud/ccm"},
 		{
-			"one that kubelet runs by itself",
+			"a static pod",
 			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror, OwnerReferences: owner}}, "kube-system",
 				"ccm-node-1", cpi),
 			"static Pod kube-system/ccm-node-1",
 		},
 		{"a manually started pod", runs(&corev1.Pod{}, "kube-system", "ccm", cpi), "Pod kube-system/ccm"},
 		{
-			"one by its flag",
+			"identified by its flag",
 			runs(&appsv1.Deployment{}, "cloud", "mine",
 				corev1.Container{Image: "mine:1", Args: []string{"--cloud-provider", "vsphere"}}),
 			"Deployment cloud/mine",
 		},
 		{
-			"a kube-controller-manager that is one",
+			"a kube-controller-manager with a cloud provider",
 			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror}},
 				"kube-system", "kcm", corev1.Container{
 					Image:   "registry.k8s.io/kube-controller-manager:v1.20.0",
@@ -88,7 +88,7 @@ func TestNoSecondCloudProviderIsInstalled(t *testing.T) {
 			"Deployment cloud/mine",
 		},
 		{
-			"one by its program",
+			"identified by its program",
 			runs(&appsv1.Deployment{}, "cloud", "mine",
 				corev1.Container{Image: "mine:1", Command: []string{"/bin/acme-cloud-controller-manager"}}),
 			"Deployment cloud/mine",
@@ -123,7 +123,7 @@ func TestOtherProgramsAreNotTakenForCloudProviders(t *testing.T) {
 			}),
 		},
 		{
-			"a controller manager that leaves clouds to others",
+			"a controller manager with an external cloud provider",
 			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "1"},
 			}}, "kube-system", "kcm", corev1.Container{
@@ -132,7 +132,7 @@ func TestOtherProgramsAreNotTakenForCloudProviders(t *testing.T) {
 			}),
 		},
 		{
-			"cluster-autoscaler of a cloud that Nodes on VCD may be served by",
+			"cluster-autoscaler of a cloud that may also serve Nodes on VCD",
 			runs(&appsv1.Deployment{}, "kube-system",
 				"cluster-autoscaler", corev1.Container{
 					Image:   "registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.0",
@@ -164,12 +164,12 @@ func TestOtherProgramsAreNotTakenForCloudProviders(t *testing.T) {
 		},
 		{"anything else", runs(&appsv1.Deployment{}, "shop", "web", corev1.Container{Image: "nginx"})},
 		{
-			"pods of a Deployment, which counts itself",
+			"pods of a Deployment, which is counted itself",
 			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: replicaSet}}, "kube-system", "p",
 				corev1.Container{Image: "cloud-provider-for-cloud-director:2"}),
 		},
 		{
-			"one that has ended",
+			"a finished pod",
 			runs(&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}, "kube-system", "p",
 				corev1.Container{Image: "cloud-provider-for-cloud-director:2"}),
 		},

@@ -121,7 +121,7 @@ func TestPermissionForLoadBalancersIsRecorded(t *testing.T) {
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled })
 	w.pass()
 	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancersAllowed).NotTo(BeNil(),
-		"load balancers of before may be left")
+		"earlier load balancers may be orphaned")
 }
 
 func TestLoadBalancersOnAdditionalGatewaysAreDeletedToo(t *testing.T) {

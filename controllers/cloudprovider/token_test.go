@@ -69,7 +69,7 @@ func TestTheManagersTokenIsNotCopiedToAWorkloadCluster(t *testing.T) {
 		change       func(*ccmEnv)
 	}{
 		{
-			"an identity for both is the manager's",
+			"an identity for both belongs to the manager",
 			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) {
 				w.changeCluster(func(c *infrav1.VCDCluster) {
@@ -78,7 +78,7 @@ func TestTheManagersTokenIsNotCopiedToAWorkloadCluster(t *testing.T) {
 			},
 		},
 		{
-			"two identities with one Secret are one",
+			"two identities with one Secret count as one",
 			infrav1.TokenInUseReason,
 			func(w *ccmEnv) {
 				w.changeCCMIdentity(func(i *infrav1.VCDIdentity) { i.Spec.SecretRef.Name = "tenant-credentials" })

@@ -409,7 +409,7 @@ func TestWithoutOwnedLoadBalancersNoRightIsRequired(t *testing.T) {
 			},
 		},
 		{
-			"with a cloud controller manager of the user's own",
+			"with a cloud controller manager managed by the user",
 			func(c *infrav1.VCDCluster) {
 				c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
 			},

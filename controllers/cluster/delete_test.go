@@ -51,7 +51,7 @@ func TestVAppIsNotGoneWhenItBecomesInvisible(t *testing.T) {
 		left int // vApps
 	}{
 		{
-			"it is deleted when it is shown again",
+			"it is deleted when it reappears",
 			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) },
 			0,
 		},

@@ -20,7 +20,7 @@ func TestDiskOwner(t *testing.T) {
 		{"another's marker", infraUUID, vcd.Marker{Cluster: "prod"}.String(), false},
 		{"the ID, as written by a CSI driver", infraUUID, infraUUID, true},
 		{
-			"the id of an RDE",
+			"the ID of an RDE",
 			"urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
 			"urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
 			true,

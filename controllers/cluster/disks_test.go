@@ -155,12 +155,12 @@ func TestDisksAreNeverDeletedWithoutProof(t *testing.T) {
 	}{
 		{"a vApp that is no longer shared blocks the cluster", func(*infrav1.VCDClusterRecordedState) {}, false},
 		{
-			"without the record of its URN only the cluster is released",
+			"without the record of its URN only the cluster is deleted",
 			func(r *infrav1.VCDClusterRecordedState) { r.VAppIDs = nil },
 			true,
 		},
 		{
-			"without any record, too",
+			"without any record, likewise",
 			func(r *infrav1.VCDClusterRecordedState) {
 				r.VAppIDs = nil
 				r.VAppCount = 0

@@ -71,14 +71,14 @@ func TestAUserCanKeepTheVAppAtAnyPointOfTheDeletion(t *testing.T) {
 			infrav1.IdentityNotFoundReason,
 		},
 		{
-			"while the vApp may not be read",
+			"while the vApp is unreadable",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=vApp", Status: http.StatusForbidden})
 			},
 			infrav1.ForbiddenReason,
 		},
 		{
-			"while the vApp may not be deleted",
+			"while the right to delete the vApp is missing",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /api/vApp*", Status: http.StatusForbidden})
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /api/vApp*", Status: http.StatusForbidden})

@@ -28,14 +28,14 @@ func TestPreflightProblemsAreReported(t *testing.T) {
 		remedy string
 	}{
 		{
-			"a VDC that is disabled",
+			"a disabled VDC",
 			func(v *vcdsim.VDC) { v.Disabled = true },
 			func(v *vcdsim.VDC) { v.Disabled = false },
 			infrav1.VDCDisabledReason,
 			"ask the provider to enable it",
 		},
 		{
-			"a VDC without a storage profile that is enabled",
+			"a VDC without an enabled storage profile",
 			func(v *vcdsim.VDC) {
 				for i := range v.StorageProfiles {
 					v.StorageProfiles[i].Disabled = true

@@ -209,7 +209,7 @@ func TestAMachineWithoutNameserversCausesAWarning(t *testing.T) {
 		"the network has no nameserver": {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressStaticPool}, true},
 		"the network has a nameserver":  {[]netip.Addr{netip.MustParseAddr("192.168.100.1")}, infrav1.NetworkSpec{}, false},
 		"the NIC has a nameserver":      {nil, infrav1.NetworkSpec{Nameservers: []string{"192.168.100.2"}}, false},
-		"a DHCP server may give it":     {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressDHCP}, false},
+		"a DHCP server may provide it":  {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressDHCP}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			model := vcdsim.K8sTenant()

@@ -44,7 +44,7 @@ var originals = []struct {
 	{"was created here", func(*controllertest.Env) {}},
 	{"was moved here and became ready", moveHere},
 	{
-		"was moved here a moment ago",
+		"was just moved here",
 		func(w *controllertest.Env) {
 			moveHere(w)
 			dropStatus(w)

@@ -267,7 +267,7 @@ func TestDiskGrowsInPlace(t *testing.T) {
 
 	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.TaskRunningReason)
 	w.Expect(conditions.IsTrue(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue(),
-		"a Node works while its disk grows")
+		"a Node works while its disk is expanded")
 	clock.SetRate(controllertest.Hundredfold)
 	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.ReadyReason)
 

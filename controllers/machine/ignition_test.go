@@ -39,7 +39,7 @@ func TestAnIgnitionGuestHasTheNameAndAddressesOfItsMachine(t *testing.T) {
 	}{
 		{"in the network of the cluster", version2, nil, []string{`^192\.168\.100\.`}},
 		{
-			"on two NICs, one by VCD's static pool and one by hand",
+			"on two NICs, one with VCD's static pool and one with a manual address",
 			version3,
 			[]infrav1.NetworkSpec{
 				{Name: "nodes"},

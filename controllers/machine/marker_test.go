@@ -22,14 +22,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A want is a pending change to a machine's VM, and the evidence that the change was made.
-type want struct {
-	name string
-	wish func(*controllertest.Env, string)
+// A pendingChange is a pending change to a machine's VM, and the evidence that the change was made.
+type pendingChange struct {
+	name    string
+	request func(*controllertest.Env, string)
 }
 
-func wants() []want {
-	return []want{
+func pendingChanges() []pendingChange {
+	return []pendingChange{
 		{
 			"power it on",
 			func(w *controllertest.Env, name string) {
@@ -40,7 +40,7 @@ func wants() []want {
 			},
 		},
 		{
-			"grow its disk",
+			"expand its disk",
 			func(w *controllertest.Env, name string) {
 				m := w.VCDMachine(name)
 				m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
@@ -67,21 +67,21 @@ func nodeOf(w *controllertest.Env, name string) {
 
 func TestNothingIsWrittenToAVMWithoutTheMarkerOfItsMachine(t *testing.T) {
 	t.Parallel()
-	for _, tt := range wants() {
-		t.Run("the marker was removed, and it is to "+tt.name, func(t *testing.T) {
+	for _, tt := range pendingChanges() {
+		t.Run("a removed marker: "+tt.name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("victim")...)
 			makeIdle(w, "victim")
 			w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("victim").Description = "mine" })
-			tt.wish(w, "victim")
+			tt.request(w, "victim")
 
 			expectNoWrites(t, w, "victim")
 		})
-		t.Run("a person wrote its URN down by hand, and it is to "+tt.name, func(t *testing.T) {
+		t.Run("a manually recorded URN: "+tt.name, func(t *testing.T) {
 			w := controllertest.New(t,
 				append(controllertest.NewMachine("victim"), controllertest.NewMachine("forged")...)...)
 			makeIdle(w, "victim")
 			forge(w)
-			tt.wish(w, "forged")
+			tt.request(w, "forged")
 
 			expectNoWrites(t, w, "forged")
 		})

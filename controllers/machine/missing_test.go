@@ -309,7 +309,7 @@ func TestVAppDeletedByHand(t *testing.T) {
 		reason string
 	}{
 		{
-			"is proved by VCD's log of tasks",
+			"is proved by VCD's task log",
 			func(t *testing.T, w *controllertest.Env) {
 				t.Helper()
 				w.DeleteVAppByHand(t, controllertest.ClusterName)
@@ -317,7 +317,7 @@ func TestVAppDeletedByHand(t *testing.T) {
 			infrav1.TooManyVMsMissingReason,
 		},
 		{
-			"without a trace is not proved",
+			"without a trace is unproved",
 			func(_ *testing.T, w *controllertest.Env) {
 				w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp(controllertest.ClusterName)) })
 			},

@@ -150,14 +150,14 @@ func TestReappearingBootstrapDataIsRemovedAgain(t *testing.T) {
 		again func(*controllertest.Env)
 	}{
 		{
-			"while the VM is off",
+			"while the VM is powered off",
 			func(w *controllertest.Env) {
 				w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
 				w.Sim.Edit(back)
 			},
 		},
 		{
-			"after it was powered on again by us",
+			"after we powered it on again",
 			func(w *controllertest.Env) {
 				m := w.VCDMachine("cp-0")
 				powersOn(m)
@@ -167,14 +167,14 @@ func TestReappearingBootstrapDataIsRemovedAgain(t *testing.T) {
 			},
 		},
 		{
-			"after others switched it off and on",
+			"after another user powered it off and on",
 			func(w *controllertest.Env) {
 				w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs++ })
 				w.Sim.Edit(back)
 			},
 		},
 		{
-			"after a power cycle that the inventory did not show",
+			"after a power cycle that the inventory missed",
 			func(w *controllertest.Env) {
 				w.Sim.Edit(back)
 				booted(w, "cp-0", "second")

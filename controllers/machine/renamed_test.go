@@ -62,7 +62,7 @@ func TestVMRenamedBeforeItWasRecordedIsNotDuplicated(t *testing.T) {
 			metadata, err := io.ReadAll(reader)
 			w.Expect(err).NotTo(HaveOccurred())
 			w.Expect(string(metadata)).To(ContainSubstring(`"local-hostname":"a"`),
-				"the guest has the name that its Node is to have")
+				"the guest has the expected name of its Node")
 		}
 	}
 }

@@ -66,7 +66,7 @@ func TestAHangingShutdownTimesOut(t *testing.T) {
 	}{
 		{"by the manager that requested it", func(*testing.T, *controllertest.Env) {}, vcdsim.Fault{Operation: "none"}},
 		{
-			"by one that was started since",
+			"by a manager that was started since",
 			func(t *testing.T, w *controllertest.Env) {
 				t.Helper()
 				w.Restart(t, events.NewFakeRecorder(100))

@@ -53,7 +53,7 @@ func TestTemplatesOfOtherOrganizations(t *testing.T) {
 		name            string
 		catalog         string // theirs
 		shared          bool
-		wish            infrav1.VCDMachineSpec
+		spec            infrav1.VCDMachineSpec
 		byURN           bool
 		reason, message string // empty: the machine becomes ready
 	}{
@@ -61,13 +61,13 @@ func TestTemplatesOfOtherOrganizations(t *testing.T) {
 			name:    "by name, from a shared catalog",
 			catalog: "golden",
 			shared:  true,
-			wish:    infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
+			spec:    infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
 		},
 		{name: "by URN, from a shared catalog", catalog: "golden", shared: true, byURN: true},
 		{
 			name:    "by name, from an unshared catalog",
 			catalog: "golden",
-			wish:    infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
+			spec:    infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
 			reason:  infrav1.CatalogNotFoundReason,
 			message: "golden",
 		},
@@ -82,7 +82,7 @@ func TestTemplatesOfOtherOrganizations(t *testing.T) {
 			name:    "by a name in two catalogs with the same name",
 			catalog: "kubernetes",
 			shared:  true,
-			wish:    infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: template},
+			spec:    infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: template},
 			reason:  infrav1.TemplateInvalidReason,
 			message: "URN",
 		},
@@ -93,7 +93,7 @@ func TestTemplatesOfOtherOrganizations(t *testing.T) {
 			w := controllertest.New(t)
 			urn := share(w, tt.catalog, tt.shared)
 			for _, object := range controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
-				m.Spec = tt.wish
+				m.Spec = tt.spec
 				if tt.byURN {
 					m.Spec = infrav1.VCDMachineSpec{Template: urn}
 				}

@@ -75,7 +75,7 @@ func TestCapacityComesFromPolicyTemplateAndDisk(t *testing.T) {
 			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
 		{
-			"another and a larger disk",
+			"another and larger disk",
 			func(t *infrav1.VCDMachineTemplate) {
 				t.Spec.Template.Spec.SizingPolicy = "large"
 				t.Spec.Template.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
@@ -88,7 +88,7 @@ func TestCapacityComesFromPolicyTemplateAndDisk(t *testing.T) {
 			map[string]string{"cpu": "2", "memory": "2Gi", "ephemeral-storage": "20Gi"},
 		},
 		{
-			"no label but an owner",
+			"no label without its owner",
 			func(t *infrav1.VCDMachineTemplate) {
 				t.Labels = nil
 				t.OwnerReferences = []metav1.OwnerReference{
@@ -214,7 +214,7 @@ func TestReasonsForUnknownCapacity(t *testing.T) {
 			clusterv1.ClusterNameLabel,
 		},
 		{
-			"several places",
+			"several locations",
 			func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
 			func(w *controllertest.Env) {
 				for _, o := range controllertest.OtherCluster(w.Sim, "x") {

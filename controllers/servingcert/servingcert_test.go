@@ -254,17 +254,17 @@ func TestUnauthorizedCertificateRequestsAreNotApproved(t *testing.T) {
 			"neither names nor addresses",
 		},
 		{
-			"a Node that has no machine",
+			"a Node without a machine",
 			func(a *kubeletRequest) { a.user = "system:node:stranger" },
 			"no Machine of the cluster has Node stranger",
 		},
 		{
-			"a user that is no Node",
+			"a user that is not a Node",
 			func(a *kubeletRequest) { a.user = "system:serviceaccount:default:x" },
 			"its user is not a Node",
 		},
 		{
-			"a Node's user outside of the Nodes' group",
+			"a Node's user outside the Nodes' group",
 			func(a *kubeletRequest) { a.group = "system:authenticated" },
 			"its user is not a Node",
 		},

@@ -59,7 +59,7 @@ func misplacedMachines() []misplaced {
 		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	}
 	return append(foreignZones(created), misplaced{
-		"another placement policy than the zone's",
+		"another placement policy than that of the zone",
 		func(w *controllertest.Env) {
 			createD(w, func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) {
 				d.Spec.PlacementPolicy = "rack-a"

@@ -206,7 +206,7 @@ func TestAZoneLosesAndRegainsAccess(t *testing.T) {
 			infrav1.CredentialsRejectedReason,
 		},
 		{
-			"no right to anything",
+			"no rights",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET *", User: "admin@acme", Status: http.StatusForbidden})
 			},

@@ -115,7 +115,7 @@ func TestAddressOwner(t *testing.T) {
 	}{
 		{"a chosen address is released", nil, nil, nil},
 		{
-			"one that the account has stays",
+			"an address of the account is kept",
 			func(s *scene) {
 				s.sim.Allocate(given, s.network)
 				s.service.Spec.LoadBalancerIP = given
@@ -134,7 +134,7 @@ func TestAddressOwner(t *testing.T) {
 		},
 		{"a requested free address is released", func(s *scene) { s.annotate("address", given) }, nil, nil},
 		{
-			"one to be kept stays",
+			"an address to keep is kept",
 			func(s *scene) {
 				s.annotate("address", given)
 				s.annotate("keep-ip", "true")
@@ -151,7 +151,7 @@ func TestAddressOwner(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"the original's is released",
+			"an address of the original program is released",
 			func(s *scene) {
 				s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
 			},
@@ -159,7 +159,7 @@ func TestAddressOwner(t *testing.T) {
 			nil,
 		},
 		{
-			"the original's that was requested stays",
+			"a requested address of the original program is kept",
 			func(s *scene) {
 				s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
 				s.service.Spec.LoadBalancerIP = given
@@ -168,7 +168,7 @@ func TestAddressOwner(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"the original's that was requested and associated by it is released",
+			"an address that the original program associated on request is released",
 			func(s *scene) {
 				s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
 				s.service.Spec.LoadBalancerIP = given
@@ -178,7 +178,7 @@ func TestAddressOwner(t *testing.T) {
 			nil,
 		},
 		{
-			"one on which others have rules stays",
+			"an address with foreign rules is kept",
 			func(s *scene) { s.annotate("address", given) },
 			func(s *scene) {
 				for _, a := range s.sim.Objects(cloudstacksim.Addresses) {
@@ -199,7 +199,7 @@ func TestAddressOwner(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"one that others forward ports of stays",
+			"an address with foreign port forwarding is kept",
 			func(s *scene) { s.annotate("address", given) },
 			func(s *scene) {
 				s.sim.Add(cloudstacksim.PortForwards, cloudstacksim.Object{
@@ -215,7 +215,7 @@ func TestAddressOwner(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"one with a VPN stays",
+			"an address with a VPN is kept",
 			func(s *scene) { s.annotate("address", given) },
 			func(s *scene) {
 				s.sim.Add(cloudstacksim.VPNs, cloudstacksim.Object{"publicip": given, "publicipid": s.addressID(given), "state": "Running"})
@@ -223,7 +223,7 @@ func TestAddressOwner(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"one that became static NAT's stays",
+			"an address that became a static NAT address is kept",
 			func(s *scene) { s.annotate("address", given) },
 			func(s *scene) {
 				s.editAddress(given, "isstaticnat")
@@ -233,7 +233,7 @@ func TestAddressOwner(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"one that became source NAT's stays",
+			"an address that became a source NAT address is kept",
 			func(s *scene) { s.annotate("address", given) },
 			func(s *scene) {
 				s.editAddress(given, "issourcenat")
@@ -454,7 +454,7 @@ func TestServiceChanges(t *testing.T) {
 			},
 		},
 		{
-			"more source ranges, without an interruption",
+			"more source ranges, without interruption",
 			"",
 			func(s *scene) {
 				s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
@@ -506,7 +506,7 @@ func TestServiceChanges(t *testing.T) {
 			[]string{"also send au1-tcp-80 to node-2", "stop sending au1-tcp-80 to node-0"},
 		},
 		{
-			"one port less",
+			"one port fewer",
 			"",
 			func(s *scene) { s.service.Spec.Ports = web("u1", 80, 81).Spec.Ports },
 			func(s *scene) {
@@ -572,7 +572,7 @@ func TestRejectedServices(t *testing.T) {
 			}),
 		},
 		{
-			"a tier that allows no client",
+			"a tier that allows no clients",
 			network(func(o cloudstacksim.Object) {
 				o["vpcid"] = cloudstacksim.VPCID
 				o["aclid"] = "1"
@@ -583,7 +583,7 @@ func TestRejectedServices(t *testing.T) {
 			network(func(o cloudstacksim.Object) { o["aclname"] = "default_allow" }),
 		},
 		{
-			"an address that there is not",
+			"a nonexistent address",
 			func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" },
 			"9.9.9.9 is neither free nor",
 			asksForNone,
@@ -601,7 +601,7 @@ func TestRejectedServices(t *testing.T) {
 			},
 		},
 		{
-			"a port that another rule has",
+			"a port of another rule",
 			func(s *scene) {
 				id := s.sim.Allocate("203.0.113.5", s.network)
 				s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{

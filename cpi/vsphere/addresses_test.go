@@ -50,7 +50,7 @@ func TestAddresses(t *testing.T) {
 		{"a family without an address in the VM", AddressPolicy{Families: both}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
 		{"a NIC of a container network is ignored", AddressPolicy{}, []guestNIC{{"cni", true, []string{"10.244.0.1"}}, ethernet("n", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
 		{
-			"addresses that no other machine reaches are left out",
+			"node-local addresses are omitted",
 			AddressPolicy{Families: both},
 			[]guestNIC{ethernet("n", "127.0.0.1", "169.254.1.1", "224.0.0.1", "0.0.0.0", "x", "fe80::1", "::1", "ff02::1", "10.0.0.1", "fd00::1")},
 			nil,

@@ -36,7 +36,7 @@ func TestAVDCMustBeEnabled(t *testing.T) {
 	}{
 		{"an enabled VDC", vdc(), field, ""},
 		{
-			"one that a field names",
+			"a VDC that a field references",
 			vdc(disabled),
 			field,
 			"ask the provider to enable it, or set another one in " +

@@ -131,7 +131,7 @@ func TestAPIServerResponsesAreCached(t *testing.T) {
 	g.Expect(request(http.MethodGet, "/debug/pprof/", "Bearer prometheus")).To(Equal(http.StatusInternalServerError))
 	s.setFailing(false)
 	g.Expect(request(http.MethodGet, "/debug/pprof/", "Bearer prometheus")).To(Equal(http.StatusForbidden),
-		"a failure is not kept")
+		"a failure is not cached")
 }
 
 func TestTheLogLevelIsSetByPut(t *testing.T) {

@@ -76,7 +76,7 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 		edit    func(body map[string]any)
 	}{
 		{
-			"members in place of the IP set",
+			"members instead of the IP set",
 			poolsDocument,
 			false,
 			func(body map[string]any) {
@@ -85,7 +85,7 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 			},
 		},
 		{
-			"an address more in the IP set",
+			"an additional address in the IP set",
 			setsDocument,
 			false,
 			func(body map[string]any) {
@@ -94,7 +94,7 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 		},
 		{"no monitors", poolsDocument, false, func(body map[string]any) { body["healthMonitors"] = []any{} }},
 		{
-			"a member less",
+			"one member fewer",
 			poolsDocument,
 			true,
 			func(body map[string]any) {

@@ -67,7 +67,7 @@ func TestDualStack(t *testing.T) {
 				lb.Query{Owner: d.Owner, Facts: lb.FullSets, Fresh: true})
 			w.Expect(err).NotTo(HaveOccurred())
 			w.Expect(seen.Sets).To(ConsistOf(HaveField("Members", HaveEach(WithTransform(loadbalancer.FamilyOf, Equal(first))))),
-				"nodes by the first family")
+				"nodes are reached by the first family")
 
 			other := families(desired(service("c2", "web"), 80), loadbalancer.IPv4, loadbalancer.IPv6)
 			w.converge(&other)
@@ -92,7 +92,7 @@ func TestDualStack(t *testing.T) {
 			d.SourceRanges = nil
 			w.converge(&d)
 			w.Expect(w.frontends(d.Owner)).To(HaveEach(Or(HaveField("V4", BeEmpty()), HaveField("V6", BeEmpty()))),
-				"one family less")
+				"one family fewer")
 			w.remove(d, other)
 			w.Expect(w.left("")).To(BeEmpty())
 			w.Expect(w.firewall()).To(BeEmpty())

@@ -101,7 +101,7 @@ func TestAbsenceIsProvedTwice(t *testing.T) {
 		{"nor is one within a minute", lost(60), &Site{}, once(time.Second)},
 		{"nor is one in the future", lost(-1), &Site{}, once(ProofInterval)},
 		{
-			"a clock that was put forward proves nothing",
+			"a clock that was moved forward proves nothing",
 			lost(3600, func(s *Subject) { s.Observed = noon.Add(-time.Second) }),
 			&Site{},
 			once(time.Minute),

@@ -60,7 +60,7 @@ func TestHeldBack(t *testing.T) {
 		{"and the others wait until it is deleted", 4, missingFor("a", 11, 11, 11), 1, time.Time{}, releaseGap},
 		{"the VM that has been missing longest is first", 4, missingFor("a", 11, 12, 11), 1, time.Time{}, 0},
 		{
-			"the next waits a minute after the last",
+			"the next one waits for a minute after the last",
 			4,
 			goneFor(0, missingFor("a", 11, 11, 11), 0),
 			1,
@@ -77,7 +77,7 @@ func TestHeldBack(t *testing.T) {
 			0,
 		},
 		{
-			"the gap stays when one is passed over",
+			"the gap remains when one is skipped",
 			4,
 			undecided(60, goneFor(0, missingFor("a", 13, 12, 11), 1), 0),
 			2,
@@ -93,7 +93,7 @@ func TestHeldBack(t *testing.T) {
 			releaseGap,
 		},
 		{
-			"one that was deleted since counts, too",
+			"a VM that was deleted since counts, too",
 			6,
 			missingFor("a", 11, 11, 11),
 			0,
@@ -170,7 +170,7 @@ func TestMissingTogether(t *testing.T) {
 			false,
 		},
 		{
-			"one that went missing after that does",
+			"a VM that disappeared after that does",
 			all(missingFor("a", 5), missingFor("b", 5), missingFor("c", 5)),
 			noon.Add(-6 * time.Minute),
 			true,

@@ -177,7 +177,7 @@ func TestRenderNetworks(t *testing.T) {
 			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false, "addresses": ["10.0.0.2/24"]}}}`,
 		},
 		{
-			"both families have default routes, and more routes follow",
+			"both families have default routes, followed by more routes",
 			[]guestinfo.NIC{{
 				MAC:       "00:50:56:01:02:03",
 				Mode:      guestinfo.ModeManual,
@@ -306,7 +306,7 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 			"the limit is 253",
 		},
 		{
-			"a MAC address that is none",
+			"an invalid MAC address",
 			nic(func(n *guestinfo.NIC) { n.MAC = "00:50" }),
 			"NIC 0: \"00:50\" is not a MAC address",
 		},
@@ -316,14 +316,14 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 			"is not a MAC address",
 		},
 		{
-			"one MAC address twice",
+			"a duplicate MAC address",
 			nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:ab:cd:02" }),
 			"NIC 1: MAC address 00:50:56:ab:cd:02 is used by two NICs",
 		},
 		{"a duplicate name", nic(func(n *guestinfo.NIC) { n.Name = "eth1" }), "NIC 1: name eth1 is used by two NICs"},
 		{"a name with a slash", nic(func(n *guestinfo.NIC) { n.Name = "../x" }), "not an interface name"},
 		{
-			"a name that is too long",
+			"a long name",
 			nic(func(n *guestinfo.NIC) { n.Name = "abcdefghijklmnop" }),
 			"not an interface name",
 		},
@@ -334,7 +334,7 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 			"not a valid address for a machine",
 		},
 		{
-			"a gateway elsewhere",
+			"a gateway outside the subnet",
 			nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("10.0.0.1") }),
 			"gateway 10.0.0.1 is not in the subnet 192.168.100.0/24",
 		},
@@ -533,7 +533,7 @@ func TestMetadataBelongsToTheMachineOnlyWithItsInstanceID(t *testing.T) {
 		{"none", nil, false},
 		{"the image's own, as plain YAML", map[string]string{guestinfo.KeyMetadata: "instance-id: image\n"}, false},
 		{
-			"one that cannot be decoded",
+			"data that cannot be decoded",
 			map[string]string{
 				guestinfo.KeyMetadata:         "{}",
 				guestinfo.KeyMetadataEncoding: "gzip+base64",
@@ -541,7 +541,7 @@ func TestMetadataBelongsToTheMachineOnlyWithItsInstanceID(t *testing.T) {
 			false,
 		},
 		{
-			"one of an unknown encoding",
+			"data with an unknown encoding",
 			map[string]string{
 				guestinfo.KeyMetadata:         ours[guestinfo.KeyMetadata],
 				guestinfo.KeyMetadataEncoding: "rot13",
@@ -549,7 +549,7 @@ func TestMetadataBelongsToTheMachineOnlyWithItsInstanceID(t *testing.T) {
 			false,
 		},
 		{
-			"its own, in plain JSON",
+			"its own data, in plain JSON",
 			map[string]string{
 				guestinfo.KeyMetadata: `{"instance-id":"` + input().InstanceID + `"}`,
 			},

@@ -70,13 +70,13 @@ func TestRenderRejectsInvalidBGP(t *testing.T) {
 				"fd00:100::1",
 		},
 		{
-			"a peer that is none",
+			"an invalid peer",
 			func(c *kubevip.Config) { c.BGP.Peers[0].Address = netip.Addr{} },
 			"not a valid address of a " +
 				"BGP peer",
 		},
 		{
-			"no interface for the router id",
+			"no interface for the router ID",
 			func(c *kubevip.Config) { c.BGP.RouterInterface = "" },
 			"interface for the router ID",
 		},

@@ -119,7 +119,7 @@ func TestRenderSetsClusterSpecificValues(t *testing.T) {
 	}{
 		{"a custom port", kubevip.Config{Addresses: []string{"10.0.0.9"}, Port: 443}, map[string]string{"port": "443"}},
 		{
-			"an interface of the user's",
+			"a custom interface",
 			kubevip.Config{Addresses: []string{"10.0.0.9"}, Interface: "eth1"},
 			map[string]string{"vip_interface": "eth1"},
 		},
@@ -231,7 +231,7 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 	}{
 		{"no address", func(c *kubevip.Config) { c.Addresses = []string{""} }, `address ""`},
 		{
-			"an address that is none",
+			"an invalid address",
 			func(c *kubevip.Config) { c.Addresses = []string{"192.168.100.300"} },
 			"neither an IP address nor a DNS name",
 		},

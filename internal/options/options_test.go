@@ -181,7 +181,7 @@ func TestFlagsAreValidated(t *testing.T) {
 	}{
 		{"the defaults are valid", nil, nil},
 		{
-			"servers that are turned off",
+			"disabled servers",
 			[]string{"--diagnostics-address=0", "--health-addr=0", "--profiler-address="},
 			nil,
 		},
@@ -190,13 +190,13 @@ func TestFlagsAreValidated(t *testing.T) {
 		{"no workers", []string{"--vcdmachine-concurrency=0"}, []string{"--vcdmachine-concurrency"}},
 		{"a negative limit", []string{"--vcd-in-flight=-1"}, []string{"--vcd-in-flight"}},
 		{
-			"polling all the time",
+			"continuous polling",
 			[]string{"--vcd-task-poll=1ms"},
 			[]string{"--vcd-task-poll: is 1ms, but must be from 500ms to 1m0s"},
 		},
 		{"a call log for too long", []string{"--vcd-wire-log-duration=48h"}, []string{"--vcd-wire-log-duration"}},
 		{
-			"a lease shorter than its renewal",
+			"a lease shorter than its renewal deadline",
 			[]string{"--leader-elect-lease-duration=5s"},
 			[]string{"--leader-elect-lease-duration", "--leader-elect-renew-deadline (10s)"},
 		},
@@ -210,7 +210,7 @@ func TestFlagsAreValidated(t *testing.T) {
 		{"an address without a port", []string{"--health-addr=localhost"}, []string{"--health-addr"}},
 		{"an unknown TLS version", []string{"--tls-min-version=VersionTLS99"}, []string{"--tls-*"}},
 		{
-			"several at once",
+			"several problems at once",
 			[]string{"--vcd-burst=0", "--kube-api-qps=0", "--sync-period=0s"},
 			[]string{"--vcd-burst", "--kube-api-qps", "--sync-period"},
 		},

@@ -159,7 +159,7 @@ func TestForeignConditionsAreKept(t *testing.T) {
 		{"a foreign condition", func(*infrav1.VCDMachine) {}, "changed", false},
 		{"a further generation", func(obj *infrav1.VCDMachine) { moveTo(obj, 8) }, "changed", false},
 		{
-			"a condition that both change",
+			"a condition that both clients change",
 			func(obj *infrav1.VCDMachine) { set(obj, "Theirs", metav1.ConditionFalse, "Other", "changed otherwise") },
 			"changed",
 			true,

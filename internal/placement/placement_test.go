@@ -64,19 +64,19 @@ func TestPlacementSelection(t *testing.T) {
 		choice placement.Choice
 	}{
 		{
-			"the VDC is that of the failure domain",
+			"the VDC comes from the failure domain",
 			func(*objects) {},
 			func(p placement.Placement) placement.Choice { return p.VDC },
 			placement.Choice{Name: "vdc-a", Field: "spec.ovdc of VCDFailureDomain fd-a"},
 		},
 		{
-			"the VDC of the cluster does not count in a zone",
+			"the VDC of the cluster is ignored in a zone",
 			func(o *objects) { o.cluster.Spec.OVDC = "vdc" },
 			func(p placement.Placement) placement.Choice { return p.VDC },
 			placement.Choice{Name: "vdc-a", Field: "spec.ovdc of VCDFailureDomain fd-a"},
 		},
 		{
-			"without a zone the VDC is that of the cluster",
+			"without a zone the VDC comes from the cluster",
 			withoutZone,
 			func(p placement.Placement) placement.Choice { return p.VDC },
 			placement.Choice{Name: "vdc", Field: "spec.ovdc of the VCDCluster"},
@@ -101,7 +101,7 @@ func TestPlacementSelection(t *testing.T) {
 			placement.Choice{Name: "nodes", Field: "spec.ovdcNetwork of the VCDCluster"},
 		},
 		{
-			"the zone chooses the catalog",
+			"the zone selects the catalog",
 			func(*objects) {},
 			func(p placement.Placement) placement.Choice { return p.Catalog },
 			placement.Choice{Name: "images-a", Field: zoneField("catalog")},
@@ -113,19 +113,19 @@ func TestPlacementSelection(t *testing.T) {
 			placement.Choice{Name: "silver", Field: "spec.storageProfile of the VCDMachine"},
 		},
 		{
-			"the zone chooses the sizing policy",
+			"the zone selects the sizing policy",
 			func(*objects) {},
 			func(p placement.Placement) placement.Choice { return p.SizingPolicy },
 			placement.Choice{Name: "large", Field: zoneField("sizingPolicy")},
 		},
 		{
-			"VCD chooses where neither does",
+			"VCD decides if neither does",
 			func(o *objects) { o.zone.Spec.PlacementConstraint.SizingPolicy = "" },
 			func(p placement.Placement) placement.Choice { return p.SizingPolicy },
 			placement.Choice{Field: "spec.sizingPolicy of the VCDMachine"},
 		},
 		{
-			"the placement policy is that of the failure domain",
+			"the placement policy comes from the failure domain",
 			func(o *objects) { o.zone.Domain.Spec.PlacementPolicy = "rack-1" },
 			func(p placement.Placement) placement.Choice { return p.PlacementPolicy },
 			placement.Choice{Name: "rack-1", Field: "spec.placementPolicy of VCDFailureDomain fd-a"},
@@ -137,13 +137,13 @@ func TestPlacementSelection(t *testing.T) {
 			placement.Choice{Name: "licensed", Field: "spec.placementPolicy of the VCDMachine"},
 		},
 		{
-			"the zone names the network of the first NIC",
+			"the zone sets the network of the first NIC",
 			func(*objects) {},
 			func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
 			placement.Choice{Name: "nodes-a", Field: zoneField("networks[0]")},
 		},
 		{
-			"a zone without networks shares that of the cluster, such as one of a VDC group",
+			"a zone without networks uses the network of the cluster, such as one of a VDC group",
 			func(o *objects) {
 				o.zone.Spec.PlacementConstraint.Networks = nil
 				o.cluster.Spec.OVDCNetwork = "stretched"
@@ -236,7 +236,7 @@ func TestConflictsNameFieldAndRemedy(t *testing.T) {
 			"networks of VCDDeploymentZone a must",
 		},
 		{
-			"a second NIC that only the first network of the zone is left for",
+			"a second NIC, although the zone has one network",
 			func(o *objects) { o.machine.Spec.Networks = make([]infrav1.NetworkSpec, 2) },
 			"spec.networks[1].name of the VCDMachine",
 			"must be set, or ",

@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 	}{
 		{"a provider ID contains the URN of its VM", id, urn},
 		{
-			"upper-case digits are kept as they are",
+			"upper-case digits are unchanged",
 			"vmware-cloud-director://urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11",
 			"urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11",
 		},
@@ -70,7 +70,7 @@ func TestParseRejectsInvalidInput(t *testing.T) {
 		},
 		{"an invalid digit", id[:len(id)-1] + "g", "does not end with a UUID"},
 		{
-			"a hyphen out of place",
+			"a misplaced hyphen",
 			"vmware-cloud-director://urn:vcloud:vm:5f0c8d4-e7d2a-4a53-9c3b-1b1f6f0c2d11",
 			"does not end with a UUID",
 		},

@@ -37,7 +37,7 @@ func TestSubnetsAreMapped(t *testing.T) {
 		{"the largest first", []string{"10.1.2.1/24", "172.16.0.1/20"}, []string{"198.18.16.1/24", "198.18.0.1/20"}},
 		{"equal subnets together", []string{"10.1.2.1/24", "10.1.2.254/24"}, []string{"198.18.0.1/24", "198.18.0.254/24"}},
 		{
-			"one in another stays in it",
+			"a subnet in another one stays in it",
 			[]string{"10.1.2.129/25", "10.1.0.1/20"},
 			[]string{"198.18.2.129/25", "198.18.0.1/20"},
 		},

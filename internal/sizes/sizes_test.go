@@ -31,7 +31,7 @@ func TestMachineSizes(t *testing.T) {
 	}{
 		{"their template", infrav1.VCDMachineSpec{}, template, vcd.Policy{}, sizes.Size{CPUs: 2, MemoryMiB: 2048, DiskMiB: 20480}},
 		{
-			"their policy, where it sets something",
+			"their policy, if it sets a value",
 			infrav1.VCDMachineSpec{},
 			template,
 			vcd.Policy{CPUs: 8},

@@ -76,7 +76,7 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"but not where another cluster's vApp has the name",
+			"but not if another cluster's vApp has the name",
 			vanish,
 			func(_ *lostSite, l *vcd.Lost) {
 				l.VApp = ""
@@ -98,13 +98,13 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"with all of the cluster",
+			"with all other objects of the cluster",
 			func(_ *testing.T, s *lostSite) { s.hide("own") },
 			nil,
 			vcd.Absence{ScopeShown: true, SiblingsHidden: true},
 		},
 		{
-			"one that was deleted",
+			"a deleted VM",
 			func(t *testing.T, s *lostSite) {
 				t.Helper()
 				task, err := s.session.VMs.DeleteVM(t.Context(), s.own.VMs[0].ID)
@@ -123,7 +123,7 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{ScopeShown: true, SiblingsHidden: true, Deleted: true},
 		},
 		{
-			"one that may not be read",
+			"an unreadable VM",
 			func(_ *testing.T, s *lostSite) {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
 			},
@@ -131,7 +131,7 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{Listed: true},
 		},
 		{
-			"one in a VDC that is not shown",
+			"a VM in an invisible VDC",
 			func(t *testing.T, s *lostSite) {
 				t.Helper()
 				vanish(t, s)
@@ -141,7 +141,7 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{HomeShown: true},
 		},
 		{
-			"where tasks are not shown",
+			"if tasks are invisible",
 			func(t *testing.T, s *lostSite) {
 				t.Helper()
 				vanish(t, s)
@@ -151,7 +151,7 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"one that was never recorded",
+			"a VM that was never recorded",
 			func(*testing.T, *lostSite) {},
 			func(_ *lostSite, l *vcd.Lost) { l.ID = "" },
 			vcd.Absence{ScopeShown: true, HomeShown: true},
@@ -199,21 +199,21 @@ func TestEvidenceOfALostVApp(t *testing.T) {
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"one that vanished",
+			"a vanished vApp",
 			func(_ *testing.T, s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
 			},
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"one that may not be read",
+			"an unreadable vApp",
 			func(_ *testing.T, s *lostSite) {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
 			},
 			vcd.Absence{Listed: true},
 		},
 		{
-			"one that was deleted",
+			"a deleted vApp",
 			func(t *testing.T, s *lostSite) {
 				t.Helper()
 				removeVApp(t, s.session, s.own.ID)
@@ -243,14 +243,14 @@ func TestEvidenceForAnAdministrator(t *testing.T) {
 		want vcd.Absence
 	}{
 		{
-			"a vApp that vanished",
+			"a vanished vApp",
 			func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
 			},
 			vcd.Absence{ScopeShown: true, SeesAll: true},
 		},
 		{
-			"with all others",
+			"with all other vApps",
 			func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")); e.DeleteVApp(e.VApp("other")) })
 			},
@@ -267,7 +267,7 @@ func TestEvidenceForAnAdministrator(t *testing.T) {
 			vcd.Absence{ScopeGone: true},
 		},
 		{
-			"while VDCs may not be listed",
+			"while VDCs must not be listed",
 			func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
@@ -333,7 +333,7 @@ func TestEvidenceOfALostGateway(t *testing.T) {
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"one in a VDC that is not shown",
+			"a gateway in an invisible VDC",
 			"capvcd",
 			func(s *lostSite, id string) {
 				remove(s, id)
@@ -342,7 +342,7 @@ func TestEvidenceOfALostGateway(t *testing.T) {
 			vcd.Absence{HomeShown: true},
 		},
 		{
-			"one that is listed and cannot be read",
+			"a listed but unreadable gateway",
 			"capvcd",
 			func(s *lostSite, _ string) {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: list, Status: http.StatusForbidden, Count: 1})

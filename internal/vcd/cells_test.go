@@ -93,7 +93,7 @@ func TestCallsContinueWhileCellsChange(t *testing.T) {
 	}{
 		{"a cell is stopped", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Stop() }, false, 2},
 		{
-			"a cell crashes and the balancer does not notice",
+			"a cell crashes and the load balancer does not notice",
 			func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Crash() },
 			true,
 			2,
@@ -107,7 +107,7 @@ func TestCallsContinueWhileCellsChange(t *testing.T) {
 			1,
 		},
 		{
-			"the balancer has a new certificate",
+			"the load balancer has a new certificate",
 			func(g *WithT, to *target, _ *vcdsim.Cell) {
 				g.Expect(to.sim.RenewCertificate(false)).To(Succeed())
 			},

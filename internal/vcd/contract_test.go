@@ -321,7 +321,7 @@ func TestMissingObjectsAreNamed(t *testing.T) {
 			`vApp "nope"` + in + absent,
 		},
 		{
-			"case matters",
+			"names are case-sensitive",
 			func() error { _, err := s.VDCs.FindVDC(t.Context(), "ACME-vdc"); return err },
 			vcd.ErrNotFound,
 			`VDC "ACME-vdc" in organization ` + s.Org() + absent,

@@ -29,7 +29,7 @@ func TestExpectedEndOfATask(t *testing.T) {
 			after(4500 * time.Millisecond),
 		},
 		{
-			"one earlier task is no custom",
+			"one earlier task is not sufficient",
 			[]time.Duration{4 * time.Second},
 			10,
 			after(time.Second),

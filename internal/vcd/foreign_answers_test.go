@@ -16,7 +16,7 @@ func TestForeignResponsesAreNotEmptyLists(t *testing.T) {
 		answer http.HandlerFunc
 	}{
 		{
-			"a page of a load balancer that is well-formed",
+			"a well-formed page of a load balancer",
 			func(w http.ResponseWriter, _ *http.Request) { reply(w, page) },
 		},
 		{

@@ -260,7 +260,7 @@ func TestPagedUsedAddressesAreReadUntilTwoReadsAgree(t *testing.T) {
 		{"the same order twice", []string{first, second, first, second}, 4, nil},
 		{"items moved between the pages", []string{first, shifted, first, second, first, second}, 6, nil},
 		{
-			"an order that never lasts",
+			"an order that always changes",
 			[]string{first, second, first, shifted, first, second, first, shifted},
 			8,
 			ErrUnavailable,

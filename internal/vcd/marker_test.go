@@ -21,7 +21,7 @@ func TestParseMarker(t *testing.T) {
 		{"the same marker twice is valid", machine.String() + "\n" + machine.String(), machine, true},
 		{"markers of two owners are not", machine.String() + "\n" + Marker{Cluster: "other"}.String(), Marker{}, false},
 		{
-			"two owners in one line are none",
+			"two owners in one line are invalid",
 			machine.String() + " " + Marker{Cluster: "other"}.String(),
 			Marker{},
 			false,

@@ -157,7 +157,7 @@ func TestAnOutageIsReportedUntilTheSiteResponds(t *testing.T) {
 	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeZero())
 	g.Expect(value(g, registry, "capvcd_vcd_outages_total", site)).To(BeEquivalentTo(1))
 	g.Expect(value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "outage"})).To(BeEquivalentTo(3),
-		"two calls found out")
+		"two calls noticed")
 
 	clock.Advance(time.Minute)
 	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeZero(), "not tried yet")

@@ -222,7 +222,7 @@ func TestAFailedTaskReportsItsCause(t *testing.T) {
 		},
 		{"an aborted task", `<Task status="aborted"/>`, ErrUnavailable, "the task ended as aborted"},
 		{
-			"something it needed is missing: that is no absence of its owner",
+			"a missing dependency does not prove the absence of its owner",
 			`<Task status="error"><Error majorErrorCode="404" minorErrorCode="RESOURCE_NOT_FOUND" message="No such network."/></Task>`,
 			ErrInvalid,
 			"No such network. (HTTP 404 RESOURCE_NOT_FOUND)",

@@ -166,13 +166,13 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			"cannot be reached: malformed HTTP status code […]",
 		},
 		{
-			"a header line that is none",
+			"an invalid header line",
 			raw("HTTP/1.1 200 OK\r\ncanary\r\n\r\n"),
 			ErrUnavailable,
 			"cannot be reached: the response header is not HTTP",
 		},
 		{
-			"a length that is none",
+			"an invalid length",
 			raw("HTTP/1.1 200 OK\r\nContent-Length: canary\r\n\r\n"),
 			ErrUnavailable,
 			"cannot be reached: bad Content-Length […]",
@@ -187,7 +187,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			"the site redirects API requests (HTTP 302)",
 		},
 		{
-			"a connection that is cut",
+			"an interrupted connection",
 			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 			ErrUnavailable,
 			"cannot be reached: connection closed before a response was received",

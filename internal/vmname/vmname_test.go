@@ -84,7 +84,7 @@ func TestTemplatesWithInvalidNames(t *testing.T) {
 		{"a loop", `{{ range $i := 1000000000000 }}{{ end }}a`, "must not contain"},
 		{"a loop in a choice", `{{ if true }}{{ range $i := 1000000000000 }}{{ end }}{{ end }}a`, "must not contain"},
 		{
-			"a template that calls itself",
+			"a recursive template",
 			`{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`,
 			"must not define",
 		},

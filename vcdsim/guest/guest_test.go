@@ -283,12 +283,12 @@ func TestReadRejectsInvalidInput(t *testing.T) {
 		want string
 	}{
 		{
-			"no data at all",
+			"no data",
 			map[string]string{"guestinfo.metadata": "", "guestinfo.userdata": ""},
 			"the guest finds no data at all",
 		},
 		{
-			"data that is all redacted",
+			"fully redacted data",
 			map[string]string{"guestinfo.metadata": "---", "guestinfo.userdata": "---"},
 			"the guest finds no data at all",
 		},
@@ -298,12 +298,12 @@ func TestReadRejectsInvalidInput(t *testing.T) {
 			`encoding "gz+base64" is not one of`,
 		},
 		{
-			"base64 that is gzip in truth",
+			"gzip data encoded as base64 only",
 			map[string]string{"guestinfo.userdata.encoding": "base64"},
 			"guestinfo.userdata: decoded value is not UTF-8",
 		},
 		{
-			"gzip that is none",
+			"invalid gzip data",
 			map[string]string{"guestinfo.userdata": b64("#cloud-config")},
 			"guestinfo.userdata: value is not gzip data",
 		},
@@ -319,7 +319,7 @@ func TestReadRejectsInvalidInput(t *testing.T) {
 			"larger than",
 		},
 		{
-			"a value that is too large",
+			"an oversized value",
 			map[string]string{"guestinfo.userdata": strings.Repeat("x", guest.MaxValue+1)},
 			"guestinfo.userdata: 65537 bytes are more than the 65536",
 		},
@@ -354,7 +354,7 @@ func TestReadRejectsInvalidInput(t *testing.T) {
 			"not an address with a prefix length",
 		},
 		{
-			"DHCP on a card with a pool address",
+			"DHCP on an interface with a pool address",
 			plainMeta("addresses: [192.168.100.10/24]", "dhcp4: true"),
 			"asks DHCP but VCD's address mode is POOL",
 		},

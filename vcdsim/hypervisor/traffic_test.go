@@ -109,7 +109,7 @@ func TestTheEdgeGatewayCarriesTraffic(t *testing.T) {
 	s.Eventually(func() any { return s.show("loadBalancer/pools/" + pool)["members"] }, bootWithin).Should(HaveExactElements(
 		HaveKeyWithValue("healthStatus", "UP"), HaveKeyWithValue("healthStatus", "DOWN")))
 	s.Eventually(func() string { return s.inVM("web", "srv/site") }, bootWithin).Should(ContainSubstring("SupportedVersions"),
-		"VMs reach VCD where its listener is")
+		"VMs reach VCD at its listener")
 	s.Expect(get("https://192.0.2.1/api/versions")()).To(ContainSubstring("SupportedVersions"), "through CONNECT, verified")
 
 	s.ok(http.MethodPost, vm+"/power/action/powerOff", "")

@@ -159,19 +159,19 @@ func TestBadFlags(t *testing.T) {
 		{"no certificate", "reading --tls-cert and --tls-key", []string{"--tls-key", "x", "--tls-cert", "y"}},
 		{"an argument", `unexpected argument "x"`, []string{"x"}},
 		{
-			"a clock that is none",
+			"an invalid clock",
 			`clock "cuckoo" is not real, manual, a time or a number`,
 			[]string{"--clock", "cuckoo"},
 		},
 		{
-			"a configuration that is none",
+			"an invalid configuration",
 			`--print "xml" is not one of capi, csi, env, govcd, identity, terraform, model, assumptions`,
 			[]string{"--print", "xml"},
 		},
 		{"an invalid address", "listening on", []string{"--listen", "256.0.0.1:1"}},
 		{"an invalid public address", "is not a URL", []string{"--public-url", "x"}},
 		{
-			"two at once",
+			"two problems at once",
 			"profile \"warp\" is not one of instant, fast, recorded\nclock",
 			[]string{"--profile", "warp", "--clock", "0"},
 		},

@@ -83,14 +83,14 @@ func TestPlan(t *testing.T) {
 			nil,
 		},
 		{
-			"one that must be kept is mandatory",
+			"a required rule is mandatory",
 			members(hard, "ab", ""),
 			nil,
 			[]Step{{Create, rule("", controlPlane, "ab", mandatory)}},
 			nil,
 		},
 		{
-			"a rule stays while a VM of its group is hidden",
+			"a rule is kept while a VM of its group is hidden",
 			append(members(soft, "a", ""), hidden("b")...),
 			[]vcd.AffinityRule{rule("1", controlPlane, "a")},
 			nil,
@@ -104,7 +104,7 @@ func TestPlan(t *testing.T) {
 			nil,
 		},
 		{
-			"nothing changes at rest",
+			"no changes are needed",
 			members(soft, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
 			nil,
@@ -118,14 +118,14 @@ func TestPlan(t *testing.T) {
 			[]string{"a", "b"},
 		},
 		{
-			"a VM that leaves costs no write",
+			"a leaving VM causes no write",
 			members(soft, "ab", "c"),
 			[]vcd.AffinityRule{rule("1", controlPlane, "abc")},
 			nil,
 			[]string{"a", "b"},
 		},
 		{
-			"it is left out of a write for another",
+			"it is omitted from a write for another VM",
 			members(soft, "abd", "c"),
 			[]vcd.AffinityRule{rule("1", controlPlane, "abc")},
 			[]Step{{Update, rule("1", controlPlane, "abd")}},

@@ -52,7 +52,7 @@ func TestTokenChain(t *testing.T) {
 		{"the first token is never restored", chained("one", known), *known, true},
 		{"an empty token is not a token", chained("", known), TokenChain{}, false},
 		{
-			"an invalid annotation is none",
+			"an invalid annotation is ignored",
 			func() *corev1.Secret {
 				s := chained("two", nil)
 				s.Annotations = map[string]string{infrav1.TokenChainAnnotation: `{"holder":"me","last":5`}
@@ -62,7 +62,7 @@ func TestTokenChain(t *testing.T) {
 			false,
 		},
 		{
-			"CAPVCD's key has it, too",
+			"CAPVCD's key, too",
 			&corev1.Secret{Data: map[string][]byte{infrav1.SecretRefreshToken: []byte("one")}},
 			TokenChain{First: one, Last: one},
 			false,
@@ -106,7 +106,7 @@ func TestATokenHasOneUser(t *testing.T) {
 		},
 		{"a cluster's token is not given to the manager", account, chained("two", clusters), ManagerHolds, infrav1.TokenInUseReason},
 		{
-			"a cluster's is not another cluster's",
+			"a cluster's token is not given to another cluster",
 			account,
 			chained("two", clusters),
 			"infra-2",
@@ -129,7 +129,7 @@ func TestATokenHasOneUser(t *testing.T) {
 		},
 		{"which others may not write", account, immutable(chained("two", nil)), "infra-1", ""},
 		{
-			"a rotating token is not used as if it stayed",
+			"a rotating token is not used like a static one",
 			user,
 			chained("two", managers),
 			ManagerHolds,

@@ -52,7 +52,7 @@ func TestAnIdentityIsOnlyForItsSite(t *testing.T) {
 			infrav1.SiteNotAllowedReason,
 		},
 		{
-			"a host that ends the same",
+			"a host with the same suffix",
 			"https://vcd.example.com",
 			"https://evilvcd.example.com",
 			infrav1.SiteNotAllowedReason,
@@ -235,7 +235,7 @@ func TestClusterIdentityIsOnlyForItsNamespaces(t *testing.T) {
 		{"no namespace is allowed by default", nil, infrav1.NamespaceNotAllowedReason},
 		{"an empty list allows no namespace", &infrav1.AllowedNamespaces{}, infrav1.NamespaceNotAllowedReason},
 		{
-			"another namespace is not this one",
+			"another namespace is not allowed",
 			&infrav1.AllowedNamespaces{List: []string{"team-b"}},
 			infrav1.NamespaceNotAllowedReason,
 		},
@@ -243,7 +243,7 @@ func TestClusterIdentityIsOnlyForItsNamespaces(t *testing.T) {
 		{"a selected namespace", &infrav1.AllowedNamespaces{Selector: selector}, ""},
 		{"an empty selector allows all namespaces", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}, ""},
 		{
-			"an invalid selector is no namespace",
+			"an invalid selector allows no namespace",
 			&infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
 				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Nonsense"}},
 			}},

@@ -59,7 +59,7 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	}
 
 	w.Expect(w.AccountLogins()).To(BeNumerically("~", before+5, 1),
-		"our own change of the token is no reason to log in again")
+		"the manager's change of the token causes no new login")
 	w.Expect(len(seen)).To(BeNumerically(">=", 6), "each login returns a new token")
 	w.Expect(w.VCDCluster().Spec.RecordedState.CredentialsAccepted).To(Equal(version))
 	w.Restart(t, events.NewFakeRecorder(1000))

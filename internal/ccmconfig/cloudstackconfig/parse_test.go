@@ -100,14 +100,14 @@ func TestInvalidConfigurations(t *testing.T) {
 			},
 		},
 		{
-			"an address with a key in it",
+			"an address that contains a key",
 			strings.Replace(original, "/client/api", "/client/api?apikey=a", 1),
 			[]string{
 				"global.api-url (line 2): must not contain a user or query: set api-key and secret-key",
 			},
 		},
 		{
-			"no URL",
+			"an invalid URL",
 			strings.Replace(original, "https://", "", 1),
 			[]string{
 				"global.api-url (line 2): must be an address of the form https://host/client/api",
@@ -122,7 +122,7 @@ func TestInvalidConfigurations(t *testing.T) {
 			},
 		},
 		{
-			"values that cannot be",
+			"invalid values",
 			original + "region = a b\nca-file = /none\nmax-age = 1ms\n[LoadBalancer]\nalgorithm = best\nclass-only = true\n",
 			[]string{
 				"global.ssl-no-verify (line 7): trusts any certificate, so ca-file has no effect: remove one",
@@ -134,7 +134,7 @@ func TestInvalidConfigurations(t *testing.T) {
 			},
 		},
 		{
-			"no INI",
+			"not INI",
 			"api-url = x\n",
 			[]string{"line 1: is before the first section: begin with a line such as " +
 				"[Global]"},

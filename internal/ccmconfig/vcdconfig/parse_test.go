@@ -190,7 +190,7 @@ func TestProblems(t *testing.T) {
 		want []string // all problems
 	}{
 		{
-			"all that is missing is reported at once",
+			"all missing keys are reported at once",
 			"{}",
 			[]string{
 				"vcd.host: is missing", "vcd.org: is missing", "vcd.vdc: is missing", "clusterid: is missing",
@@ -198,23 +198,23 @@ func TestProblems(t *testing.T) {
 			},
 		},
 		{
-			"a cluster without load balancers needs no network and no id",
+			"a cluster without load balancers needs no network and no ID",
 			"vcd: {host: https://h, org: o, vdc: v}\nloadbalancer: {enabled: false}",
 			nil,
 		},
 		{"an unknown key", minimal + "nodes: {zonez: []}\n", []string{"nodes.zonez (line 5): is not a key"}},
 		{
-			"a key in another spelling",
+			"a key with another spelling",
 			minimal + "nodes: {vappnameprefix: x}\n",
 			[]string{"nodes.vAppNamePrefix may be intended"},
 		},
 		{
-			"a key where older versions had it",
+			"a key at the location of older versions",
 			minimal + "network: x\n",
 			[]string{"loadbalancer.gateways[…].network or loadbalancer.network may be intended"},
 		},
 		{
-			"a key that is set twice",
+			"a duplicate key",
 			minimal + "vAppName: a\nvAppName: b\n",
 			[]string{"vAppName (line 6): is duplicated"},
 		},
@@ -250,12 +250,12 @@ func TestProblems(t *testing.T) {
 			[]string{"without user"},
 		},
 		{
-			"a certificate file that cannot be read",
+			"an unreadable certificate file",
 			strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundleFile: /x", 1),
 			[]string{"vcd.caBundleFile (line 2): cannot be read"},
 		},
 		{
-			"certificates that are none",
+			"invalid certificates",
 			strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundle: x", 1),
 			[]string{"no certificate"},
 		},
@@ -265,12 +265,12 @@ func TestProblems(t *testing.T) {
 			[]string{"zones[1].name", "zones[1].vdc", "zones[2].vdc"},
 		},
 		{
-			"an id that cannot be a marker",
+			"an ID that is not a valid marker",
 			strings.Replace(minimal, "c1", "two words", 1),
 			[]string{"clusterid (line 4)"},
 		},
 		{
-			"an id that was never filled in",
+			"an ID that was never filled in",
 			strings.Replace(minimal, "c1", "CLUSTER_ID", 1),
 			[]string{"clusterid (line 4): is still CLUSTER_ID"},
 		},

@@ -24,7 +24,7 @@ func TestValidate(t *testing.T) {
 		name, document, refusal string
 	}{
 		{
-			"a document that matches",
+			"a matching document",
 			`{"tree": {"name": "x", "children": [{"name": "y"}]}, "size": 3, "mode": "a", "extra": true}`,
 			"",
 		},

@@ -39,7 +39,7 @@ func TestFind(t *testing.T) {
 		{"a trailing slash", "GET", "/api/org/", route.Found, "orgs", "GET /api/org", map[string]string{}},
 		{"an id", "GET", "/api/org/" + id, route.Found, "org", "GET /api/org", map[string]string{"id": id}},
 		{
-			"a prefix before the id",
+			"a prefix before the ID",
 			"GET",
 			"/api/vApp/vm-" + id,
 			route.Found,
@@ -84,7 +84,7 @@ func TestFind(t *testing.T) {
 			map[string]string{"id": urn},
 		},
 		{
-			"a literal wins over a variable",
+			"a literal takes precedence over a variable",
 			"GET",
 			"/cloudapi/1.0.0/sessions/current",
 			route.Found,

@@ -30,7 +30,7 @@ func TestStatusErrorKind(t *testing.T) {
 		{"a name in use is a conflict", &StatusError{Status: 400, Code: "DUPLICATE_NAME"}, ErrConflict},
 		{"404 is not found", &StatusError{Status: 404}, ErrNotFound},
 		{
-			"403 is forbidden, which proves no absence",
+			"403 is forbidden, which does not prove absence",
 			&StatusError{Status: 403, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"},
 			ErrForbidden,
 		},
@@ -66,13 +66,13 @@ func TestReadErrors(t *testing.T) {
 		name, body, code, text string
 	}{
 		{
-			"XML, without the request's id",
+			"XML, without the request's ID",
 			`<?xml version="1.0"?><Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 1b-2c ] The entity is gone." majorErrorCode="404" minorErrorCode="X"/>`,
 			"X",
 			"The entity is gone. (HTTP 404 X)",
 		},
 		{
-			"busy, without the task's id",
+			"busy, without the task's ID",
 			`<Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 7 ] Unable to perform this action. Contact your cloud administrator. VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:4e8)" minorErrorCode="BUSY_ENTITY"/>`,
 			"BUSY_ENTITY",
 			"Unable to perform this action. Contact your cloud administrator. (HTTP 404 BUSY_ENTITY)",

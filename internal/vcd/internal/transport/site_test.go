@@ -23,7 +23,7 @@ func TestOperation(t *testing.T) {
 			"GET /api/vApp/vm-{id}",
 		},
 		{
-			"actions stay",
+			"actions are kept",
 			"POST",
 			"https://h/api/vApp/vapp-22222222-2222-4222-8222-222222222222/action/recomposeVApp",
 			"POST /api/vApp/vapp-{id}/action/recomposeVApp",
@@ -35,7 +35,7 @@ func TestOperation(t *testing.T) {
 			"GET /cloudapi/1.0.0/orgVdcNetworks/{id}/dhcp",
 		},
 		{
-			"a query has its type, also with semicolons",
+			"a query keeps its type, also with semicolons",
 			"GET",
 			"https://h/api/query?filter=a==b;c==d&type=vm",
 			"GET /api/query?type=vm",

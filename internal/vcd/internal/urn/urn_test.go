@@ -20,7 +20,7 @@ func TestURNOf(t *testing.T) {
 		{"an href to a template's VM", "", "https://x/api/vAppTemplate/vm-" + id, "urn:vcloud:vm:" + id},
 		{"an href to an administrator's view", "", "https://x/api/admin/vdc/" + id, "urn:vcloud:vdc:" + id},
 		{
-			"a storage profile is no VDC",
+			"a storage profile is not a VDC",
 			"",
 			"https://x/api/vdcStorageProfile/" + id,
 			"urn:vcloud:vdcstorageProfile:" + id,
