@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A pendingChange is a pending change to a machine's VM, and the evidence that the change was made.
+// A pendingChange requests a change to a machine's VM.
 type pendingChange struct {
 	name    string
 	request func(*controllertest.Env, string)
