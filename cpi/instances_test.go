@@ -283,7 +283,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestAMachineIsReadOnlyIfItsPrimaryAddressIsInsufficient(t *testing.T) {
+func TestAMachineIsReadIfItsPrimaryAddressIsInsufficient(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))
 	c.full["test://1"] = machine("1", func(m *Machine) {

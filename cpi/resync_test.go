@@ -143,7 +143,7 @@ func TestAServiceThatChangedItsClassSinceTheListIsNotRepaired(t *testing.T) {
 	b.Expect(b.balancer.runs).To(BeEmpty())
 }
 
-func TestARepairPublishesOnlyMissingAddresses(t *testing.T) {
+func TestARepairDoesNotPublishKnownAddresses(t *testing.T) {
 	old := balanced("web")
 	b := newBench(t, old)
 	status, err := b.ensure(old)

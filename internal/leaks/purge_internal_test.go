@@ -48,7 +48,7 @@ func service(mods ...func(*Object)) Object {
 	return o
 }
 
-func TestOnlyPoweredOffVMsArePurged(t *testing.T) {
+func TestOnlyPoweredOffVMsAreCertainlyStopped(t *testing.T) {
 	g := NewWithT(t)
 	for _, s := range []vcd.Status{
 		vcd.StatusPoweredOn, vcd.StatusSuspended, vcd.StatusPartiallySuspended, vcd.StatusWaitingForInput,

@@ -31,7 +31,7 @@ func settings() Settings {
 	}
 }
 
-func TestDirectIsSortedAndUnique(t *testing.T) {
+func TestDirectHasAFixedOrderWithoutDuplicates(t *testing.T) {
 	NewWithT(t).Expect(settings().Direct).To(Equal([]string{
 		"localhost", "127.0.0.0/8", "::1", ".svc", ".cluster.local", "100.64.0.0/13", "fd00:1::/112", "100.96.0.0/11",
 		"192.168.100.200", "10.1.0.0/16", "192.168.100.0/24", "vcd.example.com", "mirror.example.com",

@@ -79,7 +79,7 @@ func phase(condition string, out Result, err error) Phase[*facts] {
 	}
 }
 
-func TestMaintenancePhasesAreIndependent(t *testing.T) {
+func TestUpkeepPhasesAreIndependent(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.Phases = []Phase[*facts]{phase("Main", Wait(time.Hour, "R", "m"), nil)}
@@ -103,7 +103,7 @@ func TestMaintenancePhasesAreIndependent(t *testing.T) {
 	g.Expect(m.scope.pass.Ended.Message).To(Equal("m"))
 }
 
-func TestMaintenanceDoesNotAffectReady(t *testing.T) {
+func TestUpkeepDoesNotAffectReady(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.Phases = []Phase[*facts]{phase("Main", Done, nil)}
@@ -117,7 +117,7 @@ func TestMaintenanceDoesNotAffectReady(t *testing.T) {
 	g.Expect(m.scope.pass.Complete).To(BeTrue())
 }
 
-func TestNoMaintenanceAfterAnErrorOrDuringDeletion(t *testing.T) {
+func TestNoUpkeepAfterAnErrorOrDuringDeletion(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.Phases = []Phase[*facts]{phase("Main", Done, errBoom)}

@@ -273,7 +273,7 @@ func held(w *controllertest.Env) bool {
 	return held
 }
 
-func TestATokenMovesAfterItsLastLogin(t *testing.T) {
+func TestATokenMovesOnceNoClusterCanLogIn(t *testing.T) {
 	w := newAccountEnv(t)
 	held := func() bool {
 		w.Identify("tenant")
