@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
-func TestTheManagerEndsBeforeItBegins(t *testing.T) {
+func TestTheManagerExitsBeforeItStarts(t *testing.T) {
 	tests := []struct {
 		name   string
 		args   []string
@@ -21,19 +21,19 @@ func TestTheManagerEndsBeforeItBegins(t *testing.T) {
 		stdout string
 		stderr []string
 	}{
-		{"help is what was asked for", []string{"--help"}, 0, "--vcd-in-flight", nil},
-		{"so is help in short", []string{"-h"}, 0, "While it runs:", nil},
-		{"so is the version", []string{"--version"}, 0, version.Long(), nil},
+		{"help is requested", []string{"--help"}, 0, "--vcd-in-flight", nil},
+		{"short help is requested", []string{"-h"}, 0, "While it runs:", nil},
+		{"the version is requested", []string{"--version"}, 0, version.Long(), nil},
 		{
-			"a flag that there is not",
+			"an unknown flag",
 			[]string{"--vcd-bursts=1"},
 			2,
 			"",
 			[]string{"unknown flag: --vcd-bursts", "--help"},
 		},
-		{"a word that is no flag", []string{"start"}, 2, "", []string{`"start"`}},
+		{"an argument that is not a flag", []string{"start"}, 2, "", []string{`"start"`}},
 		{
-			"everything that is wrong, at once",
+			"all problems at once",
 			[]string{"--vcd-burst=0", "--sync-period=-1s", "--logging-format=xml"},
 			2,
 			"",
@@ -58,7 +58,7 @@ func TestTheManagerEndsBeforeItBegins(t *testing.T) {
 	}
 }
 
-func TestTheManagerBeginsWithItsDefaults(t *testing.T) {
+func TestTheManagerStartsWithItsDefaults(t *testing.T) {
 	g := NewWithT(t)
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	var said strings.Builder

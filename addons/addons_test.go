@@ -70,7 +70,7 @@ func variants(g *WithT) map[string][]byte {
 	return all
 }
 
-func TestEveryManifestIsStrictlyWhatKubernetesKnows(t *testing.T) {
+func TestEveryManifestHasOnlyKubernetesFields(t *testing.T) {
 	g := NewWithT(t)
 	for name, raw := range variants(g) {
 		g.Expect(strictly(g, raw)).To(HaveLen(7), name)
@@ -82,7 +82,7 @@ func TestEveryManifestIsStrictlyWhatKubernetesKnows(t *testing.T) {
 	}
 }
 
-func TestVariantsDifferInWhatMustDifferOnly(t *testing.T) {
+func TestVariantsHaveOnlyNecessaryDifferences(t *testing.T) {
 	g := NewWithT(t)
 	plain := strictly(g, must(CCM{Image: testImage, Replicas: 1}.YAML()))
 
@@ -107,7 +107,7 @@ func TestVariantsDifferInWhatMustDifferOnly(t *testing.T) {
 
 func isProxyVariable(v corev1.EnvVar) bool { return strings.HasSuffix(v.Name, "_PROXY") }
 
-func TestAProxyIsUsedWithoutAManagerIfSomebodyMakesItsSecret(t *testing.T) {
+func TestTheProxySecretCanBeCreatedWithoutTheManager(t *testing.T) {
 	for name, raw := range variants(NewWithT(t)) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -132,7 +132,7 @@ func TestAProxyIsUsedWithoutAManagerIfSomebodyMakesItsSecret(t *testing.T) {
 	}
 }
 
-func TestAnAirgapTemplateKeepsThePlaceOfTheRegistry(t *testing.T) {
+func TestAnAirgapTemplateKeepsTheRegistryPlaceholder(t *testing.T) {
 	g := NewWithT(t)
 	raw := string(must(AirgapTemplate("v2.0.0")))
 
@@ -142,7 +142,7 @@ func TestAnAirgapTemplateKeepsThePlaceOfTheRegistry(t *testing.T) {
 	g.Expect(raw).NotTo(ContainSubstring("__VERSION__"))
 }
 
-func TestNamesAreThoseOfCPI(t *testing.T) {
+func TestNamesMatchTheOriginalCPI(t *testing.T) {
 	g := NewWithT(t)
 	d := deploymentOf(g, variants(g)["managed"])
 
@@ -196,7 +196,7 @@ func TestThePodIsRestricted(t *testing.T) {
 	}
 }
 
-func TestThePodFindsAPlace(t *testing.T) {
+func TestThePodCanBeScheduled(t *testing.T) {
 	g := NewWithT(t)
 	pod := deploymentOf(g, variants(g)["managed"]).Spec.Template.Spec
 
@@ -217,7 +217,7 @@ func TestThePodFindsAPlace(t *testing.T) {
 	g.Expect(pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(BeNil())
 }
 
-func TestSecretsAreReadWhereSomebodyBindsTheRoleForItOnly(t *testing.T) {
+func TestSecretsAreReadOnlyWhereTheRoleIsBound(t *testing.T) {
 	g := NewWithT(t)
 
 	for _, object := range strictly(g, variants(g)["managed"]) {
@@ -253,7 +253,7 @@ func TestSecretsAreReadWhereSomebodyBindsTheRoleForItOnly(t *testing.T) {
 	}
 }
 
-func TestAnImageHasAVersion(t *testing.T) {
+func TestEveryImageHasAVersion(t *testing.T) {
 	tests := []struct {
 		name, image string
 		refused     bool
@@ -261,7 +261,7 @@ func TestAnImageHasAVersion(t *testing.T) {
 		{"a tag", "registry.example.com:5000/a/b:v1", false},
 		{"a digest", "registry.example.com/a/b@sha256:0123", false},
 		{"nothing", "registry.example.com:5000/a/b", true},
-		{"latest changes by itself", "a/b:latest", true},
+		{"latest is not a fixed version", "a/b:latest", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -272,7 +272,7 @@ func TestAnImageHasAVersion(t *testing.T) {
 	}
 }
 
-func TestWhatIsRenderedIsQuoted(t *testing.T) {
+func TestRenderedValuesAreQuoted(t *testing.T) {
 	g := NewWithT(t)
 	const evil = "a:v1\"\n      hostPID: true\n      x: \""
 
@@ -290,13 +290,13 @@ func TestHolds(t *testing.T) {
 		change(d)
 		return must(toUnstructured(d)).Object
 	}
-	wished := deployment(func(*appsv1.Deployment) {})
+	desired := deployment(func(*appsv1.Deployment) {})
 	tests := []struct {
 		name   string
 		change func(*appsv1.Deployment)
 		holds  bool
 	}{
-		{"as it is wished", func(*appsv1.Deployment) {}, true},
+		{"as it is desired", func(*appsv1.Deployment) {}, true},
 		{
 			"defaults of the API server",
 			func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](600) },
@@ -316,17 +316,17 @@ func TestHolds(t *testing.T) {
 			func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-a", "-b"} },
 			false,
 		},
-		{"scaled to nothing", func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](0) }, false},
+		{"scaled to zero", func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](0) }, false},
 		{"without the container", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers = nil }, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			NewWithT(t).Expect(Holds(deployment(tt.change), wished)).To(Equal(tt.holds))
+			NewWithT(t).Expect(Holds(deployment(tt.change), desired)).To(Equal(tt.holds))
 		})
 	}
 }
 
-func TestTheSameObjectsGiveTheSameBytes(t *testing.T) {
+func TestRenderingIsDeterministic(t *testing.T) {
 	g := NewWithT(t)
 	render := func() []byte {
 		objects := must(CCM{Image: testImage, Replicas: 1}.Objects())

@@ -57,7 +57,7 @@ func TestTheManifestForCloudStack(t *testing.T) {
 	}
 }
 
-func TestTheConfigurationForCloudStackHasToBeFilledIn(t *testing.T) {
+func TestTheConfigurationForCloudStackMustBeFilledIn(t *testing.T) {
 	g := NewWithT(t)
 	_, config, found := strings.Cut(string(fileOf(g, CloudStackConfigFile)), "cloud-config: |\n")
 	g.Expect(found).To(BeTrue())
@@ -101,7 +101,7 @@ func TestTheManifestForVSphere(t *testing.T) {
 	g.Expect(strings.ToLower(string(raw))).NotTo(Or(ContainSubstring("vcd"), ContainSubstring("vcloud-")))
 }
 
-func TestTheConfigurationForVSphereIsOne(t *testing.T) {
+func TestTheConfigurationForVSphereIsValid(t *testing.T) {
 	g := NewWithT(t)
 	_, rest, found := strings.Cut(string(fileOf(g, VSphereConfigFile)), "vsphere.conf: |\n")
 	g.Expect(found).To(BeTrue())

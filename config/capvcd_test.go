@@ -26,18 +26,18 @@ const (
 // capvcdCredentials is the v1beta4 field for the credentials in an object of CAPVCD.
 const capvcdCredentials = "capvcdCredentials"
 
-func TestCredentialsOfCAPVCDCanOnlyBeRemoved(t *testing.T) {
+func TestCAPVCDCredentialsCanOnlyBeRemoved(t *testing.T) {
 	const one = `{username: admin, password: one}`
 	tests := []struct {
 		name          string
 		before, after string
 		refused       bool
 	}{
-		{name: "they stay", before: one, after: one},
+		{name: "they are unchanged", before: one, after: one},
 		{name: "they are removed", before: one},
 		{name: "they are set", after: one, refused: true},
 		{name: "they are changed", before: one, after: `{username: admin, password: two}`, refused: true},
-		{name: "a part of them is removed", before: one, after: `{username: admin}`, refused: true},
+		{name: "some of them are removed", before: one, after: `{username: admin}`, refused: true},
 	}
 	for kind, base := range map[string]string{"VCDCluster": clusterYAML, "VCDClusterTemplate": clusterTemplateYAML} {
 		c := loadCRDs(t)[kind]
@@ -103,7 +103,7 @@ func fieldTable(t *testing.T) map[string]map[string]home {
 	return table
 }
 
-func TestHomesOfCAPVCDFieldsExist(t *testing.T) {
+func TestTargetsOfCAPVCDFieldsExist(t *testing.T) {
 	crds := loadCRDs(t)
 	for kind, rows := range fieldTable(t) {
 		for name, home := range rows {
@@ -121,7 +121,7 @@ func TestHomesOfCAPVCDFieldsExist(t *testing.T) {
 	}
 }
 
-func TestEveryCAPVCDFieldHasAHome(t *testing.T) {
+func TestEveryCAPVCDFieldHasATarget(t *testing.T) {
 	table := fieldTable(t)
 	crds := loadCRDs(t)
 	for kind, object := range map[string]string{
@@ -141,7 +141,7 @@ func TestEveryCAPVCDFieldHasAHome(t *testing.T) {
 				g.Expect(fields).To(HaveKey(name), "CAPVCD has no such field")
 			}
 			for name := range fields {
-				g.Expect(known).To(HaveKey(name), "no home")
+				g.Expect(known).To(HaveKey(name), "no target")
 				ourKind, path, _ := strings.Cut(known[name].path, ".")
 				g.Expect(ourKind == dropped || fieldAt(&crds[ourKind].definition.Spec, path) != nil).To(BeTrue(),
 					known[name].path)
@@ -150,8 +150,8 @@ func TestEveryCAPVCDFieldHasAHome(t *testing.T) {
 	}
 }
 
-// TestCAPVCDVersionsHaveItsFields compares the served CAPVCD versions with VMware's own CRDs.
-func TestCAPVCDVersionsHaveItsFields(t *testing.T) {
+// TestCAPVCDVersionsHaveTheirFields compares the served CAPVCD versions with VMware's own CRDs.
+func TestCAPVCDVersionsHaveTheirFields(t *testing.T) {
 	dir := capvcdCRDs(t)
 	for kind, versions := range map[string][]string{
 		"VCDCluster":         {"v1beta1", "v1beta2"},
@@ -195,7 +195,7 @@ func capvcdCRDs(t *testing.T) string {
 	}
 	dir := filepath.Join(strings.TrimSpace(string(out)), capvcdModule, "config", "crd", "bases")
 	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("%s is not in the module cache; `go mod download %s` puts it there", capvcdModule, capvcdModule)
+		t.Skipf("%s is not in the module cache: run `go mod download %s`", capvcdModule, capvcdModule)
 	}
 	return dir
 }

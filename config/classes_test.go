@@ -138,10 +138,10 @@ func with(values, more map[string][2]string) map[string][2]string {
 	return all
 }
 
-// TestTheClassOfAFieldIsTrue compares the mutability in the description of each field with the changes that the API
-// server admits once the object exists in VCD. It skips templates: they are immutable as a whole, which the webhook
+// TestTheMutabilityOfAFieldIsCorrect compares the mutability in the description of each field with the changes that the
+// API server admits once the object exists in VCD. It skips templates: they are immutable as a whole, which the webhook
 // enforces.
-func TestTheClassOfAFieldIsTrue(t *testing.T) {
+func TestTheMutabilityOfAFieldIsCorrect(t *testing.T) {
 	for kind, c := range loadCRDs(t) {
 		if strings.HasSuffix(kind, "Template") {
 			continue
@@ -149,9 +149,9 @@ func TestTheClassOfAFieldIsTrue(t *testing.T) {
 		spec := fieldAt(&c.definition.Spec, "spec")
 		for name, field := range spec.Properties {
 			switch name {
-			case capvcdCredentials: // Requests never set them: TestCredentialsOfCAPVCDCanOnlyBeRemoved.
+			case capvcdCredentials: // Requests never set them: TestCAPVCDCredentialsCanOnlyBeRemoved.
 				continue
-			case "recordedState": // See recorded_test.go and TestWhatIsRecordedOfAMachineIsGuarded.
+			case "recordedState": // See recorded_test.go and TestMachineRecordsAreProtected.
 				continue
 			}
 			t.Run(kind+".spec."+name, func(t *testing.T) {

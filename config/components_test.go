@@ -63,7 +63,7 @@ func renderFolder(t *testing.T, folder string) (objects []*unstructured.Unstruct
 		if strings.Contains(stderr.String(), "Error: ") {
 			t.Fatalf("kustomize build config/%s: %s", folder, stderr.String())
 		}
-		t.Skipf("kustomize cannot be run here: %v %s", err, stderr.String())
+		t.Skipf("kustomize is not available: %v %s", err, stderr.String())
 	}
 
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(out), 4096)
@@ -112,7 +112,7 @@ func named(objects []*unstructured.Unstructured, name string) *unstructured.Unst
 func TestComponents(t *testing.T) {
 	objects, text := render(t)
 
-	t.Run("every object carries the provider's label and lives in its one namespace", func(t *testing.T) {
+	t.Run("every object has the provider's label and is in its namespace", func(t *testing.T) {
 		g := NewWithT(t)
 		namespaces := ofKind(objects, "Namespace")
 		g.Expect(namespaces).To(HaveLen(1))
@@ -128,7 +128,7 @@ func TestComponents(t *testing.T) {
 		g.Expect(strings.Count(text, "${")).To(Equal(len(variable.FindAllString(text, -1))))
 	})
 
-	t.Run("the manager is where clusterctl looks for it and has no rights on its node", func(t *testing.T) {
+	t.Run("the manager has the name that clusterctl expects, and no permissions on its node", func(t *testing.T) {
 		g := NewWithT(t)
 		deployment := only[appsv1.Deployment](t, objects, "Deployment")
 		pod := deployment.Spec.Template.Spec
@@ -147,7 +147,7 @@ func TestComponents(t *testing.T) {
 		g.Expect(deployment.Spec.Template.Labels).To(HaveKeyWithValue(providerLabel, "infrastructure-vcd"))
 	})
 
-	t.Run("the manager knows its flags, and variables have their defaults", func(t *testing.T) {
+	t.Run("the manager's flags exist, and variables have defaults", func(t *testing.T) {
 		g := NewWithT(t)
 		flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 		options.New(flags, namespace)
@@ -160,7 +160,7 @@ func TestComponents(t *testing.T) {
 		}
 	})
 
-	t.Run("users of a namespace may see and edit what is namespaced", func(t *testing.T) {
+	t.Run("users of a namespace may view and edit namespaced objects", func(t *testing.T) {
 		g := NewWithT(t)
 		var namespaced []string
 		for _, crd := range ofKind(objects, "CustomResourceDefinition") {
@@ -201,7 +201,7 @@ func TestComponents(t *testing.T) {
 		g.Expect(deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName).To(Equal(secret))
 	})
 
-	t.Run("the certificate is renewed in time, by an authority that stays", func(t *testing.T) {
+	t.Run("the certificate is renewed in time, by a permanent CA", func(t *testing.T) {
 		g := NewWithT(t)
 		issuers := map[string]string{
 			"capvcd-serving-cert": "capvcd-webhook-ca-issuer",
@@ -220,7 +220,7 @@ func TestComponents(t *testing.T) {
 		g.Expect(secret).To(Equal("capvcd-webhook-ca"))
 	})
 
-	t.Run("only what serves something can be reached at the manager", func(t *testing.T) {
+	t.Run("only the serving ports of the manager are reachable", func(t *testing.T) {
 		g := NewWithT(t)
 		policy := only[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy")
 		pod := only[appsv1.Deployment](t, objects, "Deployment").Spec.Template
@@ -240,7 +240,7 @@ func TestComponents(t *testing.T) {
 		g.Expect(open).To(ConsistOf(served))
 	})
 
-	t.Run("several managers are kept apart, and one is left when nodes are drained", func(t *testing.T) {
+	t.Run("several managers run on different nodes, and one remains when nodes are drained", func(t *testing.T) {
 		g := NewWithT(t)
 		deployment := only[appsv1.Deployment](t, objects, "Deployment")
 		budget := only[policyv1.PodDisruptionBudget](t, objects, "PodDisruptionBudget")
@@ -297,10 +297,10 @@ func TestComponents(t *testing.T) {
 			"VCDDeploymentZone":      moveLabel,
 			"VCDRemediation":         "",
 			"VCDRemediationTemplate": moveLabel,
-		}), "what clusterctl move takes along by itself")
+		}), "objects that clusterctl move includes by itself")
 	})
 
-	t.Run("the kinds of CAPVCD are converted by the manager, and keep their contract and its version", func(t *testing.T) {
+	t.Run("the manager converts the kinds of CAPVCD, and they keep their contract and its version", func(t *testing.T) {
 		g := NewWithT(t)
 		service := named(ofKind(objects, "Service"), "capvcd-webhook-service")
 		for _, object := range ofKind(objects, "CustomResourceDefinition") {

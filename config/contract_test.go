@@ -52,7 +52,7 @@ func TestContractFields(t *testing.T) {
 	}
 }
 
-func TestEveryKindIsFoundByPeople(t *testing.T) {
+func TestEveryKindHasItsCategoryAgeColumnAndScope(t *testing.T) {
 	for kind, c := range loadCRDs(t) {
 		t.Run(kind, func(t *testing.T) {
 			g := NewWithT(t)
@@ -71,9 +71,9 @@ func TestEveryKindIsFoundByPeople(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfASpecIsClassed checks that each description states the mutability of the field, as the package
+// TestEverySpecFieldIsClassified checks that each description states the mutability of the field, as the package
 // comment promises: immutable, mutable in place, or written by the controller. Nested fields have the same mutability.
-func TestEveryFieldOfASpecIsClassed(t *testing.T) {
+func TestEverySpecFieldIsClassified(t *testing.T) {
 	const class = `(?i)\b(immutable|mutable\s+in\s+place|written by the controller)\b`
 	for kind, c := range loadCRDs(t) {
 		spec := fieldAt(&c.definition.Spec, "spec")
@@ -85,9 +85,9 @@ func TestEveryFieldOfASpecIsClassed(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsDescribed checks that all fields of this API have descriptions. Fields that Kubernetes defines are
-// exempt.
-func TestEveryFieldIsDescribed(t *testing.T) {
+// TestEveryFieldHasADescription checks that all fields of this API have descriptions. Fields that Kubernetes defines
+// are exempt.
+func TestEveryFieldHasADescription(t *testing.T) {
 	eachField(t, func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps) {
 		if strings.Count(at, ".") > 1 || !strings.HasSuffix(at, ".metadata") {
 			g.Expect(field.Description).ToNot(BeEmpty(), at)
@@ -95,9 +95,9 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	})
 }
 
-// TestEveryDefaultIsNamed checks that descriptions contain the default of each field, because `kubectl explain` does
-// not show defaults.
-func TestEveryDefaultIsNamed(t *testing.T) {
+// TestEveryDefaultIsDocumented checks that descriptions contain the default of each field, because `kubectl explain`
+// does not show defaults.
+func TestEveryDefaultIsDocumented(t *testing.T) {
 	eachField(t, func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps) {
 		if field.Default != nil && field.Type != "object" {
 			value := strings.Trim(string(field.Default.Raw), `"`)

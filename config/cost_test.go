@@ -16,7 +16,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// An API server refuses a CRD if the estimated cost of its rules, derived from the limits in the schema, is too high.
+// An API server rejects a CRD if the estimated cost of its rules, derived from the limits in the schema, is too high.
 func TestTheAPIServerAcceptsTheCRDs(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("crd", "bases", "*.yaml"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

@@ -82,7 +82,7 @@ func loadCRD(t *testing.T, file string) *crd {
 	}
 }
 
-// admit processes a new or changed object as the API server does: it drops nulls, sets defaults, refuses unknown
+// admit processes a new or changed object as the API server does: it drops nulls, sets defaults, rejects unknown
 // fields, and validates.
 func (c *crd) admit(t *testing.T, obj, oldObj map[string]any) field.ErrorList {
 	t.Helper()

@@ -16,11 +16,11 @@ const (
 // recordedOf returns a patch that sets the recorded state of a cluster.
 func recordedOf(fields string) string { return `{spec: {recordedState: {` + fields + `}}}` }
 
-func TestWhatIsRecordedOfAClusterHasAForm(t *testing.T) {
+func TestClusterRecordsAreValidated(t *testing.T) {
 	at := func(field string) []string { return []string{"spec.recordedState." + field} }
 	checkCreations(t, "VCDCluster", clusterYAML, []creation{
 		{
-			"what a move brings along",
+			"records that a move includes",
 			recordedOf(`ovdcID: "urn:vcloud:vdc:` + someUUID + `", ovdcNetworkID: "urn:vcloud:network:` + someUUID + `",
 endpointGatewayID: "urn:vcloud:gateway:` + someUUID + `", endpointAddresses: [10.0.0.1, "fd00::1"], nodeProxy: true,
 rdeID: "urn:vcloud:entity:vmware:capvcdCluster:` + someUUID + `", vAppCount: 2, vAppIDs: ["urn:vcloud:vapp:` + someUUID + `"],
@@ -28,25 +28,25 @@ zones: {a: {ovdcID: "urn:vcloud:vdc:` + someUUID + `", vAppCount: 1}}, lastGoneA
 inheritedLoadBalancer: {oneArm: {startIP: 192.168.8.2, endIP: 192.168.8.9}}, detachedDisks: {` + someUUID + `: data}`),
 			nil,
 		},
-		{"no name of a VDC", recordedOf(`ovdcID: acme-vdc`), at("ovdcID")},
-		{"no URN of something else", recordedOf(`ovdcNetworkID: "urn:vcloud:vdc:` + someUUID + `"`), at("ovdcNetworkID")},
-		{"no name of a vApp", recordedOf(`vAppIDs: [mine]`), at("vAppIDs[0]")},
+		{"no VDC name", recordedOf(`ovdcID: acme-vdc`), at("ovdcID")},
+		{"no URN of another kind", recordedOf(`ovdcNetworkID: "urn:vcloud:vdc:` + someUUID + `"`), at("ovdcNetworkID")},
+		{"no vApp name", recordedOf(`vAppIDs: [mine]`), at("vAppIDs[0]")},
 		{"no zone without its VDC", recordedOf(`zones: {a: {vAppCount: 1}}`), at("zones.a.ovdcID")},
-		{"no address that is none", recordedOf(`endpointAddresses: [api]`), at("endpointAddresses[0]")},
-		{"no switch that is off", recordedOf(`nodeProxy: false`), at("nodeProxy")},
-		{"no disk by its name", recordedOf(`detachedDisks: {data: data}`), at("detachedDisks")},
+		{"no invalid address", recordedOf(`endpointAddresses: [api]`), at("endpointAddresses[0]")},
+		{"no disabled switch", recordedOf(`nodeProxy: false`), at("nodeProxy")},
+		{"no disk name", recordedOf(`detachedDisks: {data: data}`), at("detachedDisks")},
 	})
 }
 
-func TestATemplateOfClustersHasNoRecords(t *testing.T) {
+func TestAClusterTemplateHasNoRecords(t *testing.T) {
 	checkCreations(t, "VCDClusterTemplate", clusterTemplateYAML, []creation{{
-		"a record",
+		"a missing record",
 		`{spec: {template: {spec: {recordedState: {vAppCount: 1}}}}}`,
 		[]string{"spec.template.spec.recordedState"},
 	}})
 }
 
-func TestWhatIsRecordedOfAClusterIsNotLost(t *testing.T) {
+func TestClusterRecordsCannotBeRemoved(t *testing.T) {
 	const (
 		lost    = "spec.recordedState"
 		gateway = "urn:vcloud:gateway:"
@@ -61,7 +61,7 @@ func TestWhatIsRecordedOfAClusterIsNotLost(t *testing.T) {
 	}{
 		{"another VDC", someVDC, recordedOf(`ovdcID: "` + vdc + otherUUID + `"`), []string{"spec.recordedState.ovdcID"}},
 		{"the VDC is looked up again", someVDC, recordedOf(`ovdcID: `), nil},
-		{"all is removed", someVDC, `{spec: {recordedState: }}`, []string{lost, lost}},
+		{"all records are removed", someVDC, `{spec: {recordedState: }}`, []string{lost, lost}},
 		{"the number of vApps is removed", someVDC, recordedOf(`vAppCount: `), []string{lost}},
 		{"the number of vApps decreases", someVDC, recordedOf(`vAppCount: 1`), []string{"spec.recordedState.vAppCount"}},
 		{"the number of vApps grows", someVDC, recordedOf(`vAppCount: 3`), nil},
@@ -69,15 +69,15 @@ func TestWhatIsRecordedOfAClusterIsNotLost(t *testing.T) {
 		{"fewer vApps in a zone", inZone, recordedOf(`zones: {a: {vAppCount: 1}}`), []string{"spec.recordedState.zones[a].vAppCount"}},
 		{"a zone is used with another VDC", inZone, recordedOf(`zones: {a: }`), nil},
 		{"a further zone", inZone, recordedOf(`zones: {b: {ovdcID: "` + vdc + otherUUID + `"}}`), nil},
-		{"a vApp is lost", recordedOf(`vAppIDs: ["` + vApp + someUUID + `"], vAppCount: 1`), recordedOf(`vAppIDs: `), []string{lost}},
+		{"a vApp is removed", recordedOf(`vAppIDs: ["` + vApp + someUUID + `"], vAppCount: 1`), recordedOf(`vAppIDs: `), []string{lost}},
 		{
-			"a gateway is lost",
+			"a gateway is removed",
 			recordedOf(`edgeGatewayIDs: ["` + gateway + someUUID + `", "` + gateway + otherUUID + `"]`),
 			recordedOf(`edgeGatewayIDs: ["` + gateway + someUUID + `"]`),
 			[]string{lost},
 		},
-		{"that load balancers may be left is forgotten", recordedOf(`loadBalancersAllowed: true, vAppCount: 1`), recordedOf(`loadBalancersAllowed: `), []string{lost}},
-		{"another entity is made", recordedOf(`rdeID: "urn:vcloud:entity:vmware:capvcdCluster:` + someUUID + `", vAppCount: 1`), recordedOf(`rdeID: `), nil},
+		{"the record of kept load balancers is removed", recordedOf(`loadBalancersAllowed: true, vAppCount: 1`), recordedOf(`loadBalancersAllowed: `), []string{lost}},
+		{"another entity is created", recordedOf(`rdeID: "urn:vcloud:entity:vmware:capvcdCluster:` + someUUID + `", vAppCount: 1`), recordedOf(`rdeID: `), nil},
 	}
 	c := loadCRDs(t)["VCDCluster"]
 	for _, tt := range tests {
@@ -91,7 +91,7 @@ func TestWhatIsRecordedOfAClusterIsNotLost(t *testing.T) {
 	}
 }
 
-func TestTheRecordsOfACopyAreReplaced(t *testing.T) {
+func TestRecordsOfACopiedClusterAreReplaced(t *testing.T) {
 	g := NewWithT(t)
 	c := loadCRDs(t)["VCDCluster"]
 	before := recordedOf(`ovdcID: "urn:vcloud:vdc:` + someUUID + `"`)

@@ -59,65 +59,65 @@ func TestCreateVCDCluster(t *testing.T) {
 	site := []string{"spec.site"}
 	endpoint := []string{"spec.controlPlaneEndpoint.host"}
 	checkCreations(t, "VCDCluster", clusterYAML, []creation{
-		{"the least that is needed", `{}`, nil},
-		{"a port of the site", `{spec: {site: "https://vcd.example.com:8443"}}`, nil},
+		{"only the required fields", `{}`, nil},
+		{"a site with a port", `{spec: {site: "https://vcd.example.com:8443"}}`, nil},
 		{"a site behind the proxy", `{spec: {proxy: {httpsProxy: "http://p:3128", site: Proxy}}}`, nil},
-		{"a site behind a proxy for http", `{spec: {proxy: {httpProxy: "http://p:3128", site: Proxy}}}`, []string{"spec.proxy.httpsProxy"}},
-		{"a site in another way", `{spec: {proxy: {httpsProxy: "http://p:3128", site: Tunnel}}}`, []string{"spec.proxy.site"}},
-		{"an address as site", `{spec: {site: "https://[2001:db8::1]"}}`, nil},
-		{"null for an optional field is as good as nothing", `{spec: {controlPlaneLoadBalancer: {kubeVIP: {image: }}}}`, nil},
+		{"a site behind an HTTP proxy", `{spec: {proxy: {httpProxy: "http://p:3128", site: Proxy}}}`, []string{"spec.proxy.httpsProxy"}},
+		{"another spelling of the site", `{spec: {proxy: {httpsProxy: "http://p:3128", site: Tunnel}}}`, []string{"spec.proxy.site"}},
+		{"an IP address as site", `{spec: {site: "https://[2001:db8::1]"}}`, nil},
+		{"null for an optional field is the same as no field", `{spec: {controlPlaneLoadBalancer: {kubeVIP: {image: }}}}`, nil},
 		{"no http", `{spec: {site: "http://vcd.example.com"}}`, site},
-		{"no site without scheme", `{spec: {site: "vcd.example.com"}}`, site},
-		{"no slash at the end of the site", `{spec: {site: "https://vcd.example.com/"}}`, site},
+		{"a site needs a scheme", `{spec: {site: "vcd.example.com"}}`, site},
+		{"no trailing slash in the site", `{spec: {site: "https://vcd.example.com/"}}`, site},
 		{"no path in the site", `{spec: {site: "https://vcd.example.com/api"}}`, site},
 		{"no query in the site", `{spec: {site: "https://vcd.example.com?a=b"}}`, site},
 		{"no credentials in the site", `{spec: {site: "https://user:secret@vcd.example.com"}}`, site},
 
-		{"a VDC is needed", `{spec: {ovdc: }}`, []string{"spec.ovdc"}},
-		{"a network is needed", `{spec: {ovdcNetwork: }}`, []string{"spec.ovdcNetwork"}},
-		{"neither is needed with zones", `{spec: {ovdc: , ovdcNetwork: , failureDomainSelector: {}}}`, nil},
+		{"a VDC is required", `{spec: {ovdc: }}`, []string{"spec.ovdc"}},
+		{"a network is required", `{spec: {ovdcNetwork: }}`, []string{"spec.ovdcNetwork"}},
+		{"neither is required with zones", `{spec: {ovdc: , ovdcNetwork: , failureDomainSelector: {}}}`, nil},
 
-		{"a virtual IP is needed", `{spec: {controlPlaneEndpoint: }}`, endpoint},
-		{"settings of kube-vip are no virtual IP", `{spec: {controlPlaneEndpoint: , controlPlaneLoadBalancer: {kubeVIP: {interface: eth0}}}}`, endpoint},
-		{"a port alone is no endpoint", `{spec: {controlPlaneEndpoint: {host: , port: 443}}}`, endpoint},
+		{"a virtual IP is required", `{spec: {controlPlaneEndpoint: }}`, endpoint},
+		{"kube-vip settings do not replace a virtual IP", `{spec: {controlPlaneEndpoint: , controlPlaneLoadBalancer: {kubeVIP: {interface: eth0}}}}`, endpoint},
+		{"a port alone is not an endpoint", `{spec: {controlPlaneEndpoint: {host: , port: 443}}}`, endpoint},
 		{"a port for the virtual IP", `{spec: {controlPlaneEndpoint: {port: 443}}}`, nil},
 		{
-			"a pool only with its source",
+			"a pool requires its address source",
 			`{spec: {controlPlaneLoadBalancer: {kubeVIP: {poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`,
 			[]string{"spec.controlPlaneLoadBalancer.kubeVIP.poolRefs"},
 		},
 		{
-			"the source not without a pool",
+			"the address source requires pools",
 			`{spec: {controlPlaneLoadBalancer: {kubeVIP: {addressSource: IPAM}}}}`,
 			[]string{"spec.controlPlaneLoadBalancer.kubeVIP.poolRefs"},
 		},
 		{
-			"no second address beside pools",
+			"no second address with pools",
 			`{spec: {controlPlaneEndpoint: , controlPlaneLoadBalancer: {kubeVIP: {addressSource: IPAM, secondaryAddress: "fd00::1", poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`,
 			[]string{"spec.controlPlaneLoadBalancer.kubeVIP.secondaryAddress"},
 		},
-		{"a second address that is none", `{spec: {controlPlaneLoadBalancer: {kubeVIP: {secondaryAddress: "fd00::1/64"}}}}`, []string{"spec.controlPlaneLoadBalancer.kubeVIP.secondaryAddress"}},
-		{"a pool alone", `{spec: {controlPlaneEndpoint: , controlPlaneLoadBalancer: {kubeVIP: {addressSource: IPAM, poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`, nil},
+		{"an invalid second address", `{spec: {controlPlaneLoadBalancer: {kubeVIP: {secondaryAddress: "fd00::1/64"}}}}`, []string{"spec.controlPlaneLoadBalancer.kubeVIP.secondaryAddress"}},
+		{"a pool only", `{spec: {controlPlaneEndpoint: , controlPlaneLoadBalancer: {kubeVIP: {addressSource: IPAM, poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`, nil},
 		{"no member of another type", `{spec: {controlPlaneLoadBalancer: {edgeGateway: {}}}}`, []string{"spec.controlPlaneLoadBalancer.edgeGateway"}},
 		{"no kube-vip without its type", `{spec: {controlPlaneLoadBalancer: {type: External, kubeVIP: {}}}}`, []string{"spec.controlPlaneLoadBalancer.kubeVIP"}},
-		{"an external endpoint can be given later", `{spec: {controlPlaneEndpoint: , controlPlaneLoadBalancer: {type: External}}}`, nil},
+		{"an external endpoint can be set later", `{spec: {controlPlaneEndpoint: , controlPlaneLoadBalancer: {type: External}}}`, nil},
 		{"an unknown type", `{spec: {controlPlaneLoadBalancer: {type: Magic}}}`, []string{"spec.controlPlaneLoadBalancer.type"}},
 
 		{
-			"an identity of its own only for the bundled cloud provider",
+			"a separate identity only for the bundled cloud provider",
 			`{spec: {cloudProvider: {mode: External, identityRef: {name: ccm}}}}`,
 			[]string{"spec.cloudProvider.identityRef"},
 		},
 		{
-			"an id as CAPVCD gave them",
+			"an ID generated by an older CAPVCD",
 			`{spec: {infraID: "urn:vcloud:entity:vmware:capvcdCluster:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`,
 			nil,
 		},
-		{"an id as CAPVCD made up", `{spec: {infraID: "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil},
-		{"an id as this provider gives them", `{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}`, nil},
-		{"no free text as an id", `{spec: {infraID: prod}}`, []string{"spec.infraID", "spec.infraID"}},
+		{"an ID generated by CAPVCD", `{spec: {infraID: "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil},
+		{"an ID generated by this provider", `{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}`, nil},
+		{"no free text as an ID", `{spec: {infraID: prod}}`, []string{"spec.infraID", "spec.infraID"}},
 		{
-			"no id that only contains a UUID",
+			"no text that only contains a UUID",
 			`{spec: {infraID: "a-0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`,
 			[]string{"spec.infraID"},
 		},
@@ -127,12 +127,12 @@ func TestCreateVCDCluster(t *testing.T) {
 			[]string{"spec.infraID"},
 		},
 		{
-			"no id that ends the marker it is written in",
+			"no ID that contains the end of a marker",
 			`{spec: {infraID: "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e]\n"}}`,
 			[]string{"spec.infraID"},
 		},
 		{
-			"load balancers only of the bundled cloud provider",
+			"load balancers require the bundled cloud provider",
 			`{spec: {cloudProvider: {mode: External}, loadBalancer: {vipSubnet: 10.0.0.0/24}}}`,
 			[]string{"spec.loadBalancer"},
 		},
@@ -142,23 +142,23 @@ func TestCreateVCDCluster(t *testing.T) {
 			nil,
 		},
 		{
-			"the bundled cloud provider needs an identity",
+			"the bundled cloud provider requires an identity",
 			`{spec: {cloudProvider: {mode: Managed}}}`,
 			[]string{"spec.cloudProvider.identityRef"},
 		},
 		{"the mode of the cloud provider has no default", `{spec: {cloudProvider: {mode: }}}`, []string{"spec.cloudProvider.mode"}},
 		{
-			"an image only of the bundled cloud provider",
+			"an image requires the bundled cloud provider",
 			`{spec: {cloudProvider: {mode: None, image: "registry.example.com/cloud-controller"}}}`,
 			[]string{"spec.cloudProvider.image"},
 		},
 		{
-			"an image of its own",
+			"its own image",
 			`{spec: {cloudProvider: {mode: Managed, identityRef: {name: ccm}, image: "registry.example.com/cloud-controller"}}}`,
 			nil,
 		},
 		{
-			"zones of Nodes are not named again where zones are selected",
+			"zones of Nodes are not set again if zones are selected",
 			`{spec: {failureDomainSelector: {}, cloudProvider: {mode: Managed, identityRef: {name: ccm}, nodes: {zones: [{name: a}]}}}}`,
 			[]string{"spec.cloudProvider.nodes"},
 		},
@@ -168,7 +168,7 @@ func TestCreateVCDCluster(t *testing.T) {
 			[]string{"spec.cloudProvider.nodes"},
 		},
 		{
-			"addresses of Nodes are selected anywhere",
+			"addresses of Nodes can always be selected",
 			`{spec: {failureDomainSelector: {}, cloudProvider: {mode: Managed, identityRef: {name: ccm}, nodes: {addresses: {families: [IPv4]}}}}}`,
 			nil,
 		},
@@ -191,7 +191,7 @@ func TestCreateVCDCluster(t *testing.T) {
 func TestCreateVCDClusterTemplate(t *testing.T) {
 	checkCreations(t, "VCDClusterTemplate", clusterTemplateYAML, []creation{
 		{"variables of a ClusterClass may fill in VDC, network and virtual IP", `{}`, nil},
-		{"no id of a cluster", `{spec: {template: {spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}}}`, []string{"spec.template.spec.infraID"}},
+		{"no cluster ID", `{spec: {template: {spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}}}`, []string{"spec.template.spec.infraID"}},
 		{
 			"no endpoint",
 			`{spec: {template: {spec: {controlPlaneEndpoint: {host: 10.0.0.1}}}}}`,
@@ -224,7 +224,7 @@ func TestCreateVCDClusterTemplate(t *testing.T) {
 			[]string{"spec.template.spec.rde.id"},
 		},
 		{
-			"load balancers only of the bundled cloud provider",
+			"load balancers require the bundled cloud provider",
 			`{spec: {template: {spec: {cloudProvider: {mode: None}, loadBalancer: {mode: Disabled}}}}}`,
 			[]string{"spec.template.spec.loadBalancer"},
 		},
@@ -238,37 +238,37 @@ func TestCreateVCDClusterTemplate(t *testing.T) {
 
 func TestCreateVCDMachine(t *testing.T) {
 	checkCreations(t, "VCDMachine", machineYAML, []creation{
-		{"the least that is needed", `{}`, nil},
-		{"a template is needed", `{spec: {template: }}`, []string{"spec.template"}},
-		{"another provider's id", `{spec: {providerID: "vsphere://a"}}`, []string{"spec.providerID"}},
+		{"only the required fields", `{}`, nil},
+		{"a template is required", `{spec: {template: }}`, []string{"spec.template"}},
+		{"another provider's ID", `{spec: {providerID: "vsphere://a"}}`, []string{"spec.providerID"}},
 		{"the first NIC needs no name", `{spec: {networks: [{}, {name: a}]}}`, nil},
-		{"all NICs may have one", `{spec: {networks: [{name: a}, {name: a}]}}`, nil},
+		{"all NICs may have a name", `{spec: {networks: [{name: a}, {name: a}]}}`, nil},
 		{"the second NIC needs a name", `{spec: {networks: [{}, {}]}}`, []string{"spec.networks"}},
-		{"also after one with a name", `{spec: {networks: [{name: a}, {}]}}`, []string{"spec.networks"}},
+		{"even after one with a name", `{spec: {networks: [{name: a}, {}]}}`, []string{"spec.networks"}},
 		{"an empty list of NICs", `{spec: {networks: []}}`, []string{"spec.networks"}},
 		{
-			"addresses only by hand",
+			"addresses require manual configuration",
 			`{spec: {networks: [{addresses: [10.0.0.5/24]}]}}`,
 			[]string{"spec.networks[0].addresses"},
 		},
 		{
-			"by hand not without addresses",
+			"manual configuration requires addresses",
 			`{spec: {networks: [{addressSource: Manual}]}}`,
 			[]string{"spec.networks[0].addresses"},
 		},
-		{"by hand", `{spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5/24]}]}}`, nil},
+		{"manual", `{spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5/24]}]}}`, nil},
 		{
-			"pools only with their source",
+			"pools require their address source",
 			`{spec: {networks: [{poolRefs: [{name: a, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}]}}`,
 			[]string{"spec.networks[0].poolRefs"},
 		},
 		{
-			"their source not without pools",
+			"the address source requires pools",
 			`{spec: {networks: [{addressSource: IPAM}]}}`,
 			[]string{"spec.networks[0].poolRefs"},
 		},
 		{"an address without prefix", `{spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5]}]}}`, []string{"spec.networks[0].addresses[0]"}},
-		{"an unknown way to power off", `{spec: {powerOffMode: soft}}`, []string{"spec.powerOffMode"}},
+		{"an unknown power-off mode", `{spec: {powerOffMode: soft}}`, []string{"spec.powerOffMode"}},
 		{"host names of DHCP", `{spec: {networks: [{addressSource: DHCP, dhcpOverrides: {useHostname: false, hostname: node.example.com}}]}}`, nil},
 		{
 			"no host name that is not sent",
@@ -276,24 +276,24 @@ func TestCreateVCDMachine(t *testing.T) {
 			[]string{"spec.networks[0].dhcpOverrides.hostname"},
 		},
 		{
-			"a host name that is none",
+			"an invalid host name",
 			`{spec: {networks: [{addressSource: DHCP, dhcpOverrides: {hostname: Node_1}}]}}`,
 			[]string{"spec.networks[0].dhcpOverrides.hostname"},
 		},
-		{"a name server that is none", `{spec: {networks: [{nameservers: [dns]}]}}`, []string{"spec.networks[0].nameservers[0]"}},
-		{"a route to an address", `{spec: {networks: [{routes: [{to: 10.0.0.1, via: 10.0.0.254}]}]}}`, []string{"spec.networks[0].routes[0].to"}},
-		{"an empty text is no policy", `{spec: {sizingPolicy: ""}}`, []string{"spec.sizingPolicy"}},
+		{"an invalid name server", `{spec: {networks: [{nameservers: [dns]}]}}`, []string{"spec.networks[0].nameservers[0]"}},
+		{"a route to an IP address", `{spec: {networks: [{routes: [{to: 10.0.0.1, via: 10.0.0.254}]}]}}`, []string{"spec.networks[0].routes[0].to"}},
+		{"an empty string is not a policy", `{spec: {sizingPolicy: ""}}`, []string{"spec.sizingPolicy"}},
 		{"disks have names", `{spec: {additionalDisks: [{size: 10Gi}]}}`, []string{"spec.additionalDisks[0].name"}},
 		{"disks with IOPS", `{spec: {diskIOPS: 500, additionalDisks: [{name: a, size: 10Gi, iops: 1000}]}}`, nil},
 		{"VMs on one host", `{spec: {affinity: {group: cache}}}`, nil},
 		{"on one host or on different ones", `{spec: {affinity: {group: cache}, antiAffinity: Required}}`, []string{"spec.affinity"}},
 		{"a group without a name", `{spec: {affinity: {policy: Required}}}`, []string{"spec.affinity.group"}},
 		{"a disk without IOPS", `{spec: {additionalDisks: [{name: a, size: 10Gi, iops: 0}]}}`, []string{"spec.additionalDisks[0].iops"}},
-		{"what a move brings along", `{spec: ` + recorded + `}`, nil},
-		{"a time that is none", `{spec: {recordedState: {missingSince: soon}}}`, []string{"spec.recordedState.missingSince"}},
-		{"a record of nothing", `{spec: {recordedState: {}}}`, []string{"spec.recordedState"}},
-		{"a name with a blank", `{spec: {recordedState: {vmName: "a b"}}}`, []string{"spec.recordedState.vmName"}},
-		{"a VDC without URN", `{spec: {recordedState: {ovdcID: acme-vdc}}}`, []string{"spec.recordedState.ovdcID"}},
+		{"records that a move includes", `{spec: ` + recorded + `}`, nil},
+		{"an invalid time", `{spec: {recordedState: {missingSince: soon}}}`, []string{"spec.recordedState.missingSince"}},
+		{"an empty record", `{spec: {recordedState: {}}}`, []string{"spec.recordedState"}},
+		{"a name with a space", `{spec: {recordedState: {vmName: "a b"}}}`, []string{"spec.recordedState.vmName"}},
+		{"a VDC that is not a URN", `{spec: {recordedState: {ovdcID: acme-vdc}}}`, []string{"spec.recordedState.ovdcID"}},
 		{"a VM in one", `{spec: {recordedState: {vm: {ovdcID: acme-vdc}}}}`, []string{"spec.recordedState.vm.ovdcID"}},
 		{
 			"a VM that ran, without a VM",
@@ -308,15 +308,15 @@ func TestCreateVCDMachine(t *testing.T) {
 			`{spec: {template: , templateSelector: {matchMetadata: [{key: image role, value: "a: b"}], kubernetesVersionKey: kubernetes}}}`,
 			nil,
 		},
-		{"a selector of nothing", `{spec: {template: , templateSelector: {}}}`, []string{"spec.templateSelector", "spec.templateSelector"}},
+		{"an empty selector", `{spec: {template: , templateSelector: {}}}`, []string{"spec.templateSelector", "spec.templateSelector"}},
 		{"a selector of any version", `{spec: {template: , templateSelector: {namePattern: "a-*"}}}`, []string{"spec.templateSelector"}},
 		{
-			"a name pattern that a query cannot have",
+			"a name pattern that a query does not support",
 			`{spec: {template: , templateSelector: {namePattern: "a;b-{kubernetesVersion}"}}}`,
 			[]string{"spec.templateSelector.namePattern"},
 		},
 		{
-			"a key that a query cannot have",
+			"a key that a query does not support",
 			`{spec: {template: , templateSelector: {kubernetesVersionKey: "a:b"}}}`,
 			[]string{"spec.templateSelector.kubernetesVersionKey"},
 		},
@@ -331,23 +331,23 @@ func TestCreateVCDMachine(t *testing.T) {
 			`{spec: {extraConfig: [{key: GuestInfo.userdata, value: a}, {key: disk.EnableUUID, value: "0"}]}}`,
 			[]string{"spec.extraConfig[0].key", "spec.extraConfig[1].key"},
 		},
-		{"no key with a blank", `{spec: {extraConfig: [{key: "a b", value: a}]}}`, []string{"spec.extraConfig[0].key"}},
+		{"no key with a space", `{spec: {extraConfig: [{key: "a b", value: a}]}}`, []string{"spec.extraConfig[0].key"}},
 		{"no value with a line break", `{spec: {extraConfig: [{key: a, value: "a\nb"}]}}`, []string{"spec.extraConfig[0].value"}},
-		{"metadata have values, which may be empty", `{spec: {vmMetadata: [{key: a}, {key: b, value: ""}]}}`, []string{"spec.vmMetadata[0].value"}},
+		{"metadata has values, which may be empty", `{spec: {vmMetadata: [{key: a}, {key: b, value: ""}]}}`, []string{"spec.vmMetadata[0].value"}},
 	})
 }
 
 func TestCreateVCDMachineTemplate(t *testing.T) {
 	checkCreations(t, "VCDMachineTemplate", machineTemplateYAML, []creation{
-		{"the least that is needed", `{}`, nil},
-		{"no id of a VM", `{spec: {template: ` + providerID + `}}`, []string{"spec.template.spec.providerID"}},
+		{"only the required fields", `{}`, nil},
+		{"no VM ID", `{spec: {template: ` + providerID + `}}`, []string{"spec.template.spec.providerID"}},
 		{
 			"no records of a VM",
 			`{spec: {template: {spec: {recordedState: {missingSince: "2026-08-01T12:00:00Z"}}}}}`,
 			[]string{"spec.template.spec.recordedState"},
 		},
 		{
-			"no addresses by hand",
+			"no manual addresses",
 			`{spec: {template: {spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5/24]}]}}}}`,
 			[]string{"spec.template.spec.networks"},
 		},
@@ -356,44 +356,44 @@ func TestCreateVCDMachineTemplate(t *testing.T) {
 
 func TestCreateIdentitiesAndZones(t *testing.T) {
 	checkCreations(t, "VCDIdentity", identityYAML, []creation{
-		{"the least that is needed", `{}`, nil},
-		{"a Secret is needed", `{spec: {secretRef: }}`, []string{"spec.secretRef"}},
-		{"a site is needed", `{spec: {site: }}`, []string{"spec.site"}},
-		{"a site as a cluster's", `{spec: {site: "https://vcd.example.com/"}}`, []string{"spec.site"}},
+		{"only the required fields", `{}`, nil},
+		{"a Secret is required", `{spec: {secretRef: }}`, []string{"spec.secretRef"}},
+		{"a site is required", `{spec: {site: }}`, []string{"spec.site"}},
+		{"a site in the form of a cluster's", `{spec: {site: "https://vcd.example.com/"}}`, []string{"spec.site"}},
 		{"no http", `{spec: {site: "http://vcd.example.com"}}`, []string{"spec.site"}},
-		{"a bundle that is ignored", `{spec: {tls: {caBundle: x, insecureSkipVerify: true}}}`, []string{"spec.tls"}},
-		{"extra configuration that is allowed", `{spec: {allowedExtraConfig: ["pciPassthru*", svga.present]}}`, nil},
+		{"an ignored bundle", `{spec: {tls: {caBundle: x, insecureSkipVerify: true}}}`, []string{"spec.tls"}},
+		{"allowed extra configuration", `{spec: {allowedExtraConfig: ["pciPassthru*", svga.present]}}`, nil},
 		{"no regular expressions", `{spec: {allowedExtraConfig: ["pci[0-9]"]}}`, []string{"spec.allowedExtraConfig[0]"}},
-		{"a bundle that is used", `{spec: {tls: {caBundle: x, insecureSkipVerify: false}}}`, nil},
+		{"a used bundle", `{spec: {tls: {caBundle: x, insecureSkipVerify: false}}}`, nil},
 	})
 	checkCreations(t, "VCDClusterIdentity", clusterIdentityYAML, []creation{
-		{"the least that is needed", `{}`, nil},
+		{"only the required fields", `{}`, nil},
 		{"any organization", `{spec: {orgs: ["*"]}}`, nil},
-		{"a site is needed", `{spec: {site: }}`, []string{"spec.site"}},
-		{"organizations are needed", `{spec: {orgs: }}`, []string{"spec.orgs"}},
+		{"a site is required", `{spec: {site: }}`, []string{"spec.site"}},
+		{"organizations are required", `{spec: {orgs: }}`, []string{"spec.orgs"}},
 		{"at least one", `{spec: {orgs: []}}`, []string{"spec.orgs"}},
 		{"each with a name", `{spec: {orgs: [""]}}`, []string{"spec.orgs[0]"}},
 	})
-	checkCreations(t, "VCDFailureDomain", failureDomainYAML, []creation{{"the least that is needed", `{}`, nil}})
+	checkCreations(t, "VCDFailureDomain", failureDomainYAML, []creation{{"only the required fields", `{}`, nil}})
 	checkCreations(t, "VCDDeploymentZone", deploymentZoneYAML, []creation{
-		{"the least that is needed", `{}`, nil},
-		{"a site as a cluster's", `{spec: {site: "https://vcd.example.com/"}}`, []string{"spec.site"}},
+		{"only the required fields", `{}`, nil},
+		{"a site in the form of a cluster's", `{spec: {site: "https://vcd.example.com/"}}`, []string{"spec.site"}},
 	})
 }
 
 func TestCreateRemediations(t *testing.T) {
 	checkCreations(t, "VCDRemediation", remediationYAML, []creation{
-		{"the least that is needed", `{}`, nil},
+		{"only the required fields", `{}`, nil},
 		{"a spec without a strategy", `{spec: {}}`, []string{"spec.strategy"}},
 		{"another strategy", `{spec: {strategy: {type: Reset, retryLimit: 3, timeoutSeconds: 600}}}`, nil},
-		{"a type that does not exist", `{spec: {strategy: {type: Reinstall}}}`, []string{"spec.strategy.type"}},
+		{"an unknown type", `{spec: {strategy: {type: Reinstall}}}`, []string{"spec.strategy.type"}},
 		{"at least one reset", `{spec: {strategy: {retryLimit: 0}}}`, []string{"spec.strategy.retryLimit"}},
 		{"at most ten resets", `{spec: {strategy: {retryLimit: 11}}}`, []string{"spec.strategy.retryLimit"}},
-		{"time to boot", `{spec: {strategy: {timeoutSeconds: 5}}}`, []string{"spec.strategy.timeoutSeconds"}},
+		{"a time to boot", `{spec: {strategy: {timeoutSeconds: 5}}}`, []string{"spec.strategy.timeoutSeconds"}},
 	})
 	checkCreations(t, "VCDRemediationTemplate", remediationTemplateYAML, []creation{
-		{"the least that is needed", `{}`, nil},
-		{"a template is needed", `{spec: {template: }}`, []string{"spec.template"}},
+		{"only the required fields", `{}`, nil},
+		{"a template is required", `{spec: {template: }}`, []string{"spec.template"}},
 	})
 }
 
@@ -404,7 +404,7 @@ poweredOnAt: "2026-08-01T12:00:00Z", missingSince: "2026-08-01T12:00:00Z", delet
 vmGoneAt: "2026-08-01T12:00:00Z", bootstrapDataRemoved: {guest: Running}, poweredOnAgain: {count: 1, lastAt: "2026-08-01T12:00:00Z"},
 vm: {cpus: 2, nics: [{macAddress: "00:50:56:00:00:01"}]}, vmMetadata: [{key: a, access: ReadWrite}]}}`
 
-func TestWhatIsRecordedOfAMachineIsGuarded(t *testing.T) {
+func TestMachineRecordsAreProtected(t *testing.T) {
 	const at = "spec.recordedState"
 	c := loadCRDs(t)["VCDMachine"]
 	for _, tt := range []struct {
@@ -413,8 +413,8 @@ func TestWhatIsRecordedOfAMachineIsGuarded(t *testing.T) {
 	}{
 		{"another instance ID", `{instanceID: other}`, []string{at + ".instanceID"}},
 		{"no instance ID", `{instanceID: }`, []string{at + ".instanceID"}},
-		{"another name of the VM", `{vmName: other}`, []string{at + ".vmName"}},
-		{"no name of the VM", `{vmName: }`, []string{at + ".vmName"}},
+		{"another VM name", `{vmName: other}`, []string{at + ".vmName"}},
+		{"no VM name", `{vmName: }`, []string{at + ".vmName"}},
 		{"another zone", `{deploymentZone: other}`, []string{at + ".deploymentZone"}},
 		{"no zone", `{deploymentZone: }`, []string{at + ".deploymentZone"}},
 		{"another VDC", `{ovdcID: "urn:vcloud:vdc:` + uuid2 + `"}`, []string{at + ".ovdcID"}},
@@ -424,17 +424,17 @@ func TestWhatIsRecordedOfAMachineIsGuarded(t *testing.T) {
 		{"another time of the deletion", `{deleteRequestedAt: "2026-08-01T13:00:00Z"}`, []string{at + ".deleteRequestedAt"}},
 		{"no time of the deletion", `{deleteRequestedAt: }`, []string{at + ".deleteRequestedAt"}},
 		{"no proof that the VM was deleted", `{vmGoneAt: }`, []string{at + ".vmGoneAt"}},
-		{"no request of its creation", `{creationRequestedAt: }`, []string{at + ".creationRequestedAt"}},
-		{"a later request of its creation", `{creationRequestedAt: "2026-08-01T13:00:00Z"}`, nil},
+		{"no request for its creation", `{creationRequestedAt: }`, []string{at + ".creationRequestedAt"}},
+		{"a later request for its creation", `{creationRequestedAt: "2026-08-01T13:00:00Z"}`, nil},
 		{"another template", `{template: {id: "urn:vcloud:vapptemplate:` + uuid2 + `", name: a}}`, []string{at + ".template"}},
 		{"no template", `{template: }`, []string{at + ".template"}},
 		{"another vApp", `{vAppNumber: 3}`, []string{at + ".vAppNumber"}},
 		{"the first vApp", `{vAppNumber: }`, []string{at + ".vAppNumber"}},
-		{"a VM that is found again", `{missingSince: }`, nil},
-		{"a VM that is to be taken as it is", `{vm: }`, nil},
-		{"metadata that are to be written again", `{vmMetadata: }`, nil},
-		{"attempts that are forgotten", `{poweredOnAgain: }`, nil},
-		{"bootstrap data that are to be searched for", `{bootstrapDataRemoved: }`, nil},
+		{"a VM that reappears", `{missingSince: }`, nil},
+		{"a VM to accept as is", `{vm: }`, nil},
+		{"metadata to write again", `{vmMetadata: }`, nil},
+		{"forgotten attempts", `{poweredOnAgain: }`, nil},
+		{"bootstrap data to search again", `{bootstrapDataRemoved: }`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -447,7 +447,7 @@ func TestWhatIsRecordedOfAMachineIsGuarded(t *testing.T) {
 	}
 }
 
-func TestRecordsOfAMachineAreNotRemovedAtOnce(t *testing.T) {
+func TestMachineRecordsCannotBeRemovedAllAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	c := loadCRDs(t)["VCDMachine"]
 
@@ -456,7 +456,7 @@ func TestRecordsOfAMachineAreNotRemovedAtOnce(t *testing.T) {
 
 	g.Expect(fieldsOf(errs)).To(ContainElement("spec.recordedState"))
 	g.Expect(c.admit(t, parse(t, machineYAML), parse(t, machineYAML, `{spec: {recordedState: {missingSince: "2026-08-01T12:00:00Z"}}}`))).
-		To(BeEmpty(), "a record that was the only one")
+		To(BeEmpty(), "the only record")
 }
 
 func TestUpdate(t *testing.T) {
@@ -469,7 +469,7 @@ func TestUpdate(t *testing.T) {
 	}
 	tests := []update{
 		{
-			"a wrong VDC can be corrected",
+			"an incorrect VDC can be corrected",
 			"VCDCluster",
 			clusterYAML,
 			`{}`,
@@ -477,7 +477,7 @@ func TestUpdate(t *testing.T) {
 			nil,
 		},
 		{
-			"a wrong virtual IP can be corrected",
+			"an incorrect virtual IP can be corrected",
 			"VCDCluster",
 			clusterYAML,
 			`{}`,
@@ -485,7 +485,7 @@ func TestUpdate(t *testing.T) {
 			nil,
 		},
 		{
-			"the controller can write what it writes",
+			"the controller can write its fields",
 			"VCDCluster",
 			clusterYAML,
 			`{}`,
@@ -501,7 +501,7 @@ func TestUpdate(t *testing.T) {
 			nil,
 		},
 		{
-			"the virtual IP stays",
+			"the virtual IP cannot change",
 			"VCDCluster",
 			clusterYAML,
 			identified,
@@ -509,7 +509,7 @@ func TestUpdate(t *testing.T) {
 			[]string{"spec.controlPlaneEndpoint"},
 		},
 		{
-			"the port stays",
+			"the port cannot change",
 			"VCDCluster",
 			clusterYAML,
 			`{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e, controlPlaneEndpoint: {port: 6443}}}`,
@@ -517,7 +517,7 @@ func TestUpdate(t *testing.T) {
 			[]string{"spec.controlPlaneEndpoint"},
 		},
 		{
-			"a pool is not added",
+			"a pool cannot be added",
 			"VCDCluster",
 			clusterYAML,
 			identified,
@@ -549,7 +549,7 @@ func TestUpdate(t *testing.T) {
 			[]string{"spec.controlPlaneLoadBalancer.kubeVIP"},
 		},
 		{
-			"kube-vip can be said to be a static pod",
+			"kube-vip can be set to a static pod",
 			"VCDCluster",
 			clusterYAML,
 			identified,
@@ -559,14 +559,14 @@ func TestUpdate(t *testing.T) {
 		{"nothing changes", "VCDCluster", clusterYAML, endpointSet, `{metadata: {labels: {a: b}}}`, nil},
 
 		{
-			"a wrong template can be corrected",
+			"an incorrect template can be corrected",
 			"VCDMachine",
 			machineYAML,
 			`{}`,
 			`{spec: {template: other, catalog: other}}`,
 			nil,
 		},
-		{"the controller can write the id of the VM", "VCDMachine", machineYAML, `{}`, providerID, nil},
+		{"the controller can write the VM ID", "VCDMachine", machineYAML, `{}`, providerID, nil},
 
 		{
 			"dry runs of the topology controller reach the webhook",
@@ -577,7 +577,7 @@ func TestUpdate(t *testing.T) {
 			nil,
 		},
 		{
-			"dry runs for clusters too",
+			"dry runs of clusters, too",
 			"VCDClusterTemplate",
 			clusterTemplateYAML,
 			`{}`,
@@ -608,8 +608,8 @@ func TestDefaults(t *testing.T) {
 
 	g.Expect(cluster["spec"]).To(Equal(parse(t, clusterYAML, `{spec: {identityRef: {kind: VCDIdentity}, controlPlaneLoadBalancer: {type: KubeVIP},
 vApp: {layout: PerFailureDomain}, orphanedDiskPolicy: Retain, rde: {mode: "None"}}}`)["spec"]),
-		"a minimal VCDCluster as it is stored")
+		"a minimal stored VCDCluster")
 	g.Expect(machine["spec"]).To(Equal(parse(t, machineYAML, `{spec: {networks: [{addressSource: StaticPool, adapter: VMXNET3}],
 powerOffPolicy: Report, powerOffMode: TrySoft, shutdownTimeoutSeconds: 60, antiAffinity: None}}`)["spec"]),
-		"a minimal VCDMachine as it is stored")
+		"a minimal stored VCDMachine")
 }

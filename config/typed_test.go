@@ -19,9 +19,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testflavors"
 )
 
-// TestTypedClientsChangeNothing decodes each object of this API in pages and templates into its Go type and writes it
+// TestTypedClientsPreserveObjects decodes each object of this API in pages and templates into its Go type and writes it
 // back. The API server must admit it and store it unchanged. Go programs do this with every update.
-func TestTypedClientsChangeNothing(t *testing.T) {
+func TestTypedClientsPreserveObjects(t *testing.T) {
 	crds := loadCRDs(t)
 	for name, stored := range shippedObjects(t) {
 		t.Run(name, func(t *testing.T) {

@@ -23,10 +23,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// quick is a profile whose tasks last long enough to be interrupted.
+// quick is a profile with tasks that are long enough to be interrupted.
 var quick = vcdsim.Profile{Name: "test", Scale: 0.002}
 
-// logins counts logins, by whether they were let in.
+// logins counts successful and rejected logins.
 func logins(sim *vcdsim.Simulator) (accepted, refused int) {
 	for _, r := range sim.Requests() {
 		if r.Method != http.MethodPost || !strings.Contains(r.Path, "/sessions") &&
@@ -42,7 +42,7 @@ func logins(sim *vcdsim.Simulator) (accepted, refused int) {
 	return accepted, refused
 }
 
-// answered counts requests of an operation that were accepted.
+// answered counts the accepted requests of an operation.
 func answered(sim *vcdsim.Simulator, operation string) int {
 	n := 0
 	for _, r := range sim.Requests() {
@@ -53,7 +53,7 @@ func answered(sim *vcdsim.Simulator, operation string) int {
 	return n
 }
 
-func TestClusterIsMadeWhileCellsAreRestartedOneAfterTheOther(t *testing.T) {
+func TestClusterIsCreatedDuringARollingRestartOfCells(t *testing.T) {
 	t.Parallel()
 	for _, aborts := range []bool{true, false} {
 		name := "tasks end with their cell"
@@ -71,8 +71,8 @@ func TestClusterIsMadeWhileCellsAreRestartedOneAfterTheOther(t *testing.T) {
 			seen := 0
 
 			w.Eventually(func(g Gomega) {
-				w.Clock.Add(int64(time.Second))                // a call that was cut off delays nothing for long
-				if n := w.Writes(); n > seen && restarts < 4 { // something was begun just now
+				w.Clock.Add(int64(time.Second))                // an interrupted call delays nothing for long
+				if n := w.Writes(); n > seen && restarts < 4 { // an operation was just started
 					seen = n
 					w.Sim.Cells()[restarts%2].Restart(0)
 					restarts++
@@ -86,7 +86,7 @@ func TestClusterIsMadeWhileCellsAreRestartedOneAfterTheOther(t *testing.T) {
 				for _, machine := range []string{"m1", "m2"} {
 					ready := conditions.Get(w.VCDMachine(machine), clusterv1.ReadyCondition)
 					if ready != nil && ready.Reason == infrav1.TaskFailedReason {
-						ahead += session.RemedyPoll // it is tried again
+						ahead += session.RemedyPoll // it is retried
 					}
 					g.Expect(ready).To(HaveValue(HaveField("Reason", infrav1.ReadyReason)))
 				}
@@ -107,7 +107,7 @@ func TestCredentialsAreRotatedWhileAMachineIsCreated(t *testing.T) {
 	tests := []struct {
 		name     string
 		old, new map[string]string
-		gap      bool // the old ones end first
+		gap      bool // the old sessions end first
 	}{
 		{"a password", map[string]string{"password": "password"}, map[string]string{"password": "fresh"}, true},
 		{
@@ -125,7 +125,7 @@ func TestCredentialsAreRotatedWhileAMachineIsCreated(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			clock := vcdsim.NewManualClock(time.Now()) // stands still until the credentials have changed
+			clock := vcdsim.NewManualClock(time.Now()) // stopped until the credentials have changed
 			w := controllertest.NewWith(t, vcdsim.Config{Profile: quick, Clock: clock},
 				controllertest.NewMachine("m1")...)
 			writeSecret(w, tt.old)
@@ -155,7 +155,7 @@ func TestCredentialsAreRotatedWhileAMachineIsCreated(t *testing.T) {
 			w.EventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.ReadyReason)
 			w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 			w.Expect(answered(w.Sim, "POST /api/vdc/action/composeVApp")).To(Equal(1),
-				"what was begun is not begun again")
+				"started requests are not repeated")
 		})
 	}
 }
@@ -169,7 +169,7 @@ func rotate(w *controllertest.Env, fresh string) {
 	})
 }
 
-// writeSecret sets keys of the identity's Secret.
+// writeSecret sets keys in the identity's Secret.
 func writeSecret(w *controllertest.Env, values map[string]string) {
 	secret := w.Secret("tenant-credentials")
 	for key, value := range values {
@@ -178,7 +178,7 @@ func writeSecret(w *controllertest.Env, values map[string]string) {
 	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
 }
 
-// tenant adds a cluster with an identity and a machine of its own, all of the same name, in an organization at a site.
+// tenant adds a cluster with its own identity and machine, all with the same name, in an organization of a site.
 func tenant(w *controllertest.Env, sim *vcdsim.Simulator, org, name string) {
 	identity := controllertest.NewIdentity(sim.URL())
 	secret := controllertest.NewSecret(sim)
@@ -222,7 +222,7 @@ func eventuallyTenant(w *controllertest.Env, name, reason string) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-func TestClustersOfOneSiteDoNotWaitForAnother(t *testing.T) {
+func TestClustersDoNotWaitForAnotherSite(t *testing.T) {
 	w := controllertest.New(t)
 	model := vcdsim.K8sTenant()
 	other := vcdsim.K8sTenant().Orgs[1]
@@ -243,7 +243,7 @@ func TestClustersOfOneSiteDoNotWaitForAnother(t *testing.T) {
 	go func() {
 		defer close(stuck)
 		for ctx.Err() == nil {
-			_ = pass(ctx, w, "far") // it gets nowhere
+			_ = pass(ctx, w, "far") // it makes no progress
 		}
 	}()
 	w.Eventually(w.Sim.Requests, controllertest.Patience, "5ms").ShouldNot(BeEmpty())
@@ -255,7 +255,7 @@ func TestClustersOfOneSiteDoNotWaitForAnother(t *testing.T) {
 		g.Expect(conditions.GetReason(c, clusterv1.ReadyCondition)).To(Equal(infrav1.CredentialsRejectedReason))
 	}, controllertest.Patience, "5ms").Should(Succeed())
 	eventuallyTenant(w, "near", infrav1.ReadyReason)
-	w.Expect(w.Sim.Requests()).To(HaveEach(HaveField("Status", 0)), "the other site has not answered yet")
+	w.Expect(w.Sim.Requests()).To(HaveEach(HaveField("Status", 0)), "the other site has not responded yet")
 	cancel()
 	<-stuck
 
@@ -269,7 +269,7 @@ func TestClustersOfOneSiteDoNotWaitForAnother(t *testing.T) {
 	eventuallyTenant(w, "locked-out", infrav1.ReadyReason)
 
 	accepted, refused := logins(second)
-	w.Expect([]int{accepted, refused}).To(Equal([]int{2, 1}), "a session for each organization")
+	w.Expect([]int{accepted, refused}).To(Equal([]int{2, 1}), "one session per organization")
 	w.Expect(second.State().VMs).To(ConsistOf(HaveField("Name", "near"), HaveField("Name", "locked-out")))
 	w.Sim.Cells()[0].Start()
 	w.Clock.Add(int64(time.Minute))

@@ -19,11 +19,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// legacyID is how CAPVCD names a cluster that has no entity.
+// legacyID is the ID that CAPVCD gives to a cluster without an entity.
 const legacyID = "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 
-// makeLegacy turns the load balancer of a Service into that of a control plane as CAPVCD makes it: names have the id,
-// and nothing has a marker.
+// makeLegacy converts the load balancer of a Service to a control plane load balancer of CAPVCD: names contain the ID,
+// and no object has a marker.
 func makeLegacy(w *controllertest.Env, cluster string) {
 	state := w.Sim.State()
 	w.Sim.Edit(func(e *vcdsim.Editor) {
@@ -48,8 +48,8 @@ func makeLegacy(w *controllertest.Env, cluster string) {
 	})
 }
 
-// The load balancer that CAPVCD made for a control plane goes only with --legacy, and nothing else goes with it.
-func TestTheControlPlaneOfCAPVCDIsPurgedOnlyWithLegacy(t *testing.T) {
+// Only --legacy deletes the load balancer that CAPVCD created for a control plane, and it deletes nothing else.
+func TestTheCAPVCDControlPlaneIsPurgedOnlyWithLegacy(t *testing.T) {
 	w := controllertest.NewBalancedOn(t, vcdsim.CloudProvider())
 	living := w.VCDCluster().Spec.InfraID
 	oneArm := &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")}

@@ -31,23 +31,22 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// crashed is how many clusters the manager dies in the middle of; one in five of them lives on.
+// crashed is the number of clusters in the middle of which the manager crashes. One in five of them remains.
 const crashed = 50
 
-// longest is how many writes a manager makes at most before it dies: enough for the endpoint of a cluster, and for its
-// VMs.
+// longest is the maximum number of writes before a crash: enough for the endpoint of a cluster and for its VMs.
 const longest = 16
 
-// settled is after how many passes without a write a cluster counts as complete.
+// settled is the number of reconciles without a write after which a cluster counts as complete.
 const settled = 6
 
-// layouts are those that clusters have.
+// layouts are the vApp layouts of the clusters.
 var layouts = []infrav1.VAppLayout{infrav1.VAppPerFailureDomain, infrav1.VAppPerMachine, infrav1.VAppPerCluster}
 
-// addresses are the pool of the endpoints of some clusters.
+// addresses is the address pool of some endpoints.
 var addresses = controllertest.NewPool("vips", 24, "192.168.100.1", controllertest.Range("192.168.100.201", 50)...)
 
-// endpoints are those that clusters have, by how they are set.
+// endpoints are the variants of endpoints, by how they are configured.
 var endpoints = []func(c *infrav1.VCDCluster, i int){
 	func(c *infrav1.VCDCluster, i int) {
 		c.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointKubeVIP
@@ -81,7 +80,7 @@ var endpoints = []func(c *infrav1.VCDCluster, i int){
 	},
 }
 
-// clusterNumber returns the objects of a cluster of its own, with two machines.
+// clusterNumber returns the objects of a separate cluster with two machines.
 func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string, objects []client.Object) {
 	name = fmt.Sprintf("k%02d", i)
 	owner := controllertest.NewCAPICluster()
@@ -123,8 +122,7 @@ func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string
 	return name, machines, objects
 }
 
-// start starts a manager, which knows nothing of those before it. What 50 clusters ask would take minutes at the usual
-// rate.
+// start starts a manager without any earlier state. The requests of 50 clusters would take minutes at the default rate.
 func start(t *testing.T, w *controllertest.Env) *vcd.Pool {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{
@@ -142,7 +140,7 @@ func start(t *testing.T, w *controllertest.Env) *vcd.Pool {
 	return pool
 }
 
-// crash reconciles a cluster until the manager has made some writes, the last of which it gets no answer to.
+// crash reconciles a cluster until the manager has made a number of writes. The response to the last one is lost.
 func crash(w *controllertest.Env, name string, machines []string, writes int) {
 	var done atomic.Int32
 	w.Sim.SetGate(func(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
@@ -176,7 +174,7 @@ func crash(w *controllertest.Env, name string, machines []string, writes int) {
 	}
 }
 
-// carrying returns the ids of everything in the simulator that carries the id of one of some clusters.
+// carrying returns the IDs of all objects in the simulator that contain the ID of one of the clusters.
 func carrying(sim *vcdsim.Simulator, is func(cluster string) bool) []string {
 	var ids []string
 	add := func(id, text string) {
@@ -199,7 +197,7 @@ func carrying(sim *vcdsim.Simulator, is func(cluster string) bool) []string {
 	return ids
 }
 
-// endpointsLeft counts what is left of control-plane endpoints on edge gateways, by cluster.
+// endpointsLeft counts the remaining objects of control plane endpoints on edge gateways, by cluster.
 func endpointsLeft(objects []leaks.Object) (sizes []int) {
 	kinds := map[string]int{}
 	for _, o := range objects {
@@ -219,9 +217,9 @@ func bareIDs(objects []leaks.Object) []string {
 	return ids
 }
 
-// The manager dies for good in the middle of 50 clusters. All that is left of those that are gone is listed, and nothing
-// of those that live; a purge of each leaves nothing, and does not touch the living.
-func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
+// The manager crashes for good in the middle of 50 clusters. All orphaned resources of deleted clusters are listed, and
+// none of the remaining clusters. A purge of each deleted cluster removes everything, and does not touch the others.
+func TestOrphansOfCrashesAreListedAndPurged(t *testing.T) {
 	w := controllertest.NewBalancedOn(t, vcdsim.CloudProvider())
 	alive := leaks.Alive{w.VCDCluster().Spec.InfraID: "mgmt: team-a/vc1"}
 	w.Balance(w.VCDCluster().Spec.InfraID, "web", nil)
@@ -260,7 +258,7 @@ func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
 	for _, cluster := range dead {
 		if len(early.Of(cluster)) > 0 {
 			w.Expect(early.Plan(leaks.Options{Cluster: cluster, Alive: alive}).Refusals).
-				To(ContainElement(ContainSubstring("changed")), "what is new may not go: %s", cluster)
+				To(ContainElement(ContainSubstring("changed")), "a new object must not be deleted: %s", cluster)
 		}
 	}
 
@@ -270,9 +268,9 @@ func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
 	w.Expect(bareIDs(inventory.Left(alive))).To(Equal(bareURNs(carrying(w.Sim, isDead))))
 	w.Expect(endpointsLeft(inventory.Left(alive))).To(And(ContainElements(2, 8),
 		ContainElement(And(BeNumerically(">", 2), BeNumerically("<", 8)))),
-		"managers died after endpoints on edge gateways, and in the middle of them")
+		"managers crashed before and after the creation of endpoints")
 	expectDrift(w, s, inventory)
-	t.Logf("%d objects of %d clusters are left, %d of living ones", len(inventory.Left(alive)), len(dead), len(before))
+	t.Logf("%d orphaned objects of %d clusters, %d objects of living clusters", len(inventory.Left(alive)), len(dead), len(before))
 	for _, cluster := range dead {
 		if len(inventory.Of(cluster)) > 0 {
 			options := leaks.Options{Cluster: cluster, Alive: alive, NoMachines: true}
@@ -288,8 +286,8 @@ func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
 	}
 }
 
-// expectDrift expects that nothing of a cluster with nodes and a load balancer is marked, until a person makes another
-// VM a member of its pools.
+// expectDrift expects that no object of a cluster with nodes and a load balancer is marked, until a user adds another
+// VM to its pools.
 func expectDrift(w *controllertest.Env, s *vcd.Session, inventory leaks.Inventory) {
 	var objects []leaks.Object
 	for _, o := range inventory.Objects {
@@ -329,7 +327,7 @@ func bareURNs(ids []string) []string {
 	return ids
 }
 
-// powerOff stops the VMs of clusters, as a person does before a purge.
+// powerOff powers off the VMs of clusters, as a user does before a purge.
 func powerOff(w *controllertest.Env, is func(string) bool) {
 	ids := carrying(w.Sim, is)
 	w.Sim.Edit(func(e *vcdsim.Editor) {

@@ -22,7 +22,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// withCondition returns a machine in a condition.
+// withCondition returns a machine with a condition.
 func withCondition(name, condition string, status metav1.ConditionStatus, reason string) *infrav1.VCDMachine {
 	m := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 	m.Status.Conditions = []metav1.Condition{{
@@ -74,7 +74,7 @@ capvcd_conditions{condition="VMDeleted",kind="VCDMachine",reason="ShuttingDown",
 	g.Expect(longest["VCDMachine"]).To(BeNumerically("~", 3600, 60))
 }
 
-func TestConditionsOfOthersMakeBoundedlyManySeries(t *testing.T) {
+func TestForeignConditionsCreateABoundedNumberOfSeries(t *testing.T) {
 	g := NewWithT(t)
 	var objects []client.Object
 	for i := range 2 * maxSeries {
@@ -90,7 +90,7 @@ func TestConditionsOfOthersMakeBoundedlyManySeries(t *testing.T) {
 	g.Expect(count).To(Equal(maxSeries + 1))
 }
 
-func TestKindsThatCannotBeListedAreNotCounted(t *testing.T) {
+func TestUnlistableKindsAreNotCounted(t *testing.T) {
 	g := NewWithT(t)
 	fails := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList,
 		...client.ListOption,
@@ -103,5 +103,5 @@ func TestKindsThatCannotBeListedAreNotCounted(t *testing.T) {
 	families, err := registry.Gather()
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(families).To(BeEmpty(), "no number is better than a wrong one")
+	g.Expect(families).To(BeEmpty(), "no value is better than an incorrect one")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 )
 
-func TestWhatAnotherManagerLooksAfterIsLeftAlone(t *testing.T) {
+func TestExternallyManagedObjectsAreNotReconciled(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("m1")...)
 	w.Cluster.WatchFilterValue = "mine"
 	w.Machine.WatchFilterValue = "mine"

@@ -37,40 +37,40 @@ func (s fakeStep) String() string           { return s.verb + " " + s.name }
 func (s fakeStep) Uses() []loadbalancer.Use { return nil }
 func (s fakeStep) Deferrable() bool         { return s.verb == "delete" && strings.HasPrefix(s.name, "shared") }
 
-// A fakeBalancer is a cloud in memory: for each place and owner the ports that stand, and the members they send to.
+// A fakeBalancer is a cloud in memory. For each location and owner it has the existing ports, and their members.
 type fakeBalancer struct {
 	mu      sync.Mutex
-	things  map[string]map[string]string // place/uid -> name -> what was written
+	objects map[string]map[string]string // location/uid -> name -> written value
 	runs    []string
-	looks   int // plans that were asked for
+	looks   int // requested plans
 	refuse  func(service.Desired) []loadbalancer.Finding
 	fail    func(fakeStep) error
 	planErr error
 	pending bool
-	stuck   []loadbalancer.Finding // while no other step is left; then the first port has a problem
-	hold    chan struct{}          // steps of the place "slow" wait for it
-	lagging bool                   // what is written is not seen
-	stale   bool                   // what was seen earlier shows nothing
+	stuck   []loadbalancer.Finding // while no other step is left, the first port reports a problem
+	hold    chan struct{}          // steps of location "slow" wait for it
+	lagging bool                   // writes have no visible effect
+	stale   bool                   // earlier observations show nothing
 	old     bool
-	lost    map[string]error // why places cannot be found, by name
-	gone    map[string]error // why nothing is seen at places, by id
+	lost    map[string]error // why locations cannot be found, by name
+	gone    map[string]error // why locations are invisible, by ID
 	owners  map[string][]loadbalancer.Owner
-	further []netip.Addr      // that load balancers have
-	same    map[string]string // ids of places, by name; else it is the name, or main
+	further []netip.Addr      // of load balancers
+	same    map[string]string // IDs of locations by name; otherwise the name, or main
 }
 
 func (f *fakeBalancer) at(place, uid string) map[string]string {
-	if f.things == nil {
-		f.things = map[string]map[string]string{}
+	if f.objects == nil {
+		f.objects = map[string]map[string]string{}
 	}
 	k := place + "/" + uid
-	if f.things[k] == nil {
-		f.things[k] = map[string]string{}
+	if f.objects[k] == nil {
+		f.objects[k] = map[string]string{}
 	}
-	return f.things[k]
+	return f.objects[k]
 }
 
-// addresses returns those of each load balancer.
+// addresses returns the addresses of each load balancer.
 func (f *fakeBalancer) addresses() []netip.Addr {
 	return append([]netip.Addr{netip.MustParseAddr("203.0.113.10")}, f.further...)
 }
@@ -143,7 +143,7 @@ func (f *fakeBalancer) Plan(_ context.Context, location string, r PlanRequest) (
 	return p, nil
 }
 
-// follow plans that all ports that stand send to the members of a wish.
+// follow plans the update of members for all existing ports.
 func follow(have map[string]string, d service.Desired) loadbalancer.Plan {
 	var p loadbalancer.Plan
 	for _, name := range sortedKeys(have) {
@@ -205,13 +205,13 @@ func (f *fakeBalancer) left() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := 0
-	for _, x := range f.things {
+	for _, x := range f.objects {
 		n += len(x)
 	}
 	return n
 }
 
-// A bench has all that load balancers need.
+// A bench has everything that load balancers need.
 type bench struct {
 	*WithT
 
@@ -274,11 +274,11 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 	return b
 }
 
-// recordedLocations carries to newBench the locations that are recorded of a Service.
+// recordedLocations passes the recorded locations of a Service to newBench.
 const recordedLocations = servicetest.Prefix + "recorded-locations"
 
-// standingAt makes newBench record locations of a Service.
-func standingAt(locations ...string) func(*corev1.Service) {
+// recordedAt makes newBench record locations of a Service.
+func recordedAt(locations ...string) func(*corev1.Service) {
 	return func(s *corev1.Service) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, recordedLocations, strings.Join(locations, ","))
 	}
@@ -290,14 +290,14 @@ func (b *bench) record(s *corev1.Service, locations ...string) {
 	b.ExpectWithOffset(1, b.them.records.write(context.Background(), s, recordChange{locations: locations})).To(Succeed())
 }
 
-// recordOf returns the record of a Service as a process finds it that starts now.
+// recordOf returns the record of a Service as read by a new process.
 func (b *bench) recordOf(s *corev1.Service) service.Record {
 	fresh := newRecordStore(b.options)
 	b.ExpectWithOffset(1, fresh.load(context.Background())).To(Succeed())
 	return fresh.Of(s.UID)
 }
 
-// configure makes the load balancers of the bench anew, with other options.
+// configure recreates the load balancers of the bench with other options.
 func (b *bench) configure(change func(*LoadBalancerOptions)) {
 	change(&b.options)
 	b.them = NewLoadBalancers(b.options)
@@ -306,8 +306,8 @@ func (b *bench) configure(change func(*LoadBalancerOptions)) {
 	}
 }
 
-// usesOfOthers returns what Services other than one are about to use at a location.
-func (b *bench) usesOfOthers(location string, but types.UID) ([]loadbalancer.Use, error) {
+// reservationsOfOthers returns the reservations of other Services at a location.
+func (b *bench) reservationsOfOthers(location string, but types.UID) ([]loadbalancer.Use, error) {
 	a := &attempt{
 		records:  b.them.records,
 		queues:   b.them.queues,
@@ -365,8 +365,8 @@ func (b *bench) ensure(s *corev1.Service) (*corev1.LoadBalancerStatus, error) {
 	return b.them.EnsureLoadBalancer(context.Background(), "", s, nil)
 }
 
-// told are the events since last asked.
-func (b *bench) told() []string {
+// newEvents returns the events since the last call.
+func (b *bench) newEvents() []string {
 	var out []string
 	for {
 		select {

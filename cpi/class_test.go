@@ -17,11 +17,11 @@ func TestClassTransform(t *testing.T) {
 		only  bool
 		ours  bool
 	}{
-		{"a Service without a class is ours", nil, false, true},
-		{"one of our class, too", ptr.To("example.com/ours"), false, true},
-		{"one of another class is not", ptr.To("example.com/theirs"), false, false},
-		{"one without a class is not, if only our class is", nil, true, false},
-		{"one of our class is, then", ptr.To("example.com/ours"), true, true},
+		{"a Service without a class is reconciled", nil, false, true},
+		{"a Service of our class, too", ptr.To("example.com/ours"), false, true},
+		{"a Service of another class is not", ptr.To("example.com/theirs"), false, false},
+		{"a Service without a class is not, if only our class is reconciled", nil, true, false},
+		{"a Service of our class is, in that case", ptr.To("example.com/ours"), true, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-func TestANoticeIsRepeatedWhenItsConditionReturns(t *testing.T) {
+func TestANoticeIsRepeatedWhenItsConditionRecurs(t *testing.T) {
 	g := NewWithT(t)
 	recorder := record.NewFakeRecorder(100)
 	e := eventDeduper{recorder: recorder}
@@ -30,11 +30,11 @@ func TestANoticeIsRepeatedWhenItsConditionReturns(t *testing.T) {
 	g.Expect(noticed("plan", "a", "b")).To(Equal(2))
 	g.Expect(noticed("plan", "a", "b")).To(BeZero(), "both hold")
 	g.Expect(noticed("service", "a")).To(Equal(1), "another topic")
-	g.Expect(noticed("plan", "b")).To(BeZero(), "one has ended")
-	g.Expect(noticed("plan", "a", "b")).To(Equal(1), "it has returned")
+	g.Expect(noticed("plan", "b")).To(BeZero(), "one condition has ended")
+	g.Expect(noticed("plan", "a", "b")).To(Equal(1), "it has recurred")
 }
 
-func TestNoticesThatHaveEndedAreForgotten(t *testing.T) {
+func TestEndedNoticesAreForgotten(t *testing.T) {
 	g := NewWithT(t)
 	e := eventDeduper{recorder: record.NewFakeRecorder(1000)}
 	s := balanced("web")

@@ -15,10 +15,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestAServiceOfAnotherClassThatIsDeleted holds what Kubernetes' own controller does with its finalizer on Services of
-// another class: it takes it away when they are deleted, and not before; and it asks us first, so that what we had made
-// before the class was given goes, too.
-func TestAServiceOfAnotherClassThatIsDeleted(t *testing.T) {
+// TestDeletionOfAServiceOfAnotherClass checks how Kubernetes' own controller handles its finalizer on Services of
+// another class. It removes the finalizer only on deletion, and calls us first. So the load balancer that we created
+// before the class was set is deleted, too.
+func TestDeletionOfAServiceOfAnotherClass(t *testing.T) {
 	now := metav1.Now()
 	theirs := func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") }
 	lives := balanced("lives", theirs)
@@ -55,6 +55,6 @@ func TestAServiceOfAnotherClassThatIsDeleted(t *testing.T) {
 	}
 	b.Eventually(finalizers("deleted")).Should(BeEmpty())
 	b.Eventually(finalizers("made")).Should(BeEmpty())
-	b.Expect(b.balancer.left()).To(BeZero(), "what was ours is gone")
+	b.Expect(b.balancer.left()).To(BeZero(), "our load balancer is gone")
 	b.Expect(finalizers("lives")()).NotTo(BeEmpty())
 }

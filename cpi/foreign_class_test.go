@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
+func TestAServiceThatChangedItsClassDuringDowntimeIsReleased(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -25,7 +25,7 @@ func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
 		b.Expect(err).NotTo(HaveOccurred())
 		return now
 	}
-	// After a restart it is another controller's.
+	// After a restart it belongs to another controller.
 	theirs := stored()
 	theirs.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
 	published(theirs)
@@ -36,8 +36,8 @@ func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
 		b.them.foreignClasses().release(t.Context())
 	}
 
-	b.Expect(b.balancer.left()).To(Equal(2), "clients still go there")
-	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning LoadBalancerOrphaned"),
+	b.Expect(b.balancer.left()).To(Equal(2), "clients still use it")
+	b.Expect(b.newEvents()).To(ConsistOf(And(HavePrefix("Warning LoadBalancerOrphaned"),
 		ContainSubstring("203.0.113.10"))))
 
 	theirs.Status.LoadBalancer.Ingress[0].IP = "198.51.100.1"
@@ -45,11 +45,11 @@ func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
 	b.them.foreignClasses().release(t.Context())
 
 	b.Expect(b.balancer.left()).To(BeZero())
-	b.Expect(b.recordOf(s)).To(BeZero(), "it is not looked for again")
-	b.Expect(stored().Finalizers).To(ContainElement(servicehelpers.LoadBalancerCleanupFinalizer), "it may be theirs")
+	b.Expect(b.recordOf(s)).To(BeZero(), "it is not searched again")
+	b.Expect(stored().Finalizers).To(ContainElement(servicehelpers.LoadBalancerCleanupFinalizer), "it may belong to the other controller")
 }
 
-// foreign returns a Service whose class is another implementation's since it has had something at locations.
+// foreign returns a Service whose class changed to another implementation's after it had load balancers at locations.
 func (b *bench) foreign(s *corev1.Service, locations ...string) {
 	s.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
 	b.record(s, locations...)
@@ -59,7 +59,7 @@ func (b *bench) foreign(s *corev1.Service, locations ...string) {
 	b.services.add(s)
 }
 
-func TestAHostnameThatIsStillPublishedKeepsWhatStands(t *testing.T) {
+func TestAPublishedHostnameKeepsTheLoadBalancer(t *testing.T) {
 	s := balanced("web", func(s *corev1.Service) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Hostname, "web.example.com")
 		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "web.example.com"}}
@@ -68,8 +68,8 @@ func TestAHostnameThatIsStillPublishedKeepsWhatStands(t *testing.T) {
 	b.foreign(s, "main")
 
 	b.them.foreignClasses().release(t.Context())
-	b.Expect(b.balancer.left()).To(Equal(1), "clients still go there by the name")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("203.0.113.10")))
+	b.Expect(b.balancer.left()).To(Equal(1), "clients still use its name")
+	b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("203.0.113.10")))
 
 	other := s.DeepCopy()
 	other.Status.LoadBalancer.Ingress[0].Hostname = "elsewhere.example.com"
@@ -78,7 +78,7 @@ func TestAHostnameThatIsStillPublishedKeepsWhatStands(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
-func TestAServiceThatIsOursAgainIsNotReleased(t *testing.T) {
+func TestAnAdoptedServiceIsNotReleased(t *testing.T) {
 	listed := balanced("web")
 	b := newBench(t, listed)
 	b.foreign(listed, "main")
@@ -86,10 +86,10 @@ func TestAServiceThatIsOursAgainIsNotReleased(t *testing.T) {
 
 	b.Expect(b.them.foreignClasses().releaseOne(t.Context(), listed)).To(Succeed())
 
-	b.Expect(b.balancer.left()).To(Equal(1), "it was made for the Service as it is now")
+	b.Expect(b.balancer.left()).To(Equal(1), "it was created for the current Service")
 }
 
-func TestWhatAProcessForAnotherClusterHasStoredStays(t *testing.T) {
+func TestRecordsOfAnotherClusterAreKept(t *testing.T) {
 	s := balanced("web", func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") })
 	b := newBench(t, s)
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderLocations, "main=90c1f7a2e4b85d36")
@@ -102,15 +102,15 @@ func TestWhatAProcessForAnotherClusterHasStoredStays(t *testing.T) {
 	b.them.foreignClasses().release(t.Context())
 
 	b.Expect(b.now(s).Annotations).To(HaveKey(servicetest.OlderLocations))
-	b.Expect(b.balancer.looks).To(Equal(looks), "it is not searched again and again")
+	b.Expect(b.balancer.looks).To(Equal(looks), "it is not searched repeatedly")
 }
 
-func TestWhatAProcessForThatClassIsBuildingStays(t *testing.T) {
+func TestLoadBalancersOfAnotherClassAreKept(t *testing.T) {
 	const class = "example.com/b"
 	for name, tt := range map[string]struct{ ours, theirs, shown string }{
-		"of a class":           {"", class, class},
-		"of no class":          {class, "", otherClass},
-		"that cannot be known": {class, "example.com/c", otherClass},
+		"of a class":                {"", class, class},
+		"of no class":               {class, "", otherClass},
+		"that cannot be determined": {class, "example.com/c", otherClass},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := balanced("web")
@@ -126,12 +126,12 @@ func TestWhatAProcessForThatClassIsBuildingStays(t *testing.T) {
 
 			b.Expect(b.balancer.left()).To(Equal(1))
 			b.configure(func(o *LoadBalancerOptions) { o.Defaults.Class = tt.theirs })
-			b.Expect(b.recordOf(s).Locations).To(Equal([]string{"main"}), "each process has records of its own")
+			b.Expect(b.recordOf(s).Locations).To(Equal([]string{"main"}), "each process has its own records")
 		})
 	}
 }
 
-func TestALocationThatCannotBeSeenHoldsUpNoReleaseElsewhere(t *testing.T) {
+func TestAnInvisibleLocationDoesNotBlockReleasesElsewhere(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.foreign(s, "slow", "main")
@@ -143,12 +143,12 @@ func TestALocationThatCannotBeSeenHoldsUpNoReleaseElsewhere(t *testing.T) {
 
 	b.balancer.gone = nil
 	b.them.foreignClasses().release(t.Context())
-	b.Expect(b.balancer.left()).To(BeZero(), "it is tried again")
+	b.Expect(b.balancer.left()).To(BeZero(), "it is retried")
 }
 
-func TestServicesThatWereNeverOursAreNotLookedFor(t *testing.T) {
-	foreign := balanced("foreign", standingAt("main"))
-	ours := balanced("ours", standingAt("main"))
+func TestServicesThatWereNeverOwnedAreNotSearched(t *testing.T) {
+	foreign := balanced("foreign", recordedAt("main"))
+	ours := balanced("ours", recordedAt("main"))
 	foreign.Annotations = nil
 	foreign.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
 	b := newBench(t, foreign, ours)

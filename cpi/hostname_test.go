@@ -27,8 +27,8 @@ func TestAHostnameIsPublishedInPlaceOfTheAddress(t *testing.T) {
 	g.Expect(named.Ingress).To(HaveExactElements(corev1.LoadBalancerIngress{
 		Hostname: "shop.example.com",
 		Ports:    []corev1.PortStatus{{Protocol: corev1.ProtocolTCP, Port: 80}},
-	}), "a hostname has no mode")
-	g.Expect(a.published(loadbalancer.Status{}).Ingress).To(BeEmpty(), "nothing stands yet")
+	}), "a hostname has no IP mode")
+	g.Expect(a.published(loadbalancer.Status{}).Ingress).To(BeEmpty(), "nothing exists yet")
 
 	a.service.Status.LoadBalancer = *named
 	a.wish.Hostname = ""

@@ -22,12 +22,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
-// A cloud is a pretend cloud with the Nodes of a cluster.
+// A cloud is a fake cloud with the Nodes of a cluster.
 type cloud struct {
 	all         []Machine
 	full        map[string]Machine
-	gone        error // what Get says of machines that are not in full
-	err         error // of everything
+	gone        error // results of Get for incomplete machines
+	err         error // of all calls
 	reads, gets int
 
 	nodes  cache.Indexer
@@ -49,9 +49,9 @@ func (c *cloud) Get(_ context.Context, id string) (Machine, error) {
 }
 
 var (
-	// lost is a machine that is missing though everything else is shown.
+	// lost is a machine that is missing while all others are visible.
 	lost = &AbsenceError{gone.Evidence{ScopeShown: true, HomeShown: true, Logged: true}}
-	// hidden is one where nothing is shown.
+	// hidden is a machine in a location where nothing is visible.
 	hidden = &AbsenceError{}
 )
 
@@ -140,7 +140,7 @@ func TestMetadata(t *testing.T) {
 	g.Expect(c.gets).To(BeZero())
 }
 
-func TestAMachineThatIsHiddenIsSaidOnItsNewNode(t *testing.T) {
+func TestAnInvisibleMachineIsReportedOnItsNewNode(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud()
 	c.gone = hidden
@@ -157,7 +157,7 @@ func TestAMachineThatIsHiddenIsSaidOnItsNewNode(t *testing.T) {
 	g.Expect(c.events.Events).To(Receive(HavePrefix("Warning MachineNotVisible test://a is not visible in the cloud")))
 }
 
-func TestWhoseANodeIs(t *testing.T) {
+func TestNodeOwner(t *testing.T) {
 	doubtful := func(m *Machine) { m.Doubtful = true }
 	g := NewWithT(t)
 	c := newCloud(machine("1"), machine("Two", doubtful), machine("3", doubtful), machine("4"),
@@ -170,26 +170,26 @@ func TestWhoseANodeIs(t *testing.T) {
 	g.Expect(i.InstanceMetadata(t.Context(), foreign)).To(BeNil())
 	g.Expect(i.InstanceExists(t.Context(), foreign)).To(BeTrue())
 	g.Expect(i.InstanceShutdown(t.Context(), foreign)).To(BeFalse())
-	g.Expect(c.reads).To(BeZero(), "another cloud's Node is not asked for")
+	g.Expect(c.reads).To(BeZero(), "another cloud's Node is not requested")
 
 	found, err := i.InstanceMetadata(t.Context(), c.node("1", nameless))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.ProviderID).To(Equal("test://1"), "a Node without a provider ID is found by its name")
 	found, err = i.InstanceMetadata(t.Context(), c.node("Two", nameless))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(found.ProviderID).To(Equal("test://Two"), "also where only the machine itself says whose it is")
+	g.Expect(found.ProviderID).To(Equal("test://Two"), "even if only the machine shows its owner")
 	_, err = i.InstanceMetadata(t.Context(), c.node("3", nameless))
 	g.Expect(err).To(MatchError(ContainSubstring("no machine of the cluster has its name")),
-		"but not another cluster's")
+		"but not if it belongs to another cluster")
 	_, err = i.InstanceMetadata(t.Context(), c.node("4", nameless))
 	g.Expect(err).To(MatchError(ContainSubstring("2 machines of the cluster have its name")))
 	g.Expect(i.InstanceExists(t.Context(), c.node("none", nameless))).To(BeTrue(),
-		"nothing proves that a Node without a provider ID is gone")
+		"nothing proves that the machine of a Node without a provider ID is gone")
 
 	kept, err := i.InstanceMetadata(t.Context(),
 		c.node("x", func(n *corev1.Node) { n.Spec.ProviderID = "TEST://tWo " }))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(kept.ProviderID).To(Equal("TEST://tWo "), "a provider ID stays as it is written")
+	g.Expect(kept.ProviderID).To(Equal("TEST://tWo "), "a provider ID is never changed")
 }
 
 func TestShutdown(t *testing.T) {
@@ -217,22 +217,22 @@ func TestAddresses(t *testing.T) {
 		given  string
 		want   string
 	}{
-		{"the primary NIC's, whatever its place", AddressPolicy{}, "", "InternalIP=192.168.0.1"},
+		{"the primary NIC's, regardless of its position", AddressPolicy{}, "", "InternalIP=192.168.0.1"},
 		{
-			"what kubelet was given, too",
+			"kubelet's address, too",
 			AddressPolicy{},
 			"10.0.0.1,fd00::1",
 			"InternalIP=192.168.0.1 InternalIP=10.0.0.1 InternalIP=fd00::1",
 		},
-		{"but not what is not the machine's", AddressPolicy{}, "10.0.0.9", "InternalIP=192.168.0.1"},
+		{"but not an address of another machine", AddressPolicy{}, "10.0.0.9", "InternalIP=192.168.0.1"},
 		{
-			"those of NICs, in their order",
+			"addresses of NICs, in their order",
 			AddressPolicy{Internal: Selection{NICs: []int{2, 0}}},
 			"",
 			"InternalIP=203.0.113.1 InternalIP=10.0.0.1 InternalIP=fd00::1",
 		},
 		{
-			"those of networks",
+			"addresses of networks",
 			AddressPolicy{Internal: Selection{CIDRs: []netip.Prefix{any6, any4}}},
 			"",
 			"InternalIP=10.0.0.1 InternalIP=fd00::1",
@@ -243,15 +243,15 @@ func TestAddresses(t *testing.T) {
 			"",
 			"InternalIP=fd00::1 InternalIP=10.0.0.1",
 		},
-		{"IPv6 only", AddressPolicy{Internal: Selection{NICs: []int{0}}, IPv6: 1}, "", "InternalIP=fd00::1"},
+		{"only IPv6", AddressPolicy{Internal: Selection{NICs: []int{0}}, IPv6: 1}, "", "InternalIP=fd00::1"},
 		{
-			"all but some",
+			"all except some",
 			AddressPolicy{Internal: Selection{Exclude: []netip.Prefix{any4, any6}}},
 			"",
 			"InternalIP=192.168.0.1 InternalIP=203.0.113.1",
 		},
 		{
-			"external ones",
+			"external addresses",
 			AddressPolicy{External: Selection{NICs: []int{2}}},
 			"",
 			"InternalIP=192.168.0.1 ExternalIP=203.0.113.1",
@@ -283,7 +283,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestAMachineIsReadOnlyWhenItsPrimaryAddressIsNotEnough(t *testing.T) {
+func TestAMachineIsReadIfItsPrimaryAddressIsInsufficient(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))
 	c.full["test://1"] = machine("1", func(m *Machine) {
@@ -305,10 +305,10 @@ func TestAMachineIsReadOnlyWhenItsPrimaryAddressIsNotEnough(t *testing.T) {
 	c.all[0].Revision = "2"
 	_, err := i.InstanceMetadata(t.Context(), node)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(c.gets).To(Equal(2), "and when it may have changed")
+	g.Expect(c.gets).To(Equal(2), "and if it may have changed")
 }
 
-func TestAnAddressThatComesLate(t *testing.T) {
+func TestALateAddress(t *testing.T) {
 	second := func(m *Machine) {
 		m.Complete = true
 		m.NICs = append(m.NICs, nic(1, "fd00::1"))
@@ -319,8 +319,8 @@ func TestAnAddressThatComesLate(t *testing.T) {
 		given string
 		after time.Duration
 	}{
-		{"is seen soon if kubelet was given it", "10.0.0.1,fd00::1", 10 * time.Second},
-		{"and else when the machine is read anew", "", 12*time.Minute + 30*time.Second},
+		{"is noticed soon if kubelet was configured with it", "10.0.0.1,fd00::1", 10 * time.Second},
+		{"and otherwise at the next read of the machine", "", 12*time.Minute + 30*time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -344,7 +344,7 @@ func TestAnAddressThatComesLate(t *testing.T) {
 			c.pass(tt.after - 6*time.Second)
 			if tt.given != "" {
 				g.Expect(addresses()).NotTo(late)
-				g.Expect(c.gets).To(Equal(1), "a second question at once makes no request")
+				g.Expect(c.gets).To(Equal(1), "a second call at once makes no request")
 			}
 			c.pass(6 * time.Second)
 			g.Expect(addresses()).To(late)
@@ -358,7 +358,7 @@ func TestAnAddressThatComesLate(t *testing.T) {
 	}
 }
 
-func TestMachinesAreNotReadAnewAllAtOnce(t *testing.T) {
+func TestMachinesAreNotReadAgainAllAtOnce(t *testing.T) {
 	const machines = 200
 	g := NewWithT(t)
 	c := newCloud()
@@ -383,7 +383,7 @@ func TestMachinesAreNotReadAnewAllAtOnce(t *testing.T) {
 	c.pass(5 * time.Minute)
 	g.Expect(look()).To(BeZero())
 	c.pass(5 * time.Minute)
-	g.Expect(look()).To(BeNumerically("~", machines/2, machines/4), "half of them is younger")
+	g.Expect(look()).To(BeNumerically("~", machines/2, machines/4), "half of them are younger")
 	c.pass(5 * time.Minute)
 	g.Expect(look()).To(BeNumerically("~", machines/2, machines/4))
 }
@@ -395,14 +395,14 @@ func TestAMachineWithoutAnAddress(t *testing.T) {
 
 	_, err := i.InstanceMetadata(t.Context(),
 		c.node("1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: cloudapi.TaintExternalCloudProvider}} }))
-	g.Expect(err).To(MatchError(ContainSubstring("no address yet")), "a new Node waits for one")
+	g.Expect(err).To(MatchError(ContainSubstring("no address yet")), "a new Node waits for an address")
 
 	m, err := i.InstanceMetadata(t.Context(), c.node("1"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(m.NodeAddresses).To(BeEmpty(), "others keep theirs")
+	g.Expect(m.NodeAddresses).To(BeEmpty(), "other Nodes keep theirs")
 }
 
-func TestGoneIsProvedTwice(t *testing.T) {
+func TestAbsenceMustBeProvedTwice(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"), machine("2"), machine("3"))
 	i := c.instances()
@@ -425,15 +425,15 @@ func TestGoneIsProvedTwice(t *testing.T) {
 	c.pass(31 * time.Second)
 	c.gone = hidden
 	g.Expect(exists()).To(MatchError(ContainSubstring("can see no objects of the cloud")),
-		"a second look that proves nothing begins it again")
+		"a second check without proof starts it again")
 	c.gone = lost
 	c.pass(holdRetry)
 	g.Expect(exists()).To(MatchError(ContainSubstring("still missing in one minute")))
 	c.pass(61 * time.Second)
-	g.Expect(exists()).NotTo(HaveOccurred(), "two looks a minute apart do")
+	g.Expect(exists()).NotTo(HaveOccurred(), "two checks a minute apart do")
 }
 
-func TestAMachineThatComesBack(t *testing.T) {
+func TestAMachineThatReappears(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))
 	i := c.instances()
@@ -447,10 +447,10 @@ func TestAMachineThatComesBack(t *testing.T) {
 
 	delete(c.full, "test://0")
 	_, err = i.InstanceExists(t.Context(), node)
-	g.Expect(err).To(MatchError(ContainSubstring("still missing in one minute")), "it begins anew")
+	g.Expect(err).To(MatchError(ContainSubstring("still missing in one minute")), "it starts again")
 }
 
-func TestManyAtOnceAreHeldBack(t *testing.T) {
+func TestManyMissingMachinesAreHeldBack(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud()
 	i := c.instances()
@@ -476,14 +476,14 @@ func TestManyAtOnceAreHeldBack(t *testing.T) {
 	g.Expect(deleted()).To(BeZero(), "three of six went missing together")
 	g.Expect(c.events.Events).To(HaveLen(6))
 	c.pass(9 * time.Minute)
-	g.Expect(deleted()).To(Equal(1), "after ten minutes the first goes")
+	g.Expect(deleted()).To(Equal(1), "after ten minutes the first one is released")
 	g.Expect(deleted()).To(BeZero())
 	c.pass(61 * time.Second)
 	g.Expect(deleted()).To(Equal(1), "and the others one by one")
 }
 
-// TestAbsenceThatCannotBeProvedIsCheckedEveryHalfMinute asks as often as the node lifecycle controller does.
-func TestAbsenceThatCannotBeProvedIsCheckedEveryHalfMinute(t *testing.T) {
+// TestUnprovedAbsenceIsCheckedEveryHalfMinute calls as often as the node lifecycle controller does.
+func TestUnprovedAbsenceIsCheckedEveryHalfMinute(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))
 	c.gone = hidden
@@ -500,8 +500,8 @@ func TestAbsenceThatCannotBeProvedIsCheckedEveryHalfMinute(t *testing.T) {
 	g.Expect(c.gets).To(Equal(3))
 }
 
-// TestAFailedReadIsRemembered asks for three Nodes at a time during an outage.
-func TestAFailedReadIsRemembered(t *testing.T) {
+// TestAFailedReadIsCached initializes three Nodes at a time during an outage.
+func TestAFailedReadIsCached(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))
 	c.err = errors.New("outage")

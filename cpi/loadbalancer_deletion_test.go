@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-func TestDeletionWaitsForABusyPlace(t *testing.T) {
+func TestDeletionWaitsForABusyLocation(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -30,7 +30,7 @@ func TestDeletionWaitsForABusyPlace(t *testing.T) {
 		end   types.GomegaMatcher
 	}{
 		{"that stays busy", removalRounds + 1, MatchError(loadbalancer.ErrBusy)},
-		{"that is free again soon", 3, BeNil()},
+		{"that is soon free again", 3, BeNil()},
 	} {
 		var tried atomic.Int32
 		b.balancer.fail = func(fakeStep) error {
@@ -69,17 +69,17 @@ func TestNothingStoredOutlivesALoadBalancer(t *testing.T) {
 
 	_, exists, err := b.them.GetLoadBalancer(t.Context(), "", plain)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(exists).To(BeTrue(), "else Kubernetes does not ask again")
+	b.Expect(exists).To(BeTrue(), "otherwise Kubernetes does not retry")
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", plain)).To(Succeed())
 
-	b.Expect(b.recordOf(s)).To(BeZero(), "another may have the address when the Service asks for one again")
+	b.Expect(b.recordOf(s)).To(BeZero(), "another Service may have the address by the time it is requested again")
 	b.services.add(b.now(s))
 	_, exists, err = b.them.GetLoadBalancer(t.Context(), "", plain)
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(exists).To(BeFalse())
 }
 
-func TestNothingIsWrittenOnAServiceThatGoes(t *testing.T) {
+func TestNothingIsWrittenToADeletingService(t *testing.T) {
 	going := balanced("web", func(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
 	gone := balanced("gone")
 	b := newBench(t, going)

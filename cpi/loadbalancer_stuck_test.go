@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-func TestWhatTheCloudDoesNotMakeIsToldAndPublished(t *testing.T) {
+func TestUnrealizedLoadBalancersAreReportedAndPublished(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	problems := func() (out []string) {
@@ -46,16 +46,16 @@ func TestWhatTheCloudDoesNotMakeIsToldAndPublished(t *testing.T) {
 		(&resync{balancers: b.them}).repair(t.Context(), s)
 		b.Expect(problems()).To(Equal([]string{"203.0.113.10", "RealizationFailed"}), "clients keep the address")
 	}
-	b.Expect(b.told()).To(Equal([]string{"Warning RealizationFailed the pool is not made"}))
+	b.Expect(b.newEvents()).To(Equal([]string{"Warning RealizationFailed the pool is not made"}))
 	b.Expect(b.balancer.runs).To(HaveLen(runs))
 
 	b.balancer.stuck = nil
 	(&resync{balancers: b.them}).repair(t.Context(), s)
 	b.Expect(problems()).To(Equal([]string{"203.0.113.10"}))
-	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerRecovered")))
+	b.Expect(b.newEvents()).To(ConsistOf(HavePrefix("Normal LoadBalancerRecovered")))
 }
 
-func TestWhatTheCloudDoesNotMakeOfANewLoadBalancerStays(t *testing.T) {
+func TestUnrealizedNewLoadBalancersAreKept(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.stuck = []loadbalancer.Finding{{Reason: "RealizationFailed", Message: "the pool is not made"}}
@@ -64,26 +64,26 @@ func TestWhatTheCloudDoesNotMakeOfANewLoadBalancerStays(t *testing.T) {
 
 	b.mustRetry(err, "RealizationFailed")
 	b.Expect(status).To(Equal(&corev1.LoadBalancerStatus{}))
-	b.Expect(b.balancer.left()).To(Equal(2), "it is tried again as it is, not made anew each time")
+	b.Expect(b.balancer.left()).To(Equal(2), "it is retried unchanged, not recreated each time")
 }
 
-func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
+func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
 	refused := func(text string) error { return fmt.Errorf("%w: %s", loadbalancer.ErrRefused, text) }
 	for _, tc := range []struct {
-		name string
-		s    *corev1.Service
-		hurt func(*fakeBalancer)
-		told []string // words of one event; none: no event
+		name      string
+		s         *corev1.Service
+		damage    func(*fakeBalancer)
+		newEvents []string // words of one event; empty: no event
 	}{
 		{
-			"a gateway of the configuration that cannot be found, where the Service may have been",
+			"a configured gateway that cannot be found, on which the Service may have been",
 			balanced("web"),
 			func(f *fakeBalancer) { f.lost = map[string]error{"slow": refused("no network dmz")} },
 			[]string{"Warning LoadBalancerNotDeleted", "gateway slow", "no network dmz", "correct the entry"},
 		},
 		{
-			"a gateway that is gone, where the Service has been",
-			balanced("web", standingAt("main")),
+			"a deleted gateway on which the Service has been",
+			balanced("web", recordedAt("main")),
 			func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
 			[]string{
 				"Warning LoadBalancerNotDeleted", "at main", "no such gateway",
@@ -99,24 +99,24 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, tc.s)
-			tc.hurt(b.balancer)
+			tc.damage(b.balancer)
 
 			for range 2 {
 				_, _, err := b.them.GetLoadBalancer(t.Context(), "", tc.s)
-				b.Expect(err).To(HaveOccurred(), "it stays")
+				b.Expect(err).To(HaveOccurred(), "it is kept")
 			}
 
-			told := b.told()
-			b.Expect(told).To(HaveLen(min(1, len(tc.told))), "once")
-			for _, words := range tc.told {
-				b.Expect(told[0]).To(ContainSubstring(words))
+			newEvents := b.newEvents()
+			b.Expect(newEvents).To(HaveLen(min(1, len(tc.newEvents))), "once")
+			for _, words := range tc.newEvents {
+				b.Expect(newEvents[0]).To(ContainSubstring(words))
 			}
 		})
 	}
 }
 
-func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
-	s := balanced("web", published) // by a predecessor, which has written nothing down
+func TestALocationThatCannotBeFoundYetIsCheckedLater(t *testing.T) {
+	s := balanced("web", published) // by a predecessor, which has stored nothing
 	b := newBench(t, s)
 	b.balancer.lost = map[string]error{"slow": fmt.Errorf("%w: no network dmz", loadbalancer.ErrRefused)}
 	b.balancer.at("slow", "web-uid")["tcp-80"] = "from before"
@@ -129,15 +129,15 @@ func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
 	}
 	_, exists, err := b.them.GetLoadBalancer(t.Context(), "", s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(exists).To(BeTrue(), "what can be seen is not held up")
+	b.Expect(exists).To(BeTrue(), "visible locations are not blocked")
 	for range 2 {
 		b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "",
 			s)).To(MatchError(ContainSubstring("no network dmz")))
-		b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty(), "what can go goes")
+		b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty(), "deletable objects are deleted")
 	}
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("gateway slow")))
+	b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("gateway slow")))
 	_, _, err = b.them.GetLoadBalancer(t.Context(), "", s)
-	b.Expect(err).To(MatchError(ContainSubstring("no network dmz")), "it is not said to be gone")
+	b.Expect(err).To(MatchError(ContainSubstring("no network dmz")), "it is not reported gone")
 
 	b.balancer.lost = nil
 	_, err = b.them.locations.all(t.Context()) // as happens once an hour
@@ -148,7 +148,7 @@ func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
 	b.Expect(places()).To(Equal("main"))
 }
 
-func TestWhatIsWrittenDownOfPlacesThatAreNotThereHidesNothing(t *testing.T) {
+func TestRecordsOfMissingLocationsHideNothing(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -161,10 +161,10 @@ func TestWhatIsWrittenDownOfPlacesThatAreNotThereHidesNothing(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
-func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
+func TestAForgedLocationDoesNotBlockTheDeletion(t *testing.T) {
 	for name, value := range map[string]string{
-		"by hand":                      "invisible",
-		"as a copy of another Service": "invisible=90c1f7a2e4b85d36",
+		"manually":                       "invisible",
+		"like a copy of another Service": "invisible=90c1f7a2e4b85d36",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := balanced("web", func(s *corev1.Service) {
@@ -178,20 +178,20 @@ func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
 			b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
 
 			b.Expect(b.balancer.left()).To(BeZero())
-			b.Expect(b.told()).To(ContainElement(And(HavePrefix("Warning InvalidAnnotation"),
+			b.Expect(b.newEvents()).To(ContainElement(And(HavePrefix("Warning InvalidAnnotation"),
 				ContainSubstring("was not written by the cloud controller manager for this Service"))))
 		})
 	}
 }
 
-func TestALocationThatCannotBeSeenHoldsUpNoRemovalElsewhere(t *testing.T) {
+func TestAnInvisibleLocationDoesNotBlockRemovalsElsewhere(t *testing.T) {
 	for name, err := range map[string]error{
-		"as it does not respond": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown),
-		"as a right is missing":  fmt.Errorf("%w: no right", loadbalancer.ErrRefused),
+		"because it is unresponsive": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown),
+		"because of a missing right": fmt.Errorf("%w: no right", loadbalancer.ErrRefused),
 	} {
 		for _, order := range [][]string{{"old", "main"}, {"main", "old"}} {
 			t.Run(name+", "+order[0]+" first", func(t *testing.T) {
-				s := balanced("web", standingAt(order...))
+				s := balanced("web", recordedAt(order...))
 				b := newBench(t, s)
 				for _, place := range order {
 					b.balancer.at(place, "web-uid")["tcp-80"] = "from before"
@@ -200,14 +200,14 @@ func TestALocationThatCannotBeSeenHoldsUpNoRemovalElsewhere(t *testing.T) {
 
 				_, exists, seen := b.them.GetLoadBalancer(t.Context(), "", s)
 				b.Expect(seen).NotTo(HaveOccurred())
-				b.Expect(exists).To(BeTrue(), "what can be seen is removed")
+				b.Expect(exists).To(BeTrue(), "visible objects are removed")
 				b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(err))
 				b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty())
 				_, _, seen = b.them.GetLoadBalancer(t.Context(), "", s)
 				b.Expect(seen).To(MatchError(err), "it is not gone")
 
 				b.clock.Step(24 * time.Hour)
-				b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(err), "no time makes it gone")
+				b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(err), "it never counts as gone after a while")
 				b.balancer.gone = nil
 				b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
 				b.Expect(b.balancer.left()).To(BeZero())
@@ -216,8 +216,8 @@ func TestALocationThatCannotBeSeenHoldsUpNoRemovalElsewhere(t *testing.T) {
 	}
 }
 
-func TestWhatLocationsShareIsRemovedThoughAnOldOneCannotBeLeft(t *testing.T) {
-	s := balanced("web", standingAt("main", "older", "old"))
+func TestSharedObjectsAreRemovedDespiteAnOldLocation(t *testing.T) {
+	s := balanced("web", recordedAt("main", "older", "old"))
 	b := newBench(t, s)
 	for name, place := range map[string]string{"shared-free": "main", "shared-used": "main", "tcp-80": "older"} {
 		b.balancer.at(place, "web-uid")[name] = "from before"
@@ -240,6 +240,6 @@ func TestWhatLocationsShareIsRemovedThoughAnOldOneCannotBeLeft(t *testing.T) {
 
 	b.Expect(b.balancer.at("main", "web-uid")).To(And(HaveLen(3), HaveKey("shared-used")))
 	b.Expect(b.balancer.at("older", "web-uid")).To(BeEmpty())
-	b.Expect(refusals).To(Equal(1), "it is not asked again and again")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("at old yet")))
+	b.Expect(refusals).To(Equal(1), "it is not retried repeatedly")
+	b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("at old yet")))
 }

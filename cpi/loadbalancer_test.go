@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
+func TestALoadBalancerIsCreatedAndDeleted(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 
@@ -42,8 +42,8 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 	runs := len(b.balancer.runs)
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.balancer.runs).To(HaveLen(runs), "the second time changes nothing, though the cached Service is old")
-	b.Expect(b.told()).To(BeEmpty())
+	b.Expect(b.balancer.runs).To(HaveLen(runs), "the second reconcile changes nothing, although the cached Service is old")
+	b.Expect(b.newEvents()).To(BeEmpty())
 
 	_, exists, err := b.them.GetLoadBalancer(context.Background(), "", s)
 	b.Expect(err).NotTo(HaveOccurred())
@@ -56,7 +56,7 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 	b.Expect(b.recordOf(s)).To(BeZero())
 }
 
-func TestWhatCannotBeSaidIsNotGone(t *testing.T) {
+func TestUnknownLoadBalancersAreNotGone(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.planErr = loadbalancer.ErrUnknown
@@ -67,12 +67,12 @@ func TestWhatCannotBeSaidIsNotGone(t *testing.T) {
 	b.Expect(b.them.EnsureLoadBalancerDeleted(context.Background(), "", s)).To(MatchError(loadbalancer.ErrUnknown))
 }
 
-func TestWhatWasNotSeenEarlierIsNotGone(t *testing.T) {
+func TestPreviouslyInvisibleLoadBalancersAreNotGone(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.balancer.stale = true // as when another process made it after we had looked
+	b.balancer.stale = true // as when another process created it after our observation
 
 	_, exists, err := b.them.GetLoadBalancer(context.Background(), "", s)
 
@@ -80,7 +80,7 @@ func TestWhatWasNotSeenEarlierIsNotGone(t *testing.T) {
 	b.Expect(exists).To(BeTrue())
 }
 
-func TestWhatWasNotSeenEarlierIsRemoved(t *testing.T) {
+func TestPreviouslyInvisibleLoadBalancersAreRemoved(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -92,7 +92,7 @@ func TestWhatWasNotSeenEarlierIsRemoved(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
-func TestAnotherClassIsNotOurs(t *testing.T) {
+func TestAnotherClassIsNotReconciled(t *testing.T) {
 	class := "other"
 	s := balanced("web", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &class })
 	b := newBench(t, s)
@@ -102,7 +102,7 @@ func TestAnotherClassIsNotOurs(t *testing.T) {
 	b.Expect(err).To(BeIdenticalTo(cloudprovider.ImplementedElsewhere), "compared as Kubernetes does")
 }
 
-func TestARefusedWishIsToldOnceAndHeals(t *testing.T) {
+func TestARejectedServiceIsReportedOnceAndRecovers(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.refuse = func(service.Desired) []loadbalancer.Finding {
@@ -113,23 +113,23 @@ func TestARefusedWishIsToldOnceAndHeals(t *testing.T) {
 		_, err := b.ensure(s)
 		b.mustRetry(err, "CertificateNotFound")
 	}
-	b.Expect(b.told()).To(Equal([]string{"Warning CertificateNotFound no certificate shop"}))
+	b.Expect(b.newEvents()).To(Equal([]string{"Warning CertificateNotFound no certificate shop"}))
 	b.Expect(b.balancer.runs).To(BeEmpty())
 
 	b.balancer.refuse = nil
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerRecovered")))
+	b.Expect(b.newEvents()).To(ConsistOf(HavePrefix("Normal LoadBalancerRecovered")))
 	b.balancer.refuse = func(service.Desired) []loadbalancer.Finding {
 		return []loadbalancer.Finding{{Reason: "CertificateNotFound", Message: "no certificate shop"}}
 	}
 	_, err = b.ensure(s)
 	b.mustRetry(err, "CertificateNotFound")
-	b.Expect(b.told()).To(HaveLen(1), "told again when it is so again")
-	b.Expect(b.balancer.left()).To(Equal(2), "what works stays")
+	b.Expect(b.newEvents()).To(HaveLen(1), "reported again if it recurs")
+	b.Expect(b.balancer.left()).To(Equal(2), "a working load balancer is kept")
 }
 
-func TestAWrongAnnotationIsToldAndNothingIsAsked(t *testing.T) {
+func TestAnInvalidAnnotationIsReportedWithoutRequests(t *testing.T) {
 	s := balanced("web", func(s *corev1.Service) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.DryRun, "perhaps")
 	})
@@ -138,10 +138,10 @@ func TestAWrongAnnotationIsToldAndNothingIsAsked(t *testing.T) {
 	_, err := b.ensure(s)
 
 	b.mustRetry(err, "InvalidAnnotation")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("perhaps")))
+	b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("perhaps")))
 }
 
-func TestAStepThatIsRefusedLeavesNothingHalfBuilt(t *testing.T) {
+func TestARejectedStepLeavesNoPartialLoadBalancer(t *testing.T) {
 	tests := []struct {
 		name string
 		mod  func(*corev1.Service)
@@ -149,8 +149,8 @@ func TestAStepThatIsRefusedLeavesNothingHalfBuilt(t *testing.T) {
 		left int
 	}{
 		{"of a new load balancer", func(*corev1.Service) {}, false, 0},
-		{"but of one that works it leaves what is there", published, false, 1},
-		{"and of one that a predecessor made", func(*corev1.Service) {}, true, 1},
+		{"but it keeps the parts of a working load balancer", published, false, 1},
+		{"and of a load balancer created by a predecessor", func(*corev1.Service) {}, true, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,13 +167,13 @@ func TestAStepThatIsRefusedLeavesNothingHalfBuilt(t *testing.T) {
 			_, err := b.ensure(s)
 
 			b.mustRetry(err, "LoadBalancerRejected")
-			b.Expect(b.told()).To(ConsistOf(ContainSubstring("the right is missing")))
+			b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("the right is missing")))
 			b.Expect(b.balancer.left()).To(Equal(tt.left))
 		})
 	}
 }
 
-func TestWaitingTellsHowFarThingsAre(t *testing.T) {
+func TestWaitingReportsProgress(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.fail = func(step fakeStep) error {
@@ -199,14 +199,14 @@ func TestWaitingTellsHowFarThingsAre(t *testing.T) {
 	}
 	joins("b")
 	_, err = b.ensure(s)
-	b.Expect(err).NotTo(HaveOccurred(), "a node that has just joined holds nothing up")
+	b.Expect(err).NotTo(HaveOccurred(), "a new node does not block others")
 	joins("a")
 	_, err = b.ensure(s)
 	b.mustRetry(err, "node b")
-	b.Expect(b.told()).To(BeEmpty(), "waiting is no wish that cannot be met")
+	b.Expect(b.newEvents()).To(BeEmpty(), "waiting is not an unmet request")
 }
 
-func TestACloudThatDoesNotFollowIsNotWrittenToAgainAndAgain(t *testing.T) {
+func TestAnIneffectiveWriteIsNotRepeatedForever(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.lagging = true
@@ -217,7 +217,7 @@ func TestACloudThatDoesNotFollowIsNotWrittenToAgainAndAgain(t *testing.T) {
 	b.Expect(b.balancer.runs).To(HaveLen(2))
 }
 
-func TestASlowPlaceDoesNotHoldUpAnother(t *testing.T) {
+func TestASlowLocationDoesNotBlockOthers(t *testing.T) {
 	slow := balanced("slow", at("slow"))
 	next := balanced("next", at("slow"))
 	quick := balanced("quick")
@@ -254,13 +254,13 @@ func TestASlowPlaceDoesNotHoldUpAnother(t *testing.T) {
 	b.Eventually(b.clock.HasWaiters).Should(BeTrue())
 	b.clock.Step(slotTimeout)
 	b.Eventually(deleted).Should(Receive(MatchError(loadbalancer.ErrBusy)),
-		"deletion waits a while, as it cannot ask to be called soon")
+		"the deletion waits, because it cannot request a retry soon")
 
 	close(b.balancer.hold)
 	b.Eventually(finished).Should(Receive(BeNil()))
 }
 
-func TestALoadBalancerThatMovesLeavesItsOldPlace(t *testing.T) {
+func TestAMovedLoadBalancerIsRemovedFromItsOldLocation(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -271,15 +271,15 @@ func TestALoadBalancerThatMovesLeavesItsOldPlace(t *testing.T) {
 	_, err = b.ensure(moved)
 
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.balancer.things["main/web-uid"]).To(BeEmpty())
-	b.Expect(b.balancer.things["slow/web-uid"]).To(HaveLen(2))
+	b.Expect(b.balancer.objects["main/web-uid"]).To(BeEmpty())
+	b.Expect(b.balancer.objects["slow/web-uid"]).To(HaveLen(2))
 	b.Expect(slices.IndexFunc(b.balancer.runs,
 		func(r string) bool { return strings.HasPrefix(r, "main delete") })).To(BeNumerically(">",
 		slices.IndexFunc(b.balancer.runs, func(r string) bool { return strings.HasPrefix(r, "slow create") })),
-		"the new one is made first")
+		"the new load balancer is created first")
 }
 
-func TestALoadBalancerIsMadeAtTheGatewayThatReplacesItsOwn(t *testing.T) {
+func TestALoadBalancerIsCreatedOnAReplacementGateway(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -288,16 +288,16 @@ func TestALoadBalancerIsMadeAtTheGatewayThatReplacesItsOwn(t *testing.T) {
 
 	_, err = b.ensure(s)
 	b.mustRetry(err, "LoadBalancerRejected")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("no such gateway")), "as long as there is no other")
+	b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("no such gateway")), "as long as it is the only one")
 
 	b.balancer.same = map[string]string{"": "new"}
 	_, err = b.ensure(s)
 	b.mustRetry(err, "was replaced by another object")
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.balancer.things["new/web-uid"]).To(HaveLen(2))
+	b.Expect(b.balancer.objects["new/web-uid"]).To(HaveLen(2))
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(ContainSubstring("no such gateway")),
-		"what it had there is not said to be gone")
+		"the load balancer at the old location is not reported gone")
 }
 
 func TestADryRunChangesNothing(t *testing.T) {
@@ -308,34 +308,34 @@ func TestADryRunChangesNothing(t *testing.T) {
 	for range 2 {
 		_, err := b.ensure(s)
 		b.Expect(err).To(BeIdenticalTo(cloudprovider.ImplementedElsewhere),
-			"else Kubernetes emits that the load balancer was ensured")
+			"otherwise Kubernetes emits that the load balancer was ensured")
 	}
 
 	b.Expect(b.balancer.runs).To(BeEmpty())
-	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Normal LoadBalancerPlanned"), ContainSubstring("create tcp-80"))))
+	b.Expect(b.newEvents()).To(ConsistOf(And(HavePrefix("Normal LoadBalancerPlanned"), ContainSubstring("create tcp-80"))))
 }
 
-func TestWhatIsBeingMadeIsNotSaidToBeAbsent(t *testing.T) {
+func TestALoadBalancerBeingCreatedIsNotReportedAbsent(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	unlock, err := b.them.queues.services.wait(t.Context(), string(s.UID), nil) // a repair runs
 	b.Expect(err).NotTo(HaveOccurred())
-	asked := make(chan bool)
+	answers := make(chan bool)
 	go func() {
 		_, exists, _ := b.them.GetLoadBalancer(t.Context(), "", s)
-		asked <- exists
+		answers <- exists
 	}()
 
-	b.Consistently(asked, "50ms").ShouldNot(Receive())
+	b.Consistently(answers, "50ms").ShouldNot(Receive())
 	b.balancer.mu.Lock()
 	b.balancer.at("main", string(s.UID))["tcp-80"] = "made meanwhile"
 	b.balancer.mu.Unlock()
 	unlock()
 
-	b.Eventually(asked).Should(Receive(BeTrue()))
+	b.Eventually(answers).Should(Receive(BeTrue()))
 }
 
-func TestARefusedStepIsTriedLessAndLess(t *testing.T) {
+func TestARejectedStepIsRetriedWithBackoff(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	tries := 0
@@ -365,7 +365,7 @@ func TestARefusedStepIsTriedLessAndLess(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestNodesThatALoadBalancerCannotFollowYetAreNoFailure(t *testing.T) {
+func TestAPendingNodeUpdateIsNotAFailure(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.pending = true
@@ -373,10 +373,10 @@ func TestNodesThatALoadBalancerCannotFollowYetAreNoFailure(t *testing.T) {
 	b.mustRetry(err, "realized")
 
 	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", s, nil)).To(Succeed(),
-		"Kubernetes would make it a Warning for each Service")
+		"Kubernetes would emit a Warning for each Service")
 }
 
-func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
+func TestNodesAreUpdatedWhileAServiceIsRejected(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	_, err := b.ensure(s)
@@ -391,11 +391,11 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 
 	b.mustRetry(err, "CertificateNotFound")
 	b.Expect(b.balancer.at("main", "web-uid")).To(And(HaveLen(2), HaveEach(HaveSuffix("[10.0.0.1 10.0.0.2]"))))
-	b.Expect(b.balancer.at("main", "web-uid")["tcp-80"]).To(HavePrefix("30080 "), "the rest is as it was")
+	b.Expect(b.balancer.at("main", "web-uid")["tcp-80"]).To(HavePrefix("30080 "), "the rest is unchanged")
 }
 
-func TestNodesAreFollowedWhereverTheyCanBe(t *testing.T) {
-	s := balanced("web", published, standingAt("lost", "main", "slow"))
+func TestNodesAreUpdatedWhereverPossible(t *testing.T) {
+	s := balanced("web", published, recordedAt("lost", "main", "slow"))
 	b := newBench(t, s)
 	for _, location := range []string{"lost", "main", "slow"} {
 		b.balancer.at(location, "web-uid")["tcp-80"] = "30080 [10.0.0.1]"
@@ -412,7 +412,7 @@ func TestNodesAreFollowedWhereverTheyCanBe(t *testing.T) {
 	}
 }
 
-func TestAnIntentIsStoredThoughNothingElseIsLeftToDo(t *testing.T) {
+func TestAnIntentIsStoredEvenIfNothingElseRemains(t *testing.T) {
 	s := balanced("web", published)
 	b := newBench(t, s)
 	b.balancer.at("main", "web-uid")["tcp-80"] = "30080 [10.0.0.1]"
@@ -426,7 +426,7 @@ func TestAnIntentIsStoredThoughNothingElseIsLeftToDo(t *testing.T) {
 	b.Expect(b.balancer.runs).To(BeEmpty())
 }
 
-func TestNodesAreFollowedWhateverIsRefused(t *testing.T) {
+func TestNodesAreUpdatedDespiteRejections(t *testing.T) {
 	tests := map[string]func(*corev1.Service){
 		"source ranges that a predecessor ignored": func(s *corev1.Service) {
 			s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
@@ -437,7 +437,7 @@ func TestNodesAreFollowedWhateverIsRefused(t *testing.T) {
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := balanced("web", published, change) // after an upgrade nothing is stored on it
+			s := balanced("web", published, change) // after an upgrade, when nothing is stored on it
 			b := newBench(t, s)
 			b.balancer.at("main", "web-uid")["tcp-80"] = "30080 [10.0.0.1]"
 			b.nodes.add(worker("b", "10.0.0.2"))
@@ -446,12 +446,12 @@ func TestNodesAreFollowedWhateverIsRefused(t *testing.T) {
 
 			b.mustRetry(err, "see its events")
 			b.Expect(b.balancer.at("main", "web-uid")).To(HaveKeyWithValue("tcp-80", "30080 [10.0.0.1 10.0.0.2]"))
-			b.Expect(b.told()).To(HaveLen(1))
+			b.Expect(b.newEvents()).To(HaveLen(1))
 		})
 	}
 }
 
-func TestAnAPIServerWithoutModesOfAddressesIsNotWrittenToAgain(t *testing.T) {
+func TestAnAPIServerWithoutIPModeIsNotPatchedRepeatedly(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	status, err := b.ensure(s)
@@ -465,7 +465,7 @@ func TestAnAPIServerWithoutModesOfAddressesIsNotWrittenToAgain(t *testing.T) {
 	b.Expect(servicehelpers.LoadBalancerStatusEqual(&s.Status.LoadBalancer, status)).To(BeTrue())
 }
 
-// TestADeletedServiceReservesNothing deletes a Service whose attempt failed between its plan and its first step, and
+// TestADeletedServiceReservesNothing deletes a Service whose reconcile failed between its plan and its first step, and
 // whose finalizer was removed by force.
 func TestADeletedServiceReservesNothing(t *testing.T) {
 	gone := balanced("gone", func(s *corev1.Service) { s.UID = "gone-uid" })
@@ -479,19 +479,19 @@ func TestADeletedServiceReservesNothing(t *testing.T) {
 		s.uses = []loadbalancer.Use{use}
 	})
 
-	uses, err := b.usesOfOthers("main", "web-uid")
+	uses, err := b.reservationsOfOthers("main", "web-uid")
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(uses).To(BeEmpty())
 
 	unlock, ok := b.them.queues.services.try(string(gone.UID))
 	b.Expect(ok).To(BeTrue())
-	uses, err = b.usesOfOthers("main", "web-uid")
+	uses, err = b.reservationsOfOthers("main", "web-uid")
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(uses).To(ConsistOf(use), "its attempt still runs")
 	unlock()
 
 	b.services.add(gone)
-	uses, err = b.usesOfOthers("main", "web-uid")
+	uses, err = b.reservationsOfOthers("main", "web-uid")
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(uses).To(ConsistOf(use), "it exists")
 }

@@ -41,12 +41,12 @@ func TestMatchingANodeWithoutAProviderID(t *testing.T) {
 		want     string // provider ID; empty: none
 	}{
 		{"by its UUID", reports(uuid), []Machine{machine("2", named("x")), machine("3", named("y"), withUUIDs)}, "test://3"},
-		{"by its UUID in the other order", reports(swapped), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
-		{"by its UUID in upper case", reports("4227B36B-1111-2222-3333-444444444444"), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
-		{"by its hostname, whatever the case", nameless, []Machine{machine("3", named("NODE-1"))}, "test://3"},
+		{"by its UUID in the other byte order", reports(swapped), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
+		{"by its uppercase UUID", reports("4227B36B-1111-2222-3333-444444444444"), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
+		{"by its hostname, regardless of case", nameless, []Machine{machine("3", named("NODE-1"))}, "test://3"},
 		{"by its hostname with a domain", nameless, []Machine{machine("3", named("node-1.example.com"))}, "test://3"},
 		{
-			"by its hostname, the Node has a domain",
+			"by its hostname, although the Node name has a domain",
 			func(n *corev1.Node) {
 				nameless(n)
 				n.Name += ".example.com"
@@ -55,7 +55,7 @@ func TestMatchingANodeWithoutAProviderID(t *testing.T) {
 			"test://3",
 		},
 		{"another cluster's machine of that name has another UUID", reports("other"), []Machine{machine("3", named("node-1"), withUUIDs)}, ""},
-		{"two have its UUID, one its name", reports(uuid), []Machine{machine("2", named("x"), withUUIDs), machine("3", named("node-1"), withUUIDs)}, "test://3"},
+		{"two machines have its UUID, one has its name", reports(uuid), []Machine{machine("2", named("x"), withUUIDs), machine("3", named("node-1"), withUUIDs)}, "test://3"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestMatchingANodeWithoutAProviderID(t *testing.T) {
 	}
 }
 
-func TestTwoMachinesThatMayBeANodesAreSaidOnIt(t *testing.T) {
+func TestAmbiguousMachinesAreReportedOnTheNode(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1", withUUIDs), machine("1", withUUIDs, func(m *Machine) { m.ProviderID = "test://2" }))
 
@@ -84,7 +84,7 @@ func TestTwoMachinesThatMayBeANodesAreSaidOnIt(t *testing.T) {
 	g.Expect(c.events.Events).To(Receive(ContainSubstring("MachineAmbiguous")))
 }
 
-func TestAProviderIDMayHaveItsUUIDInTheOtherOrder(t *testing.T) {
+func TestAProviderIDMayHaveASwappedUUID(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine(uuid, withUUIDs))
 	node := c.node(swapped)
@@ -96,7 +96,7 @@ func TestAProviderIDMayHaveItsUUIDInTheOtherOrder(t *testing.T) {
 	g.Expect(c.instances().InstanceExists(t.Context(), node)).To(BeTrue())
 }
 
-func TestWhatTheBackendChoosesAndNotices(t *testing.T) {
+func TestBackendSelectionAndNotices(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1", func(m *Machine) {
 		m.Complete = true
@@ -121,10 +121,10 @@ func TestWhatTheBackendChoosesAndNotices(t *testing.T) {
 	g.Expect(c.events.Events).To(BeEmpty(), "once")
 
 	i.forget(nil)
-	g.Expect(i.noticed).To(BeEmpty(), "nothing is kept of a machine that is gone")
+	g.Expect(i.noticed).To(BeEmpty(), "nothing is cached for a deleted machine")
 }
 
-func TestAMachineThatIsNotReadyIsOnlyKnownLater(t *testing.T) {
+func TestAnUnreadyMachineIsAcceptedLater(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1", func(m *Machine) { m.Unready = errors.New("its zone is not known") }))
 	fresh := c.node("1", func(n *corev1.Node) {
@@ -137,14 +137,14 @@ func TestAMachineThatIsNotReadyIsOnlyKnownLater(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// half is a cloud of which one part does not answer.
+// half is a cloud with an unresponsive part.
 type half struct{ *cloud }
 
 func (h half) Snapshot(context.Context, time.Duration) ([]Machine, error) {
 	return h.all, &IncompleteError{errors.New("part two does not answer")}
 }
 
-func TestAPartThatDoesNotAnswerLeavesTheOthersAlone(t *testing.T) {
+func TestAnUnresponsivePartDoesNotAffectOthers(t *testing.T) {
 	g := NewWithT(t)
 	c := newCloud(machine("1"))
 	i := c.instances(func(o *InstanceOptions) { o.Machines = half{c} })
@@ -172,5 +172,5 @@ func TestAProviderIDInAnotherProgramsForm(t *testing.T) {
 	g.Expect(i.InstanceExists(t.Context(), node)).To(BeTrue())
 	c.all = nil
 	_, err = i.InstanceExists(t.Context(), node)
-	g.Expect(err).To(MatchError(ContainSubstring("missing")), "its absence has to be proved")
+	g.Expect(err).To(MatchError(ContainSubstring("missing")), "its absence must be proved")
 }

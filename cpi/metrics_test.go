@@ -29,18 +29,18 @@ func TestStates(t *testing.T) {
 		state string
 	}{
 		{"a new Service waits", func(*corev1.Service) {}, statePending},
-		{"one with an address has what it wants", published, stateReady},
+		{"a Service with an address is ready", published, stateReady},
 		{
-			"one with an unserved port has not all",
+			"a Service with an unserved port is incomplete",
 			func(s *corev1.Service) {
 				published(s)
 				s.Status.LoadBalancer.Ingress[0].Ports = []corev1.PortStatus{{Port: 80, Error: &problem}}
 			},
 			statePartly,
 		},
-		{"one that is deleted leaves", func(s *corev1.Service) { s.DeletionTimestamp = &now }, stateLeaving},
+		{"a deleting Service", func(s *corev1.Service) { s.DeletionTimestamp = &now }, stateLeaving},
 		{
-			"and is gone when its finalizer is",
+			"and is dropped when its finalizer is removed",
 			func(s *corev1.Service) {
 				s.DeletionTimestamp = &now
 				s.Finalizers = nil
@@ -48,21 +48,21 @@ func TestStates(t *testing.T) {
 			"",
 		},
 		{
-			"one of another type leaves",
+			"a Service of another type is dropped",
 			func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP },
 			stateLeaving,
 		},
 		{
-			"and is none any more",
+			"and is no longer a load balancer",
 			func(s *corev1.Service) {
 				s.Spec.Type = corev1.ServiceTypeClusterIP
 				s.Finalizers = nil
 			},
 			"",
 		},
-		{"one of another class is none of ours", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &class }, ""},
+		{"a Service of another class is not counted", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &class }, ""},
 		{
-			"a dry run is no wish",
+			"a dry run does not count",
 			func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.DryRun, "true") },
 			stateDryRun,
 		},

@@ -16,12 +16,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
-func TestANodeThatJoinsAgainKeepsItsAddresses(t *testing.T) {
+func TestARejoinedNodeKeepsItsAddresses(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	var lists nodeLists
-	told := func(at time.Time) []string {
+	newEvents := func(at time.Time) []string {
 		nodes, _, err := lists.next(corelisters.NewNodeLister(indexer), at)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(nodes).To(HaveLen(1))
@@ -42,18 +42,18 @@ func TestANodeThatJoinsAgainKeepsItsAddresses(t *testing.T) {
 	}
 
 	joins("first")
-	g.Expect(told(now)).To(BeEmpty(), "it is unknown")
+	g.Expect(newEvents(now)).To(BeEmpty(), "it is unknown")
 	joins("first", corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "10.0.0.1"})
-	g.Expect(told(now)).To(Equal([]string{"10.0.0.1"}))
+	g.Expect(newEvents(now)).To(Equal([]string{"10.0.0.1"}))
 	joins("second")
-	g.Expect(told(now)).To(Equal([]string{"10.0.0.1"}), "it is another object of the same machine")
-	g.Expect(told(now)).To(Equal([]string{"10.0.0.1"}), "also the next time")
+	g.Expect(newEvents(now)).To(Equal([]string{"10.0.0.1"}), "it is another object of the same machine")
+	g.Expect(newEvents(now)).To(Equal([]string{"10.0.0.1"}), "also the next time")
 	joins("second", corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "10.0.0.2"})
-	g.Expect(told(now)).To(Equal([]string{"10.0.0.2"}))
+	g.Expect(newEvents(now)).To(Equal([]string{"10.0.0.2"}))
 	joins("second")
-	g.Expect(told(now)).To(BeEmpty(), "it lost its address")
+	g.Expect(newEvents(now)).To(BeEmpty(), "it lost its address")
 	joins("second", corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "10.0.0.2"})
-	g.Expect(told(now)).To(Equal([]string{"10.0.0.2"}))
+	g.Expect(newEvents(now)).To(Equal([]string{"10.0.0.2"}))
 	joins("third")
-	g.Expect(told(now.Add(time.Hour))).To(BeEmpty(), "it never gets one")
+	g.Expect(newEvents(now.Add(time.Hour))).To(BeEmpty(), "it never gets one")
 }

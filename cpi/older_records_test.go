@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// withDigest writes values with digests, as some builds did.
+// withDigest adds digests to values, as some builds did.
 func withDigest(_ *corev1.Service, values ...string) string {
 	var out []string
 	for _, value := range values {
@@ -28,13 +28,13 @@ func withDigest(_ *corev1.Service, values ...string) string {
 	return strings.Join(out, ",")
 }
 
-// without is a value without a digest, as builds before those wrote it.
+// without returns a value without a digest, as older builds wrote it.
 func without(_ *corev1.Service, values ...string) string { return values[0] }
 
-// older returns what the annotations of a Service say, and shows them to the cache.
+// older sets the annotations of a Service, and updates the cache.
 func (b *bench) older(s *corev1.Service) service.Older { return benchDefaults.Stored(b.now(s)).Older }
 
-// now returns a Service as the API server has it, and shows it to the cache.
+// now returns a Service from the API server, and updates the cache.
 func (b *bench) now(s *corev1.Service) *corev1.Service {
 	now, err := b.client.CoreV1().Services(s.Namespace).Get(context.Background(), s.Name, metav1.GetOptions{})
 	b.Expect(err).NotTo(HaveOccurred())
@@ -42,7 +42,7 @@ func (b *bench) now(s *corev1.Service) *corev1.Service {
 	return now
 }
 
-func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
+func TestOlderRecordsAreTrustedAsFarAsTheCloudConfirmsThem(t *testing.T) {
 	address := netip.MustParseAddr("203.0.113.10")
 	for name, bind := range map[string]func(*corev1.Service, ...string) string{
 		"with a digest":    withDigest,
@@ -56,23 +56,23 @@ func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
 				}
 			})
 			b := newBench(t, s)
-			b.balancer.at("retired", "web-uid")["tcp-80"] = "30080 [10.0.0.1]" // not in the configuration any more
+			b.balancer.at("retired", "web-uid")["tcp-80"] = "30080 [10.0.0.1]" // no longer in the configuration
 
 			_, err := b.ensure(s)
 
 			b.Expect(err).NotTo(HaveOccurred())
-			b.Expect(b.balancer.things["retired/web-uid"]).To(BeEmpty(), "it was found, and left")
+			b.Expect(b.balancer.objects["retired/web-uid"]).To(BeEmpty(), "it was found and removed")
 			b.Expect(b.recordOf(s)).To(Equal(service.Record{
 				Addresses: []netip.Addr{address},
 				Locations: []string{"main"},
 			}))
 			b.Expect(b.older(s)).To(BeZero(), "it is read once")
-			b.Expect(b.told()).To(BeEmpty())
+			b.Expect(b.newEvents()).To(BeEmpty())
 		})
 	}
 }
 
-func TestAForgedAnnotationIsNeitherFollowedNorKept(t *testing.T) {
+func TestAForgedAnnotationIsNeitherTrustedNorKept(t *testing.T) {
 	for name, bind := range map[string]func(*corev1.Service, ...string) string{
 		"with a digest":    withDigest,
 		"without a digest": without,
@@ -99,12 +99,12 @@ func TestAForgedAnnotationIsNeitherFollowedNorKept(t *testing.T) {
 				Locations: []string{"main"},
 			}))
 			b.Expect(b.older(s)).To(BeZero(), "it is read once")
-			b.Expect(b.told()).To(ConsistOf(ContainSubstring("intent, or a part"), ContainSubstring("standing, or a part")))
+			b.Expect(b.newEvents()).To(ConsistOf(ContainSubstring("intent, or a part"), ContainSubstring("standing, or a part")))
 		})
 	}
 }
 
-func TestWhatMayNotBeSeenIsNoProofOnceAnAddressWasPublished(t *testing.T) {
+func TestInvisibilityIsNoProofAfterAnAddressWasPublished(t *testing.T) {
 	s := balanced("web", published, func(s *corev1.Service) {
 		s.Annotations = map[string]string{servicetest.OlderLocations: withDigest(s, "retired")}
 	})
@@ -112,7 +112,7 @@ func TestWhatMayNotBeSeenIsNoProofOnceAnAddressWasPublished(t *testing.T) {
 	b.balancer.gone = map[string]error{"retired": loadbalancer.ErrRefused}
 
 	_, _, err := b.them.GetLoadBalancer(t.Context(), "", s)
-	b.Expect(err).To(MatchError(loadbalancer.ErrRefused), "the finalizer stays")
+	b.Expect(err).To(MatchError(loadbalancer.ErrRefused), "the finalizer is kept")
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).NotTo(Succeed())
 }
 
@@ -129,9 +129,9 @@ func TestNothingIsConfirmedDuringAnOutage(t *testing.T) {
 	b.Expect(b.older(s).Locations).To(Equal([]string{"retired"}))
 }
 
-func TestALocationThatDoesNotAnswerHoldsUpOnlyItsOwnServices(t *testing.T) {
+func TestAnUnresponsiveLocationBlocksOnlyItsOwnServices(t *testing.T) {
 	for name, sick := range map[string]func(*fakeBalancer){
-		"though it was found": func(f *fakeBalancer) {
+		"although it was found": func(f *fakeBalancer) {
 			f.gone = map[string]error{"slow": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown)}
 		},
 		"and cannot be found": func(f *fakeBalancer) { f.lost = map[string]error{"slow": loadbalancer.ErrUnknown} },
@@ -172,7 +172,7 @@ func TestALocationThatDoesNotAnswerHoldsUpOnlyItsOwnServices(t *testing.T) {
 	}
 }
 
-func TestAnAddressAtALocationThatDoesNotAnswerIsNotTakenForAForgery(t *testing.T) {
+func TestAnAddressAtAnUnresponsiveLocationIsNotConsideredForged(t *testing.T) {
 	s := balanced("web", published, at("slow"), func(s *corev1.Service) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderLocations, withDigest(s, "slow"))
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderAddresses, withDigest(s, "203.0.113.10"))
@@ -199,10 +199,10 @@ func TestBothAddressesOfALoadBalancerAreConfirmed(t *testing.T) {
 
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.recordOf(s).Addresses).To(Equal(b.balancer.addresses()))
-	b.Expect(b.told()).To(BeEmpty())
+	b.Expect(b.newEvents()).To(BeEmpty())
 }
 
-// forged are ids of locations that may not be seen.
+// forged returns IDs of invisible locations.
 func (b *bench) forged(n int) []string {
 	var ids []string
 	b.balancer.gone = map[string]error{}
@@ -214,7 +214,7 @@ func (b *bench) forged(n int) []string {
 	return ids
 }
 
-func TestAListOfLocationsWithoutEndIsNotAskedForAgainAndAgain(t *testing.T) {
+func TestAnEndlessListOfLocationsIsNotReadRepeatedly(t *testing.T) {
 	s := balanced("web", published)
 	b := newBench(t, s)
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderLocations, strings.Join(b.forged(500), ","))
@@ -231,17 +231,17 @@ func TestAListOfLocationsWithoutEndIsNotAskedForAgainAndAgain(t *testing.T) {
 		_, err = b.ensure(s)
 		b.Expect(err).NotTo(HaveOccurred())
 	}
-	b.Expect(b.balancer.looks-looks).To(Equal(2*3), "those that cannot be seen are not asked for")
+	b.Expect(b.balancer.looks-looks).To(Equal(2*3), "invisible locations are not requested")
 
 	b.clock.Step(maxRefusalBackoff)
 	looks = b.balancer.looks
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.balancer.looks-looks).To(BeNumerically(">", 2), "but they are not forgotten")
+	b.Expect(b.balancer.looks-looks).To(BeNumerically(">", 2), "but they are not dropped")
 }
 
-func TestALocationThatIsLeftSlowlyHoldsUpNoOthers(t *testing.T) {
-	moved := balanced("web", standingAt("slow"))
+func TestASlowRemovalDoesNotBlockOtherLocations(t *testing.T) {
+	moved := balanced("web", recordedAt("slow"))
 	other := balanced("other")
 	b := newBench(t, moved, other)
 	b.balancer.at("slow", "web-uid")["tcp-80"] = "from before"

@@ -23,7 +23,7 @@ var (
 	errPrivate = errors.New("about one load balancer")
 )
 
-// An outage is a cloud that may be away, and who tells of it.
+// An outage has a cloud that may be unavailable, and a recorder of the reports.
 type outage struct {
 	*WithT
 
@@ -58,7 +58,7 @@ func newOutage(t *testing.T, services ...*corev1.Service) *outage {
 	return o
 }
 
-// after lets time pass, and returns what is told then.
+// after advances the clock, and returns the events.
 func (o *outage) after(d time.Duration) []string {
 	o.clock.Step(d)
 	o.them.report(context.Background())
@@ -74,10 +74,10 @@ const (
 	onService = "involvedObject{kind=,apiVersion=}"
 )
 
-func TestAnOutageIsToldOnThePodAndOnceOnWhoWaits(t *testing.T) {
+func TestAnOutageIsReportedOnThePodAndOnceOnEachWaitingObject(t *testing.T) {
 	o := newOutage(t, balanced("waits"), balanced("works", published))
 	o.them.Note(errAway)
-	o.Expect(o.after(outageGracePeriod-time.Second)).To(BeEmpty(), "most are over by then")
+	o.Expect(o.after(outageGracePeriod-time.Second)).To(BeEmpty(), "most outages have ended by then")
 
 	o.Expect(o.after(time.Second)).To(ConsistOf("Warning Cloudaway it is away "+onSelf,
 		"Warning Cloudaway The load balancer waits: it is away "+onService))
@@ -85,14 +85,14 @@ func TestAnOutageIsToldOnThePodAndOnceOnWhoWaits(t *testing.T) {
 	o.Expect(o.after(outageReminder-time.Second)).To(BeEmpty(), "once")
 	o.services.add(balanced("came-later"))
 	o.Expect(o.after(time.Second)).To(ConsistOf(HaveSuffix(onSelf), HaveSuffix(onService)),
-		"a reminder, and who waits now")
+		"a reminder, and the objects that wait now")
 
 	o.them.Note(nil)
 	o.Expect(o.after(time.Second)).To(ConsistOf(And(HavePrefix("Normal CloudReachable"), HaveSuffix(onSelf))))
 	o.Expect(o.after(time.Hour)).To(BeEmpty())
 }
 
-func TestAShortOutageIsNotTold(t *testing.T) {
+func TestAShortOutageIsNotReported(t *testing.T) {
 	o := newOutage(t, balanced("waits"))
 	o.them.Note(errAway)
 	o.after(outageGracePeriod / 2)
@@ -100,19 +100,19 @@ func TestAShortOutageIsNotTold(t *testing.T) {
 	o.Expect(o.after(outageGracePeriod)).To(BeEmpty())
 
 	o.them.Note(errAway)
-	o.Expect(o.after(outageGracePeriod/2)).To(BeEmpty(), "another one")
+	o.Expect(o.after(outageGracePeriod/2)).To(BeEmpty(), "another outage")
 }
 
-func TestRefusedCredentialsAreToldAtOnce(t *testing.T) {
+func TestRejectedCredentialsAreReportedAtOnce(t *testing.T) {
 	o := newOutage(t)
 	o.them.Note(errRefused)
 	o.Expect(o.after(0)).To(ConsistOf(ContainSubstring("it is refused")))
 
 	o.them.Note(errAway)
-	o.Expect(o.after(outageGracePeriod)).To(ConsistOf(ContainSubstring("it is away")), "another reason is told, too")
+	o.Expect(o.after(outageGracePeriod)).To(ConsistOf(ContainSubstring("it is away")), "another reason is reported, too")
 }
 
-func TestOutagesAreHeardOf(t *testing.T) {
+func TestOutagesReachListeners(t *testing.T) {
 	o := newOutage(t)
 	down := &heard{err: errAway}
 	machines := o.them.Machines(down)
@@ -125,7 +125,7 @@ func TestOutagesAreHeardOf(t *testing.T) {
 	down.err = nil
 	_, err = balancer.Plan(t.Context(), "", PlanRequest{})
 	o.Expect(err).NotTo(HaveOccurred())
-	o.Expect(heardOf()).To(BeTrue(), "a plan may be of what was seen earlier")
+	o.Expect(heardOf()).To(BeTrue(), "a plan may use earlier observations")
 	_, err = machines.Snapshot(t.Context(), 0)
 	o.Expect(err).NotTo(HaveOccurred())
 	o.Expect(heardOf()).To(BeFalse())
@@ -134,7 +134,7 @@ func TestOutagesAreHeardOf(t *testing.T) {
 	o.Expect(heardOf()).To(BeFalse())
 	down.err = fmt.Errorf("%w: %w", loadbalancer.ErrRefused, errAway)
 	o.Expect(balancer.Run(t.Context(), "", fakeStep{})).To(And(MatchError(loadbalancer.ErrUnknown),
-		Not(MatchError(loadbalancer.ErrRefused))), "no Service asks for too much")
+		Not(MatchError(loadbalancer.ErrRefused))), "no Service requests too much")
 	o.Expect(heardOf()).To(BeTrue())
 	o.them.Note(nil)
 	_, err = balancer.Locate(t.Context(), "dmz")
@@ -145,10 +145,10 @@ func TestOutagesAreHeardOf(t *testing.T) {
 	cancel()
 	_, _ = machines.Snapshot(over, 0)
 	_, _ = balancer.Plan(over, "", PlanRequest{})
-	o.Expect(heardOf()).To(BeFalse(), "the caller went away, not the cloud")
+	o.Expect(heardOf()).To(BeFalse(), "the caller was canceled, the cloud is available")
 }
 
-func TestWhatNewNodesWaitForIsHeardOf(t *testing.T) {
+func TestReasonsThatDelayNewNodesReachListeners(t *testing.T) {
 	o := newOutage(t)
 	down := &heard{machines: []Machine{{}, {Unready: errRefused}}}
 	machines := o.them.Machines(down)
@@ -172,14 +172,14 @@ func TestAnIncompleteSnapshotEndsAnOutageIfTheCloudAnswers(t *testing.T) {
 
 	down.err = &IncompleteError{Err: errAway}
 	_, _ = machines.Snapshot(t.Context(), 0)
-	o.Expect(o.after(outageReminder)).To(ConsistOf(ContainSubstring("it is away")), "a part of the cloud is away")
+	o.Expect(o.after(outageReminder)).To(ConsistOf(ContainSubstring("it is away")), "a part of the cloud is unavailable")
 
 	down.err = &IncompleteError{Err: errPrivate}
 	_, _ = machines.Snapshot(t.Context(), 0)
 	o.Expect(o.after(outageReminder)).To(ConsistOf(ContainSubstring("CloudReachable")))
 }
 
-// heard is a cloud that fails or does not.
+// heard is a cloud that fails on demand.
 type heard struct {
 	Machines
 	Balancer

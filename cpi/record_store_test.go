@@ -32,7 +32,7 @@ func (b *bench) recordsOf(t *testing.T) *corev1.ConfigMap {
 	return stored
 }
 
-func TestARecordIsReadAgainByTheNextProcess(t *testing.T) {
+func TestARecordIsReadByTheNextProcess(t *testing.T) {
 	web := balanced("web")
 	other := balanced("other")
 	b := newBench(t)
@@ -41,7 +41,7 @@ func TestARecordIsReadAgainByTheNextProcess(t *testing.T) {
 	b.Expect(b.them.store.write(t.Context(), web, recorded)).To(Succeed())
 	b.Expect(b.them.store.write(t.Context(), other, service.Record{Locations: []string{"main"}})).To(Succeed())
 	b.Expect(b.recordOf(web)).To(Equal(recorded))
-	b.Expect(b.recordsOf(t).Data).To(ContainElement(ContainSubstring(`"service":"shop/web"`)), "people can read it")
+	b.Expect(b.recordsOf(t).Data).To(ContainElement(ContainSubstring(`"service":"shop/web"`)), "users can read it")
 
 	b.Expect(b.them.store.write(t.Context(), web, service.Record{})).To(Succeed())
 	b.Expect(b.recordOf(web)).To(BeZero())
@@ -73,8 +73,8 @@ func TestRecordsSurviveTheLossOfTheirConfigMap(t *testing.T) {
 	}
 }
 
-func TestWhatAnAdministratorTakesOutIsForgotten(t *testing.T) {
-	s := balanced("web", standingAt("main", "gone"))
+func TestRecordsRemovedByAnAdministratorAreForgotten(t *testing.T) {
+	s := balanced("web", recordedAt("main", "gone"))
 	b := newBench(t, s)
 	stored := b.recordsOf(t)
 	for key := range stored.Data {
@@ -88,7 +88,7 @@ func TestWhatAnAdministratorTakesOutIsForgotten(t *testing.T) {
 }
 
 func TestADamagedRecordHidesNoOther(t *testing.T) {
-	s := balanced("web", standingAt("main"))
+	s := balanced("web", recordedAt("main"))
 	b := newBench(t, s)
 	stored := b.recordsOf(t)
 	stored.Data[recordPrefix(benchDefaults)+"other-uid"] = "{"
@@ -98,8 +98,8 @@ func TestADamagedRecordHidesNoOther(t *testing.T) {
 	b.Expect(b.recordOf(balanced("other"))).To(BeZero())
 }
 
-func TestRecordsOfServicesThatAreGoneAreRemoved(t *testing.T) {
-	s := balanced("web", standingAt("main"))
+func TestRecordsOfDeletedServicesAreRemoved(t *testing.T) {
+	s := balanced("web", recordedAt("main"))
 	b := newBench(t, s)
 	gone := balanced("gone")
 	b.record(gone, "main")
@@ -111,7 +111,7 @@ func TestRecordsOfServicesThatAreGoneAreRemoved(t *testing.T) {
 	b.Expect(b.recordOf(s).Locations).To(Equal([]string{"main"}))
 }
 
-func TestARecordThatIsNewerThanTheListOfServicesStays(t *testing.T) {
+func TestARecordNewerThanTheServiceListIsKept(t *testing.T) {
 	b := newBench(t)
 	s := balanced("new")
 	before := b.them.store.all()
@@ -129,7 +129,7 @@ func (b *bench) withoutRole(verb string) {
 	})
 }
 
-func TestWithoutTheRecordsNothingIsTouched(t *testing.T) {
+func TestNothingIsChangedWithoutTheRecords(t *testing.T) {
 	s := balanced("web", published)
 	b := newBench(t, s)
 	b.withoutRole("get")
@@ -141,7 +141,7 @@ func TestWithoutTheRecordsNothingIsTouched(t *testing.T) {
 	b.Expect(b.balancer.looks).To(BeZero())
 }
 
-func TestNothingIsMadeThatCannotBeRecorded(t *testing.T) {
+func TestNothingIsCreatedThatCannotBeRecorded(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.withoutRole("patch")
@@ -152,7 +152,7 @@ func TestNothingIsMadeThatCannotBeRecorded(t *testing.T) {
 	b.Expect(b.balancer.runs).To(BeEmpty())
 }
 
-func TestARuleThatTheRoleLacksIsSaidOnThePod(t *testing.T) {
+func TestAMissingRBACRuleIsReportedOnThePod(t *testing.T) {
 	for _, verb := range []string{"get", "create"} {
 		t.Run(verb, func(t *testing.T) {
 			b := newBench(t)
@@ -161,7 +161,7 @@ func TestARuleThatTheRoleLacksIsSaidOnThePod(t *testing.T) {
 			for range 2 {
 				b.Expect(b.them.store.load(context.Background())).To(MatchError(ContainSubstring("get, patch")))
 			}
-			b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning ManifestOutdated"), ContainSubstring(RecordsName),
+			b.Expect(b.newEvents()).To(ConsistOf(And(HavePrefix("Warning ManifestOutdated"), ContainSubstring(RecordsName),
 				ContainSubstring("kubectl apply -f cloud-ccm.yaml"))), "once, without a Service")
 		})
 	}

@@ -28,20 +28,20 @@ func TestDriftIsRepairedAndPublished(t *testing.T) {
 		b.clock.Step(2 * defaultDrift)
 		return b.balancer.left()
 	}
-	b.Eventually(pass).Should(Equal(2), "of the one that Kubernetes has handed over")
+	b.Eventually(pass).Should(Equal(2), "for the Service that Kubernetes passed")
 	b.Eventually(func() []corev1.LoadBalancerIngress {
 		stored, _ := b.client.CoreV1().Services("shop").Get(ctx, "web", metav1.GetOptions{})
 		return stored.Status.LoadBalancer.Ingress
 	}).Should(HaveLen(1))
 
 	b.balancer.mu.Lock()
-	delete(b.balancer.things["main/web-uid"], "tcp-443")
+	delete(b.balancer.objects["main/web-uid"], "tcp-443")
 	b.balancer.mu.Unlock()
 	b.Expect(b.balancer.left()).To(Equal(1))
 	b.Eventually(pass).Should(Equal(2))
 }
 
-func TestLoadBalancersWithoutAServiceAreTold(t *testing.T) {
+func TestLoadBalancersWithoutAServiceAreReported(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	owner := func(name string) loadbalancer.Owner {
@@ -52,17 +52,17 @@ func TestLoadBalancersWithoutAServiceAreTold(t *testing.T) {
 		"slow": {owner("web"), owner("lost"), owner("gone")},
 	}
 	(&resync{balancers: b.them}).searchOrphans(t.Context())
-	b.Expect(b.told()).To(BeEmpty(), "no event without an object to report it on")
+	b.Expect(b.newEvents()).To(BeEmpty(), "no event without an object to report it on")
 	b.them.opts.Self = &corev1.ObjectReference{Kind: "Pod", Name: "ccm"}
 
 	(&resync{balancers: b.them}).searchOrphans(t.Context())
 
-	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning OrphanedLoadBalancers 2 load balancers at slow"),
+	b.Expect(b.newEvents()).To(ConsistOf(And(HavePrefix("Warning OrphanedLoadBalancers 2 load balancers at slow"),
 		HaveSuffix("shop/gone (uid gone-uid), shop/lost (uid lost-uid)"))))
 	b.Expect(b.balancer.runs).To(BeEmpty())
 }
 
-func TestANodeThatGetsAnotherAddressIsFollowed(t *testing.T) {
+func TestLoadBalancersFollowNodeAddressChanges(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.Expect(b.client.Tracker().Add(worker("a", "10.0.0.1"))).To(Succeed())
@@ -88,7 +88,7 @@ func TestANodeThatGetsAnotherAddressIsFollowed(t *testing.T) {
 	}).Should(ContainSubstring("10.0.0.99"))
 }
 
-func TestAPlaceThatHangsDoesNotKeepOthersFromRepair(t *testing.T) {
+func TestAHangingLocationDoesNotBlockRepairsElsewhere(t *testing.T) {
 	slow := balanced("slow", at("slow"))
 	quick := balanced("quick")
 	b := newBench(t, slow, quick)
@@ -106,10 +106,10 @@ func TestAPlaceThatHangsDoesNotKeepOthersFromRepair(t *testing.T) {
 		b.clock.Step(2 * defaultDrift)
 		return stands()
 	}
-	b.Eventually(pass).Should(Equal(2), "while steps at the other place hang")
+	b.Eventually(pass).Should(Equal(2), "while steps at the other location hang")
 
 	b.balancer.mu.Lock()
-	b.balancer.things = nil // deleted by hand
+	b.balancer.objects = nil // deleted manually
 	b.balancer.mu.Unlock()
 
 	b.Eventually(pass).Should(Equal(2))
@@ -129,10 +129,10 @@ func TestAnOldSpecIsNotAppliedAfterANewerOne(t *testing.T) {
 	b.Expect(b.balancer.runs).To(HaveLen(before), "drift repair has listed Services before the change")
 
 	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", old, nil)).To(Succeed())
-	b.Expect(b.balancer.runs).To(HaveLen(before), "nodes are synced with the Services of then")
+	b.Expect(b.balancer.runs).To(HaveLen(before), "nodes are synced with the Services of that time")
 }
 
-func TestAServiceThatGotAnotherClassSinceItWasListedIsNotRepaired(t *testing.T) {
+func TestAServiceThatChangedItsClassSinceTheListIsNotRepaired(t *testing.T) {
 	old := balanced("web")
 	b := newBench(t, old)
 	b.services.add(balanced("web", func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") }))
@@ -143,7 +143,7 @@ func TestAServiceThatGotAnotherClassSinceItWasListedIsNotRepaired(t *testing.T) 
 	b.Expect(b.balancer.runs).To(BeEmpty())
 }
 
-func TestARepairPublishesOnlyWhatTheServiceHasNotYet(t *testing.T) {
+func TestARepairDoesNotPublishKnownAddresses(t *testing.T) {
 	old := balanced("web")
 	b := newBench(t, old)
 	status, err := b.ensure(old)

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A fakeSearcher finds what a fakeBalancer has at any place.
+// A fakeSearcher finds the objects of a fakeBalancer at any location.
 type fakeSearcher struct {
 	balancer *fakeBalancer
 	err      error
@@ -41,12 +41,12 @@ func searchable(t *testing.T, services ...*corev1.Service) (*bench, *fakeSearche
 	return b, searcher
 }
 
-// notYet is why the default place is not known before there are nodes.
+// notYet returns the error of the default location before there are nodes.
 func notYet() map[string]error {
 	return map[string]error{"": fmt.Errorf("no machine is seen yet; set network: %w", loadbalancer.ErrBusy)}
 }
 
-func TestAServiceThatNeverHadAnythingGoesThoughNoPlaceIsKnown(t *testing.T) {
+func TestAnUnusedServiceIsDeletedWithoutAKnownLocation(t *testing.T) {
 	s := balanced("web")
 	b, _ := searchable(t, s)
 	b.balancer.lost = notYet()
@@ -56,10 +56,10 @@ func TestAServiceThatNeverHadAnythingGoesThoughNoPlaceIsKnown(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(exists).To(BeFalse())
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
-	b.Expect(b.told()).To(BeEmpty())
+	b.Expect(b.newEvents()).To(BeEmpty())
 }
 
-func TestAServiceStaysWhileTheSearchFails(t *testing.T) {
+func TestAServiceIsKeptWhileTheSearchFails(t *testing.T) {
 	s := balanced("web")
 	b, searcher := searchable(t, s)
 	searcher.err = loadbalancer.ErrUnknown
@@ -70,12 +70,12 @@ func TestAServiceStaysWhileTheSearchFails(t *testing.T) {
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(loadbalancer.ErrUnknown))
 }
 
-func TestWhatStandsAtAPlaceThatNothingNamesIsRemoved(t *testing.T) {
+func TestLoadBalancersAtUnrecordedLocationsAreRemoved(t *testing.T) {
 	for name, end := range map[string]func(*bench, *corev1.Service) error{
 		"with its Service": func(b *bench, s *corev1.Service) error {
 			return b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)
 		},
-		"once the load balancer stands elsewhere": func(b *bench, s *corev1.Service) error {
+		"once the load balancer exists elsewhere": func(b *bench, s *corev1.Service) error {
 			if _, err := b.ensure(s); err != nil {
 				return err
 			}
@@ -95,8 +95,8 @@ func TestWhatStandsAtAPlaceThatNothingNamesIsRemoved(t *testing.T) {
 	}
 }
 
-func TestAPlaceThatCouldNotBeFoundIsSearchedWhenTheServiceGoes(t *testing.T) {
-	s := balanced("web", standingAt(unresolvedPrefix))
+func TestAMissingLocationIsSearchedDuringDeletion(t *testing.T) {
+	s := balanced("web", recordedAt(unresolvedPrefix))
 	b, _ := searchable(t, s)
 	b.balancer.lost = notYet()
 	b.balancer.at("main", "web-uid")["tcp-80"] = "from before"
@@ -108,7 +108,7 @@ func TestAPlaceThatCouldNotBeFoundIsSearchedWhenTheServiceGoes(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
-func TestAPlaceThatIsNotKnownYetIsReportedWithItsRemedy(t *testing.T) {
+func TestAnUnknownLocationIsReportedWithARemedy(t *testing.T) {
 	s := balanced("web")
 	b, _ := searchable(t, s)
 	b.balancer.lost = notYet()

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestCachesHoldOnlyWhatIsRead(t *testing.T) {
+func TestCachesHoldOnlyFieldsThatAreRead(t *testing.T) {
 	g := NewWithT(t)
 	fields := []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 	node := worker("a", "10.0.0.1")

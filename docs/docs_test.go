@@ -34,7 +34,7 @@ func allPages(t *testing.T) []string {
 	return pages
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksResolve(t *testing.T) {
 	for _, page := range allPages(t) {
 		t.Run(page, func(t *testing.T) {
 			g := NewWithT(t)
@@ -49,7 +49,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-func TestEveryConditionIsExplained(t *testing.T) {
+func TestEveryConditionIsDocumented(t *testing.T) {
 	g := NewWithT(t)
 	var pages strings.Builder
 	kinds, err := filepath.Glob(filepath.Join("reference", "kinds", "*.md"))

@@ -2,7 +2,7 @@
 
 package docs_test
 
-// Names in pages that other projects or VMware's former programs define.
+// Names in pages that are defined by other projects or VMware's former programs.
 var (
 	foreignTargets = []string{"kind-cluster", "build-node-ova-local-ubuntu-2404"}
 	foreignWords   = []string{

@@ -18,9 +18,9 @@ import (
 
 var manifest = regexp.MustCompile("(?ms)^( *)```yaml\n(.*?)^ *```$")
 
-// TestManifestsOfPagesHaveOnlyFieldsThatExist decodes the YAML in pages strictly. Objects are decoded as their kind.
+// TestManifestsInPagesHaveOnlyExistingFields decodes the YAML in pages strictly. Objects are decoded as their kind.
 // Excerpts without a kind must match any kind.
-func TestManifestsOfPagesHaveOnlyFieldsThatExist(t *testing.T) {
+func TestManifestsInPagesHaveOnlyExistingFields(t *testing.T) {
 	decoded := 0
 	for _, page := range allPages(t) {
 		for _, match := range manifest.FindAllStringSubmatch(readPage(t, page), -1) {

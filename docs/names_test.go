@@ -113,7 +113,7 @@ func TestNamesInPagesExist(t *testing.T) {
 		t.Run(page, func(t *testing.T) {
 			text := readPage(t, page)
 			unknown := map[string][]string{
-				"targets of make":                 unknownTargets(text, targets),
+				"make targets":                    unknownTargets(text, targets),
 				"files":                           unknownFiles(text),
 				"annotations":                     unknownAnnotations(text, code),
 				"metrics":                         unknownMetrics(t, text),

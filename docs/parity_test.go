@@ -60,7 +60,7 @@ func holdParity(t *testing.T, name string, rows map[string]int) {
 	for line := range strings.SplitSeq(string(page), "\n") {
 		cells := parityRow.FindStringSubmatch(line)
 		if cells == nil {
-			g.Expect(line).NotTo(MatchRegexp(`^\| [A-Z0-9.]+-\d`), "a row that is not understood")
+			g.Expect(line).NotTo(MatchRegexp(`^\| [A-Z0-9.]+-\d`), "a row that cannot be parsed")
 			continue
 		}
 		found[cells[1]]++

@@ -17,7 +17,7 @@ var placeholder = regexp.MustCompile(`<[a-zA-Z][a-zA-Z -]*>`)
 func TestShellBlocksAreValid(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("needs bash")
+		t.Skip("bash is not installed")
 	}
 	for _, page := range allPages(t) {
 		t.Run(page, func(t *testing.T) {

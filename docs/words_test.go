@@ -23,8 +23,8 @@ var (
 			`compan(y|ies)|visit(s|ed)?|ledger|edition|hiccup|aside)$`)
 )
 
-// TestNamesAreWordsOfTheField reads the names of flags, metrics, labels, conditions, events and annotations.
-func TestNamesAreWordsOfTheField(t *testing.T) {
+// TestNamesUseStandardTerms reads the names of flags, metrics, labels, conditions, events and annotations.
+func TestNamesUseStandardTerms(t *testing.T) {
 	for _, page := range []string{
 		"annotations.md", "cloudstack-annotations.md", "conditions.md", "events.md", "flags.md", "metrics.md",
 		"object-annotations.md", "vcdsim-configuration.md",

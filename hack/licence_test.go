@@ -13,8 +13,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestGoFilesNameTheirLicence reads the Go files of all modules. Generated ones need no header.
-func TestGoFilesNameTheirLicence(t *testing.T) {
+// TestGoFilesNameTheirLicense checks the Go files of all modules. Generated files need no header.
+func TestGoFilesNameTheirLicense(t *testing.T) {
 	g := NewWithT(t)
 	generated := regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 	list := exec.CommandContext(t.Context(), "git", "ls-files", "*.go")

@@ -10,9 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestTheManagerLinksNoOtherCloud lists the packages that the manager is built from. Only the cloud controller manager
-// links clients of other clouds.
-func TestTheManagerLinksNoOtherCloud(t *testing.T) {
+// TestTheManagerDoesNotLinkOtherClouds lists the packages in the manager. Only the cloud controller manager links
+// clients of other clouds.
+func TestTheManagerDoesNotLinkOtherClouds(t *testing.T) {
 	g := NewWithT(t)
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
 	list.Dir = ".."

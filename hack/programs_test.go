@@ -11,14 +11,14 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Each program says which build it is: of a work tree the commit, by go build as by go install, and of make build the
-// release.
-func TestEachProgramKnowsItsVersion(t *testing.T) {
+// Each program prints its build: the commit of a work tree with go build and go install, and the release with make
+// build.
+func TestEachProgramPrintsItsVersion(t *testing.T) {
 	if !*release {
-		t.Skip("it links all programs three times: -release does")
+		t.Skip("links all programs three times: run it with -release")
 	}
 	g := NewWithT(t)
-	clone := filepath.Join(t.TempDir(), "clone") // Go reads no commit in a further work tree of Git.
+	clone := filepath.Join(t.TempDir(), "clone") // Go does not read a commit in an additional Git work tree.
 	out, err := exec.Command("git", "clone", "-q", "--shared", "..", clone).CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(out))
 	entries, err := os.ReadDir("../cmd")

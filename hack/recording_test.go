@@ -14,8 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// The picture of the quickstart is shown by GitHub in a page, in light and dark: it is an image that stands alone.
-func TestTheRecordingOfTheQuickstartStandsAlone(t *testing.T) {
+// GitHub shows the picture of the quickstart in a page, in light and dark mode, so the image must be self-contained.
+func TestTheQuickstartRecordingIsSelfContained(t *testing.T) {
 	g := NewWithT(t)
 	picture, err := os.ReadFile("../docs/get-started/images/quickstart.svg")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -39,13 +39,13 @@ func TestTheRecordingOfTheQuickstartStandsAlone(t *testing.T) {
 			_, _ = text.Write(append(token, '\n'))
 		}
 	}
-	g.Expect(text.String()).NotTo(MatchRegexp(`@import|@font-face`), "what is loaded from elsewhere")
+	g.Expect(text.String()).NotTo(MatchRegexp(`@import|@font-face`), "resources loaded from other sites")
 	g.Expect(regexp.MustCompile(`(^|[\s="':,])/[a-z]+/\S*`).FindAllString(text.String(), -1)).To(BeEmpty(),
 		"paths of a machine")
 	g.Expect(text.String()).To(ContainSubstring("@keyframes"))
 }
 
-// The recording shows what the quickstart prints today: it is made again when that changes.
+// The recording shows the current output of the quickstart. It is recorded again when the output changes.
 func TestTheRecordingShowsTheEndOfTheQuickstart(t *testing.T) {
 	g := NewWithT(t)
 	picture, err := os.ReadFile("../docs/get-started/images/quickstart.svg")

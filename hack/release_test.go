@@ -23,7 +23,7 @@ var release = flag.Bool("release", false, "make a whole release; it takes minute
 
 const tested = "v2.0.0-test"
 
-// TestARelease makes a release and checks its files as those who download them would.
+// TestARelease creates a release and verifies its files as users would.
 func TestARelease(t *testing.T) {
 	if !*release {
 		t.Skip("-release is not set")
@@ -38,7 +38,7 @@ func TestARelease(t *testing.T) {
 		"darwin/amd64",
 		"darwin/arm64",
 	}, " "))
-	// As it goes: what takes long, or hangs, is seen.
+	// The output is printed immediately, so that slow or hanging steps are visible.
 	cmd.Stdout = os.Stdout
 	cmd.Stderr = os.Stderr
 	g.Expect(cmd.Run()).To(Succeed())
@@ -83,7 +83,7 @@ func TestARelease(t *testing.T) {
 	g.Expect(string(version)).To(ContainSubstring(tested))
 }
 
-// checksums reads what sha256sum wrote.
+// checksums parses the output of sha256sum.
 func checksums(t *testing.T, path string) map[string]string {
 	t.Helper()
 	g := NewWithT(t)
@@ -100,7 +100,7 @@ func checksums(t *testing.T, path string) map[string]string {
 	return sums
 }
 
-func TestAVersionThatIsNoneIsRefused(t *testing.T) {
+func TestAnInvalidVersionIsRejected(t *testing.T) {
 	for version, says := range map[string]string{
 		"2.0.0":    "is no version",
 		"v2":       "is no version",
@@ -116,7 +116,7 @@ func TestAVersionThatIsNoneIsRefused(t *testing.T) {
 	}
 }
 
-func TestNotesAreMadeFromChangelogAndCommits(t *testing.T) {
+func TestReleaseNotesComeFromChangelogAndCommits(t *testing.T) {
 	script, err := filepath.Abs("release-notes.sh")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for _, tt := range []struct {
@@ -131,13 +131,13 @@ func TestNotesAreMadeFromChangelogAndCommits(t *testing.T) {
 			[]string{"## Commits", "Begin"},
 		},
 		{
-			"a further one has those since the last, not since its candidate",
+			"a later release has the commits since the last one, not since its candidate",
 			"v1.1.0",
 			[]string{"Something new.", "## Commits since v1.0.0", "- Add (", "- Mend ("},
 			[]string{"- Begin (", "The first."},
 		},
 		{
-			"what is not tagged yet",
+			"untagged commits",
 			"v1.2.0",
 			[]string{"To come.", "## Commits since v1.1.0", "- Go on ("},
 			[]string{"- Mend (", "Something new."},
@@ -161,7 +161,7 @@ func TestNotesAreMadeFromChangelogAndCommits(t *testing.T) {
 	}
 }
 
-// repository has two releases, a candidate between them, and a commit after them.
+// repository creates two releases, a candidate between them, and a commit after them.
 func repository(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)

@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// tests are packages by name. The flaky one fails until it has left a file behind.
+// tests are packages by name. The flaky package fails until it has written a file.
 var tests = map[string]string{
 	"good": `func TestGood(*testing.T) {}`,
 	"flaky": `func TestFlaky(t *testing.T) {
@@ -27,25 +27,25 @@ var tests = map[string]string{
 	"invalid": `func TestInvalid(t *testing.T) { undefined }`,
 }
 
-func TestFailedPackagesAreRunOnceMore(t *testing.T) {
+func TestFailedPackagesAreRerunOnce(t *testing.T) {
 	const flaky = "FLAKY: example.com/m/flaky: TestFlaky TestFlaky/sometimes\n"
 	for _, tt := range []struct {
 		name     string
 		packages string
 		fails    bool
 		log      string
-		// runs is how often a line of go test's result of a package is printed.
+		// runs counts the result lines of a package in the output of go test.
 		runs map[string]int
 	}{
 		{
-			"what passes is run once",
+			"passing packages run once",
 			"good",
 			false,
 			"",
 			map[string]int{"ok  \texample.com/m/good\t": 1},
 		},
 		{
-			"a package that passes then is flaky",
+			"a package that passes on the second run is flaky",
 			"good flaky",
 			false,
 			flaky,
@@ -94,7 +94,7 @@ func TestFailedPackagesAreRunOnceMore(t *testing.T) {
 	}
 }
 
-func TestACommandThatRunsNoTestFailsAtOnce(t *testing.T) {
+func TestACommandWithoutTestsFailsAtOnce(t *testing.T) {
 	g := NewWithT(t)
 
 	out, err := exec.Command("./retry-failed-tests.sh", "go", "test", "-timeout", "./x").CombinedOutput()

@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// tiltProvider is what Cluster API's Tiltfile reads of tilt-provider.json.
+// tiltProvider contains the fields of tilt-provider.json that Cluster API's Tiltfile reads.
 type tiltProvider struct {
 	Config struct {
 		Image          string   `json:"image"`
@@ -31,7 +31,7 @@ func readTiltProvider(g *WithT) tiltProvider {
 	return provider
 }
 
-// inRoot runs Go in the root of the repository and returns what it prints.
+// inRoot runs Go in the root of the repository and returns its output.
 func inRoot(g *WithT, environment []string, args ...string) string {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = ".."
@@ -49,11 +49,11 @@ func TestTiltBuildsTheWholeMainPackage(t *testing.T) {
 	g.Expect(inRoot(g, nil, "list", files, main)).To(Equal(inRoot(g, nil, "list", files, ".")))
 }
 
-// TestTiltBuildsTheManager runs the command line of Cluster API's Tiltfile. Its build tag differs from ours, so it
-// compiles all dependencies anew.
+// TestTiltBuildsTheManager runs the command line of Cluster API's Tiltfile. Its build tags differ from ours, so all
+// dependencies are compiled again.
 func TestTiltBuildsTheManager(t *testing.T) {
 	if !*release {
-		t.Skip("it compiles all dependencies with another build tag: -release does")
+		t.Skip("compiles all dependencies with another build tag: run it with -release")
 	}
 	g := NewWithT(t)
 	binary := filepath.Join(t.TempDir(), "manager")
@@ -64,7 +64,7 @@ func TestTiltBuildsTheManager(t *testing.T) {
 	g.Expect(binary).To(BeARegularFile())
 }
 
-func TestTiltRebuildsAtAChangeOfWhateverTheManagerImports(t *testing.T) {
+func TestTiltRebuildsWhenAnImportOfTheManagerChanges(t *testing.T) {
 	g := NewWithT(t)
 	want := []string{"go.mod", "go.sum"}
 	want = append(want, strings.Fields(inRoot(g, nil, "list", `-f={{join .GoFiles " "}}`, "."))...)
@@ -82,7 +82,7 @@ func TestTiltRebuildsAtAChangeOfWhateverTheManagerImports(t *testing.T) {
 	g.Expect(readTiltProvider(g).Config.LiveReloadDeps).To(ConsistOf(want))
 }
 
-// Tilt replaces the image of this name in what `kustomize build config/default` returns.
+// Tilt replaces the image with this name in the output of `kustomize build config/default`.
 func TestTiltNamesTheImageOfTheManifests(t *testing.T) {
 	g := NewWithT(t)
 

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// affinity is the document of a rule.
+// affinity returns the document of a rule.
 func (c *client) affinity(name, polarity string, enabled bool, vms ...string) string {
 	var refs strings.Builder
 	for _, vm := range vms {
@@ -33,7 +33,7 @@ func TestAffinityRules(t *testing.T) {
 	rules := c.vdc() + "/vmAffinityRules/"
 	rule := c.ok(http.MethodPost, rules, c.affinity("apart", "Anti-Affinity", true, a, b)).xml.At("Owner").Attr("href")
 	c.Expect(c.get(rules).xml.All("VmAffinityRule")).To(HaveLen(1))
-	c.Expect(rule).To(HaveSuffix("/"+c.get(rule).xml.Attr("id")), "its id is a bare UUID")
+	c.Expect(rule).To(HaveSuffix("/"+c.get(rule).xml.Attr("id")), "its ID is a bare UUID")
 
 	for _, tc := range []struct {
 		name, body string
@@ -44,12 +44,12 @@ func TestAffinityRules(t *testing.T) {
 		{"one VM", c.affinity("x", "Affinity", true, a), 400},
 		{"a VM twice", c.affinity("x", "Affinity", true, a, a), 400},
 		{
-			"a VM that does not exist",
+			"a nonexistent VM",
 			c.affinity("x", "Affinity", true, a, "/api/vApp/vm-11111111-2222-3333-4444-555555555555"),
 			403,
 		},
-		{"a VM that is in another rule of that kind", c.affinity("x", "Anti-Affinity", true, a, d), 400},
-		{"together what another rule keeps apart", c.affinity("x", "Affinity", true, a, b, d), 400},
+		{"a VM in another rule of that kind", c.affinity("x", "Anti-Affinity", true, a, d), 400},
+		{"together although another rule separates them", c.affinity("x", "Affinity", true, a, b, d), 400},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			NewWithT(t).Expect(c.call(http.MethodPost, rules, tc.body).status).To(Equal(tc.status))
@@ -65,7 +65,7 @@ func TestAffinityRules(t *testing.T) {
 	}).To(Equal([]string{"renamed", "false", "true"}))
 	c.ok(http.MethodPost, rules, c.affinity("together", "Affinity", true, b, d))
 	c.ok(http.MethodDelete, d, "")
-	c.Expect(c.get(rule).xml.At("VmReferences").All("VmReference")).To(HaveLen(1), "the other VM is gone")
+	c.Expect(c.get(rule).xml.At("VmReferences").All("VmReference")).To(HaveLen(1), "the other VM is deleted")
 
 	c.as("other")
 	c.refused(http.MethodDelete, rule, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
@@ -75,7 +75,7 @@ func TestAffinityRules(t *testing.T) {
 	c.Expect(c.sim.State().Affinity).To(HaveLen(1))
 }
 
-func TestAMandatoryRuleNeedsAHostForEachVM(t *testing.T) {
+func TestAMandatoryRuleNeedsOneHostPerVM(t *testing.T) {
 	c := start(t, manual)
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Hosts = 1 })
 	c.as("admin")

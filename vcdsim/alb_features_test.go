@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// balancer gives the load balancer of the first gateway some settings.
+// balancer changes settings of the first gateway's load balancer.
 func balancer(fields map[string]any) func(*vcdsim.Config) {
 	return func(c *vcdsim.Config) { c.Model.Orgs[1].VDCs[0].EdgeGateways[0].LoadBalancer.Fields = fields }
 }

@@ -30,7 +30,7 @@ func TestAVirtualServiceComesUp(t *testing.T) {
 
 	c.ok(http.MethodPut, cloudAPI+"loadBalancer/pools/"+pool, with(full, map[string]any{"members": []any{}}))
 	c.advance(20 * time.Second)
-	c.Expect(get()).To(HaveKeyWithValue("healthStatus", "DOWN"), "no member answers")
+	c.Expect(get()).To(HaveKeyWithValue("healthStatus", "DOWN"), "no member responds")
 	c.ok(http.MethodPut, cloudAPI+"loadBalancer/virtualServices/"+id, with(get(), map[string]any{"enabled": false}))
 	c.advance(20 * time.Second)
 	c.Expect(get()).To(HaveKeyWithValue("healthStatus", "DISABLED"))
@@ -127,7 +127,7 @@ func TestLoadBalancersAreChecked(t *testing.T) {
 			`already used with the same port by the virtual service "api"`,
 			400,
 		},
-		{"the same name", c.service("api", pool, "203.0.113.20", 80), "DUPLICATE_NAME", "already exists", 400},
+		{"a duplicate name", c.service("api", pool, "203.0.113.20", 80), "DUPLICATE_NAME", "already exists", 400},
 		{"HTTPS without a certificate", tls, "BAD_REQUEST", "A certificate must be specified", 400},
 		{
 			"an unknown certificate",
@@ -143,7 +143,7 @@ func TestLoadBalancersAreChecked(t *testing.T) {
 			"invalid",
 			403,
 		},
-		{"an address that is none", c.service("second", pool, "here", 80), "BAD_REQUEST", `"here" is invalid`, 400},
+		{"an invalid address", c.service("second", pool, "here", 80), "BAD_REQUEST", `"here" is invalid`, 400},
 		{"no port", c.service("second", pool, "203.0.113.20", 0), "BAD_REQUEST", "service port is invalid", 400},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

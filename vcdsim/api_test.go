@@ -22,8 +22,8 @@ func TestLogin(t *testing.T) {
 		name, user, org, password string
 		status                    int
 	}{
-		{"the right password", "capvcd", "acme", "password", 200},
-		{"a wrong password", "capvcd", "acme", "nope", 401},
+		{"the correct password", "capvcd", "acme", "password", 200},
+		{"an incorrect password", "capvcd", "acme", "nope", 401},
 		{"an unknown user", "nobody", "acme", "password", 401},
 		{"an unknown organization", "capvcd", "nowhere", "password", 401},
 		{"the provider's organization", "administrator", "System", "password", 401},
@@ -47,7 +47,7 @@ func TestAPITokens(t *testing.T) {
 		return c.do(req)
 	}
 	c.Expect(token("/oauth/provider/token").status).To(Equal(http.StatusBadRequest),
-		"the provider does not know a tenant's token")
+		"the provider rejects a tenant's token")
 	a := token("/oauth/tenant/acme/token")
 	c.Expect(a.status).To(Equal(http.StatusOK))
 	c.token, _ = a.json["access_token"].(string)
@@ -81,7 +81,7 @@ func TestVersions(t *testing.T) {
 	c.Expect(err).To(MatchError(ContainSubstring(`API version "12.0"`)))
 }
 
-func TestTenantsSeeTheirOwn(t *testing.T) {
+func TestTenantsSeeOnlyTheirOwnObjects(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) {
 		other := vcdsim.Minimal().Orgs[1]
 		other.Name = "other"
@@ -116,7 +116,7 @@ func TestQueries(t *testing.T) {
 		name, query string
 		rows        int
 	}{
-		{"all VMs, templates' too", "type=vm", 8},
+		{"all VMs, including those of templates", "type=vm", 8},
 		{"only real VMs", "&type=vm&filter=isVAppTemplate==false&filterEncoded=true", 7},
 		{"a raw semicolon", "type=vm&filter=isVAppTemplate==false;name==node-3", 1},
 		{
@@ -132,7 +132,7 @@ func TestQueries(t *testing.T) {
 		{"a page past the end", "type=vm&pageSize=5&page=9", 0},
 		{"an optional attribute", "type=vm&filter=autoUndeployDate=lt=2030-01-01", 0},
 		{"metadata", "type=vApp&filter=metadata:owner==STRING:me", 1},
-		{"metadata that differs", "type=vApp&filter=metadata:owner==STRING:you", 0},
+		{"different metadata", "type=vApp&filter=metadata:owner==STRING:you", 0},
 		{"metadata of another type", "type=vApp&filter=metadata:owner==NUMBER:1", 0},
 		{"metadata of another domain", "type=vApp&filter=metadata@SYSTEM:owner==STRING:me", 0},
 		{"VDCs by organization", "type=orgVdc&filter=orgName==acme;name==acme-vdc", 1},
@@ -160,7 +160,7 @@ func TestQueries(t *testing.T) {
 	}).To(Equal([]string{"7", "5", "1"}))
 	c.Expect(first.All("VMRecord")[0].Attr("name")).To(Equal("node-6"))
 	rest := c.get(c.linked(page, "nextPage")).xml
-	c.Expect(rest.All("VMRecord")).To(HaveLen(2), "the next page is the link's")
+	c.Expect(rest.All("VMRecord")).To(HaveLen(2), "the next page is that of the link")
 
 	row := c.records("type=vm&filter=name==node-0")[0]
 	c.Expect(row.Attr("ipAddress")).To(HavePrefix("192.168.100."))
@@ -176,7 +176,7 @@ func TestQueries(t *testing.T) {
 	c.Expect(c.sim.Counters()).To(HaveKey("GET /api/query type=orgVdcNetwork"))
 }
 
-// TestEveryAttributeIsSearchable asks for rows by each attribute they have.
+// TestEveryAttributeIsSearchable queries rows by each of their attributes.
 func TestEveryAttributeIsSearchable(t *testing.T) {
 	c := start(t)
 	c.ok(http.MethodPost, c.vm(c.vapp("cluster"), "node")+"/power/action/powerOn", "")
@@ -274,7 +274,7 @@ func TestHeaders(t *testing.T) {
 	g.Expect(h.Get("Content-Type")).To(Equal("application/vnd.vmware.vcloud.orgList+xml;version=37.2"))
 }
 
-func TestTheSameSeedGivesTheSameState(t *testing.T) {
+func TestStateIsDeterministicForASeed(t *testing.T) {
 	state := func() vcdsim.State {
 		c := start(t, manual)
 		c.vm(c.vapp("cluster"), "node")
@@ -318,7 +318,7 @@ func TestFaults(t *testing.T) {
 	for want := range 2 {
 		_, err := c.http.Do(c.request(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("dropped", ""))) //nolint:bodyclose // there is none
 		c.Expect(err).To(HaveOccurred())
-		c.Expect(c.sim.State().VApps).To(HaveLen(want), "only a connection dropped after the work leaves something")
+		c.Expect(c.sim.State().VApps).To(HaveLen(want), "only a connection dropped after the work leaves objects")
 	}
 	f.Add(vcdsim.Fault{Hang: true})
 	c.http.Timeout = 50 * time.Millisecond

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAssumptionsAreReadAsTheyWereWritten(t *testing.T) {
+func TestAssumptionsSurviveARoundTrip(t *testing.T) {
 	g := NewWithT(t)
 	a := vcdsim.DefaultAssumptions()
 	a.VAppsArePrivate = false
@@ -24,7 +24,7 @@ func TestAssumptionsAreReadAsTheyWereWritten(t *testing.T) {
 	g.Expect(vcdsim.ReadAssumptions(&file)).To(Equal(a))
 }
 
-func TestAssumptionsThatAFileDoesNotNameKeepTheirDefaults(t *testing.T) {
+func TestOmittedAssumptionsKeepTheirDefaults(t *testing.T) {
 	g := NewWithT(t)
 	want := vcdsim.DefaultAssumptions()
 	want.SharedVIPStays = true
@@ -32,7 +32,7 @@ func TestAssumptionsThatAFileDoesNotNameKeepTheirDefaults(t *testing.T) {
 	g.Expect(vcdsim.ReadAssumptions(strings.NewReader(""))).To(Equal(vcdsim.DefaultAssumptions()))
 }
 
-func TestFilesThatAreNoAssumptionsAreRefused(t *testing.T) {
+func TestInvalidAssumptionFilesAreRejected(t *testing.T) {
 	for name, tt := range map[string]struct{ file, message string }{
 		"an unknown assumption":       {"assumptions: {VAppsArePublic: true}", `unknown assumption "VAppsArePublic"`},
 		"another spelling":            {"assumptions: {vappsareprivate: true}", `unknown assumption "vappsareprivate"`},
@@ -40,7 +40,7 @@ func TestFilesThatAreNoAssumptionsAreRefused(t *testing.T) {
 		"an unknown name of a reason": {"notProbed: {X: it is not}", `unknown assumption "X"`},
 		"a value of another type":     {"assumptions: {VAppsArePrivate: 7}", "VAppsArePrivate"},
 		"a version that is a number":  {"assumptions: {EdgeRuleTopSince: 38.1}", "EdgeRuleTopSince"},
-		"a version of another form":   {"assumptions: {EdgeRuleTopSince: latest}", "quote it"},
+		"a version in another format": {"assumptions: {EdgeRuleTopSince: latest}", "quote it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

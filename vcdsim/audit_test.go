@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestTheAuditTrailHasLoginsAndTasksOfWhatTheCallerSees(t *testing.T) {
+func TestTheAuditTrailHasLoginsAndTasksVisibleToTheCaller(t *testing.T) {
 	c := start(t).user("admin")
 	c.vapp("cluster")
 	var kinds []any
@@ -22,7 +22,7 @@ func TestTheAuditTrailHasLoginsAndTasksOfWhatTheCallerSees(t *testing.T) {
 
 	provider := c.provider()
 	all := provider.values("auditTrail?pageSize=128")
-	c.Expect(len(all)).To(BeNumerically(">", len(kinds)), "the provider sees its own logins, too")
+	c.Expect(len(all)).To(BeNumerically(">", len(kinds)), "the provider can see its own logins, too")
 	last := all[len(all)-1]["timestamp"].(string)
 	c.Expect(provider.values("auditTrail?filter=timestamp=gt=" + last)).To(BeEmpty())
 	c.refused(http.MethodPost, cloudAPI+"auditTrail", "{}", 405, "METHOD_NOT_ALLOWED")

@@ -22,7 +22,7 @@ func assuming(change func(*vcdsim.Assumptions)) func(*vcdsim.Config) {
 	}
 }
 
-// states are the status of the gateway, of pools by name, and of virtual services.
+// states returns the status of the gateway, of pools by name, and of virtual services.
 func (c *client) states() []string {
 	edge := "edgeGateways/" + c.gatewayURN()
 	out := []string{fmt.Sprint("gateway ", c.get(cloudAPI + edge).json["status"])}
@@ -34,7 +34,7 @@ func (c *client) states() []string {
 	return out
 }
 
-func TestWhatIsConfiguredWhileAGatewayChanges(t *testing.T) {
+func TestConfigurationDuringAGatewayChange(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		assume func(*vcdsim.Assumptions)
@@ -42,19 +42,19 @@ func TestWhatIsConfiguredWhileAGatewayChanges(t *testing.T) {
 		states []string
 	}{
 		{
-			"what changes, and the gateway",
+			"the changing object, and the gateway",
 			func(*vcdsim.Assumptions) {},
 			true,
 			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"},
 		},
 		{
-			"all of the gateway",
+			"all objects of the gateway",
 			func(a *vcdsim.Assumptions) { a.BusyGatewayConfiguresAll = true },
 			true,
 			[]string{"gateway CONFIGURING", "a CONFIGURING", "b CONFIGURING", "vs CONFIGURING"},
 		},
 		{
-			"one change beside another",
+			"two concurrent changes",
 			func(a *vcdsim.Assumptions) { a.GatewayWritesExclude = false },
 			false,
 			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"},
@@ -73,7 +73,7 @@ func TestWhatIsConfiguredWhileAGatewayChanges(t *testing.T) {
 			c.Expect(c.states()).To(Equal(tc.states))
 			c.Expect(c.get(cloudAPI + "loadBalancer/virtualServices/" +
 				vs).json["status"]).To(Equal(strings.Fields(tc.states[3])[1]))
-			c.Expect(put(b, "b").status).To(Equal(400), "the same one again")
+			c.Expect(put(b, "b").status).To(Equal(400), "the same change again")
 
 			c.advance(2 * time.Second)
 			wanted := http.StatusAccepted
@@ -92,7 +92,7 @@ func TestWhatIsConfiguredWhileAGatewayChanges(t *testing.T) {
 	}
 }
 
-func TestSummariesSayWhatThereIs(t *testing.T) {
+func TestSummariesListExistingObjects(t *testing.T) {
 	c := start(t)
 	body := with(c.body(c.service("vs", c.pool("p", "192.168.100.11"), "203.0.113.20", 80)),
 		map[string]any{"description": "whose it is"})
@@ -171,7 +171,7 @@ func TestSizesAreLimited(t *testing.T) {
 			"must be between 1 and 20",
 		},
 		{"half a minute", "loadBalancer/pools", pool(`"name":"x","gracefulTimeoutPeriod":0.5`), "between -1 and 7200"},
-		{"a number that is none", "loadBalancer/pools", pool(`"name":"x","defaultPort":"80"`), "is not a number"},
+		{"an invalid number", "loadBalancer/pools", pool(`"name":"x","defaultPort":"80"`), "is not a number"},
 		{
 			"ports",
 			"loadBalancer/virtualServices",
@@ -210,7 +210,7 @@ func TestSizesAreLimited(t *testing.T) {
 	}
 }
 
-func TestOlderClientsDoNotKnowNewerFields(t *testing.T) {
+func TestOlderClientsDoNotReceiveNewerFields(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Version = vcdsim.Version104 })
 	set := c.make("firewallGroups",
 		`{"name":"nodes","type":"IP_SET","ownerRef":{"id":"`+c.gatewayURN()+`"},"ipAddresses":["192.168.100.11"]}`)
@@ -228,7 +228,7 @@ func TestOlderClientsDoNotKnowNewerFields(t *testing.T) {
 		with(full, map[string]any{"description": "changed", "members": nil}))
 	c.Expect(c.get(cloudAPI+"loadBalancer/pools/"+pool).json).To(And(HaveKeyWithValue("description", "changed"),
 		HaveKeyWithValue("memberGroupRef", HaveKeyWithValue("id", set))),
-		"what the client cannot know stays")
+		"fields unknown to the client are kept")
 
 	lax := start(t, assuming(func(a *vcdsim.Assumptions) { a.NewerFieldsRefused = false }),
 		func(cfg *vcdsim.Config) { cfg.Version = vcdsim.Version103 })
@@ -236,7 +236,7 @@ func TestOlderClientsDoNotKnowNewerFields(t *testing.T) {
 		`{"name":"nodes","type":"IP_SET","ownerRef":{"id":"`+lax.gatewayURN()+`"},"ipAddresses":["192.168.100.11"]}`)
 	id := lax.make("loadBalancer/pools",
 		`{"name":"p","gatewayRef":{"id":"`+lax.gatewayURN()+`"},"memberGroupRef":{"id":"`+group+`"}}`)
-	lax.Expect(lax.get(cloudAPI+"loadBalancer/pools/"+id).json).To(HaveKeyWithValue("memberCount", 0.0), "left out")
+	lax.Expect(lax.get(cloudAPI+"loadBalancer/pools/"+id).json).To(HaveKeyWithValue("memberCount", 0.0), "omitted")
 }
 
 func TestTasksOfNATRulesDoNotRevealTheirIDs(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 type visitor struct {
 	sim   *Simulator
 	token string
-	there map[string]bool // what was asked for: is it there?
+	there map[string]bool // requested paths, and whether they exist
 }
 
 func (v *visitor) call(method, path, body string) *httptest.ResponseRecorder {
@@ -37,7 +37,7 @@ func (v *visitor) call(method, path, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// ids are those of what there is, of documents one of each kind.
+// ids returns the IDs of all objects, and of one document of each kind.
 func (v *visitor) ids() []string {
 	s := v.sim.State()
 	org := s.Model.Orgs[1]
@@ -58,7 +58,7 @@ func (v *visitor) ids() []string {
 	return out
 }
 
-// fill puts an id into the first variable of a pattern where that gives something that is there, and again into others.
+// fill replaces the first variable of a pattern by IDs that lead to an existing object, and then the other variables.
 func (v *visitor) fill(pattern string, ids []string) []string {
 	from := strings.Index(pattern, "{")
 	to := strings.Index(pattern, "}")
@@ -68,8 +68,8 @@ func (v *visitor) fill(pattern string, ids []string) []string {
 	var out []string
 	for _, id := range ids {
 		base := pattern[:from] + id
-		there, asked := v.there[base]
-		if !asked {
+		there, found := v.there[base]
+		if !found {
 			there = v.call(http.MethodGet, base, "").Code < 300
 			v.there[base] = there
 		}
@@ -84,7 +84,7 @@ func (v *visitor) fill(pattern string, ids []string) []string {
 	return out
 }
 
-func TestNoRouteFallsOverABodyThatSaysNothing(t *testing.T) {
+func TestNoRouteFailsOnAnEmptyBody(t *testing.T) {
 	g := NewWithT(t)
 	m := K8sTenant()
 	m.Orgs[1].VDCs[0].Fleet = store.Fleet{VApps: 1, VMsPerVApp: 2, PoweredOff: true, Owner: "capvcd"}
@@ -119,5 +119,5 @@ func TestNoRouteFallsOverABodyThatSaysNothing(t *testing.T) {
 			}
 		}
 	}
-	g.Expect(len(called)).To(BeNumerically(">", 150), "so many routes there are at least")
+	g.Expect(len(called)).To(BeNumerically(">", 150), "the minimum number of routes")
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A simulator runs for days under clients that err: what they ask for must not stay for ever.
+// A simulator runs for days with faulty clients, so their requests must not accumulate.
 
-func TestWhatIsAskedForInVainIsNotKeptForEver(t *testing.T) {
+func TestRecordsOfUnhandledRequestsAreBounded(t *testing.T) {
 	g := NewWithT(t)
 	sim, err := New(Config{Model: Minimal()})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -53,7 +53,7 @@ func TestExpiredSessionsAreDropped(t *testing.T) {
 	g.Expect(len(sim.State().Sessions)).To(BeNumerically("<", 2*access.SweepSessions))
 }
 
-func TestATaskThatEndedDoesNotKeepWhatItWrote(t *testing.T) {
+func TestAFinishedTaskDoesNotRetainItsChanges(t *testing.T) {
 	g := NewWithT(t)
 	m := K8sTenant()
 	m.Orgs[1].VDCs[0].Fleet = store.Fleet{VApps: 1, VMsPerVApp: 1, PoweredOff: true, Owner: "capvcd"}

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/frontend"
 )
 
-func TestBugsAreSaidAloud(t *testing.T) {
+func TestBugsAreReported(t *testing.T) {
 	g := NewWithT(t)
 	log := gbytes.NewBuffer()
 	sim, err := vcdsim.New(vcdsim.Config{

@@ -17,7 +17,7 @@ import (
 
 func twoCells(cfg *vcdsim.Config) { cfg.Cells = 2 }
 
-// statuses makes requests at the site's address and returns what came; 0 is no answer.
+// statuses sends requests to the site's address and returns the statuses. 0 means no response.
 func (c *client) statuses(n int) []int {
 	out := make([]int, 0, n)
 	for range n {
@@ -35,7 +35,7 @@ func (c *client) status(url string) int {
 	return res.StatusCode
 }
 
-func TestABalancerHandsRequestsRoundTheCells(t *testing.T) {
+func TestTheLoadBalancerDistributesRequestsAmongCells(t *testing.T) {
 	c := start(t, twoCells)
 	cells := c.sim.Cells()
 	c.Expect(cells).To(HaveLen(2))
@@ -55,7 +55,7 @@ func TestABalancerHandsRequestsRoundTheCells(t *testing.T) {
 
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().CellStopEndsSessions = false })
 	cells[1].Crash()
-	c.Expect(c.statuses(4)).To(ContainElements(200, 502), "the balancer has not noticed")
+	c.Expect(c.statuses(4)).To(ContainElements(200, 502), "the load balancer has not noticed")
 	c.Expect(c.status(cells[1].URL() + "/api/org")).To(Equal(0))
 	cells[1].Start()
 	cells[1].Stop()
@@ -65,7 +65,7 @@ func TestABalancerHandsRequestsRoundTheCells(t *testing.T) {
 	c.Expect(c.statuses(2)).To(HaveEach(503))
 }
 
-func TestACellThatStopsTakesSessionsAndTasksAlong(t *testing.T) {
+func TestAStoppedCellLosesItsSessionsAndTasks(t *testing.T) {
 	c := start(t, manual, twoCells, func(cfg *vcdsim.Config) { cfg.Profile = vcdsim.Recorded })
 	session := func(cell int) string {
 		req := c.request(http.MethodPost, c.sim.Cells()[cell].URL()+"/cloudapi/1.0.0/sessions", "")
@@ -95,7 +95,7 @@ func TestACellThatStopsTakesSessionsAndTasksAlong(t *testing.T) {
 	c.Expect(c.statuses(2)).To(HaveEach(200))
 }
 
-func TestAnUpgradedCellServesOtherVersions(t *testing.T) {
+func TestAnUpgradedCellServesNewVersions(t *testing.T) {
 	c := start(t, twoCells, func(cfg *vcdsim.Config) { cfg.Version = vcdsim.Version104 })
 	c.Expect(c.sim.Cells()[1].Upgrade(vcdsim.Version106)).To(Succeed())
 	c.Expect(c.sim.Cells()[1].Upgrade("1.0")).NotTo(Succeed())
@@ -110,11 +110,11 @@ func TestAnUpgradedCellServesOtherVersions(t *testing.T) {
 func TestACertificateChanges(t *testing.T) {
 	c := start(t, twoCells)
 	c.Expect(c.sim.RenewCertificate(false)).To(Succeed())
-	c.Expect(c.statuses(1)).To(Equal([]int{200}), "the same authority signed")
+	c.Expect(c.statuses(1)).To(Equal([]int{200}), "signed by the same CA")
 	c.Expect(c.sim.Cells()[0].RenewCertificate(true)).To(Succeed())
 	c.Expect(c.status(c.sim.Cells()[0].URL() + "/api/org")).To(Equal(0))
 	c.Expect(c.sim.RenewCertificate(true)).To(Succeed())
-	c.Expect(c.statuses(1)).To(Equal([]int{0}), "an authority that is not trusted")
+	c.Expect(c.statuses(1)).To(Equal([]int{0}), "an untrusted CA")
 
 	pool := x509.NewCertPool()
 	c.Expect(pool.AppendCertsFromPEM(c.sim.CA())).To(BeTrue())
@@ -123,7 +123,7 @@ func TestACertificateChanges(t *testing.T) {
 	c.Expect(c.status(c.sim.Cells()[0].URL() + "/api/org")).To(Equal(200))
 }
 
-func TestTheOnlyCellGoesDownAndUp(t *testing.T) {
+func TestTheOnlyCellRestarts(t *testing.T) {
 	c := start(t)
 	cell := c.sim.Cells()[0]
 	c.Expect(cell.URL()).To(Equal(c.sim.URL()))
@@ -132,7 +132,7 @@ func TestTheOnlyCellGoesDownAndUp(t *testing.T) {
 	go func() { hung <- c.status(c.sim.URL() + "/api/org") }()
 	c.Eventually(c.sim.Faults().List).Should(BeEmpty())
 	cell.Stop()
-	c.Eventually(hung).Should(Receive(Equal(0)), "requests under way are cut off")
+	c.Eventually(hung).Should(Receive(Equal(0)), "requests in flight are interrupted")
 	c.Expect(c.statuses(1)).To(Equal([]int{0}))
 	c.Expect(c.call(http.MethodGet, "/_sim/counters", "").status).To(Equal(200), "the control API is not from "+
 		"VCD's")
@@ -142,7 +142,7 @@ func TestTheOnlyCellGoesDownAndUp(t *testing.T) {
 	c.Expect(c.statuses(1)).To(Equal([]int{0}))
 }
 
-func TestHrefsBeginWithThePublicAddress(t *testing.T) {
+func TestHrefsStartWithThePublicAddress(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) { cfg.PublicURL = "https://vcd.example.com/" })
 	c.Expect(c.get("/api/org").xml.At("Org").Attr("href")).To(HavePrefix("https://vcd.example.com/api/org/"))
 	c.Expect(c.sim.URL()).To(HavePrefix("https://127.0.0.1:"))
@@ -150,7 +150,7 @@ func TestHrefsBeginWithThePublicAddress(t *testing.T) {
 	c.Expect(err).To(MatchError(`the public address "nowhere" is not a URL`))
 }
 
-func TestATaskFailsOnTheCellThatTheRuleNames(t *testing.T) {
+func TestATaskFailsOnTheCellInTheRule(t *testing.T) {
 	c := start(t, twoCells)
 	c.sim.Faults().Add(vcdsim.Fault{Cell: 2, FailTask: true})
 	for i, cell := range c.sim.Cells() {

@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
-// A client is a small client of VCD, written without looking at the server's code for the wire format.
+// A client is a small VCD client. It was written without knowledge of the server's code for the wire format.
 type client struct {
 	*WithT
 
@@ -50,7 +50,7 @@ func start(t *testing.T, mods ...func(*vcdsim.Config)) *client {
 	}
 	c := &client{WithT: NewWithT(t)}
 	if cfg.Version == vcdsim.Version103 {
-		c.version = string(cfg.Version) // which does not know what is newer
+		c.version = string(cfg.Version) // without fields of newer versions
 	}
 	if cfg.Observe == nil {
 		observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
@@ -76,8 +76,8 @@ func start(t *testing.T, mods ...func(*vcdsim.Config)) *client {
 	return c
 }
 
-// unrecorded keeps what a test says out of the exchanges that are checked against VMware's documents: the test writes values
-// that no client would.
+// unrecorded excludes the requests of a test from the exchanges that are compared with VMware's documents, because the
+// test writes values that no client would.
 func unrecorded(cfg *vcdsim.Config) {
 	cfg.Observe = func(vcdsim.Exchange) {}
 }
@@ -134,7 +134,7 @@ func (c *client) get(path string) answer {
 	return a
 }
 
-// ok makes a write and waits for its task, which must succeed.
+// ok sends a write and waits for its task, which must succeed.
 func (c *client) ok(method, path, body string) answer {
 	a := c.call(method, path, body)
 	c.Expect(a.status).To(BeElementOf(http.StatusAccepted, http.StatusCreated), "%s %s: %s", method, path, a.body)
@@ -149,7 +149,7 @@ func (c *client) ok(method, path, body string) answer {
 	return a
 }
 
-// finish waits for a task to end; with a manual clock it moves it.
+// finish waits for a task to end. It advances a manual clock.
 func (c *client) finish(task *xmltree.Node) *xmltree.Node {
 	for range 100 {
 		t := c.get(task.Attr("href")).xml
@@ -168,7 +168,7 @@ func (c *client) advance(d time.Duration) {
 	clock.Advance(d)
 }
 
-// refused makes a call that must be refused, and returns the error.
+// refused sends a request that must be rejected, and returns the error.
 func (c *client) refused(method, path, body string, status int, code string) string {
 	a := c.call(method, path, body)
 	c.Expect(a.status).To(Equal(status), "%s %s: %s", method, path, a.body)
@@ -182,7 +182,7 @@ func (c *client) refused(method, path, body string, status int, code string) str
 	return a.xml.Attr("message")
 }
 
-// Ids of the model.
+// IDs of the model.
 
 func (c *client) model() vcdsim.Org { return c.sim.State().Model.Orgs[1] }
 
@@ -198,7 +198,7 @@ func (c *client) templateVM() string {
 
 const xmlns = `xmlns="http://www.vmware.com/vcloud/v1.5" xmlns:ovf="http://schemas.dmtf.org/ovf/envelope/1" xmlns:vmw="http://www.vmware.com/schema/ovf"`
 
-// compose is the body that makes a vApp on the first network, with further elements.
+// compose returns the body that creates a vApp on the first network, with additional elements.
 func (c *client) compose(name, more string) string {
 	return `<ComposeVAppParams ` + xmlns + ` name="` + name + `"><Description>made by a test</Description>
 <InstantiationParams>` + c.networks(0) + more + `</InstantiationParams></ComposeVAppParams>`
@@ -228,7 +228,7 @@ func nic(mode, address string) string {
 <IpAddressAllocationMode>` + mode + `</IpAddressAllocationMode></NetworkConnection></NetworkConnectionSection>`
 }
 
-// item is a sourced item of a recompose.
+// item returns a sourced item of a recompose request.
 func (c *client) item(name, nics, more string) string {
 	return `<SourcedItem><Source href="` + c.templateVM() + `"/><VmGeneralParams><Name>` + name +
 		`</Name><Description>` + name +

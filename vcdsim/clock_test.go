@@ -30,7 +30,7 @@ func TestAManualClock(t *testing.T) {
 	g.Expect(rang).To(BeEmpty())
 	c.Advance(2 * time.Second)
 	g.Expect(rang).To(Equal([]time.Duration{time.Second, 2 * time.Second}),
-		"also what was set on the way, each at its time")
+		"including timers set on the way, each at its time")
 	c.Advance(time.Hour)
 	g.Expect(rang).To(HaveLen(3))
 	g.Expect(c.Now().Sub(start)).To(Equal(time.Hour + 2500*time.Millisecond))

@@ -17,9 +17,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestConcurrentClients lets 64 clients read and write at once, over one set of vApps, while the state is looked at,
-// edited and dumped. What counts is that the race detector stays silent, no answer is a 5xx, and all is idle and whole
-// at the end.
+// TestConcurrentClients makes 64 clients read and write concurrently on shared vApps, while the state is read, edited
+// and dumped. The race detector must stay silent, no response may be a 5xx, and the simulator must be idle and
+// consistent at the end.
 func TestConcurrentClients(t *testing.T) {
 	const clients, rounds = 64, 4
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Guest = &fakeGuest{} })
@@ -88,7 +88,7 @@ func TestConcurrentClients(t *testing.T) {
 	c.Expect(c.sim.Unhandled()).To(BeEmpty())
 }
 
-// concurrentCalls is what one client does in one round.
+// concurrentCalls makes the calls of one client in one round.
 func concurrentCalls(c *client, vm string, client, round int) [][3]string {
 	power := []string{"powerOn", "powerOff", "reset", "suspend"}[(client+round)%4]
 	disk := fmt.Sprintf("disk-%d-%d", client, round)

@@ -88,7 +88,7 @@ func assumptionComments(g *WithT) map[string]string {
 	return out
 }
 
-func TestConfigurationPageIsWhatTheCodeSays(t *testing.T) {
+func TestConfigurationPageIsUpToDate(t *testing.T) {
 	g := NewWithT(t)
 	var presetRows, releases, needed, assumed strings.Builder
 	for _, p := range presets() {

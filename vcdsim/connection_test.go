@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestTheSiteShowsItsOwnCertificateOnly(t *testing.T) {
+func TestTheSitePresentsOnlyItsOwnCertificate(t *testing.T) {
 	c := start(t)
 	own, err := url.Parse(c.sim.URL())
 	c.Expect(err).NotTo(HaveOccurred())
@@ -34,7 +34,7 @@ func TestTheSiteShowsItsOwnCertificateOnly(t *testing.T) {
 		HaveKeyWithValue("certificateChain", BeNil())))
 }
 
-func TestATemplateIsImportedFromADownloadOfTheSite(t *testing.T) {
+func TestATemplateIsImportedFromASiteDownload(t *testing.T) {
 	c := start(t, manual)
 	c.as("admin")
 	media := c.iso("descriptor", descriptor)

@@ -37,7 +37,7 @@ A rule has a condition, a frequency and an effect. The fields are those of ` + "
 |---|---|
 %s`
 
-func TestControlPageIsWhatTheTableSays(t *testing.T) {
+func TestControlPageIsUpToDate(t *testing.T) {
 	g := NewWithT(t)
 	var calls, fields strings.Builder
 	for _, c := range (&control.Control{}).Routes() {

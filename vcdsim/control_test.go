@@ -47,7 +47,7 @@ func TestCellsByTheControlAPI(t *testing.T) {
 	c.Expect(cell(`{"do": "serve"}`).json).To(HaveKeyWithValue("maintenance", false))
 	c.Expect(cell(`{"do": "upgrade", "version": "38.1"}`).json).To(HaveKeyWithValue("version", "38.1"))
 	c.Expect(cell(`{"do": "crash"}`).json).To(And(HaveKeyWithValue("up", false), HaveKeyWithValue("inRotation", true)))
-	c.Expect(cell(`{"do": "stop"}`).json).To(HaveKeyWithValue("inRotation", false), "the balancer notices now")
+	c.Expect(cell(`{"do": "stop"}`).json).To(HaveKeyWithValue("inRotation", false), "the load balancer notices now")
 	c.Expect(cell(`{"do": "start"}`).json).To(HaveKeyWithValue("up", true))
 	c.Expect(cell(`{"do": "renewCertificate", "newAuthority": true}`).status).To(Equal(200))
 	c.Expect(strings.Count(string(c.get("/_sim/ca").body), "BEGIN")).To(Equal(2))
@@ -77,7 +77,7 @@ func TestMetrics(t *testing.T) {
 	c := start(t, manual)
 	c.vm(c.vapp("cluster"), `node`)
 	c.sim.Faults().Add(vcdsim.Fault{DropBefore: true, Count: 1})
-	c.status(c.sim.URL() + "/api/org") // Go's client may ask once more
+	c.status(c.sim.URL() + "/api/org") // Go's client may retry
 	a := c.get("/_sim/metrics")
 	c.Expect(a.header.Get("Content-Type")).To(HavePrefix("text/plain; version=0.0.4"))
 	text := string(a.body)
@@ -124,10 +124,10 @@ func TestTheStateShowsNoSecrets(t *testing.T) {
 		c.Expect(state).NotTo(ContainSubstring(secret))
 	}
 	c.Expect(state).To(ContainSubstring(`"acme-vdc"`))
-	c.Expect(string(c.get("/_sim/dump").body)).To(ContainSubstring("capvcd-api-token"), "a dump is the whole truth")
+	c.Expect(string(c.get("/_sim/dump").body)).To(ContainSubstring("capvcd-api-token"), "a dump is complete")
 }
 
-func TestWhoMayUseTheControlAPI(t *testing.T) {
+func TestControlAPIAuthorization(t *testing.T) {
 	c := start(t)
 	ask := func(sim *vcdsim.Simulator, from string, header map[string]string) int {
 		r := httptest.NewRequest(http.MethodPost, "https://vcd.example.com/_sim/faults",
@@ -184,7 +184,7 @@ func TestThePageIsServedWithAStrictPolicy(t *testing.T) {
 	c.Expect(c.call(http.MethodGet, "/_sim/page/page.go", "").status).To(Equal(404))
 }
 
-func TestWhatTheControlAPIHasNotIsSaidByIt(t *testing.T) {
+func TestTheControlAPIReportsUnknownRoutes(t *testing.T) {
 	c := start(t)
 	for _, call := range [][2]string{
 		{http.MethodGet, "/_sim/nothing"},

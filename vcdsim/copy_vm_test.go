@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestCopiesOfAVMHaveItsExtraConfiguration(t *testing.T) {
+func TestCopiesOfAVMKeepItsExtraConfiguration(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
 	source := c.vm(vapp, "source")
@@ -32,7 +32,7 @@ func TestCopiesOfAVMHaveItsExtraConfiguration(t *testing.T) {
 	c.Expect(clone.At("VirtualHardwareSection", "ExtraConfig").Attr("value")).To(Equal("y"))
 }
 
-func TestAVMIsCopiedOnlyBySomeoneWhoSeesIt(t *testing.T) {
+func TestCopyingAVMRequiresVisibility(t *testing.T) {
 	c := start(t, withUsers("vApp Author", "other"))
 	source := c.vm(c.vapp("cluster"), "source")
 	other := c.user("other")

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestADiskIsAttachedWhereTheRequestSays(t *testing.T) {
+func TestADiskIsAttachedAtTheRequestedPosition(t *testing.T) {
 	c := start(t)
 	vm := c.vm(c.vapp("cluster"), "node")
 	attach := func(name, slot string) string {
@@ -34,7 +34,7 @@ func TestADiskIsAttachedWhereTheRequestSays(t *testing.T) {
 	c.refused(http.MethodPost, vm+"/disk/action/attach", attach("e", `<BusNumber>4</BusNumber>`), 400, "BAD_REQUEST")
 }
 
-func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
+func TestASharedDiskIsAttachedToSeveralVMs(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
 	a := c.vm(vapp, "a")
@@ -48,7 +48,7 @@ func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
 	attached := func(disk string) int { return len(c.get(disk + "/attachedVms").xml.All("VmReference")) }
 
 	disk, param := create(`shareable="true"`)
-	c.Expect(c.get(disk).xml.Attr("shareable")).To(Equal("true"), "the CSI driver compares it with what it asked for")
+	c.Expect(c.get(disk).xml.Attr("shareable")).To(Equal("true"), "the CSI driver compares it with its request")
 	c.Expect(c.get(disk).xml.Attr("sharingType")).To(Equal("DiskSharing"))
 	c.Expect(c.get(disk).xml.At("Owner", "User").Attr("name")).To(Equal("capvcd"))
 	c.ok(http.MethodPost, a+"/disk/action/attach", param)
@@ -58,7 +58,7 @@ func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
 	row := c.records("type=disk&filter=isShareable==true;attachedVmCount==2;ownerName==capvcd")
 	c.Expect(row).To(HaveLen(1))
 	c.Expect(row[0].Attr("busTypeDesc")).To(Equal("SCSI"))
-	c.Expect(row[0].Attr("datastoreName")).To(BeEmpty(), "tenants do not see it")
+	c.Expect(row[0].Attr("datastoreName")).To(BeEmpty(), "tenants cannot see it")
 	c.Expect(c.provider().records("type=adminDisk")[0].Attr("datastoreName")).NotTo(BeEmpty())
 	c.ok(http.MethodPost, a+"/disk/action/detach", param)
 	c.refused(http.MethodPost, a+"/disk/action/detach", param, 400, "BAD_REQUEST")
@@ -78,10 +78,10 @@ func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
 			buses = append(buses, host.Attr("busType"))
 		}
 	}
-	c.Expect(buses).To(Equal([]string{"6", "20"}), "the disk is on the bus it was made for")
+	c.Expect(buses).To(Equal([]string{"6", "20"}), "the disk is on the bus for which it was created")
 }
 
-func TestADiskIsItsOwnersAndTheAdministrators(t *testing.T) {
+func TestADiskIsVisibleToItsOwnerAndAdministrators(t *testing.T) {
 	c := start(t, withUsers(vcdsim.RoleClusterAuthor, "other"))
 	vapp := c.vapp("cluster")
 	vm := c.vm(vapp, "a")

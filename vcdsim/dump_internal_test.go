@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// notDumped are the fields of a simulator and its parts that are no part of what is simulated, each with the reason.
+// notDumped are the fields of a simulator and its parts that are not part of the simulated state, each with the reason.
 var notDumped = map[string]string{
 	"clock":        "runs on; its time is in the dump",
 	"profile":      "configuration",
@@ -70,12 +70,12 @@ func isPart(t reflect.Type) bool {
 	return t == reflect.TypeFor[*cloud.Cloud]() || isWhole(t.Elem().Field(0).Type)
 }
 
-// isWhole reports whether a type is that of what parts belong to.
+// isWhole reports whether a type is a type that contains parts.
 func isWhole(t reflect.Type) bool {
 	return t == reflect.TypeFor[*Simulator]() || t == reflect.TypeFor[*cloud.Cloud]()
 }
 
-// fieldsOf are the fields of a struct and of the parts in it.
+// fieldsOf returns the fields of a struct and of its parts.
 func fieldsOf(t reflect.Type) []string {
 	var out []string
 	for i := range t.NumField() {
@@ -90,14 +90,14 @@ func fieldsOf(t reflect.Type) []string {
 	return out
 }
 
-func TestEveryFieldOfASimulatorIsDumpedOrKnownNotToBe(t *testing.T) {
+func TestEveryFieldOfASimulatorIsDumpedOrDeliberatelyOmitted(t *testing.T) {
 	known := []string{"store", "ids"}
 	for name := range notDumped {
 		known = append(known, strings.ToLower(name))
 	}
 	found := slices.Sorted(slices.Values(fieldsOf(reflect.TypeFor[Simulator]())))
 	NewWithT(t).Expect(slices.Compact(found)).To(ConsistOf(known),
-		"a new field of Simulator or a part of it: put it in the store, or say here why a dump has no need of it")
+		"a new field of Simulator or a part of it: put it in the store, or state here why a dump does not need it")
 	var fields []string
 	for i := range reflect.TypeFor[ids.Source]().NumField() {
 		fields = append(fields, reflect.TypeFor[ids.Source]().Field(i).Name)
@@ -106,7 +106,7 @@ func TestEveryFieldOfASimulatorIsDumpedOrKnownNotToBe(t *testing.T) {
 		"a new field of ids.Source: add it to dumpedIDs")
 }
 
-// fillValue sets everything that v can hold to something, so that whatever a dump forgets is missed.
+// fillValue sets every field in v to some value, so that a field missing from a dump is noticed.
 func fillValue(v reflect.Value, seed *int, depth int) {
 	*seed++
 	if x, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
@@ -157,13 +157,13 @@ func fillValue(v reflect.Value, seed *int, depth int) {
 	}
 }
 
-func TestTheStoreHasNoUnexportedFieldThatADumpLoses(t *testing.T) {
+func TestTheStoreHasNoUnexportedFieldLostInADump(t *testing.T) {
 	g := NewWithT(t)
 	for _, typ := range storedTypes(reflect.TypeFor[store.Store](), map[reflect.Type]bool{}) {
 		for i := range typ.NumField() {
 			field := typ.Field(i)
 			if typ == reflect.TypeFor[store.Store]() && (field.Name == "Children" || field.Name == "Order") {
-				continue // They follow from others.
+				continue // They are derived from other fields.
 			}
 			g.Expect(field.IsExported()).To(BeTrue(), "%s.%s would not be in a dump", typ, field.Name)
 			g.Expect(field.Tag.Get("json")).NotTo(Or(Equal("-"), ContainSubstring("omitempty")),
@@ -172,7 +172,7 @@ func TestTheStoreHasNoUnexportedFieldThatADumpLoses(t *testing.T) {
 	}
 }
 
-// storedTypes are the structs of this package that a type can hold.
+// storedTypes returns the structs of this package that a type can contain.
 func storedTypes(t reflect.Type, seen map[reflect.Type]bool) []reflect.Type {
 	if seen[t] {
 		return nil
@@ -204,7 +204,7 @@ func TestEveryFieldOfTheStoreIsInTheDump(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	seed := 0
 	fillValue(reflect.ValueOf(sim.cloud.Store).Elem(), &seed, 0)
-	g.Expect(seed).To(BeNumerically(">", 300), "little was filled")
+	g.Expect(seed).To(BeNumerically(">", 300), "few fields were filled")
 	for n, a := range sim.cloud.Store.Alarms {
 		a.At = start.Add(time.Hour) // not yet
 		sim.cloud.Store.Alarms[n] = a
@@ -226,7 +226,7 @@ func TestEveryFieldOfTheStoreIsInTheDump(t *testing.T) {
 	g.Expect(other.cloud.IDs.Rand.Uint64()).To(Equal(sim.cloud.IDs.Rand.Uint64()))
 }
 
-// shownAs says where State shows a field of the store.
+// shownAs maps a field of the store to its location in State.
 var shownAs = map[string]string{
 	"Model":      "Model",
 	"VApps":      "VApps",
@@ -251,7 +251,7 @@ func TestStateShowsEveryFieldOfTheStore(t *testing.T) {
 	for i := range reflect.TypeFor[store.Store]().NumField() {
 		name := reflect.TypeFor[store.Store]().Field(i).Name
 		g := NewWithT(t)
-		g.Expect(shownAs).To(HaveKey(name), "a new field of the store: show it in State, and say here where")
+		g.Expect(shownAs).To(HaveKey(name), "a new field of the store: show it in State, and list it here")
 		if shown := shownAs[name]; shown != "" {
 			_, found := reflect.TypeFor[store.State]().FieldByName(shown)
 			g.Expect(found).To(BeTrue(), shown)

@@ -21,7 +21,7 @@ func (c *client) dump() *bytes.Buffer {
 	return &out
 }
 
-func TestADumpThatIsAnHourOldRestoresItsState(t *testing.T) {
+func TestAnHourOldDumpRestoresItsState(t *testing.T) {
 	guest := &fakeGuest{}
 	c := start(t, manual, func(cfg *vcdsim.Config) { cfg.Guest = guest })
 	vapp := c.vapp("cluster")
@@ -43,20 +43,20 @@ func TestADumpThatIsAnHourOldRestoresItsState(t *testing.T) {
 	before := c.sim.Clock().Now()
 	c.Expect(c.sim.Restore(dump)).To(Succeed())
 
-	c.Expect(c.sim.Clock().Now()).To(Equal(before), "time does not go back")
+	c.Expect(c.sim.Clock().Now()).To(Equal(before), "time does not move back")
 	c.refused(http.MethodGet, lost, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.Expect(c.get(kept).xml.Attr("name")).To(Equal("kept"))
-	c.Expect(c.finish(task).Attr("status")).To(Equal("success"), "a task that ended since ends now")
+	c.Expect(c.finish(task).Attr("status")).To(Equal("success"), "a task that would have ended ends now")
 	c.Expect(c.state("kept").ExtraConfig).To(HaveKey("guestinfo.userdata"))
-	c.Expect(c.vm(vapp, "new")).NotTo(Equal(lost), "an id of what was lost would be mistaken for it")
+	c.Expect(c.vm(vapp, "new")).NotTo(Equal(lost), "an ID of a lost object would be reused")
 	c.Expect(c.state("running").Boot.Up).To(BeTrue())
 	c.Eventually(guest.counts).Should(Equal([3]int{1, 0, 2}),
 		"the guest that ran runs on; the deleted VM and the lost one are gone")
 	c.token = later
-	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(401), "the session is younger than the dump")
+	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(401), "the session is newer than the dump")
 }
 
-func TestADumpGoesOnInAnotherSimulator(t *testing.T) {
+func TestADumpContinuesInAnotherSimulator(t *testing.T) {
 	c := start(t, manual)
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].RuntimeLease = vcdsim.Duration(2 * time.Hour) })
 	vapp := c.vapp("cluster")
@@ -93,7 +93,7 @@ func TestADumpGoesOnInAnotherSimulator(t *testing.T) {
 	c.Expect(c.state("node").PoweredOn).To(BeTrue())
 }
 
-func TestADumpOfADumpIsTheSame(t *testing.T) {
+func TestADumpSurvivesARoundTrip(t *testing.T) {
 	c := start(t, manual)
 	c.vm(c.vapp("cluster"), "node")
 	first := c.dump().String()
@@ -106,17 +106,17 @@ func TestADumpOfADumpIsTheSame(t *testing.T) {
 	c.Expect(c.dump().String()).To(Equal(first))
 }
 
-func TestWhatIsNoDumpChangesNothing(t *testing.T) {
+func TestAnInvalidDumpChangesNothing(t *testing.T) {
 	c := start(t, manual)
 	c.vapp("cluster")
 	good := c.dump().String()
 	for _, tc := range []struct{ name, dump, message string }{
 		{"something else", `{"kind": "List"}`, "it is not a dump of vcdsim"},
-		{"no JSON", `<xml/>`, "reading the dump"},
+		{"not JSON", `<xml/>`, "reading the dump"},
 		{"half a dump", good[:len(good)/2], "reading the dump"},
 		{"a dump of another version", strings.Replace(good, `"version":3`, `"version":99`, 1), "version 99 is not 3"},
 		{
-			"a store with a strange field",
+			"a store with an unknown field",
 			strings.Replace(good, `"store":{`, `"store":{"colour":1,`, 1),
 			`unknown field "colour"`,
 		},

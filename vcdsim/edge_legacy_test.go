@@ -26,7 +26,7 @@ func TestTheLegacyAPIShowsEdgeGateways(t *testing.T) {
 		"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 }
 
-func TestSeeingALegacyGatewayTakesARight(t *testing.T) {
+func TestViewingALegacyGatewayRequiresARight(t *testing.T) {
 	c := start(t, withRoles(map[string][]string{"nothing": nil}))
 	href := c.records("type=edgeGateway")[0].Attr("href")
 	c.user("nothing").refused(http.MethodGet, href, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")

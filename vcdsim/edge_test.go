@@ -22,7 +22,7 @@ func TestGatewaysUseAddresses(t *testing.T) {
 	c.make("loadBalancer/virtualServices", c.service("api", c.pool("api", "192.168.100.11"), "203.0.113.21", 6443))
 	c.make(c.natPath(), dnat("inside", "10.9.9.9", "192.168.100.6", ""))
 	c.Expect(c.used()).To(Equal([]string{"203.0.113.10 PRIMARY_IP", "203.0.113.20 DNAT", "203.0.113.21 Load_Balancer"}),
-		"addresses to inside are no business of the uplink")
+		"internal addresses do not use the uplink")
 
 	subnet := c.get(cloudAPI + "edgeGateways/" +
 		c.gatewayURN()).json["edgeGatewayUplinks"].([]any)[0].(map[string]any)["subnets"].(map[string]any)["values"].([]any)[0]
@@ -38,13 +38,13 @@ func TestGatewaysUseAddresses(t *testing.T) {
 	c.Expect(c.used()).To(ConsistOf("203.0.113.10 PRIMARY_IP"), "all are returned")
 }
 
-// edgeBody is a new gateway with an uplink.
+// edgeBody returns a new gateway with an uplink.
 func (c *client) edgeBody(name, subnet string) string {
 	return fmt.Sprintf(`{"name":%q,"ownerRef":{"id":"urn:vcloud:vdc:%s"},"edgeGatewayUplinks":[{"uplinkId":"urn:vcloud:network:%s","subnets":{"values":[%s]}}]}`,
 		name, c.model().VDCs[0].ID, c.sim.State().Model.ExternalNetworks[0].ID, subnet)
 }
 
-func TestNoAddressIsGivenToTwoGateways(t *testing.T) {
+func TestNoAddressIsAssignedToTwoGateways(t *testing.T) {
 	c := start(t).provider()
 	id := c.make("edgeGateways",
 		c.edgeBody("second",
@@ -63,12 +63,12 @@ func TestNoAddressIsGivenToTwoGateways(t *testing.T) {
 
 	for _, tc := range []struct{ name, subnet, message string }{
 		{
-			"another gateway's addresses",
+			"addresses of another gateway",
 			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.50","endAddress":"203.0.113.60"}]}}`,
 			"already allocated to another edge gateway",
 		},
 		{
-			"addresses that are not in the pool",
+			"addresses outside the pool",
 			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.3","endAddress":"203.0.113.4"}]}}`,
 			"not within the static IP pool",
 		},
@@ -78,11 +78,11 @@ func TestNoAddressIsGivenToTwoGateways(t *testing.T) {
 			"is invalid",
 		},
 		{
-			"more than there are",
+			"more addresses than the pool has",
 			`{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":52}`,
 			"not enough free IP addresses",
 		},
-		{"a gateway that is none", `{"gateway":"here","prefixLength":24}`, `"here" is invalid`},
+		{"an invalid gateway", `{"gateway":"here","prefixLength":24}`, `"here" is invalid`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			message := c.refused(http.MethodPost, cloudAPI+"edgeGateways", c.edgeBody("third", tc.subnet), 400,
@@ -98,7 +98,7 @@ func TestNoAddressIsGivenToTwoGateways(t *testing.T) {
 			`{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":100}`))
 }
 
-func TestAddressesInUseStayWithTheirGateway(t *testing.T) {
+func TestAddressesInUseCannotBeRemovedFromTheirGateway(t *testing.T) {
 	c := start(t)
 	c.make(c.natPath(), dnat("web", "203.0.113.80", "192.168.100.5", ""))
 	p := c.provider()
@@ -121,7 +121,7 @@ func TestOneTaskAtATimeOnAGateway(t *testing.T) {
 	c := start(t, manual)
 	first := c.call(http.MethodPost, cloudAPI+c.natPath(), dnat("first", "203.0.113.20", "192.168.100.5", ""))
 	c.Expect(first.status).To(Equal(http.StatusAccepted))
-	c.Expect(first.body).To(BeEmpty(), "only Location says what comes of it")
+	c.Expect(first.body).To(BeEmpty(), "only Location leads to the result")
 	c.Expect(c.get(cloudAPI + "edgeGateways/" + c.gatewayURN()).json["status"]).To(Equal("CONFIGURING"))
 	message := c.refused(http.MethodPost, cloudAPI+c.natPath(), dnat("second", "203.0.113.21", "192.168.100.5", ""),
 		400, "BUSY_ENTITY")
@@ -133,7 +133,7 @@ func TestOneTaskAtATimeOnAGateway(t *testing.T) {
 	c.Expect(c.get(cloudAPI + "edgeGateways/" + c.gatewayURN()).json["status"]).To(Equal("REALIZED"))
 }
 
-func TestAFailedTaskLeavesWhatItMade(t *testing.T) {
+func TestAFailedTaskKeepsCreatedObjects(t *testing.T) {
 	c := start(t, manual)
 	c.sim.Faults().Add(vcdsim.Fault{FailTask: true, Operation: "createLoadBalancerPool", Count: 1})
 	location := c.call(http.MethodPost, cloudAPI+"loadBalancer/pools",

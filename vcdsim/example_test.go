@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A test starts a simulator in one line, gives its URL and CA to the client under test, and checks the state
+// A test starts a simulator in one line, passes its URL and CA to the client under test, and checks the state
 // afterwards.
 func Example() {
 	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1})

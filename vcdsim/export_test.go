@@ -17,7 +17,7 @@ import (
 // A Finder finds the operation of a request, without sending it.
 type Finder func(method, address string) (operation string, found bool)
 
-// Routes returns all routes of VCD, for tests: patterns that are read without variables, and a finder.
+// Routes returns all routes of VCD for tests: patterns that are read without variables, and a finder.
 func Routes() (plain []string, find Finder) {
 	var table route.Table[struct{}]
 	add := func(method, pattern string, _ api.Handler, _ time.Duration) {

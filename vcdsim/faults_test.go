@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAFaultAnswersWithItsKindOfBody(t *testing.T) {
+func TestAFaultRespondsWithItsKindOfBody(t *testing.T) {
 	c := start(t)
 	for _, tc := range []struct {
 		name, path, contentType, body string
@@ -57,21 +57,21 @@ func TestAFaultAnswersWithItsKindOfBody(t *testing.T) {
 			vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing},
 		},
 		{
-			"JSON though XML was asked for",
+			"JSON although XML was requested",
 			"/api/org",
 			"application/json",
 			`"stackTrace":null`,
 			vcdsim.Fault{Status: 412, Body: vcdsim.BodyJSON},
 		},
 		{
-			"a text of one's own",
+			"a custom text",
 			"/api/org",
 			"application/vnd.vmware.vcloud.error+xml",
 			`majorErrorCode="403" message="[ 00000000-0000-0000-0000-000000000000 ] not today" minorErrorCode="NO"`,
 			vcdsim.Fault{Status: 403, Code: "NO", Message: "not today"},
 		},
 		{
-			"busy as a tenant reads it",
+			"busy, with the message for tenants",
 			"/api/org",
 			"application/vnd.vmware.vcloud.error+xml",
 			"Unable to perform this action. Contact your cloud administrator. " +
@@ -79,7 +79,7 @@ func TestAFaultAnswersWithItsKindOfBody(t *testing.T) {
 			vcdsim.Fault{Busy: vcdsim.BusyTenant},
 		},
 		{
-			"busy as a provider reads it",
+			"busy, with the message for providers",
 			"/api/org",
 			"application/vnd.vmware.vcloud.error+xml",
 			"is busy completing an operation VDC_RECOMPOSE_VAPP. VDC_RECOMPOSE_VAPP(",
@@ -110,7 +110,7 @@ func TestAFaultAnswersWithItsKindOfBody(t *testing.T) {
 	}
 }
 
-func TestAFaultIsForAnEntityAUserOrAShareOfTheCalls(t *testing.T) {
+func TestAFaultMatchesAnEntityAUserOrAShareOfCalls(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
 	a := c.vm(vapp, "a")
@@ -126,7 +126,7 @@ func TestAFaultIsForAnEntityAUserOrAShareOfTheCalls(t *testing.T) {
 
 	f.Add(vcdsim.Fault{User: "admin@acme", Status: 403})
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(200))
-	c.Expect(c.login("admin", "acme", "password").status).To(Equal(403), "a login has its user, too")
+	c.Expect(c.login("admin", "acme", "password").status).To(Equal(403), "a login has a user, too")
 	byToken := func() answer {
 		req := c.request(http.MethodPost, "/oauth/tenant/acme/token",
 			"grant_type=refresh_token&refresh_token=ccm-api-token")
@@ -165,10 +165,10 @@ func TestAFaultIsForAnEntityAUserOrAShareOfTheCalls(t *testing.T) {
 	}
 	first := share()
 	c.Expect(first).To(ContainElements(200, 503))
-	c.Expect(share()).To(Equal(first), "the seed decides")
+	c.Expect(share()).To(Equal(first), "it depends on the seed")
 }
 
-func TestAnswersThatAreSlowOrCutShort(t *testing.T) {
+func TestSlowAndTruncatedResponses(t *testing.T) {
 	c := start(t)
 	c.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vdc", Count: 1, Truncate: true})
 	res, err := c.http.Do(c.request(http.MethodGet, c.vdc(), ""))
@@ -192,7 +192,7 @@ func TestAnswersThatAreSlowOrCutShort(t *testing.T) {
 	}
 }
 
-func TestASessionAndATokenAreTakenAway(t *testing.T) {
+func TestASessionAndATokenAreRevoked(t *testing.T) {
 	c := start(t)
 	c.sim.Faults().Add(vcdsim.Fault{Count: 1, EndSession: true})
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(401))
@@ -210,10 +210,10 @@ func TestASessionAndATokenAreTakenAway(t *testing.T) {
 	c.sim.Faults().Add(vcdsim.Fault{Count: 1, RevokeToken: true})
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(401))
 	c.Expect(byToken().status).To(Equal(400))
-	c.Expect(c.login("capvcd", "acme", "password").status).To(Equal(200), "the password is still good")
+	c.Expect(c.login("capvcd", "acme", "password").status).To(Equal(200), "the password is still valid")
 }
 
-func TestTasksThatFailAbortOrStick(t *testing.T) {
+func TestFailedAbortedAndStuckTasks(t *testing.T) {
 	c := start(t, manual)
 	vm := c.vm(c.vapp("cluster"), "node")
 	f := c.sim.Faults()

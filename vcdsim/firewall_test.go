@@ -13,7 +13,7 @@ import (
 
 func (c *client) rulesPath() string { return "edgeGateways/" + c.gatewayURN() + "/firewall/rules" }
 
-// rules are the user's rules of the gateway's firewall, by id and name, and their versions.
+// rules returns the user-defined rules of the gateway's firewall, by ID and name, and their versions.
 func (c *client) rules() (ids map[string]string, names []string, versions []any) {
 	ids = map[string]string{}
 	list, _ := c.get(cloudAPI + c.rulesPath()).json["userDefinedRules"].([]any)
@@ -26,7 +26,7 @@ func (c *client) rules() (ids map[string]string, names []string, versions []any)
 	return ids, names, versions
 }
 
-func TestOneFirewallRuleIsMadeAndDeletedByItself(t *testing.T) {
+func TestOneFirewallRuleIsCreatedAndDeletedSeparately(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Model.Orgs[1].Users[1].Role = "Organization Administrator" })
 	c.version = "39.0"
 	create := func(name, position string) {
@@ -40,7 +40,7 @@ func TestOneFirewallRuleIsMadeAndDeletedByItself(t *testing.T) {
 	create("after", `,"relativePosition":{"rulePosition":"AFTER","adjacentRuleId":"`+ids["first"]+`"}`)
 	ids, names, versions := c.rules()
 	c.Expect(names).To(Equal([]string{"top", "before", "first", "after", "bottom"}))
-	c.Expect(versions).To(HaveEach(0.0), "the others are not touched")
+	c.Expect(versions).To(HaveEach(0.0), "the other rules are not touched")
 	c.Expect(ids["first"]).NotTo(BeEmpty())
 
 	one := cloudAPI + c.rulesPath() + "/" + ids["before"]
@@ -62,7 +62,7 @@ func TestOneFirewallRuleIsMadeAndDeletedByItself(t *testing.T) {
 	c.ok(http.MethodDelete, cloudAPI+c.rulesPath()+"/"+ids["before"], "")
 }
 
-func TestFirewallRulesOfTheSecondVersion(t *testing.T) {
+func TestVersionTwoFirewallRules(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) {
 		cfg.Model.Orgs[1].Users[1].Role = "Organization Administrator"
 		cfg.Version = vcdsim.Version105
@@ -86,7 +86,7 @@ func TestFirewallRulesOfTheSecondVersion(t *testing.T) {
 	c.Expect(names).To(Equal([]string{"before", "first", "last"}), "both versions show the same rules")
 	list, _ := c.get(cloudAPI + c.rulesPath()).json["userDefinedRules"].([]any)
 	c.Expect(list[0]).To(And(HaveKeyWithValue("enabled", true), Not(HaveKey("rawPortProtocols"))),
-		"the first knows no ports")
+		"the first version has no ports")
 	c.Expect(c.get(second).json["defaultRules"]).To(ConsistOf(And(HaveKeyWithValue("active", true),
 		HaveKeyWithValue("actionValue", "DROP"))))
 

@@ -30,7 +30,7 @@ func fuzzed(tb testing.TB) *direct {
 	return d
 }
 
-// raw calls with a path and a query as they are, however wrong.
+// raw calls with an unmodified path and query, which may be invalid.
 func (d *direct) raw(method, path, query, body string) {
 	req := httptest.NewRequest(http.MethodGet, "https://vcd/", strings.NewReader(body))
 	req.Method = method
@@ -40,7 +40,7 @@ func (d *direct) raw(method, path, query, body string) {
 	d.do(req)
 }
 
-// prepared are paths with ids of what exists.
+// prepared returns paths with IDs of existing objects.
 func (d *direct) prepared() []string {
 	s := d.sim.State()
 	org := s.Model.Orgs[1]

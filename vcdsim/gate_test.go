@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
 )
 
-func TestAGateIsAskedBeforeAndAfterTheWork(t *testing.T) {
+func TestAGateIsCalledBeforeAndAfterTheOperation(t *testing.T) {
 	c := start(t, manual)
 	type question struct {
 		moment    frontend.Moment
@@ -21,34 +21,34 @@ func TestAGateIsAskedBeforeAndAfterTheWork(t *testing.T) {
 		status    int
 		vApps     int
 	}
-	var asked []question
+	var calls []question
 	closed := map[frontend.Moment]bool{}
 	c.sim.SetGate(func(_ context.Context, m frontend.Moment, r journal.Request) bool {
-		asked = append(asked, question{m, r.Operation, r.Status, len(c.sim.State().VApps)})
+		calls = append(calls, question{m, r.Operation, r.Status, len(c.sim.State().VApps)})
 		return !closed[m]
 	})
 	path := c.vdc() + "/action/composeVApp"
-	asked = nil
+	calls = nil
 
 	closed[frontend.Arrived] = true
 	_, err := c.http.Do(c.request(http.MethodPost, path, c.compose("held", ""))) //nolint:bodyclose // there is none
 	c.Expect(err).To(HaveOccurred())
-	c.Expect(asked).To(Equal([]question{{frontend.Arrived, "POST /api/vdc/action/composeVApp", 0, 0}}))
+	c.Expect(calls).To(Equal([]question{{frontend.Arrived, "POST /api/vdc/action/composeVApp", 0, 0}}))
 	last := c.sim.Requests()[len(c.sim.Requests())-1]
-	c.Expect(last.Status).To(BeZero(), "what was not answered is in the log all the same")
+	c.Expect(last.Status).To(BeZero(), "requests without a response are logged as well")
 
 	closed[frontend.Arrived] = false
 	closed[frontend.Worked] = true
-	asked = nil
+	calls = nil
 	_, err = c.http.Do(c.request(http.MethodPost, path, c.compose("held", ""))) //nolint:bodyclose // there is none
 	c.Expect(err).To(HaveOccurred())
-	c.Expect(asked).To(Equal([]question{
+	c.Expect(calls).To(Equal([]question{
 		{frontend.Arrived, "POST /api/vdc/action/composeVApp", 0, 0},
 		{frontend.Worked, "POST /api/vdc/action/composeVApp", 201, 1},
 	}))
 
 	c.sim.SetGate(nil)
-	asked = nil
+	calls = nil
 	c.Expect(c.get("/api/org").status).To(Equal(http.StatusOK))
-	c.Expect(asked).To(BeEmpty())
+	c.Expect(calls).To(BeEmpty())
 }

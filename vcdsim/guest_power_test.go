@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A machine is a guest that keeps the hosts of its boots and what was done to it.
+// A machine is a guest that records its hosts and power operations.
 type machine struct {
 	mu    sync.Mutex
 	hosts []vcdsim.GuestHost
@@ -49,7 +49,7 @@ func (m *machine) Shutdown(context.Context, string) { m.did("shut down") }
 func (m *machine) Suspend(context.Context, string)  { m.did("suspended") }
 func (m *machine) Resume(context.Context, string)   { m.did("resumed") }
 
-func TestAPowerGuestIsShutDownSuspendedAndResumed(t *testing.T) {
+func TestAGuestIsShutDownSuspendedAndResumed(t *testing.T) {
 	guest := &machine{}
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Guest = guest })
 	vm := c.vm(c.vapp("cluster"), "node")

@@ -65,7 +65,7 @@ func TestAGuestBoots(t *testing.T) {
 	vm := "/api/vApp/vm-" + c.state("node").ID
 	c.ok(http.MethodPost, vm+"/action/reconfigureVm", userdata)
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
-	c.Expect(c.state("node").NICs[0].Address).To(BeEmpty(), "DHCP gives an address to a running guest only")
+	c.Expect(c.state("node").NICs[0].Address).To(BeEmpty(), "DHCP only assigns an address to a running guest")
 	c.Expect(guest.counts()).To(Equal([3]int{0, 0, 0}))
 
 	c.advance(45 * time.Second)
@@ -83,17 +83,17 @@ func TestAGuestBoots(t *testing.T) {
 	c.Eventually(guest.counts).Should(Equal([3]int{1, 1, 1}))
 }
 
-func TestAGuestThatDoesNotBootSaysWhy(t *testing.T) {
+func TestAGuestThatDoesNotBootReportsTheCause(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Guest = &fakeGuest{} })
 	vm := c.vm(c.vapp("cluster"), "node")
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 
 	c.Eventually(func() string { return c.state("node").Boot.Failure }).Should(Equal("no userdata"))
-	c.Expect(c.state("node").PoweredOn).To(BeTrue(), "VCD sees a VM that runs")
+	c.Expect(c.state("node").PoweredOn).To(BeTrue(), "VCD shows a running VM")
 	c.Expect(string(c.get("/_sim/state").body)).To(ContainSubstring("no userdata"))
 }
 
-func TestAVMThatIsPoweredOffInTimeNeverBoots(t *testing.T) {
+func TestAVMPoweredOffInTimeNeverBoots(t *testing.T) {
 	guest := &fakeGuest{}
 	c := start(t, manual, func(cfg *vcdsim.Config) { cfg.Guest = guest })
 	vm := c.vm(c.vapp("cluster"), "node")

@@ -25,7 +25,7 @@ const ldapBody = `<OrgLdapSettings ` + xmlns + `><OrgLdapMode>CUSTOM</OrgLdapMod
 	`<Membership>member</Membership><MembershipIdentifier>dn</MembershipIdentifier></GroupAttributes>` +
 	`</CustomOrgLdapSettings></OrgLdapSettings>`
 
-// ldap gives the organization a directory of its own and returns the path of its settings.
+// ldap gives the organization its own directory and returns the path of its settings.
 func (c *client) ldap() string {
 	path := c.settingsPath("ldap")
 	a := c.call(http.MethodPut, path, ldapBody)
@@ -33,7 +33,7 @@ func (c *client) ldap() string {
 	return path
 }
 
-func TestLDAPSettingsAreOfOneModeAndNeverShowThePassword(t *testing.T) {
+func TestLDAPSettingsHaveOneModeAndNeverShowThePassword(t *testing.T) {
 	c := start(t).user("admin")
 	path := c.settingsPath("ldap")
 	c.Expect(c.get(path).xml.Str("OrgLdapMode")).To(Equal("NONE"))
@@ -61,7 +61,7 @@ func TestLDAPSettingsAreOfOneModeAndNeverShowThePassword(t *testing.T) {
 	c.Expect(c.get(path).xml.At("CustomOrgLdapSettings")).To(BeNil())
 }
 
-// discovered is what the site describes itself as, as an OpenID provider.
+// discovered returns the site's metadata as an OpenID provider.
 func (c *client) discovered() string {
 	a := c.call(http.MethodPost, c.settingsPath("oauth")+"/openIdProviderConfig",
 		`<OpenIdProviderInfo `+xmlns+`><OpenIdProviderConfigurationEndpoint>`+c.sim.URL()+
@@ -74,7 +74,7 @@ func (c *client) discovered() string {
 		`<ClientId>client</ClientId><ClientSecret>secret</ClientSecret></OrgOAuthSettings>`
 }
 
-// oidc lets the site itself be the organization's OpenID provider and returns the path of the settings.
+// oidc makes the site the organization's OpenID provider and returns the path of the settings.
 func (c *client) oidc() string {
 	path := c.settingsPath("oauth")
 	a := c.call(http.MethodPut, path, c.discovered())
@@ -82,7 +82,7 @@ func (c *client) oidc() string {
 	return path
 }
 
-func TestOpenIDConnectSettingsComeFromWhatAProviderDescribes(t *testing.T) {
+func TestOpenIDConnectSettingsComeFromTheProviderMetadata(t *testing.T) {
 	c := start(t).user("admin")
 	path := c.settingsPath("oauth")
 	c.Expect(c.get(path).xml.Str("Enabled")).To(Equal("false"))
@@ -100,7 +100,7 @@ func TestOpenIDConnectSettingsComeFromWhatAProviderDescribes(t *testing.T) {
 	c.Expect(c.get(path).xml.Str("IssuerId")).To(BeEmpty())
 }
 
-func TestOpenIDConnectSettingsThatCannotBe(t *testing.T) {
+func TestInvalidOpenIDConnectSettings(t *testing.T) {
 	c := start(t).user("admin")
 	path := c.settingsPath("oauth")
 	body := c.discovered()

@@ -20,7 +20,7 @@ func limited(limits vcdsim.IOPS) func(*vcdsim.Config) {
 	}
 }
 
-// withDisk is the body that keeps the first disk of a VM and has another one, of 10 GB, with more elements.
+// withDisk returns the body that keeps the first disk of a VM and adds a disk of 10 GB, with additional elements.
 func withDisk(more string) string {
 	return `<Vm ` + xmlns + `><VmSpecSection Modified="true"><ovf:Info/><DiskSection><DiskSettings>` +
 		`<DiskId>2000</DiskId><SizeMb>20480</SizeMb></DiskSettings><DiskSettings><SizeMb>10240</SizeMb>` +
@@ -28,7 +28,7 @@ func withDisk(more string) string {
 		`</DiskSettings></DiskSection></VmSpecSection></Vm>`
 }
 
-// reserved is the element with a number of I/O operations per second.
+// reserved returns the element with the IOPS.
 func reserved(iops int) string {
 	return fmt.Sprintf("<IopsAllocation><Reservation>%d</Reservation></IopsAllocation>", iops)
 }
@@ -43,7 +43,7 @@ func TestDisksHaveTheIOPSOfTheirStorageProfile(t *testing.T) {
 	}{
 		{"its default", vcdsim.IOPS{Enabled: true, DiskMax: 3000, DiskDefault: 500}, "", 500, 500},
 		{"their own number", vcdsim.IOPS{Enabled: true, DiskMax: 3000, DiskDefault: 500}, reserved(3000), 500, 3000},
-		{"their own number, as older clients ask", vcdsim.IOPS{Enabled: true, DiskMax: 3000}, "<iops>200</iops>", 0, 200},
+		{"their own number, as older clients request", vcdsim.IOPS{Enabled: true, DiskMax: 3000}, "<iops>200</iops>", 0, 200},
 		{"a default by size", vcdsim.IOPS{Enabled: true, DiskDefault: 150, PerGB: 10}, "", 150, 100},
 		{"any number without a maximum", vcdsim.IOPS{Enabled: true}, reserved(90000), 0, 90000},
 		{"none without limits", vcdsim.IOPS{DiskMax: 3000, DiskDefault: 500}, reserved(200), 0, 0},
@@ -65,7 +65,7 @@ func TestDisksHaveTheIOPSOfTheirStorageProfile(t *testing.T) {
 	}
 }
 
-func TestIOPSBeyondTheLimitsAreRefused(t *testing.T) {
+func TestIOPSBeyondTheLimitsAreRejected(t *testing.T) {
 	refusing := vcdsim.DefaultAssumptions()
 	refusing.IOPSIgnoredWithoutLimits = false
 	tests := []struct {
@@ -91,7 +91,7 @@ func TestIOPSBeyondTheLimitsAreRefused(t *testing.T) {
 			says:   "Requested disk iops 0",
 		},
 		{
-			name:   "more than a disk of the size may have",
+			name:   "more than a disk of this size may have",
 			limits: vcdsim.IOPS{Enabled: true, DiskMax: 3000, PerGB: 10},
 			more:   reserved(101),
 			code:   "VM_LIMITS_SOFT_VIOLATION",
@@ -105,7 +105,7 @@ func TestIOPSBeyondTheLimitsAreRefused(t *testing.T) {
 			says:   "exceeds the limit 1000",
 		},
 		{
-			name:   "any without limits, where VCD does not ignore them",
+			name:   "any number without limits, if VCD does not ignore it",
 			assume: &refusing,
 			more:   reserved(200),
 			code:   "BAD_REQUEST",

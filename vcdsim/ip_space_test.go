@@ -23,7 +23,7 @@ func (c *client) allocations(filter string) []map[string]any {
 	return c.values(c.space() + "/allocations?pageSize=128&filter=type==FLOATING_IP" + filter)
 }
 
-// allocate gets addresses and returns them with the ids of their allocations.
+// allocate allocates addresses and returns them with the IDs of their allocations.
 func (c *client) allocate(body string) (values, ids []string) {
 	a := c.ok(http.MethodPost, cloudAPI+c.space()+"/allocate", body)
 	var result []struct{ ID, Value string }
@@ -85,7 +85,7 @@ func TestAProviderAllocatesForAnOrganization(t *testing.T) {
 	c.provider().allocate(`{"type":"FLOATING_IP","quantity":1,"orgRef":{"id":"urn:vcloud:org:` + c.model().ID + `"}}`)
 	c.Expect(c.allocations("")).To(ConsistOf(acme))
 	c.provider().allocate(`{"type":"FLOATING_IP","quantity":1}`)
-	c.Expect(c.allocations("")).To(ConsistOf(acme, acme), "there is no other organization with the space")
+	c.Expect(c.allocations("")).To(ConsistOf(acme, acme), "no other organization has the space")
 }
 
 func TestIPSpacesRunOut(t *testing.T) {
@@ -117,7 +117,7 @@ func TestIPSpacesRunOut(t *testing.T) {
 			[]func(*vcdsim.Config){few},
 		},
 		{
-			"one that is taken",
+			"an address in use",
 			`{"type":"FLOATING_IP","value":"198.51.100.10"}`,
 			"BAD_REQUEST",
 			"198.51.100.10 is not available",
@@ -125,7 +125,7 @@ func TestIPSpacesRunOut(t *testing.T) {
 			nil,
 		},
 		{
-			"one that is not there",
+			"a nonexistent address",
 			`{"type":"FLOATING_IP","value":"192.0.2.1"}`,
 			"BAD_REQUEST",
 			"192.0.2.1 is not available",
@@ -158,7 +158,7 @@ func TestIPSpacesRunOut(t *testing.T) {
 	}
 }
 
-func TestTwoWhoWantTheLastAddress(t *testing.T) {
+func TestSimultaneousRequestsForTheLastAddress(t *testing.T) {
 	c := start(t, preset("ip-spaces"), manual, func(cfg *vcdsim.Config) {
 		cfg.Model.IPSpaces[0].Ranges = []vcdsim.Range{{
 			From: netip.MustParseAddr("198.51.100.10"),
@@ -167,7 +167,7 @@ func TestTwoWhoWantTheLastAddress(t *testing.T) {
 	})
 	ask := func() string {
 		a := c.call(http.MethodPost, cloudAPI+c.space()+"/allocate", `{"type":"FLOATING_IP","value":"198.51.100.10"}`)
-		c.Expect(a.status).To(Equal(http.StatusAccepted), "both are asked before either is done")
+		c.Expect(a.status).To(Equal(http.StatusAccepted), "both are requested before either is done")
 		return a.header.Get("Location")
 	}
 	first := ask()
@@ -200,7 +200,7 @@ func TestAllocationsAreListedByTypeAndPage(t *testing.T) {
 		c.gatewayURN())[0]["unusedValues"]).To(HaveLen(5), "no more are suggested")
 }
 
-func TestIPSpacesOfOthers(t *testing.T) {
+func TestIPSpacesOfOtherOrganizations(t *testing.T) {
 	c := start(t, preset("ip-spaces"), func(cfg *vcdsim.Config) {
 		other := vcdsim.Minimal().Orgs[1]
 		other.Name = "other"
@@ -209,7 +209,7 @@ func TestIPSpacesOfOthers(t *testing.T) {
 	values, _ := c.allocate(`{"type":"FLOATING_IP","quantity":1}`)
 	space := c.space()
 	c.token = c.login("admin", "other", "password").header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
-	c.Expect(c.values("ipSpaces/summaries")).To(BeEmpty(), "no gateway of theirs has an uplink to it")
+	c.Expect(c.values("ipSpaces/summaries")).To(BeEmpty(), "no gateway of the organization has an uplink to it")
 	c.refused(http.MethodGet, cloudAPI+space, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.refused(http.MethodPost, cloudAPI+space+"/allocate", `{"type":"FLOATING_IP","quantity":1}`, 403,
 		"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
@@ -238,5 +238,5 @@ func TestAllocationsSurviveADump(t *testing.T) {
 	c.Expect(c.sim.Restore(dump)).To(Succeed())
 	c.finish(c.get(mark).xml)
 	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("usageState", "USED_MANUAL"),
-		HaveKeyWithValue("description", "mine")), "the task that ran is in the dump")
+		HaveKeyWithValue("description", "mine")), "the running task is in the dump")
 }

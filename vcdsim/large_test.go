@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// largest is how many VMs the measurements are made with.
+// largest is the number of VMs in the measurements.
 const largest = 10000
 
 // A direct calls a simulator without a network.
@@ -56,7 +56,7 @@ func (d *direct) get(tb testing.TB, path string) []byte {
 	return w.Body.Bytes()
 }
 
-// pages are the queries that are measured.
+// pages returns the queries that are measured.
 func pages(sim *vcdsim.Simulator) map[string]string {
 	const page = "/api/query?type=vm&pageSize=128"
 	state := sim.State()
@@ -97,7 +97,7 @@ func BenchmarkQuery10000(b *testing.B) {
 	}
 }
 
-// processorTime is what the process has used of the processors, which other programs change less than the time it takes.
+// processorTime returns the CPU time of the process. Other programs affect it less than the elapsed time.
 func processorTime(b *testing.B) int64 {
 	b.Helper()
 	var used syscall.Rusage
@@ -124,8 +124,8 @@ func benchmarkGet(b *testing.B, path func(vcdsim.State) string) {
 	}
 }
 
-// TestTenThousandVMs counts what a page costs in allocations, which are the same on every machine: only the rows that
-// are answered are made. The benchmarks say how long it takes.
+// TestTenThousandVMs counts the allocations of a page, which are the same on every machine: only the returned rows are
+// created. The benchmarks measure the time.
 func TestTenThousandVMs(t *testing.T) {
 	g := NewWithT(t)
 	var before, after runtime.MemStats

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestLifeOfAVM(t *testing.T) {
+func TestLifecycleOfAVM(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
 	c.Expect(c.get(vapp).xml.Attr("status")).To(Equal("1"), "an empty vApp is resolved")
@@ -63,7 +63,7 @@ func TestLifeOfAVM(t *testing.T) {
 	c.Expect(c.sim.Unhandled()).To(BeEmpty())
 }
 
-func TestAVAppThatEndsWithItsVMs(t *testing.T) {
+func TestAVAppIsDeletedWithItsLastVM(t *testing.T) {
 	assume := vcdsim.DefaultAssumptions()
 	assume.VAppStaysDeployed = false
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Assumptions = &assume })
@@ -81,7 +81,7 @@ func TestPowerStateOfAVApp(t *testing.T) {
 	c.ok(http.MethodPost, vapp+"/power/action/powerOn", "")
 	c.Expect(status()).To(Equal("4"), "an empty vApp can be started")
 	vm := c.vm(vapp, "node")
-	c.Expect(status()).To(Equal("10"), "the vApp is on, the VM within is off")
+	c.Expect(status()).To(Equal("10"), "the vApp is on, the VM in it is off")
 	c.refused(http.MethodDelete, vapp, "", http.StatusBadRequest, "BAD_REQUEST")
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 	c.Expect(status()).To(Equal("4"))
@@ -107,7 +107,7 @@ func TestRefusals(t *testing.T) {
 		code, message    string
 	}{
 		{
-			"a second vApp of the same name",
+			"a second vApp with the same name",
 			compose,
 			c.compose("cluster", ""),
 			400,
@@ -115,7 +115,7 @@ func TestRefusals(t *testing.T) {
 			"cluster already exists",
 		},
 		{
-			"a second VM of the same name",
+			"a second VM with the same name",
 			recomp,
 			recompose(c.item("taken", nic("POOL", ""), "")),
 			400,
@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 			"taken already exists",
 		},
 		{
-			"two VMs of one name at once",
+			"two VMs with one name in one request",
 			recomp,
 			recompose(c.item("a", "", ""), c.item("a", "", "")),
 			400,
@@ -131,7 +131,7 @@ func TestRefusals(t *testing.T) {
 			"a already exists",
 		},
 		{
-			"a template that does not exist",
+			"a nonexistent template",
 			recomp,
 			recompose(`<SourcedItem><Source href="/api/vAppTemplate/vm-` + unknown + `"/></SourcedItem>`),
 			403,
@@ -173,7 +173,7 @@ func TestRefusals(t *testing.T) {
 			"is invalid",
 		},
 		{
-			"an address that is taken",
+			"an address in use",
 			recomp,
 			recompose(c.item("b", nic("MANUAL", "192.168.100.10"), "")),
 			400,
@@ -208,16 +208,16 @@ func TestRefusals(t *testing.T) {
 		{"a body that is not XML", compose, "nonsense", 400, "BAD_REQUEST", "JAXB"},
 		{"a vApp without a name", compose, `<ComposeVAppParams/>`, 400, "BAD_REQUEST", "name"},
 		{
-			"powering off what is off",
+			"powering off a powered-off VM",
 			"/api/vApp/vm-" + c.state("taken").ID + "/power/action/powerOff",
 			"",
 			400,
 			"BAD_REQUEST",
 			"is not powered on",
 		},
-		{"undeploying what is not deployed", vapp + "/action/undeploy", "", 400, "BAD_REQUEST", "is not running"},
+		{"undeploying an undeployed vApp", vapp + "/action/undeploy", "", 400, "BAD_REQUEST", "is not running"},
 		{
-			"a vApp that does not exist",
+			"a nonexistent vApp",
 			"/api/vApp/vapp-" + unknown + "/action/recomposeVApp",
 			"",
 			403,
@@ -231,7 +231,7 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	c.WithT = NewWithT(t)
-	c.Expect(c.sim.State().VMs).To(HaveLen(1), "a refusal leaves nothing behind")
+	c.Expect(c.sim.State().VMs).To(HaveLen(1), "a rejection changes nothing")
 	c.Expect(c.sim.State().VApps).To(HaveLen(1))
 }
 
@@ -264,7 +264,7 @@ func TestBusyEntities(t *testing.T) {
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 }
 
-func TestAFailedTaskLeavesResidue(t *testing.T) {
+func TestAFailedTaskLeavesPartialResults(t *testing.T) {
 	c := start(t)
 	c.sim.Faults().Add(vcdsim.Fault{Operation: "vdcComposeVapp", Count: 1, FailTask: true, Message: "no host"})
 	a := c.call(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("half", ""))
@@ -276,7 +276,7 @@ func TestAFailedTaskLeavesResidue(t *testing.T) {
 	c.ok(http.MethodDelete, a.xml.Attr("href"), "")
 }
 
-func TestAPoolThatIsUsedUp(t *testing.T) {
+func TestAnExhaustedPool(t *testing.T) {
 	c := start(t)
 	c.sim.Edit(func(e *vcdsim.Editor) {
 		pool := &e.Model.Orgs[1].VDCs[0].Networks[0].StaticPool[0]
@@ -294,10 +294,10 @@ func TestAPoolThatIsUsedUp(t *testing.T) {
 	c.ok(http.MethodDelete, "/api/vApp/vm-"+c.state("second").ID, "")
 	c.ok(http.MethodDelete, first, "")
 	c.vm(vapp, "third")
-	c.Expect(c.state("third").NICs[0].Address).To(Equal("192.168.100.10"), "a deleted VM gives its address back")
+	c.Expect(c.state("third").NICs[0].Address).To(Equal("192.168.100.10"), "a deleted VM releases its address")
 }
 
-func TestACancelledRecompose(t *testing.T) {
+func TestACanceledRecompose(t *testing.T) {
 	c := start(t, manual)
 	vapp := c.vapp("cluster")
 	a := c.call(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("node", nic("POOL", ""), "")))
@@ -324,7 +324,7 @@ func TestLeases(t *testing.T) {
 		`<LeaseSettingsSection `+xmlns+
 			`><ovf:Info/><DeploymentLeaseInSeconds>0</DeploymentLeaseInSeconds><StorageLeaseInSeconds>0</StorageLeaseInSeconds></LeaseSettingsSection>`)
 	c.Expect(c.get(vapp+"/leaseSettingsSection").xml.Str("DeploymentLeaseInSeconds")).To(Equal("86400"),
-		"the organization caps it")
+		"the organization limits it")
 	c.advance(23 * time.Hour)
 	c.Expect(c.state("node").PoweredOn).To(BeTrue(), "the lease was renewed")
 	c.advance(2 * time.Hour)
@@ -333,7 +333,7 @@ func TestLeases(t *testing.T) {
 	c.Expect(c.sim.State().VApps).To(BeEmpty(), "the storage lease ended")
 }
 
-func TestLeasesNeverEndByDefault(t *testing.T) {
+func TestLeasesNeverExpireByDefault(t *testing.T) {
 	c := start(t, manual)
 	vapp := c.vapp("cluster")
 	c.ok(http.MethodPost, c.vm(vapp, "node")+"/power/action/powerOn", "")
@@ -398,7 +398,7 @@ func TestAChangeWhoseTaskFailsChangesNothing(t *testing.T) {
 	task := c.call(http.MethodPost, vm+"/action/reconfigureVm",
 		`<Vm `+xmlns+` name="renamed">`+nic("MANUAL", "192.168.100.77")+`</Vm>`).xml
 	c.Expect(task.Name).To(Equal("Task"))
-	c.sim.Edit(func(e *vcdsim.Editor) { // another VM gets the address meanwhile
+	c.sim.Edit(func(e *vcdsim.Editor) { // in the meantime another VM gets the address
 		other := e.VM("other")
 		other.NICs[0].Address = "192.168.100.77"
 		other.NICs[0].Mode = "MANUAL"

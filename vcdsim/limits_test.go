@@ -23,7 +23,7 @@ func (c *client) taskStatus(task *xmltree.Node) string {
 	return c.get(task.Attr("href")).xml.Attr("status")
 }
 
-func TestOperationsBeyondTheLimitAreQueuedThenRefused(t *testing.T) {
+func TestOperationsBeyondTheLimitAreQueuedAndThenRejected(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		limits vcdsim.OperationLimits
@@ -51,15 +51,15 @@ func TestOperationsBeyondTheLimitAreQueuedThenRefused(t *testing.T) {
 
 			c.advance(3 * time.Second)
 			c.Expect(c.taskStatus(tasks[0])).To(Equal("success"))
-			c.Expect(c.taskStatus(tasks[2])).To(Equal("running"), "what waited begins when another ended")
+			c.Expect(c.taskStatus(tasks[2])).To(Equal("running"), "a queued operation starts when another ends")
 			c.Expect(c.disk("more").status).To(Equal(http.StatusCreated))
 			c.advance(3 * time.Second)
-			c.Expect(c.taskStatus(tasks[2])).To(Equal("success"), "and takes its whole time")
+			c.Expect(c.taskStatus(tasks[2])).To(Equal("success"), "and takes its full time")
 		})
 	}
 }
 
-func TestRolesAllowWhatTheirRightsSay(t *testing.T) {
+func TestRolesAllowTheOperationsOfTheirRights(t *testing.T) {
 	body := `<DiskCreateParams ` + xmlns + `><Disk name="d" sizeMb="1"/></DiskCreateParams>`
 	for _, tc := range []struct {
 		role           string
@@ -76,7 +76,7 @@ func TestRolesAllowWhatTheirRightsSay(t *testing.T) {
 			c.sim.Edit(func(e *vcdsim.Editor) { e.Share(e.VApp("cluster"), "them", "FullControl") })
 			c.token = c.login("them", "acme", "password").header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
 
-			c.Expect(c.get(vm).xml.Attr("name")).To(Equal("node"), "reading takes a share only")
+			c.Expect(c.get(vm).xml.Attr("name")).To(Equal("node"), "reading takes only a share")
 			if tc.compose {
 				c.ok(http.MethodPost, c.vdc()+"/disk", body)
 			} else {

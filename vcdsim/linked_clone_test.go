@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// grown is the body that makes the first disk of a VM larger.
+// grown returns the body that expands the first disk of a VM.
 func grown() string {
 	return `<Vm ` + xmlns + `><VmSpecSection Modified="true"><ovf:Info/><DiskSection><DiskSettings>` +
 		`<DiskId>2000</DiskId><SizeMb>30720</SizeMb><UnitNumber>0</UnitNumber><BusNumber>0</BusNumber>` +
@@ -38,7 +38,7 @@ func TestDiskOfALinkedCloneGrowsAfterItsConsolidation(t *testing.T) {
 		ContainSubstring("has snapshots"))
 }
 
-func TestConsolidationTakesItsRight(t *testing.T) {
+func TestConsolidationRequiresItsRight(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) {
 		cfg.Model = vcdsim.K8sTenant()
 		cfg.Model.Orgs[1].Users[1].Role = "vApp Author"
@@ -58,7 +58,7 @@ func TestFullClonesGrowAtOnce(t *testing.T) {
 			cfg.Model = vcdsim.K8sTenant()
 			cfg.Model.Orgs[1].VDCs[0].FullClones = true
 		},
-		"where VCD does not mind": func(cfg *vcdsim.Config) { cfg.Assumptions = &assume },
+		"if VCD allows it": func(cfg *vcdsim.Config) { cfg.Assumptions = &assume },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := start(t, change)

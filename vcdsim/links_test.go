@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Clients find most addresses in the answers to other requests.
+// Clients find most addresses in the responses to other requests.
 func TestEveryLinkIsServed(t *testing.T) {
 	for _, preset := range vcdsim.PresetNames() {
 		model, _ := vcdsim.PresetByName(preset)
@@ -30,13 +30,13 @@ func TestEveryLinkIsServed(t *testing.T) {
 				crawl.run()
 
 				NewWithT(t).Expect(strings.Join(crawl.dead, "\n")).To(BeEmpty())
-				NewWithT(t).Expect(len(crawl.operations)).To(BeNumerically(">", 80), "so many kinds of addresses there are at least")
+				NewWithT(t).Expect(len(crawl.operations)).To(BeNumerically(">", 80), "the minimum number of kinds of addresses")
 			})
 		}
 	}
 }
 
-// smallFleets cuts down the VMs that a model has from the start.
+// smallFleets reduces the number of VMs in a model.
 func smallFleets(m *vcdsim.Model) {
 	for o := range m.Orgs {
 		for v := range m.Orgs[o].VDCs {
@@ -47,7 +47,7 @@ func smallFleets(m *vcdsim.Model) {
 	}
 }
 
-// live makes one of everything that the preset has room for.
+// live creates one object of every kind that fits in the preset.
 func (c *client) live() {
 	media := c.sim.URL() + c.iso("tools", "0123456789")
 	c.promise("unfinished", 10)
@@ -73,7 +73,7 @@ func (c *client) live() {
 	c.liveNetwork()
 }
 
-// liveNetwork makes one of each kind of what a gateway serves.
+// liveNetwork creates one object of each kind on a gateway.
 func (c *client) liveNetwork() {
 	addresses := []string{"203.0.113.20", "203.0.113.21"}
 	if len(c.gateway().Uplinks[0].Subnets) == 0 {
@@ -95,7 +95,7 @@ func (c *client) liveNetwork() {
 	}
 }
 
-// ownerOfGroups is what firewall groups of the gateway belong to.
+// ownerOfGroups returns the owner of the gateway's firewall groups.
 func (c *client) ownerOfGroups() string {
 	if len(c.model().VDCGroups) > 0 {
 		return c.groupURN()
@@ -103,8 +103,7 @@ func (c *client) ownerOfGroups() string {
 	return c.gatewayURN()
 }
 
-// methods are those that links ask for, by what they call their relation. A relation of another name is an action,
-// which is a POST.
+// methods are the methods of links, by their relation. A link with another relation is an action, which is a POST.
 var methods = map[string]string{
 	"":                 http.MethodGet,
 	"alternate":        http.MethodGet,
@@ -125,17 +124,17 @@ var methods = map[string]string{
 	"remove":           http.MethodDelete,
 }
 
-// perOperation is how many addresses of one operation are read; more of them show nothing new.
+// perOperation is the number of addresses that are read per operation. More of them show nothing new.
 const perOperation = 12
 
-// A crawl reads every address that it is given, and those in the answers.
+// A crawl reads every address that it is given, and the addresses in the responses.
 type crawl struct {
 	client     *client
 	routed     vcdsim.Finder
 	seen       map[string]bool
 	waiting    []string
 	operations map[string]int
-	dead       []string // kinds of links that lead nowhere
+	dead       []string // kinds of dead links
 }
 
 func newCrawl(c *client) *crawl {
@@ -164,7 +163,7 @@ func (w *crawl) run() {
 	w.dead = slices.Compact(w.dead)
 }
 
-// read reads an address, unless enough of its kind were read, and collects the links in the answer.
+// read reads an address, unless enough of its kind were read, and collects the links in the response.
 func (w *crawl) read(address string) {
 	operation, _ := w.routed(http.MethodGet, address)
 	if w.seen[address] || w.operations[operation] >= perOperation {
@@ -189,7 +188,7 @@ func (w *crawl) read(address string) {
 	}
 }
 
-// follow judges a link and, if it can be read, puts it in line.
+// follow validates a link and queues it if it can be read.
 func (w *crawl) follow(from, rel, address string) {
 	if !strings.HasPrefix(address, w.client.sim.URL()+"/") {
 		return
@@ -207,7 +206,7 @@ func (w *crawl) follow(from, rel, address string) {
 	}
 }
 
-// there reads what a link leads to for the first time: it must be there, if not allowed to everyone.
+// there reads the target of a link for the first time. It must exist, but need not be permitted to everyone.
 func (w *crawl) there(from, rel, operation, address string) {
 	if w.seen[address] || w.operations[operation] >= perOperation {
 		return
@@ -218,7 +217,7 @@ func (w *crawl) there(from, rel, operation, address string) {
 	w.waiting = append(w.waiting, address)
 }
 
-// elements follows the addresses in a document.
+// elements follows the links in a document.
 func (w *crawl) elements(from string, n *xmltree.Node) {
 	rel := n.Attr("rel")
 	for _, a := range n.Attrs {
@@ -229,7 +228,7 @@ func (w *crawl) elements(from string, n *xmltree.Node) {
 	}
 }
 
-// values follows the addresses in a JSON value.
+// values follows the links in a JSON value.
 func (w *crawl) values(from string, value any) {
 	switch v := value.(type) {
 	case string:
@@ -245,7 +244,7 @@ func (w *crawl) values(from string, value any) {
 	}
 }
 
-// items reads each item of a list below the list's address, where items are served there.
+// items reads each item of a list below the list's address, if items are served there.
 func (w *crawl) items(from, address string, page map[string]any) {
 	values, _ := page["values"].([]any)
 	list, _, _ := strings.Cut(address, "?")

@@ -17,7 +17,7 @@ func TestManySimulatorsInOneProcess(t *testing.T) {
 			c := start(t)
 			c.vm(c.vapp("cluster"), "node")
 			c.Expect(c.get("/api/query?type=vm&filter=isVAppTemplate==false").xml.Attr("total")).To(Equal("1"),
-				"no other organization's VMs")
+				"no VMs of other organizations")
 			c.Expect(c.call(http.MethodPost, "/_sim/faults", `{"status": 503}`).status).To(Equal(http.StatusCreated))
 			c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(http.StatusServiceUnavailable))
 		})

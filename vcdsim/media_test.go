@@ -11,14 +11,14 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// as goes on as another user of the tenant.
+// as continues as another user of the tenant.
 func (c *client) as(user string) {
 	c.token = c.login(user, "acme", "password").header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
 }
 
 func (c *client) catalogPath() string { return "/api/catalog/" + c.model().Catalogs[0].ID }
 
-// promise begins the upload of an ISO and returns the address of the media.
+// promise starts the upload of an ISO and returns the address of the media.
 func (c *client) promise(name string, size int) string {
 	a := c.call(http.MethodPost, c.catalogPath()+"/action/upload",
 		fmt.Sprintf(`<Media %s name="%s" imageType="iso" size="%d"/>`, xmlns, name, size))
@@ -26,7 +26,7 @@ func (c *client) promise(name string, size int) string {
 	return strings.TrimPrefix(a.xml.At("Entity").Attr("href"), c.sim.URL())
 }
 
-// send puts a part of a file where a transfer link says, without a session, as the link itself is the permission.
+// send uploads a part of a file to a transfer link, without a session, because the link itself is the permission.
 func (c *client) send(link, part string, from, total int) answer {
 	req := c.request(http.MethodPut, link, part)
 	req.Header.Del("Authorization")
@@ -43,7 +43,7 @@ func (c *client) iso(name, content string) string {
 	c.Expect(c.send(link, content[:half], 0, len(content)).status).To(Equal(http.StatusOK))
 	c.Expect(c.get(media).xml.At("Files", "File").Attr("bytesTransferred")).To(Equal(fmt.Sprint(half)))
 	c.Expect(c.get(x.At("Tasks", "Task").Attr("href")).xml.Attr("status")).To(Equal("running"),
-		"half of the bytes are there")
+		"half of the bytes have arrived")
 	c.Expect(c.send(link, content[half:], half, len(content)).status).To(Equal(http.StatusOK))
 	c.Expect(c.finish(x.At("Tasks", "Task")).Attr("status")).To(Equal("success"))
 	return media
@@ -72,7 +72,7 @@ func TestMediaIsUploadedInPartsAndDownloaded(t *testing.T) {
 	c.Expect(c.sim.State().Uploads).To(BeEmpty())
 }
 
-func TestNothingIsKeptOfWhatIsDeleted(t *testing.T) {
+func TestDeletionRemovesMetadataAccessAndUploads(t *testing.T) {
 	c := start(t)
 	c.as("admin")
 	media := c.iso("tools", "0123456789")
@@ -99,7 +99,7 @@ func TestNothingIsKeptOfWhatIsDeleted(t *testing.T) {
 	c.Expect(state.Uploads).To(BeEmpty())
 }
 
-func TestUploadsThatAreRefused(t *testing.T) {
+func TestRejectedUploads(t *testing.T) {
 	c := start(t)
 	c.as("admin")
 	upload := c.catalogPath() + "/action/upload"
@@ -108,14 +108,14 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	for _, tc := range []struct {
 		name, body string
 	}{
-		{"a name that a media has", `<Media ` + xmlns + ` name="tools" imageType="iso" size="1"/>`},
+		{"the name of another media", `<Media ` + xmlns + ` name="tools" imageType="iso" size="1"/>`},
 		{
-			"a name that a template has",
+			"a name of a template",
 			`<Media ` + xmlns + ` name="` + c.model().Catalogs[0].Templates[0].Name + `" imageType="iso" size="1"/>`,
 		},
 		{"no name", `<Media ` + xmlns + ` imageType="iso" size="1"/>`},
 		{"no size", `<Media ` + xmlns + ` name="x" imageType="iso"/>`},
-		{"an unknown kind of image", `<Media ` + xmlns + ` name="x" imageType="tape" size="1"/>`},
+		{"an unknown image type", `<Media ` + xmlns + ` name="x" imageType="tape" size="1"/>`},
 		{"something else", `<Disk ` + xmlns + ` name="x"/>`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -123,14 +123,14 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		})
 	}
 	c.Expect(c.send(link, "56789", 5, 10).status).To(Equal(http.StatusRequestedRangeNotSatisfiable),
-		"the bytes before are not there")
+		"the preceding bytes are missing")
 	c.Expect(c.send(strings.Replace(link, "file", "other", 1), "x", 0, 1).status).To(Equal(http.StatusNotFound))
 	c.refused(http.MethodDelete, media, "", 400, "BUSY_ENTITY")
 
 	task := c.get(media).xml.At("Tasks", "Task").Attr("href")
 	c.Expect(c.call(http.MethodPost, task+"/action/cancel", "").status).To(Equal(http.StatusNoContent))
 	c.refused(http.MethodGet, media, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
-	c.Expect(c.send(link, "0", 0, 10).status).To(Equal(http.StatusNotFound), "the transfer is gone with its item")
+	c.Expect(c.send(link, "0", 0, 10).status).To(Equal(http.StatusNotFound), "the transfer is deleted with its item")
 }
 
 func TestMediaInTheDriveOfAVM(t *testing.T) {
@@ -152,7 +152,7 @@ func TestMediaInTheDriveOfAVM(t *testing.T) {
 	c.Expect(c.records("type=media")).To(BeEmpty())
 }
 
-func TestMediaTakesRights(t *testing.T) {
+func TestMediaRequiresRights(t *testing.T) {
 	c := start(t, withUsers("vApp User", "other"))
 	c.as("admin")
 	media := c.iso("tools", "0123456789")

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestPresetsAreReadAsTheyWereWritten(t *testing.T) {
+func TestPresetsSurviveARoundTrip(t *testing.T) {
 	for _, name := range vcdsim.PresetNames() {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -57,7 +57,7 @@ externalNetworks:
   - {gateway: 203.0.113.1/24, pool: [{from: 203.0.113.10, to: 203.0.113.99}]}
 `
 
-func TestAModelOfAFileIsSimulated(t *testing.T) {
+func TestAModelFileIsSimulated(t *testing.T) {
 	g := NewWithT(t)
 	model, err := vcdsim.ReadModel(strings.NewReader(modelFile))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -70,10 +70,10 @@ func TestAModelOfAFileIsSimulated(t *testing.T) {
 	g.Expect(vdc.Networks[0].Edge).To(Equal(vdc.EdgeGateways[0].ID))
 }
 
-func TestAModelThatCannotBeIsRefused(t *testing.T) {
+func TestAnInvalidModelIsRejected(t *testing.T) {
 	for _, test := range []struct{ name, old, replacement, message string }{
 		{"an unknown field", "policies: [System", "policy: [System", `unknown field "policy"`},
-		{"no YAML", "orgs:", "orgs", "reading a model: error converting YAML"},
+		{"not YAML", "orgs:", "orgs", "reading a model: error converting YAML"},
 		{"no provider", "name: System\n", "name: Provider\n", `orgs: the first organization must be "System"`},
 		{"an unknown policy", "[System Default]", "[small]", `orgs: acme: vdcs: vdc: policies: the model has no "small"`},
 		{"an unknown role", "Organization Administrator", "Boss", `orgs: acme: users: admin: role: the model has no "Boss"`},
@@ -81,7 +81,7 @@ func TestAModelThatCannotBeIsRefused(t *testing.T) {
 		{"an unknown uplink", "network: internet", "network: dark", `edgeGateways: gateway: uplinks: network: the model has no "dark"`},
 		{"no subnet", ", gateway: 192.168.100.1/24", "", "networks: nodes: gateway: it must be an address"},
 		{"no name", "- name: vdc", "- description: vdc", "orgs: acme: vdcs: number 1 has no name"},
-		{"a name twice", "- name: acme", "- name: System", `orgs: "System" is duplicated`},
+		{"a duplicate name", "- name: acme", "- name: System", `orgs: "System" is duplicated`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)

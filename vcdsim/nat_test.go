@@ -27,14 +27,14 @@ func TestNATRules(t *testing.T) {
 		HaveKeyWithValue("version", HaveKeyWithValue("version", 0.0)),
 		HaveKeyWithValue("applicationPortProfile", HaveKeyWithValue("name", "web"))))
 	path := cloudAPI + c.natPath() + "/" + rule["id"].(string)
-	c.Expect(rule["id"]).To(MatchRegexp(`^[0-9a-f-]{36}$`), "no URN")
+	c.Expect(rule["id"]).To(MatchRegexp(`^[0-9a-f-]{36}$`), "not a URN")
 
 	c.ok(http.MethodPut, path, with(rule, map[string]any{"description": "changed"}))
 	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("description", "changed"),
 		HaveKeyWithValue("version", HaveKeyWithValue("version", 1.0))))
 	c.Expect(c.refused(http.MethodPut, path, with(rule, nil), 400,
 		"OBJECT_VERSION_MISMATCH")).To(ContainSubstring("not the current version 1"),
-		"it was changed since it was read")
+		"it was changed after it was read")
 
 	message := c.refused(http.MethodDelete, cloudAPI+"applicationPortProfiles/"+profile, "", 400, "VALIDATION_ERROR")
 	c.Expect(message).To(ContainSubstring("in use by NAT rule web"))
@@ -43,7 +43,7 @@ func TestNATRules(t *testing.T) {
 	c.ok(http.MethodDelete, cloudAPI+"applicationPortProfiles/"+profile, "")
 }
 
-// portProfile is an application port profile of a VDC or VDC group.
+// portProfile returns an application port profile of a VDC or VDC group.
 func (c *client) portProfile(name, owner string) string {
 	return fmt.Sprintf(`{"name":%q,"scope":"TENANT","orgRef":{"id":"urn:vcloud:org:%s"},"contextEntityId":%q,`+
 		`"applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`, name, c.model().ID, owner)
@@ -51,7 +51,7 @@ func (c *client) portProfile(name, owner string) string {
 
 func (c *client) vdcURN() string { return "urn:vcloud:vdc:" + c.model().VDCs[0].ID }
 
-func TestTenantsPortProfilesNameTheirOrganization(t *testing.T) {
+func TestTenantPortProfilesReferenceTheirOrganization(t *testing.T) {
 	c := start(t)
 	body := fmt.Sprintf(`{"name":"web","scope":"TENANT","contextEntityId":%q,`+
 		`"applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`, c.vdcURN())
@@ -64,7 +64,7 @@ func TestTenantsPortProfilesNameTheirOrganization(t *testing.T) {
 	c.make("applicationPortProfiles", strings.Replace(body, "web", "other", 1))
 }
 
-func TestNATRulesAreChecked(t *testing.T) {
+func TestNATRulesAreValidated(t *testing.T) {
 	c := start(t)
 	for _, tc := range []struct{ name, body, message string }{
 		{"no type", `{"name":"x","externalAddresses":"203.0.113.20"}`, `type "" is invalid`},
@@ -73,9 +73,9 @@ func TestNATRulesAreChecked(t *testing.T) {
 			`{"name":"x","type":"DNAT","externalAddresses":"203.0.113.20"}`,
 			"internalAddresses must not be empty",
 		},
-		{"an address that is none", dnat("x", "203.0.113.2000", "192.168.100.5", ""), `"203.0.113.2000" is invalid`},
+		{"an invalid address", dnat("x", "203.0.113.2000", "192.168.100.5", ""), `"203.0.113.2000" is invalid`},
 		{
-			"a port that is none",
+			"an invalid port",
 			dnat("x", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"http"`),
 			`port "http" is invalid`,
 		},

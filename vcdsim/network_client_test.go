@@ -15,7 +15,7 @@ import (
 
 const cloudAPI = "/cloudapi/1.0.0/"
 
-// provider makes the client the system administrator.
+// provider logs in as the system administrator.
 func (c *client) provider() *client {
 	p := *c
 	p.token = ""
@@ -33,13 +33,13 @@ func (c *client) gateway() vcdsim.EdgeGateway { return c.model().VDCs[0].EdgeGat
 
 func (c *client) gatewayURN() string { return "urn:vcloud:gateway:" + c.gateway().ID }
 
-// make creates something by a task and returns the id of the task's owner.
+// make creates an object with a task and returns the ID of the task's owner.
 func (c *client) make(path, body string) string {
 	a := c.ok(http.MethodPost, cloudAPI+path, body)
 	return c.get(a.header.Get("Location")).xml.At("Owner").Attr("id")
 }
 
-// values are the items of a list.
+// values returns the items of a list.
 func (c *client) values(path string) []map[string]any {
 	list, ok := c.get(cloudAPI + path).json["values"].([]any)
 	c.Expect(ok).To(BeTrue(), path)
@@ -50,7 +50,7 @@ func (c *client) values(path string) []map[string]any {
 	return out
 }
 
-// used are the addresses a gateway uses, with what for.
+// used returns the used addresses of a gateway, with their uses.
 func (c *client) used() []string {
 	var out []string
 	for _, u := range c.values("edgeGateways/" + c.gatewayURN() + "/usedIpAddresses?pageSize=128") {
@@ -68,7 +68,7 @@ func (c *client) pool(name string, addresses ...string) string {
 		`{"name":"`+name+`","gatewayRef":{"id":"`+c.gatewayURN()+`"},"members":[`+strings.Join(members, ",")+`]}`)
 }
 
-// service is the body of a TCP virtual service.
+// service returns the body of a TCP virtual service.
 func (c *client) service(name, pool, vip string, port int) string {
 	engines := c.values("loadBalancer/serviceEngineGroups/assignments")[0]["serviceEngineGroupRef"].(map[string]any)["id"]
 	return fmt.Sprintf(`{"enabled":true,"name":%q,"gatewayRef":{"id":%q},"loadBalancerPoolRef":{"id":%q},"serviceEngineGroupRef":{"id":%q},"virtualIpAddress":%q,
@@ -89,7 +89,7 @@ func (c *client) body(text string) map[string]any {
 	return out
 }
 
-// with changes fields of an object as it was read, for a PUT.
+// with changes fields of an object for a PUT.
 func with(object map[string]any, changes map[string]any) string {
 	for k, v := range changes {
 		object[k] = v

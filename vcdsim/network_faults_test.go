@@ -15,14 +15,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A networkWrite is a change of what a gateway, the library or an IP Space has.
+// A networkWrite is a change on a gateway, in the library or in an IP Space.
 type networkWrite struct {
 	name, method, path, body string
-	operation, task          string // as fault rules name them; task is empty if it is done at once
+	operation, task          string // as in fault rules; task is empty if it finishes immediately
 	happened                 func() bool
 }
 
-// networkWrites are one of each kind, on a gateway that has something of everything.
+// networkWrites contains one write of each kind, on a gateway with objects of every kind.
 func networkWrites(c *client) []networkWrite {
 	const balancer = "/cloudapi/1.0.0/loadBalancer/"
 	const edge = "/cloudapi/1.0.0/edgeGateways/"
@@ -59,7 +59,7 @@ func networkWrites(c *client) []networkWrite {
 	unused := c.values(summaries + "poolSummaries?filter=name==unused")[0]["id"].(string)
 	return []networkWrite{
 		{
-			"make a pool",
+			"create a pool",
 			post,
 			"loadBalancer/pools",
 			`{"name":"new","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`,
@@ -87,7 +87,7 @@ func networkWrites(c *client) []networkWrite {
 			hasNot(summaries+"poolSummaries", "unused"),
 		},
 		{
-			"make a virtual service",
+			"create a virtual service",
 			post,
 			"loadBalancer/virtualServices",
 			c.service("new", pool, "203.0.113.20", 443),
@@ -105,7 +105,7 @@ func networkWrites(c *client) []networkWrite {
 			hasNot(summaries+"virtualServiceSummaries", "old"),
 		},
 		{
-			"make a NAT rule",
+			"create a NAT rule",
 			post,
 			c.natPath(),
 			dnat("new", "203.0.113.21", "192.168.100.6", ""),
@@ -123,7 +123,7 @@ func networkWrites(c *client) []networkWrite {
 			func() bool { return !rule("old")() },
 		},
 		{
-			"make an application port profile",
+			"create an application port profile",
 			post,
 			"applicationPortProfiles",
 			profile,
@@ -141,7 +141,7 @@ func networkWrites(c *client) []networkWrite {
 			hasNot("firewallGroups/summaries", "old"),
 		},
 		{
-			"make a certificate",
+			"create a certificate",
 			post,
 			"ssl/certificateLibrary",
 			with(map[string]any{"alias": "new", "certificate": tls.PEM, "privateKey": tls.Key}, nil),
@@ -185,7 +185,7 @@ func networkWrites(c *client) []networkWrite {
 	}
 }
 
-func TestFaultsOfRequestsForNetworks(t *testing.T) {
+func TestNetworkRequestFaults(t *testing.T) {
 	for i := range networkWrites(start(t, preset("cloud-provider"))) {
 		c := start(t, preset("cloud-provider"), manual)
 		w := networkWrites(c)[i]
@@ -217,12 +217,12 @@ func TestFaultsOfRequestsForNetworks(t *testing.T) {
 			_, err := c.http.Do(c.request(w.method, cloudAPI+w.path, w.body)) //nolint:bodyclose // there is no answer
 			g.Expect(errors.Is(err, io.EOF)).To(BeTrue(), "%v", err)
 			c.advance(time.Minute)
-			g.Expect(w.happened()).To(BeTrue(), "it was done, without an answer")
+			g.Expect(w.happened()).To(BeTrue(), "it was executed, but without a response")
 		})
 	}
 }
 
-func TestFaultsOfTasksOfNetworks(t *testing.T) {
+func TestNetworkTaskFaults(t *testing.T) {
 	for i := range networkWrites(start(t, preset("cloud-provider"))) {
 		c := start(t, preset("cloud-provider"), manual)
 		w := networkWrites(c)[i]
@@ -251,13 +251,13 @@ func TestFaultsOfTasksOfNetworks(t *testing.T) {
 				task := c.finish(c.get(c.call(w.method, cloudAPI+w.path, w.body).header.Get("Location")).xml)
 				g.Expect(task.Attr("status")).To(Equal(status))
 				g.Expect(w.happened()).To(Equal(w.method == http.MethodPost && w.task != "createIpSpaceAllocation"),
-					"what it made stays, failed")
+					"its result remains, as failed")
 			}
 		})
 	}
 }
 
-func TestFaultsOfOneGatewayLeaveTheOtherAlone(t *testing.T) {
+func TestFaultsOfOneGatewayDoNotAffectTheOther(t *testing.T) {
 	c := start(t, preset("two-gateways"), manual)
 	second := c.model().VDCs[0].EdgeGateways[1]
 	pool := func(gateway string) answer {

@@ -10,10 +10,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// centerID is the id of the vCenter.
+// centerID returns the ID of the vCenter.
 func (c *client) centerID() string { return c.values("virtualCenters")[0]["vcId"].(string) }
 
-// portGroups are the names of the port groups that can be used.
+// portGroups returns the names of the available port groups.
 func (c *client) portGroups() []string {
 	var out []string
 	for _, x := range c.values("virtualCenters/resources/importableDvpgs") {
@@ -22,7 +22,7 @@ func (c *client) portGroups() []string {
 	return out
 }
 
-// vlanPool makes a network pool of VLANs and returns its path.
+// vlanPool creates a VLAN network pool and returns its path.
 func (c *client) vlanPool(name string) string {
 	return cloudAPI + "networkPools/" + c.make("networkPools", c.poolBody(name, "VLAN",
 		`"vdsRefs":[{"id":"dvs-20"}],"vlanIdRanges":{"values":[{"startId":1,"endId":100}]}`))
@@ -52,7 +52,7 @@ func TestNetworkPools(t *testing.T) {
 	c.refused(http.MethodGet, path, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 }
 
-func TestNetworkPoolsThatCannotBe(t *testing.T) {
+func TestInvalidNetworkPools(t *testing.T) {
 	c := start(t).provider()
 	for reason, body := range map[string]string{
 		"a distributed switch":        c.poolBody("p", "VLAN", `"vdsRefs":[{"id":"dvs-99"}]`),
@@ -67,7 +67,7 @@ func TestNetworkPoolsThatCannotBe(t *testing.T) {
 	c.user("admin").refused(http.MethodPost, cloudAPI+"networkPools", "{}", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 }
 
-func TestAPortGroupIsOnePoolsOrOneNetworksOnly(t *testing.T) {
+func TestAPortGroupBelongsToOnePoolOrNetwork(t *testing.T) {
 	c := start(t).provider()
 	c.Expect(c.portGroups()).To(Equal([]string{"port-group", "port-group-2", "port-group-3"}))
 	pool := c.make("networkPools", c.poolBody("groups", "PORTGROUP_BACKED", `"portGroupRefs":[{"id":"dvportgroup-21"}]`))
@@ -85,7 +85,7 @@ func TestAPortGroupIsOnePoolsOrOneNetworksOnly(t *testing.T) {
 	c.Expect(c.portGroups()).To(HaveLen(3))
 }
 
-// logicalGroup makes a logical VM group and returns its path.
+// logicalGroup creates a logical VM group and returns its path.
 func (c *client) logicalGroup(name string) string {
 	group := c.get("/api/query?type=vmGroups&filter=vmGroupName==rack-a-vms").xml.At("VmGroupsRecord").Attr("namedVmGroupId")
 	pool := c.get("/api/query?type=resourcePool").xml.At("ResourcePoolRecord").Attr("providerVdc")
@@ -97,7 +97,7 @@ func (c *client) logicalGroup(name string) string {
 	return cloudAPI + "logicalVmGroups/" + a.json["id"].(string)
 }
 
-func TestALogicalVMGroupStaysWhileAPolicyNamesIt(t *testing.T) {
+func TestALogicalVMGroupIsKeptWhileAPolicyReferencesIt(t *testing.T) {
 	c := start(t).provider()
 	path := c.logicalGroup("rack-a")
 	group := c.get(path).json

@@ -48,7 +48,7 @@ func TestPresetWithTwoGateways(t *testing.T) {
 		HaveKeyWithValue("routerRef", HaveKeyWithValue("id", second)))))
 	for _, gateway := range []string{c.gatewayURN(), second} {
 		a := c.call(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"p","gatewayRef":{"id":"`+gateway+`"}}`)
-		c.Expect(a.status).To(Equal(http.StatusAccepted), "gateways are not busy for each other")
+		c.Expect(a.status).To(Equal(http.StatusAccepted), "gateways do not block each other")
 	}
 	c.refused(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"q","gatewayRef":{"id":"`+second+`"}}`, 400,
 		"BUSY_ENTITY")
@@ -71,7 +71,7 @@ func TestPresetWithFullClones(t *testing.T) {
 	c.Expect(c.state("node").Disks[0].SizeMiB).To(Equal(int64(30720)))
 }
 
-func TestCertificatesOfPresetsAreTheSameEachTime(t *testing.T) {
+func TestPresetCertificatesAreStable(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(vcdsim.NewCertificate("tls")).To(Equal(vcdsim.NewCertificate("tls")))
 	g.Expect(vcdsim.NewCertificate("tls").PEM).NotTo(Equal(vcdsim.NewCertificate("tls-other").PEM))

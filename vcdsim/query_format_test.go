@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// linked is where a link of a document leads.
+// linked returns the target of a link in a document.
 func (c *client) linked(a answer, rel string) string {
 	for _, l := range a.xml.All("Link") {
 		if l.Attr("rel") == rel {
@@ -34,7 +34,7 @@ func TestQueryFormats(t *testing.T) {
 	found := references.xml.All("VAppReference")
 	c.Expect(found).To(HaveLen(1))
 	c.Expect([]string{found[0].Attr("name"), found[0].Attr("href")}).To(Equal([]string{"cluster", c.sim.URL() + vapp}))
-	c.Expect(found[0].Attr("status")).To(BeEmpty(), "no more than a reference")
+	c.Expect(found[0].Attr("status")).To(BeEmpty(), "only a reference")
 
 	records := c.get(c.linked(references, "alternate"))
 	c.Expect(records.xml.Name).To(Equal("QueryResultRecords"))
@@ -59,7 +59,7 @@ func TestTheQueryServiceListsItsTypes(t *testing.T) {
 		c.Expect(c.get(l.Attr("href")).status).To(Equal(http.StatusOK), l.Attr("href"))
 	}
 	c.Expect(names).To(HaveKeyWithValue("vm", 3))
-	c.Expect(names).NotTo(HaveKey("adminVM"), "a tenant may not ask for it")
+	c.Expect(names).NotTo(HaveKey("adminVM"), "a tenant must not request it")
 	c.vm(c.vapp("cluster"), "node")
 	for _, kind := range []string{"adminVM", "adminVApp"} {
 		of := c.provider().records("type=" + kind + "&filter=org==urn:vcloud:org:" + c.model().ID)
@@ -78,7 +78,7 @@ func TestAPageLinkKeepsItsFilter(t *testing.T) {
 	c.Expect(c.get(c.linked(first, "nextPage")).xml.All("VAppRecord")[0].Attr("name")).To(Equal("a & b 2"))
 }
 
-func TestPagesAreNoLargerThanVCDGives(t *testing.T) {
+func TestPagesAreLimitedToTheSizeOfVCD(t *testing.T) {
 	c := start(t)
 	for path, most := range map[string]int{"edgeGateways": 128, "orgVdcNetworks": 32, c.natPath(): 128} {
 		c.Expect(c.get(fmt.Sprintf("%s%s?pageSize=%d", cloudAPI, path, most)).status).To(Equal(http.StatusOK), path)
@@ -89,12 +89,12 @@ func TestPagesAreNoLargerThanVCDGives(t *testing.T) {
 		}
 	}
 	c.Expect(c.get("/api/query?type=vm&pageSize=500").xml.Attr("pageSize")).To(Equal("128"),
-		"the query service cuts it, as is assumed")
+		"the query service truncates it, as assumed")
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().QueryPageSizeIsCut = false })
 	c.refused(http.MethodGet, "/api/query?type=vm&pageSize=500", "", 400, "BAD_REQUEST")
 }
 
-func TestNumbersAreSortedBySize(t *testing.T) {
+func TestNumbersAreSortedNumerically(t *testing.T) {
 	c := start(t).provider()
 	for _, cpus := range []int{2, 10, 9} {
 		body := fmt.Sprintf(`{"name":"sorted-%d","cpuCount":%d,"memory":%d}`, cpus, cpus, cpus*1_000_000)
@@ -110,7 +110,7 @@ func TestNumbersAreSortedBySize(t *testing.T) {
 	c.Expect(large).To(HaveLen(1), "large numbers have no exponent")
 }
 
-func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
+func TestATooLargeRequestIsRejected(t *testing.T) {
 	c := start(t)
 	over := strings.Repeat("x", 16<<20+1)
 	vapp := c.vapp("cluster")

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// clusterEntity makes an entity of CAPVCD's type and returns its id.
+// clusterEntity creates an entity of CAPVCD's type and returns its ID.
 func (c *client) clusterEntity() string {
 	const types = "/cloudapi/1.0.0/entityTypes/urn:vcloud:type:vmware:capvcdCluster:1.1.0"
 	task := c.call(http.MethodPost, types,

@@ -12,11 +12,11 @@ import (
 const (
 	kubeConfig  = "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0"
 	clusterType = "entityTypes/urn:vcloud:type:vmware:capvcdCluster:"
-	// content is the least that the schema of a cluster takes.
+	// content is the minimum that the schema of a cluster accepts.
 	content = `{"kind":"CAPVCDCluster","apiVersion":"capvcd.vmware.com/v1.1","metadata":{},"spec":{}}`
 )
 
-// entity makes and resolves an entity of a type and returns its id.
+// entity creates and resolves an entity of a type and returns its ID.
 func (c *client) entity(version, name string) string {
 	a := c.call(http.MethodPost, cloudAPI+clusterType+version, `{"name":"`+name+`","entity":`+content+`}`)
 	c.Expect(a.status).To(Equal(http.StatusAccepted), string(a.body))
@@ -25,7 +25,7 @@ func (c *client) entity(version, name string) string {
 	return id
 }
 
-func TestATypeOverridesABehaviourAndLeavesTheInterfaces(t *testing.T) {
+func TestATypeOverridesABehaviorWithoutChangingTheInterface(t *testing.T) {
 	c := start(t)
 	id := c.entity("1.1.0", "cluster")
 	invoke := func() (status, answer string) {
@@ -36,7 +36,7 @@ func TestATypeOverridesABehaviourAndLeavesTheInterfaces(t *testing.T) {
 		return task.Attr("status"), task.Str("Result", "ResultContent")
 	}
 	status, _ := invoke()
-	c.Expect(status).To(Equal("error"), "an activity is VCD's own")
+	c.Expect(status).To(Equal("error"), "VCD provides activities itself")
 
 	p := c.provider()
 	own := cloudAPI + clusterType + "1.1.0/behaviors"
@@ -51,7 +51,7 @@ func TestATypeOverridesABehaviourAndLeavesTheInterfaces(t *testing.T) {
 
 	inherited := c.get(cloudAPI + "interfaces/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors/" + kubeConfig).json
 	c.Expect(inherited).To(HaveKeyWithValue("execution", HaveKeyWithValue("type", "Activity")),
-		"another type's are as they were")
+		"behaviors of another type are unchanged")
 	c.Expect(c.values(clusterType + "1.2.0/behaviors")).To(ConsistOf(HaveKeyWithValue("id", kubeConfig)))
 	c.refused(http.MethodPut, own+"/"+kubeConfig, `{"execution":{}}`, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.refused(http.MethodGet, own+"/urn:vcloud:behavior-type:x:y:z:1", "", 400, "RDE_INVALID_BEHAVIOR_SCOPE")
@@ -61,7 +61,7 @@ func TestATypeOverridesABehaviourAndLeavesTheInterfaces(t *testing.T) {
 	p.refused(http.MethodDelete, own+"/"+kubeConfig, "", 400, "RDE_INVALID_BEHAVIOR_SCOPE")
 }
 
-func TestEntitiesByTypeByInterfaceAndByPartOfAVersion(t *testing.T) {
+func TestEntitiesByTypeInterfaceAndPartialVersion(t *testing.T) {
 	c := start(t)
 	a := c.entity("1.1.0", "a")
 	b := c.entity("1.2.0", "b")

@@ -12,19 +12,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestEntitiesAreHeldAgainstTheSchemaOfTheirType(t *testing.T) {
+func TestEntitiesAreValidatedAgainstTheSchemaOfTheirType(t *testing.T) {
 	for name, tt := range map[string]struct{ entity, refusal string }{
-		"the least that is needed": {content, ""},
-		"what nothing defines": {
+		"only the required fields": {content, ""},
+		"undefined fields": {
 			strings.Replace(content, `"spec":{}`, `"spec":{"vcdKe":{"secure":{}}},"status":{"csi":[]},"x":1`, 1),
 			"",
 		},
-		"a section that is null":    {withCAPVCD(`"upgrade":{"previous":null}`), ""},
-		"a kind that is a number":   {`{"kind":5}`, "#/kind"},
-		"no version":                {`{"kind":"CAPVCDCluster","metadata":{},"spec":{}}`, "'apiVersion'"},
-		"node pools that are named": {withCAPVCD(`"nodePool":{"a":"b"}`), "#/status/capvcd/nodePool"},
-		"a pool without a number":   {withCAPVCD(`"nodePool":[{"desiredReplicas":"3"}]`), "#/status/capvcd/nodePool/0"},
-		"a network by another name": {withCAPVCD(`"k8sNetwork":{"pods":{"cidrBlocks":[7]}}`), "#/status/capvcd/k8sNetwork/pods"},
+		"a section that is null":      {withCAPVCD(`"upgrade":{"previous":null}`), ""},
+		"a kind that is a number":     {`{"kind":5}`, "#/kind"},
+		"no version":                  {`{"kind":"CAPVCDCluster","metadata":{},"spec":{}}`, "'apiVersion'"},
+		"node pools with names":       {withCAPVCD(`"nodePool":{"a":"b"}`), "#/status/capvcd/nodePool"},
+		"a pool without a number":     {withCAPVCD(`"nodePool":[{"desiredReplicas":"3"}]`), "#/status/capvcd/nodePool/0"},
+		"a network with another name": {withCAPVCD(`"k8sNetwork":{"pods":{"cidrBlocks":[7]}}`), "#/status/capvcd/k8sNetwork/pods"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := start(t)
@@ -47,7 +47,7 @@ func TestEntitiesAreHeldAgainstTheSchemaOfTheirType(t *testing.T) {
 	}
 }
 
-func TestNullIsHeldAgainstTheSchemaIfThatIsAssumed(t *testing.T) {
+func TestNullIsValidatedAgainstTheSchemaIfAssumed(t *testing.T) {
 	c := start(t)
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().EntitiesAdmitNull = false })
 	path := cloudAPI + "entities/" + c.entity("1.1.0", "other")
@@ -55,12 +55,12 @@ func TestNullIsHeldAgainstTheSchemaIfThatIsAssumed(t *testing.T) {
 	c.Expect(c.refused(http.MethodPut, path, body, 400, "RDE_ENTITY_NOT_VALID")).To(ContainSubstring("previous"))
 }
 
-// withCAPVCD returns the content of an entity with members of its section status.capvcd.
+// withCAPVCD returns the content of an entity with fields in its section status.capvcd.
 func withCAPVCD(members string) string {
 	return strings.TrimSuffix(content, "}") + `,"status":{"capvcd":{` + members + `}}}`
 }
 
-func TestATypeNeedsASchemaThatIsOne(t *testing.T) {
+func TestATypeNeedsAValidSchema(t *testing.T) {
 	c := start(t)
 	p := c.provider()
 	p.refused(http.MethodPost, cloudAPI+"entityTypes", `{"vendor":"acme","nss":"thing","version":"1.0.0","name":"thing",

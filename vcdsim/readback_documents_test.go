@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// Reasons why a field is accepted and not kept.
+// Reasons why a field is accepted but not stored.
 const (
 	computed = "VCD computes it"
 	creation = "fixed when it is created"
@@ -22,19 +22,19 @@ const (
 	hidden   = "a secret, which is never shown"
 )
 
-// writtenModel has one of everything that can be written.
+// writtenModel has one of every writable object.
 func writtenModel() vcdsim.Model {
 	m := vcdsim.CloudProvider()
 	m.Orgs[1].VDCs[0].FullClones = true
 	return m
 }
 
-// writables makes one of each kind of document that can be written.
+// writables returns one document of each writable kind.
 func (c *client) writables() []writable {
 	return slices.Concat(c.machineDocuments(), c.adminDocuments(), c.networkDocuments(), c.gatewaySettings(), c.providerDocuments())
 }
 
-// gatewaySettings are the settings of an edge gateway.
+// gatewaySettings returns the settings of an edge gateway.
 func (c *client) gatewaySettings() []writable {
 	gateway := cloudAPI + "edgeGateways/" + c.gatewayURN()
 	return []writable{
@@ -72,7 +72,7 @@ func (c *client) gatewaySettings() []writable {
 	}
 }
 
-// providerDocuments are those of load balancing and of the library.
+// providerDocuments returns the documents of load balancing and of the library.
 func (c *client) providerDocuments() []writable {
 	first := func(path string) string {
 		return cloudAPI + path + "/" + c.provider().values(path)[0]["id"].(string)

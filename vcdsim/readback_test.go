@@ -19,15 +19,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A writable is something whose document can be read, changed and written.
+// A writable is an object whose document can be read, changed and written.
 type writable struct {
 	name     string
-	path     string       // where it is read, below the site
-	at       string       // where it is written, if elsewhere
+	path     string       // path to read, below the site
+	at       string       // path to write, if different
 	method   string       // PUT, if empty
 	document reflect.Type // of VMware's SDK
-	provider bool         // who reads and writes it
-	// ignored are the fields that are accepted and not kept, by path, each with its reason; with what is below it.
+	provider bool         // the user that reads and writes it
+	// ignored are the fields, by path and including everything below, that are accepted but not stored, each with its
+	// reason.
 	ignored map[string]string
 	// prepare marks a document as changed.
 	prepare func(document any)
@@ -35,8 +36,8 @@ type writable struct {
 	oneWay []string
 }
 
-// What is written is read back, or refused: each field of each document is changed alone, written, and read again.
-func TestWhatIsWrittenIsReadBack(t *testing.T) {
+// Written fields are read back or rejected: each field of each document is changed alone, written, and read again.
+func TestWrittenFieldsAreReadBack(t *testing.T) {
 	tenant := start(t, unrecorded, func(cfg *vcdsim.Config) { cfg.Model = writtenModel() })
 	tenant = tenant.user("admin")
 	for _, w := range tenant.writables() {
@@ -58,13 +59,13 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 				}
 			}
 			for path := range w.ignored {
-				c.Expect(used).To(HaveKey(path), "is kept, or refused: no exception any more")
+				c.Expect(used).To(HaveKey(path), "is stored or rejected: remove the exception")
 			}
 		})
 	}
 }
 
-// exception is the path of the exception that a field falls under, "" if there is none.
+// exception returns the path of the exception that applies to a field, or "".
 func (w *writable) exception(path string) string {
 	for ; path != ""; path = path[:max(strings.LastIndex(path, "."), 0)] {
 		if w.ignored[path] != "" {
@@ -77,7 +78,7 @@ func (w *writable) exception(path string) string {
 	return ""
 }
 
-// dropped returns the fields that are accepted and not kept, with what was written and read.
+// dropped returns the fields that are accepted but not stored, with the written and read values.
 func (w *writable) dropped(c *client) map[string]string {
 	out := map[string]string{}
 	for _, leaf := range leavesOf(w.document, nil, "", 0) {
@@ -105,7 +106,7 @@ func (w *writable) dropped(c *client) map[string]string {
 	return out
 }
 
-// renew gives a document the version it has now, without which it is not written.
+// renew updates the version in a document. Without it, the document cannot be written.
 func renew(document, now reflect.Value) {
 	if document.Elem().FieldByName("Version").IsValid() {
 		document.Elem().FieldByName("Version").Set(now.Elem().FieldByName("Version"))
@@ -162,7 +163,7 @@ func (w *writable) write(c *client, document reflect.Value) bool {
 	return c.finish(task).Attr("status") == "success"
 }
 
-// A leaf is a field of a document that has no fields of its own. Of lists it is in the first element.
+// A leaf is a field of a document without fields of its own. In lists it is in the first element.
 type leaf struct {
 	path  string
 	steps []int // fields; -1 is the first element of a list
@@ -175,7 +176,8 @@ const deepest = 7
 // unwritten are the types of fields that clients do not write.
 var unwritten = []string{"Link", "LinkList", "TasksInProgress", "Tasks", "Owner", "VCloudExtension", "Name", "FilesList", "Extension"}
 
-// references are the types of references with the field that says what they refer to; the others follow from it.
+// references are the types of references with the field that identifies the target. The other fields are derived from
+// it.
 var references = map[string]string{"Reference": "HREF", "OpenApiReference": "ID"}
 
 // leavesOf lists the leaves of a type.
@@ -214,12 +216,12 @@ func leavesOf(t reflect.Type, steps []int, path string, depth int) []leaf {
 	}
 }
 
-// identities are the attributes that say what a document is.
+// identities are the attributes that identify a document.
 var identities = []string{
 	"href", "id", "type", "operationKey", "OperationKey", "status", "needsCustomization", "required", "ovf:required", "Modified",
 }
 
-// isIdentity reports whether a field says what a document is, which is not what it is to become.
+// isIdentity reports whether a field identifies a document, as opposed to a desired value.
 func isIdentity(f reflect.StructField) bool {
 	of := f.Type
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
@@ -237,7 +239,7 @@ func isIdentity(f reflect.StructField) bool {
 	return strings.HasPrefix(tag, "xmlns") || tag == "ovf:Info" || tag == "Info" || attribute && slices.Contains(identities, tag)
 }
 
-// at finds the field in a document, and makes what leads there.
+// at finds the field in a document, and creates the parent objects.
 func (l leaf) at(v reflect.Value) reflect.Value {
 	for _, step := range l.steps {
 		v = settled(v)
@@ -253,7 +255,7 @@ func (l leaf) at(v reflect.Value) reflect.Value {
 	return settled(v)
 }
 
-// settled follows a pointer, which it makes point to something.
+// settled follows a pointer and allocates its target.
 func settled(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -264,7 +266,7 @@ func settled(v reflect.Value) reflect.Value {
 	return v
 }
 
-// changes are ways to change the field. They report whether there is anything to write.
+// changes returns ways to change the field. Each reports whether there is a change to write.
 func (l leaf) changes() []func(reflect.Value) bool {
 	switch l.kind {
 	case reflect.String:

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withRoles gives the organization users, each with a role of the same name that has some rights.
+// withRoles adds users to the organization, each with a role of the same name that has some rights.
 func withRoles(roles map[string][]string) func(*vcdsim.Config) {
 	return func(cfg *vcdsim.Config) {
 		acme := &cfg.Model.Orgs[1]
@@ -34,13 +34,13 @@ func (c *client) user(name string) *client {
 	return &other
 }
 
-// networkRequest is one of a user's on what belongs to networks.
+// networkRequest is a user's request for network objects.
 type networkRequest struct {
 	name, method, path, body string
-	rights                   []string // any of these is enough
+	rights                   []string // any of these is sufficient
 }
 
-// networkRequests are requests that take rights, on a simulator with a bit of everything.
+// networkRequests returns requests that need rights, on a simulator with a few objects of every kind.
 func networkRequests(c *client) []networkRequest {
 	const gateway = "Organization vDC Gateway: "
 	view := gateway + "View"
@@ -64,19 +64,19 @@ func networkRequests(c *client) []networkRequest {
 	del := http.MethodDelete
 	return []networkRequest{
 		{"list edge gateways", get, "edgeGateways", "", []string{view}},
-		{"see an edge gateway", get, edge, "", []string{view}},
-		{"see used addresses", get, edge + "/usedIpAddresses", "", []string{view}},
+		{"view an edge gateway", get, edge, "", []string{view}},
+		{"view used addresses", get, edge + "/usedIpAddresses", "", []string{view}},
 		{"list NAT rules", get, c.natPath(), "", []string{viewNAT, nat}},
-		{"see a NAT rule", get, rule, "", []string{viewNAT, nat}},
-		{"make a NAT rule", post, c.natPath(), dnat("second", "198.51.100.11", "192.168.100.6", ""), []string{nat}},
+		{"view a NAT rule", get, rule, "", []string{viewNAT, nat}},
+		{"create a NAT rule", post, c.natPath(), dnat("second", "198.51.100.11", "192.168.100.6", ""), []string{nat}},
 		{"delete a NAT rule", del, rule, "", []string{nat}},
-		{"see the load balancer", get, edge + "/loadBalancer", "", []string{viewLB, lb}},
+		{"view the load balancer", get, edge + "/loadBalancer", "", []string{viewLB, lb}},
 		{"list pools", get, edge + "/loadBalancer/poolSummaries", "", []string{viewLB, lb}},
 		{"list virtual services", get, edge + "/loadBalancer/virtualServiceSummaries", "", []string{viewLB, lb}},
 		{"list service engine groups", get, "loadBalancer/serviceEngineGroups/assignments", "", []string{viewLB, lb}},
-		{"see a pool", get, "loadBalancer/pools/" + pool, "", []string{viewLB, lb}},
+		{"view a pool", get, "loadBalancer/pools/" + pool, "", []string{viewLB, lb}},
 		{
-			"make a pool",
+			"create a pool",
 			post,
 			"loadBalancer/pools",
 			`{"name":"p","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`,
@@ -89,22 +89,22 @@ func networkRequests(c *client) []networkRequest {
 			`{"name":"api","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`,
 			[]string{lb},
 		},
-		{"see a virtual service", get, "loadBalancer/virtualServices/" + service, "", []string{viewLB, lb}},
+		{"view a virtual service", get, "loadBalancer/virtualServices/" + service, "", []string{viewLB, lb}},
 		{
-			"make a virtual service",
+			"create a virtual service",
 			post,
 			"loadBalancer/virtualServices",
 			c.service("second", pool, "198.51.100.10", 80),
 			[]string{lb},
 		},
 		{"delete a virtual service", del, "loadBalancer/virtualServices/" + service, "", []string{lb}},
-		{"see firewall rules", get, edge + "/firewall/rules", "", []string{viewFirewall, firewall}},
+		{"view firewall rules", get, edge + "/firewall/rules", "", []string{viewFirewall, firewall}},
 		{"change firewall rules", put, edge + "/firewall/rules", `{"userDefinedRules":[]}`, []string{firewall}},
 		{"list application port profiles", get, "applicationPortProfiles", "", []string{view}},
-		{"make an application port profile", post, "applicationPortProfiles", profile, []string{nat, firewall}},
+		{"create an application port profile", post, "applicationPortProfiles", profile, []string{nat, firewall}},
 		{"list firewall groups", get, "firewallGroups/summaries", "", []string{view}},
 		{
-			"make an IP set",
+			"create an IP set",
 			post,
 			"firewallGroups",
 			group,
@@ -118,7 +118,7 @@ func networkRequests(c *client) []networkRequest {
 			[]string{"Certificate Library: View", "Certificate Library: Manage"},
 		},
 		{
-			"make a certificate",
+			"create a certificate",
 			post,
 			"ssl/certificateLibrary",
 			`{"alias":"x"}`,
@@ -148,7 +148,7 @@ func networkRequests(c *client) []networkRequest {
 	}
 }
 
-func TestNetworkObjectsTakeRights(t *testing.T) {
+func TestNetworkObjectsRequireRights(t *testing.T) {
 	everything := append(vcdsim.RightsOfCloudProvider(), "Organization vDC Distributed Firewall: Configure Rules",
 		"Private IP Spaces: Manage")
 	c := start(t, manual, func(cfg *vcdsim.Config) {
@@ -193,7 +193,7 @@ func TestNetworkObjectsTakeRights(t *testing.T) {
 	}
 }
 
-func TestPresetRolesHaveWhatTheirWorkTakes(t *testing.T) {
+func TestPresetRolesHaveTheirRequiredRights(t *testing.T) {
 	c := start(t)
 	ccm := c.user("ccm")
 	author := c

@@ -16,19 +16,19 @@ import (
 
 const extraConfigRight = "vApp: Allow All Extra Config"
 
-// extraConfig is a reconfiguration of a VM with one key.
+// extraConfig returns a reconfiguration of a VM with one key.
 func (c *client) extraConfig(name string) string {
 	return `<Vm ` + xmlns + ` name="` + name + `"><VirtualHardwareSection><ExtraConfig key="guestinfo.x" value="y"/></VirtualHardwareSection></Vm>`
 }
 
-func TestARoleThatIsNotDefinedHasNoRights(t *testing.T) {
+func TestAnUndefinedRoleHasNoRights(t *testing.T) {
 	c := start(t, withUsers("Of Nobody", "other"))
 
 	c.user("other").refused(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("x", ""), 403, forbiddenCode)
 	c.user("other").refused(http.MethodGet, "/cloudapi/1.0.0/edgeGateways", "", 403, forbiddenCode)
 }
 
-func TestARoleHasTheSameIDWhereverItIsNamed(t *testing.T) {
+func TestARoleHasTheSameIDEverywhere(t *testing.T) {
 	c := start(t).user("admin")
 	role := c.call(http.MethodPost, cloudAPI+"roles", `{"name":"Operator"}`).json["id"].(string)
 	account, _ := c.serviceAccount("ccm")
@@ -47,7 +47,7 @@ func TestARoleHasTheSameIDWhereverItIsNamed(t *testing.T) {
 	c.Expect(session["roleRefs"]).To(ConsistOf(HaveKeyWithValue("id", role)))
 }
 
-func TestAdministratorsHaveTheDefaultRightsOnly(t *testing.T) {
+func TestAdministratorsHaveOnlyTheDefaultRights(t *testing.T) {
 	c := start(t)
 	admin := c.user("admin")
 	vm := admin.vm(admin.vapp("own"), "node")
@@ -81,7 +81,7 @@ func TestEveryRightOfARoleIsListed(t *testing.T) {
 	c.Expect(of).To(BeEmpty())
 }
 
-func TestARoleHasOnlyWhatIsPublishedToItsOrganization(t *testing.T) {
+func TestARoleHasOnlyRightsPublishedToItsOrganization(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) {
 		bundles := cfg.Model.Orgs[1].Bundles
 		bundles[0].Rights = slices.DeleteFunc(bundles[0].Rights, func(r string) bool { return r == extraConfigRight })
@@ -100,7 +100,7 @@ func TestARoleHasOnlyWhatIsPublishedToItsOrganization(t *testing.T) {
 	c.ok(http.MethodPost, vm+"/action/reconfigureVm", c.extraConfig("node"))
 }
 
-func TestExtraConfigurationIsShownOnlyWithItsRight(t *testing.T) {
+func TestExtraConfigurationIsVisibleOnlyWithItsRight(t *testing.T) {
 	c := start(t)
 	vm := c.vm(c.vapp("cluster"), "node")
 	c.ok(http.MethodPost, vm+"/action/reconfigureVm", c.extraConfig("node"))
@@ -109,7 +109,7 @@ func TestExtraConfigurationIsShownOnlyWithItsRight(t *testing.T) {
 	c.Expect(string(c.user("ccm").get(vm).body)).NotTo(ContainSubstring("guestinfo.x"))
 }
 
-func TestEntitiesTakeTheRightOfTheirTypeAndAccess(t *testing.T) {
+func TestEntitiesRequireTheRightOfTheirTypeAndAccess(t *testing.T) {
 	const prefix = "vmware:capvcdCluster: "
 	c := start(t, withRoles(map[string][]string{
 		"viewer":       {prefix + "View"},
@@ -158,7 +158,7 @@ func TestEntitiesTakeTheRightOfTheirTypeAndAccess(t *testing.T) {
 	c.user("editor").refused(http.MethodDelete, entity, "", 403, forbiddenCode)
 }
 
-func TestAdministratorsHaveAllRightsWhereTheAssumptionSaysSo(t *testing.T) {
+func TestAdministratorsHaveAllRightsIfAssumed(t *testing.T) {
 	c := start(t, assuming(func(a *vcdsim.Assumptions) { a.RolesAreExact = false }))
 	admin := c.user("admin")
 	vm := admin.vm(admin.vapp("own"), "node")

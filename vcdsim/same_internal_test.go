@@ -17,8 +17,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// answers are what a simulator says to the same requests, word for word: bodies and headers, but for how long they
-// took.
+// answers returns the responses of a simulator to the same requests, word for word: bodies and headers, except
+// durations.
 func answers(g *WithT, seed int64) []string {
 	clock := clock.NewManualClock(time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
 	m := K8sTenant()
@@ -73,7 +73,7 @@ func answers(g *WithT, seed int64) []string {
 	return out
 }
 
-func TestTheSameSeedGivesTheSameAnswersWordForWord(t *testing.T) {
+func TestResponsesAreDeterministicForASeed(t *testing.T) {
 	g := NewWithT(t)
 	first := answers(g, 7)
 	for range 3 {
@@ -83,6 +83,6 @@ func TestTheSameSeedGivesTheSameAnswersWordForWord(t *testing.T) {
 			g.Expect(again[i]).To(Equal(first[i]))
 		}
 	}
-	g.Expect(strings.Join(first, "")).To(ContainSubstring(" 503"), "chances, too")
+	g.Expect(strings.Join(first, "")).To(ContainSubstring(" 503"), "including random values")
 	g.Expect(answers(g, 8)).NotTo(Equal(first))
 }

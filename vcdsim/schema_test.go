@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
-// groundTruth finds VMware's schemas, which are data the project does not carry.
+// groundTruth finds VMware's schemas, which are not part of the project.
 func groundTruth(t *testing.T) string {
 	t.Helper()
 	for _, dir := range []string{os.Getenv("VCD_GROUNDTRUTH"), "../../shared/groundtruth"} {

@@ -40,18 +40,18 @@ func TestSecurityTags(t *testing.T) {
 	c.Expect(tag("x", "urn:vcloud:vm:00000000-0000-0000-0000-000000000000")).To(Equal(http.StatusForbidden))
 }
 
-func TestAProvidersTasksOnATenantsVMsAreTheTenants(t *testing.T) {
+func TestSystemAdministratorTasksOnTenantVMsBelongToTheTenant(t *testing.T) {
 	c := start(t)
 	vm := c.vm(c.vapp("cluster"), "node")
 	p := c.provider()
 	task := p.ok(http.MethodPost, vm+"/power/action/powerOn", "").xml.Attr("href")
 	c.Expect(c.get(task).xml.At("Organization").Attr("name")).To(Equal("acme"))
 	list := c.get("/api/tasksList/" + c.model().ID).xml.All("Task")
-	c.Expect(list).To(HaveLen(3), "also those that have ended")
-	c.Expect(list[0].Attr("operationName")).To(Equal("vappDeploy"), "the youngest first")
+	c.Expect(list).To(HaveLen(3), "including finished tasks")
+	c.Expect(list[0].Attr("operationName")).To(Equal("vappDeploy"), "newest first")
 }
 
-func TestVDCsAreChanged(t *testing.T) {
+func TestVDCsAreUpdated(t *testing.T) {
 	c := start(t)
 	p := c.provider()
 	admin := "/api/admin" + strings.TrimPrefix(c.vdc(), "/api")

@@ -59,7 +59,7 @@ func TestStandaloneVMs(t *testing.T) {
 			} else {
 				c.ok(http.MethodDelete, vm.Attr("href"), "")
 			}
-			g.Expect(c.records("type=vApp")).To(BeEmpty(), "the vApp goes with its VM")
+			g.Expect(c.records("type=vApp")).To(BeEmpty(), "the vApp is deleted with its VM")
 		})
 	}
 	c.refused(http.MethodPost, c.vdc()+"/action/createVm", `<CreateVmParams `+xmlns+`/>`, 400, "BAD_REQUEST")
@@ -84,7 +84,7 @@ func TestTheVAppOfAStandaloneVMFollowsItsNetworks(t *testing.T) {
 	c.Expect(c.get(vapp).xml.At("NetworkConfigSection").All("NetworkConfig")).To(HaveLen(1))
 }
 
-func TestAVMThatComesFromNoTemplateIsAddedToAVApp(t *testing.T) {
+func TestAVMWithoutATemplateIsAddedToAVApp(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
 	c.ok(http.MethodPost, vapp+"/action/recomposeVApp",

@@ -25,10 +25,10 @@ const descriptor = `<?xml version="1.0"?><Envelope xmlns="http://schemas.dmtf.or
 <Item><rasd:ResourceType>17</rasd:ResourceType><rasd:HostResource>ovf:/disk/d1</rasd:HostResource></Item>
 </VirtualHardwareSection></VirtualSystem></Envelope>`
 
-func TestTheLeaseOfATemplateIsKept(t *testing.T) {
+func TestTheTemplateLeaseIsKept(t *testing.T) {
 	c := start(t).user("admin")
 	lease := "/api/vAppTemplate/vappTemplate-" + c.model().Catalogs[0].Templates[0].ID + "/leaseSettingsSection/"
-	c.Expect(c.get(lease).xml.Str("StorageLeaseInSeconds")).To(Equal("0"), "for ever")
+	c.Expect(c.get(lease).xml.Str("StorageLeaseInSeconds")).To(Equal("0"), "forever")
 
 	c.ok(http.MethodPut, lease, `<LeaseSettingsSection `+xmlns+
 		`><ovf:Info/><StorageLeaseInSeconds>3600</StorageLeaseInSeconds></LeaseSettingsSection>`)
@@ -36,7 +36,7 @@ func TestTheLeaseOfATemplateIsKept(t *testing.T) {
 	c.Expect(c.get(lease).xml.Str("StorageLeaseInSeconds")).To(Equal("3600"))
 }
 
-func TestARefusedChangeOfACatalogChangesNothing(t *testing.T) {
+func TestARejectedCatalogUpdateChangesNothing(t *testing.T) {
 	c := start(t).user("admin")
 	path := "/api/admin/catalog/" + c.model().Catalogs[0].ID
 	change := func(profile, name string) string {
@@ -54,7 +54,7 @@ func TestARefusedChangeOfACatalogChangesNothing(t *testing.T) {
 	c.Expect(c.model().Catalogs[0]).To(Equal(before))
 }
 
-// promiseTemplate begins the upload of a template and returns its address.
+// promiseTemplate starts the upload of a template and returns its address.
 func (c *client) promiseTemplate(name string) string {
 	a := c.call(http.MethodPost, c.catalogPath()+"/action/upload",
 		`<UploadVAppTemplateParams `+xmlns+` name="`+name+`"/>`)
@@ -62,7 +62,7 @@ func (c *client) promiseTemplate(name string) string {
 	return strings.TrimPrefix(a.xml.At("Entity").Attr("href"), c.sim.URL())
 }
 
-// links are the addresses to transfer a template's files to.
+// links returns the addresses for the transfer of a template's files.
 func (c *client) links(template string) []string {
 	var out []string
 	for _, f := range c.get(template).xml.At("Files").All("File") {
@@ -75,7 +75,7 @@ func TestTemplatesAreUploadedAsOVF(t *testing.T) {
 	c := start(t)
 	c.as("admin")
 	template := c.promiseTemplate("uploaded")
-	c.Expect(c.links(template)).To(HaveLen(1), "the descriptor comes first")
+	c.Expect(c.links(template)).To(HaveLen(1), "the descriptor is first")
 	c.refused(http.MethodPut, c.links(template)[0], "<Nothing/>", 400, "BAD_REQUEST")
 
 	other := c.promiseTemplate("second")
@@ -85,7 +85,7 @@ func TestTemplatesAreUploadedAsOVF(t *testing.T) {
 	c.Expect(links).To(HaveLen(3))
 	c.Expect(c.send(links[1], "0123456789", 0, 10).status).To(Equal(http.StatusOK))
 	c.Expect(c.get(task.Attr("href")).xml.Attr("status")).To(Equal("running"))
-	c.Expect(c.send(links[2], "01234", 0, 5).status).To(Equal(http.StatusOK), "its size is known when it comes")
+	c.Expect(c.send(links[2], "01234", 0, 5).status).To(Equal(http.StatusOK), "its size is known once it is uploaded")
 	c.Expect(c.finish(task).Attr("status")).To(Equal("success"))
 
 	templates := c.model().Catalogs[0].Templates

@@ -28,7 +28,7 @@ func (c *client) refresh(token string) answer {
 	return c.oauth(map[string]string{"grant_type": "refresh_token", "refresh_token": token})
 }
 
-// serviceAccount makes a service account and returns its id and first API token.
+// serviceAccount creates a service account and returns its ID and first API token.
 func (c *client) serviceAccount(name string) (id, token string) {
 	registered := c.call(http.MethodPost, "/oauth/tenant/acme/register",
 		`{"client_name":"`+name+
@@ -48,15 +48,15 @@ func (c *client) serviceAccount(name string) (id, token string) {
 	return id, first.json["refresh_token"].(string)
 }
 
-func TestServiceAccountsGetAnotherTokenAtEachLogin(t *testing.T) {
+func TestServiceAccountsGetANewTokenAtEachLogin(t *testing.T) {
 	c := start(t, manual).user("admin")
 	id, first := c.serviceAccount("ccm")
 	second := c.refresh(first)
 	c.Expect(second.status).To(Equal(http.StatusOK))
 	next := second.json["refresh_token"].(string)
 	c.Expect(next).NotTo(Equal(first))
-	c.Expect(c.refresh(first).json).To(HaveKeyWithValue("error", "invalid_grant"), "a token is good for once")
-	c.Expect(c.refresh(next).status).To(Equal(http.StatusOK), "a use of the old one did no harm")
+	c.Expect(c.refresh(first).json).To(HaveKeyWithValue("error", "invalid_grant"), "a token can be used once")
+	c.Expect(c.refresh(next).status).To(Equal(http.StatusOK), "a use of the old token had no effect")
 	c.Expect(c.get(cloudAPI + "serviceAccounts/urn:vcloud:serviceAccount:" + id).json).To(And(HaveKeyWithValue("status",
 		"ACTIVE"), HaveKeyWithValue("name", "ccm")))
 
@@ -67,20 +67,20 @@ func TestServiceAccountsGetAnotherTokenAtEachLogin(t *testing.T) {
 		"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 
 	c.Expect(c.refresh("capvcd-api-token").json).To(HaveKeyWithValue("refresh_token", "capvcd-api-token"),
-		"API tokens of users stay")
+		"API tokens of users are kept")
 	c.Expect(c.refresh("capvcd-api-token").status).To(Equal(http.StatusOK))
 }
 
-func TestARotatedTokenIsLostWithTheAnswer(t *testing.T) {
+func TestARotatedTokenIsLostWithTheResponse(t *testing.T) {
 	c := start(t, manual).user("admin")
 	id, token := c.serviceAccount("ccm")
 	dump := c.dump()
-	lost := c.refresh(token).json["refresh_token"].(string) // and say the answer never came
+	lost := c.refresh(token).json["refresh_token"].(string) // and pretend that the response was lost
 	c.Expect(c.refresh(token).status).To(Equal(http.StatusBadRequest), "locked out")
 	c.Expect(c.sim.Restore(dump)).To(Succeed())
-	c.Expect(c.refresh(lost).status).To(Equal(http.StatusBadRequest), "a restored site does not know it")
+	c.Expect(c.refresh(lost).status).To(Equal(http.StatusBadRequest), "it is unknown to a restored site")
 	again := c.refresh(token)
-	c.Expect(again.status).To(Equal(http.StatusOK), "but the one from before")
+	c.Expect(again.status).To(Equal(http.StatusOK), "but it knows the previous one")
 
 	c.Expect(c.call(http.MethodPost, cloudAPI+"serviceAccounts/urn:vcloud:serviceAccount:"+id+"/revoke",
 		"").status).To(Equal(http.StatusNoContent))
@@ -88,32 +88,32 @@ func TestARotatedTokenIsLostWithTheAnswer(t *testing.T) {
 	c.advance(time.Minute)
 }
 
-func TestADeviceThatIsNotLoggedInAsksForAServiceAccountsToken(t *testing.T) {
+func TestAnUnauthenticatedDeviceRequestsAServiceAccountToken(t *testing.T) {
 	c := start(t).user("admin")
 	registered := c.call(http.MethodPost, "/oauth/tenant/acme/register",
 		`{"client_name":"ccm","software_id":"11111111-2222-4333-8444-555555555555","scope":"urn:vcloud:role:Kubernetes%20Cloud%20Provider"}`)
 	id := registered.json["client_id"].(string)
 
 	device := *c
-	device.token = "" // it has nothing yet
-	asked := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id="+id)
-	c.Expect(asked.status).To(Equal(http.StatusOK), string(asked.body))
+	device.token = "" // it has no token yet
+	authorization := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id="+id)
+	c.Expect(authorization.status).To(Equal(http.StatusOK), string(authorization.body))
 	form := map[string]string{
 		"grant_type":  "urn:ietf:params:oauth:grant-type:device_code",
 		"client_id":   id,
-		"device_code": asked.json["device_code"].(string),
+		"device_code": authorization.json["device_code"].(string),
 	}
-	c.Expect(device.oauth(form).json).To(HaveKeyWithValue("error", "authorization_pending"), "it is to ask again")
+	c.Expect(device.oauth(form).json).To(HaveKeyWithValue("error", "authorization_pending"), "the client has to poll again")
 	form["device_code"] = "another"
 	c.Expect(device.oauth(form).json).To(HaveKeyWithValue("error", "invalid_grant"))
 	unknown := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id=x")
 	c.Expect(unknown.json).To(HaveKeyWithValue("error", "invalid_client"))
 	granted := device.call(http.MethodPost, cloudAPI+"deviceLookup/grant",
-		`{"userCode":"`+asked.json["user_code"].(string)+`"}`)
+		`{"userCode":"`+authorization.json["user_code"].(string)+`"}`)
 	c.Expect(granted.status).To(Equal(http.StatusUnauthorized), "a user with the right must grant it")
 }
 
-func TestAnAPITokenGoesWithItsUserAndOrganization(t *testing.T) {
+func TestAnAPITokenIsDeletedWithItsUserAndOrganization(t *testing.T) {
 	c := start(t)
 	client := c.call(http.MethodPost, "/oauth/tenant/acme/register",
 		`{"client_name":"mine"}`).json["client_id"].(string)
@@ -136,16 +136,16 @@ func TestAnAPITokenGoesWithItsUserAndOrganization(t *testing.T) {
 	p.Expect(body).To(ContainSubstring("<IsEnabled>true</IsEnabled>"))
 	p.Expect(p.call(http.MethodPut, user,
 		strings.Replace(body, "<IsEnabled>true<", "<IsEnabled>false<", 1)).status).To(Equal(http.StatusOK))
-	c.Expect(c.refresh(token).json).To(HaveKeyWithValue("error", "invalid_grant"), "its user may not log in")
-	c.Expect(c.refresh("ccm-api-token").status).To(Equal(http.StatusOK), "another may")
+	c.Expect(c.refresh(token).json).To(HaveKeyWithValue("error", "invalid_grant"), "its user must not log in")
+	c.Expect(c.refresh("ccm-api-token").status).To(Equal(http.StatusOK), "another user may")
 
 	p.Expect(p.call(http.MethodPost, "/api/admin/org/"+c.model().ID+"/action/disable",
 		"").status).To(Equal(http.StatusNoContent))
 	c.Expect(c.refresh("ccm-api-token").json).To(HaveKeyWithValue("error", "invalid_grant"),
-		"not of a user of the organization")
+		"not a user of the organization")
 }
 
-func TestUsersReachTheirOwnAPITokensOnly(t *testing.T) {
+func TestUsersSeeOnlyTheirOwnAPITokens(t *testing.T) {
 	c := start(t)
 	id := "urn:vcloud:token:" + c.call(http.MethodPost, "/oauth/tenant/acme/register",
 		`{"client_name":"mine"}`).json["client_id"].(string)
@@ -161,7 +161,7 @@ func TestUsersReachTheirOwnAPITokensOnly(t *testing.T) {
 	c.Expect(c.values("tokens")).To(BeEmpty())
 }
 
-func TestServiceAccountsAreForThoseWhoMayManageThem(t *testing.T) {
+func TestServiceAccountsRequireManageRights(t *testing.T) {
 	c := start(t)
 	admin := c.user("admin")
 	id, token := admin.serviceAccount("ccm")
@@ -183,7 +183,7 @@ func TestServiceAccountsAreForThoseWhoMayManageThem(t *testing.T) {
 		"its sessions end with the token")
 }
 
-func TestAServiceAccountIsChanged(t *testing.T) {
+func TestAServiceAccountIsUpdated(t *testing.T) {
 	c := start(t).user("admin")
 	id, _ := c.serviceAccount("ccm")
 	c.serviceAccount("other")
@@ -199,6 +199,6 @@ func TestAServiceAccountIsChanged(t *testing.T) {
 	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("name", "renamed"), HaveKeyWithValue("softwareVersion", "2"),
 		HaveKeyWithValue("uri", "https://ccm.example"),
 		HaveKeyWithValue("status", "ACTIVE"), HaveKeyWithValue("role", HaveKeyWithValue("name", "vApp User"))))
-	c.Expect(c.call(http.MethodPut, path, body("other")).status).To(Equal(http.StatusBadRequest), "the name is taken")
+	c.Expect(c.call(http.MethodPut, path, body("other")).status).To(Equal(http.StatusBadRequest), "the name is in use")
 	c.Expect(c.call(http.MethodPut, path, body("")).status).To(Equal(http.StatusBadRequest))
 }

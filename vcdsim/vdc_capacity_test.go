@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestAVDCIsChanged(t *testing.T) {
+func TestAVDCIsUpdated(t *testing.T) {
 	c := start(t)
 	p := c.provider()
 	path := "/api/admin/vdc/" + c.model().VDCs[0].ID
@@ -34,7 +34,7 @@ func TestAVDCIsChanged(t *testing.T) {
 	}).To(Equal([]string{"2000", "MHz", "1024", "5", "7", "0.6", "2000", "false", "false", "true"}))
 	c.Expect(vdc.At("ResourcePoolRefs", "VimObjectRef")).NotTo(BeNil())
 	c.Expect(c.records("type=orgVdc&filter=name==acme-vdc")[0].Attr("cpuLimitMhz")).To(Equal("4000"))
-	c.Expect(c.get(path).xml.At("ResourcePoolRefs")).To(BeNil(), "a tenant does not see vCenter's objects")
+	c.Expect(c.get(path).xml.At("ResourcePoolRefs")).To(BeNil(), "a tenant cannot see vCenter objects")
 }
 
 func TestAVDCNeedsGuaranteedMemorySinceVCD106(t *testing.T) {
@@ -52,7 +52,7 @@ func TestAVDCNeedsGuaranteedMemorySinceVCD106(t *testing.T) {
 	c.refused(http.MethodPost, path, body("newer"), 400, "BAD_REQUEST")
 }
 
-func TestInADisabledVDCNothingIsMadeOrStarted(t *testing.T) {
+func TestADisabledVDCRejectsCreationAndPowerOn(t *testing.T) {
 	c := start(t)
 	vm := c.node("node")
 	running := c.node("running")
@@ -76,7 +76,7 @@ func TestInADisabledVDCNothingIsMadeOrStarted(t *testing.T) {
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 }
 
-func TestStorageProfilesOfAVDCComeAndGo(t *testing.T) {
+func TestStorageProfilesAreAddedToAndRemovedFromAVDC(t *testing.T) {
 	c := start(t)
 	p := c.provider()
 	vdc := "/api/admin/vdc/" + c.model().VDCs[0].ID
@@ -96,12 +96,12 @@ func TestStorageProfilesOfAVDCComeAndGo(t *testing.T) {
 		return `<UpdateVdcStorageProfiles ` + xmlns + `><RemoveStorageProfile href="` + strings.Replace(profile(name), "/admin", "", 1) + `"/></UpdateVdcStorageProfiles>`
 	}
 	const profiles = "/vdcStorageProfiles"
-	c.Expect(c.call(http.MethodGet, profile("fast"), "").status).To(Equal(http.StatusForbidden), "it is the provider's")
+	c.Expect(c.call(http.MethodGet, profile("fast"), "").status).To(Equal(http.StatusForbidden), "it belongs to the provider")
 	p.refused(http.MethodPost, vdc+profiles, remove("fast"), 400, "BAD_REQUEST")
 	p.refused(http.MethodPut, profile("standard"), change("standard", "false", "false"), 400, "BAD_REQUEST")
 
 	c.Expect(p.call(http.MethodPut, profile("fast"), change("fast", "true", "true")).status).To(Equal(http.StatusOK))
-	c.Expect(p.get(profile("standard")).xml.Bool("Default")).To(BeFalse(), "there is one default")
+	c.Expect(p.get(profile("standard")).xml.Bool("Default")).To(BeFalse(), "there is exactly one default")
 	c.Expect(p.get(profile("fast")).xml.Str("Limit")).To(Equal("4096"))
 	c.Expect(p.call(http.MethodPut, profile("standard"),
 		change("standard", "false", "false")).status).To(Equal(http.StatusOK))
@@ -119,7 +119,7 @@ func TestStorageProfilesOfAVDCComeAndGo(t *testing.T) {
 	c.refused(http.MethodPost, vdc+profiles, add(source), 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 }
 
-func TestANewDiskGoesWhereItIsWanted(t *testing.T) {
+func TestANewDiskUsesTheRequestedBusAndUnit(t *testing.T) {
 	c := start(t)
 	vm := c.node("node")
 	have := c.state("node").Disks[0]
@@ -137,7 +137,7 @@ func TestANewDiskGoesWhereItIsWanted(t *testing.T) {
 		units = append(units, [2]int{d.Bus, d.Unit})
 		ids = append(ids, d.ID)
 	}
-	c.Expect(units).To(Equal([][2]int{{0, 0}, {1, 0}, {0, 1}}), "the last one's unit was taken")
+	c.Expect(units).To(Equal([][2]int{{0, 0}, {1, 0}, {0, 1}}), "the last disk's unit was in use")
 	c.Expect(ids).To(Equal([]string{"2000", "2016", "2001"}))
 	c.Expect(c.get(vm).xml.At("VmSpecSection", "DiskSection").All("DiskSettings")[1].Str("AdapterType")).To(Equal("4"))
 	c.refused(http.MethodPost, vm+"/action/reconfigureVm", strings.Replace(body, "<BusNumber>1<", "<BusNumber>9<", 1),

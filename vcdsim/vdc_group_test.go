@@ -15,7 +15,7 @@ import (
 
 func (c *client) groupURN() string { return "urn:vcloud:vdcGroup:" + c.model().VDCGroups[0].ID }
 
-func TestWhatAGroupOfVDCsShares(t *testing.T) {
+func TestObjectsSharedInAVDCGroup(t *testing.T) {
 	c := start(t, preset("vdc-group"))
 	group := c.get(cloudAPI + "vdcGroups/" + c.groupURN()).json
 	c.Expect(group).To(And(HaveKeyWithValue("name", "acme-group"), HaveKeyWithValue("status", "REALIZED"),
@@ -37,7 +37,7 @@ func TestWhatAGroupOfVDCsShares(t *testing.T) {
 	c.make("loadBalancer/virtualServices", c.service("vs", c.pool("p", "192.168.100.11"), "203.0.113.20", 80))
 }
 
-func TestGroupsOfVDCsChange(t *testing.T) {
+func TestVDCGroupsAreUpdated(t *testing.T) {
 	c := start(t, preset("vdc-group"), manual).user("admin")
 	path := cloudAPI + "vdcGroups/" + c.groupURN()
 	c.Expect(c.refused(http.MethodDelete, path, "", 400,
@@ -54,7 +54,7 @@ func TestGroupsOfVDCsChange(t *testing.T) {
 		"BAD_REQUEST")).To(ContainSubstring(`already participates in the data center group "acme-group"`))
 
 	c.ok(http.MethodPut, path, with(c.get(path).json, map[string]any{"participatingOrgVdcs": []any{member(1)}}))
-	c.Expect(c.model().VDCs[1].EdgeGateways).To(HaveLen(1), "what is the group's goes with it")
+	c.Expect(c.model().VDCs[1].EdgeGateways).To(HaveLen(1), "the group's objects are deleted with it")
 	c.Expect(c.get(path).json).To(HaveKeyWithValue("participatingOrgVdcs", HaveLen(1)))
 	second := c.make("vdcGroups", with(body, nil))
 	c.Expect(c.values("vdcGroups")).To(HaveLen(2))
@@ -69,8 +69,8 @@ func TestGroupsOfVDCsChange(t *testing.T) {
 	c.advance(time.Minute)
 }
 
-// A list that pages by number ends with an empty page for requests beyond its end.
-func TestListsOfNetworksPage(t *testing.T) {
+// A list with numbered pages returns an empty page for requests beyond its end.
+func TestNetworkListsArePaged(t *testing.T) {
 	c := start(t, preset("two-gateways"))
 	pool := c.pool("p", "192.168.100.11")
 	for i := range 5 {

@@ -15,7 +15,7 @@ import (
 
 const forbiddenCode = "ACCESS_TO_RESOURCE_IS_FORBIDDEN"
 
-// withUsers adds users of a role to the tenant.
+// withUsers adds users with a role to the tenant.
 func withUsers(role string, names ...string) func(*vcdsim.Config) {
 	return func(cfg *vcdsim.Config) {
 		for _, name := range names {
@@ -25,7 +25,7 @@ func withUsers(role string, names ...string) func(*vcdsim.Config) {
 	}
 }
 
-// userPath is the reference to a user of the tenant.
+// userHref returns the reference to a user of the tenant.
 func (c *client) userHref(name string) string {
 	for _, u := range c.model().Users {
 		if u.Name == name {
@@ -35,7 +35,7 @@ func (c *client) userHref(name string) string {
 	return ""
 }
 
-// sharing is a body that shares something with users, by their levels.
+// sharing returns a body that shares an object with users, by access level.
 func (c *client) sharing(levels map[string]string) string {
 	body := `<ControlAccessParams ` + xmlns + `><IsSharedToEveryone>false</IsSharedToEveryone><AccessSettings>`
 	for name, level := range levels {
@@ -45,7 +45,7 @@ func (c *client) sharing(levels map[string]string) string {
 	return body + `</AccessSettings></ControlAccessParams>`
 }
 
-// must makes a write that needs no task.
+// must sends a write that needs no task.
 func (c *client) must(method, path, body string) {
 	a := c.call(method, path, body)
 	c.Expect(a.status).To(BeElementOf(http.StatusOK, http.StatusNoContent), "%s %s: %s", method, path, a.body)
@@ -79,12 +79,12 @@ func TestAVAppIsHiddenFromOthersUntilItIsShared(t *testing.T) {
 		other.refused(http.MethodDelete, vm, "", 403, forbiddenCode)
 		c.Expect(other.rows("vApp")).To(BeZero())
 		c.Expect(other.rows("vm")).To(Equal(other.rows("vm&filter=isVAppTemplate==true")))
-		c.Expect(other.rows("task")).To(BeZero(), "nor the tasks of others")
+		c.Expect(other.rows("task")).To(BeZero(), "nor the tasks of other users")
 		c.Expect(string(other.get(c.vdc()).body)).NotTo(ContainSubstring(vapp))
 	}
 	hidden()
 	c.Expect(other.refused(http.MethodGet, vm, "", 403, forbiddenCode)).
-		To(ContainSubstring("rights [Base] to perform operations [VAPP_VM_VIEW]"), "as what does not exist")
+		To(ContainSubstring("rights [Base] to perform operations [VAPP_VM_VIEW]"), "like a nonexistent object")
 
 	c.must(http.MethodPost, vapp+"/action/controlAccess", c.sharing(map[string]string{"other": "ReadOnly"}))
 	c.Expect(other.get(vm).xml.Attr("name")).To(Equal("node"))
@@ -99,7 +99,7 @@ func TestAVAppIsHiddenFromOthersUntilItIsShared(t *testing.T) {
 
 	c.must(http.MethodPost, vapp+"/action/controlAccess", c.sharing(map[string]string{"other": "FullControl"}))
 	other.must(http.MethodPost, vapp+"/action/controlAccess", c.sharing(nil))
-	c.Expect(c.rows("vApp")).To(Equal(1), "the owner keeps it")
+	c.Expect(c.rows("vApp")).To(Equal(1), "the owner keeps access")
 	other.refused(http.MethodGet, vm, "", 403, forbiddenCode)
 }
 
@@ -127,7 +127,7 @@ func TestAdministratorsSeeAllVAppsAndOnlyTheirControlChangesThem(t *testing.T) {
 	c.user("neither").refused(http.MethodGet, vm, "", 403, forbiddenCode)
 }
 
-func TestAVAppChangesItsOwner(t *testing.T) {
+func TestAVAppOwnerIsChanged(t *testing.T) {
 	c := start(t, withUsers("vApp Author", "other"))
 	vapp := c.vapp("cluster")
 	body := `<Owner ` + xmlns + `><User href="` + c.userHref("other") + `"/></Owner>`
@@ -139,7 +139,7 @@ func TestAVAppChangesItsOwner(t *testing.T) {
 	c.Expect(c.user("other").get(vapp + "/owner").xml.At("User").Attr("name")).To(Equal("other"))
 }
 
-func TestTheOwnerOfADeletedVAppSeesWhoDeletedIt(t *testing.T) {
+func TestTheOwnerOfADeletedVAppSeesTheDeletingUser(t *testing.T) {
 	c := start(t, withUsers("vApp Author", "other"))
 	vapp := c.vapp("cluster")
 	c.user("admin").ok(http.MethodDelete, vapp, "")
@@ -149,7 +149,7 @@ func TestTheOwnerOfADeletedVAppSeesWhoDeletedIt(t *testing.T) {
 	c.Expect(c.user("other").rows(query)).To(BeZero())
 }
 
-func TestVAppsAreEverybodysWhereTheAssumptionSaysSo(t *testing.T) {
+func TestVAppsAreVisibleToEveryoneIfAssumed(t *testing.T) {
 	c := start(t, withUsers("vApp Author", "other"),
 		assuming(func(a *vcdsim.Assumptions) { a.VAppsArePrivate = false }))
 	vm := c.vm(c.vapp("cluster"), "node")

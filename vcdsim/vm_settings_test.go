@@ -12,14 +12,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// node makes a VM and returns its path.
+// node creates a VM and returns its path.
 func (c *client) node(name string) string {
 	vapp := c.vapp("of-" + name)
 	c.ok(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item(name, "", "")))
 	return "/api/vApp/vm-" + c.state(name).ID
 }
 
-func TestAVMRemembersHowItStarts(t *testing.T) {
+func TestAVMKeepsItsBootSettings(t *testing.T) {
 	c := start(t)
 	vm := c.node("node")
 	boot := func() map[string]string {
@@ -42,7 +42,7 @@ func TestAVMRemembersHowItStarts(t *testing.T) {
 
 	old := *c
 	old.version = "37.0"
-	c.Expect(old.get(vm).xml.At("VmSpecSection", "Firmware")).To(BeNil(), "it came with 37.1")
+	c.Expect(old.get(vm).xml.At("VmSpecSection", "Firmware")).To(BeNil(), "it was introduced in 37.1")
 
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 	c.Expect(boot()).To(And(HaveKeyWithValue("EnterBIOSSetup", "false"), HaveKeyWithValue("BootDelay", "1")),
@@ -52,7 +52,7 @@ func TestAVMRemembersHowItStarts(t *testing.T) {
 		"BAD_REQUEST")
 }
 
-func TestSettingsOfHardware(t *testing.T) {
+func TestHardwareSettings(t *testing.T) {
 	c := start(t)
 	vm := c.node("node")
 	c.ok(http.MethodPut, vm+"/vmCapabilities",

@@ -16,7 +16,7 @@ func (c *client) ipsecPath() string { return "edgeGateways/" + c.gatewayURN() + 
 
 func (c *client) l2Path() string { return "edgeGateways/" + c.gatewayURN() + "/l2vpn/tunnels" }
 
-// ipsec makes an IPsec tunnel to a remote address and returns its path.
+// ipsec creates an IPsec tunnel to a remote address and returns its path.
 func (c *client) ipsec(name, remote string) string {
 	c.make(c.ipsecPath(), ipsecBody(name, remote, `"preSharedKey":"secret"`))
 	all := c.values(c.ipsecPath())
@@ -28,7 +28,7 @@ func ipsecBody(name, remote, more string) string {
 		`"remoteEndpoint":{"remoteAddress":%q,"remoteNetworks":["10.9.0.0/24"]},%s}`, name, remote, more)
 }
 
-// l2Tunnel makes the server of an L2 VPN and returns its path.
+// l2Tunnel creates an L2 VPN server and returns its path.
 func (c *client) l2Tunnel(name string) string {
 	network := "urn:vcloud:network:" + c.model().VDCs[0].Networks[0].ID
 	body := fmt.Sprintf(`{"name":%q,"sessionMode":"SERVER","localEndpointIP":"203.0.113.10","remoteEndpointIP":"198.51.100.7",`+
@@ -37,7 +37,7 @@ func (c *client) l2Tunnel(name string) string {
 	return cloudAPI + c.l2Path() + "/" + c.get(made.header.Get("Location")).xml.Str("Details")
 }
 
-func TestAnIPsecTunnelHasConnectionPropertiesOfItsOwnUntilTheyAreReset(t *testing.T) {
+func TestAnIPsecTunnelKeepsCustomConnectionPropertiesUntilReset(t *testing.T) {
 	c := start(t).user("admin")
 	path := c.ipsec("site-b", "198.51.100.7")
 	tunnel := c.get(path).json
@@ -63,7 +63,7 @@ func TestAnIPsecTunnelHasConnectionPropertiesOfItsOwnUntilTheyAreReset(t *testin
 		`{"securityType":"CUSTOM","ikeConfiguration":{"ikeVersion":"IKE_V9"}}`, 400, "BAD_REQUEST")
 }
 
-func TestIPsecTunnelsThatCannotBe(t *testing.T) {
+func TestInvalidIPsecTunnels(t *testing.T) {
 	c := start(t).user("admin")
 	c.ipsec("site-b", "198.51.100.7")
 	for reason, body := range map[string]string{
@@ -78,7 +78,7 @@ func TestIPsecTunnelsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestATunnelUsesItsAddressAndItsCertificates(t *testing.T) {
+func TestATunnelUsesItsAddressAndCertificates(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Model = vcdsim.CloudProvider() }).user("admin")
 	certificate := c.values("ssl/certificateLibrary")[0]["id"].(string)
 	c.make(c.ipsecPath(), ipsecBody("site-b", "198.51.100.7", fmt.Sprintf(
@@ -90,7 +90,7 @@ func TestATunnelUsesItsAddressAndItsCertificates(t *testing.T) {
 		HaveKeyWithValue("ipAddress", "203.0.113.10"), HaveKeyWithValue("category", "IPsec_VPN"))))
 }
 
-func TestTheServerOfAnL2VPNMakesThePeerCodeAndNumbersItsNetworks(t *testing.T) {
+func TestAnL2VPNServerGeneratesThePeerCodeAndNumbersItsNetworks(t *testing.T) {
 	c := start(t)
 	path := c.l2Tunnel("stretch")
 	server := c.get(path).json

@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons/chart"
 )
 
-// TestValuesHaveTheDefaultsOfTheManifests renders the chart without Helm; test/addons renders and applies it.
-func TestValuesHaveTheDefaultsOfTheManifests(t *testing.T) {
+// TestChartValuesMatchTheDefaultsOfTheManifests renders the chart without Helm; test/addons renders and applies it.
+func TestChartValuesMatchTheDefaultsOfTheManifests(t *testing.T) {
 	g := NewWithT(t)
 	files, err := chart.Files("registry.example.com/mirror/", "v2.0.0")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -38,7 +38,7 @@ func TestValuesHaveTheDefaultsOfTheManifests(t *testing.T) {
 		ContainSubstring("appVersion: v2.0.0\n")))
 }
 
-func TestNothingIsLeftUnreplaced(t *testing.T) {
+func TestNoPlaceholderRemains(t *testing.T) {
 	g := NewWithT(t)
 	files, err := chart.Files("", "v2.0.0")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -49,7 +49,7 @@ func TestNothingIsLeftUnreplaced(t *testing.T) {
 	}
 }
 
-func TestTheSameChartHasTheSameBytes(t *testing.T) {
+func TestPackagingIsDeterministic(t *testing.T) {
 	g := NewWithT(t)
 	files, err := chart.Files("", "v2.0.0")
 	g.Expect(err).NotTo(HaveOccurred())

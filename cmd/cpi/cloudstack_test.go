@@ -26,7 +26,7 @@ api-key = user-key
 secret-key = user-secret
 `
 
-func TestCloudStackIsChosenByItsName(t *testing.T) {
+func TestCloudStackIsSelectedByName(t *testing.T) {
 	g := NewWithT(t)
 
 	out, err := run(t, cloudConfig, nil, "--cloud-provider=external-cloudstack", "--validate-config")
@@ -37,7 +37,7 @@ func TestCloudStackIsChosenByItsName(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("global.api_key (line 5): is not a key of the configuration")))
 }
 
-func TestCloudStackIsOpened(t *testing.T) {
+func TestCloudStackProviderOpens(t *testing.T) {
 	g := NewWithT(t)
 	sim := cloudstacksim.New(cloudstacksim.Options{})
 	server := httptest.NewServer(sim)
@@ -73,21 +73,21 @@ func TestCloudStackIsOpened(t *testing.T) {
 	b, err := p.configuration.open(host{client: client, nodes: nodes.Lister(), services: services.Lister()})
 	g.Expect(err).NotTo(HaveOccurred())
 	sim.Rotate(cloudstacksim.UserKey, "new-key", "new-secret")
-	configure("new-key", "new-secret") // used without a restart
+	configure("new-key", "new-secret") // read without a restart
 
-	g.Expect(b.Services.Cluster).To(Equal("cluster-uid"), "the file has no id of the cluster")
-	g.Expect(b.Balancer.Locate(t.Context(), "")).To(Equal(old), "the original made a rule of a Service there")
+	g.Expect(b.Services.Cluster).To(Equal("cluster-uid"), "the file has no cluster ID")
+	g.Expect(b.Balancer.Locate(t.Context(), "")).To(Equal(old), "the original program created a rule for a Service there")
 	g.Expect(b.Close(t.Context())).To(Succeed())
 }
 
-func TestAClusterOfServersWithoutWorkersHasTheirNetwork(t *testing.T) {
+func TestAClusterWithoutWorkersUsesTheNetworkOfItsServers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		taints  []corev1.Taint
 		members int
 	}{
-		"that take pods, as those of k3s do":     {nil, 1},
-		"that take none, while workers join":     {[]corev1.Taint{{Key: "node-role.kubernetes.io/control-plane"}}, 0},
-		"that are not initialized, but take all": {[]corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}, 1},
+		"that accept pods, as those of k3s do":          {nil, 1},
+		"that accept none while workers join":           {[]corev1.Taint{{Key: "node-role.kubernetes.io/control-plane"}}, 0},
+		"that are not initialized, but accept all pods": {[]corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

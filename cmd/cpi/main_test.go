@@ -43,7 +43,7 @@ func runOf(
 	}
 	command, err := newCommand(nil, &ourFlags{namespace: "kube-system"}, fromEnv, providers)
 	g.Expect(err).NotTo(HaveOccurred())
-	command.Flags().Lookup("version").Changed = false // all programs of a process share it
+	command.Flags().Lookup("version").Changed = false // shared by all programs of a process
 	var out bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(&out)
@@ -53,7 +53,7 @@ func runOf(
 	return out.String(), err
 }
 
-// fromEnv is an environment of which vSphere has nothing.
+// fromEnv returns an environment without settings for vSphere.
 func fromEnv(name string) string {
 	if strings.HasPrefix(name, "VSPHERE_") {
 		return ""
@@ -84,7 +84,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestEventsAreAboutThePod(t *testing.T) {
+func TestEventsReferToThePod(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(*(&ourFlags{namespace: "kube-system", podName: "ccm-1", podUID: "u"}).self()).To(And(HaveField("Kind",
 		"Pod"), HaveField("Name", "ccm-1"), HaveField("UID", BeEquivalentTo("u"))))
@@ -92,16 +92,16 @@ func TestEventsAreAboutThePod(t *testing.T) {
 		HaveField("Name", "vmware-cloud-director-ccm")), "older manifests do not set the name of the pod")
 }
 
-func TestTheAPIServerIsReachedWithoutTheProxy(t *testing.T) {
+func TestTheAPIServerIsReachedDirectly(t *testing.T) {
 	const variable = "KUBERNETES_SERVICE_HOST"
 	for name, tt := range map[string]struct {
 		environment map[string]string
 		want        string
 	}{
-		"besides what is named":               {map[string]string{"NO_PROXY": ".corp,10.0.0.0/8", variable: "10.96.0.1"}, ".corp,10.0.0.0/8,10.96.0.1"},
-		"also by a variable in small letters": {map[string]string{"no_proxy": ".corp", variable: "10.96.0.1"}, ".corp,10.96.0.1"},
-		"alone":                               {map[string]string{variable: "fd00::1"}, "fd00::1"},
-		"but not outside of a pod":            {map[string]string{"NO_PROXY": ".corp"}, ".corp"},
+		"in addition to the named keys": {map[string]string{"NO_PROXY": ".corp,10.0.0.0/8", variable: "10.96.0.1"}, ".corp,10.0.0.0/8,10.96.0.1"},
+		"also by a lowercase variable":  {map[string]string{"no_proxy": ".corp", variable: "10.96.0.1"}, ".corp,10.96.0.1"},
+		"alone":                         {map[string]string{variable: "fd00::1"}, "fd00::1"},
+		"but not outside a pod":         {map[string]string{"NO_PROXY": ".corp"}, ".corp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := withoutProxy(func(name string) string { return tt.environment[name] })
@@ -129,9 +129,9 @@ func TestValidateConfig(t *testing.T) {
 		says   string
 		wrong  []string
 	}{
-		{"all is right, with a warning about old keys", rightConfig, password, "warning: loadbalancer.ports.http", nil},
+		{"a valid configuration, with a warning about old keys", rightConfig, password, "warning: loadbalancer.ports.http", nil},
 		{
-			"everything that is wrong is reported",
+			"every problem is reported",
 			"vcd: {host: vcd}\n",
 			password,
 			"",
@@ -157,19 +157,19 @@ func TestValidateConfig(t *testing.T) {
 	}
 }
 
-func TestAWrongConfigurationEndsTheProgram(t *testing.T) {
+func TestAnInvalidConfigurationExitsTheProgram(t *testing.T) {
 	_, err := run(t, "vcd: {}\n", nil)
 
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("vcd.host: is missing")))
 }
 
-func TestPollingTooOftenIsRefused(t *testing.T) {
+func TestATooShortPollingIntervalIsRejected(t *testing.T) {
 	_, err := run(t, rightConfig, nil, "--vcd-task-poll=1ms")
 
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("must be from 10ms to 1m")))
 }
 
-func TestAnotherProviderIsRefused(t *testing.T) {
+func TestAnUnknownProviderIsRejected(t *testing.T) {
 	_, err := run(t, rightConfig, nil, "--cloud-provider=aws")
 
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("must be vmware-cloud-director")))
@@ -188,7 +188,7 @@ func TestReadiness(t *testing.T) {
 	probe := func() int {
 		to := httptest.NewRecorder()
 		ready.ServeHTTP(to, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-		g.Expect(to.Body.String()).NotTo(ContainSubstring("no answer"), "probes need no rights")
+		g.Expect(to.Body.String()).NotTo(ContainSubstring("no answer"), "probes need no permissions")
 		return to.Code
 	}
 
@@ -199,7 +199,7 @@ func TestReadiness(t *testing.T) {
 	g.Expect(probe()).To(Equal(http.StatusOK))
 }
 
-func TestAProcessWithoutTheRightsOfItsManifestIsNotReady(t *testing.T) {
+func TestAProcessWithoutItsRBACPermissionsIsNotReady(t *testing.T) {
 	for _, leads := range []bool{false, true} {
 		g := NewWithT(t)
 		lacking := errors.New("a rule is missing")
@@ -219,7 +219,7 @@ func TestAProcessWithoutTheRightsOfItsManifestIsNotReady(t *testing.T) {
 	}
 }
 
-func TestTheManifestsGiveTheRightsToRecords(t *testing.T) {
+func TestTheManifestsGrantAccessToRecords(t *testing.T) {
 	for _, tt := range []struct {
 		cloud         addons.Cloud
 		loadBalancers bool

@@ -25,7 +25,7 @@ type otherConfig struct {
 	Old       ccmconfig.Ignored `json:"old,omitzero" ignored:"it is small"`
 }
 
-// otherProvider is all that a further cloud has to bring to the program.
+// otherProvider implements everything that the program requires of an additional cloud.
 func otherProvider() provider {
 	return provider{
 		name: "other",
@@ -41,7 +41,7 @@ func otherProvider() provider {
 	}
 }
 
-func TestAnotherCloudIsChosenByItsName(t *testing.T) {
+func TestAnAdditionalCloudIsSelectedByName(t *testing.T) {
 	g := NewWithT(t)
 	all := append(providers(), otherProvider())
 
@@ -58,7 +58,7 @@ func TestAnotherCloudIsChosenByItsName(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring(`is "aws", but must be vmware-cloud-director or vsphere or external-cloudstack or other`)))
 }
 
-// loaded returns the program with another cloud, its configuration read.
+// loaded returns the program with an additional cloud, after it has read its configuration.
 func loaded(t *testing.T) *program {
 	t.Helper()
 	g := NewWithT(t)
@@ -71,7 +71,7 @@ func loaded(t *testing.T) *program {
 	return p
 }
 
-func TestAnotherCloudIsServed(t *testing.T) {
+func TestAnAdditionalCloudIsServed(t *testing.T) {
 	g := NewWithT(t)
 	client := kubernetes.NewForConfigOrDie(&rest.Config{})
 	exit := klog.OsExit

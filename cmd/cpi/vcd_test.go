@@ -16,16 +16,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/kubevip"
 )
 
-func TestKubeVIPServesServicesInsteadOfVCDOrBesideIt(t *testing.T) {
+func TestKubeVIPServesServicesInsteadOfOrAlongsideVCD(t *testing.T) {
 	const ranges = "addressRanges: [{startIP: 192.168.100.210, endIP: 192.168.100.219}]"
 	for name, tt := range map[string]struct {
 		balancer        string
 		byVCD, assigned bool
 	}{
-		"VCD alone":     {"{network: nodes}", true, false},
-		"kube-vip":      {"{network: nodes, kubeVIP: {" + ranges + "}}", false, true},
-		"both":          {"{network: nodes, kubeVIP: {class: example.com/kube-vip, " + ranges + "}}", true, true},
-		"a class alone": {"{enabled: false, kubeVIP: {class: example.com/kube-vip, " + ranges + "}}", false, true},
+		"VCD only":     {"{network: nodes}", true, false},
+		"kube-vip":     {"{network: nodes, kubeVIP: {" + ranges + "}}", false, true},
+		"both":         {"{network: nodes, kubeVIP: {class: example.com/kube-vip, " + ranges + "}}", true, true},
+		"a class only": {"{enabled: false, kubeVIP: {class: example.com/kube-vip, " + ranges + "}}", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -36,7 +36,7 @@ func TestKubeVIPServesServicesInsteadOfVCDOrBesideIt(t *testing.T) {
 			core := informers.NewSharedInformerFactory(client, 0).Core().V1()
 
 			vcd := vcdProvider()
-			vcd.flags(pflag.NewFlagSet("", pflag.ContinueOnError)) // sets their defaults
+			vcd.flags(pflag.NewFlagSet("", pflag.ContinueOnError)) // sets the defaults
 
 			p, err := load(vcd, path, &ourFlags{}, func(string) string { return "" })
 			g.Expect(err).NotTo(HaveOccurred())

@@ -20,7 +20,7 @@ password = "canary"
 zone = k8s-zone
 `
 
-func TestVSphereIsChosenByItsName(t *testing.T) {
+func TestVSphereIsSelectedByName(t *testing.T) {
 	g := NewWithT(t)
 
 	out, err := run(t, vsphereConfig, nil, "--cloud-provider=vsphere", "--validate-config")
@@ -30,7 +30,7 @@ func TestVSphereIsChosenByItsName(t *testing.T) {
 	g.Expect(out).NotTo(ContainSubstring("canary"))
 }
 
-func TestWhatIsWrongWithAConfigurationOfVSphere(t *testing.T) {
+func TestInvalidVSphereConfigurations(t *testing.T) {
 	g := NewWithT(t)
 
 	_, err := run(t, "[Global]\nusr = x\n[VirtualCenter \"https://vc\"]\nport = 0.5\n", nil, "--cloud-provider=vsphere")
@@ -45,7 +45,7 @@ func TestWhatIsWrongWithAConfigurationOfVSphere(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("--node-labels: a b=c is not a label")))
 }
 
-func TestVSphereMayBeConfiguredByTheEnvironmentAlone(t *testing.T) {
+func TestVSphereCanBeConfiguredByTheEnvironmentAlone(t *testing.T) {
 	g := NewWithT(t)
 	file, err := readConfig(filepath.Join(t.TempDir(), "none"), true)
 	g.Expect(err).NotTo(HaveOccurred())

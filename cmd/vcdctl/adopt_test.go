@@ -18,7 +18,7 @@ import (
 
 const capvcdID = "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 
-// makeCAPVCD turns a vApp with two VMs into that of a cluster of CAPVCD, and makes its objects in a management cluster.
+// makeCAPVCD converts a vApp with two VMs to that of a CAPVCD cluster, and creates the objects in a management cluster.
 func makeCAPVCD(s *shell) {
 	const vApp = "acme-vdc-vapp-000"
 	s.sim.Edit(func(e *vcdsim.Editor) {
@@ -50,7 +50,7 @@ func makeCAPVCD(s *shell) {
 	}
 }
 
-func TestAdoptShowsWhatTheManagerDoes(t *testing.T) {
+func TestAdoptPreviewsTheActionsOfTheManager(t *testing.T) {
 	s := newShell(t, fleet)
 	s.useEnvironment(t)
 	makeCAPVCD(s)
@@ -87,7 +87,7 @@ func TestAdoptReportsMissingRights(t *testing.T) {
 	s.Expect(s.errors.String()).To(ContainSubstring(`right "vApp: Power Operations" is missing`))
 }
 
-func TestAdoptWithoutWork(t *testing.T) {
+func TestAdoptWithNothingToAdopt(t *testing.T) {
 	s := newShell(t)
 	s.useEnvironment(t)
 

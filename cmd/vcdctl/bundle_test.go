@@ -87,9 +87,9 @@ func TestABundleHasNoSecrets(t *testing.T) {
 	s.Expect(mode.Mode().Perm()).To(Equal(os.FileMode(0o600)))
 }
 
-// TestABundleHasNothingOfAnySecret plants one secret in each Secret that a cluster has, and where people write some of
-// them by mistake.
-func TestABundleHasNothingOfAnySecret(t *testing.T) {
+// TestABundleContainsNoPartOfASecret adds one secret value to each Secret of a cluster, and to places where users might
+// write one by mistake.
+func TestABundleContainsNoPartOfASecret(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
 	planted := map[string]string{}
@@ -134,10 +134,10 @@ func TestABundleHasNothingOfAnySecret(t *testing.T) {
 	s.Expect(files).To(HaveKeyWithValue("demo/Event.yaml", ContainSubstring("does not respond")))
 	for name, content := range files {
 		for value, secret := range planted {
-			s.Expect(content).NotTo(ContainSubstring(value), "%s has what Secret %s holds", name, secret)
+			s.Expect(content).NotTo(ContainSubstring(value), "%s contains a value of Secret %s", name, secret)
 			for _, text := range []string{value, "ada:" + value} {
 				s.Expect(content).NotTo(ContainSubstring(base64.StdEncoding.EncodeToString([]byte(text))),
-					"%s has what Secret %s holds, in base64", name, secret)
+					"%s contains a value of Secret %s in base64", name, secret)
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func TestRedactFields(t *testing.T) {
 	))
 }
 
-// FuzzRedactURL puts a password into the URL of a proxy, in the middle of a text.
+// FuzzRedactURL adds a password to a proxy URL in the middle of a text.
 func FuzzRedactURL(f *testing.F) {
 	f.Add("ada", "s3cr3t", "proxy.example.com")
 	f.Add("", "p:a/s?s#", "10.0.0.1:3128")
@@ -227,7 +227,7 @@ func FuzzRedactURL(f *testing.F) {
 			t.Skip("not a password in a URL")
 		}
 		if strings.Contains("the proxy http:// answers REDACTED"+host+user, password) {
-			t.Skip("the password is no secret")
+			t.Skip("the password is not secret")
 		}
 		text := "the proxy http://" + user + ":" + password + "@" + host + " answers"
 
@@ -237,8 +237,8 @@ func FuzzRedactURL(f *testing.F) {
 	})
 }
 
-// TestABundleOfWhatCanBeRead withholds the log of the manager.
-func TestABundleOfWhatCanBeRead(t *testing.T) {
+// TestABundleContainsAllReadableObjects makes the log of the manager unreadable.
+func TestABundleContainsAllReadableObjects(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
 	s.objects = append(s.objects, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -255,7 +255,7 @@ func TestABundleOfWhatCanBeRead(t *testing.T) {
 	s.Expect(s.unpack(path)).To(HaveKey("demo/VCDCluster.yaml"))
 }
 
-// podLog is that of the tests.
+// podLog returns the pod log of the tests.
 func (s *shell) podLog(context.Context, string, string, time.Duration) ([]byte, error) {
 	return []byte(s.log), s.logError
 }

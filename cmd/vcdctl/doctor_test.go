@@ -61,7 +61,7 @@ func newShell(t *testing.T, mods ...func(*vcdsim.Model)) *shell {
 	return s
 }
 
-// useEnvironment lets the program log in by the environment.
+// useEnvironment makes the program log in with the credentials in the environment.
 func (s *shell) useEnvironment(t *testing.T) {
 	t.Helper()
 	s.env = map[string]string{
@@ -128,7 +128,7 @@ func (s *shell) identity(mods ...func(*infrav1.VCDIdentity)) []client.Object {
 	}
 }
 
-func TestDoctorByTheEnvironment(t *testing.T) {
+func TestDoctorReadsTheEnvironment(t *testing.T) {
 	s := newShell(t)
 	s.useEnvironment(t)
 
@@ -139,7 +139,7 @@ func TestDoctorByTheEnvironment(t *testing.T) {
 	s.Expect(s.errors.String()).To(BeEmpty())
 }
 
-func TestDoctorFindsAFault(t *testing.T) {
+func TestDoctorReportsAFault(t *testing.T) {
 	s := newShell(t, func(m *vcdsim.Model) { m.Orgs[1].VDCs[0].Disabled = true })
 	s.useEnvironment(t)
 
@@ -152,7 +152,7 @@ func TestDoctorFindsAFault(t *testing.T) {
 	s.Expect(report.Findings).To(HaveLen(1))
 }
 
-func TestWarningsAreFindingsIfStrict(t *testing.T) {
+func TestStrictModeTurnsWarningsIntoFindings(t *testing.T) {
 	s := newShell(t, func(m *vcdsim.Model) { m.Orgs[1].StorageLease = 1 << 50 })
 	s.useEnvironment(t)
 
@@ -160,7 +160,7 @@ func TestWarningsAreFindingsIfStrict(t *testing.T) {
 	s.Expect(s.run(t, "doctor", "--strict")).To(Equal(exitFindings))
 }
 
-func TestDoctorByAFile(t *testing.T) {
+func TestDoctorReadsAFile(t *testing.T) {
 	s := newShell(t)
 	ca := s.file(t, "ca.pem", string(s.sim.CA()))
 	config := s.file(t, "vcd.yaml", "site: "+s.sim.URL()+"\norg: acme\nusername: capvcd\npassword: "+password+
@@ -169,14 +169,14 @@ func TestDoctorByAFile(t *testing.T) {
 	s.Expect(s.run(t, "doctor", "--config", config)).To(Equal(exitOK), s.errors.String())
 }
 
-func TestDoctorByAnIdentity(t *testing.T) {
+func TestDoctorReadsAnIdentity(t *testing.T) {
 	s := newShell(t)
 	s.objects = s.identity()
 
 	s.Expect(s.run(t, "doctor", "--identity", "tenant", "--org", "acme")).To(Equal(exitOK), s.errors.String())
 }
 
-// manifestOf is a cluster whose cloud controller manager has an identity of its own, with a password.
+// manifestOf returns a cluster whose cloud controller manager has its own identity, with a password.
 func (s *shell) manifestOf(password string) string {
 	return `
 {apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDCluster, metadata: {name: demo}, spec: {
@@ -197,9 +197,9 @@ func TestDoctorLogsInWithEachIdentityOfAManifest(t *testing.T) {
 		code     int
 		says     string
 	}{
-		"right credentials": {password, exitOK, "VCDIdentity ccm logs in, for the cloud controller manager"},
-		"wrong credentials": {"wrong", exitFindings, "cannot use VCDIdentity ccm, the identity of the cloud controller manager"},
-		"no credentials":    {"", exitFindings, "Secret ccm contains no credentials"},
+		"correct credentials": {password, exitOK, "VCDIdentity ccm logs in, for the cloud controller manager"},
+		"wrong credentials":   {"wrong", exitFindings, "cannot use VCDIdentity ccm, the identity of the cloud controller manager"},
+		"no credentials":      {"", exitFindings, "Secret ccm contains no credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t)
@@ -214,7 +214,7 @@ func TestDoctorLogsInWithEachIdentityOfAManifest(t *testing.T) {
 	}
 }
 
-// topologyOf is a Cluster of ClusterClass quick-start that the tenant of the simulator can have.
+// topologyOf returns a Cluster of ClusterClass quick-start that suits the tenant of the simulator.
 func (s *shell) topologyOf() string {
 	return `
 apiVersion: cluster.x-k8s.io/v1beta2
@@ -270,7 +270,7 @@ func TestDoctorChecksATopologyWhoseClassIsInTheManagementCluster(t *testing.T) {
 	s.Expect(code).To(Equal(exitOK), s.out.String()+s.errors.String())
 }
 
-func TestDoctorNamesWhatHelpsIfAClassIsNowhere(t *testing.T) {
+func TestDoctorSuggestsARemedyIfNoClassIsFound(t *testing.T) {
 	s := newShell(t)
 	s.useEnvironment(t)
 	manifest := s.file(t, "demo.yaml", s.topologyOf())
@@ -282,7 +282,7 @@ func TestDoctorNamesWhatHelpsIfAClassIsNowhere(t *testing.T) {
 	}
 }
 
-func TestLoginsThatAreRefused(t *testing.T) {
+func TestRejectedLogins(t *testing.T) {
 	s := newShell(t)
 	account := s.identity(func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount })
 	chained := s.identity()
@@ -317,8 +317,8 @@ func TestLoginsThatAreRefused(t *testing.T) {
 			"the credentials are for",
 		},
 		{"an identity without an organization", s.identity(), nil, []string{"--identity", "tenant"}, "set --org"},
-		{"an identity that is not there", nil, nil, []string{"--identity", "tenant"}, "getting identity tenant"},
-		{"a context that is not there", nil, nil, []string{"--identity", "tenant", "--context", "gone"}, "no such context"},
+		{"a nonexistent identity", nil, nil, []string{"--identity", "tenant"}, "getting identity tenant"},
+		{"a nonexistent context", nil, nil, []string{"--identity", "tenant", "--context", "gone"}, "no such context"},
 		{
 			"no password",
 			nil,
@@ -341,7 +341,7 @@ func TestLoginsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheNameOfTheProgram(t *testing.T) {
+func TestTheProgramName(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(programName("/usr/local/bin/kubectl-vcd")).To(Equal("kubectl vcd"))

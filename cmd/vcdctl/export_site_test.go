@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// doctor runs doctor on a VDC, a network and a template, and returns what it found.
+// doctor checks a VDC, a network and a template, and returns the findings.
 func (s *shell) doctor(t *testing.T, vdc, network, template string) doctor.Report {
 	t.Helper()
 	s.run(t, "doctor", "-o", "json", "--vdc", vdc, "--network", network, "--template", template)
@@ -24,7 +24,7 @@ func (s *shell) doctor(t *testing.T, vdc, network, template string) doctor.Repor
 	return report
 }
 
-// exported returns a shell with a simulator that was started from the exported site of another.
+// exported returns a shell with a simulator that was started from the export of another simulated site.
 func (s *shell) exported(t *testing.T) *shell {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "site.yaml")
@@ -42,7 +42,7 @@ func (s *shell) exported(t *testing.T) *shell {
 	return again
 }
 
-func TestDoctorFindsTheSameAtAnExportedSite(t *testing.T) {
+func TestDoctorReportsTheSameFindingsForAnExportedSite(t *testing.T) {
 	for name, mod := range map[string]func(*vcdsim.Model){
 		"without problems": func(*vcdsim.Model) {},
 		"with leases and a quota": func(m *vcdsim.Model) {

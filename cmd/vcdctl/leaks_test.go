@@ -19,7 +19,7 @@ import (
 
 const leftID = "7a0e0000-0000-4000-8000-000000000001"
 
-// leave makes a vApp with two VMs that are off, of a cluster that does not exist, and one of a cluster that does.
+// leave creates a vApp with two powered-off VMs of a nonexistent cluster, and a vApp of an existing cluster.
 func leave(s *shell) {
 	s.sim.Edit(func(e *vcdsim.Editor) {
 		for name, cluster := range map[string]string{"acme-vdc-vapp-000": leftID, "acme-vdc-vapp-001": "alive"} {
@@ -53,7 +53,7 @@ func fleet(m *vcdsim.Model) {
 	m.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 3, VMsPerVApp: 2, PoweredOff: true, Owner: "capvcd"}
 }
 
-func TestAnUntrustedCertificateNamesWhatToSet(t *testing.T) {
+func TestAnUntrustedCertificateNamesTheSetting(t *testing.T) {
 	s := newShell(t)
 	s.useEnvironment(t)
 	delete(s.env, "VCD_CA_FILE")
@@ -82,7 +82,7 @@ func TestLeaksAndPurge(t *testing.T) {
 	s.Expect(run("purge", "--cluster-id", leftID)).To(Equal(exitOK), "a dry run")
 	s.Expect(s.sim.State().VApps).To(HaveLen(3))
 	s.in = "another id\n"
-	s.Expect(run("purge", "--cluster-id", leftID, "--yes")).To(Equal(exitError), "the id is not typed again")
+	s.Expect(run("purge", "--cluster-id", leftID, "--yes")).To(Equal(exitError), "the ID is not typed again")
 	s.Expect(s.sim.State().VApps).To(HaveLen(3))
 	s.Expect(run("purge", "--cluster-id", "alive", "--yes", "--confirm", "alive")).To(Equal(exitFindings))
 	s.Expect(s.out.String()).To(ContainSubstring("exists in management cluster mgmt: team-a/demo"))
@@ -123,7 +123,7 @@ func TestAFloatingIPOutlivesItsGateway(t *testing.T) {
 	s.Expect(s.out.String()).To(ContainSubstring("No orphaned resources found."))
 }
 
-func TestPurgeRefusesWhatRuns(t *testing.T) {
+func TestPurgeKeepsRunningVMs(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
 	s.sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("acme-vdc-vapp-000-000")) })
@@ -135,7 +135,7 @@ func TestPurgeRefusesWhatRuns(t *testing.T) {
 	s.Expect(s.sim.State().VMs).To(HaveLen(6))
 }
 
-// onRead does something before a person's answer is read.
+// onRead calls a function before it returns the user's confirmation.
 type onRead struct {
 	answer string
 	before func()
@@ -154,7 +154,7 @@ func (r *onRead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestPurgeLooksAgainAfterThePersonAnswered(t *testing.T) {
+func TestPurgeChecksAgainAfterTheConfirmation(t *testing.T) {
 	for name, happens := range map[string]func(*shell){
 		"a VM was powered on": func(s *shell) {
 			s.sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("acme-vdc-vapp-000-000")) })
@@ -181,7 +181,7 @@ func TestPurgeLooksAgainAfterThePersonAnswered(t *testing.T) {
 	}
 }
 
-func TestLeaksFailsIfItMayNotSeeEverything(t *testing.T) {
+func TestLeaksFailsWithoutFullVisibility(t *testing.T) {
 	for name, operation := range map[string]string{
 		"gateways": "GET /cloudapi/*/edgeGateways",
 		"vApps":    "GET /api/vApp/*",
@@ -209,7 +209,7 @@ func TestLeaksNeedsAllManagementClusters(t *testing.T) {
 	s.Expect(s.run(t, "leaks", "--without-management-cluster")).To(Equal(exitOK), s.errors.String())
 }
 
-func TestInventoryShowsATreeWithMarks(t *testing.T) {
+func TestInventoryShowsATreeWithMarkers(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
 
@@ -229,6 +229,6 @@ func TestAnIncompleteInventoryIsAnError(t *testing.T) {
 
 	s.Expect(s.run(t, "inventory", "demo")).To(Equal(exitError))
 
-	s.Expect(s.out.String()).To(HavePrefix("team-a/demo (alive)"), "what can be seen is printed")
+	s.Expect(s.out.String()).To(HavePrefix("team-a/demo (alive)"), "visible objects are printed")
 	s.Expect(s.errors.String()).To(ContainSubstring("incomplete"))
 }

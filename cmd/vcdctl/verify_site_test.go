@@ -14,14 +14,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// verifying are the arguments of a run of one quick probe that writes.
+// verifying returns the arguments for a run of one quick probe that writes.
 func verifying(more ...string) []string {
 	return append([]string{
 		"verify-site", "--only", "TenantProfilesNeedOrg", "--identity", "tenant", "--org", "acme", "-n", "team-a",
 	}, more...)
 }
 
-func TestNothingIsCreatedAtASiteThatNobodyAgreedTo(t *testing.T) {
+func TestNothingIsCreatedWithoutConsent(t *testing.T) {
 	s := newShell(t)
 	s.objects = s.identity()
 
@@ -37,7 +37,7 @@ func TestNothingIsCreatedAtASiteThatNobodyAgreedTo(t *testing.T) {
 	}
 }
 
-func TestASiteIsComparedWithTheSimulator(t *testing.T) {
+func TestVerifySiteComparesTheSiteWithTheSimulator(t *testing.T) {
 	s := newShell(t)
 	s.objects = s.identity()
 	report := filepath.Join(t.TempDir(), "site.yaml")
@@ -58,7 +58,7 @@ func TestASiteIsComparedWithTheSimulator(t *testing.T) {
 	s.Expect(result.Findings).To(HaveLen(len(verifysite.Table())))
 }
 
-func TestASiteThatDiffersIsAFinding(t *testing.T) {
+func TestADifferenceIsAFinding(t *testing.T) {
 	s := newShell(t)
 	s.objects = s.identity()
 	s.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().EmptyPageBeyondEnd = false })
@@ -69,7 +69,7 @@ func TestASiteThatDiffersIsAFinding(t *testing.T) {
 	s.Expect(s.out.String()).To(MatchRegexp(`(?m)^EmptyPageBeyondEnd +true +false +a page after the last`))
 }
 
-func TestCleanUpOfASiteWithoutLeftovers(t *testing.T) {
+func TestCleanUpOfASiteWithoutOrphanedResources(t *testing.T) {
 	s := newShell(t)
 	s.objects = s.identity()
 

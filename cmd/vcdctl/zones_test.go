@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// manifests decodes what the program printed, every field of which is known.
+// manifests decodes the printed manifests strictly.
 func (s *shell) manifests() []map[string]any {
 	var all []map[string]any
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(s.out.Bytes()), 4096); ; {
@@ -65,7 +65,7 @@ func TestZonesAreManifestsToApply(t *testing.T) {
 	}))
 }
 
-func TestZonesByTheEnvironmentWithPolicies(t *testing.T) {
+func TestZonesWithPoliciesReadTheEnvironment(t *testing.T) {
 	s := newShell(t, threeZones)
 	s.useEnvironment(t)
 

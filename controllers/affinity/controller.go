@@ -123,8 +123,8 @@ type scope struct {
 	patcher    *phases.Patcher
 	state      *state
 
-	machines []infrav1.VCDMachine // machines of the cluster
-	asked    bool                 // any of them requests a rule
+	machines  []infrav1.VCDMachine // machines of the cluster
+	requested bool                 // any of them requests a rule
 
 	members []member      // set by findMembers
 	plans   []vdcPlan     // set by plan
@@ -163,8 +163,8 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *p
 	if err != nil {
 		return phases.Entry[scope]{}, err
 	}
-	asked := affinity.Asked(machines)
-	if !asked && len(c.Spec.RecordedState.AffinityRuleOVDCIDs) == 0 {
+	requested := affinity.Requested(machines)
+	if !requested && len(c.Spec.RecordedState.AffinityRuleOVDCIDs) == 0 {
 		return phases.Entry[scope]{}, nil
 	}
 	state := r.states.Of(c.UID)
@@ -179,13 +179,13 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *p
 		patcher:    patcher,
 		state:      state,
 		machines:   machines,
-		asked:      asked,
+		requested:  requested,
 	}}, nil
 }
 
 // finish schedules the next comparison of requested rules with those in VCD.
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
-	if pass.Complete && s.asked {
+	if pass.Complete && s.requested {
 		pass.After = phases.Jitter(listEvery, string(s.vcdCluster.UID))
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// machines returns the objects of machines of the control plane (cp-…) and of MachineDeployment md-0 (w-…).
+// machines returns the objects of control plane machines (cp-…) and of machines of MachineDeployment md-0 (w-…).
 func machines(names ...string) []client.Object {
 	var objects []client.Object
 	for _, name := range names {
@@ -73,7 +73,7 @@ var both = controllertest.AntiAffinity{
 	MachineDeployments: infrav1.AntiAffinityPreferred,
 }
 
-func TestGroupsOfMachinesGetRulesThatGoWithThem(t *testing.T) {
+func TestMachineGroupsGetRulesThatAreDeletedWithThem(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1", "w-0", "w-1")...)
 	w.SetAntiAffinity(both)
 	w.Ready("cp-0", "cp-1", "w-0", "w-1")
@@ -94,12 +94,12 @@ func TestGroupsOfMachinesGetRulesThatGoWithThem(t *testing.T) {
 	w.Ready("w-2", "w-3")
 	w.EventuallyAffinity(infrav1.ReadyReason)
 	w.Expect(rules(w)).To(HaveKeyWithValue(workers, []string{"w-0", "w-1", "w-2", "w-3"}))
-	w.Expect(ruleWrites(w)).To(Equal(3), "one for both")
+	w.Expect(ruleWrites(w)).To(Equal(3), "one rule for both")
 
 	w.DeleteMachine("w-1")
 	w.EventuallyAffinity(infrav1.ReadyReason)
 	w.Expect(rules(w)).To(HaveKeyWithValue(workers, []string{"w-0", "w-2", "w-3"}))
-	w.Expect(ruleWrites(w)).To(Equal(3), "VCD takes VMs out that it deletes")
+	w.Expect(ruleWrites(w)).To(Equal(3), "VCD removes VMs from rules when it deletes them")
 
 	for _, name := range []string{"w-0", "w-2", "w-3"} { // The MachineDeployment is deleted.
 		w.DeleteMachine(name)
@@ -113,7 +113,7 @@ func TestGroupsOfMachinesGetRulesThatGoWithThem(t *testing.T) {
 	w.Expect(w.Sim.State().Affinity).To(BeEmpty())
 }
 
-func TestRulesCostNothingAtRest(t *testing.T) {
+func TestUnchangedRulesCauseNoRequests(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1")...)
 	w.SetAntiAffinity(both)
 	w.Ready("cp-0", "cp-1")
@@ -135,7 +135,7 @@ func TestRulesCostNothingAtRest(t *testing.T) {
 	w.Expect(w.Sim.Requests()[calls:]).To(HaveEach(HaveField("Changes()", false)))
 }
 
-func TestWhatAPersonChangedInARuleIsMended(t *testing.T) {
+func TestAManuallyChangedRuleIsRepaired(t *testing.T) {
 	tests := []struct {
 		name  string
 		spoil func(*vcdsim.Editor)
@@ -182,7 +182,7 @@ func TestWhatAPersonChangedInARuleIsMended(t *testing.T) {
 	}
 }
 
-func TestNoneRemovesTheRulesAndTheCondition(t *testing.T) {
+func TestPolicyNoneRemovesTheRulesAndTheCondition(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1")...)
 	w.SetAntiAffinity(both)
 	w.Ready("cp-0", "cp-1")
@@ -199,7 +199,7 @@ func TestNoneRemovesTheRulesAndTheCondition(t *testing.T) {
 	w.Expect(w.Sim.State().Affinity).To(BeEmpty())
 }
 
-func TestAVMThatNeedsAHostOfItsOwnIsPoweredOnInItsRule(t *testing.T) {
+func TestAVMWithARequiredRuleIsPoweredOnAfterJoiningIt(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1")...)
 	w.SetAntiAffinity(controllertest.AntiAffinity{ControlPlane: infrav1.AntiAffinityRequired})
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -215,7 +215,7 @@ func TestAVMThatNeedsAHostOfItsOwnIsPoweredOnInItsRule(t *testing.T) {
 	w.EventuallyMachine("cp-1", clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestARuleThatCannotBeKeptSaysWhatToDo(t *testing.T) {
+func TestAnUnsatisfiableRuleSuggestsARemedy(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1")...)
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VDC("acme-vdc").Hosts = 1 })
 	w.SetAntiAffinity(controllertest.AntiAffinity{ControlPlane: infrav1.AntiAffinityRequired})
@@ -250,7 +250,7 @@ func TestAMissingRightIsNamed(t *testing.T) {
 	w.EventuallyAffinity(infrav1.ReadyReason)
 }
 
-func TestAVMInTheRuleOfAnotherOwnerIsReported(t *testing.T) {
+func TestAVMInAForeignRuleIsReported(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1", "cp-2", "w-0")...)
 	w.Ready("cp-0", "cp-1", "cp-2", "w-0")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.AddAffinityRule("theirs", e.VM("cp-2"), e.VM("w-0")) })
@@ -261,7 +261,7 @@ func TestAVMInTheRuleOfAnotherOwnerIsReported(t *testing.T) {
 	w.Expect(rules(w)).To(HaveKeyWithValue(ruleName(w, "control-plane"), []string{"cp-0", "cp-1"}))
 }
 
-func TestALostAnswerLeavesOneRule(t *testing.T) {
+func TestALostResponseLeavesOneRule(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1")...)
 	w.Ready("cp-0", "cp-1")
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /api/vdc/*", DropAfter: true, Count: 1})
@@ -272,7 +272,7 @@ func TestALostAnswerLeavesOneRule(t *testing.T) {
 	w.Expect(rules(w)).To(Equal(map[string][]string{ruleName(w, "control-plane"): {"cp-0", "cp-1"}}))
 }
 
-func TestRulesThatMayNotBeDeletedHoldTheClusterUntilAPersonLeavesThem(t *testing.T) {
+func TestUndeletableRulesBlockTheDeletionUntilAUserKeepsThem(t *testing.T) {
 	for status, reason := range map[int]string{400: infrav1.RequestRejectedReason, 403: infrav1.ForbiddenReason} {
 		t.Run(reason, func(t *testing.T) {
 			w := controllertest.New(t, machines("cp-0", "cp-1")...)

@@ -15,19 +15,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// renameVApp gives the vApp of a VM another name in VCD.
+// renameVApp renames the vApp of a VM in VCD.
 func renameVApp(w *controllertest.Env, vm string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(e.VM(vm).VAppID).Name = "renamed" })
 }
 
-func TestARuleStaysWhileItsVMsAreNotWhereTheyWere(t *testing.T) {
+func TestARuleIsKeptWhileItsVMsAreNotFound(t *testing.T) {
 	tests := []struct {
 		name string
 		lose func(*controllertest.Env)
 	}{
 		{"their vApp is renamed", func(w *controllertest.Env) { renameVApp(w, "cp-0") }},
 		{
-			"their vApp is not shared with the user any more",
+			"their vApp is no longer shared with the user",
 			func(w *controllertest.Env) {
 				for _, v := range w.Sim.State().VApps {
 					w.Hide(v.Name, true)
@@ -67,7 +67,7 @@ func TestARuleStaysWhileItsVMsAreNotWhereTheyWere(t *testing.T) {
 	}
 }
 
-func TestAVMInARenamedVAppGetsItsRule(t *testing.T) {
+func TestAVMInARenamedVAppJoinsItsRule(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1")...)
 	w.Ready("cp-0", "cp-1")
 	renameVApp(w, "cp-0")
@@ -78,7 +78,7 @@ func TestAVMInARenamedVAppGetsItsRule(t *testing.T) {
 	w.Expect(rules(w)).To(Equal(map[string][]string{ruleName(w, "control-plane"): {"cp-0", "cp-1"}}))
 }
 
-func TestAVMThatVCDDoesNotShowIsNamed(t *testing.T) {
+func TestAnInvisibleVMIsNamed(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1", "cp-2")...)
 	w.SetAntiAffinity(both)
 	w.Ready("cp-0", "cp-1", "cp-2")
@@ -89,7 +89,7 @@ func TestAVMThatVCDDoesNotShowIsNamed(t *testing.T) {
 	w.Expect(w.EventuallyAffinity(infrav1.VMUnverifiedReason)).To(ContainSubstring("cp-1, cp-2"))
 
 	w.Expect(rules(w)).To(Equal(map[string][]string{ruleName(w, "control-plane"): {"cp-0"}}))
-	for _, name := range []string{"cp-1", "cp-2"} { // Their machines have the proof.
+	for _, name := range []string{"cp-1", "cp-2"} { // The identity of their machines can prove it.
 		m := w.VCDMachine(name)
 		metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.VMGoneAnnotation, "true")
 		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
@@ -98,7 +98,7 @@ func TestAVMThatVCDDoesNotShowIsNamed(t *testing.T) {
 	w.Expect(rules(w)).To(BeEmpty())
 }
 
-func TestRulesInAZoneNeedTheIdentityOfTheMachinesThere(t *testing.T) {
+func TestRulesInAZoneUseTheIdentityOfItsMachines(t *testing.T) {
 	objects := append(controllertest.InZone("b", "cp-0", controllertest.ControlPlane),
 		controllertest.InZone("b", "cp-1", controllertest.ControlPlane)...)
 	w := controllertest.NewInZones(t, objects...)

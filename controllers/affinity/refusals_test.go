@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// standAt makes the clock of the rules stand, and returns what moves it.
+// standAt stops the clock of the rules, and returns a function that moves it.
 func standAt(w *controllertest.Env) (advance func(time.Duration)) {
 	now := time.Now()
 	w.Affinity.Now = func() time.Time { return now }
@@ -25,7 +25,7 @@ func standAt(w *controllertest.Env) (advance func(time.Duration)) {
 	}
 }
 
-func TestAFailingTaskIsRetriedLaterEachTime(t *testing.T) {
+func TestAFailingTaskIsRetriedWithBackoff(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1", "w-0", "w-1")...)
 	w.Ready("cp-0", "cp-1", "w-0", "w-1")
 	advance := standAt(w)
@@ -39,14 +39,14 @@ func TestAFailingTaskIsRetriedLaterEachTime(t *testing.T) {
 	advance(time.Second)
 	w.EventuallyAffinity(infrav1.TaskFailedReason)
 
-	for range 10 { // Other changes of the VCDCluster cause passes.
+	for range 10 { // Other changes of the VCDCluster trigger reconciles.
 		w.ReconcileAffinity(w)
 		advance(time.Second)
 	}
 
 	w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.AffinityRulesReadyCondition)).To(
 		Equal(infrav1.TaskFailedReason))
-	w.Expect(ruleWrites(w)).To(Equal(2), "one for each group")
+	w.Expect(ruleWrites(w)).To(Equal(2), "one rule per group")
 	w.Expect(rules(w)).To(Equal(map[string][]string{ruleName(w, "md-md-0"): {"w-0", "w-1"}}))
 
 	advance(5 * time.Second)
@@ -59,7 +59,7 @@ func TestAFailingTaskIsRetriedLaterEachTime(t *testing.T) {
 	w.Expect(ruleWrites(w)).To(Equal(3), "twice as long")
 }
 
-func TestAFailedChangeIsRetriedAtOnceWhenItBecomesAnother(t *testing.T) {
+func TestAFailedChangeIsRetriedAtOnceWhenItDiffers(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1")...)
 	w.Ready("cp-0", "cp-1")
 	advance := standAt(w)
@@ -77,7 +77,7 @@ func TestAFailedChangeIsRetriedAtOnceWhenItBecomesAnother(t *testing.T) {
 	w.Expect(rules(w)).To(HaveLen(1))
 }
 
-func TestARuleThatMayNotBeChangedNamesTheRight(t *testing.T) {
+func TestAForbiddenRuleChangeNamesTheRight(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1", "cp-2")...)
 	w.SetAntiAffinity(both)
 	w.Ready("cp-0", "cp-1")
@@ -99,7 +99,7 @@ func TestARuleThatMayNotBeChangedNamesTheRight(t *testing.T) {
 	w.Expect(ruleWrites(w) - writes).To(And(BeNumerically(">=", 1), BeNumerically("<=", 2)))
 }
 
-func TestARuleThatWasDeletedBeforeItsChangeIsMadeAgain(t *testing.T) {
+func TestARuleDeletedBeforeItsUpdateIsRecreated(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1", "cp-2")...)
 	w.SetAntiAffinity(both)
 	w.LookupTTL = 10 * time.Minute

@@ -39,7 +39,7 @@ type vdcPlan struct {
 // deleted, it returns [phases.Obsolete], which removes the condition.
 func reconcileRules(ctx context.Context, s *scope) (phases.Result, error) {
 	out, err := keep(ctx, s)
-	if err != nil || out != phases.Done || s.asked {
+	if err != nil || out != phases.Done || s.requested {
 		return out, err
 	}
 	s.vcdCluster.Spec.RecordedState.AffinityRuleOVDCIDs = nil
@@ -163,7 +163,7 @@ func (s *scope) membersIn(ctx context.Context, opened *session.Session, vdc vcd.
 func (m member) isShown(ctx context.Context, opened *session.Session, vdc vcd.VDC, rules []vcd.AffinityRule,
 ) (bool, error) {
 	inRule := func(r vcd.AffinityRule) bool { return r.Has(m.VM.ID) }
-	if m.Leaving || !m.Group.Ruled || slices.ContainsFunc(rules, inRule) {
+	if m.Leaving || !m.Group.NeedsRule || slices.ContainsFunc(rules, inRule) {
 		return true, nil
 	}
 	for _, age := range []time.Duration{restAge, newAge} {

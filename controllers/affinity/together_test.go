@@ -19,7 +19,7 @@ const (
 	onDifferentHosts = "Anti-Affinity"
 )
 
-// cached returns the objects of two machines of different MachineDeployments whose VMs are kept on one host.
+// cached returns the objects of two machines of different MachineDeployments whose VMs share a host.
 func cached(policy infrav1.AffinityPolicy) []client.Object {
 	var objects []client.Object
 	for name, deployment := range map[string]string{"app": "apps", "cache": "caches"} {
@@ -31,14 +31,14 @@ func cached(policy infrav1.AffinityPolicy) []client.Object {
 	return objects
 }
 
-// setAffinity changes whether the VM of a machine is kept on the host of its group.
+// setAffinity changes whether the VM of a machine must be on the host of its group.
 func setAffinity(w *controllertest.Env, name string, wanted *infrav1.Affinity) {
 	m := w.VCDMachine(name)
 	m.Spec.Affinity = wanted
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 }
 
-func TestMachinesOfSeveralPoolsAreKeptOnOneHost(t *testing.T) {
+func TestMachinesOfSeveralPoolsShareOneHost(t *testing.T) {
 	w := controllertest.New(t, append(cached(infrav1.AffinityPreferred), machines("cp-0", "cp-1")...)...)
 	w.SetAntiAffinity(controllertest.AntiAffinity{ControlPlane: infrav1.AntiAffinityPreferred})
 	w.Ready("app", "cache", "cp-0", "cp-1")
@@ -67,7 +67,7 @@ func TestMachinesOfSeveralPoolsAreKeptOnOneHost(t *testing.T) {
 	w.Expect(rules(w)).To(HaveKey(controlPlane))
 }
 
-func TestTheRuleOfAGroupGoesWithTheCluster(t *testing.T) {
+func TestTheRuleOfAGroupIsDeletedWithTheCluster(t *testing.T) {
 	w := controllertest.New(t, cached(infrav1.AffinityPreferred)...)
 	w.Ready("app", "cache")
 	w.EventuallyAffinity(infrav1.ReadyReason)
@@ -80,7 +80,7 @@ func TestTheRuleOfAGroupGoesWithTheCluster(t *testing.T) {
 	w.Expect(w.Sim.State().Affinity).To(BeEmpty())
 }
 
-func TestAVMThatNeedsTheHostOfItsGroupIsPoweredOnInItsRule(t *testing.T) {
+func TestAVMWithARequiredGroupIsPoweredOnAfterJoiningItsRule(t *testing.T) {
 	w := controllertest.New(t, cached(infrav1.AffinityRequired)...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("app", clusterv1.ReadyCondition, infrav1.WaitingForAffinityRuleReason)
@@ -95,7 +95,7 @@ func TestAVMThatNeedsTheHostOfItsGroupIsPoweredOnInItsRule(t *testing.T) {
 	w.EventuallyMachine("cache", clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestAVMInAnAffinityRuleOfAnotherOwnerIsNamed(t *testing.T) {
+func TestAVMInAForeignAffinityRuleIsNamed(t *testing.T) {
 	w := controllertest.New(t, cached(infrav1.AffinityPreferred)...)
 	w.Ready("app", "cache")
 	w.Sim.Edit(func(e *vcdsim.Editor) {
@@ -106,5 +106,5 @@ func TestAVMInAnAffinityRuleOfAnotherOwnerIsNamed(t *testing.T) {
 	message := w.EventuallyAffinity(infrav1.AffinityConflictReason)
 
 	w.Expect(message).To(And(ContainSubstring("app in theirs"), ContainSubstring("cache in theirs")))
-	w.Expect(rules(w)).To(HaveLen(1), "the rule of the other owner stays")
+	w.Expect(rules(w)).To(HaveLen(1), "the foreign rule is kept")
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// leftOut are the keys of the configuration that mode Managed never writes, each with the reason.
-var leftOut = map[string]string{
+// omittedKeys maps the configuration keys that mode Managed never writes to the reasons.
+var omittedKeys = map[string]string{
 	"vcd.vdcs": "later: a cluster is in one VDC until deployment zones are there, which will say " +
 		"the others",
 	"vcd.userOrg":              "identities are of the cluster's organization; a user name org/user says another",
@@ -48,8 +48,8 @@ var leftOut = map[string]string{
 	"rde.enabled": "it follows rde.id and clusterid: what is no entity has none",
 }
 
-// wishes is a cluster that sets all there is to be set for its cloud controller manager.
-func wishes() *infrav1.VCDCluster {
+// fullCluster returns a cluster that sets every field about its cloud controller manager.
+func fullCluster() *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{}
 	c.Spec.Org = "acme"
 	c.Spec.InfraID = "infra-1"
@@ -112,7 +112,7 @@ func wishes() *infrav1.VCDCluster {
 	return c
 }
 
-// rendered is the configuration that is written for a cluster, whose identity has all there is.
+// rendered returns the configuration of a cluster whose identity sets everything.
 func rendered(g *WithT, c *infrav1.VCDCluster) string {
 	s := &scope{
 		vcdCluster: c,
@@ -128,7 +128,7 @@ func rendered(g *WithT, c *infrav1.VCDCluster) string {
 	return string(raw)
 }
 
-// paths are those of the values in a document, as the reference page writes them.
+// paths returns the paths of the values in a document, in the notation of the reference page.
 func paths(at string, value any) []string {
 	var all []string
 	switch v := value.(type) {
@@ -150,9 +150,9 @@ func paths(at string, value any) []string {
 	return all
 }
 
-// TestEveryKeyOfTheConfigurationIsWrittenOrLeftOutForAReason holds the table of the program's keys, as its page has
-// them, against what is written.
-func TestEveryKeyOfTheConfigurationIsWrittenOrLeftOutForAReason(t *testing.T) {
+// TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted compares the keys on the reference page with the keys that
+// are written.
+func TestEveryConfigurationKeyIsWrittenOrDeliberatelyOmitted(t *testing.T) {
 	g := NewWithT(t)
 	page, err := os.ReadFile("../../docs/reference/ccm-config.md")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -160,29 +160,29 @@ func TestEveryKeyOfTheConfigurationIsWrittenOrLeftOutForAReason(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(page), -1) {
 		known = append(known, row[1])
 	}
-	g.Expect(len(known)).To(BeNumerically(">", 50), "the page has another shape")
+	g.Expect(len(known)).To(BeNumerically(">", 50), "the page has another format")
 	var document any
-	g.Expect(yaml.Unmarshal([]byte(rendered(g, wishes())), &document)).To(Succeed())
+	g.Expect(yaml.Unmarshal([]byte(rendered(g, fullCluster())), &document)).To(Succeed())
 	written := paths("", document)
 
 	for _, path := range written {
-		g.Expect(leftOut).NotTo(HaveKey(path), "is written: take it from the table")
-		g.Expect(known).To(ContainElement(path), "is no key of the program")
+		g.Expect(omittedKeys).NotTo(HaveKey(path), "is written: take it from the table")
+		g.Expect(known).To(ContainElement(path), "is not a key of the program")
 	}
 	for _, path := range known {
-		if _, ok := leftOut[path]; !ok {
+		if _, ok := omittedKeys[path]; !ok {
 			g.Expect(written).To(ContainElement(path),
-				"is a key of the program: let the VCDCluster set it, or say in the table why not")
+				"is a key of the program: let the VCDCluster set it, or state in the table why not")
 		}
 	}
-	for path := range leftOut {
-		g.Expect(known).To(ContainElement(path), "is in the table, and no key of the program")
+	for path := range omittedKeys {
+		g.Expect(known).To(ContainElement(path), "is in the table, but not a key of the program")
 	}
 }
 
-func TestWhatIsNotAskedForIsLeftToTheCloudControllerManager(t *testing.T) {
+func TestUnsetFieldsKeepTheDefaultsOfTheCloudControllerManager(t *testing.T) {
 	g := NewWithT(t)
-	c := wishes()
+	c := fullCluster()
 	c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
 	c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
 		Mode:         infrav1.LoadBalancerEnabled,
@@ -197,10 +197,10 @@ func TestWhatIsNotAskedForIsLeftToTheCloudControllerManager(t *testing.T) {
 	g.Expect(document).NotTo(HaveKey("nodes"))
 }
 
-func TestWhatIsAskedForIsWritten(t *testing.T) {
+func TestSetFieldsAreWritten(t *testing.T) {
 	g := NewWithT(t)
 
-	text := rendered(g, wishes())
+	text := rendered(g, fullCluster())
 
 	for _, line := range []string{
 		"algorithm: RANDOM", "certAlias: wildcard", "class: example.com/vcd", "classOnly: true", "driftInterval: 5m0s",
@@ -212,9 +212,9 @@ func TestWhatIsAskedForIsWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenIsWhatTheCloudControllerManagerReads(t *testing.T) {
+func TestTheCloudControllerManagerReadsTheWrittenConfiguration(t *testing.T) {
 	g := NewWithT(t)
-	c := wishes()
+	c := fullCluster()
 	c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerEnabled
 
 	_, _, err := vcdconfig.Parse([]byte(strings.Replace(rendered(g, c), "caBundle: PEM", "caBundle: ''", 1)),
@@ -223,9 +223,9 @@ func TestWhatIsWrittenIsWhatTheCloudControllerManagerReads(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestWhatIsWrongInTheSpecIsReportedAtOnce(t *testing.T) {
+func TestAnInvalidSpecIsReportedAtOnce(t *testing.T) {
 	g := NewWithT(t)
-	c := wishes()
+	c := fullCluster()
 	c.Spec.LoadBalancer.VIPSubnet = "x"
 	c.Spec.LoadBalancer.EdgeGateways[0].OneArm = infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{StartIP: "y"}}
 	s := &scope{vcdCluster: c, cluster: controllertest.NewCAPICluster()}
@@ -241,7 +241,7 @@ func TestWhatIsWrongInTheSpecIsReportedAtOnce(t *testing.T) {
 func TestImageOfACluster(t *testing.T) {
 	const managers = "ghcr.io:443/acme/ccm:v2.0.0"
 	tests := []struct{ name, own, want string }{
-		{"the manager's", "", managers},
+		{"the manager's image", "", managers},
 		{"another registry, with the manager's version", "registry:5000/mirror/ccm", "registry:5000/mirror/ccm:v2.0.0"},
 		{"another version", "registry:5000/mirror/ccm:v2.0.1", "registry:5000/mirror/ccm:v2.0.1"},
 		{"a digest", "registry/ccm@sha256:0123", "registry/ccm@sha256:0123"},

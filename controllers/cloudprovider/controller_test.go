@@ -25,7 +25,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 )
 
-func TestTheCloudProviderArrives(t *testing.T) {
+func TestTheCloudProviderIsInstalled(t *testing.T) {
 	w := newCCMEnv(t)
 	w.changeCAPICluster(func(c *clusterv1.Cluster) { c.Status.Initialization.ControlPlaneInitialized = nil })
 
@@ -64,13 +64,13 @@ func TestTheCloudProviderArrives(t *testing.T) {
 	before := w.set("-cloud-provider").ResourceVersion
 	w.ahead += time.Hour
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
-	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "what is as it should be is left alone")
+	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "correct objects are not touched")
 	w.reconciler = w.newReconciler()
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
-	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "also by a manager that just started")
+	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "even after a restart of the manager")
 }
 
-func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
+func TestPodsOfOlderVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 	late := appsv1.DeploymentCondition{
 		Type:    appsv1.DeploymentProgressing,
 		Status:  corev1.ConditionFalse,
@@ -95,7 +95,7 @@ func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 			metav1.ConditionFalse,
 		},
 		{
-			"a new pod that never starts",
+			"a new pod that fails permanently",
 			appsv1.DeploymentStatus{
 				Replicas:          2,
 				UpdatedReplicas:   1,
@@ -106,7 +106,7 @@ func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 			metav1.ConditionFalse,
 		},
 		{
-			"new pods of which one works",
+			"one of the new pods works",
 			appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1},
 			"",
 			metav1.ConditionTrue,
@@ -120,7 +120,7 @@ func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 			})
 			w.pass()
 			w.apply()
-			w.rolls(tt.status)
+			w.setRollout(tt.status)
 
 			got := w.pass()
 
@@ -174,7 +174,7 @@ func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Env).To(ContainElements(
 		corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: "api.example.com"},
 		corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: "8443"},
-	), "kube-proxy waits for the addresses that the pod gives to nodes")
+	), "kube-proxy waits for the addresses that the pod assigns to nodes")
 	hash := w.deployment().Spec.Template.Annotations
 
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.1.0/24" })
@@ -183,7 +183,7 @@ func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	w.Expect(w.deployment().Spec.Template.Annotations).NotTo(Equal(hash), "another configuration needs new pods")
 }
 
-func TestVCDIsReachedByTheProxyOfTheClusterIfThatIsWished(t *testing.T) {
+func TestTheCloudProviderUsesTheClusterProxyIfConfigured(t *testing.T) {
 	const proxy = "http://user:secret@proxy.example.com:3128"
 	w := newCCMEnv(t)
 	w.changeCAPICluster(func(c *clusterv1.Cluster) {
@@ -217,7 +217,7 @@ func TestVCDIsReachedByTheProxyOfTheClusterIfThatIsWished(t *testing.T) {
 	w.Expect(string(secret.Data["HTTPS_PROXY"])).To(Equal(proxy))
 	exceptions := strings.Split(string(secret.Data["NO_PROXY"]), ",")
 	w.Expect(exceptions).To(ContainElements("api.example.com", "10.96.0.0/12", ".corp.example.com"))
-	w.Expect(exceptions).To(ContainElements("192.168.4.0/24", "fd00:4::/64"), "the networks of the nodes")
+	w.Expect(exceptions).To(ContainElements("192.168.4.0/24", "fd00:4::/64"), "the node networks")
 	site, err := url.Parse(w.Sim.URL())
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(exceptions).NotTo(ContainElement(site.Hostname()))
@@ -240,10 +240,10 @@ func TestVCDIsReachedByTheProxyOfTheClusterIfThatIsWished(t *testing.T) {
 	w.Expect(w.deployment().Spec.Template.Annotations).To(Equal(direct.Annotations))
 	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Env).NotTo(
 		ContainElement(HaveField("Name", BeElementOf(variables))))
-	w.Expect(apierrors.IsNotFound(w.Workload.Get(w.Ctx, key, secret))).To(BeTrue(), "a password is not left behind")
+	w.Expect(apierrors.IsNotFound(w.Workload.Get(w.Ctx, key, secret))).To(BeTrue(), "no password remains")
 }
 
-func TestTheEndpointIsThatOfTheInfrastructureWhileTheClusterHasNone(t *testing.T) {
+func TestTheEndpointDefaultsToThatOfTheInfrastructureCluster(t *testing.T) {
 	w := newCCMEnv(t)
 	w.changeCAPICluster(func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{} })
 	w.changeCluster(func(c *infrav1.VCDCluster) {
@@ -265,20 +265,20 @@ func TestTheEndpointIsThatOfTheInfrastructureWhileTheClusterHasNone(t *testing.T
 		"the API server is reached without the proxy")
 }
 
-func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
+func TestForbiddenCredentialsAreNotCopiedToAWorkloadCluster(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		change       func(*ccmEnv)
 	}{
 		{
-			"an identity that does not say so is not shared",
+			"an identity is not shared unless it says so",
 			infrav1.IdentityNotSharedReason,
 			func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = nil })
 			},
 		},
 		{
-			"nor one that denies it",
+			"nor is an identity that denies it",
 			infrav1.IdentityNotSharedReason,
 			func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = ptr.To(false) })
@@ -301,17 +301,17 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 			},
 		},
 		{
-			"a system administrator is none",
+			"a system administrator is not allowed",
 			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) { w.changeSecret("username", "System/administrator") },
 		},
 		{
-			"however it is written",
+			"regardless of the spelling",
 			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) { w.changeSecret("username", "sYSTEM/administrator") },
 		},
 		{
-			"also with a token",
+			"even with a token",
 			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) {
 				w.changeSecret("apiToken", "secret-token")
@@ -319,19 +319,19 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 			},
 		},
 		{
-			"a service account of the cluster has one user",
+			"a service account of the cluster has a single user",
 			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount })
 			},
 		},
 		{
-			"what VCD refuses is not handed on",
+			"credentials that VCD rejects are not copied",
 			infrav1.CredentialsRejectedReason,
 			func(w *ccmEnv) { w.changeSecret("password", "wrong") },
 		},
 		{
-			"another site's credentials stay there",
+			"credentials of another site are not copied",
 			infrav1.SiteNotAllowedReason,
 			func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Site = "https://other.example.com" })
@@ -351,7 +351,7 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 	}
 }
 
-func TestNewCredentialsFlowOut(t *testing.T) {
+func TestNewCredentialsAreRolledOut(t *testing.T) {
 	w := newCCMEnv(t)
 	w.installed()
 	pods := w.deployment().Spec.Template
@@ -359,7 +359,7 @@ func TestNewCredentialsFlowOut(t *testing.T) {
 	w.changeSecret("password", "wrong")
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CredentialsRejectedReason))
 	w.Expect(string(w.set("-cloud-provider").Data["manifests.yaml"])).To(ContainSubstring("password: cGFzc3dvcmQ="),
-		"what works is not replaced by what does not")
+		"working credentials are not replaced by broken ones")
 
 	w.changeSecret("username", "admin")
 	w.changeSecret("password", "password")
@@ -370,10 +370,10 @@ func TestNewCredentialsFlowOut(t *testing.T) {
 	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: addons.ManagedCredentialsName},
 		credentials)).To(Succeed())
 	w.Expect(string(credentials.Data["username"])).To(Equal("admin"))
-	w.Expect(w.deployment().Spec.Template).To(Equal(pods), "files are read again: no pod is replaced")
+	w.Expect(w.deployment().Spec.Template).To(Equal(pods), "files are reread, and no pod is replaced")
 }
 
-func TestAnUpgradeFlowsOutAndTakesAwayWhatItDropped(t *testing.T) {
+func TestAnUpgradeIsRolledOutAndRemovesObsoleteObjects(t *testing.T) {
 	w := newCCMEnv(t)
 	w.installed()
 	old := func(name, owner string) *corev1.ConfigMap {
@@ -408,17 +408,17 @@ func TestAnUpgradeFlowsOutAndTakesAwayWhatItDropped(t *testing.T) {
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 }
 
-func TestWhatSomebodyDeletesOrChangesComesBack(t *testing.T) {
+func TestDeletedAndChangedObjectsAreRestored(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*ccmEnv)
 	}{
 		{
-			"a Deployment that is deleted",
+			"a deleted Deployment",
 			func(w *ccmEnv) { w.Expect(w.Workload.Delete(w.Ctx, w.deployment())).To(Succeed()) },
 		},
 		{
-			"a Deployment that is scaled to nothing",
+			"a Deployment scaled to zero",
 			func(w *ccmEnv) {
 				d := w.deployment()
 				d.Spec.Replicas = ptr.To[int32](0)
@@ -426,7 +426,7 @@ func TestWhatSomebodyDeletesOrChangesComesBack(t *testing.T) {
 			},
 		},
 		{
-			"rights that are taken away",
+			"revoked permissions",
 			func(w *ccmEnv) {
 				role := &unstructured.Unstructured{}
 				role.SetAPIVersion("rbac.authorization.k8s.io/v1")
@@ -443,11 +443,11 @@ func TestWhatSomebodyDeletesOrChangesComesBack(t *testing.T) {
 			before := w.set("-cloud-provider").Data["manifests.yaml"]
 			tt.change(w)
 
-			w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue), "it is not looked at all the time")
+			w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue), "it is not checked all the time")
 			w.ahead += 6 * time.Minute
 			w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
 			w.Expect(w.set("-cloud-provider").Data["manifests.yaml"]).NotTo(Equal(before),
-				"Cluster API applies what is another set")
+				"Cluster API applies the changed set")
 
 			w.apply()
 			w.runs()
@@ -473,7 +473,7 @@ func TestAWorkloadClusterThatDoesNotAnswerIsUnknown(t *testing.T) {
 	w.installed()
 }
 
-func TestTheCloudProviderGoesOrStaysAsItIsWished(t *testing.T) {
+func TestTheCloudProviderIsRemovedOrKeptAsConfigured(t *testing.T) {
 	for mode, stays := range map[infrav1.CloudProviderMode]bool{
 		infrav1.CloudProviderExternal: true,
 		infrav1.CloudProviderNone:     false,
@@ -485,7 +485,7 @@ func TestTheCloudProviderGoesOrStaysAsItIsWished(t *testing.T) {
 			w.Expect(w.Workload.Create(w.Ctx, foreign)).To(Succeed())
 			w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = mode })
 
-			w.Expect(w.pass()).To(Equal(metav1.Condition{}), "there is nothing to be ready")
+			w.Expect(w.pass()).To(Equal(metav1.Condition{}), "no workload must be ready")
 
 			list := &addonsv1.ClusterResourceSetList{}
 			w.Expect(w.Client.List(w.Ctx, list)).To(Succeed())
@@ -502,9 +502,9 @@ func TestTheCloudProviderGoesOrStaysAsItIsWished(t *testing.T) {
 	}
 }
 
-// TestObjectsOfOthersWithOurNamesAreLeftAlone creates the objects that the manager would create as a user does, before
-// the manager does, and removes the cloud provider again.
-func TestObjectsOfOthersWithOurNamesAreLeftAlone(t *testing.T) {
+// TestForeignObjectsWithTheSameNamesAreNotTouched creates the manager's objects as a user before the manager does, and
+// then removes the cloud provider.
+func TestForeignObjectsWithTheSameNamesAreNotTouched(t *testing.T) {
 	name := controllertest.ClusterName + "-cloud-provider"
 	for _, tc := range []struct {
 		name    string
@@ -538,7 +538,7 @@ func TestObjectsOfOthersWithOurNamesAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestTheTokenOfAServiceAccountIsSeededOnce(t *testing.T) {
+func TestAServiceAccountTokenIsSeededOnce(t *testing.T) {
 	ccm := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta("ccm")}
 	ccm.Spec.SecretRef.Name = "ccm-token"
 	ccm.Spec.Type = infrav1.CredentialServiceAccount
@@ -565,7 +565,7 @@ func TestTheTokenOfAServiceAccountIsSeededOnce(t *testing.T) {
 
 	w.installed()
 
-	w.Expect(logins()).To(BeZero(), "each use of the token makes it another: only the cloud controller manager uses it")
+	w.Expect(logins()).To(BeZero(), "each use of the token replaces it, so only the cloud controller manager uses it")
 	seed := w.set("-cloud-provider-seed")
 	crs := &addonsv1.ClusterResourceSet{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(seed), crs)).To(Succeed())
@@ -574,7 +574,7 @@ func TestTheTokenOfAServiceAccountIsSeededOnce(t *testing.T) {
 		ContainSubstring("Zmlyc3QtdG9rZW4=")))
 	reconciled := string(w.set("-cloud-provider").Data["manifests.yaml"])
 	w.Expect(reconciled).NotTo(ContainSubstring("Zmlyc3QtdG9rZW4="),
-		"what the cloud controller manager writes is in no set that is reconciled")
+		"no reconciled set contains objects that the cloud controller manager writes")
 	w.Expect(reconciled).To(ContainSubstring("serviceAccountSecret: vcloud-service-account"))
 }
 

@@ -30,7 +30,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// configured returns the configuration that the cloud controller manager is given.
+// configured returns the configuration for the cloud controller manager.
 func (w *ccmEnv) configured() vcdconfig.Config {
 	var config vcdconfig.Config
 	for _, object := range w.objects() {
@@ -46,21 +46,21 @@ func (w *ccmEnv) configured() vcdconfig.Config {
 	return config
 }
 
-// grantCCM writes a token into the Secret of the cloud controller manager's identity.
+// grantCCM writes a token to the Secret of the cloud controller manager's identity.
 func (w *ccmEnv) grantCCM(token string) {
 	secret := w.Secret("ccm-token")
 	secret.Data = map[string][]byte{"apiToken": []byte(token), "ca.crt": w.Sim.CA()}
 	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
 }
 
-// nothingIsGiven checks that no Secret that Cluster API would apply was made.
-func (w *ccmEnv) nothingIsGiven() {
+// expectNoSecrets checks that no Secret exists that Cluster API would apply.
+func (w *ccmEnv) expectNoSecrets() {
 	w.Expect(w.set("-cloud-provider")).To(BeNil())
 	w.Expect(w.set("-cloud-provider-seed")).To(BeNil())
 }
 
-// another is what a cluster is after another one took the cloud controller manager's identity: the same, with another
-// id.
+// another returns the cluster as a different one that took over the cloud controller manager's identity: it differs
+// only in its ID.
 func (w *ccmEnv) another(id string) {
 	for _, suffix := range []string{"-cloud-provider", "-cloud-provider-seed"} {
 		w.Expect(w.Client.Delete(w.Ctx, w.set(suffix))).To(Succeed())
@@ -79,7 +79,7 @@ func (w *ccmEnv) changeCCMIdentity(change func(*infrav1.VCDIdentity)) {
 
 const ccmImage = "registry.example.com/cloud-provider-for-cloud-director:v2.0.0"
 
-// A ccmEnv is a world with a cluster whose control plane is up, and a workload cluster that tests apply sets to.
+// A ccmEnv is an environment with an initialized control plane, and a workload cluster to which tests apply the set.
 type ccmEnv struct {
 	*controllertest.Env
 
@@ -92,7 +92,7 @@ func newCCMEnv(t *testing.T, objects ...client.Object) *ccmEnv {
 	return newCCMEnvOn(t, vcdsim.K8sTenant(), objects...)
 }
 
-// newCCMEnvOn makes one with a site that is given.
+// newCCMEnvOn returns an environment on a given site.
 func newCCMEnvOn(t *testing.T, model vcdsim.Model, objects ...client.Object) *ccmEnv {
 	t.Helper()
 	w := &ccmEnv{Env: controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model}, objects...)}
@@ -120,7 +120,7 @@ func gatewayURN(w *controllertest.Env, i int) string {
 	return vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[i].ID)
 }
 
-// newReconciler makes one that remembers nothing.
+// newReconciler returns a reconciler without cached state.
 func (w *ccmEnv) newReconciler() *Reconciler {
 	recorder := events.NewFakeRecorder(1000)
 	w.Events = recorder.Events
@@ -154,7 +154,7 @@ func (w *ccmEnv) changeCluster(change func(*infrav1.VCDCluster)) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-// writeNodeProxy writes the proxy settings of nodes, as the reconciler of the VCDCluster does.
+// writeNodeProxy writes the proxy settings of nodes, as the VCDCluster reconciler does.
 func (w *ccmEnv) writeNodeProxy(direct ...string) {
 	_, err := nodesecret.Secret{
 		Client:  w.Client,
@@ -203,7 +203,7 @@ func (w *ccmEnv) pass() metav1.Condition {
 	return ptr.Deref(conditions.Get(w.vcdClusterNow(), infrav1.CloudProviderReadyCondition), metav1.Condition{})
 }
 
-// set returns the Secret with the manifests; nil if there is none.
+// set returns the Secret with the manifests, or nil.
 func (w *ccmEnv) set(suffix string) *corev1.Secret {
 	secret := &corev1.Secret{}
 	err := w.Client.Get(w.Ctx,
@@ -215,7 +215,7 @@ func (w *ccmEnv) set(suffix string) *corev1.Secret {
 	return secret
 }
 
-// objects are what is to be applied.
+// objects returns the objects to apply.
 func (w *ccmEnv) objects() []unstructured.Unstructured {
 	set := w.set("-cloud-provider")
 	w.Expect(set).NotTo(BeNil())
@@ -224,7 +224,7 @@ func (w *ccmEnv) objects() []unstructured.Unstructured {
 	return objects
 }
 
-// apply does what Cluster API's controller does with the set.
+// apply applies the set, as Cluster API's controller does.
 func (w *ccmEnv) apply() {
 	for _, obj := range w.objects() {
 		now := obj.DeepCopy()
@@ -239,7 +239,7 @@ func (w *ccmEnv) apply() {
 	}
 }
 
-// deployment returns that of the workload cluster.
+// deployment returns the Deployment in the workload cluster.
 func (w *ccmEnv) deployment() *appsv1.Deployment {
 	d := &appsv1.Deployment{}
 	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: addons.Namespace, Name: addons.DeploymentName},
@@ -247,20 +247,20 @@ func (w *ccmEnv) deployment() *appsv1.Deployment {
 	return d
 }
 
-// runs says that a pod is available.
+// runs reports an available pod in the Deployment's status.
 func (w *ccmEnv) runs() {
 	n := ptr.Deref(w.deployment().Spec.Replicas, 1)
-	w.rolls(appsv1.DeploymentStatus{Replicas: n, UpdatedReplicas: n, AvailableReplicas: 1})
+	w.setRollout(appsv1.DeploymentStatus{Replicas: n, UpdatedReplicas: n, AvailableReplicas: 1})
 }
 
-// rolls says what becomes of the Deployment.
-func (w *ccmEnv) rolls(status appsv1.DeploymentStatus) {
+// setRollout sets the rollout status of the Deployment.
+func (w *ccmEnv) setRollout(status appsv1.DeploymentStatus) {
 	d := w.deployment()
 	d.Status = status
 	w.Expect(w.Workload.Status().Update(w.Ctx, d)).To(Succeed())
 }
 
-// installed brings the cloud controller manager up.
+// installed installs the cloud controller manager.
 func (w *ccmEnv) installed() {
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
 	w.apply()

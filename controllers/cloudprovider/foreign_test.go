@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// runs returns what runs a container in a workload cluster.
+// runs returns an object that runs a container in a workload cluster.
 func runs(kind client.Object, namespace, name string, c corev1.Container) client.Object {
 	c.Name = "c"
 	pod := corev1.PodSpec{Containers: []corev1.Container{{Name: "sidecar", Image: "sidecar:1"}, c}}
@@ -34,7 +34,7 @@ func runs(kind client.Object, namespace, name string, c corev1.Container) client
 	return kind
 }
 
-func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
+func TestNoSecondCloudProviderIsInstalled(t *testing.T) {
 	cpi := corev1.Container{
 		Image: "projects.registry.vmware.com/vmware-cloud-director/cloud-provider-for-cloud-director:1.6.1",
 	}
@@ -43,7 +43,7 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 	tests := []struct {
 		name   string
 		object client.Object
-		names  string // what is to be removed
+		names  string // the object to remove
 	}{
 		{
 			"CPI 1.6.1",
@@ -51,27 +51,27 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 			"Deployment kube-system/vmware-cloud-director-ccm",
 		},
 		{
-			"that of another cloud",
+			"the provider of another cloud",
 			runs(&appsv1.DaemonSet{}, "cloud", "ccm",
 				corev1.Container{Image: "registry.k8s.io/provider-os/openstack-cloud-controller-manager:v1.36.0"}),
 			"DaemonSet cloud/ccm",
 		},
-		{"a stateful one", runs(&appsv1.StatefulSet{}, "cloud", "ccm", cpi), "StatefulSet cloud/ccm"},
+		{"a StatefulSet", runs(&appsv1.StatefulSet{}, "cloud", "ccm", cpi), "StatefulSet cloud/ccm"},
 		{
-			"one that kubelet runs by itself",
+			"a static pod",
 			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror, OwnerReferences: owner}}, "kube-system",
 				"ccm-node-1", cpi),
 			"static Pod kube-system/ccm-node-1",
 		},
-		{"one that was started by hand", runs(&corev1.Pod{}, "kube-system", "ccm", cpi), "Pod kube-system/ccm"},
+		{"a manually started pod", runs(&corev1.Pod{}, "kube-system", "ccm", cpi), "Pod kube-system/ccm"},
 		{
-			"one by its flag",
+			"identified by its flag",
 			runs(&appsv1.Deployment{}, "cloud", "mine",
 				corev1.Container{Image: "mine:1", Args: []string{"--cloud-provider", "vsphere"}}),
 			"Deployment cloud/mine",
 		},
 		{
-			"a kube-controller-manager that is one",
+			"a kube-controller-manager with a cloud provider",
 			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror}},
 				"kube-system", "kcm", corev1.Container{
 					Image:   "registry.k8s.io/kube-controller-manager:v1.20.0",
@@ -80,7 +80,7 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 			"static Pod kube-system/kcm",
 		},
 		{
-			"one of a cloud that is not known",
+			"an unknown cloud provider",
 			runs(&appsv1.Deployment{}, "cloud", "mine", corev1.Container{
 				Image:   "mine@sha256:1",
 				Command: []string{"/bin/mine", "--cloud-provider=mine", "--allow-untagged-cloud"},
@@ -88,7 +88,7 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 			"Deployment cloud/mine",
 		},
 		{
-			"one by its program",
+			"identified by its program",
 			runs(&appsv1.Deployment{}, "cloud", "mine",
 				corev1.Container{Image: "mine:1", Command: []string{"/bin/acme-cloud-controller-manager"}}),
 			"Deployment cloud/mine",
@@ -104,12 +104,12 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 
 			w.Expect(w.set("-cloud-provider")).To(BeNil())
 			w.Expect(w.Workload.Delete(w.Ctx, tt.object)).To(Succeed())
-			w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason), "once it is removed, ours comes")
+			w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason), "once it is removed, ours is installed")
 		})
 	}
 }
 
-func TestOtherProgramsAreNoCloudProviders(t *testing.T) {
+func TestOtherProgramsAreNotTakenForCloudProviders(t *testing.T) {
 	replicaSet := []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "r", Controller: ptr.To(true)}}
 	tests := []struct {
 		name   string
@@ -123,7 +123,7 @@ func TestOtherProgramsAreNoCloudProviders(t *testing.T) {
 			}),
 		},
 		{
-			"a controller manager that leaves clouds to others",
+			"a controller manager with an external cloud provider",
 			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "1"},
 			}}, "kube-system", "kcm", corev1.Container{
@@ -132,7 +132,7 @@ func TestOtherProgramsAreNoCloudProviders(t *testing.T) {
 			}),
 		},
 		{
-			"cluster-autoscaler of a cloud that Nodes on VCD may be served by",
+			"cluster-autoscaler of a cloud that may also serve Nodes on VCD",
 			runs(&appsv1.Deployment{}, "kube-system",
 				"cluster-autoscaler", corev1.Container{
 					Image:   "registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.0",
@@ -164,12 +164,12 @@ func TestOtherProgramsAreNoCloudProviders(t *testing.T) {
 		},
 		{"anything else", runs(&appsv1.Deployment{}, "shop", "web", corev1.Container{Image: "nginx"})},
 		{
-			"pods of a Deployment, which counts itself",
+			"pods of a Deployment, which is counted itself",
 			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: replicaSet}}, "kube-system", "p",
 				corev1.Container{Image: "cloud-provider-for-cloud-director:2"}),
 		},
 		{
-			"one that has ended",
+			"a finished pod",
 			runs(&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}, "kube-system", "p",
 				corev1.Container{Image: "cloud-provider-for-cloud-director:2"}),
 		},

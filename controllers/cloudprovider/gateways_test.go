@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// twoGateways is a tenant with a second edge gateway, named dmz.
+// twoGateways returns a tenant with a second edge gateway, dmz.
 func twoGateways() vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	vdc := &model.Orgs[1].VDCs[0]
@@ -37,7 +37,7 @@ func twoGateways() vcdsim.Model {
 	return model
 }
 
-func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
+func TestAdditionalGatewaysAreConfigured(t *testing.T) {
 	w := newCCMEnvOn(t, twoGateways())
 	first := gatewayURN(w.Env, 0)
 	second := gatewayURN(w.Env, 1)
@@ -69,18 +69,18 @@ func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
 	w.pass()
 
 	w.Expect(w.configured().LoadBalancer.Gateways).To(HaveLen(1))
-	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancerGatewayIDs).To(Equal([]string{second, first}), "something may be there still")
+	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancerGatewayIDs).To(Equal([]string{second, first}), "objects may remain there")
 }
 
-func TestAFurtherGatewayThatCannotBeUsedIsSaid(t *testing.T) {
+func TestAnUnusableAdditionalGatewayIsReported(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
 		gateway infrav1.LoadBalancerGateway
 		want    string
 	}{
-		{"an edge gateway that is not there", infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz"}, "dmz"},
-		{"a network that is not there", infrav1.LoadBalancerGateway{Name: "dmz", Network: "outside"}, "outside"},
+		{"a nonexistent edge gateway", infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz"}, "dmz"},
+		{"a nonexistent network", infrav1.LoadBalancerGateway{Name: "dmz", Network: "outside"}, "outside"},
 		{
 			"a network without an edge gateway",
 			infrav1.LoadBalancerGateway{Name: "dmz", Network: "storage"},
@@ -108,7 +108,7 @@ func TestAFurtherGatewayThatCannotBeUsedIsSaid(t *testing.T) {
 	}
 }
 
-func TestThatLoadBalancersWereAllowedIsRecorded(t *testing.T) {
+func TestPermissionForLoadBalancersIsRecorded(t *testing.T) {
 	w := newCCMEnv(t)
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled })
 	w.installed()
@@ -121,10 +121,10 @@ func TestThatLoadBalancersWereAllowedIsRecorded(t *testing.T) {
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled })
 	w.pass()
 	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancersAllowed).NotTo(BeNil(),
-		"load balancers of before may be left")
+		"earlier load balancers may be orphaned")
 }
 
-func TestLoadBalancersGoFromFurtherGatewaysToo(t *testing.T) {
+func TestLoadBalancersOnAdditionalGatewaysAreDeletedToo(t *testing.T) {
 	w := controllertest.NewBalancedOn(t, twoGateways())
 	id := w.VCDCluster().Spec.InfraID
 	first := w.Gateway

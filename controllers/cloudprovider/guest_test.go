@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 )
 
-func TestEachRequestOfAnInspectionHasATimeOfItsOwn(t *testing.T) {
+func TestEachRequestOfAnInspectionHasItsOwnTimeout(t *testing.T) {
 	g := NewWithT(t)
 	limited, cancel := context.WithTimeout(t.Context(), addon.InspectTimeout)
 	defer cancel()

@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// announced has kube-vip announce addresses, and places the cluster in the network of the site.
+// announced enables kube-vip with addresses, and connects the cluster to the network of the site.
 func (w *ccmEnv) announced(from, to string, mods ...func(*infrav1.LoadBalancerSpec)) {
 	w.changeCluster(func(c *infrav1.VCDCluster) {
 		c.Spec.LoadBalancer.KubeVIP = &infrav1.KubeVIPServices{
@@ -39,7 +39,7 @@ func networkURN(w *ccmEnv) string {
 	return vcdsim.URN("network", w.Sim.State().Model.Orgs[1].VDCs[0].Networks[0].ID)
 }
 
-// announcer returns the DaemonSet of kube-vip that is to be applied; nil if there is none.
+// announcer returns the kube-vip DaemonSet to apply, or nil.
 func (w *ccmEnv) announcer() *appsv1.DaemonSet {
 	for _, u := range w.objects() {
 		if u.GetKind() == "DaemonSet" {
@@ -65,7 +65,7 @@ func TestKubeVIPIsInstalledWithTheCloudProvider(t *testing.T) {
 	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancersAllowed).To(BeNil())
 }
 
-func TestKubeVIPIsRemovedWithItsField(t *testing.T) {
+func TestKubeVIPIsRemovedWhenItsFieldIsUnset(t *testing.T) {
 	w := newCCMEnv(t)
 	w.announced("192.168.100.201", "192.168.100.210")
 	w.installed()
@@ -85,29 +85,29 @@ func TestKubeVIPIsRemovedWithItsField(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("CloudProviderRemoved"), ContainSubstring(kubevip.ServicesName))))
 }
 
-func TestPodsOfKubeVIPAreWaitedFor(t *testing.T) {
+func TestTheConditionWaitsForKubeVIPPods(t *testing.T) {
 	w := newCCMEnv(t)
 	w.announced("192.168.100.201", "192.168.100.210")
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
 	w.apply()
 	w.runs()
 	set := w.announcer()
-	rolls := func(status appsv1.DaemonSetStatus) {
+	setRollout := func(status appsv1.DaemonSetStatus) {
 		w.Expect(w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 		set.Status = status
 		w.Expect(w.Workload.Status().Update(w.Ctx, set)).To(Succeed())
 		w.ahead += addon.StartPoll
 	}
 
-	rolls(appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2})
+	setRollout(appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2})
 	w.Expect(w.pass()).To(And(HaveField("Reason", infrav1.KubeVIPUnavailableReason),
 		HaveField("Message", ContainSubstring(addons.Namespace+"/"+kubevip.ServicesName+" to be available: 2 of 2 updated, 0 available"))))
 
-	rolls(appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 1})
+	setRollout(appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 1})
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 }
 
-func TestKubeVIPBesideTheLoadBalancersOfVCD(t *testing.T) {
+func TestKubeVIPAlongsideVCDLoadBalancers(t *testing.T) {
 	w := newCCMEnv(t)
 	w.announced("192.168.100.201", "192.168.100.210", func(b *infrav1.LoadBalancerSpec) {
 		b.KubeVIP.Class = "example.com/kube-vip"
@@ -120,7 +120,7 @@ func TestKubeVIPBesideTheLoadBalancersOfVCD(t *testing.T) {
 	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancersAllowed).To(HaveValue(BeTrue()))
 }
 
-func TestAddressesThatKubeVIPCannotHaveAreReported(t *testing.T) {
+func TestInvalidKubeVIPAddressesAreReported(t *testing.T) {
 	for name, tt := range map[string]struct {
 		from, to string
 		want     string
@@ -136,7 +136,7 @@ func TestAddressesThatKubeVIPCannotHaveAreReported(t *testing.T) {
 
 			w.Expect(got).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", infrav1.LoadBalancerInvalidReason),
 				HaveField("Message", And(ContainSubstring(tt.want), ContainSubstring("spec.loadBalancer.kubeVIP.addressRanges")))))
-			w.nothingIsGiven()
+			w.expectNoSecrets()
 		})
 	}
 }
@@ -166,5 +166,5 @@ func TestTwoClustersDoNotAnnounceTheSameAddresses(t *testing.T) {
 	w.installed()
 	other.Spec.LoadBalancer.KubeVIP.AddressRanges[0].StartIP = "192.168.100.210"
 	w.Expect(w.Client.Update(w.Ctx, other)).To(Succeed())
-	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue), "the other cluster came later")
+	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue), "the other cluster is newer")
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 )
 
-// cpiConfig is the ConfigMap of CPI 1.6.1, whose id of the cluster is in a Secret.
+// cpiConfig returns the ConfigMap of CPI 1.6.1, which has the cluster ID in a Secret.
 func cpiConfig(w *ccmEnv, change ...string) *corev1.ConfigMap {
 	text := strings.NewReplacer(change...).Replace(`vcd:
   host: ` + w.Sim.URL() + `
@@ -46,7 +46,7 @@ vAppName: ` + controllertest.ClusterName + `
 	}
 }
 
-// leave puts objects into the workload cluster as CPI leaves them, with the id of the cluster.
+// leave creates the objects of CPI in the workload cluster, with the cluster ID.
 func (w *ccmEnv) leave(id string, objects ...client.Object) {
 	objects = append(objects, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.ClusterIDName},
@@ -62,7 +62,7 @@ func (w *ccmEnv) configMap() error {
 		&corev1.ConfigMap{})
 }
 
-func TestTheConfigurationOfCPIIsTakenOver(t *testing.T) {
+func TestTheConfigurationOfCPIIsAdopted(t *testing.T) {
 	w := newCCMEnv(t)
 	cpi := runs(&appsv1.Deployment{}, addons.Namespace, addons.DeploymentName,
 		corev1.Container{Image: "cloud-provider-for-cloud-director:1.6.1"})
@@ -78,20 +78,20 @@ func TestTheConfigurationOfCPIIsTakenOver(t *testing.T) {
 	w.Expect(got.OneArm.EndIP.String()).To(Equal("192.168.8.100"))
 	w.Expect(got.VIPSubnet.String()).To(Equal("10.0.0.0/24"))
 	w.Expect(got.CertAlias).To(Equal("wildcard"))
-	w.Expect(w.configMap()).NotTo(Succeed(), "Cluster API could not replace what is immutable")
+	w.Expect(w.configMap()).NotTo(Succeed(), "Cluster API could not replace an immutable object")
 	w.Expect(w.Events).To(Receive(ContainSubstring("oneArm 192.168.8.2-192.168.8.100")))
 	w.apply()
 	w.reconciler = w.newReconciler()
 	w.pass()
-	w.Expect(w.configured().LoadBalancer).To(Equal(got), "it is not forgotten once the source is gone")
+	w.Expect(w.configured().LoadBalancer).To(Equal(got), "it is kept once the source is deleted")
 
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/25" })
 	w.pass()
-	w.Expect(w.configured().LoadBalancer.VIPSubnet.String()).To(Equal("10.0.0.0/25"), "the spec has the last word")
+	w.Expect(w.configured().LoadBalancer.VIPSubnet.String()).To(Equal("10.0.0.0/25"), "the spec takes precedence")
 }
 
-// VMware's CSI driver mounts the Secrets that CPI had.
-func TestSecretsThatTheStorageDriverSharesWithCPIStay(t *testing.T) {
+// VMware's CSI driver mounts the Secrets of CPI.
+func TestSecretsSharedWithTheStorageDriverAreKept(t *testing.T) {
 	w := newCCMEnv(t)
 	credentials := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.CredentialsName},
@@ -120,7 +120,7 @@ func TestSecretsThatTheStorageDriverSharesWithCPIStay(t *testing.T) {
 	w.Expect(shared()).To(Equal(before), "nor are they removed with it")
 }
 
-func TestWhatIsInheritedFollowsTheConfigurationUntilItIsReplaced(t *testing.T) {
+func TestInheritedSettingsFollowTheConfigurationUntilItIsReplaced(t *testing.T) {
 	w := newCCMEnv(t)
 	cpi := runs(&appsv1.Deployment{}, addons.Namespace, addons.DeploymentName,
 		corev1.Container{Image: "cloud-provider-for-cloud-director:1.6.1"})
@@ -141,7 +141,7 @@ func TestWhatIsInheritedFollowsTheConfigurationUntilItIsReplaced(t *testing.T) {
 	w.Expect(w.configured().LoadBalancer.VIPSubnet.IsValid()).To(BeFalse())
 }
 
-func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T) {
+func TestADifferingConfigurationIsRejectedBeforeAnyChange(t *testing.T) {
 	tests := []struct {
 		name   string
 		id     string
@@ -150,12 +150,12 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 		want   []string
 	}{
 		{
-			name: "another id",
+			name: "another ID",
 			id:   "prod",
 			want: []string{"clusterid is prod now and would become infra-1", "spec.infraID is immutable"},
 		},
 		{
-			name: "no id at all",
+			name: "no ID",
 			id:   "",
 			want: []string{"clusterid is unset now and would become infra-1"},
 		},
@@ -170,7 +170,7 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 			},
 		},
 		{
-			name: "an external subnet that CPI does not know",
+			name: "an external subnet that CPI does not support",
 			id:   "infra-1",
 			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" },
 			want: []string{"loadbalancer.vipSubnet is unset now and would become 10.0.0.0/24"},
@@ -194,13 +194,13 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 			want:   []string{"vcd.org is other now", "vcd.vdc is old now"},
 		},
 		{
-			name: "no load balancers any more",
+			name: "load balancers are disabled",
 			id:   "infra-1",
 			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled },
 			want: []string{"loadbalancer.enabled is true now and would become false"},
 		},
 		{
-			name:   "what cannot be read",
+			name:   "an unreadable configuration",
 			id:     "infra-1",
 			change: []string{"oneArm:", "twoArm:"},
 			want:   []string{"cannot be parsed", "loadbalancer.twoArm"},
@@ -220,14 +220,14 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 			for _, part := range tt.want {
 				w.Expect(got.Message).To(ContainSubstring(part))
 			}
-			w.nothingIsGiven()
+			w.expectNoSecrets()
 			w.Expect(w.configMap()).To(Succeed())
 			w.Expect(w.vcdClusterNow().Spec.RecordedState.InheritedLoadBalancer).To(BeZero())
 		})
 	}
 }
 
-func TestSecretsInAConfigurationThatDiffersAreNotShown(t *testing.T) {
+func TestSecretsInADifferingConfigurationAreNotShown(t *testing.T) {
 	w := newCCMEnv(t)
 	w.leave("prod", cpiConfig(w, "  org: acme\n", "  org: other\n  secret: [hidden-word]\n  refreshtoken: hidden-token\n"))
 
@@ -237,7 +237,7 @@ func TestSecretsInAConfigurationThatDiffersAreNotShown(t *testing.T) {
 	w.Expect(got.Message).NotTo(ContainSubstring("hidden"))
 }
 
-func TestAConfigurationOfOursIsReplacedByWhatTheSpecSays(t *testing.T) {
+func TestAnOwnedConfigurationIsReplacedAccordingToTheSpec(t *testing.T) {
 	w := newCCMEnv(t)
 	w.installed()
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal })

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 )
 
-// newAccountCCMEnv makes a world whose cluster logs in as a service account, and whose cloud controller manager may do
-// so with another identity, "ccm".
+// newAccountCCMEnv returns an environment whose cluster logs in as a service account. Its cloud controller manager may
+// do so with another identity, "ccm".
 func newAccountCCMEnv(t *testing.T) *ccmEnv {
 	t.Helper()
 	ccm := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta("ccm")}
@@ -35,7 +35,7 @@ func newAccountCCMEnv(t *testing.T) *ccmEnv {
 	return w
 }
 
-func TestTheCloudProviderOfAServiceAccountHasOneOfItsOwn(t *testing.T) {
+func TestTheCloudProviderHasItsOwnServiceAccount(t *testing.T) {
 	w := newAccountCCMEnv(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
@@ -49,27 +49,27 @@ func TestTheCloudProviderOfAServiceAccountHasOneOfItsOwn(t *testing.T) {
 	w.Expect(chain.Holder).To(Equal("infra-1"))
 }
 
-func TestATokenGoesIntoOneWorkloadCluster(t *testing.T) {
+func TestATokenIsCopiedToOneWorkloadClusterOnly(t *testing.T) {
 	w := newAccountCCMEnv(t)
 	w.installed()
 	w.another("infra-2")
 
 	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", infrav1.TokenInUseReason),
 		HaveField("Message", ContainSubstring("infra-1"))))
-	w.nothingIsGiven()
+	w.expectNoSecrets()
 
 	w.grantCCM(w.NewToken(t, "another"))
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason),
-		"a token that was granted anew has no holder")
+		"a newly granted token has no holder")
 }
 
-func TestTheTokenOfTheManagerReachesNoWorkloadCluster(t *testing.T) {
+func TestTheManagersTokenIsNotCopiedToAWorkloadCluster(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		change       func(*ccmEnv)
 	}{
 		{
-			"an identity for both is the manager's",
+			"an identity for both belongs to the manager",
 			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) {
 				w.changeCluster(func(c *infrav1.VCDCluster) {
@@ -78,14 +78,14 @@ func TestTheTokenOfTheManagerReachesNoWorkloadCluster(t *testing.T) {
 			},
 		},
 		{
-			"two identities with one Secret are one",
+			"two identities with one Secret count as one",
 			infrav1.TokenInUseReason,
 			func(w *ccmEnv) {
 				w.changeCCMIdentity(func(i *infrav1.VCDIdentity) { i.Spec.SecretRef.Name = "tenant-credentials" })
 			},
 		},
 		{
-			"whatever the other says of it",
+			"regardless of the other cluster",
 			infrav1.TokenInUseReason,
 			func(w *ccmEnv) {
 				w.changeCCMIdentity(func(i *infrav1.VCDIdentity) {
@@ -103,12 +103,12 @@ func TestTheTokenOfTheManagerReachesNoWorkloadCluster(t *testing.T) {
 
 			w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", tt.reason)))
 
-			w.nothingIsGiven()
+			w.expectNoSecrets()
 		})
 	}
 }
 
-func TestTheTokenOfAWorkloadClusterIsNotTheManagers(t *testing.T) {
+func TestAWorkloadClusterDoesNotUseTheManagersToken(t *testing.T) {
 	w := newAccountCCMEnv(t)
 	w.installed()
 	before := w.AccountLogins()

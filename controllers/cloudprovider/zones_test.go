@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
-func TestNodesAreSearchedAndLabelledInSelectedZonesAndWhereMachinesAre(t *testing.T) {
+func TestNodesAreSearchedAndLabeledInSelectedZonesAndZonesWithMachines(t *testing.T) {
 	const vdcA, vdcB = "urn:vcloud:vdc:a", "urn:vcloud:vdc:b"
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
@@ -36,7 +36,7 @@ func TestNodesAreSearchedAndLabelledInSelectedZonesAndWhereMachinesAre(t *testin
 		Name:      "c1",
 	}}
 	c.Spec.RecordedState.Zones = map[string]infrav1.VCDClusterZoneRecord{
-		"b":    {OVDCID: vdcB, VAppCount: 2}, // It is not selected any more.
+		"b":    {OVDCID: vdcB, VAppCount: 2}, // It is no longer selected.
 		"gone": {OVDCID: "urn:vcloud:vdc:gone", VAppCount: 1},
 	}
 	c.Spec.Site = "https://vcd.example.com"

@@ -26,10 +26,10 @@ func TestWrittenAt(t *testing.T) {
 		age     time.Duration
 	}{
 		{
-			name: "an annotation without a record was written just now",
+			name: "an annotation without a record counts as just written",
 		},
 		{
-			name:    "the time is that of the entry that owns the annotation",
+			name:    "the time of the entry that owns the annotation counts",
 			entries: []metav1.ManagedFieldsEntry{entry(time.Hour, other), entry(time.Minute, mine)},
 			age:     time.Minute,
 		},
@@ -39,11 +39,11 @@ func TestWrittenAt(t *testing.T) {
 			age:     time.Hour,
 		},
 		{
-			name:    "an entry that cannot be read does not count",
+			name:    "an unreadable entry does not count",
 			entries: []metav1.ManagedFieldsEntry{entry(time.Hour, "{"), {FieldsV1: metav1.NewFieldsV1(mine)}},
 		},
 		{
-			name:    "a clock that is behind does not move the time into the future",
+			name:    "a slow clock does not move the time into the future",
 			entries: []metav1.ManagedFieldsEntry{entry(-time.Minute, mine)},
 		},
 	} {

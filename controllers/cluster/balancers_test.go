@@ -33,10 +33,10 @@ func newBalanced(t *testing.T) *controllertest.Env {
 	return controllertest.NewBalancedOn(t, vcdsim.K8sTenant())
 }
 
-// restart makes the reconciler forget what only its process knows.
+// restart drops the in-memory state of the reconciler.
 func restart(w *controllertest.Env) { w.Cluster.ForgetPurge(w.VCDCluster().UID) }
 
-func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
+func TestLoadBalancersAreDeletedWithTheirCluster(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -49,16 +49,16 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	w.DeleteCluster()
 
 	w.Expect(w.Owners(id)).To(BeEmpty())
-	w.Expect(w.Owners("another-cluster")).NotTo(BeEmpty(), "another cluster's stay")
+	w.Expect(w.Owners("another-cluster")).NotTo(BeEmpty(), "the load balancers of another cluster are kept")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("LoadBalancersDeleted")))
 }
 
-func TestLoadBalancersGoThoughTheClusterJustMovedHere(t *testing.T) {
+func TestLoadBalancersAreDeletedAfterAMove(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
 	c := w.VCDCluster()
-	c.Status = infrav1.VCDClusterStatus{} // A move takes none along.
+	c.Status = infrav1.VCDClusterStatus{} // A move does not include them.
 	w.Expect(w.Client.Status().Update(w.Ctx, c)).To(Succeed())
 	w.Hurry()
 
@@ -67,7 +67,7 @@ func TestLoadBalancersGoThoughTheClusterJustMovedHere(t *testing.T) {
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-func TestLoadBalancersGoThoughTheirNetworkIsGone(t *testing.T) {
+func TestLoadBalancersAreDeletedWithoutTheirNetwork(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -79,7 +79,7 @@ func TestLoadBalancersGoThoughTheirNetworkIsGone(t *testing.T) {
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-func TestAClusterWhoseGatewayNobodyKnowsSaysThatLoadBalancersMayBeLeft(t *testing.T) {
+func TestAnUnknownGatewayWarnsOfOrphanedLoadBalancers(t *testing.T) {
 	w := newBalanced(t)
 	w.Balance(w.VCDCluster().Spec.InfraID, "web", nil)
 	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.EdgeGatewayIDs = nil })
@@ -95,7 +95,7 @@ func TestAClusterWhoseGatewayNobodyKnowsSaysThatLoadBalancersMayBeLeft(t *testin
 		ContainSubstring("network nodes"))))
 }
 
-func TestLoadBalancersGoFromAFormerGatewayToo(t *testing.T) {
+func TestLoadBalancersOnAFormerGatewayAreDeletedToo(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -104,18 +104,18 @@ func TestLoadBalancersGoFromAFormerGatewayToo(t *testing.T) {
 	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.EdgeGatewayIDs = []string{other} })
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.VCDCluster().Spec.RecordedState.EdgeGatewayIDs).To(Equal([]string{other, w.Gateway}), "the former one stays")
+	w.Expect(w.VCDCluster().Spec.RecordedState.EdgeGatewayIDs).To(Equal([]string{other, w.Gateway}), "the former gateway is kept")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("EdgeGatewayChanged")))
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 
-	w.Expect(w.Owners(id)).To(BeEmpty(), "a gateway that is gone keeps nothing on the other one")
+	w.Expect(w.Owners(id)).To(BeEmpty(), "a deleted gateway keeps nothing on the other one")
 	w.Hurry()
-	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue(), "and is proved gone")
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue(), "and its deletion is proved")
 }
 
-func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
+func TestLoadBalancersAreDeletedDespiteManagerRestarts(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -134,14 +134,14 @@ func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
 		return c.Status, err
 	}, controllertest.Patience, "5ms").Should(Equal(metav1.ConditionUnknown), "the result in VCD is unknown")
 
-	restart(w) // What a new manager knows.
+	restart(w) // The state after a restart.
 	w.Hurry()
 
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) {
+func TestLoadBalancersRecreatedByTheCloudControllerManagerAreDeletedToo(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -162,14 +162,14 @@ func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) 
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-func TestAManagerThatDiesBeforeTheLastCheckLeavesItToTheNextOne(t *testing.T) {
+func TestARestartBeforeTheLastCheckRepeatsTheCheck(t *testing.T) {
 	tests := []struct {
 		name  string
 		spoil func(*infrav1.VCDCluster)
 	}{
-		{"after as long as the former manager would have", nil},
+		{"after the waiting time of the former manager", nil},
 		{
-			"after as long as if it just happened, where the former manager's clock was far ahead",
+			"after the waiting time of a new deletion, if the former manager's clock was far ahead",
 			func(c *infrav1.VCDCluster) {
 				c.Spec.RecordedState.LoadBalancersRemovedAt = &metav1.Time{Time: time.Now().Add(time.Hour)}
 			},
@@ -188,10 +188,10 @@ func TestAManagerThatDiesBeforeTheLastCheckLeavesItToTheNextOne(t *testing.T) {
 				w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 			}
 
-			restart(w) // What a new manager knows.
+			restart(w) // The state after a restart.
 			w.Expect(w.IsClusterGone()).To(BeFalse())
 			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.WaitingForFinalCheckReason)
-			w.Balance(id, "web", nil) // The cloud controller manager still works.
+			w.Balance(id, "web", nil) // The cloud controller manager still runs.
 			w.Later(2 * balancers.Afterlife)
 
 			w.Eventually(func() []loadbalancer.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
@@ -203,7 +203,7 @@ func TestAManagerThatDiesBeforeTheLastCheckLeavesItToTheNextOne(t *testing.T) {
 	}
 }
 
-func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
+func TestNothingIsRemovedBeforeTheRemovalIsRecorded(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
@@ -230,17 +230,17 @@ func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-// TestARuleThatMayNotBeSeenIsNotForgotten deletes by hand what would tell of the DNAT rules of a cluster, from a
-// manager that may not see them.
-func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
+// TestAnInvisibleRuleIsNotForgotten deletes the records of a cluster's DNAT rules manually, while the manager cannot
+// see the rules.
+func TestAnInvisibleRuleIsNotForgotten(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		kinds []loadbalancer.Kind
 		lists []string
 	}{
-		{"though the virtual services are gone", []loadbalancer.Kind{lb.KindService}, []string{"edgeGateways/nat/rules"}},
+		{"although the virtual services are gone", []loadbalancer.Kind{lb.KindService}, []string{"edgeGateways/nat/rules"}},
 		{
-			"though nothing else is seen",
+			"although nothing else is visible",
 			[]loadbalancer.Kind{lb.KindService, lb.KindPool, lb.KindSet},
 			[]string{"edgeGateways/nat/rules", "applicationPortProfiles"},
 		},
@@ -268,7 +268,7 @@ func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
 				infrav1.LoadBalancersDeletedCondition)).To(ContainSubstring("Organization vDC Gateway: View NAT"))
 
 			w.Sim.Faults().Clear()
-			w.Later(session.RemedyPoll) // It is tried again.
+			w.Later(session.RemedyPoll) // It is retried.
 			w.Eventually(func(g Gomega) {
 				_, err := w.ReconcileCluster()
 				g.Expect(err).NotTo(HaveOccurred())
@@ -281,17 +281,17 @@ func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersAreNeverGivenUpByTheClock withholds what it takes to remove load balancers for days.
-func TestLoadBalancersAreNeverGivenUpByTheClock(t *testing.T) {
+// TestLoadBalancersAreNeverAbandonedAfterATimeout prevents the removal of load balancers for days.
+func TestLoadBalancersAreNeverAbandonedAfterATimeout(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
 		fault  vcdsim.Fault
 		status metav1.ConditionStatus
-		text   string // in the event, when a person leaves them
+		text   string // in the event, when a user keeps them
 	}{
 		{
-			"while VCD does not let the gateway be seen",
+			"while the gateway is invisible in VCD",
 			vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden},
 			metav1.ConditionFalse,
 			"not all can be listed",
@@ -303,7 +303,7 @@ func TestLoadBalancersAreNeverGivenUpByTheClock(t *testing.T) {
 			"virtual-service ",
 		},
 		{
-			"while VCD does not answer for them",
+			"while VCD does not respond to their requests",
 			vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusServiceUnavailable},
 			metav1.ConditionUnknown,
 			"not all can be listed",
@@ -336,7 +336,8 @@ func TestLoadBalancersAreNeverGivenUpByTheClock(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersWaitThroughAnOutage lets VCD be silent for longer than anything waits, with a restart in the middle.
+// TestLoadBalancersWaitThroughAnOutage makes VCD unresponsive for longer than any timeout, with a restart in the
+// middle.
 func TestLoadBalancersWaitThroughAnOutage(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
@@ -355,7 +356,7 @@ func TestLoadBalancersWaitThroughAnOutage(t *testing.T) {
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-func TestAPersonLeavesLoadBalancersWhileNothingAnswers(t *testing.T) {
+func TestAUserCanKeepLoadBalancersDuringAnOutage(t *testing.T) {
 	w := newBalanced(t)
 	w.Balance(w.VCDCluster().Spec.InfraID, "web", nil)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
@@ -368,14 +369,14 @@ func TestAPersonLeavesLoadBalancersWhileNothingAnswers(t *testing.T) {
 		ContainSubstring("LoadBalancersNotDeleted"), ContainSubstring(w.Gateway))))
 }
 
-// A noReader reads nothing, for a reason that has no name.
+// A noReader fails all reads with an unclassified error.
 type noReader struct{ client.Reader }
 
 func (noReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return errors.New("out of order")
 }
 
-func TestAPersonLeavesEverythingWhateverGoesWrong(t *testing.T) {
+func TestAUserCanKeepEverythingDespiteFailures(t *testing.T) {
 	w := newBalanced(t)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.Cluster.Identities.Secrets = nil
@@ -391,12 +392,12 @@ func TestAPersonLeavesEverythingWhateverGoesWrong(t *testing.T) {
 		ContainSubstring("LoadBalancersNotDeleted"), ContainSubstring("out of order"))))
 }
 
-// hideGateways takes the right to see edge gateways away.
+// hideGateways revokes the right to view edge gateways.
 func hideGateways(w *controllertest.Env) {
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden})
 }
 
-func TestWithoutLoadBalancersOfOursNoRightIsWaitedFor(t *testing.T) {
+func TestWithoutOwnedLoadBalancersNoRightIsRequired(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*infrav1.VCDCluster)
@@ -408,7 +409,7 @@ func TestWithoutLoadBalancersOfOursNoRightIsWaitedFor(t *testing.T) {
 			},
 		},
 		{
-			"with a cloud controller manager of the user's own",
+			"with a cloud controller manager managed by the user",
 			func(c *infrav1.VCDCluster) {
 				c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
 			},
@@ -436,19 +437,19 @@ func TestWithoutLoadBalancersOfOursNoRightIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestLoadBalancersThatWereAllowedOnceAreWaitedFor(t *testing.T) {
+func TestTheDeletionWaitsForLoadBalancersThatWereOnceAllowed(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*infrav1.VCDCluster)
 	}{
 		{
-			"though they were disabled since",
+			"even if they were disabled since",
 			func(c *infrav1.VCDCluster) {
 				c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled
 			},
 		},
 		{
-			"though the cloud controller manager was left to the user since",
+			"even if the cloud controller manager was left to the user since",
 			func(c *infrav1.VCDCluster) {
 				c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
 			},
@@ -470,9 +471,9 @@ func TestLoadBalancersThatWereAllowedOnceAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersOfTheUsersOwnThatAreSeenGo deletes a cluster whose load balancers another cloud controller manager
-// made with its id.
-func TestLoadBalancersOfTheUsersOwnThatAreSeenGo(t *testing.T) {
+// TestVisibleLoadBalancersOfTheUserAreDeleted deletes a cluster whose load balancers were created by another cloud
+// controller manager with the cluster's ID.
+func TestVisibleLoadBalancersOfTheUserAreDeleted(t *testing.T) {
 	w := newBalanced(t)
 	c := w.VCDCluster()
 	id := c.Spec.InfraID
@@ -485,7 +486,7 @@ func TestLoadBalancersOfTheUsersOwnThatAreSeenGo(t *testing.T) {
 	})
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
-	w.Expect(w.IsClusterGone()).To(BeFalse(), "what VCD shows is waited for")
+	w.Expect(w.IsClusterGone()).To(BeFalse(), "the deletion waits for visible load balancers")
 
 	w.Sim.Faults().Clear()
 	w.Later(session.RemedyPoll)
@@ -495,8 +496,8 @@ func TestLoadBalancersOfTheUsersOwnThatAreSeenGo(t *testing.T) {
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 }
 
-// TestAGatewayThatIsGoneTookItsLoadBalancers deletes the gateway of a cluster by force.
-func TestAGatewayThatIsGoneTookItsLoadBalancers(t *testing.T) {
+// TestLoadBalancersAreGoneWithADeletedGateway force-deletes the gateway of a cluster.
+func TestLoadBalancersAreGoneWithADeletedGateway(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	vdc := &model.Orgs[1].VDCs[0]
 	another := vdc.EdgeGateways[0]
@@ -511,7 +512,7 @@ func TestAGatewayThatIsGoneTookItsLoadBalancers(t *testing.T) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(w.Gateway) })
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
-	w.Expect(w.Profiles(id)).NotTo(BeEmpty(), "application port profiles are the organization's")
+	w.Expect(w.Profiles(id)).NotTo(BeEmpty(), "application port profiles belong to the organization")
 
 	w.Hurry()
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())

@@ -164,7 +164,7 @@ func (v vipClaim) claim(ctx context.Context) (netip.Addr, phases.Result, error) 
 }
 
 // keep adopts the claim of a known virtual IP after a restore, and holds its address. It returns a warning if no pool
-// has a claim of the address any more.
+// has a claim of the address any longer.
 func (v vipClaim) keep(ctx context.Context, vip string) (phases.Result, error) {
 	var all []ipam.Claim
 	found := false

@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// pooled is an environment whose cluster takes its virtual IPs from pools.
+// pooled is an environment whose cluster requests its virtual IPs from pools.
 type pooled struct {
 	*controllertest.Env
 
@@ -41,7 +41,7 @@ func newPooled(t *testing.T, pools ...*controllertest.Pool) *pooled {
 	return &pooled{controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model}, objects...), pools}
 }
 
-// ask names pools in the VCDCluster.
+// ask sets pools in the VCDCluster.
 func (w *pooled) ask(first, second []*controllertest.Pool) {
 	refs := func(pools []*controllertest.Pool) (refs []infrav1.IPPoolReference) {
 		for _, pool := range pools {
@@ -56,7 +56,7 @@ func (w *pooled) ask(first, second []*controllertest.Pool) {
 	})
 }
 
-// eventually reconciles, with the providers of the pools beside it, until a condition has a reason.
+// eventually runs the reconciler and the pool providers until a condition has a reason.
 func (w *pooled) eventually(condition, reason string) {
 	w.Eventually(func(g Gomega) {
 		for _, pool := range w.pools {
@@ -70,8 +70,8 @@ func (w *pooled) eventually(condition, reason string) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-// given are the addresses that claims have, and the names of all claims.
-func (w *pooled) given() (addresses, claims []string) {
+// assignedAddresses returns the addresses of claims, and the names of all claims.
+func (w *pooled) assignedAddresses() (addresses, claims []string) {
 	for _, pool := range w.pools {
 		w.Expect(pool.Serve(w.Ctx, w.Client)).To(Succeed())
 	}
@@ -88,7 +88,7 @@ func (w *pooled) given() (addresses, claims []string) {
 	return addresses, claims
 }
 
-// exhausted is a pool without addresses that says so.
+// exhausted returns a pool that reports that it has no addresses left.
 func exhausted(name string) (*controllertest.Pool, client.Object) {
 	pool := controllertest.NewPool(name, 24, "")
 	object := pool.Object().(*unstructured.Unstructured)
@@ -96,7 +96,7 @@ func exhausted(name string) (*controllertest.Pool, client.Object) {
 	return pool, object
 }
 
-func TestAVirtualIPFromAPoolIsKeptAndFreed(t *testing.T) {
+func TestAVirtualIPFromAPoolIsKeptAndReleased(t *testing.T) {
 	vips := controllertest.NewPool("vips", 24, "", "192.168.100.210", "192.168.100.211")
 	w := newPooled(t, vips)
 	w.ask(w.pools, nil)
@@ -105,7 +105,7 @@ func TestAVirtualIPFromAPoolIsKeptAndFreed(t *testing.T) {
 
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
 	w.Expect(manifest(w.Env)).To(ContainSubstring("192.168.100.210"))
-	_, claims := w.given()
+	_, claims := w.assignedAddresses()
 	w.Expect(claims).To(Equal([]string{"c1-vip"}))
 
 	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")}
@@ -113,16 +113,16 @@ func TestAVirtualIPFromAPoolIsKeptAndFreed(t *testing.T) {
 	w.Expect(claim.Spec.ClusterName).To(Equal(controllertest.ClusterName))
 	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
-	addresses, _ := w.given()
-	w.Expect(addresses).To(Equal([]string{"192.168.100.210"}), "held, though the claim is deleted")
+	addresses, _ := w.assignedAddresses()
+	w.Expect(addresses).To(Equal([]string{"192.168.100.210"}), "held, although the claim is deleted")
 
 	w.DeleteCluster()
-	addresses, claims = w.given()
+	addresses, claims = w.assignedAddresses()
 	w.Expect(addresses).To(BeEmpty())
 	w.Expect(claims).To(BeEmpty())
 }
 
-func TestTheNextPoolIsAskedWhenOneHasNoAddress(t *testing.T) {
+func TestTheNextPoolIsUsedWhenOneIsExhausted(t *testing.T) {
 	full, object := exhausted("full")
 	spare := controllertest.NewPool("spare", 24, "", "192.168.100.220")
 	w := newPooled(t, spare)
@@ -134,8 +134,8 @@ func TestTheNextPoolIsAskedWhenOneHasNoAddress(t *testing.T) {
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.220"))
-	_, claims := w.given()
-	w.Expect(claims).To(Equal([]string{"c1-vip-3"}), "the others' claims are gone")
+	_, claims := w.assignedAddresses()
+	w.Expect(claims).To(Equal([]string{"c1-vip-3"}), "the claims of the other pools are gone")
 }
 
 func TestWithoutAnyAddressTheFirstPoolIsNamed(t *testing.T) {
@@ -154,13 +154,13 @@ func TestWithoutAnyAddressTheFirstPoolIsNamed(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.230"))
 }
 
-func TestAPoolWhoseProviderIsSilentIsPassedOverAfterAWhile(t *testing.T) {
+func TestAPoolWithoutAResponseIsSkippedAfterATimeout(t *testing.T) {
 	silent := controllertest.NewPool("silent", 24, "")
 	spare := controllertest.NewPool("spare", 24, "", "192.168.100.220")
 	w := newPooled(t, silent, spare)
 	w.ask(w.pools, nil)
 	w.eventually(infrav1.EndpointReadyCondition, infrav1.WaitingForIPAddressClaimReason)
-	_, claims := w.given()
+	_, claims := w.assignedAddresses()
 	w.Expect(claims).To(Equal([]string{"c1-vip"}))
 
 	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")}
@@ -186,11 +186,11 @@ func TestBothFamiliesComeFromPools(t *testing.T) {
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before))
 	w.DeleteCluster()
-	addresses, claims := w.given()
+	addresses, claims := w.assignedAddresses()
 	w.Expect(append(addresses, claims...)).To(BeEmpty())
 }
 
-func TestBothPoolsOfOneFamilyAreRefused(t *testing.T) {
+func TestTwoPoolsOfOneFamilyAreRejected(t *testing.T) {
 	vips := controllertest.NewPool("vips", 24, "", "192.168.100.210")
 	more := controllertest.NewPool("more", 24, "", "192.168.100.211")
 	w := newPooled(t, vips, more)
@@ -202,7 +202,7 @@ func TestBothPoolsOfOneFamilyAreRefused(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
 }
 
-func TestAnAddressOfAPoolThatDoesNotFitIsRefused(t *testing.T) {
+func TestAnUnusablePoolAddressIsRejected(t *testing.T) {
 	vips := controllertest.NewPool("vips", 24, "", "10.9.9.9")
 	w := newPooled(t, vips)
 	w.ask(w.pools, nil)
@@ -216,7 +216,7 @@ func TestAnAddressOfAPoolThatDoesNotFitIsRefused(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
 }
 
-func TestAClaimIsTheClustersAgainAfterARestore(t *testing.T) {
+func TestAClaimIsAdoptedAgainAfterARestore(t *testing.T) {
 	vips := controllertest.NewPool("vips", 24, "", "192.168.100.210")
 	w := newPooled(t, vips)
 	w.ask(w.pools, nil)
@@ -236,8 +236,8 @@ func TestAClaimIsTheClustersAgainAfterARestore(t *testing.T) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-// TestAPoolGivesTheVirtualIPOfAClusterWithAnIDOfTheUsers pins the id in the manifest.
-func TestAPoolGivesTheVirtualIPOfAClusterWithAnIDOfTheUsers(t *testing.T) {
+// TestAClusterWithACustomIDGetsItsVirtualIPFromAPool sets the ID in the manifest.
+func TestAClusterWithACustomIDGetsItsVirtualIPFromAPool(t *testing.T) {
 	w := newPooled(t, controllertest.NewPool("vips", 24, "", "192.168.100.210"))
 	w.ask(w.pools, nil)
 	pinID(w.Env)
@@ -247,7 +247,7 @@ func TestAPoolGivesTheVirtualIPOfAClusterWithAnIDOfTheUsers(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
 }
 
-func TestTheSecondVirtualIPIsKeptThoughItsClaimIsDeleted(t *testing.T) {
+func TestTheSecondVirtualIPIsKeptAfterItsClaimIsDeleted(t *testing.T) {
 	four := controllertest.NewPool("four", 24, "", "192.168.100.210")
 	six := controllertest.NewPool("six", 64, "", "fd00:100::c8")
 	w := newPooled(t, four, six)
@@ -256,7 +256,7 @@ func TestTheSecondVirtualIPIsKeptThoughItsClaimIsDeleted(t *testing.T) {
 	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip-second")}
 
 	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
-	w.given()
+	w.assignedAddresses()
 	for range 3 {
 		_, err := w.ReconcileCluster()
 		w.Expect(err).NotTo(HaveOccurred())
@@ -264,14 +264,14 @@ func TestTheSecondVirtualIPIsKeptThoughItsClaimIsDeleted(t *testing.T) {
 
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(manifest(w.Env)).To(ContainSubstring("192.168.100.210,fd00:100::c8"))
-	addresses, _ := w.given()
-	w.Expect(addresses).To(ConsistOf("192.168.100.210", "fd00:100::c8"), "held, though the claim is deleted")
+	addresses, _ := w.assignedAddresses()
+	w.Expect(addresses).To(ConsistOf("192.168.100.210", "fd00:100::c8"), "held, although the claim is deleted")
 	w.DeleteCluster()
-	addresses, claims := w.given()
+	addresses, claims := w.assignedAddresses()
 	w.Expect(append(addresses, claims...)).To(BeEmpty())
 }
 
-// withoutStatus is a cluster after a move, which drops the status.
+// withoutStatus returns a cluster after a move, which drops the status.
 func (w *pooled) withoutStatus() {
 	c := w.VCDCluster()
 	c.Status = infrav1.VCDClusterStatus{}
@@ -290,7 +290,7 @@ func TestTheSecondVirtualIPSurvivesAMoveWithoutItsClaim(t *testing.T) {
 	}
 	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip-second")}
 	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
-	w.given()
+	w.assignedAddresses()
 
 	w.withoutStatus()
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -301,7 +301,7 @@ func TestTheSecondVirtualIPSurvivesAMoveWithoutItsClaim(t *testing.T) {
 	w.Expect(messageOf(w.Env)).To(ContainSubstring("is held until this VCDCluster is deleted"))
 }
 
-func TestAVirtualIPThatNoPoolKeepsIsReported(t *testing.T) {
+func TestAVirtualIPWithoutAPoolIsReported(t *testing.T) {
 	w := newPooled(t, controllertest.NewPool("vips", 24, "", "192.168.100.210"))
 	w.ask(w.pools, nil)
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -317,17 +317,17 @@ func TestAVirtualIPThatNoPoolKeepsIsReported(t *testing.T) {
 
 	w.eventually(infrav1.EndpointReadyCondition, infrav1.AddressClaimLostReason)
 
-	w.Expect(conditions.IsTrue(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(BeTrue(), "the cluster works")
+	w.Expect(conditions.IsTrue(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(BeTrue(), "the cluster is ready")
 	w.Expect(messageOf(w.Env)).To(And(ContainSubstring("192.168.100.210"), ContainSubstring("c1-vip"),
 		ContainSubstring("Exclude the address from the pool")))
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	before := w.VCDCluster().ResourceVersion
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before), "at rest")
+	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before), "no changes are pending")
 }
 
-func TestAnAddressIsFreedThoughTheIDCameAfterItsClaim(t *testing.T) {
+func TestAnAddressIsReleasedIfTheIDWasSetAfterItsClaim(t *testing.T) {
 	for name, passes := range map[string]int{"deleted at once": 0, "deleted later": 2} {
 		t.Run(name, func(t *testing.T) {
 			w := newPooled(t, controllertest.NewPool("vips", 24, "", "10.9.9.9"))
@@ -345,15 +345,15 @@ func TestAnAddressIsFreedThoughTheIDCameAfterItsClaim(t *testing.T) {
 			}
 			w.DeleteCluster()
 
-			addresses, claims := w.given()
+			addresses, claims := w.assignedAddresses()
 			w.Expect(append(addresses, claims...)).To(BeEmpty())
 		})
 	}
 }
 
-// TestAnAddressThatIsNotUsedIsFreed lets the manager die between holding the address of the second pool and dropping
-// the claim of the first, which then gets an address, too.
-func TestAnAddressThatIsNotUsedIsFreed(t *testing.T) {
+// TestAnUnusedAddressIsReleased restarts the manager after it held the address of the second pool, but before it
+// deleted the claim of the first. The first claim then gets an address, too.
+func TestAnUnusedAddressIsReleased(t *testing.T) {
 	late := controllertest.NewPool("late", 24, "")
 	w := newPooled(t, late, controllertest.NewPool("spare", 24, "", "192.168.100.220"))
 	w.ask(w.pools, nil)
@@ -368,17 +368,17 @@ func TestAnAddressThatIsNotUsedIsFreed(t *testing.T) {
 		},
 	})
 	w.Eventually(func(g Gomega) {
-		w.given()
+		w.assignedAddresses()
 		_, err := w.ReconcileCluster()
 		g.Expect(err).To(MatchError(ContainSubstring("the manager died")))
 	}, controllertest.Patience, "5ms").Should(Succeed())
 
 	w.Cluster.Client = w.Client
 	late.Addresses = []string{"192.168.100.230"}
-	w.given()
+	w.assignedAddresses()
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.230"))
-	addresses, _ := w.given()
+	addresses, _ := w.assignedAddresses()
 	w.Expect(addresses).To(Equal([]string{"192.168.100.230"}))
 }

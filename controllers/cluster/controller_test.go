@@ -45,7 +45,7 @@ func TestClusterBecomesReady(t *testing.T) {
 	w.DeleteCluster()
 }
 
-func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
+func TestClusterReportsProblemsAndRecovers(t *testing.T) {
 	t.Parallel()
 	vip := func(address string) func(*infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) { c.Spec.ControlPlaneEndpoint.Host = address }
@@ -143,7 +143,7 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 				ContainSubstring(tt.field))))
 			w.Expect(ptr.Deref(c.Status.Initialization.Provisioned, false)).To(BeFalse())
 			w.Expect(c.Spec.ControlPlaneEndpoint.Port).To(BeZero(), "it is written when the endpoint is known")
-			w.Expect(c.Spec.InfraID).To(BeEmpty(), "with an id the spec could not be corrected any more")
+			w.Expect(c.Spec.InfraID).To(BeEmpty(), "with an ID the spec could no longer be corrected")
 
 			c.Spec = *right
 			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
@@ -152,14 +152,14 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 	}
 }
 
-func TestClusterHealsWhenItsSecretIsCorrected(t *testing.T) {
+func TestClusterRecoversWhenItsSecretIsCorrected(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
 		wrong  map[string]string
 		reason string
 	}{
-		{"a wrong password", map[string]string{"password": "wrong-canary"}, infrav1.CredentialsRejectedReason},
+		{"an incorrect password", map[string]string{"password": "wrong-canary"}, infrav1.CredentialsRejectedReason},
 		{"a certificate of an unknown authority", map[string]string{"ca.crt": ""}, infrav1.CertificateNotTrustedReason},
 		{"no password", map[string]string{"password": ""}, infrav1.SecretIncompleteReason},
 	}
@@ -198,7 +198,7 @@ func TestClusterWaitsForAnExternalEndpoint(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Port).To(Equal(int32(443)))
 }
 
-func TestPortOfTheEndpoint(t *testing.T) {
+func TestEndpointPort(t *testing.T) {
 	tests := []struct {
 		name     string
 		kind     infrav1.EndpointType
@@ -207,7 +207,7 @@ func TestPortOfTheEndpoint(t *testing.T) {
 		wantHost string
 		wantPort int32
 	}{
-		{"a virtual IP with a port of its own", infrav1.EndpointKubeVIP, controllertest.VIP, 443, controllertest.VIP, 443},
+		{"a virtual IP with its own port", infrav1.EndpointKubeVIP, controllertest.VIP, 443, controllertest.VIP, 443},
 		{"an external host without a port", infrav1.EndpointExternal, "api.example.com", 0, "api.example.com", 6443},
 	}
 	for _, tt := range tests {
@@ -226,7 +226,7 @@ func TestPortOfTheEndpoint(t *testing.T) {
 	}
 }
 
-func TestClusterOfSomebodyElseIsNotTouched(t *testing.T) {
+func TestClusterOfAnotherProviderIsNotTouched(t *testing.T) {
 	w := controllertest.New(t)
 	c := w.VCDCluster()
 	c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
@@ -239,7 +239,7 @@ func TestClusterOfSomebodyElseIsNotTouched(t *testing.T) {
 	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before))
 }
 
-func TestClusterWaitsForItsMachinesAndSparesForeignVApps(t *testing.T) {
+func TestClusterWaitsForItsMachinesAndKeepsForeignVApps(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -259,11 +259,11 @@ func TestClusterWaitsForItsMachinesAndSparesForeignVApps(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("was not deleted")))
 }
 
-func TestClusterThatLivesElsewhereIsNotStopped(t *testing.T) {
+func TestClusterThatIsManagedElsewhereIsNotStopped(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
-	m := w.VCDMachine("cp-0") // As clusterctl move does, and as a person who cleans up after it.
+	m := w.VCDMachine("cp-0") // As clusterctl move does, or a user who cleans up afterwards.
 	m.Finalizers = nil
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
@@ -276,7 +276,7 @@ func TestClusterThatLivesElsewhereIsNotStopped(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].PoweredOn).To(BeTrue())
 }
 
-func TestPausedClusterIsLeftAlone(t *testing.T) {
+func TestPausedClusterIsNotReconciled(t *testing.T) {
 	w := controllertest.New(t)
 	c := w.VCDCluster()
 	c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
@@ -291,7 +291,7 @@ func TestPausedClusterIsLeftAlone(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
 }
 
-func TestIdentityKeepsItsSecretWhileItIsUsed(t *testing.T) {
+func TestIdentityProtectsItsSecretWhileInUse(t *testing.T) {
 	w := controllertest.New(t)
 	key := client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant"}
 	pass := func() {
@@ -322,7 +322,7 @@ func TestIdentityKeepsItsSecretWhileItIsUsed(t *testing.T) {
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(secret), secret)).NotTo(Succeed())
 }
 
-func TestAPassOnAVCDClusterThatIsGoneAlreadyIsNoError(t *testing.T) {
+func TestReconcilingADeletedVCDClusterIsNotAnError(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
@@ -334,7 +334,7 @@ func TestAPassOnAVCDClusterThatIsGoneAlreadyIsNoError(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestMachinesOfAClusterThatSomebodyElseManages(t *testing.T) {
+func TestMachinesOfAnExternallyManagedCluster(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	c := w.VCDCluster()
 	c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}

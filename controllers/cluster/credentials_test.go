@@ -30,7 +30,7 @@ func converted(t *testing.T, identity string, held infrav1.CAPVCDCredentials, ob
 	return w
 }
 
-// trust puts the authority of the simulator into an identity, which CAPVCD did not need.
+// trust adds the simulator's CA to an identity. CAPVCD did not need it.
 func trust(w *controllertest.Env, name string) {
 	identity := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta(name)}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(identity), identity)).To(Succeed())
@@ -47,7 +47,7 @@ func userSecret(namespace, name string, data map[string]string) *corev1.Secret {
 	return secret
 }
 
-func TestCredentialsOfCAPVCDAreMoved(t *testing.T) {
+func TestCAPVCDCredentialsAreMovedToASecret(t *testing.T) {
 	ref := func(name string) *infrav1.CAPVCDSecretReference {
 		return &infrav1.CAPVCDSecretReference{Name: name, Namespace: controllertest.Namespace}
 	}
@@ -66,13 +66,13 @@ func TestCredentialsOfCAPVCDAreMoved(t *testing.T) {
 			owned:    true,
 		},
 		{
-			name:     "a Secret of the namespace",
+			name:     "a Secret in the namespace",
 			held:     infrav1.CAPVCDCredentials{SecretRef: ref("vcd")},
 			identity: "vcd",
 			secret:   userSecret(controllertest.Namespace, "vcd", login),
 		},
 		{
-			name: "a password beside a Secret, which overrides it",
+			name: "a password in addition to a Secret, which overrides it",
 			held: infrav1.CAPVCDCredentials{
 				Username:  "capvcd",
 				Password:  "wrong",
@@ -108,7 +108,7 @@ func TestCredentialsOfCAPVCDAreMoved(t *testing.T) {
 	}
 }
 
-func TestCredentialsOfCAPVCDShowNowhereElse(t *testing.T) {
+func TestCAPVCDCredentialsAppearNowhereElse(t *testing.T) {
 	const canary = "canary-token"
 	w := converted(t, moved, infrav1.CAPVCDCredentials{RefreshToken: canary})
 
@@ -119,7 +119,7 @@ func TestCredentialsOfCAPVCDShowNowhereElse(t *testing.T) {
 	w.Expect(w.EventTexts()).NotTo(ContainElement(ContainSubstring(canary)))
 }
 
-func TestASecretOfAnotherNamespaceIsNotRead(t *testing.T) {
+func TestASecretInAnotherNamespaceIsNotRead(t *testing.T) {
 	secret := userSecret("team-b", "vcd", map[string]string{"username": "capvcd", "password": "password"})
 	w := converted(t, moved, infrav1.CAPVCDCredentials{
 		SecretRef: &infrav1.CAPVCDSecretReference{Name: "vcd", Namespace: "team-b"},
@@ -139,7 +139,7 @@ func TestASecretOfAnotherNamespaceIsNotRead(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.CAPVCDCredentials).To(BeNil())
 }
 
-func TestASecretOfTheSameNameIsNotOverwritten(t *testing.T) {
+func TestASecretWithTheSameNameIsNotOverwritten(t *testing.T) {
 	w := converted(t, moved, infrav1.CAPVCDCredentials{Username: "capvcd", Password: "password"},
 		userSecret(controllertest.Namespace, moved, map[string]string{"something": "else"}))
 
@@ -149,7 +149,7 @@ func TestASecretOfTheSameNameIsNotOverwritten(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.CAPVCDCredentials).NotTo(BeNil())
 }
 
-func TestCredentialsOfCAPVCDAreMovedAlsoToDeleteACluster(t *testing.T) {
+func TestCAPVCDCredentialsAreMovedDuringDeletionToo(t *testing.T) {
 	w := converted(t, moved, infrav1.CAPVCDCredentials{Username: "capvcd", Password: "password"})
 	c := w.VCDCluster()
 	c.Finalizers = []string{infrav1.ClusterFinalizer}
@@ -164,8 +164,8 @@ func TestCredentialsOfCAPVCDAreMovedAlsoToDeleteACluster(t *testing.T) {
 	w.EventuallyCluster(infrav1.VAppDeletedCondition, infrav1.VAppUnverifiedReason)
 }
 
-// A manifest of CAPVCD may be applied again and again, beside the reference to the Secret that its reader was shown.
-func TestCredentialsThatAreAppliedAgainAreMovedAgain(t *testing.T) {
+// A CAPVCD manifest may be reapplied repeatedly, with the Secret reference that was shown to the user.
+func TestReappliedCredentialsAreMovedAgain(t *testing.T) {
 	w := converted(t, moved, infrav1.CAPVCDCredentials{Username: "capvcd", Password: "former"})
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CertificateNotTrustedReason)
 	trust(w, moved)

@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// deleteDisks deletes the cluster's independent disks one by one. It skips attached disks: since the cluster has no VMs
-// any more, they are in use elsewhere.
+// deleteDisks deletes the cluster's independent disks one by one. It skips attached disks: since the cluster no longer
+// has VMs, they are in use elsewhere.
 func deleteDisks(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" || !s.vAppsGone {

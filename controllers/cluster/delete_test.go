@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestVAppThatIsNotSeenIsGoneAtTheSecondLook(t *testing.T) {
+func TestMissingVAppIsGoneAfterTheSecondCheck(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.DeleteMachine("cp-0")
@@ -29,7 +29,7 @@ func TestVAppThatIsNotSeenIsGoneAtTheSecondLook(t *testing.T) {
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.ReadyReason)
 
-	for _, d := range []time.Duration{0, time.Hour} { // The VDC is not seen either.
+	for _, d := range []time.Duration{0, time.Hour} { // The VDC is invisible, too.
 		w.Later(d)
 		w.Expect(w.IsClusterGone()).To(BeFalse())
 		w.Expect(conditions.GetReason(w.VCDCluster(),
@@ -41,9 +41,9 @@ func TestVAppThatIsNotSeenIsGoneAtTheSecondLook(t *testing.T) {
 	w.Expect(w.IsClusterGone()).To(BeTrue())
 }
 
-// TestVAppIsNotGoneBecauseItIsNotShownAnyMore takes away the access to the vApp of a cluster. VCD answers as if it was
-// deleted.
-func TestVAppIsNotGoneBecauseItIsNotShownAnyMore(t *testing.T) {
+// TestVAppIsNotGoneWhenItBecomesInvisible revokes the access to the vApp of a cluster. VCD responds as if the vApp
+// was deleted.
+func TestVAppIsNotGoneWhenItBecomesInvisible(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -51,12 +51,12 @@ func TestVAppIsNotGoneBecauseItIsNotShownAnyMore(t *testing.T) {
 		left int // vApps
 	}{
 		{
-			"it is deleted when it is shown again",
+			"it is deleted when it reappears",
 			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) },
 			0,
 		},
 		{
-			"it stays when a person says so",
+			"it is kept on request of a user",
 			func(w *controllertest.Env) {
 				c := w.VCDCluster()
 				notes.Set(c, infrav1.KeepVAppAnnotation, "true")

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-func TestWhoseDiskItIs(t *testing.T) {
+func TestDiskOwner(t *testing.T) {
 	const infraUUID = "11111111-2222-3333-4444-555555555555"
 	tests := []struct {
 		name, infraID, description string
@@ -18,16 +18,16 @@ func TestWhoseDiskItIs(t *testing.T) {
 	}{
 		{"our marker", "prod", vcd.Marker{Cluster: "prod"}.String(), true},
 		{"another's marker", infraUUID, vcd.Marker{Cluster: "prod"}.String(), false},
-		{"the id, as a CSI driver writes it", infraUUID, infraUUID, true},
+		{"the ID, as written by a CSI driver", infraUUID, infraUUID, true},
 		{
-			"the id of an RDE",
+			"the ID of an RDE",
 			"urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
 			"urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
 			true,
 		},
-		{"a word that a person chose for both", "prod", "prod", false},
-		{"the id among others", infraUUID, "copy of " + infraUUID, false},
-		{"no id", "", "", false},
+		{"a name that a user chose for both", "prod", "prod", false},
+		{"the ID among others", infraUUID, "copy of " + infraUUID, false},
+		{"no ID", "", "", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 	diskDeleteCall = "DELETE /api/disk"
 )
 
-// newWithDisks makes a world with a ready cluster of a policy, and disks of its own and of others.
+// newWithDisks returns an environment with a ready cluster of a policy, and with owned and foreign disks.
 func newWithDisks(t *testing.T, policy infrav1.OrphanedDiskPolicy) *controllertest.Env {
 	t.Helper()
 	w := controllertest.New(t, controllertest.Machines("other")...)
@@ -49,7 +49,7 @@ func newWithDisks(t *testing.T, policy infrav1.OrphanedDiskPolicy) *controllerte
 	return w
 }
 
-// attach attaches a disk to a VM that is not the cluster's.
+// attach attaches a disk to a VM outside the cluster.
 func attach(w *controllertest.Env, disk string) {
 	w.ComposeForeign("theirs")
 	w.AddForeign("theirs", "their-vm")
@@ -91,7 +91,7 @@ func TestDisksOfADeletedClusterAreKept(t *testing.T) {
 		Not(ContainSubstring("others (")), Not(ContainSubstring("nobodys (")))))
 }
 
-func TestDisksOfADeletedClusterAreDeletedIfWished(t *testing.T) {
+func TestDisksOfADeletedClusterAreDeletedIfConfigured(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	attach(w, "attached")
 	w.DeleteMachine("other")
@@ -115,7 +115,7 @@ func TestDisksOfADeletedClusterAreDeletedIfWished(t *testing.T) {
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(diskDeleteCall, 3))
 }
 
-func TestDisksOfAVAppThatStaysAreKept(t *testing.T) {
+func TestDisksOfAKeptVAppAreKept(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	w.AddForeign(controllertest.ClusterName, "theirs")
 	w.DeleteMachine("other")
@@ -129,7 +129,7 @@ func TestDisksOfAVAppThatStaysAreKept(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("DisksRetained")))
 }
 
-func TestClusterIsDeletedThoughItsDisksCannotBeListed(t *testing.T) {
+func TestClusterIsDeletedEvenIfItsDisksCannotBeListed(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
 	w.DeleteMachine("other")
 	w.Sim.Faults().Add(vcdsim.Fault{
@@ -144,8 +144,8 @@ func TestClusterIsDeletedThoughItsDisksCannotBeListed(t *testing.T) {
 	w.Expect(w.Sim.State().Disks).To(HaveLen(6))
 }
 
-// TestDisksAreNeverDeletedWithoutProof hides the vApp of a cluster, and lets the notes of it be lost, as a tool that
-// owns all annotations would.
+// TestDisksAreNeverDeletedWithoutProof hides the vApp of a cluster and drops its records, as a tool that owns all
+// annotations would.
 func TestDisksAreNeverDeletedWithoutProof(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -153,14 +153,14 @@ func TestDisksAreNeverDeletedWithoutProof(t *testing.T) {
 		lose func(*infrav1.VCDClusterRecordedState)
 		gone bool
 	}{
-		{"a vApp that is not shared any more holds the cluster back", func(*infrav1.VCDClusterRecordedState) {}, false},
+		{"a vApp that is no longer shared blocks the cluster", func(*infrav1.VCDClusterRecordedState) {}, false},
 		{
-			"without the record of its URN only the cluster is released",
+			"without the record of its URN only the cluster is deleted",
 			func(r *infrav1.VCDClusterRecordedState) { r.VAppIDs = nil },
 			true,
 		},
 		{
-			"without any record, too",
+			"without any record, likewise",
 			func(r *infrav1.VCDClusterRecordedState) {
 				r.VAppIDs = nil
 				r.VAppCount = 0

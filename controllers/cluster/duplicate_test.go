@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 )
 
-// copied adds a copy of an object's manifest under the name of another cluster.
+// copied adds a copy of an object's manifest with another cluster name.
 func copied[T client.Object](w *controllertest.Env, from, to T, name string) T {
 	to.SetName(name)
 	to.SetNamespace(from.GetNamespace())
@@ -31,7 +31,7 @@ func copied[T client.Object](w *controllertest.Env, from, to T, name string) T {
 	return to
 }
 
-// copyCluster copies the cluster with its machine, and a disk of its own is in VCD.
+// copyCluster copies the cluster with its machine. VCD has a disk of the original.
 func copyCluster(w *controllertest.Env) *infrav1.VCDCluster {
 	cluster := controllertest.NewCAPICluster()
 	cluster.Spec.InfrastructureRef.Name = "copy"
@@ -50,7 +50,7 @@ func copyCluster(w *controllertest.Env) *infrav1.VCDCluster {
 	return c
 }
 
-func TestCopyOfAClusterTakesNothingFromTheOriginal(t *testing.T) {
+func TestCopyOfAClusterDoesNotTakeOverTheOriginal(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	c := w.VCDCluster()
 	c.UID = infraUUID
@@ -85,10 +85,10 @@ func TestCopyOfAClusterTakesNothingFromTheOriginal(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-// TestCopyTakesNothingFromAnOriginalThatLostItsStatus deletes the copy of a cluster that was moved here a moment ago.
-func TestCopyTakesNothingFromAnOriginalThatLostItsStatus(t *testing.T) {
+// TestCopyDoesNotTakeOverAnOriginalWithoutStatus deletes the copy of a cluster that was just moved here.
+func TestCopyDoesNotTakeOverAnOriginalWithoutStatus(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
-	loseStatus(t, w)
+	dropStatus(t, w)
 	twin := &infrav1.VCDCluster{Spec: w.VCDCluster().Spec}
 	copied(w, w.VCDCluster(), twin, "copy")
 	before := w.Writes()
@@ -100,10 +100,10 @@ func TestCopyTakesNothingFromAnOriginalThatLostItsStatus(t *testing.T) {
 	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("SharedResourcesRetained"))
 }
 
-// TestOfTwoThatLostTheirStatusTheOlderWorks restores a cluster with its copy.
-func TestOfTwoThatLostTheirStatusTheOlderWorks(t *testing.T) {
+// TestOfTwoClustersWithoutStatusTheOlderWins restores a cluster and its copy.
+func TestOfTwoClustersWithoutStatusTheOlderWins(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
-	loseStatus(t, w)
+	dropStatus(t, w)
 	twin := &infrav1.VCDCluster{Spec: w.VCDCluster().Spec}
 	twin.OwnerReferences = w.VCDCluster().OwnerReferences
 	twin.CreationTimestamp = metav1.NewTime(w.VCDCluster().CreationTimestamp.Add(time.Hour))
@@ -116,8 +116,8 @@ func TestOfTwoThatLostTheirStatusTheOlderWorks(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-// TestACopyYieldsToTheOneThatRuns though it is older than a further copy.
-func TestACopyYieldsToTheOneThatRuns(t *testing.T) {
+// TestACopyYieldsToTheRunningCluster has two copies. The older copy yields as well.
+func TestACopyYieldsToTheRunningCluster(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
 	original := w.VCDCluster()
 	further := &infrav1.VCDCluster{Spec: original.Spec}
@@ -134,13 +134,13 @@ func TestACopyYieldsToTheOneThatRuns(t *testing.T) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-func TestMachineThatOnlyNamesAVMDoesNotKeepIt(t *testing.T) {
+func TestMachineThatOnlyReferencesAVMDoesNotOwnIt(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
 		edit func(*infrav1.VCDMachine)
 	}{
-		{"a copy that was never found to be the VM's own", func(*infrav1.VCDMachine) {}},
+		{"a copy that never owned the VM", func(*infrav1.VCDMachine) {}},
 		{
 			"a machine at another site, which uses the same URN",
 			func(m *infrav1.VCDMachine) {

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestForeignKubeVIPSecretIsLeftAlone(t *testing.T) {
+func TestForeignKubeVIPSecretIsNotTouched(t *testing.T) {
 	foreign := &corev1.Secret{
 		ObjectMeta: controllertest.Meta("c1-kube-vip"),
 		Data:       map[string][]byte{"mine": []byte("!")},
@@ -58,12 +58,12 @@ func TestASpoofGuardProfileOfTheNetworkIsReportedOnce(t *testing.T) {
 			_, err := w.ReconcileCluster()
 			w.Expect(err).NotTo(HaveOccurred())
 			w.Expect(w.EventTexts()).NotTo(warned)
-			w.Expect(w.Sim.Counters()).NotTo(HaveKey(ContainSubstring("segmentProfiles")), "not in each pass")
+			w.Expect(w.Sim.Counters()).NotTo(HaveKey(ContainSubstring("segmentProfiles")), "not in every reconcile")
 		})
 	}
 }
 
-func TestKubeVIPSecretIsTakenBack(t *testing.T) {
+func TestKubeVIPSecretIsAdoptedAgain(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	secret := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-kube-vip")}
@@ -81,7 +81,7 @@ func TestKubeVIPSecretIsTakenBack(t *testing.T) {
 	w.Expect(metav1.IsControlledBy(secret, w.VCDCluster())).To(BeTrue())
 }
 
-func TestForeignAddressClaimIsLookedAtAgain(t *testing.T) {
+func TestForeignAddressClaimIsCheckedAgain(t *testing.T) {
 	w := controllertest.New(t, &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")})
 	c := w.VCDCluster()
 	c.Spec.ControlPlaneEndpoint.Host = ""
@@ -131,7 +131,7 @@ func TestTheDaemonSetIsAppliedByClusterAPIAndUpdatedInPlace(t *testing.T) {
 	w.Expect(string(w.Secret("c1-kube-vip-daemonset").Data["manifests.yaml"])).To(ContainSubstring(kube.Image))
 }
 
-func TestAStaticPodTakesNoClusterResourceSet(t *testing.T) {
+func TestAStaticPodNeedsNoClusterResourceSet(t *testing.T) {
 	w := controllertest.New(t)
 
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)

@@ -4,6 +4,6 @@ package cluster
 
 import "k8s.io/apimachinery/pkg/types"
 
-// What the tests of package cluster_test need. They are outside because controllertest imports this package.
+// Helpers for package cluster_test. The tests are external because controllertest imports this package.
 
 func (r *Reconciler) ForgetPurge(uid types.UID) { r.purges.Drop(uid) }

@@ -29,7 +29,7 @@ func keepVApp(w *controllertest.Env) {
 	annotate(w, map[string]string{infrav1.KeepVAppAnnotation: "true"})
 }
 
-// addSecondVApp lets the cluster have gone on in a second vApp, which is empty.
+// addSecondVApp extends the cluster to a second vApp, which is empty.
 func addSecondVApp(w *controllertest.Env) {
 	name := controllertest.ClusterName + "-2"
 	vms := w.Sim.State().VMs
@@ -48,8 +48,8 @@ func addSecondVApp(w *controllertest.Env) {
 	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.VAppCount = 2 })
 }
 
-// TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor lets the deletion of a vApp wait for good.
-func TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor(t *testing.T) {
+// TestAUserCanKeepTheVAppAtAnyPointOfTheDeletion blocks the deletion of a vApp forever.
+func TestAUserCanKeepTheVAppAtAnyPointOfTheDeletion(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -57,7 +57,7 @@ func TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor(t *testing.T) {
 		reason string
 	}{
 		{
-			"while VCD is gone for good",
+			"while VCD is permanently unavailable",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable})
 			},
@@ -71,14 +71,14 @@ func TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor(t *testing.T) {
 			infrav1.IdentityNotFoundReason,
 		},
 		{
-			"while the vApp may not be read",
+			"while the vApp is unreadable",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=vApp", Status: http.StatusForbidden})
 			},
 			infrav1.ForbiddenReason,
 		},
 		{
-			"while the vApp may not be deleted",
+			"while the right to delete the vApp is missing",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /api/vApp*", Status: http.StatusForbidden})
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /api/vApp*", Status: http.StatusForbidden})
@@ -108,7 +108,7 @@ func TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor(t *testing.T) {
 	}
 }
 
-func TestAVAppThatIsKeptKeepsAVMThatWasDeclaredGone(t *testing.T) {
+func TestAKeptVAppKeepsAVMThatWasDeclaredGone(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
@@ -124,7 +124,7 @@ func TestAVAppThatIsKeptKeepsAVMThatWasDeclaredGone(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppRetained"), ContainSubstring("cp-0"))))
 }
 
-func TestDisksStayWhileOneOfSeveralVAppsIsKept(t *testing.T) {
+func TestDisksAreKeptWhileAnyVAppIsKept(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	w.AddForeign(controllertest.ClusterName, "theirs")
 	addSecondVApp(w)
@@ -140,9 +140,9 @@ func TestDisksStayWhileOneOfSeveralVAppsIsKept(t *testing.T) {
 		And(ContainSubstring("VAppRetained"), ContainSubstring("theirs")), ContainSubstring("DisksRetained")))
 }
 
-// TestTheEndOfEachVAppIsProved deletes two vApps one after the other, and restarts the manager after each task. VCD's
-// log shows nothing of it.
-func TestTheEndOfEachVAppIsProved(t *testing.T) {
+// TestTheDeletionOfEachVAppIsProved deletes two vApps one by one, and restarts the manager after each task. VCD's task
+// log does not show them.
+func TestTheDeletionOfEachVAppIsProved(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	addSecondVApp(w)
 	w.DeleteMachine("other")
@@ -154,9 +154,9 @@ func TestTheEndOfEachVAppIsProved(t *testing.T) {
 	w.Expect(diskNames(w)).NotTo(ContainElement("marked"))
 }
 
-// TestAVAppOfAnotherOwnerHidesNoneOfOurs renames the vApp of a cluster and takes away the access to it, while another
-// owner's has its name.
-func TestAVAppOfAnotherOwnerHidesNoneOfOurs(t *testing.T) {
+// TestAForeignVAppDoesNotHideAnOwnedVApp renames the vApp of a cluster and revokes the access to it, while a foreign
+// vApp has its former name.
+func TestAForeignVAppDoesNotHideAnOwnedVApp(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.DeleteMachine("cp-0")
@@ -174,8 +174,8 @@ func TestAVAppOfAnotherOwnerHidesNoneOfOurs(t *testing.T) {
 		infrav1.VAppDeletedCondition)).To(Equal(infrav1.VAppUnverifiedReason))
 }
 
-// TestVAppGoneProvesNothingOfOtherVApps records by hand that a vApp is deleted.
-func TestVAppGoneProvesNothingOfOtherVApps(t *testing.T) {
+// TestOneDeletedVAppProvesNothingAboutOthers manually records that a vApp was deleted.
+func TestOneDeletedVAppProvesNothingAboutOthers(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	w.DeleteMachine("other")
 	w.Hide(controllertest.ClusterName, true)
@@ -190,7 +190,7 @@ func TestVAppGoneProvesNothingOfOtherVApps(t *testing.T) {
 	w.Expect(w.Sim.State().Disks).To(HaveLen(6))
 }
 
-func TestAPersonWhoLeavesTheVAppDoesNotWaitForADeletionThatHangs(t *testing.T) {
+func TestKeepingTheVAppDoesNotWaitForAHangingDeletion(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.DeleteMachine("cp-0")
@@ -199,7 +199,7 @@ func TestAPersonWhoLeavesTheVAppDoesNotWaitForADeletionThatHangs(t *testing.T) {
 	keepVApp(w)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.EventuallyCluster(infrav1.VAppDeletedCondition, infrav1.TaskRunningReason)
-	w.Expect(w.IsClusterGone()).To(BeFalse(), "it may end")
+	w.Expect(w.IsClusterGone()).To(BeFalse(), "the deletion may finish")
 
 	w.Later(15 * time.Minute)
 

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestVAppOfAMachineThatSomebodyRenamedGoesWithIt(t *testing.T) {
+func TestARenamedVAppOfAMachineIsDeletedWithIt(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	w.SetLayout(infrav1.VAppPerMachine)
 	w.Ready("a")
@@ -24,10 +24,10 @@ func TestVAppOfAMachineThatSomebodyRenamedGoesWithIt(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-func TestClusterForWhichVCDWasNeverAskedForAnythingCanBeDeleted(t *testing.T) {
+func TestClusterWithoutAnyRequestToVCDCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*controllertest.Env){
-		"a wrong password": func(w *controllertest.Env) {
+		"an incorrect password": func(w *controllertest.Env) {
 			secret := controllertest.NewSecret(w.Sim)
 			secret.Data["password"] = []byte("wrong")
 			w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
@@ -40,7 +40,7 @@ func TestClusterForWhichVCDWasNeverAskedForAnythingCanBeDeleted(t *testing.T) {
 			c.Spec.OVDC = "nope"
 			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 		},
-		"a name that cannot be looked for": func(w *controllertest.Env) {
+		"a name that cannot be queried": func(w *controllertest.Env) {
 			c := w.VCDCluster()
 			c.Spec.VApp.Name = "prod, (new)"
 			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
@@ -59,7 +59,7 @@ func TestClusterForWhichVCDWasNeverAskedForAnythingCanBeDeleted(t *testing.T) {
 	}
 }
 
-func TestMachineForWhichVCDWasNeverAskedForAnythingCanBeDeleted(t *testing.T) {
+func TestMachineWithoutAnyRequestToVCDCanBeDeleted(t *testing.T) {
 	w := controllertest.New(t,
 		controllertest.NewMachine("a", func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" })...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -71,7 +71,7 @@ func TestMachineForWhichVCDWasNeverAskedForAnythingCanBeDeleted(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.RecordedState.VAppCount).To(BeZero())
 }
 
-func TestSuspendedVMIsNoLeftover(t *testing.T) {
+func TestSuspendedVMIsNotOrphaned(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	w.Ready("a")
 	m := w.VCDMachine("a")

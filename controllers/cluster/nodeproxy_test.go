@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 )
 
-// proxied has a proxy in its VCDCluster.
+// proxied sets a proxy in the VCDCluster.
 func proxied(t *testing.T, objects ...client.Object) *controllertest.Env {
 	t.Helper()
 	w := controllertest.New(t, objects...)
@@ -39,7 +39,7 @@ func proxySecret(w *controllertest.Env) *corev1.Secret {
 	return secret
 }
 
-func TestTheProxyOfNodesIsWrittenBeforeAnyMachine(t *testing.T) {
+func TestTheNodeProxyIsWrittenBeforeAnyMachine(t *testing.T) {
 	w := proxied(t)
 
 	for {
@@ -58,15 +58,15 @@ func TestTheProxyOfNodesIsWrittenBeforeAnyMachine(t *testing.T) {
 		ContainSubstring(`"HTTPS_PROXY=http://proxy:3128"`),
 		ContainSubstring("NO_PROXY=localhost,127.0.0.0/8,::1,.svc,.cluster.local,"),
 		ContainSubstring(","+controllertest.VIP+",192.168.100.0/24,127.0.0.1,.corp.example.com"),
-	), "endpoint, network of the nodes, site, and what the user adds")
+	), "endpoint, node network, site, and the user's additions")
 	w.EventuallyCluster(infrav1.NodeProxyReadyCondition, infrav1.ReadyReason)
 	before := secret.ResourceVersion
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(proxySecret(w).ResourceVersion).To(Equal(before), "it is left alone while it is right")
+	w.Expect(proxySecret(w).ResourceVersion).To(Equal(before), "a correct Secret is not touched")
 }
 
-func TestTheSiteIsReachedByTheProxyIfThatIsWished(t *testing.T) {
+func TestTheSiteIsReachedThroughTheProxyIfConfigured(t *testing.T) {
 	w := proxied(t)
 	c := w.VCDCluster()
 	c.Spec.Proxy.Site = infrav1.SiteByProxy
@@ -75,10 +75,10 @@ func TestTheSiteIsReachedByTheProxyIfThatIsWished(t *testing.T) {
 	w.EventuallyCluster(infrav1.NodeProxyReadyCondition, infrav1.ReadyReason)
 
 	w.Expect(string(proxySecret(w).Data[nodeproxy.KeyContainerd])).To(
-		ContainSubstring(","+controllertest.VIP+",192.168.100.0/24,.corp.example.com"), "all but the site")
+		ContainSubstring(","+controllertest.VIP+",192.168.100.0/24,.corp.example.com"), "all addresses except the site")
 }
 
-func TestCredentialsOfAProxyComeFromASecret(t *testing.T) {
+func TestProxyCredentialsComeFromASecret(t *testing.T) {
 	w := proxied(t)
 	c := w.VCDCluster()
 	c.Spec.Proxy.CredentialsSecretRef.Name = "proxy"
@@ -106,7 +106,7 @@ func TestCredentialsOfAProxyComeFromASecret(t *testing.T) {
 	w.Expect(httpsProxy).To(ContainSubstring("://user:another@"))
 }
 
-func TestWithoutAProxyThereIsNothingOfIt(t *testing.T) {
+func TestNoProxyObjectsExistWithoutAProxy(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
@@ -115,7 +115,7 @@ func TestWithoutAProxyThereIsNothingOfIt(t *testing.T) {
 		&corev1.Secret{ObjectMeta: controllertest.Meta("c1-proxy-settings")}), &corev1.Secret{}))).To(BeTrue())
 }
 
-func TestAProxyThatIsRemovedLeavesFilesThatSetNothing(t *testing.T) {
+func TestRemovingTheProxyLeavesEmptySettingsFiles(t *testing.T) {
 	w := proxied(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	c := w.VCDCluster()
@@ -127,12 +127,12 @@ func TestAProxyThatIsRemovedLeavesFilesThatSetNothing(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	files := proxySecret(w).Data
 	nothing := nodeproxy.Settings{Version: nodeproxy.Version("", "", nil)}.Files()
-	delete(files, "no-proxy") // it is for pods: no template names it
+	delete(files, "no-proxy") // for pods only: no template references it
 	delete(nothing, "no-proxy")
-	w.Expect(files).To(Equal(nothing), "templates may still name the Secret")
+	w.Expect(files).To(Equal(nothing), "templates may still reference the Secret")
 }
 
-func TestAForeignSecretOfTheProxyIsLeftAlone(t *testing.T) {
+func TestAForeignProxySecretIsNotTouched(t *testing.T) {
 	foreign := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-proxy-settings"), Data: map[string][]byte{"mine": []byte("!")}}
 	w := proxied(t, foreign)
 
@@ -144,7 +144,7 @@ func TestAForeignSecretOfTheProxyIsLeftAlone(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestNetworksOfZonesAreReachedWithoutTheProxy(t *testing.T) {
+func TestZoneNetworksBypassTheProxy(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	c := w.VCDCluster()
 	c.Spec.Proxy = infrav1.ProxySpec{HTTPProxy: "http://proxy:3128"}

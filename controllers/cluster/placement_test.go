@@ -36,7 +36,7 @@ func (c *editedClient) Patch(
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
-func TestASpecThatChangesMeanwhileIsNotMadeImmutable(t *testing.T) {
+func TestAConcurrentlyChangedSpecIsNotMadeImmutable(t *testing.T) {
 	w := controllertest.New(t)
 	edited := false
 	w.Cluster.Client = &editedClient{
@@ -59,8 +59,8 @@ func TestASpecThatChangesMeanwhileIsNotMadeImmutable(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Port).To(BeZero(), "it is written when the endpoint is known")
 }
 
-// loseStatus moves the cluster to another management cluster, or restores it from a backup.
-func loseStatus(t *testing.T, w *controllertest.Env) {
+// dropStatus moves the cluster to another management cluster, or restores it from a backup.
+func dropStatus(t *testing.T, w *controllertest.Env) {
 	t.Helper()
 	c := w.VCDCluster()
 	c.Status = infrav1.VCDClusterStatus{}
@@ -82,19 +82,19 @@ func TestVDCAndNetworkCanBeRenamedBeforeAMove(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	renamePlace(w)
-	loseStatus(t, w)
+	dropStatus(t, w)
 
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.VCDCluster().Status.OVDC.Name).To(Equal("acme-vdc-renamed"))
 	w.Expect(w.VCDCluster().Status.OVDCNetwork.Name).To(Equal("nodes-renamed"))
 
 	w.DeleteMachine("cp-0")
-	loseStatus(t, w)
+	dropStatus(t, w)
 	w.DeleteCluster()
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-func TestAVDCThatReplacedTheClustersIsLookedUpOnRequest(t *testing.T) {
+func TestAReplacedVDCIsLookedUpOnRequest(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	lost := "urn:vcloud:vdc:11111111-2222-3333-4444-555555555555"
@@ -109,7 +109,7 @@ func TestAVDCThatReplacedTheClustersIsLookedUpOnRequest(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.RecordedState.OVDCID).To(Equal(w.VCDCluster().Status.OVDC.ID))
 }
 
-func TestWhereACopiedManifestWasIsNotBelieved(t *testing.T) {
+func TestThePlacementRecordsOfACopiedManifestAreIgnored(t *testing.T) {
 	w := controllertest.New(t)
 	w.Record(func(r *infrav1.VCDClusterRecordedState) {
 		r.OVDCID = "urn:vcloud:vdc:11111111-2222-3333-4444-555555555555"
@@ -123,10 +123,10 @@ func TestWhereACopiedManifestWasIsNotBelieved(t *testing.T) {
 	w.Expect(c.Spec.RecordedState.OVDCNetworkID).To(Equal(c.Status.OVDCNetwork.ID))
 }
 
-func TestLackOfAccessIsUnknownOfAClusterThatLostItsStatus(t *testing.T) {
+func TestLackOfAccessIsUnknownForAClusterWithoutStatus(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
-	loseStatus(t, w)
+	dropStatus(t, w)
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /cloudapi/1.0.0/sessions", Status: http.StatusForbidden})
 
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRejectedReason)

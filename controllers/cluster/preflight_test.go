@@ -16,9 +16,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A VDC in which nothing can be created is reported on the VCDCluster before a machine exists, and once it is mended the
-// condition follows.
-func TestWhatWouldKeepMachinesFromBeingCreatedIsReported(t *testing.T) {
+// A VDC in which nothing can be created is reported on the VCDCluster before a machine exists. The condition recovers
+// once the VDC is repaired.
+func TestPreflightProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -28,14 +28,14 @@ func TestWhatWouldKeepMachinesFromBeingCreatedIsReported(t *testing.T) {
 		remedy string
 	}{
 		{
-			"a VDC that is disabled",
+			"a disabled VDC",
 			func(v *vcdsim.VDC) { v.Disabled = true },
 			func(v *vcdsim.VDC) { v.Disabled = false },
 			infrav1.VDCDisabledReason,
 			"ask the provider to enable it",
 		},
 		{
-			"a VDC without a storage profile that is enabled",
+			"a VDC without an enabled storage profile",
 			func(v *vcdsim.VDC) {
 				for i := range v.StorageProfiles {
 					v.StorageProfiles[i].Disabled = true
@@ -62,7 +62,7 @@ func TestWhatWouldKeepMachinesFromBeingCreatedIsReported(t *testing.T) {
 			result, err := w.ReconcileCluster()
 			w.Expect(err).NotTo(HaveOccurred())
 			w.Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", session.RemedyPoll)))
-			w.Expect(w.EventTexts()).To(BeEmpty(), "one event for one problem")
+			w.Expect(w.EventTexts()).To(BeEmpty(), "one event per problem")
 
 			w.Sim.Edit(func(e *vcdsim.Editor) { tt.mend(e.VDC("acme-vdc")) })
 			w.EventuallyCluster(infrav1.PreflightPassedCondition, infrav1.ReadyReason)
@@ -70,7 +70,7 @@ func TestWhatWouldKeepMachinesFromBeingCreatedIsReported(t *testing.T) {
 	}
 }
 
-func TestThePreflightChecksCostNoCall(t *testing.T) {
+func TestPreflightChecksCauseNoRequests(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(infrav1.PreflightPassedCondition, infrav1.ReadyReason)
 	before := len(w.Sim.Requests())

@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withEndpoint replaces the endpoint and kube-vip's configuration.
+// withEndpoint sets the endpoint and kube-vip's configuration.
 func withEndpoint(w *controllertest.Env, host string, kube infrav1.KubeVIPEndpoint) {
 	c := w.VCDCluster()
 	c.Spec.ControlPlaneEndpoint.Host = host
@@ -29,12 +29,12 @@ func withEndpoint(w *controllertest.Env, host string, kube infrav1.KubeVIPEndpoi
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-// networkID is the URN of the cluster's network.
+// networkID returns the URN of the cluster's network.
 func networkID(w *controllertest.Env) string {
 	return vcdsim.URN("network", w.Sim.State().Model.Orgs[1].VDCs[0].Networks[0].ID)
 }
 
-// messageOf is what the cluster says of its endpoint.
+// messageOf returns the message of the cluster's endpoint condition.
 func messageOf(w *controllertest.Env) string {
 	return conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)
 }
@@ -43,7 +43,7 @@ func manifest(w *controllertest.Env) string {
 	return string(w.Secret("c1-kube-vip").Data["kube-vip.yaml"])
 }
 
-// namesake is another VCDCluster with the virtual IP of the first.
+// namesake returns another VCDCluster with the virtual IP of the first.
 func namesake(sim *vcdsim.Simulator, network string, created time.Time) *infrav1.VCDCluster {
 	other := controllertest.NewVCDCluster(sim)
 	other.ObjectMeta = metav1.ObjectMeta{
@@ -57,34 +57,34 @@ func namesake(sim *vcdsim.Simulator, network string, created time.Time) *infrav1
 	return other
 }
 
-func TestAVirtualIPIsOfOneCluster(t *testing.T) {
+func TestAVirtualIPBelongsToOneCluster(t *testing.T) {
 	const elsewhere = "urn:vcloud:network:11111111-2222-3333-4444-555555555555"
 	for name, tt := range map[string]struct {
 		change  func(other *infrav1.VCDCluster)
 		refused bool
 	}{
 		"an older cluster": {nil, true},
-		"an older one in another network": {
+		"an older cluster in another network": {
 			func(c *infrav1.VCDCluster) {
 				c.Spec.RecordedState.OVDCNetworkID = elsewhere
 			},
 			false,
 		},
-		"an older one at another site": {func(c *infrav1.VCDCluster) { c.Spec.Site = "https://other.example.com" }, false},
-		"an older one with another address": {
+		"an older cluster at another site": {func(c *infrav1.VCDCluster) { c.Spec.Site = "https://other.example.com" }, false},
+		"an older cluster with another address": {
 			func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.201"
 			},
 			false,
 		},
-		"an older one that has it as its second": {
+		"an older cluster with the address as its second": {
 			func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneEndpoint.Host = "fd00:100::c8"
 				c.Spec.ControlPlaneLoadBalancer.KubeVIP.SecondaryAddress = controllertest.VIP
 			},
 			true,
 		},
-		"an older one that announces it for Services": {
+		"an older cluster that announces it for Services": {
 			func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.201"
 				c.Spec.LoadBalancer.KubeVIP = &infrav1.KubeVIPServices{
@@ -93,13 +93,13 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 			},
 			true,
 		},
-		"a newer one": {
+		"a newer cluster": {
 			func(c *infrav1.VCDCluster) {
 				c.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
 			},
 			false,
 		},
-		"a newer one that is established": {
+		"a newer, established cluster": {
 			func(c *infrav1.VCDCluster) {
 				c.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
 				c.Spec.InfraID = "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
@@ -107,7 +107,7 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 			},
 			true,
 		},
-		"the load balancer of an older one": {
+		"the load balancer of an older cluster": {
 			func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointExternal}
 				c.Spec.ControlPlaneEndpoint.Host = controllertest.VIP
@@ -140,7 +140,7 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 	}
 }
 
-// pinID gives the cluster an id before it is complete.
+// pinID sets the cluster's ID before the cluster is provisioned.
 func pinID(w *controllertest.Env) {
 	c := w.VCDCluster()
 	c.Spec.InfraID = infraUUID
@@ -148,7 +148,7 @@ func pinID(w *controllertest.Env) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-func TestAnIDOfTheUsersDoesNotTakeTheVirtualIPOfAnotherCluster(t *testing.T) {
+func TestACustomIDDoesNotTakeTheVirtualIPOfAnotherCluster(t *testing.T) {
 	w := controllertest.New(t)
 	pinID(w)
 	w.Expect(w.Client.Create(w.Ctx, namesake(w.Sim, networkID(w), time.Now().Add(-time.Hour)))).To(Succeed())
@@ -172,7 +172,7 @@ func TestAnEstablishedClusterKeepsItsVirtualIP(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestAVirtualIPIsNoAddressOfAVM(t *testing.T) {
+func TestAVirtualIPIsNotAssignedToAVM(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 1}
 	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model})
@@ -202,7 +202,7 @@ func TestBothFamiliesAreAnnounced(t *testing.T) {
 	w.Expect(c.Status.VirtualIPs).To(Equal([]string{controllertest.VIP, "fd00:100::c8"}))
 }
 
-func TestBothFamiliesHaveToBeInTheNetwork(t *testing.T) {
+func TestBothFamiliesMustBeInTheNetwork(t *testing.T) {
 	w := controllertest.New(t)
 	withEndpoint(w, controllertest.VIP, infrav1.KubeVIPEndpoint{SecondaryAddress: "fd00:999::c8"})
 
@@ -221,7 +221,7 @@ func peers(secret string) *infrav1.KubeVIPBGP {
 	}
 }
 
-func TestBGPTakesAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.T) {
+func TestBGPAcceptsAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.T) {
 	w := controllertest.New(t)
 	withEndpoint(w, "203.0.113.10", infrav1.KubeVIPEndpoint{BGP: peers("router")})
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.PeerPasswordMissingReason)
@@ -240,10 +240,10 @@ func TestBGPTakesAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.T)
 	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(manifest(w)).To(ContainSubstring("192.168.100.1:65000::false"), "an empty password is none")
+	w.Expect(manifest(w)).To(ContainSubstring("192.168.100.1:65000::false"), "an empty password is not a password")
 }
 
-func TestAPasswordThatKubeVIPCannotReadIsRefusedAndNotShown(t *testing.T) {
+func TestAnUnreadableBGPPasswordIsRejectedAndNotShown(t *testing.T) {
 	w := controllertest.New(t, &corev1.Secret{
 		ObjectMeta: controllertest.Meta("router"),
 		Data:       map[string][]byte{"password": []byte("geheim:x")},
@@ -256,20 +256,20 @@ func TestAPasswordThatKubeVIPCannotReadIsRefusedAndNotShown(t *testing.T) {
 		Not(ContainSubstring("geheim"))))
 }
 
-func TestANameHasToResolveIntoTheNetwork(t *testing.T) {
+func TestAHostnameMustResolveIntoTheNetwork(t *testing.T) {
 	for name, tt := range map[string]struct {
 		found  []netip.Addr
 		err    error
 		reason string
 		words  string
 	}{
-		"a record that does not exist": {
+		"a nonexistent record": {
 			nil,
 			&net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true},
 			infrav1.NameResolutionFailedReason,
 			"DNS has no IPv4 address for api.example.com",
 		},
-		"servers that do not answer": {
+		"unresponsive servers": {
 			nil,
 			&net.DNSError{Err: "i/o timeout", Server: "10.0.0.53", IsTimeout: true},
 			infrav1.NameResolutionFailedReason,
@@ -307,7 +307,7 @@ func TestANameHasToResolveIntoTheNetwork(t *testing.T) {
 	}
 }
 
-func TestARecordOfTheUsersOwnIsAnnouncedWithoutDHCP(t *testing.T) {
+func TestAUserManagedRecordIsAnnouncedWithoutDHCP(t *testing.T) {
 	w := controllertest.New(t)
 	w.Cluster.Lookup = func(context.Context, string, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr(controllertest.VIP)}, nil
@@ -322,7 +322,7 @@ func TestARecordOfTheUsersOwnIsAnnouncedWithoutDHCP(t *testing.T) {
 	w.Expect(manifest(w)).To(And(ContainSubstring("api.example.com"), Not(ContainSubstring("vip_ddns"))))
 }
 
-func TestZonesOfControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
+func TestControlPlaneZonesInSeveralNetworksRequireBGP(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	z := w.DeploymentZone("b")
 	z.Status.Networks = []infrav1.ResourceReference{{
@@ -339,7 +339,7 @@ func TestZonesOfControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
+func TestControlPlanesInSeveralNetworksRequireBGP(t *testing.T) {
 	apart := controllertest.NewMachine("cp-2", func(m *infrav1.VCDMachine) {
 		m.Labels[clusterv1.MachineControlPlaneLabel] = ""
 		m.Spec.Networks = []infrav1.NetworkSpec{{Name: "storage"}}

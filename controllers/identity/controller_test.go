@@ -20,7 +20,7 @@ func referTo(w *controllertest.Env, identity, secret string) {
 	w.Expect(w.Client.Update(w.Ctx, i)).To(Succeed())
 }
 
-func TestIdentityReleasesTheSecretItNoLongerRefersTo(t *testing.T) {
+func TestIdentityReleasesASecretItNoLongerReferences(t *testing.T) {
 	t.Parallel()
 	for _, next := range []string{"next", "not-there-yet"} {
 		t.Run(next, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestIdentityReleasesTheSecretItNoLongerRefersTo(t *testing.T) {
 	}
 }
 
-func TestSharedSecretStaysUntilTheLastIdentityGoes(t *testing.T) {
+func TestSharedSecretIsProtectedUntilTheLastIdentityIsDeleted(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"refers to another", "is deleted"} {
 		t.Run("the first "+how, func(t *testing.T) {

@@ -23,7 +23,7 @@ func identityOf(w *controllertest.Env) *infrav1.VCDIdentity {
 	return i
 }
 
-func TestAnIdentityThatIsUsedShowsWhetherItLogsIn(t *testing.T) {
+func TestAnIdentityInUseReportsItsLogin(t *testing.T) {
 	w := controllertest.New(t)
 	i := identityOf(w)
 	w.Expect(conditions.IsTrue(i, infrav1.LoggedInCondition)).To(BeTrue())
@@ -43,7 +43,7 @@ func TestAnIdentityThatIsUsedShowsWhetherItLogsIn(t *testing.T) {
 	w.Expect(conditions.IsTrue(identityOf(w), "Ready")).To(BeTrue())
 }
 
-func TestAnIdentityThatNoClusterUsesSaysNothingOfLogins(t *testing.T) {
+func TestAnUnusedIdentityReportsNoLogin(t *testing.T) {
 	w := controllertest.New(t)
 	logins := w.Sim.Counters()["POST /cloudapi/1.0.0/sessions"]
 	w.DeleteCluster()
@@ -55,9 +55,9 @@ func TestAnIdentityThatNoClusterUsesSaysNothingOfLogins(t *testing.T) {
 	w.Expect(w.Sim.Counters()["POST /cloudapi/1.0.0/sessions"]).To(Equal(logins))
 }
 
-// TestNoLoginIsMadeForAClusterThatAnotherManages: by the annotation of Cluster API's contract, or the label that some of
-// its pages name.
-func TestNoLoginIsMadeForAClusterThatAnotherManages(t *testing.T) {
+// TestNoLoginForAnExternallyManagedCluster uses the annotation of Cluster API's contract, or the label that some of its
+// pages mention.
+func TestNoLoginForAnExternallyManagedCluster(t *testing.T) {
 	for name, change := range map[string]func(*infrav1.VCDCluster){
 		"annotation": func(c *infrav1.VCDCluster) {
 			c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "another"}

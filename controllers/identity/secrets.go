@@ -158,8 +158,8 @@ func (s *scope) patchSecret(ctx context.Context, secret, before client.Object) e
 }
 
 // blockMoves keeps clusterctl from moving the token of a service account while the manager may still log in, which
-// would invalidate the copy. The move is allowed once all clusters that use the token are paused, no login is possible
-// any more, and the last token is stored.
+// would invalidate the copy. The move is allowed once all clusters that use the token are paused, further logins are
+// impossible, and the last token is stored.
 func (s *scope) blockMoves(ctx context.Context, secret *corev1.Secret) error {
 	_, blocked := secret.Annotations[clusterctlv1.BlockMoveAnnotation]
 	block, err := s.mayRotate(ctx, secret)

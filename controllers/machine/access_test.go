@@ -20,11 +20,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withdraw takes access away, and returns what gives it back.
-type withdraw func(*controllertest.Env) (restore func())
+// revoke revokes access, and returns a function that restores it.
+type revoke func(*controllertest.Env) (restore func())
 
-// faulty answers requests of an operation with a fault.
-func faulty(f vcdsim.Fault) withdraw {
+// faulty makes an operation fail with a fault.
+func faulty(f vcdsim.Fault) revoke {
 	return func(w *controllertest.Env) func() {
 		w.Sim.Faults().Add(f)
 		return w.Sim.Faults().Clear
@@ -32,7 +32,7 @@ func faulty(f vcdsim.Fault) withdraw {
 }
 
 // secretWithout removes or changes a key of the identity's Secret.
-func secretWithout(key string, value []byte) withdraw {
+func secretWithout(key string, value []byte) revoke {
 	return func(w *controllertest.Env) func() {
 		write := func(value []byte) {
 			secret := w.Secret("tenant-credentials")
@@ -46,7 +46,7 @@ func secretWithout(key string, value []byte) withdraw {
 }
 
 // without deletes an object.
-func without(get func(*controllertest.Env) client.Object) withdraw {
+func without(get func(*controllertest.Env) client.Object) revoke {
 	return func(w *controllertest.Env) func() {
 		obj := get(w)
 		obj.SetFinalizers(nil)
@@ -59,7 +59,7 @@ func without(get func(*controllertest.Env) client.Object) withdraw {
 }
 
 // edited changes the identity.
-func edited(change func(*infrav1.VCDIdentity)) withdraw {
+func edited(change func(*infrav1.VCDIdentity)) revoke {
 	return func(w *controllertest.Env) func() {
 		was := identityOf(w)
 		now := was.DeepCopy()
@@ -79,7 +79,7 @@ func identityOf(w *controllertest.Env) *infrav1.VCDIdentity {
 	return i
 }
 
-// password sets the password that VCD accepts, and ends all sessions.
+// password changes the password in VCD, and ends all sessions.
 func password(w *controllertest.Env, word string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		e.SetPassword("acme", "capvcd", word)
@@ -90,18 +90,18 @@ func password(w *controllertest.Env, word string) {
 func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 	t.Parallel()
 	const listVMs, readVM = "GET /api/query type=vm", "GET /api/vApp/vm"
-	forbidden := func(operation string) withdraw {
+	forbidden := func(operation string) revoke {
 		return faulty(vcdsim.Fault{Operation: operation, Status: http.StatusForbidden})
 	}
 	tests := []struct {
-		name     string
-		withdraw withdraw
-		reason   string
+		name   string
+		revoke revoke
+		reason string
 	}{
-		{"VCD does not answer", faulty(vcdsim.Fault{DropBefore: true}), infrav1.SiteUnreachableReason},
-		{"VCD answers 500", faulty(vcdsim.Fault{Status: http.StatusInternalServerError}), ""},
-		{"VCD answers 503", faulty(vcdsim.Fault{Status: http.StatusServiceUnavailable}), infrav1.SiteUnreachableReason},
-		{"VCD answers 429", faulty(vcdsim.Fault{Status: http.StatusTooManyRequests}), infrav1.ThrottledReason},
+		{"VCD does not respond", faulty(vcdsim.Fault{DropBefore: true}), infrav1.SiteUnreachableReason},
+		{"VCD responds with 500", faulty(vcdsim.Fault{Status: http.StatusInternalServerError}), ""},
+		{"VCD responds with 503", faulty(vcdsim.Fault{Status: http.StatusServiceUnavailable}), infrav1.SiteUnreachableReason},
+		{"VCD responds with 429", faulty(vcdsim.Fault{Status: http.StatusTooManyRequests}), infrav1.ThrottledReason},
 		{
 			"the password expired",
 			func(w *controllertest.Env) func() {
@@ -110,18 +110,18 @@ func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 			},
 			infrav1.CredentialsRejectedReason,
 		},
-		{"every request is refused with 401", faulty(vcdsim.Fault{Status: http.StatusUnauthorized}), ""},
-		{"every request is refused with 403", faulty(vcdsim.Fault{Status: http.StatusForbidden}), ""},
-		{"the right to list VMs is withdrawn", forbidden(listVMs), infrav1.ForbiddenReason},
+		{"every request is rejected with 401", faulty(vcdsim.Fault{Status: http.StatusUnauthorized}), ""},
+		{"every request is rejected with 403", faulty(vcdsim.Fault{Status: http.StatusForbidden}), ""},
+		{"the right to list VMs is revoked", forbidden(listVMs), infrav1.ForbiddenReason},
 		{
-			"listing VMs is refused for another reason",
+			"listing VMs is rejected for another reason",
 			faulty(vcdsim.Fault{Operation: listVMs, Status: http.StatusBadRequest}),
 			"",
 		},
-		{"the right to read VMs is withdrawn", forbidden(readVM), ""},
+		{"the right to read VMs is revoked", forbidden(readVM), ""},
 		{"the password is missing", secretWithout("password", nil), infrav1.SecretIncompleteReason},
-		{"the certificate authority is another", secretWithout("ca.crt", []byte(otherCA)), ""},
-		{"the certificate authority is missing", secretWithout("ca.crt", nil), infrav1.CertificateNotTrustedReason},
+		{"the CA is a different one", secretWithout("ca.crt", []byte(otherCA)), ""},
+		{"the CA is missing", secretWithout("ca.crt", nil), infrav1.CertificateNotTrustedReason},
 		{
 			"the Secret is deleted",
 			without(func(w *controllertest.Env) client.Object {
@@ -171,7 +171,7 @@ func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 				if moved {
 					move(w, "cp-0")
 				}
-				restore := tt.withdraw(w)
+				restore := tt.revoke(w)
 				w.Restart(t, events.NewFakeRecorder(1000))
 
 				reasons := readyWithoutFalse(w)
@@ -188,7 +188,7 @@ func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 	}
 }
 
-// readyWithoutFalse makes passes for some hours, in none of which a condition of the machine is False, and returns the
+// readyWithoutFalse reconciles for some hours, during which no condition of the machine may be False, and returns the
 // reasons of Ready.
 func readyWithoutFalse(w *controllertest.Env) []string {
 	var reasons []string
@@ -210,5 +210,5 @@ func readyWithoutFalse(w *controllertest.Env) []string {
 	return reasons
 }
 
-// otherCA is no certificate.
+// otherCA is not a valid certificate.
 var otherCA = strings.ReplaceAll("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "A", "B")

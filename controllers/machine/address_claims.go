@@ -33,12 +33,12 @@ func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Result, er
 	}
 	s.target.static = claimed.static
 	if s.inputs.vmID() == "" {
-		wished := s.target.wished()
-		if out := nics.Problem(wished); out != phases.Done {
+		desired := s.target.desiredNICs()
+		if out := nics.Problem(desired); out != phases.Done {
 			s.session.Refresh() // A user may correct the network in VCD.
 			return out, nil
 		}
-		if out, err := newAddressCheck(s).free(ctx, wished); err != nil || out != phases.Done {
+		if out, err := newAddressCheck(s).free(ctx, desired); err != nil || out != phases.Done {
 			return out, err
 		}
 	}
@@ -167,8 +167,8 @@ func newAddressCheck(s *scope) addressCheck {
 }
 
 // free returns why an address is not free: it is the virtual IP of a cluster, or VCD shows that it is in use.
-func (a addressCheck) free(ctx context.Context, wished []nics.NIC) (phases.Result, error) {
-	for _, nic := range wished {
+func (a addressCheck) free(ctx context.Context, desired []nics.NIC) (phases.Result, error) {
+	for _, nic := range desired {
 		if len(nic.Static) == 0 {
 			continue
 		}

@@ -18,8 +18,8 @@ import (
 
 const capvcdID = "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 
-// makeCAPVCD turns a cluster with ready machines into one of CAPVCD: nothing in VCD has a marker, the vApp has the id of
-// the cluster in its metadata, and the objects have only what CAPVCD writes.
+// makeCAPVCD converts a cluster with ready machines to a CAPVCD cluster: no object in VCD has a marker, the vApp has
+// the cluster ID in its metadata, and the Kubernetes objects have only the fields that CAPVCD writes.
 func makeCAPVCD(w *controllertest.Env, machines ...string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		v := e.VApp(controllertest.ClusterName)
@@ -44,7 +44,7 @@ func makeCAPVCD(w *controllertest.Env, machines ...string) {
 	}
 }
 
-func TestAMachineOfCAPVCDIsAdopted(t *testing.T) {
+func TestACAPVCDMachineIsAdopted(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
 	makeCAPVCD(w, "a")
 	since := len(w.Sim.Requests())
@@ -58,7 +58,7 @@ func TestAMachineOfCAPVCDIsAdopted(t *testing.T) {
 	m := w.VCDMachine("a")
 	w.Expect(m.Spec.RecordedState).To(And(HaveField("VMName", "a"), HaveField("InstanceID", string(m.UID)),
 		HaveField("PoweredOnAt", Not(BeNil()))))
-	w.Expect(conditions.Get(m, infrav1.BootstrapDataRemovedCondition)).To(BeNil(), "what CAPVCD wrote stays")
+	w.Expect(conditions.Get(m, infrav1.BootstrapDataRemovedCondition)).To(BeNil(), "CAPVCD's fields are kept")
 	w.Expect(conditions.IsTrue(m, infrav1.VMInSyncCondition)).To(BeTrue(), "it has no marker to lose")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("Adopted VM a")))
 
@@ -67,7 +67,7 @@ func TestAMachineOfCAPVCDIsAdopted(t *testing.T) {
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 1), "the lease of its vApp is renewed")
 }
 
-func TestAnAdoptionInDoubtChangesNothing(t *testing.T) {
+func TestAnUncertainAdoptionChangesNothing(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func(*vcdsim.Editor)
@@ -84,7 +84,7 @@ func TestAnAdoptionInDoubtChangesNothing(t *testing.T) {
 			},
 		},
 		{
-			name:    "a VM of another name",
+			name:    "a VM with another name",
 			message: "should have the name a",
 			change:  func(e *vcdsim.Editor) { e.VM("a").Name = "b" },
 		},

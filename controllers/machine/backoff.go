@@ -20,30 +20,30 @@ const lastRetry = 10 * time.Minute
 type backoff struct{ byStep map[step]delay }
 
 type delay struct {
-	out    phases.Result // why the step failed
-	count  int
-	until  time.Time
-	wished infrav1.VCDMachineSpec // as set by users, at the time of the failure
+	out     phases.Result // why the step failed
+	count   int
+	until   time.Time
+	desired infrav1.VCDMachineSpec // as set by users, at the time of the failure
 }
 
 // failed delays a step that failed, and returns out with the delay. The delays start over when users change the spec.
-func (b *backoff) failed(what step, out phases.Result, now time.Time, wished infrav1.VCDMachineSpec) phases.Result {
+func (b *backoff) failed(what step, out phases.Result, now time.Time, desired infrav1.VCDMachineSpec) phases.Result {
 	count := 0
-	if last, ok := b.byStep[what]; ok && equality.Semantic.DeepEqual(last.wished, wished) {
+	if last, ok := b.byStep[what]; ok && equality.Semantic.DeepEqual(last.desired, desired) {
 		count = last.count
 	}
 	if b.byStep == nil {
 		b.byStep = map[step]delay{}
 	}
 	out.After = min(session.FirstRetry<<min(count, 10), lastRetry)
-	b.byStep[what] = delay{out: out, count: count + 1, until: now.Add(out.After), wished: *wished.DeepCopy()}
+	b.byStep[what] = delay{out: out, count: count + 1, until: now.Add(out.After), desired: *desired.DeepCopy()}
 	return out
 }
 
 // failing returns why a step failed while its retry is delayed; otherwise [phases.Done].
-func (b *backoff) failing(what step, now time.Time, wished infrav1.VCDMachineSpec) phases.Result {
+func (b *backoff) failing(what step, now time.Time, desired infrav1.VCDMachineSpec) phases.Result {
 	last, ok := b.byStep[what]
-	if !ok || !now.Before(last.until) || !equality.Semantic.DeepEqual(last.wished, wished) {
+	if !ok || !now.Before(last.until) || !equality.Semantic.DeepEqual(last.desired, desired) {
 		return phases.Done
 	}
 	last.out.After = last.until.Sub(now)

@@ -33,7 +33,7 @@ var (
 
 var errKilled = errors.New("the manager was killed")
 
-// A killer kills the manager at writes to the API server: before or after each one.
+// A killer kills the manager before or after writes to the API server.
 type killer struct {
 	rng   *rand.Rand
 	rate  float64
@@ -41,7 +41,7 @@ type killer struct {
 	kills int
 }
 
-// at does a write, unless the manager dies before it.
+// at performs a write, unless the manager is killed before it.
 func (k *killer) at(write func() error) error {
 	before := k.rng.Float64() < k.rate
 	after := k.rng.Float64() < k.rate
@@ -78,7 +78,7 @@ func (k *killer) client(c client.Client) client.Client {
 	})
 }
 
-// A crowd are machines that come and go while the manager is killed.
+// A crowd is a set of machines that are created and deleted while the manager is killed.
 type crowd struct {
 	*controllertest.Env
 
@@ -89,7 +89,7 @@ type crowd struct {
 	steps  int
 }
 
-// step reconciles a machine once, in a new manager if the last one died.
+// step reconciles a machine once, in a new manager if the last one was killed.
 func (c *crowd) step(name string) {
 	if c.steps%10 == 0 {
 		for _, pool := range c.pools {
@@ -108,7 +108,7 @@ func (c *crowd) step(name string) {
 	c.Expect(err).NotTo(HaveOccurred())
 }
 
-// noDuplicates makes sure that no two VMs, and no two claims, have one address.
+// noDuplicates checks that no two VMs, and no two claims, have the same address.
 func (c *crowd) noDuplicates() {
 	seen := map[string]string{}
 	for _, vm := range c.Sim.State().VMs {
@@ -126,9 +126,9 @@ func (c *crowd) noDuplicates() {
 	}
 }
 
-// until reconciles machines at random until each is done.
+// until reconciles machines in random order until each is done.
 func (c *crowd) until(names []string, done func(name string) bool) {
-	patience := controllertest.Patience * time.Duration(1+len(names)/25) // Machines come up together, not one by one.
+	patience := controllertest.Patience * time.Duration(1+len(names)/25) // Machines are created together, not one by one.
 	deadline := time.Now().Add(patience)
 	for left := slices.Clone(names); len(left) > 0; {
 		c.Expect(time.Now().Before(deadline)).To(BeTrue(), "%d machines are not done, such as %s", len(left), left[0])
@@ -204,7 +204,7 @@ func TestNoAddressIsLostOrGivenTwiceWhenTheManagerIsKilled(t *testing.T) {
 	w.Expect(c.api.List(w.Ctx, claims)).To(Succeed())
 	w.Expect(c.api.List(w.Ctx, addresses)).To(Succeed())
 	w.Expect(claims.Items).To(BeEmpty())
-	w.Expect(addresses.Items).To(BeEmpty(), "the pools are full again")
-	t.Logf("the manager was killed %d times in %d passes", c.killer.kills, c.steps)
+	w.Expect(addresses.Items).To(BeEmpty(), "all addresses are back in the pools")
+	t.Logf("the manager was killed %d times in %d reconciles", c.killer.kills, c.steps)
 	w.Expect(c.killer.kills).To(BeNumerically(">", *claimMachines/10))
 }

@@ -24,14 +24,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// dualStack is a tenant whose network nodes has an IPv6 subnet, too.
+// dualStack returns a tenant whose network "nodes" also has an IPv6 subnet.
 func dualStack() vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].Networks[0].Second = &vcdsim.SecondSubnet{Gateway: netip.MustParsePrefix("fd00:100::1/64")}
 	return model
 }
 
-// fromPools makes a machine whose NICs claim addresses, those of each NIC from one list of pools.
+// fromPools returns a machine whose NICs claim addresses, each NIC from its own list of pools.
 func fromPools(nics ...[]*controllertest.Pool) func(*infrav1.VCDMachine) {
 	return func(m *infrav1.VCDMachine) {
 		for i, pools := range nics {
@@ -52,7 +52,7 @@ func v6Pool(n int) *controllertest.Pool {
 	return controllertest.NewPool("v6", 64, "fd00:100::1", controllertest.Range("fd00:100::20", n)...)
 }
 
-// withPools makes an environment in which pools give addresses between the passes.
+// withPools returns an environment in which pools assign addresses between reconciles.
 func withPools(t *testing.T, model vcdsim.Model, pools []*controllertest.Pool,
 	objects ...client.Object,
 ) *controllertest.Env {
@@ -69,8 +69,8 @@ func withPools(t *testing.T, model vcdsim.Model, pools []*controllertest.Pool,
 	return w
 }
 
-// leftOfClaims returns how many claims and addresses there are.
-func leftOfClaims(w *controllertest.Env) (claims, addresses int) {
+// remainingClaims returns the number of remaining claims and addresses.
+func remainingClaims(w *controllertest.Env) (claims, addresses int) {
 	w.Between()
 	c := &ipamv1.IPAddressClaimList{}
 	a := &ipamv1.IPAddressList{}
@@ -80,11 +80,11 @@ func leftOfClaims(w *controllertest.Env) (claims, addresses int) {
 }
 
 func expectNothingClaimed(w *controllertest.Env) {
-	claims, addresses := leftOfClaims(w)
+	claims, addresses := remainingClaims(w)
 	w.Expect([]int{claims, addresses}).To(Equal([]int{0, 0}))
 }
 
-// guestOf reads what the guest of a VM was told, as its cloud-init would.
+// guestOf reads the guest data of a VM as its cloud-init would.
 func guestOf(w *controllertest.Env, vm *vcdsim.VM, prefix int) guest.Identity {
 	nics := make([]guest.NIC, 0, len(vm.NICs))
 	for _, nic := range vm.NICs {
@@ -98,7 +98,7 @@ func guestOf(w *controllertest.Env, vm *vcdsim.VM, prefix int) guest.Identity {
 	return id
 }
 
-// metadataOf returns what the guest of a VM is told, as JSON.
+// metadataOf returns the guest metadata of a VM as JSON.
 func metadataOf(w *controllertest.Env, vm *vcdsim.VM) string {
 	packed, err := base64.StdEncoding.DecodeString(vm.ExtraConfig["guestinfo.metadata"])
 	w.Expect(err).NotTo(HaveOccurred())
@@ -130,7 +130,7 @@ func TestAddressesOfBothFamiliesComeFromPools(t *testing.T) {
 	expectNothingClaimed(w)
 }
 
-func TestTheGuestIsToldWhatItsPoolsGive(t *testing.T) {
+func TestTheGuestReceivesThePoolSettings(t *testing.T) {
 	v4 := controllertest.NewPool("v4", 24, "192.168.100.254", "192.168.100.20")
 	storage := controllertest.NewPool("storage", 24, "", "10.20.0.200")
 	w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{v4, storage}, controllertest.NewMachine("cp-0",
@@ -146,10 +146,10 @@ func TestTheGuestIsToldWhatItsPoolsGive(t *testing.T) {
 	network := metadataOf(w, &w.Sim.State().VMs[0])
 	w.Expect(network).To(ContainSubstring(`"routes":[{"to":"0.0.0.0/0","via":"192.168.100.254","metric":50}]`))
 	w.Expect(network).To(ContainSubstring(`"routes":[{"to":"172.16.0.0/12","via":"10.20.0.9","metric":7}]`))
-	w.Expect(network).To(ContainSubstring(`"nameservers":{"addresses":["192.168.100.1"]`), "the network's")
+	w.Expect(network).To(ContainSubstring(`"nameservers":{"addresses":["192.168.100.1"]`), "from the network")
 }
 
-func TestAMachineCanBringItsOwnAddresses(t *testing.T) {
+func TestAMachineCanSpecifyItsAddresses(t *testing.T) {
 	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: dualStack()},
 		controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 			m.Spec.Networks = []infrav1.NetworkSpec{{
@@ -165,16 +165,16 @@ func TestAMachineCanBringItsOwnAddresses(t *testing.T) {
 	w.DeleteMachine("cp-0")
 }
 
-func TestPoolsOfVCDGiveNodesOfADualStackClusterBothFamilies(t *testing.T) {
+func TestVCDPoolsGiveDualStackNodesBothFamilies(t *testing.T) {
 	v6 := []vcdsim.Range{{From: netip.MustParseAddr("fd00:100::10"), To: netip.MustParseAddr("fd00:100::1f")}}
 	for name, tt := range map[string]struct {
 		pods []string
 		pool []vcdsim.Range
 		want string
 	}{
-		"a dual-stack cluster":                        {[]string{"100.96.0.0/11", "fd6a::/48"}, v6, "fd00:100::10"},
-		"a cluster of IPv4 alone":                     {[]string{"100.96.0.0/11"}, v6, ""},
-		"an IPv6 subnet in which VCD assigns nothing": {[]string{"100.96.0.0/11", "fd6a::/48"}, nil, ""},
+		"a dual-stack cluster":                             {[]string{"100.96.0.0/11", "fd6a::/48"}, v6, "fd00:100::10"},
+		"an IPv4-only cluster":                             {[]string{"100.96.0.0/11"}, v6, ""},
+		"an IPv6 subnet in which VCD assigns no addresses": {[]string{"100.96.0.0/11", "fd6a::/48"}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			model := dualStack()
@@ -200,16 +200,16 @@ func TestPoolsOfVCDGiveNodesOfADualStackClusterBothFamilies(t *testing.T) {
 	}
 }
 
-func TestAMachineWithoutNameserversIsWarnedAbout(t *testing.T) {
+func TestAMachineWithoutNameserversCausesAWarning(t *testing.T) {
 	for name, tt := range map[string]struct {
 		dns    []netip.Addr
 		nic    infrav1.NetworkSpec
 		warned bool
 	}{
-		"the network has none":      {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressStaticPool}, true},
-		"the network has one":       {[]netip.Addr{netip.MustParseAddr("192.168.100.1")}, infrav1.NetworkSpec{}, false},
-		"the NIC has one":           {nil, infrav1.NetworkSpec{Nameservers: []string{"192.168.100.2"}}, false},
-		"a DHCP server may give it": {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressDHCP}, false},
+		"the network has no nameserver": {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressStaticPool}, true},
+		"the network has a nameserver":  {[]netip.Addr{netip.MustParseAddr("192.168.100.1")}, infrav1.NetworkSpec{}, false},
+		"the NIC has a nameserver":      {nil, infrav1.NetworkSpec{Nameservers: []string{"192.168.100.2"}}, false},
+		"a DHCP server may provide it":  {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressDHCP}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			model := vcdsim.K8sTenant()
@@ -244,7 +244,7 @@ func TestAMachineWithoutNameserversIsWarnedAbout(t *testing.T) {
 	}
 }
 
-func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
+func TestUnusableAddressesAreReportedBeforeTheVMIsCreated(t *testing.T) {
 	pool := func(prefix int32, gateway string, address string) *controllertest.Pool {
 		return controllertest.NewPool("v4", prefix, gateway, address)
 	}
@@ -258,12 +258,12 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 			infrav1.AddressInvalidReason,
 			"is in no subnet of network nodes",
 		},
-		"of a family that the network does not have": {
+		"of a family without a subnet in the network": {
 			[]*controllertest.Pool{v6Pool(1)},
 			infrav1.AddressInvalidReason,
 			"is in no subnet of network nodes",
 		},
-		"of one family twice": {
+		"two of one family": {
 			[]*controllertest.Pool{v4Pool(1), controllertest.NewPool("more", 0, "", "192.168.100.30")},
 			infrav1.AddressInvalidReason,
 			"same family",
@@ -273,7 +273,7 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 			infrav1.AddressInvalidReason,
 			"prefix length 16",
 		},
-		"with a gateway elsewhere": {
+		"with a gateway outside the subnet": {
 			[]*controllertest.Pool{pool(24, "10.0.0.1", "192.168.100.20")},
 			infrav1.AddressInvalidReason,
 			"gateway 10.0.0.1",
@@ -310,12 +310,12 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 			claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("cp-0-0-0")}
 			w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
 			w.Ready("cp-0")
-			w.Expect(w.Sim.State().VMs[0].NICs[0].Address).To(Equal("192.168.100.40"), "it healed")
+			w.Expect(w.Sim.State().VMs[0].NICs[0].Address).To(Equal("192.168.100.40"), "it recovered")
 		})
 	}
 }
 
-func TestAMachineWaitsForAPoolThatIsMadeLater(t *testing.T) {
+func TestAMachineWaitsForItsPool(t *testing.T) {
 	pool := v4Pool(1)
 	w := withPools(t, vcdsim.K8sTenant(), nil, controllertest.NewMachine("cp-0",
 		fromPools([]*controllertest.Pool{pool}))...)
@@ -332,7 +332,7 @@ func TestAMachineWaitsForAPoolThatIsMadeLater(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].NICs[0].Address).To(Equal("192.168.100.20"))
 }
 
-func TestNICsThatAGuestCouldNotTellApartAreReportedBeforeAVMIsMade(t *testing.T) {
+func TestAmbiguousNICsAreReportedBeforeTheVMIsCreated(t *testing.T) {
 	first := v4Pool(1)
 	second := controllertest.NewPool("more", 24, "", "192.168.100.30")
 	pools := []*controllertest.Pool{first, second}
@@ -352,7 +352,7 @@ func TestNICsThatAGuestCouldNotTellApartAreReportedBeforeAVMIsMade(t *testing.T)
 	expectNothingClaimed(w)
 }
 
-func TestAnAddressThatVCDReportsAsUsedIsNotGivenToAVM(t *testing.T) {
+func TestAnAddressInUseInVCDIsNotAssignedToAVM(t *testing.T) {
 	pool := v4Pool(1)
 	other := func(m *infrav1.VCDMachine) {
 		m.Spec.Networks = []infrav1.NetworkSpec{
@@ -376,14 +376,14 @@ func TestAnAddressThatVCDReportsAsUsedIsNotGivenToAVM(t *testing.T) {
 	w.Ready("cp-0")
 }
 
-func TestAVirtualIPIsNoAddressOfANode(t *testing.T) {
+func TestAVirtualIPIsNotReportedAsANodeAddress(t *testing.T) {
 	for holder, address := range map[string]string{"VCDCluster vc1": controllertest.VIP, "VCDCluster vc2": "192.168.100.20"} {
 		t.Run(holder, func(t *testing.T) {
 			pool := controllertest.NewPool("v4", 24, "192.168.100.1", address, "192.168.100.30")
 			w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{pool},
 				controllertest.NewMachine("cp-0", fromPools([]*controllertest.Pool{pool}))...)
 			w.Ready()
-			addNeighbour(w, "vc2", "192.168.100.20")
+			addNeighbor(w, "vc2", "192.168.100.20")
 			writes := w.Writes()
 
 			w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressInUseReason)
@@ -400,8 +400,8 @@ func TestAVirtualIPIsNoAddressOfANode(t *testing.T) {
 	}
 }
 
-// addNeighbour adds another cluster in the network of the first.
-func addNeighbour(w *controllertest.Env, name, virtualIP string) {
+// addNeighbor adds another cluster to the network of the first.
+func addNeighbor(w *controllertest.Env, name, virtualIP string) {
 	other := controllertest.NewVCDCluster(w.Sim)
 	other.ObjectMeta = controllertest.Meta(name)
 	other.Spec.RecordedState.OVDCNetworkID = w.VCDCluster().Spec.RecordedState.OVDCNetworkID
@@ -409,7 +409,7 @@ func addNeighbour(w *controllertest.Env, name, virtualIP string) {
 	w.Expect(w.Client.Create(w.Ctx, other)).To(Succeed())
 }
 
-func TestAMachineWhoseClaimIsDeletedSaysSoAndKeepsItsAddress(t *testing.T) {
+func TestADeletedClaimIsReportedAndTheAddressKept(t *testing.T) {
 	pool := v4Pool(1)
 	w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{pool},
 		controllertest.NewMachine("cp-0", fromPools([]*controllertest.Pool{pool}))...)
@@ -422,18 +422,18 @@ func TestAMachineWhoseClaimIsDeletedSaysSoAndKeepsItsAddress(t *testing.T) {
 	w.Expect(conditions.IsTrue(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue(), "its address is held")
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.AddressesReadyCondition)).To(Equal(
 		"IPAddressClaim cp-0-0-0 does not exist, but its IPAddress cp-0-0-0 is held until this VCDMachine is deleted"))
-	claims, addresses := leftOfClaims(w)
-	w.Expect([]int{claims, addresses}).To(Equal([]int{0, 1}), "no other gets the address while the VM has it")
+	claims, addresses := remainingClaims(w)
+	w.Expect([]int{claims, addresses}).To(Equal([]int{0, 1}), "no other machine gets the address while the VM has it")
 	w.DeleteMachine("cp-0")
 	expectNothingClaimed(w)
 }
 
-func TestAMachineThatNeverHadAVMFreesItsAddresses(t *testing.T) {
+func TestAMachineWithoutAVMReleasesItsAddresses(t *testing.T) {
 	pools := []*controllertest.Pool{v4Pool(1), v6Pool(0)}
 	w := withPools(t, dualStack(), pools, controllertest.NewMachine("cp-0", fromPools(pools))...)
 	w.Ready()
 	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.WaitingForIPAddressClaimReason)
-	claims, addresses := leftOfClaims(w)
+	claims, addresses := remainingClaims(w)
 	w.Expect([]int{claims, addresses}).To(Equal([]int{2, 1}), "one pool is exhausted")
 
 	w.DeleteMachine("cp-0")

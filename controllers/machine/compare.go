@@ -106,7 +106,7 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Resu
 	if out != phases.Done {
 		return out, nil
 	}
-	wished := sizes.Disk(&c.inputs.vcdMachine.Spec)
+	desired := sizes.Disk(&c.inputs.vcdMachine.Spec)
 	if ended {
 		diskExpanded(c.recorder, c.inputs.vcdMachine, c.inputs.vcdMachine.Spec.DiskSize.String())
 		if err := c.observer.read(ctx); err != nil {
@@ -114,7 +114,7 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Resu
 		}
 	}
 	switch {
-	case wished <= made.DiskMiB:
+	case desired <= made.DiskMiB:
 		return phases.Done, nil
 	case c.vm.known() == nil && c.vm.row.Busy:
 		return c.awaitOtherTask(), nil
@@ -122,17 +122,17 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Resu
 		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
 			"The disk of VM %s, which must be expanded, has not been read yet", c.vm.row.Name), nil
 	}
-	return c.growDiskTo(ctx, wished, made)
+	return c.growDiskTo(ctx, desired, made)
 }
 
 // growDiskTo requests a first disk of the desired size in MiB, unless the disk already has that size.
-func (c comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Made) (phases.Result, error) {
+func (c comparison) growDiskTo(ctx context.Context, desired int64, made *drift.Made) (phases.Result, error) {
 	switch has := drift.FirstDisk(*c.vm.known()); {
-	case has.SizeMiB == wished:
-		made.DiskMiB = wished
+	case has.SizeMiB == desired:
+		made.DiskMiB = desired
 		c.recordMade(*made)
 		return phases.Done, nil
-	case has.SizeMiB > wished || has.ID == "":
+	case has.SizeMiB > desired || has.ID == "":
 		return phases.Done, nil // compare reports the difference.
 	case c.vm.row.Busy:
 		return c.awaitOtherTask(), nil
@@ -146,7 +146,7 @@ func (c comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Ma
 	case len(vm.Tasks) > 0:
 		return c.awaitOtherTask(), nil
 	}
-	return c.disks.growLater(ctx, vm.ID, wished)
+	return c.disks.growLater(ctx, vm.ID, desired)
 }
 
 // awaitOtherTask waits for the end of a task on the VM that the process does not follow.
@@ -158,11 +158,11 @@ func (c comparison) awaitOtherTask() phases.Result {
 // compare reports drift. It also records whether drift exists, so that a new process reads such a VM at once.
 func (c comparison) compare(made drift.Made) phases.Result {
 	found := made.Differences(drift.Observed{
-		Name:      c.inputs.vcdMachine.Spec.RecordedState.VMName,
-		Row:       *c.vm.row,
-		VM:        c.vm.known(),
-		Marker:    c.inputs.marker(),
-		WishedMiB: sizes.Disk(&c.inputs.vcdMachine.Spec),
+		Name:         c.inputs.vcdMachine.Spec.RecordedState.VMName,
+		Row:          *c.vm.row,
+		VM:           c.vm.known(),
+		Marker:       c.inputs.marker(),
+		RequestedMiB: sizes.Disk(&c.inputs.vcdMachine.Spec),
 	})
 	if differs := len(found) > 0; differs != made.Differs() && (differs || c.vm.known() != nil) {
 		made.Comparison = ""

@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestMachineComesAndGoes(t *testing.T) {
+func TestMachineIsCreatedAndDeleted(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -55,7 +55,7 @@ func TestMachineComesAndGoes(t *testing.T) {
 		ContainSubstring("Warning")))
 }
 
-func TestMachinesThatWaitTogetherAreCreatedTogether(t *testing.T) {
+func TestWaitingMachinesAreCreatedTogether(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	var objects []client.Object
 	for _, name := range names {
@@ -83,7 +83,7 @@ func TestMachinesThatWaitTogetherAreCreatedTogether(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-func TestMachineSaysWhatIsWrongAndHeals(t *testing.T) {
+func TestMachineReportsProblemsAndRecovers(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name      string
@@ -180,7 +180,7 @@ func TestMachineWithDHCPAndTwoNICs(t *testing.T) {
 	w.ExpectSettled("cp-0")
 }
 
-func TestMachineWithoutMachineWaits(t *testing.T) {
+func TestVCDMachineWaitsForItsMachine(t *testing.T) {
 	objects := controllertest.NewMachine("cp-0",
 		func(m *infrav1.VCDMachine) { m.OwnerReferences = []metav1.OwnerReference{} })
 	w := controllertest.New(t, objects...)

@@ -25,18 +25,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// copies are the ways in which a VCDMachine claims the VM of machine a: each returns the key of the copy and the
+// copies are the ways in which a VCDMachine can claim the VM of machine a. Each returns the key of the copy and the
 // reason why it waits.
 var copies = []struct {
 	name   string
 	create func(*controllertest.Env) client.ObjectKey
 	reason string
 }{
-	{"under another name in its namespace", copyMachine, infrav1.VMNotOwnedReason},
+	{"with another name in its namespace", copyMachine, infrav1.VMNotOwnedReason},
 	{"with its cluster in another namespace", copyNamespace, infrav1.InfraIDInUseReason},
 }
 
-// originals are the states that the original may be in.
+// originals are the possible states of the original.
 var originals = []struct {
 	name string
 	edit func(*controllertest.Env)
@@ -44,10 +44,10 @@ var originals = []struct {
 	{"was created here", func(*controllertest.Env) {}},
 	{"was moved here and became ready", moveHere},
 	{
-		"was moved here a moment ago",
+		"was just moved here",
 		func(w *controllertest.Env) {
 			moveHere(w)
-			loseStatus(w)
+			dropStatus(w)
 		},
 	},
 }
@@ -84,15 +84,15 @@ func TestNothingIsWrittenToTheVMOfAnotherVCDMachine(t *testing.T) {
 				w.Expect(w.Writes()).To(Equal(writes))
 
 				w.DeleteMachine("a")
-				w.Expect(w.Sim.State().VMs).To(BeEmpty(), "the VM is the original's")
+				w.Expect(w.Sim.State().VMs).To(BeEmpty(), "the VM belongs to the original")
 			})
 		}
 	}
 }
 
-// TestACopyGetsTheVMOnceTheOriginalIsGone removes the original without its VM, as a person does
-// who removes the finalizer.
-func TestACopyGetsTheVMOnceTheOriginalIsGone(t *testing.T) {
+// TestACopyAdoptsTheVMOnceTheOriginalIsGone removes the original but not its VM, as a user does who removes the
+// finalizer.
+func TestACopyAdoptsTheVMOnceTheOriginalIsGone(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.Ready("a")
 	copied := copyMachine(w)
@@ -106,13 +106,13 @@ func TestACopyGetsTheVMOnceTheOriginalIsGone(t *testing.T) {
 	w.EventuallyMachine(copied.Name, clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-// reconcileKey makes a pass over a VCDMachine.
+// reconcileKey reconciles a VCDMachine.
 func reconcileKey(w *controllertest.Env, key client.ObjectKey) {
 	_, err := reconcile.AsReconciler(w.Client, w.Machine).Reconcile(w.Ctx, ctrl.Request{NamespacedName: key})
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-// moveHere makes machine a one that was created in another management cluster: its instance ID is not its UID.
+// moveHere turns machine a into one that was created in another management cluster: its instance ID is not its UID.
 func moveHere(w *controllertest.Env) {
 	const elsewhere = "11111111-2222-3333-4444-555555555555"
 	m := w.VCDMachine("a")
@@ -125,13 +125,13 @@ func moveHere(w *controllertest.Env) {
 	})
 }
 
-func loseStatus(w *controllertest.Env) {
+func dropStatus(w *controllertest.Env) {
 	m := w.VCDMachine("a")
 	m.Status = infrav1.VCDMachineStatus{}
 	w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
 }
 
-// copyMachine copies machine a under another name. Users write the spec of an object, not its status.
+// copyMachine copies machine a to another name. Users write the spec of an object, not its status.
 func copyMachine(w *controllertest.Env) client.ObjectKey {
 	return copyMachineTo(w, client.ObjectKey{Namespace: controllertest.Namespace, Name: "copy"})
 }
@@ -156,8 +156,7 @@ func copyMachineTo(w *controllertest.Env, key client.ObjectKey) client.ObjectKey
 	return key
 }
 
-// copyNamespace copies the cluster and machine a to another namespace, as a person does who exports the one and applies
-// it to the other.
+// copyNamespace copies the cluster and machine a to another namespace, as a user does with an export.
 func copyNamespace(w *controllertest.Env) client.ObjectKey {
 	const namespace = "copy"
 	from := w.VCDCluster()

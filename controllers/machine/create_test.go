@@ -50,7 +50,7 @@ func TestMachinesOfTwoClustersAreNotCreatedTogether(t *testing.T) {
 	w.Expect(vm.Cluster).To(Equal(vApp.Cluster))
 }
 
-func TestOnlyMachinesOfTheClusterShareARequest(t *testing.T) {
+func TestOnlyMachinesOfOneClusterShareARequest(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	m := w.VCDMachine("a")
@@ -68,7 +68,7 @@ func TestOnlyMachinesOfTheClusterShareARequest(t *testing.T) {
 	w.Expect(company[0].Key).To(Equal(s.Key()))
 }
 
-func TestMachineThatIsBeingDeletedIsNotCreatedInCompany(t *testing.T) {
+func TestDeletingMachineIsNotCreatedInABatch(t *testing.T) {
 	w := controllertest.New(t,
 		append(controllertest.NewMachine("a"),
 			controllertest.NewMachine("b",
@@ -91,7 +91,7 @@ func TestMachineThatIsBeingDeletedIsNotCreatedInCompany(t *testing.T) {
 	w.Expect(w.VCDMachine("b").Spec.RecordedState.CreationRequestedAt).To(BeZero())
 }
 
-func TestMachinesOfOneNameDoNotShareARequest(t *testing.T) {
+func TestMachinesWithOneNameDoNotShareARequest(t *testing.T) {
 	w := controllertest.New(t,
 		append(controllertest.NewMachine("a"),
 			append(controllertest.NewMachine("b"), controllertest.NewMachine("c")...)...)...)
@@ -115,7 +115,7 @@ func TestMachinesOfOneNameDoNotShareARequest(t *testing.T) {
 	w.Expect(w.VCDMachine("b").Spec.RecordedState.CreationRequestedAt).To(BeZero())
 }
 
-func TestMachineThatWentIsNotCreatedInCompany(t *testing.T) {
+func TestDeletedMachineIsNotCreatedInABatch(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	m := w.VCDMachine("a")
@@ -133,14 +133,14 @@ func TestMachineThatWentIsNotCreatedInCompany(t *testing.T) {
 	w.Expect(company[0].Key).To(Equal(s.Key()))
 }
 
-func TestCreationIsNotedBeforeItIsRequested(t *testing.T) {
+func TestCreationIsRecordedBeforeItIsRequested(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, operation string
 		existing        bool
 	}{
 		{"with a new vApp", "POST /api/vdc/action/composeVApp", false},
-		{"in a vApp that exists", "POST /api/vApp/vapp/action/recomposeVApp", true},
+		{"in an existing vApp", "POST /api/vApp/vapp/action/recomposeVApp", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestCreationIsNotedBeforeItIsRequested(t *testing.T) {
 	}
 }
 
-func TestMarkerThatCannotBeReadBackIsRefused(t *testing.T) {
+func TestMarkerThatCannotBeReadBackIsRejected(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	c := w.VCDCluster()
 	c.Spec.InfraID = "my cluster"

@@ -80,7 +80,7 @@ func newCreator(s *scope) creator {
 const defaultGather = time.Second
 
 // gather returns how much longer the machine waits for others to share its request; zero or less if it does not wait. A
-// machine with a vApp of its own never waits.
+// machine with its own vApp never waits.
 func (c creator) gather() time.Duration {
 	if vapp.PerMachine(c.inputs.vcdCluster) {
 		return 0
@@ -173,7 +173,7 @@ func (c creator) whileRoom(suits func(batch.Member) bool) func(batch.Member) boo
 	}
 }
 
-// refused handles a request to create members that failed. It withdraws their records if VCD certainly refused it.
+// refused handles a request to create members that failed. It withdraws their records if VCD certainly rejected it.
 func (c creator) refused(ctx context.Context, what step, members []batch.Member, err error) (phases.Result,
 	error,
 ) {

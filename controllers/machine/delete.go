@@ -56,8 +56,8 @@ func unlessNeverRequested(ctx context.Context, live client.Reader, in *inputs, o
 	if err != nil || in.vmID() != "" {
 		return out, err
 	}
-	asked, err := wasRequested(ctx, live, in.vcdMachine)
-	if err != nil || asked {
+	requested, err := wasRequested(ctx, live, in.vcdMachine)
+	if err != nil || requested {
 		return out, err
 	}
 	return phases.Done, nil
@@ -107,7 +107,7 @@ func (d deletion) next(ctx context.Context) (phases.Result, error) {
 }
 
 // settleAll waits for steps that were started earlier, including those of a creation that the deletion overtook. gone
-// reports whether our own task deleted the VM.
+// reports whether the manager's task deleted the VM.
 func (d deletion) settleAll() (out phases.Result, gone bool) {
 	for _, what := range []step{
 		stepCompose, stepConnect, stepAdd, stepCleanUp, stepConsolidate, stepInject, stepPowerOn, stepGrow, stepClear,

@@ -97,7 +97,7 @@ func (d deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 // findByMark returns the VM in vApp that has the machine's marker under another name, if its creation was ever
 // requested.
 func (d deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Result, error) {
-	if asked, err := wasRequested(ctx, d.live, d.inputs.vcdMachine); err != nil || !asked {
+	if requested, err := wasRequested(ctx, d.live, d.inputs.vcdMachine); err != nil || !requested {
 		return nil, phases.Done, err
 	}
 	vm, out, err := d.observer.findRenamed(ctx, vApp)
@@ -110,7 +110,7 @@ func (d deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 // findUnrecorded decides whether a VM whose vApp is not found was ever created. A request to create it may still be in
 // progress if the response was lost.
 func (d deletion) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Result, error) {
-	if asked, err := wasRequested(ctx, d.live, d.inputs.vcdMachine); err != nil || !asked {
+	if requested, err := wasRequested(ctx, d.live, d.inputs.vcdMachine); err != nil || !requested {
 		return nil, phases.Done, err
 	}
 	return d.lost("").find(ctx)
@@ -125,7 +125,7 @@ func wasRequested(ctx context.Context, live client.Reader, m *infrav1.VCDMachine
 	if err := live.Get(ctx, client.ObjectKeyFromObject(m), now); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("getting VCDMachine %s: %w", m.Name, err)
 	}
-	asked := now.Spec.RecordedState.CreationRequestedAt
-	m.Spec.RecordedState.CreationRequestedAt = asked
-	return asked != nil, nil
+	requestedAt := now.Spec.RecordedState.CreationRequestedAt
+	m.Spec.RecordedState.CreationRequestedAt = requestedAt
+	return requestedAt != nil, nil
 }

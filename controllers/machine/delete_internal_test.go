@@ -13,9 +13,9 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestAVMThatMayBeAnothersStays(t *testing.T) {
+func TestAVMWithAnUncertainOwnerIsKept(t *testing.T) {
 	const vm = "vmware-cloud-director://urn:vcloud:vm:11111111-2222-3333-4444-555555555555"
-	// object returns a VCDMachine with a VM that carries an instance id.
+	// object returns a VCDMachine with a VM that has an instance ID.
 	object := func(uid, instance string, mods ...func(*infrav1.VCDMachine)) *infrav1.VCDMachine {
 		m := &infrav1.VCDMachine{}
 		m.UID = types.UID(uid)
@@ -35,13 +35,13 @@ func TestAVMThatMayBeAnothersStays(t *testing.T) {
 		m, other *infrav1.VCDMachine
 		want     bool
 	}{
-		{"another that was provisioned with the VM", object("b", "a"), object("a", "a", provisioned), true},
-		{"both were restored, and lost their status", object("b", "a"), object("c", "a", ran), true},
+		{"another machine that was provisioned with the VM", object("b", "a"), object("a", "a", provisioned), true},
+		{"both were restored without their status", object("b", "a"), object("c", "a", ran), true},
 		{"a copy of the original that never ran here", object("a", "a"), object("b", "a", ran), false},
-		{"a restored one whose VM never ran", object("b", "a"), object("c", "a"), false},
-		{"one that is deleted, too", object("b", "a"), object("c", "a", ran, deleted), false},
-		{"a copy of a machine that works here", object("b", "a", provisioned), object("c", "a", ran), false},
-		{"one of another VM", object("b", "a"), object("c", "a", ran, otherVM), false},
+		{"a restored machine whose VM never ran", object("b", "a"), object("c", "a"), false},
+		{"a deleting machine", object("b", "a"), object("c", "a", ran, deleted), false},
+		{"a copy of a working machine", object("b", "a", provisioned), object("c", "a", ran), false},
+		{"a machine of another VM", object("b", "a"), object("c", "a", ran, otherVM), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

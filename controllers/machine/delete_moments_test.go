@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// allGone reconciles the machines that are left and the cluster, and reports whether nothing is left.
+// allGone reconciles the remaining machines and the cluster, and reports whether none is left.
 func allGone(w *controllertest.Env, names ...string) bool {
 	left := false
 	for _, name := range names {
@@ -67,7 +67,7 @@ func TestClusterIsDeletedWhileItsMachinesAreCreated(t *testing.T) {
 	}
 }
 
-func TestDeletionWaitsForAVCDThatIsAwayForAnHour(t *testing.T) {
+func TestDeletionWaitsThroughAnOutageOfAnHour(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	w.Ready("a")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
@@ -80,12 +80,12 @@ func TestDeletionWaitsForAVCDThatIsAwayForAnHour(t *testing.T) {
 		w.Later(at)
 		var results []ctrl.Result
 		machine, err := w.ReconcileMachine("a")
-		w.Expect(err).NotTo(HaveOccurred(), "an outage is no error, which would be tried again at once")
+		w.Expect(err).NotTo(HaveOccurred(), "an outage is not an error, which would be retried at once")
 		cluster, err := w.ReconcileCluster()
 		w.Expect(err).NotTo(HaveOccurred())
 		results = append(results, machine, cluster)
 		for _, r := range results {
-			w.Expect(r.RequeueAfter).To(BeNumerically(">", time.Second), "a later pass is scheduled")
+			w.Expect(r.RequeueAfter).To(BeNumerically(">", time.Second), "a later reconcile is scheduled")
 		}
 		at += min(machine.RequeueAfter, max(cluster.RequeueAfter, session.UnreachablePoll))
 	}
@@ -105,10 +105,10 @@ func TestDeletionWaitsForAVCDThatIsAwayForAnHour(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-func TestMachinesOfTwoVAppsThatGoTogetherAreBothWrittenDown(t *testing.T) {
+func TestConcurrentDeletionsInTwoVAppsAreBothRecorded(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a", "b")
-	seen := w.VCDCluster() // by both, before either wrote
+	seen := w.VCDCluster() // by both, before either one wrote
 	release := func(name, vApp string) phases.Result {
 		m := w.VCDMachine(name)
 		m.Status.VApp = &infrav1.ResourceReference{ID: vApp}
@@ -119,7 +119,7 @@ func TestMachinesOfTwoVAppsThatGoTogetherAreBothWrittenDown(t *testing.T) {
 	}
 
 	w.Expect(release("a", "urn:a")).To(Equal(phases.Done))
-	w.Expect(release("b", "urn:b").After).To(BeNumerically(">", 0), "what a wrote is read first")
+	w.Expect(release("b", "urn:b").After).To(BeNumerically(">", 0), "the record of machine a is read first")
 	seen = w.VCDCluster()
 	w.Expect(release("b", "urn:b")).To(Equal(phases.Done))
 

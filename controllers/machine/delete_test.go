@@ -50,7 +50,7 @@ func TestIndependentDisksOutliveTheirVM(t *testing.T) {
 		ContainSubstring("data (urn:vcloud:disk:"), ContainSubstring("logs (urn:"))))
 }
 
-func TestADiskOfAnotherUserHoldsUpTheDeletionUntilThatDetachesIt(t *testing.T) {
+func TestAForeignDiskBlocksTheDeletionUntilItIsDetached(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	state := w.Sim.State()
@@ -73,7 +73,7 @@ func TestADiskOfAnotherUserHoldsUpTheDeletionUntilThatDetachesIt(t *testing.T) {
 	w.Expect(w.Sim.State().Disks).To(HaveLen(1))
 }
 
-func TestManyDetachedDisksDoNotKeepAMachine(t *testing.T) {
+func TestManyDetachedDisksDoNotBlockTheDeletion(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Record(func(r *infrav1.VCDClusterRecordedState) {
@@ -97,10 +97,10 @@ func TestManyDetachedDisksDoNotKeepAMachine(t *testing.T) {
 	for key, value := range w.VCDCluster().Annotations {
 		size += len(key) + len(value)
 	}
-	w.Expect(size).To(BeNumerically("<", 256<<10), "more is refused by Kubernetes")
+	w.Expect(size).To(BeNumerically("<", 256<<10), "Kubernetes rejects larger objects")
 }
 
-func TestGuestIsShutDownFirstUnlessThatIsNotWished(t *testing.T) {
+func TestGuestIsShutDownFirstUnlessDisabled(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -109,7 +109,7 @@ func TestGuestIsShutDownFirstUnlessThatIsNotWished(t *testing.T) {
 	}{
 		{"by default", nil, 1},
 		{"with a timeout", ptr.To[int32](30), 1},
-		{"not at all", ptr.To[int32](0), 0},
+		{"without a graceful shutdown", ptr.To[int32](0), 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestShutdownTimesOut(t *testing.T) {
 	}, controllertest.Patience, "5ms").Should(BeEmpty())
 }
 
-func TestMachineWithAVAppOfItsOwn(t *testing.T) {
+func TestMachineWithItsOwnVApp(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("md-0", func(m *infrav1.VCDMachine) {
 		m.Spec.VMNamingTemplate = `{{ .vcdMachine.Name | replace "md" "worker" }}`
 	})...)

@@ -30,7 +30,7 @@ func deleteMachineVApp(ctx context.Context, s *scope) (phases.Result, error) {
 }
 
 // deleteOwnVApp takes the next step to delete the vApp that belongs to the machine alone. If a user keeps the vApp, it
-// does not wait for a task of ours, because VCD may never report its end.
+// does not wait for the manager's delete task, because VCD may never report its end.
 func deleteOwnVApp(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.session == nil {
 		if out, err := openForDeletion(ctx, s); err != nil || out != phases.Done {
@@ -68,7 +68,7 @@ func newVAppDeletion(s *scope) vAppDeletion {
 	}
 }
 
-// next deletes the machine's own vApp if it exists. ended means that our own task deleted it.
+// next deletes the machine's own vApp if it exists. ended means that the manager's task deleted it.
 func (d vAppDeletion) next(ctx context.Context, ended bool) (phases.Result, error) {
 	name := d.inputs.vAppName()
 	vApp, err := d.session.FindVApp(ctx, d.vdc, name)

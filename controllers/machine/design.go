@@ -43,7 +43,7 @@ func (d design) selectedTemplate() *infrav1.RecordedTemplate {
 
 func (d design) nics() []vcd.NIC {
 	var result []vcd.NIC
-	for _, nic := range d.target.wished() {
+	for _, nic := range d.target.desiredNICs() {
 		result = append(result, nic.VCD())
 	}
 	return result
@@ -60,7 +60,7 @@ func (d design) networks() []vcd.Ref {
 	return refs
 }
 
-// sameNetworks reports whether c needs no networks besides those of the machine.
+// sameNetworks reports whether c needs no networks other than those of the machine.
 func (d design) sameNetworks(c batch.Member) bool {
 	return !slices.ContainsFunc(c.Spec.NICs, func(nic vcd.NIC) bool {
 		return !slices.ContainsFunc(d.target.networks, func(n vcd.Network) bool { return n.Name == nic.Network })

@@ -76,19 +76,19 @@ func (d disks) awaitConsolidation() phases.Result {
 // written to the VM. The disks of other VMs are expanded by the request that writes the bootstrap data.
 func (d disks) prepare(ctx context.Context) (phases.Result, error) {
 	vm := d.vm.now()
-	wished := sizes.Disk(&d.inputs.vcdMachine.Spec)
-	if !d.target.vdc.FastProvisioning || drift.FirstDisk(*vm).SizeMiB >= wished {
+	desired := sizes.Disk(&d.inputs.vcdMachine.Spec)
+	if !d.target.vdc.FastProvisioning || drift.FirstDisk(*vm).SizeMiB >= desired {
 		return phases.Done, nil
 	}
 	if out, err := d.consolidate(ctx, vm.ID); err != nil || out != phases.Done {
 		return out, err
 	}
-	return d.grow(ctx, vm.ID, wished)
+	return d.grow(ctx, vm.ID, desired)
 }
 
 // growLater takes the next step to expand the first disk of a VM that ran before. It looks up the VDC, because earlier
 // phases do not look it up for such a VM.
-func (d disks) growLater(ctx context.Context, vmID string, wishedMiB int64) (phases.Result, error) {
+func (d disks) growLater(ctx context.Context, vmID string, desiredMiB int64) (phases.Result, error) {
 	vdc, err := d.session.FindVDC(ctx, d.target.vdc.ID)
 	if err != nil {
 		return session.AskProblem(err)
@@ -99,7 +99,7 @@ func (d disks) growLater(ctx context.Context, vmID string, wishedMiB int64) (pha
 			return out, err
 		}
 	}
-	return d.grow(ctx, vmID, wishedMiB)
+	return d.grow(ctx, vmID, desiredMiB)
 }
 
 // consolidate makes sure that a VM in a VDC with fast provisioning is no longer a linked clone. VCD does not show
@@ -118,10 +118,10 @@ func (d disks) consolidate(ctx context.Context, vmID string) (phases.Result, err
 }
 
 // grow starts the expansion of the first disk.
-func (d disks) grow(ctx context.Context, vmID string, wishedMiB int64) (phases.Result, error) {
+func (d disks) grow(ctx context.Context, vmID string, desiredMiB int64) (phases.Result, error) {
 	return d.tasks.write(stepGrow, func() (vcd.Task, error) {
-		ctrl.LoggerFrom(ctx).Info("Expanding disk", "vm", vmID, "diskMiB", wishedMiB)
-		return d.session.ReconfigureVM(ctx, vmID, vcd.VMChange{DiskMiB: wishedMiB})
+		ctrl.LoggerFrom(ctx).Info("Expanding disk", "vm", vmID, "diskMiB", desiredMiB)
+		return d.session.ReconfigureVM(ctx, vmID, vcd.VMChange{DiskMiB: desiredMiB})
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withDisks asks for two disks, the second on a storage profile of its own.
+// withDisks requests two disks, the second one on its own storage profile.
 func withDisks(m *infrav1.VCDMachine) {
 	m.Spec.AdditionalDisks = []infrav1.DiskSpec{
 		{Name: "logs", Size: resource.MustParse("50Gi")},
@@ -23,7 +23,7 @@ func withDisks(m *infrav1.VCDMachine) {
 	}
 }
 
-// disksOf returns sizes and storage profiles of the disks of the only VM.
+// disksOf returns the sizes and storage profiles of the disks of the only VM.
 func disksOf(w *controllertest.Env) (sizes []int64, profiles []string) {
 	names := map[string]string{}
 	for _, p := range w.Sim.State().Model.Orgs[1].VDCs[0].StorageProfiles {
@@ -43,14 +43,14 @@ func TestAMachineHasItsAdditionalDisks(t *testing.T) {
 		fault *vcdsim.Fault
 		fast  bool
 	}{
-		{name: "at once"},
-		{name: "also where VMs are linked clones", fast: true},
+		{name: "immediately"},
+		{name: "even if VMs are linked clones", fast: true},
 		{
-			name:  "once, although the task that adds them fails",
+			name:  "once, although the task fails the first time",
 			fault: &vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", Message: "disk full", Count: 1},
 		},
 		{
-			name: "once, although no answer came",
+			name: "once, although the response was lost",
 			fault: &vcdsim.Fault{
 				Operation: "POST /api/vApp/vm/action/reconfigureVm",
 				DropAfter: true,
@@ -86,7 +86,7 @@ func TestAMachineHasItsAdditionalDisks(t *testing.T) {
 	}
 }
 
-func TestAMachineIsNotCreatedWithoutTheStorageOfItsDisks(t *testing.T) {
+func TestAMachineIsNotCreatedWithoutTheStorageProfileOfItsDisks(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("md-0", withDisks, func(m *infrav1.VCDMachine) {
 		m.Spec.AdditionalDisks[1].StorageProfile = "nope"
 	})...)
@@ -103,7 +103,7 @@ func TestAMachineIsNotCreatedWithoutTheStorageOfItsDisks(t *testing.T) {
 	w.Ready("md-0")
 }
 
-// withIOPS asks for I/O operations per second of all disks.
+// withIOPS requests IOPS for all disks.
 func withIOPS(m *infrav1.VCDMachine) {
 	withDisks(m)
 	m.Spec.DiskIOPS = 1200
@@ -111,7 +111,7 @@ func withIOPS(m *infrav1.VCDMachine) {
 	m.Spec.AdditionalDisks[1].IOPS = 2500
 }
 
-// iopsOf returns the I/O operations per second of the disks of the only VM.
+// iopsOf returns the IOPS of the disks of the only VM.
 func iopsOf(w *controllertest.Env) []int64 {
 	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 	var iops []int64
@@ -121,7 +121,7 @@ func iopsOf(w *controllertest.Env) []int64 {
 	return iops
 }
 
-// limitedProfiles gives the storage profiles of the first VDC limits of I/O operations per second.
+// limitedProfiles sets IOPS limits on the storage profiles of the first VDC.
 func limitedProfiles(profiles []vcdsim.StorageProfile) {
 	for i := range profiles {
 		profiles[i].IOPS = vcdsim.IOPS{Enabled: true, DiskMax: 3000, DiskDefault: 500}
@@ -147,7 +147,7 @@ func TestTheDisksOfAMachineHaveTheirIOPS(t *testing.T) {
 	}
 }
 
-func TestAMachineIsNotCreatedWithIOPSThatItsStorageDoesNotAllow(t *testing.T) {
+func TestAMachineIsNotCreatedWithIOPSBeyondItsStorageProfile(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	profiles := model.Orgs[1].VDCs[0].StorageProfiles
 	limitedProfiles(profiles)
@@ -168,7 +168,7 @@ func TestAMachineIsNotCreatedWithIOPSThatItsStorageDoesNotAllow(t *testing.T) {
 	w.Expect(iopsOf(w)).To(Equal([]int64{1000, 700, 2500}))
 }
 
-func TestAMachineOfAVGPUPolicy(t *testing.T) {
+func TestAMachineWithAVGPUPolicy(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	model.Policies = append(model.Policies, vcdsim.ComputePolicy{
 		Name:      "gpu",

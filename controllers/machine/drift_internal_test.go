@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestMachinesOfAVDCLookTogether(t *testing.T) {
+func TestMachinesOfAVDCAreObservedTogether(t *testing.T) {
 	g := NewWithT(t)
 	start := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	var looks []time.Time

@@ -27,7 +27,7 @@ import (
 
 const readVMCall = "GET /api/vApp/vm"
 
-// twoNICs gives a machine a second NIC.
+// twoNICs adds a second NIC to a machine.
 func twoNICs(m *infrav1.VCDMachine) {
 	m.Spec.Networks = []infrav1.NetworkSpec{
 		{AddressSource: infrav1.AddressStaticPool},
@@ -35,8 +35,8 @@ func twoNICs(m *infrav1.VCDMachine) {
 	}
 }
 
-// passAt reconciles a machine d from now, by all clocks, and returns it as it is then.
-func passAt(w *controllertest.Env, d time.Duration, name string) *infrav1.VCDMachine {
+// reconcileAt reconciles a machine d from now, by all clocks, and returns the result.
+func reconcileAt(w *controllertest.Env, d time.Duration, name string) *infrav1.VCDMachine {
 	w.Later(d)
 	w.Clock.Store(int64(d))
 	res, err := w.ReconcileMachine(name)
@@ -45,7 +45,7 @@ func passAt(w *controllertest.Env, d time.Duration, name string) *infrav1.VCDMac
 	return w.VCDMachine(name)
 }
 
-func TestDriftOfALiveMachine(t *testing.T) {
+func TestDriftOfARunningMachine(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name      string
@@ -120,7 +120,7 @@ func TestDriftOfALiveMachine(t *testing.T) {
 			id := w.Sim.State().VMs[0].ID
 
 			w.Edit("cp-0", tt.change)
-			m := passAt(w, machine.InventoryEvery, "cp-0")
+			m := reconcileAt(w, machine.InventoryEvery, "cp-0")
 
 			c := conditions.Get(m, tt.condition)
 			w.Expect(c.Status).To(Equal(metav1.ConditionFalse))
@@ -129,12 +129,12 @@ func TestDriftOfALiveMachine(t *testing.T) {
 			w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(Equal(tt.ready))
 			w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + tt.reason)))
 			w.Restart(t, events.NewFakeRecorder(100))
-			m = passAt(w, machine.InventoryEvery, "cp-0")
-			w.Expect(conditions.GetReason(m, tt.condition)).To(Equal(tt.reason), "a restart forgets nothing")
+			m = reconcileAt(w, machine.InventoryEvery, "cp-0")
+			w.Expect(conditions.GetReason(m, tt.condition)).To(Equal(tt.reason), "a restart does not lose records")
 			w.ExpectSettled("cp-0")
 
 			w.Edit(id, tt.undo)
-			m = passAt(w, 3*machine.InventoryEvery, "cp-0")
+			m = reconcileAt(w, 3*machine.InventoryEvery, "cp-0")
 			w.Expect(conditions.IsTrue(m, tt.condition)).To(BeTrue(), conditions.GetMessage(m, tt.condition))
 			w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 			w.Expect(w.Writes()).To(Equal(writes), "changes made in VCD are not reverted")
@@ -156,13 +156,13 @@ func TestVMMovedToAnotherVAppIsFoundThere(t *testing.T) {
 		e.Share(e.VApp("attic"), "capvcd", "FullControl")
 		e.MoveVM(e.VM("a"), e.VApp("attic"))
 	})
-	m := passAt(w, machine.InventoryEvery, "a")
+	m := reconcileAt(w, machine.InventoryEvery, "a")
 
 	w.Expect(conditions.GetReason(m, infrav1.VMInSyncCondition)).To(Equal(infrav1.VMMovedReason))
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 }
 
-func TestSecondNICIsSeenWithinTenMinutes(t *testing.T) {
+func TestASecondNICIsNoticedWithinTenMinutes(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", twoNICs)...)
 	w.Ready("cp-0")
 	w.ExpectSettled("cp-0")
@@ -171,7 +171,7 @@ func TestSecondNICIsSeenWithinTenMinutes(t *testing.T) {
 
 	var m *infrav1.VCDMachine
 	for at := time.Duration(0); at < 10*time.Minute; at += w.Next {
-		m = passAt(w, at, "cp-0")
+		m = reconcileAt(w, at, "cp-0")
 		w.Expect(w.Next).To(BeNumerically(">", 0))
 	}
 
@@ -181,20 +181,20 @@ func TestSecondNICIsSeenWithinTenMinutes(t *testing.T) {
 	w.Expect(w.Sim.Counters()[readVMCall]).To(Equal(1), "%v", w.Sim.Counters())
 }
 
-func TestMachineAtRestCostsOneQuery(t *testing.T) {
+func TestAnIdleMachineCausesOneQuery(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Ready("a", "b")
 	w.ExpectSettled("a")
 	w.ExpectSettled("b")
 	w.Sim.ResetCounters()
 
-	passAt(w, machine.InventoryEvery, "a")
-	passAt(w, machine.InventoryEvery, "b")
+	reconcileAt(w, machine.InventoryEvery, "a")
+	reconcileAt(w, machine.InventoryEvery, "b")
 
 	w.Expect(w.Sim.Counters()).To(Equal(map[string]int{"GET /api/query type=vm": 1}))
 }
 
-func TestMachineMadeBeforeVMsWereRecorded(t *testing.T) {
+func TestMachineCreatedBeforeVMsWereRecorded(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	m := w.VCDMachine("cp-0")
@@ -204,17 +204,17 @@ func TestMachineMadeBeforeVMsWereRecorded(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.Restart(t, events.NewFakeRecorder(100))
 
-	m = passAt(w, 0, "cp-0")
+	m = reconcileAt(w, 0, "cp-0")
 
 	w.Expect(m.Spec.RecordedState.VM).To(Equal(recorded))
 	w.ExpectSettled("cp-0")
 }
 
-func TestPersonTakesAVMAsItIs(t *testing.T) {
+func TestUserAcceptsAVMAsItIs(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.MemoryMiB = 8192 })
-	m := passAt(w, machine.InventoryEvery, "cp-0")
+	m := reconcileAt(w, machine.InventoryEvery, "cp-0")
 	w.Expect(conditions.GetReason(m, infrav1.VMInSyncCondition)).To(Equal(infrav1.ComputeChangedReason))
 	w.Expect(conditions.GetMessage(m,
 		infrav1.VMInSyncCondition)).To(ContainSubstring("spec.recordedState.vm"))
@@ -222,24 +222,24 @@ func TestPersonTakesAVMAsItIs(t *testing.T) {
 	m.Spec.RecordedState.VM = nil
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
-	w.Expect(conditions.IsTrue(passAt(w, machine.InventoryEvery, "cp-0"), infrav1.VMInSyncCondition)).To(BeTrue())
+	w.Expect(conditions.IsTrue(reconcileAt(w, machine.InventoryEvery, "cp-0"), infrav1.VMInSyncCondition)).To(BeTrue())
 }
 
-func TestDriftIsInReadyWhereThatIsWished(t *testing.T) {
+func TestDriftAffectsReadyIfConfigured(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 		m.Annotations = map[string]string{infrav1.DriftInReadyAnnotation: "true"}
 	})...)
 	w.Ready("cp-0")
 	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 8 })
 
-	m := passAt(w, machine.InventoryEvery, "cp-0")
+	m := reconcileAt(w, machine.InventoryEvery, "cp-0")
 
 	w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.ComputeChangedReason))
 }
 
-// leftInPeace makes a machine ready and waits until its guest has removed its bootstrap data, which is a task as well,
-// and VCD has nothing more to do for it.
-func leftInPeace(w *controllertest.Env, name string) {
+// makeIdle makes a machine ready and waits until its guest has removed its bootstrap data, which is a task as well,
+// and until VCD has no more tasks for it.
+func makeIdle(w *controllertest.Env, name string) {
 	w.Ready(name)
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileMachine(name)
@@ -253,7 +253,7 @@ func leftInPeace(w *controllertest.Env, name string) {
 func TestDiskGrowsInPlace(t *testing.T) {
 	w, clock := controllertest.NewStandingStill(t, controllertest.NewMachine("cp-0")...)
 	clock.SetRate(controllertest.Hundredfold)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	clock.SetRate(0)
 	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) {
 		vm.ExtraConfig["foreign"] = "kept"
@@ -267,7 +267,7 @@ func TestDiskGrowsInPlace(t *testing.T) {
 
 	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.TaskRunningReason)
 	w.Expect(conditions.IsTrue(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue(),
-		"a Node works while its disk grows")
+		"a Node works while its disk is expanded")
 	clock.SetRate(controllertest.Hundredfold)
 	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.ReadyReason)
 
@@ -281,9 +281,9 @@ func TestDiskGrowsInPlace(t *testing.T) {
 	w.ExpectSettled("cp-0")
 }
 
-func TestDiskThatVCDDoesNotGrow(t *testing.T) {
+func TestADiskThatVCDDoesNotExpand(t *testing.T) {
 	w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, controllertest.NewMachine("cp-0")...)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	w.Sim.Faults().Add(vcdsim.Fault{
 		FailTask:  true,
 		Operation: "vappUpdateVm",
@@ -305,10 +305,10 @@ func TestDiskThatVCDDoesNotGrow(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].Disks[0].SizeMiB).To(Equal(int64(40960)))
 }
 
-func TestDiskThatIsToGrowIsNotTakenForGrownWhileItsVMIsBusy(t *testing.T) {
+func TestADiskIsNotRecordedAsExpandedWhileItsVMIsBusy(t *testing.T) {
 	w, clock := controllertest.NewStandingStill(t, controllertest.NewMachine("cp-0")...)
 	clock.SetRate(controllertest.Hundredfold)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	clock.SetRate(0)
 	m := w.VCDMachine("cp-0")
 	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
@@ -317,7 +317,7 @@ func TestDiskThatIsToGrowIsNotTakenForGrownWhileItsVMIsBusy(t *testing.T) {
 	_, err := w.Admin(t).VMs.ReconfigureVM(w.Ctx, "urn:vcloud:vm:"+w.Sim.State().VMs[0].ID,
 		vcd.VMChange{DiskMiB: 30 << 10})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Restart(t, events.NewFakeRecorder(100)) // What it read of the VM is forgotten, and a VM that is busy is not read.
+	w.Restart(t, events.NewFakeRecorder(100)) // The last read of the VM is discarded, and a busy VM is not read.
 
 	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.EntityBusyReason)
 
@@ -328,35 +328,35 @@ func TestDiskThatIsToGrowIsNotTakenForGrownWhileItsVMIsBusy(t *testing.T) {
 
 func powersOn(m *infrav1.VCDMachine) { m.Spec.PowerOffPolicy = infrav1.PowerOffPowerOn }
 
-func TestVMIsPoweredOnAgainWithinBounds(t *testing.T) {
+func TestVMIsPoweredOnAgainALimitedNumberOfTimes(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", powersOn)...)
 	w.Ready("cp-0")
 	off := func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) }
 	w.Sim.ResetCounters()
 
-	// A guest that powers itself off whenever it is on, for an hour.
+	// A guest that powers itself off whenever it is powered on, for an hour.
 	for at := machine.InventoryEvery; at < machine.InventoryEvery+time.Hour; at += time.Minute {
 		w.Edit("cp-0", off)
-		// The clock of this test leaps. It waits for tasks, which are asked after less often the older they look.
+		// The clock of this test jumps forward. The reconciler polls tasks less often the older they seem.
 		w.Eventually(func() string {
-			return conditions.GetReason(passAt(w, at, "cp-0"), infrav1.PoweredOnCondition)
+			return conditions.GetReason(reconcileAt(w, at, "cp-0"), infrav1.PoweredOnCondition)
 		}, controllertest.Patience, "5ms").ShouldNot(Equal(infrav1.TaskRunningReason))
 	}
 
 	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals))
 	w.Edit("cp-0", off)
-	m := passAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
+	m := reconcileAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
 	w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.VMPoweredOffReason))
 	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(ContainSubstring("does not stay powered on"))
 	w.Restart(t, events.NewFakeRecorder(100))
-	passAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
-	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals), "a restart forgets nothing")
+	reconcileAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
+	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals), "a restart does not lose records")
 	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("VMPoweredOnAgain"))
 }
 
 const powerOnCall = "POST /api/vApp/vm/power/action/powerOn"
 
-func TestVMOfAMachineThatEndsIsLeftOff(t *testing.T) {
+func TestVMOfADeletingMachineIsNotPoweredOn(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -374,7 +374,7 @@ func TestVMOfAMachineThatEndsIsLeftOff(t *testing.T) {
 			},
 		},
 		{
-			"we asked its guest to shut down",
+			"we requested the shutdown of its guest",
 			func(w *controllertest.Env) {
 				m := w.VCDMachine("cp-0")
 				m.Spec.RecordedState.ShutdownRequestedAt = ptr.To(metav1.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
@@ -390,7 +390,7 @@ func TestVMOfAMachineThatEndsIsLeftOff(t *testing.T) {
 			w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
 			writes := w.Writes()
 
-			m := passAt(w, machine.InventoryEvery, "cp-0")
+			m := reconcileAt(w, machine.InventoryEvery, "cp-0")
 
 			w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.VMPoweredOffReason))
 			w.Expect(w.Writes()).To(Equal(writes))
@@ -402,7 +402,7 @@ func TestAVMThatIsShownOffAndMayNotBePoweredOnIsNotReady(t *testing.T) {
 	t.Parallel()
 	for name, operation := range map[string]string{
 		"the right to power on is missing": powerOnCall,
-		"its details may not be read":      readVMCall,
+		"its details are not readable":     readVMCall,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("cp-0", powersOn)...)
@@ -410,8 +410,8 @@ func TestAVMThatIsShownOffAndMayNotBePoweredOnIsNotReady(t *testing.T) {
 			w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
 			w.Sim.Faults().Add(vcdsim.Fault{Operation: operation, Status: http.StatusForbidden})
 
-			for _, pass := range []string{"when it is refused", "while it is delayed"} {
-				m := passAt(w, machine.InventoryEvery, "cp-0")
+			for _, pass := range []string{"if it is rejected", "while it is delayed"} {
+				m := reconcileAt(w, machine.InventoryEvery, "cp-0")
 
 				w.Expect(conditions.IsFalse(m, clusterv1.ReadyCondition)).To(BeTrue(), pass)
 				w.Expect(conditions.GetReason(m, infrav1.PoweredOnCondition)).To(Equal(infrav1.ForbiddenReason))

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// What the tests of package machine_test need. They are outside because controllertest imports this package.
+// Helpers for package machine_test. The tests are external because controllertest imports this package.
 const (
 	InventoryEvery         = inventoryEvery
 	MaxRevivals            = maxRevivals
@@ -42,7 +42,7 @@ func ConditionsOf(m *infrav1.VCDMachine) []string {
 	return found
 }
 
-// NewScope returns a scope that has observed nothing yet but VMs of the machine's name.
+// NewScope returns a scope that has observed only VMs with the machine's name.
 func (r *Reconciler) NewScope(m *infrav1.VCDMachine, c *infrav1.VCDCluster, found ...vcd.Ref) *scope {
 	s := r.newScope(inputs{vcdMachine: m, vcdCluster: c})
 	s.target.networks = make([]vcd.Network, 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 )
 
-// allow sets what the identity allows of extra configuration.
+// allow sets the extra configuration that the identity allows.
 func allow(w *controllertest.Env, patterns ...string) {
 	identity := &infrav1.VCDIdentity{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{
@@ -47,11 +47,11 @@ func TestExtraConfigIsWrittenWithTheBootstrapData(t *testing.T) {
 			changes += count
 		}
 	}
-	w.Expect(changes).To(Equal(1), "it takes no request of its own: %v", w.Sim.Counters())
+	w.Expect(changes).To(Equal(1), "it needs no separate request: %v", w.Sim.Counters())
 	w.ExpectSettled("a")
 }
 
-func TestExtraConfigThatTheIdentityDoesNotAllowIsNotWritten(t *testing.T) {
+func TestExtraConfigNotAllowedByTheIdentityIsNotWritten(t *testing.T) {
 	w := controllertest.New(t, configured(
 		infrav1.ExtraConfigEntry{Key: "pciPassthru.use64bitMMIO", Value: "TRUE"},
 		infrav1.ExtraConfigEntry{Key: "svga.present", Value: "FALSE"},

@@ -23,12 +23,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// skipAhead makes every failure old enough to be tried again.
+// skipAhead advances the clock so that every failure is retried.
 func skipAhead(w *controllertest.Env) {
 	w.Machine.Now = func() time.Time { return time.Now().Add(24 * time.Hour) }
 }
 
-func TestMachineForgottenAfterEveryPassIsCreatedOnce(t *testing.T) {
+func TestMachineIsCreatedOnceDespiteARestartAfterEveryReconcile(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
@@ -80,7 +80,7 @@ func TestMachineSurvivesFailures(t *testing.T) {
 			infrav1.TaskFailedReason,
 		},
 		{
-			"a quota refuses the vApp",
+			"a quota rejects the vApp",
 			vcdsim.Fault{
 				Operation: "POST /api/vdc/action/composeVApp",
 				Status:    http.StatusBadRequest,
@@ -105,7 +105,7 @@ func TestMachineSurvivesFailures(t *testing.T) {
 	for _, tt := range tests {
 		for cluster, prepare := range map[string]func(*controllertest.Env){
 			"an ordinary cluster":                     func(*controllertest.Env) {},
-			"both families, a proxy, and a DaemonSet": combine,
+			"both families, a proxy, and a DaemonSet": combineSettings,
 		} {
 			t.Run(tt.name+"/"+cluster, func(t *testing.T) {
 				w := controllertest.NewWith(t, vcdsim.Config{
@@ -122,7 +122,7 @@ func TestMachineSurvivesFailures(t *testing.T) {
 				writes := w.Writes()
 				_, err := w.ReconcileMachine("cp-0")
 				w.Expect(err).NotTo(HaveOccurred())
-				w.Expect(w.Writes()).To(Equal(writes), "it is too early to try again")
+				w.Expect(w.Writes()).To(Equal(writes), "it is too early for a retry")
 
 				skipAhead(w)
 				w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -132,8 +132,8 @@ func TestMachineSurvivesFailures(t *testing.T) {
 	}
 }
 
-// combine gives a cluster what changes most of what is written for its nodes, all at once.
-func combine(w *controllertest.Env) {
+// combineSettings combines the cluster settings that change most of the node configuration.
+func combineSettings(w *controllertest.Env) {
 	owner := controllertest.NewCAPICluster()
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(owner), owner)).To(Succeed())
 	owner.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"100.96.0.0/11", "fd6a::/48"}
@@ -148,7 +148,7 @@ func combine(w *controllertest.Env) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-func TestMachineWhoseCreationWasAcceptedWithoutAnAnswer(t *testing.T) {
+func TestMachineWithALostCreateResponse(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /api/vdc/action/composeVApp", DropAfter: true, Count: 1})
@@ -162,7 +162,7 @@ func TestMachineWhoseCreationWasAcceptedWithoutAnAnswer(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 }
 
-func TestMachineLeavesAloneWhatIsNotItsOwn(t *testing.T) {
+func TestMachineDoesNotTouchForeignObjects(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -175,7 +175,7 @@ func TestMachineLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].PoweredOn).To(BeTrue())
 }
 
-func TestVAppOfAnotherIsANameConflict(t *testing.T) {
+func TestAForeignVAppIsANameConflict(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -192,7 +192,7 @@ func TestMachineReportsItsVM(t *testing.T) {
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("cp-0")) })
-	w.Restart(t, events.NewFakeRecorder(100)) // The inventory may be old otherwise.
+	w.Restart(t, events.NewFakeRecorder(100)) // Otherwise the inventory may be old.
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.VMPoweredOffReason)
 
 	m := w.VCDMachine("cp-0")
@@ -205,7 +205,7 @@ func TestMachineReportsItsVM(t *testing.T) {
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.VMUnverifiedReason)
 	w.Expect(conditions.IsUnknown(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue())
 	w.Expect(ptr.Deref(w.VCDMachine("cp-0").Status.Initialization.Provisioned, false)).To(BeTrue())
-	w.Expect(w.Sim.State().VMs).To(BeEmpty(), "nothing is made anew")
+	w.Expect(w.Sim.State().VMs).To(BeEmpty(), "nothing is recreated")
 
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
 	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.VMUnverifiedReason)
@@ -213,7 +213,7 @@ func TestMachineReportsItsVM(t *testing.T) {
 	w.Expect(isGone(w, "cp-0")).To(BeTrue())
 }
 
-func TestBootstrapDataThatTheGuestLeftIsRemoved(t *testing.T) {
+func TestBootstrapDataLeftByTheGuestIsRemoved(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -259,28 +259,28 @@ func TestMachineDeletedWhileItIsCreated(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 }
 
-func TestOneUnansweredCallDoesNotMakeAMachineUnknown(t *testing.T) {
+func TestOneFailedCallDoesNotMakeAMachineUnknown(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.EventTexts()
 	before := conditions.Get(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)
 	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
 
-	m := passAt(w, machine.InventoryEvery, "cp-0")
+	m := reconcileAt(w, machine.InventoryEvery, "cp-0")
 
 	w.Expect(conditions.Get(m, clusterv1.ReadyCondition)).To(Equal(before))
 	w.Expect(w.EventTexts()).To(BeEmpty())
 	w.Expect(w.Next).To(BeNumerically("<=", phases.UnansweredRetry*6/5))
 	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
-	m = passAt(w, machine.InventoryEvery+phases.UnansweredRetry, "cp-0")
+	m = reconcileAt(w, machine.InventoryEvery+phases.UnansweredRetry, "cp-0")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.SiteUnreachableReason)
-	expectReady(w, passAt(w, machine.InventoryEvery+3*phases.UnansweredRetry, "cp-0"), metav1.ConditionTrue,
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+3*phases.UnansweredRetry, "cp-0"), metav1.ConditionTrue,
 		infrav1.ReadyReason)
 	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
-	expectReady(w, passAt(w, 2*machine.InventoryEvery, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
+	expectReady(w, reconcileAt(w, 2*machine.InventoryEvery, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
 }
 
-func TestUnreachableVCDIsUnknown(t *testing.T) {
+func TestAnUnreachableVCDMakesTheMachineUnknown(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)

@@ -51,7 +51,7 @@ func unchanging(row vcd.VMRecord) vcd.VMRecord {
 }
 
 // inventoryAge returns how old the inventory may be. A machine without problems accepts the last scheduled inventory,
-// regardless of the cause of the pass. The end of our own tasks always causes a new query.
+// regardless of the cause of the pass. The end of one of the manager's tasks always causes a new query.
 func (o observer) inventoryAge() time.Duration {
 	if f := o.freshness; f.settled && !f.stale.Swap(false) {
 		return o.now().Sub(lastInventory(o.now(), o.vdc.ID))

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// fill adds VMs of the cluster to its vApp until that has n.
+// fill adds VMs of the cluster to its vApp until the vApp has n VMs.
 func fill(w *controllertest.Env, vApp string, n int) {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		ours := e.VApp(vApp)
@@ -31,7 +31,7 @@ func fill(w *controllertest.Env, vApp string, n int) {
 	})
 }
 
-// vAppOf returns the name of the vApp that a VM is in.
+// vAppOf returns the name of the vApp that contains a VM.
 func vAppOf(w *controllertest.Env, name string) string {
 	for _, vm := range w.Sim.State().VMs {
 		if vm.Name == name {
@@ -41,7 +41,7 @@ func vAppOf(w *controllertest.Env, name string) string {
 	return ""
 }
 
-func TestLayoutGoesOnInASecondVAppWhenTheFirstIsFull(t *testing.T) {
+func TestLayoutContinuesInASecondVAppWhenTheFirstIsFull(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("first", "a", "b", "c")...)
 	w.Ready("first")
 	fill(w, controllertest.ClusterName, 127)
@@ -60,11 +60,11 @@ func TestLayoutGoesOnInASecondVAppWhenTheFirstIsFull(t *testing.T) {
 	for _, r := range w.Sim.Requests() {
 		w.Expect(r.Status).To(BeNumerically("<", 400), "%s", r.Operation)
 	}
-	w.Restart(t, w.Machine.Recorder) // Where its VM is, is stored.
+	w.Restart(t, w.Machine.Recorder) // The vApp of its VM is recorded.
 	w.ExpectSettled("c")
 }
 
-func TestFurtherVAppsGoWithTheirCluster(t *testing.T) {
+func TestAdditionalVAppsAreDeletedWithTheirCluster(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("first", "a")...)
 	w.Ready("first")
 	fill(w, controllertest.ClusterName, 128)

@@ -20,7 +20,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// stopAt makes the clock of the reconcilers stand still: where seconds decide, a busy machine must not.
+// stopAt stops the clock of the reconcilers, so that a busy test machine does not affect decisions that depend on
+// seconds.
 func stopAt(w *controllertest.Env, t time.Time) {
 	now := func() time.Time { return t }
 	w.Machine.Now = now
@@ -37,7 +38,7 @@ func isGone(w *controllertest.Env, name string) bool {
 		&infrav1.VCDMachine{}) != nil
 }
 
-func TestVMThatAnotherUserDoesNotSeeIsNotGone(t *testing.T) {
+func TestVMInvisibleToANewUserIsNotGone(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Hide(controllertest.ClusterName, true)
@@ -58,7 +59,7 @@ func TestVMThatAnotherUserDoesNotSeeIsNotGone(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 }
 
-func TestVMIsGoneOnceAPersonSaysSo(t *testing.T) {
+func TestVMIsGoneOnceAUserConfirmsIt(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Hide(controllertest.ClusterName, true)
@@ -71,15 +72,15 @@ func TestVMIsGoneOnceAPersonSaysSo(t *testing.T) {
 	w.Expect(isGone(w, "cp-0")).To(BeTrue())
 }
 
-func TestVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
+func TestManuallyDeletedVMIsGoneAfterTheSecondCheck(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
 		edit func(*controllertest.Env, *vcdsim.Editor)
 	}{
-		{"the vApp is seen", func(*controllertest.Env, *vcdsim.Editor) {}},
+		{"the vApp is visible", func(*controllertest.Env, *vcdsim.Editor) {}},
 		{
-			"a VM of the cluster is seen, elsewhere",
+			"a VM of the cluster is visible elsewhere",
 			func(_ *controllertest.Env, e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Name = "renamed" },
 		},
 	}
@@ -106,11 +107,11 @@ func TestVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
 	}
 }
 
-// TestVMIsNotGoneBecauseItsVAppIsNotShownAnyMore takes away the access to the vApp of one machine; that of another is
-// shown.
-func TestVMIsNotGoneBecauseItsVAppIsNotShownAnyMore(t *testing.T) {
+// TestVMIsNotGoneWhenItsVAppBecomesInvisible revokes the access to the vApp of one machine. The vApp of another one
+// stays visible.
+func TestVMIsNotGoneWhenItsVAppBecomesInvisible(t *testing.T) {
 	t.Parallel()
-	for name, deleted := range map[string]bool{"of a machine that runs": false, "of one that is deleted": true} {
+	for name, deleted := range map[string]bool{"of a running machine": false, "of one that is deleted": true} {
 		t.Run(name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.Machines("a", "b")...)
 			w.SetLayout(infrav1.VAppPerMachine)
@@ -136,7 +137,7 @@ func TestVMIsNotGoneBecauseItsVAppIsNotShownAnyMore(t *testing.T) {
 	}
 }
 
-func TestVMThatIsSeenAgainIsNotMissing(t *testing.T) {
+func TestVMThatReappearsIsNotMissing(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	m := w.VCDMachine("cp-0")
@@ -150,7 +151,7 @@ func TestVMThatIsSeenAgainIsNotMissing(t *testing.T) {
 	w.Expect(w.VCDMachine("cp-0").Spec.RecordedState.MissingSince).To(BeZero())
 }
 
-func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
+func TestMachineWithAPendingCreationIsSearchedTwice(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []infrav1.VAppLayout{infrav1.VAppPerCluster, infrav1.VAppPerMachine} {
 		t.Run(string(layout), func(t *testing.T) {
@@ -170,7 +171,7 @@ func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
 
 			w.Expect(isGone(w, "cp-0")).To(BeFalse())
 			w.Later(62 * time.Second)
-			w.Expect(isGone(w, "cp-0")).To(BeFalse(), "the request may still be on its way")
+			w.Expect(isGone(w, "cp-0")).To(BeFalse(), "the request may still be in flight")
 			w.Later(gone.LateRequest + time.Second)
 			w.Expect(isGone(w, "cp-0")).To(BeFalse(), "the first observation that counts")
 			w.Later(gone.LateRequest + gone.ProofInterval + 2*time.Second)
@@ -179,7 +180,7 @@ func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
 	}
 }
 
-func TestManagerKilledWhileVCDDeletesKnowsThatTheVMIsGone(t *testing.T) {
+func TestDeletedVMIsRecognizedAfterARestartDuringItsDeletion(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Ready("a", "b")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
@@ -194,7 +195,7 @@ func TestManagerKilledWhileVCDDeletesKnowsThatTheVMIsGone(t *testing.T) {
 	w.Expect(isGone(w, "a")).To(BeTrue())
 }
 
-func TestManagerKilledWhileVCDDeletesTheVAppOfAMachine(t *testing.T) {
+func TestDeletedVAppIsRecognizedAfterARestartDuringItsDeletion(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("md-0")...)
 	c := w.VCDCluster()
 	c.Spec.VApp.Layout = infrav1.VAppPerMachine

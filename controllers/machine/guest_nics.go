@@ -22,8 +22,8 @@ func (i *injection) findNetworks(ctx context.Context) (phases.Result, error) {
 	if made := len(vm.NICs); len(i.inputs.vcdMachine.Spec.Networks) == 0 && made > 0 {
 		p.nics = append(p.nics, make([]placement.NIC, max(0, made-len(p.nics)))...)[:made]
 	}
-	for index, wished := range p.nics {
-		network, err := i.networkOf(ctx, index, wished)
+	for index, desired := range p.nics {
+		network, err := i.networkOf(ctx, index, desired)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
 				"connect the network of NIC "+strconv.Itoa(index)+" of the VM to the VDC")
@@ -35,10 +35,10 @@ func (i *injection) findNetworks(ctx context.Context) (phases.Result, error) {
 
 // networkOf looks up the network of a NIC of the VM. It returns the desired network if the NIC is connected to it, or
 // was connected before the network was renamed.
-func (i *injection) networkOf(ctx context.Context, index int, wished placement.NIC) (vcd.Network, error) {
-	network, err := i.session.FindNetwork(ctx, i.target.vdc, wished.Network.Name)
+func (i *injection) networkOf(ctx context.Context, index int, desired placement.NIC) (vcd.Network, error) {
+	network, err := i.session.FindNetwork(ctx, i.target.vdc, desired.Network.Name)
 	is, ok := nicOf(i.vm.now(), index)
-	if wished.Name != "" || !ok || err == nil && network.Name == is.Network {
+	if desired.Name != "" || !ok || err == nil && network.Name == is.Network {
 		return network, err
 	}
 	if made, madeErr := i.session.FindNetwork(ctx, i.target.vdc, is.Network); madeErr == nil || err != nil {
@@ -50,14 +50,14 @@ func (i *injection) networkOf(ctx context.Context, index int, wished placement.N
 // guestNICs returns the NICs as the guest must configure them.
 func (i *injection) guestNICs() ([]guestinfo.NIC, phases.Result) {
 	var result []guestinfo.NIC
-	for index, wished := range i.target.wished() {
+	for index, desired := range i.target.desiredNICs() {
 		nic, ok := nicOf(i.vm.now(), index)
 		if !ok || nic.MAC == "" {
 			i.vm.forget()
 			return nil, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
 				"Waiting for VCD to show NIC %d of VM %s", index, i.vm.now().Name)
 		}
-		guest, out := wished.Guest(nic)
+		guest, out := desired.Guest(nic)
 		if out != phases.Done {
 			i.vm.forget()
 			return nil, out

@@ -20,26 +20,26 @@ type hardware struct {
 }
 
 // hardwareChange returns the change that gives a VM that never ran the hardware in the spec of its machine, except for
-// additional disks. asked is the last requested change.
-func hardwareChange(m *infrav1.VCDMachine, vm vcd.VM, asked hardware) hardware {
-	change := hardware{diskIOPS: iopsChange(int64(m.Spec.DiskIOPS), drift.FirstDisk(vm), asked.diskIOPS)}
-	if wished := int64(m.Spec.CPUs); wished > 0 && wished != vm.CPUs {
-		change.cpus = wished
+// additional disks. requested is the last requested change.
+func hardwareChange(m *infrav1.VCDMachine, vm vcd.VM, requested hardware) hardware {
+	change := hardware{diskIOPS: iopsChange(int64(m.Spec.DiskIOPS), drift.FirstDisk(vm), requested.diskIOPS)}
+	if desired := int64(m.Spec.CPUs); desired > 0 && desired != vm.CPUs {
+		change.cpus = desired
 	}
-	if wished := sizes.Memory(&m.Spec); wished > 0 && wished != vm.MemoryMiB {
-		change.memoryMiB = wished
+	if desired := sizes.Memory(&m.Spec); desired > 0 && desired != vm.MemoryMiB {
+		change.memoryMiB = desired
 	}
-	if wished := m.Spec.HardwareVersion; wished != vm.HardwareVersion && vm.HardwareVersion != "" {
-		change.version = wished
+	if desired := m.Spec.HardwareVersion; desired != vm.HardwareVersion && vm.HardwareVersion != "" {
+		change.version = desired
 	}
 	return change
 }
 
 // iopsChange returns the I/O operations per second to set on a disk, or 0 for no change. If the current number is not
 // visible to the user, iopsChange assumes the number that was requested last.
-func iopsChange(wished int64, disk vcd.Disk, asked int64) int64 {
-	if disk.ID == "" || wished == ptr.Deref(disk.IOPS, asked) {
+func iopsChange(desired int64, disk vcd.Disk, requested int64) int64 {
+	if disk.ID == "" || desired == ptr.Deref(disk.IOPS, requested) {
 		return 0
 	}
-	return wished
+	return desired
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// sized asks for CPUs, memory and hardware instead of a sizing policy.
+// sized requests CPUs, memory and hardware instead of a sizing policy.
 func sized(m *infrav1.VCDMachine) {
 	m.Spec.SizingPolicy = ""
 	m.Spec.CPUs = 6
@@ -35,7 +35,7 @@ func TestAMachineHasTheHardwareOfItsSpec(t *testing.T) {
 	w.ExpectSettled("md-0")
 }
 
-func TestHardwareThatCannotBe(t *testing.T) {
+func TestInvalidHardware(t *testing.T) {
 	tests := []struct {
 		name    string
 		mod     func(*infrav1.VCDMachine)
@@ -52,7 +52,7 @@ func TestHardwareThatCannotBe(t *testing.T) {
 			"spec.hardwareVersion is vmx-99, but VDC acme-vdc supports vmx-14",
 		},
 		{
-			"CPUs beside a policy",
+			"CPUs in addition to a policy",
 			func(m *infrav1.VCDMachine) {
 				m.Spec.CPUs = 2
 				m.Spec.SizingPolicy = "small"

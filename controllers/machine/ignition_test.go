@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// withIgnition returns the objects of a machine with bootstrap data of format ignition, and NICs.
+// withIgnition returns the objects of a machine with bootstrap data in Ignition format, and with NICs.
 func withIgnition(config string, networks ...infrav1.NetworkSpec) []client.Object {
 	objects := controllertest.NewMachine("a", func(m *infrav1.VCDMachine) { m.Spec.Networks = networks })
 	for _, o := range objects {
@@ -27,8 +27,8 @@ func withIgnition(config string, networks ...infrav1.NetworkSpec) []client.Objec
 	return objects
 }
 
-// TestAGuestWithIgnitionHasTheNameAndTheAddressesOfItsMachine reads the VM as its guest does.
-func TestAGuestWithIgnitionHasTheNameAndTheAddressesOfItsMachine(t *testing.T) {
+// TestAnIgnitionGuestHasTheNameAndAddressesOfItsMachine reads the VM as its guest does.
+func TestAnIgnitionGuestHasTheNameAndAddressesOfItsMachine(t *testing.T) {
 	t.Parallel()
 	const version2 = `{"ignition":{"version":"2.3.0"}}`
 	const version3 = `{"ignition":{"version":"3.3.0"}}`
@@ -39,7 +39,7 @@ func TestAGuestWithIgnitionHasTheNameAndTheAddressesOfItsMachine(t *testing.T) {
 	}{
 		{"in the network of the cluster", version2, nil, []string{`^192\.168\.100\.`}},
 		{
-			"on two NICs, one by VCD's static pool and one by hand",
+			"on two NICs, one with VCD's static pool and one with a manual address",
 			version3,
 			[]infrav1.NetworkSpec{
 				{Name: "nodes"},
@@ -72,13 +72,13 @@ func TestAGuestWithIgnitionHasTheNameAndTheAddressesOfItsMachine(t *testing.T) {
 	}
 }
 
-func TestIgnitionThatCannotBeUsedIsReportedBeforeAVMIsCreated(t *testing.T) {
+func TestUnusableIgnitionIsReportedBeforeAVMIsCreated(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, config string
 		want         string
 	}{
-		{"a configuration that is to be transpiled", "variant: flatcar", "transpile Butane"},
+		{"a configuration that needs to be transpiled", "variant: flatcar", "transpile Butane"},
 		{"a configuration without a version", "{}", "no ignition.version"},
 	}
 	for _, tt := range tests {

@@ -20,8 +20,8 @@ func (p *placer) findTemplate(ctx context.Context) (phases.Result, error) {
 	if selector := p.inputs.vcdMachine.Spec.TemplateSelector; selector != nil {
 		return p.selectTemplate(ctx, selector)
 	}
-	catalog := p.wished.Catalog
-	template := p.wished.Template
+	catalog := p.desired.Catalog
+	template := p.desired.Template
 	found, err := p.session.FindTemplate(ctx, catalog.Name, template.Name)
 	p.target.template = found
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *placer) findTemplate(ctx context.Context) (phases.Result, error) {
 // selectTemplate looks up the template that matches a selector. Once the creation of the VM was requested, it looks up
 // the recorded template, unless the template was deleted before the VM existed.
 func (p *placer) selectTemplate(ctx context.Context, selector *infrav1.TemplateSelector) (phases.Result, error) {
-	catalog := p.wished.Catalog
+	catalog := p.desired.Catalog
 	if recorded := p.inputs.vcdMachine.Spec.RecordedState.Template; recorded != nil && p.inputs.mayHaveVM() {
 		found, err := p.session.FindTemplate(ctx, catalog.Name, recorded.ID)
 		p.target.template = found
@@ -61,7 +61,7 @@ const templateSelectorField = "spec.templateSelector of the VCDMachine"
 
 // findStorage looks up the storage profile of the VM, if one is set.
 func (p *placer) findStorage(ctx context.Context) (phases.Result, error) {
-	choice := p.wished.StorageProfile
+	choice := p.desired.StorageProfile
 	if choice.Name == "" {
 		return phases.Done, nil
 	}
@@ -75,14 +75,14 @@ func (p *placer) findStorage(ctx context.Context) (phases.Result, error) {
 
 // findPolicies looks up the sizing policy and the placement policy, if they are set.
 func (p *placer) findPolicies(ctx context.Context) (phases.Result, error) {
-	if choice := p.wished.SizingPolicy; choice.Name != "" {
+	if choice := p.desired.SizingPolicy; choice.Name != "" {
 		policy, err := p.session.FindSizingPolicy(ctx, p.target.vdc, choice.Name)
 		if err != nil {
 			return session.NotFound(err, checks.SizingPolicy, choice.Field)
 		}
 		p.target.sizing = &policy
 	}
-	if choice := p.wished.PlacementPolicy; choice.Name != "" {
+	if choice := p.desired.PlacementPolicy; choice.Name != "" {
 		policy, err := p.session.FindPlacementPolicy(ctx, p.target.vdc, choice.Name)
 		if err != nil {
 			return session.NotFound(err, checks.PlacementPolicy, choice.Field)
@@ -109,7 +109,7 @@ func (p *placer) checkCompute(ctx context.Context) (phases.Result, error) {
 	case sizing != nil:
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
 			"spec.cpus and spec.memory are set, but %s sets sizing policy %s: remove one of them",
-			p.wished.SizingPolicy.Field, sizing.Name), nil
+			p.desired.SizingPolicy.Field, sizing.Name), nil
 	}
 	return p.defaultSizingProblem(ctx)
 }
@@ -196,10 +196,10 @@ func (p *placer) findDisks(ctx context.Context) (phases.Result, error) {
 
 // checkIOPS returns a problem if a disk cannot have the requested I/O operations per second.
 func (p *placer) checkIOPS(ctx context.Context) (phases.Result, error) {
-	for _, disk := range checks.DisksWithIOPS(&p.inputs.vcdMachine.Spec, p.wished.StorageProfile.Name, p.target.template) {
+	for _, disk := range checks.DisksWithIOPS(&p.inputs.vcdMachine.Spec, p.desired.StorageProfile.Name, p.target.template) {
 		profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, disk.StorageProfile)
 		if err != nil {
-			return session.NotFound(err, checks.StorageProfile, p.wished.StorageProfile.Field)
+			return session.NotFound(err, checks.StorageProfile, p.desired.StorageProfile.Field)
 		}
 		limits, err := p.session.IOPSLimits(ctx, profile)
 		if err != nil {

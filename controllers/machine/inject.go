@@ -114,9 +114,9 @@ func (i *injection) done() {
 	if i.vm.now().ExtraConfig == nil {
 		i.vm.now().ExtraConfig = map[string]string{}
 	}
-	maps.Copy(i.vm.now().ExtraConfig, i.vm.askedMetadata)
-	if len(i.vm.now().Disks) > 0 && i.vm.askedDiskMiB > 0 {
-		i.vm.now().Disks[0].SizeMiB = i.vm.askedDiskMiB
+	maps.Copy(i.vm.now().ExtraConfig, i.vm.writtenMetadata)
+	if len(i.vm.now().Disks) > 0 && i.vm.requestedDiskMiB > 0 {
+		i.vm.now().Disks[0].SizeMiB = i.vm.requestedDiskMiB
 	}
 }
 
@@ -124,20 +124,20 @@ func (i *injection) done() {
 // but did not make.
 func (i *injection) equip(ctx context.Context) (phases.Result, error) {
 	vm := i.vm.now()
-	change := hardwareChange(i.inputs.vcdMachine, *vm, i.vm.askedHardware)
+	change := hardwareChange(i.inputs.vcdMachine, *vm, i.vm.requestedHardware)
 	change.disks = len(i.disks.missing(*vm))
 	if change == (hardware{}) {
 		return phases.Done, nil
 	}
-	if i.vm.askedHardware == change {
-		i.vm.askedHardware = hardware{}
+	if i.vm.requestedHardware == change {
+		i.vm.requestedHardware = hardware{}
 		return i.tasks.failed(stepHardware, phases.Fail(0, infrav1.RequestRejectedReason,
 			"VM %s does not have the CPUs, memory, hardware version, additional disks or "+
 				"IOPS of the spec, although VCD accepted them: it has %d CPUs, %d MiB, %s, %d disks and %d IOPS of the first one",
 			vm.Name, vm.CPUs, vm.MemoryMiB, vm.HardwareVersion, len(vm.Disks), ptr.Deref(drift.FirstDisk(*vm).IOPS, 0))), nil
 	}
 	return i.tasks.write(stepHardware, func() (vcd.Task, error) {
-		i.vm.askedHardware = change
+		i.vm.requestedHardware = change
 		return i.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
 			CPUs:            change.cpus,
 			MemoryMiB:       change.memoryMiB,
@@ -172,13 +172,13 @@ func (i *injection) write(ctx context.Context) (phases.Result, error) {
 		values[entry.Key] = entry.Value
 	}
 	change := vcd.VMChange{ExtraConfig: values}
-	if wished := sizes.Disk(&i.inputs.vcdMachine.Spec); len(i.vm.now().Disks) > 0 && wished > i.vm.now().Disks[0].SizeMiB {
-		change.DiskMiB = wished
+	if desired := sizes.Disk(&i.inputs.vcdMachine.Spec); len(i.vm.now().Disks) > 0 && desired > i.vm.now().Disks[0].SizeMiB {
+		change.DiskMiB = desired
 	}
 	return i.tasks.write(stepInject, func() (vcd.Task, error) {
 		ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", i.vm.now().ID, "diskMiB", change.DiskMiB)
-		i.vm.askedDiskMiB = change.DiskMiB
-		i.vm.askedMetadata = guestinfo.Metadata(values)
+		i.vm.requestedDiskMiB = change.DiskMiB
+		i.vm.writtenMetadata = guestinfo.Metadata(values)
 		return i.session.ReconfigureVM(ctx, i.vm.now().ID, change)
 	})
 }

@@ -27,7 +27,7 @@ const (
 	recomposeCall = "POST /api/vApp/vapp/action/recomposeVApp"
 )
 
-// initialize says that the control plane of the workload cluster is initialized.
+// initialize marks the control plane of the workload cluster as initialized.
 func initialize(w *controllertest.Env) {
 	c := &clusterv1.Cluster{}
 	w.Expect(w.Client.Get(w.Ctx,
@@ -36,7 +36,7 @@ func initialize(w *controllertest.Env) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-// daemonSet returns one of a workload cluster.
+// daemonSet returns a DaemonSet of a workload cluster.
 func daemonSet(image string) *appsv1.DaemonSet {
 	d := &appsv1.DaemonSet{ObjectMeta: controllertest.Meta("csi-vcd-nodeplugin")}
 	d.Namespace = "kube-system"
@@ -47,7 +47,7 @@ func daemonSet(image string) *appsv1.DaemonSet {
 	return d
 }
 
-func TestMachinesThatWaitTogetherAreAddedByOneRequest(t *testing.T) {
+func TestWaitingMachinesAreAddedByOneRequest(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []infrav1.VAppLayout{infrav1.VAppPerFailureDomain, infrav1.VAppPerCluster} {
 		t.Run(string(layout), func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestMachinesThatWaitTogetherAreAddedByOneRequest(t *testing.T) {
 	}
 }
 
-func TestMachinesWithVAppsOfTheirOwnAreCreatedInParallel(t *testing.T) {
+func TestMachinesWithTheirOwnVAppsAreCreatedInParallel(t *testing.T) {
 	w, _ := controllertest.NewStandingStill(t, controllertest.Machines("a", "b", "c")...)
 	w.SetLayout(infrav1.VAppPerMachine)
 	w.Machine.Gather = time.Hour
@@ -82,7 +82,7 @@ func TestMachinesWithVAppsOfTheirOwnAreCreatedInParallel(t *testing.T) {
 	w.Expect(w.Sim.State().Tasks).To(And(HaveLen(3), HaveEach(HaveField("Status", vcdsim.TaskRunning))))
 }
 
-func TestMachinesTakeVAppsOfTheirOwnWithThem(t *testing.T) {
+func TestMachinesWithTheirOwnVAppsDeleteThem(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.SetLayout(infrav1.VAppPerMachine)
 	w.Ready("a", "b")
@@ -93,11 +93,11 @@ func TestMachinesTakeVAppsOfTheirOwnWithThem(t *testing.T) {
 
 	w.DeleteCluster()
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue("GET /api/query type=disk", 1))
-	w.Expect(w.Sim.Counters()).NotTo(HaveKey(ContainSubstring("vApp")), "machines took their vApps with them")
+	w.Expect(w.Sim.Counters()).NotTo(HaveKey(ContainSubstring("vApp")), "machines deleted their vApps")
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-func TestForeignVAppOfOurNameIsLeftAlone(t *testing.T) {
+func TestForeignVAppWithTheSameNameIsNotTouched(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []infrav1.VAppLayout{
 		infrav1.VAppPerFailureDomain, infrav1.VAppPerCluster,
@@ -125,7 +125,7 @@ func TestForeignVAppOfOurNameIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestHiddenVAppOfOurNameIsReported(t *testing.T) {
+func TestInvisibleVAppWithTheSameNameIsReported(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("cp-0")...)
 	w.Ready()
 	w.ComposeForeign(controllertest.ClusterName)
@@ -135,7 +135,7 @@ func TestHiddenVAppOfOurNameIsReported(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 }
 
-func TestDriversThatNeedOneVAppForbidOthers(t *testing.T) {
+func TestDriversLimitedToOneVAppForbidOtherLayouts(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("cp-0", "md-0")...)
 	w.SetLayout(infrav1.VAppPerMachine)
 	w.Ready("cp-0")
@@ -160,7 +160,7 @@ func TestDriversThatNeedOneVAppForbidOthers(t *testing.T) {
 	w.Ready("md-0")
 }
 
-// machineReady makes sure that a machine is ready, whatever its cluster is.
+// machineReady checks that a machine is ready, regardless of its cluster.
 func machineReady(w *controllertest.Env, name string) {
 	w.EventuallyMachine(name, clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
@@ -207,7 +207,7 @@ func TestVAppOfAMachineWithForeignVMsIsKept(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("Name", "theirs")))
 }
 
-func TestAPersonLeavesTheVAppOfAMachineWhileVCDIsGoneForGood(t *testing.T) {
+func TestAUserCanKeepTheVAppOfAMachineWhileVCDIsUnreachable(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("md-0")...)
 	w.SetLayout(infrav1.VAppPerMachine)
 	w.Ready("md-0")
@@ -228,7 +228,7 @@ func TestAPersonLeavesTheVAppOfAMachineWhileVCDIsGoneForGood(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppRetained"), ContainSubstring("md-0"))))
 }
 
-func TestAPersonWhoLeavesTheVAppOfAMachineDoesNotWaitForADeletionThatHangs(t *testing.T) {
+func TestKeepingTheVAppOfAMachineDoesNotWaitForAHangingDeletion(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.SetLayout(infrav1.VAppPerMachine)
 	w.Ready("cp-0")

@@ -23,7 +23,7 @@ const (
 	leaseCall = "PUT /api/vApp/vapp/leaseSettingsSection"
 )
 
-// newLimitedEnv makes an environment with ready machines in an organization that caps leases.
+// newLimitedEnv returns an environment with ready machines in an organization that limits leases.
 func newLimitedEnv(t *testing.T, lease time.Duration, names ...string) *controllertest.Env {
 	t.Helper()
 	w := controllertest.New(t)
@@ -44,15 +44,15 @@ func newLimitedEnv(t *testing.T, lease time.Duration, names ...string) *controll
 	return w
 }
 
-// after lets time pass for the machines' controller, but not for VCD, and reconciles for a while.
+// after advances the clock of the machine controller, but not that of VCD, and reconciles for a while.
 func after(w *controllertest.Env, d time.Duration, names ...string) {
 	w.Machine.Now = func() time.Time { return time.Now().Add(d) }
-	for range 40 { // So many passes, however busy the machine is that runs the test.
+	for range 40 { // A fixed number of reconciles, regardless of the load on the test machine.
 		for _, name := range names {
 			_, err := w.ReconcileMachine(name)
 			w.Expect(err).NotTo(HaveOccurred())
 		}
-		<-time.After(5 * time.Millisecond) // Tasks of the simulator end.
+		<-time.After(5 * time.Millisecond) // Tasks of the simulator finish.
 	}
 }
 
@@ -62,14 +62,14 @@ func TestLimitedLeaseIsReportedAndRenewed(t *testing.T) {
 	res, err := w.ReconcileMachine("a")
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(res.RequeueAfter).To(BeNumerically("<", 2*machine.InventoryEvery),
-		"every look at the inventory shows when it is due")
+		"every inventory shows when it expires")
 	m := w.VCDMachine("a")
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 	w.Expect(conditions.GetReason(m, infrav1.LeaseLimitedCondition)).To(Equal(infrav1.LeaseLimitedReason))
 	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.LeaseLimitedReason)))
 	w.Sim.ResetCounters()
 	w.ExpectSettled("a")
-	w.Expect(w.Sim.Counters()).To(BeEmpty(), "a lease that is long enough costs no call")
+	w.Expect(w.Sim.Counters()).To(BeEmpty(), "a long lease causes no request")
 
 	after(w, 28*day, "a", "b")
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 1), "machines of one vApp renew its lease once")
@@ -85,12 +85,12 @@ func TestStorageLeaseOfAStoppedVAppIsReportedAndRenewed(t *testing.T) {
 			e.Model.Orgs[i].StorageLease = vcdsim.Duration(30 * day)
 		}
 		e.VApp(controllertest.ClusterName).Lease.Storage = 30 * day
-		e.Assumptions().VAppStaysDeployed = false // the end of the runtime lease undeploys it, too
+		e.Assumptions().VAppStaysDeployed = false // the expiry of the runtime lease also undeploys it
 		e.PowerOff(e.VM("a"))
 	})
 	recorder := events.NewFakeRecorder(100)
 	w.Events = recorder.Events
-	w.Restart(t, recorder) // with an inventory of its own
+	w.Restart(t, recorder) // with its own inventory
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.VMPoweredOffReason)
 
 	w.Expect(conditions.GetMessage(w.VCDMachine("a"),
@@ -103,7 +103,7 @@ func TestStorageLeaseOfAStoppedVAppIsReportedAndRenewed(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 }
 
-func TestLeaseThatIsNotLimitedAnyMoreIsForgotten(t *testing.T) {
+func TestAnUnlimitedLeaseIsForgotten(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
 	_, err := w.ReconcileMachine("a")
 	w.Expect(err).NotTo(HaveOccurred())
@@ -119,7 +119,7 @@ func TestLeaseThatIsNotLimitedAnyMoreIsForgotten(t *testing.T) {
 	w.ExpectSettled("a")
 }
 
-func TestLeaseThatMayNotBeUnlimitedIsRenewedAsItIs(t *testing.T) {
+func TestALeaseThatMustBeLimitedIsRenewedUnchanged(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
 	w.Sim.Faults().Add(vcdsim.Fault{
 		Operation: leaseCall,
@@ -149,7 +149,7 @@ func TestLeaseThatCannotBeRenewedIsReported(t *testing.T) {
 	m := w.VCDMachine("a")
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 	w.Expect(conditions.GetMessage(m, infrav1.LeaseLimitedCondition)).To(ContainSubstring("no right"))
-	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 1), "it is not tried again at once")
+	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 1), "it is not retried at once")
 	after(w, 28*day+2*time.Hour, "a")
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 2))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestVAppThatSomebodyRenamedGoesWithItsCluster(t *testing.T) {
+func TestARenamedVAppIsDeletedWithItsCluster(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	w.Ready("a")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Name = "renamed" })

@@ -26,7 +26,7 @@ func withDisk(size string) func(*infrav1.VCDMachine) {
 	return func(m *infrav1.VCDMachine) { m.Spec.DiskSize = ptr.To(resource.MustParse(size)) }
 }
 
-// withoutRight is the tenant whose user of Cluster API lacks a right.
+// withoutRight returns the tenant whose Cluster API user lacks a right.
 func withoutRight(right string) vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	for i := range model.Orgs[1].Roles {
@@ -49,12 +49,12 @@ func TestLinkedCloneIsConsolidatedBeforeItsDiskGrows(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].Disks[0].SizeMiB).To(Equal(int64(40960)))
 	w.Expect(w.Sim.State().VMs[0].LinkedClone).To(BeFalse())
 	w.Expect(w.Sim.Counters()).To(And(HaveKeyWithValue(consolidateCall, 1), HaveKeyWithValue(reconfigureCall, 2)),
-		"the disk grows by a request of its own")
+		"a separate request expands the disk")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("VMConsolidated")))
 	w.ExpectSettled("cp-0")
 }
 
-func TestNoVMIsConsolidatedWithoutNeed(t *testing.T) {
+func TestNoVMIsConsolidatedUnnecessarily(t *testing.T) {
 	t.Parallel()
 	full := vcdsim.K8sTenant()
 	full.Orgs[1].VDCs[0].FullClones = true
@@ -62,7 +62,7 @@ func TestNoVMIsConsolidatedWithoutNeed(t *testing.T) {
 		model vcdsim.Model
 		size  string
 	}{
-		"of the template's size":             {vcdsim.K8sTenant(), "20Gi"},
+		"with the size of the template":      {vcdsim.K8sTenant(), "20Gi"},
 		"in a VDC without fast provisioning": {full, "40Gi"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestNothingIsCreatedWithoutTheRightToConsolidate(t *testing.T) {
 	w.Ready("stays")
 }
 
-func TestConsolidationThatFailsIsReportedAndRetried(t *testing.T) {
+func TestAFailedConsolidationIsReportedAndRetried(t *testing.T) {
 	w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01},
 		controllertest.NewMachine("cp-0", withDisk("40Gi"))...)
 	w.Sim.Faults().Add(vcdsim.Fault{
@@ -108,14 +108,14 @@ func TestConsolidationThatFailsIsReportedAndRetried(t *testing.T) {
 
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.BootstrapInjectedCondition)).To(
 		ContainSubstring("native snapshots cannot be consolidated"))
-	w.Expect(w.Sim.State().VMs[0].ExtraConfig).To(BeEmpty(), "no bootstrap data before the disk is as wished")
+	w.Expect(w.Sim.State().VMs[0].ExtraConfig).To(BeEmpty(), "no bootstrap data before the disk has its size")
 	skipAhead(w)
 	w.Ready("cp-0")
 }
 
-func TestLinkedCloneThatRunsIsConsolidatedBeforeItsDiskGrows(t *testing.T) {
+func TestARunningLinkedCloneIsConsolidatedBeforeItsDiskGrows(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	m := w.VCDMachine("cp-0")
 	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())

@@ -22,14 +22,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// want is what a machine has to do at its VM, and what shows that it would.
-type want struct {
-	name string
-	wish func(*controllertest.Env, string)
+// A pendingChange requests a change to a machine's VM.
+type pendingChange struct {
+	name    string
+	request func(*controllertest.Env, string)
 }
 
-func wants() []want {
-	return []want{
+func pendingChanges() []pendingChange {
+	return []pendingChange{
 		{
 			"power it on",
 			func(w *controllertest.Env, name string) {
@@ -40,7 +40,7 @@ func wants() []want {
 			},
 		},
 		{
-			"grow its disk",
+			"expand its disk",
 			func(w *controllertest.Env, name string) {
 				m := w.VCDMachine(name)
 				m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
@@ -57,7 +57,7 @@ func wants() []want {
 	}
 }
 
-// nodeOf makes the Machine have a Node.
+// nodeOf sets the Node of a Machine.
 func nodeOf(w *controllertest.Env, name string) {
 	m := &clusterv1.Machine{}
 	w.Expect(w.Client.Get(w.Ctx, keyOf(name), m)).To(Succeed())
@@ -65,30 +65,30 @@ func nodeOf(w *controllertest.Env, name string) {
 	w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
 }
 
-func TestNothingIsWrittenToAVMWithoutTheMachinesMarker(t *testing.T) {
+func TestNothingIsWrittenToAVMWithoutTheMarkerOfItsMachine(t *testing.T) {
 	t.Parallel()
-	for _, tt := range wants() {
-		t.Run("the marker was removed, and it is to "+tt.name, func(t *testing.T) {
+	for _, tt := range pendingChanges() {
+		t.Run("a removed marker: "+tt.name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("victim")...)
-			leftInPeace(w, "victim")
+			makeIdle(w, "victim")
 			w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("victim").Description = "mine" })
-			tt.wish(w, "victim")
+			tt.request(w, "victim")
 
-			expectHandsOff(t, w, "victim")
+			expectNoWrites(t, w, "victim")
 		})
-		t.Run("a person wrote its URN down by hand, and it is to "+tt.name, func(t *testing.T) {
+		t.Run("a manually recorded URN: "+tt.name, func(t *testing.T) {
 			w := controllertest.New(t,
 				append(controllertest.NewMachine("victim"), controllertest.NewMachine("forged")...)...)
-			leftInPeace(w, "victim")
+			makeIdle(w, "victim")
 			forge(w)
-			tt.wish(w, "forged")
+			tt.request(w, "forged")
 
-			expectHandsOff(t, w, "forged")
+			expectNoWrites(t, w, "forged")
 		})
 	}
 }
 
-// forge gives a new machine another's VM.
+// forge makes a new machine claim the VM of another one.
 func forge(w *controllertest.Env) {
 	m := w.VCDMachine("forged")
 	m.Spec.ProviderID = providerid.Format("urn:vcloud:vm:" + w.Sim.State().VMs[0].ID)
@@ -100,14 +100,14 @@ func forge(w *controllertest.Env) {
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 }
 
-// expectHandsOff makes passes for some hours in which nothing is written, not even on deletion.
-func expectHandsOff(t *testing.T, w *controllertest.Env, name string) {
+// expectNoWrites reconciles for some hours in which nothing may be written, not even during deletion.
+func expectNoWrites(t *testing.T, w *controllertest.Env, name string) {
 	t.Helper()
 	writes := w.Writes()
 	for range 2 {
 		w.Restart(t, events.NewFakeRecorder(1000))
 		for i := range 8 {
-			passAt(w, time.Duration(i+1)*machine.InventoryEvery, name)
+			reconcileAt(w, time.Duration(i+1)*machine.InventoryEvery, name)
 		}
 	}
 	m := w.VCDMachine(name)
@@ -120,7 +120,7 @@ func expectHandsOff(t *testing.T, w *controllertest.Env, name string) {
 	w.Expect(w.Writes()).To(Equal(writes))
 }
 
-func TestLeaseOfAVAppThatIsNotTheClustersIsLeftAsItIs(t *testing.T) {
+func TestTheLeaseOfAForeignVAppIsNotChanged(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Description = "mine" })
 	writes := w.Writes()
@@ -133,12 +133,12 @@ func TestLeaseOfAVAppThatIsNotTheClustersIsLeftAsItIs(t *testing.T) {
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 }
 
-func TestAMarkerThatIsRestoredIsNoticedAtTheNextInventory(t *testing.T) {
+func TestARestoredMarkerIsNoticedAtTheNextInventory(t *testing.T) {
 	t.Parallel()
-	for name, running := range map[string]bool{"of a VM that runs": true, "of a VM that is powered off": false} {
+	for name, running := range map[string]bool{"of a running VM": true, "of a VM that is powered off": false} {
 		t.Run(name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("a")...)
-			leftInPeace(w, "a")
+			makeIdle(w, "a")
 			var marker string
 			w.Sim.Edit(func(e *vcdsim.Editor) {
 				marker = e.VM("a").Description
@@ -148,16 +148,16 @@ func TestAMarkerThatIsRestoredIsNoticedAtTheNextInventory(t *testing.T) {
 			at := time.Duration(0)
 			for ; m == nil || conditions.GetReason(m, infrav1.VMInSyncCondition) != infrav1.MarkerNotFoundReason; at += w.Next {
 				w.Expect(at).To(BeNumerically("<", 7*time.Hour))
-				m = passAt(w, at, "a")
+				m = reconcileAt(w, at, "a")
 			}
 			if !running {
 				w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("a")) })
-				m = passAt(w, at, "a")
+				m = reconcileAt(w, at, "a")
 			}
 
 			w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("a").Description = marker })
 			for end := at + machine.InventoryEvery; at <= end; at += w.Next {
-				m = passAt(w, at, "a")
+				m = reconcileAt(w, at, "a")
 			}
 
 			w.Expect(conditions.IsTrue(m, infrav1.VMInSyncCondition)).To(BeTrue())

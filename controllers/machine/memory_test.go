@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestMachineWhoseWriteWasAcceptedWithoutAnAnswer(t *testing.T) {
+func TestMachineWithALostWriteResponse(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, operation string }{
 		{"the power-on", "POST /api/vApp/vm/power/action/powerOn"},
@@ -38,12 +38,12 @@ func TestMachineWhoseWriteWasAcceptedWithoutAnAnswer(t *testing.T) {
 			w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 			w.Expect(w.Sim.Faults().List()).To(BeEmpty())
-			w.Expect(w.Sim.Counters()[tt.operation]).To(Equal(1), "what VCD did is not asked for again")
+			w.Expect(w.Sim.Counters()[tt.operation]).To(Equal(1), "completed requests are not repeated")
 		})
 	}
 }
 
-func TestRunningMachineOutlivesAMove(t *testing.T) {
+func TestRunningMachineSurvivesAMove(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -57,7 +57,7 @@ func TestRunningMachineOutlivesAMove(t *testing.T) {
 	})
 	w.Restart(t, events.NewFakeRecorder(100))
 	w.EventuallyMachine("cp-0", infrav1.PoweredOnCondition, infrav1.VMPoweredOffReason)
-	w.Expect(w.Writes()).To(Equal(writes), "a VM that is off is reported, not powered on")
+	w.Expect(w.Writes()).To(Equal(writes), "a powered-off VM is reported, not powered on")
 
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("cp-0")) })
 	w.Restart(t, events.NewFakeRecorder(100))
@@ -69,7 +69,8 @@ func TestRunningMachineOutlivesAMove(t *testing.T) {
 	w.ExpectSettled("cp-0")
 }
 
-// move loses what a move to another management cluster does, and the bootstrap data, which is gone by then.
+// move drops the state that a move to another management cluster drops, and the bootstrap data, which is deleted by
+// then.
 func move(w *controllertest.Env, name string) {
 	m := w.VCDMachine(name)
 	m.Status = infrav1.VCDMachineStatus{}
@@ -83,7 +84,7 @@ func move(w *controllertest.Env, name string) {
 	w.Expect(w.Client.Update(w.Ctx, cluster)).To(Succeed())
 }
 
-func TestRecordedVMOfAnotherIsLeftAlone(t *testing.T) {
+func TestARecordedForeignVMIsNotTouched(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -102,7 +103,7 @@ func TestRecordedVMOfAnotherIsLeftAlone(t *testing.T) {
 	w.Expect(w.Writes()).To(Equal(writes))
 }
 
-func TestMachineInAnUnknownFailureDomainIsCreatedNowhere(t *testing.T) {
+func TestMachineInAnUnknownFailureDomainIsNotCreated(t *testing.T) {
 	objects := controllertest.NewMachine("cp-0")
 	machine, ok := objects[0].(*clusterv1.Machine)
 	w := controllertest.New(t, objects[1:]...)
@@ -118,7 +119,7 @@ func TestMachineInAnUnknownFailureDomainIsCreatedNowhere(t *testing.T) {
 	w.Expect(w.Writes()).To(BeZero())
 }
 
-func TestNothingIsRememberedOfAMachineThatIsGone(t *testing.T) {
+func TestStateOfADeletedMachineIsDropped(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Ready("a", "b")
 	w.Expect(w.Machine.States().Len()).To(Equal(2))
@@ -128,7 +129,7 @@ func TestNothingIsRememberedOfAMachineThatIsGone(t *testing.T) {
 	w.Expect(w.Machine.States().Len()).To(Equal(1))
 }
 
-func TestTwoVMsOfOneNameAreLookedAtAgain(t *testing.T) {
+func TestTwoVMsWithOneNameAreCheckedAgain(t *testing.T) {
 	w := controllertest.New(t)
 	s := w.Machine.NewScope(&infrav1.VCDMachine{}, w.VCDCluster(),
 		[]vcd.Ref{{ID: "1", Name: "x"}, {ID: "2", Name: "x"}}...)
@@ -137,5 +138,5 @@ func TestTwoVMsOfOneNameAreLookedAtAgain(t *testing.T) {
 
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(out.Reason).To(Equal(infrav1.DuplicateMarkerReason))
-	w.Expect(out.After).To(Equal(session.RemedyPoll), "no watch sees the remedy in VCD")
+	w.Expect(out.After).To(Equal(session.RemedyPoll), "no watch notices the remedy in VCD")
 }

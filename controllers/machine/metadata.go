@@ -60,9 +60,9 @@ type metadataWriter struct {
 // write writes the missing entries. If none are missing, it removes an entry that is no longer in the spec.
 func (w metadataWriter) write(ctx context.Context, record vmmetadata.Record) (phases.Result, error) {
 	m := w.inputs.vcdMachine
-	wished := vmmetadata.Wished(m.Spec.VMMetadata)
-	missing := record.Missing(wished)
-	obsolete := record.Obsolete(wished)
+	desired := vmmetadata.Desired(m.Spec.VMMetadata)
+	missing := record.Missing(desired)
+	obsolete := record.Obsolete(desired)
 	if len(missing) == 0 && len(obsolete) == 0 {
 		return phases.Done, nil
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// entries returns texts as a spec has them.
+// entries returns string entries as in a spec.
 func entries(metadata map[string]string) []infrav1.VMMetadataEntry {
 	var list []infrav1.VMMetadataEntry
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
@@ -52,7 +52,7 @@ func metadata(w *controllertest.Env) map[string]string {
 	return values
 }
 
-// eventuallyMetadata reconciles until the VM has metadata, and all is at rest.
+// eventuallyMetadata reconciles until the VM has metadata and no change is pending.
 func eventuallyMetadata(w *controllertest.Env, want map[string]string) {
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileMachine("md-0")
@@ -71,7 +71,7 @@ func metadataWrites(w *controllertest.Env) int {
 	return n
 }
 
-func TestMetadataFollowTheSpec(t *testing.T) {
+func TestMetadataFollowsTheSpec(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("md-0",
 		withMetadata(map[string]string{"cost center": "4711 <ä>", "team": "a"}))...)
 	w.Ready("md-0")
@@ -98,7 +98,7 @@ func TestMetadataFollowTheSpec(t *testing.T) {
 	w.ExpectSettled("md-0")
 }
 
-func TestMetadataWhoseAnswerWasLostAreWrittenOrRemoved(t *testing.T) {
+func TestMetadataWithALostResponseIsWrittenOrRemoved(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("md-0")...)
 	w.Ready("md-0")
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST *metadata", DropAfter: true, Count: 1})
@@ -110,7 +110,7 @@ func TestMetadataWhoseAnswerWasLostAreWrittenOrRemoved(t *testing.T) {
 	eventuallyMetadata(w, map[string]string{})
 }
 
-func TestMetadataThatMayNotBeWrittenAreReported(t *testing.T) {
+func TestForbiddenMetadataIsReported(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("md-0", withMetadata(map[string]string{"a": "1"}))...)
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST *metadata", Status: http.StatusForbidden, Count: 1})
 	w.Ready("md-0")
@@ -123,8 +123,8 @@ func TestMetadataThatMayNotBeWrittenAreReported(t *testing.T) {
 	w.Expect(metadata(w)).To(Equal(map[string]string{"a": "1"}))
 }
 
-// TestMetadataHaveTypesAndDomains writes an entry of each type, and those that only a system administrator may write.
-func TestMetadataHaveTypesAndDomains(t *testing.T) {
+// TestMetadataHasTypesAndDomains writes an entry of each type, and entries that only a system administrator may write.
+func TestMetadataHasTypesAndDomains(t *testing.T) {
 	typed := []infrav1.VMMetadataEntry{
 		{Key: "boolean", Value: ptr.To("true"), Type: infrav1.VMMetadataBoolean},
 		{Key: "number", Value: ptr.To("4711"), Type: infrav1.VMMetadataNumber},

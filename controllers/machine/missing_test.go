@@ -27,7 +27,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// vanish removes VMs without a trace.
+// vanish removes VMs without a trace in the task log.
 func vanish(w *controllertest.Env, names ...string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		for _, name := range names {
@@ -36,15 +36,15 @@ func vanish(w *controllertest.Env, names ...string) {
 	})
 }
 
-// expectReady makes sure what Ready of a machine says.
+// expectReady checks the Ready condition of a machine.
 func expectReady(w *controllertest.Env, m *infrav1.VCDMachine, status metav1.ConditionStatus, reason string) {
 	c := conditions.Get(m, clusterv1.ReadyCondition)
 	w.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{string(status), reason}), "%s: %s", m.Name,
 		c.Message)
 }
 
-// expectNobodyGone looks at machines for two days, across restarts, and makes sure that none is declared gone.
-func expectNobodyGone(t *testing.T, w *controllertest.Env, names ...string) {
+// expectNoneGone observes machines for two days, across restarts, and checks that none is declared gone.
+func expectNoneGone(t *testing.T, w *controllertest.Env, names ...string) {
 	t.Helper()
 	for _, at := range []time.Duration{
 		machine.InventoryEvery,
@@ -55,7 +55,7 @@ func expectNobodyGone(t *testing.T, w *controllertest.Env, names ...string) {
 	} {
 		w.Restart(t, events.NewFakeRecorder(100))
 		for _, name := range names {
-			m := passAt(w, at, name)
+			m := reconcileAt(w, at, name)
 			w.Expect(conditions.IsFalse(m, clusterv1.ReadyCondition)).To(BeFalse(), "%s: %s", name,
 				conditions.GetMessage(m, clusterv1.ReadyCondition))
 			w.Expect(m.Spec.RecordedState.VMNotFoundSince).To(BeZero())
@@ -63,65 +63,65 @@ func expectNobodyGone(t *testing.T, w *controllertest.Env, names ...string) {
 	}
 }
 
-func TestLiveVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
+func TestManuallyDeletedRunningVMIsGoneAfterTheSecondCheck(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b", "c")...)
 	w.Ready("a", "b", "c")
 	vanish(w, "a")
 
-	expectReady(w, passAt(w, machine.InventoryEvery, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+	expectReady(w, reconcileAt(w, machine.InventoryEvery, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 	w.Expect(w.VCDMachine("a").Spec.RecordedState.MissingSince).NotTo(BeZero())
-	expectReady(w, passAt(w, machine.InventoryEvery+30*time.Second, "a"), metav1.ConditionUnknown,
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+30*time.Second, "a"), metav1.ConditionUnknown,
 		infrav1.VMUnverifiedReason)
 	recorder := events.NewFakeRecorder(100)
 	w.Restart(t, recorder)
 	w.Events = recorder.Events
-	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse,
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse,
 		infrav1.VMNotFoundReason)
 
 	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.VMNotFoundReason)))
-	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "b"), metav1.ConditionTrue, infrav1.ReadyReason)
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+62*time.Second, "b"), metav1.ConditionTrue, infrav1.ReadyReason)
 	w.ExpectSettled("a")
-	w.Expect(w.Sim.State().VMs).To(HaveLen(2), "nothing is made anew")
+	w.Expect(w.Sim.State().VMs).To(HaveLen(2), "nothing is recreated")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
-	w.Expect(isGone(w, "a")).To(BeTrue(), "what was proved need not be proved again")
+	w.Expect(isGone(w, "a")).To(BeTrue(), "a proof is not repeated")
 }
 
-func TestVMIsNotGoneBecauseTheClockWasPutForward(t *testing.T) {
+func TestVMIsNotGoneAfterAClockChange(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a", "b")
 	vanish(w, "a")
-	m := passAt(w, machine.InventoryEvery, "a")
+	m := reconcileAt(w, machine.InventoryEvery, "a")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 	// as the clock has it that was put forward
 	m.Spec.RecordedState.MissingSince = ptr.To(metav1.NewTime(time.Now().Add(-time.Hour)))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
-	expectReady(w, passAt(w, machine.InventoryEvery+2*time.Second, "a"), metav1.ConditionUnknown,
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+2*time.Second, "a"), metav1.ConditionUnknown,
 		infrav1.VMUnverifiedReason)
 
-	expectReady(w, passAt(w, machine.InventoryEvery+65*time.Second, "a"), metav1.ConditionFalse,
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+65*time.Second, "a"), metav1.ConditionFalse,
 		infrav1.VMNotFoundReason)
 }
 
-func TestLiveVMThatIsSeenAgainIsBack(t *testing.T) {
+func TestRunningVMThatReappearsIsFound(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a", "b")
 	var dump bytes.Buffer
 	w.Expect(w.Sim.Dump(&dump)).To(Succeed())
 	vanish(w, "a")
-	passAt(w, machine.InventoryEvery, "a")
-	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse,
+	reconcileAt(w, machine.InventoryEvery, "a")
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse,
 		infrav1.VMNotFoundReason)
 
 	w.Expect(w.Sim.Restore(&dump)).To(Succeed())
 	w.Restart(t, events.NewFakeRecorder(100))
 
-	m := passAt(w, 2*machine.InventoryEvery, "a")
+	m := reconcileAt(w, 2*machine.InventoryEvery, "a")
 	expectReady(w, m, metav1.ConditionTrue, infrav1.ReadyReason)
 	w.Expect(m.Spec.RecordedState).To(And(HaveField("MissingSince", BeNil()), HaveField("VMNotFoundSince", BeNil())))
 }
 
-func TestLiveVMIsGoneOnceAPersonSaysSo(t *testing.T) {
+func TestRunningVMIsGoneOnceAUserConfirmsIt(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	w.Ready("a")
 	w.Hide(controllertest.ClusterName, true)
@@ -129,18 +129,18 @@ func TestLiveVMIsGoneOnceAPersonSaysSo(t *testing.T) {
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.VMGoneAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
-	expectReady(w, passAt(w, 0, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+	expectReady(w, reconcileAt(w, 0, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
 }
 
-func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
+func TestNoVMIsGoneWhenVCDReturnsEmptyLists(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name        string
 		spoil, mend func(*controllertest.Env)
-		stays       bool // a machine that is deleted, until all is seen again
+		stays       bool // a machine that is deleted, until all VMs are visible again
 	}{
 		{
-			"the query for VMs answers 200 with nothing",
+			"the VM query responds with an empty list",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{
 					Operation: "GET /api/query type=vm",
@@ -152,7 +152,7 @@ func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
 			false,
 		},
 		{
-			"every query answers 200 with nothing, and VMs are forbidden",
+			"every query responds with an empty list, and VMs are forbidden",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{
 					Operation: "GET /api/query*",
@@ -165,7 +165,7 @@ func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
 			true,
 		},
 		{
-			"the right to see the vApp is withdrawn",
+			"the right to view the vApp is revoked",
 			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, true) },
 			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) },
 			true,
@@ -177,17 +177,17 @@ func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
 			w.Ready("a", "b")
 			tt.spoil(w)
 
-			expectNobodyGone(t, w, "a", "b")
+			expectNoneGone(t, w, "a", "b")
 
 			expectReady(w, w.VCDMachine("a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("b"))).To(Succeed())
-			expectNobodyGone(t, w, "a")
+			expectNoneGone(t, w, "a")
 			if tt.stays {
-				expectNobodyGone(t, w, "b")
+				expectNoneGone(t, w, "b")
 			}
 			tt.mend(w)
 			w.Restart(t, events.NewFakeRecorder(100))
-			expectReady(w, passAt(w, 24*time.Hour, "a"), metav1.ConditionTrue, infrav1.ReadyReason)
+			expectReady(w, reconcileAt(w, 24*time.Hour, "a"), metav1.ConditionTrue, infrav1.ReadyReason)
 			w.Eventually(func() bool { return isGone(w, "b") }, controllertest.Patience, "5ms").Should(BeTrue())
 			w.Expect(w.Sim.State().VMs).To(HaveLen(1), "nothing is leaked")
 		})
@@ -206,7 +206,7 @@ func (l lossy) VMs(ctx context.Context, vdc vcd.VDC, vApp string, maxAge time.Du
 	return slices.DeleteFunc(rows, func(r vcd.VMRecord) bool { return slices.Contains(l.lost, r.Name) }), err
 }
 
-func TestRowLostBetweenPagesIsAskedForByItself(t *testing.T) {
+func TestRowLostBetweenPagesIsRequestedSeparately(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a", "b")
 	sessions := w.Machine.Sessions
@@ -221,13 +221,13 @@ func TestRowLostBetweenPagesIsAskedForByItself(t *testing.T) {
 	}
 
 	for _, at := range []time.Duration{machine.InventoryEvery, machine.InventoryEvery + 62*time.Second, time.Hour} {
-		m := passAt(w, at, "a")
+		m := reconcileAt(w, at, "a")
 		expectReady(w, m, metav1.ConditionTrue, infrav1.ReadyReason)
 		w.Expect(m.Spec.RecordedState.MissingSince).To(BeZero())
 	}
 }
 
-func TestNobodyIsGoneBecauseVCDWasSetBack(t *testing.T) {
+func TestNoVMIsGoneAfterVCDIsRestoredFromABackup(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a")
 	var dump bytes.Buffer
@@ -236,18 +236,18 @@ func TestNobodyIsGoneBecauseVCDWasSetBack(t *testing.T) {
 
 	w.Expect(w.Sim.Restore(&dump)).To(Succeed())
 
-	expectNobodyGone(t, w, "a", "b")
+	expectNoneGone(t, w, "a", "b")
 	expectReady(w, w.VCDMachine("a"), metav1.ConditionTrue, infrav1.ReadyReason)
 	m := w.VCDMachine("b")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(And(ContainSubstring("restored from a backup"),
 		ContainSubstring(infrav1.VMGoneAnnotation+"=true")))
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
-	expectNobodyGone(t, w, "b")
+	expectNoneGone(t, w, "b")
 	m = w.VCDMachine("b")
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.VMGoneAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
-	w.Expect(isGone(w, "b")).To(BeTrue(), "a person knows better")
+	w.Expect(isGone(w, "b")).To(BeTrue(), "a user can override it")
 }
 
 func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {
@@ -258,7 +258,7 @@ func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {
 	declared := func(at time.Duration) int {
 		n := 0
 		for _, name := range missing {
-			if conditions.GetReason(passAt(w, at, name), clusterv1.ReadyCondition) == infrav1.VMNotFoundReason {
+			if conditions.GetReason(reconcileAt(w, at, name), clusterv1.ReadyCondition) == infrav1.VMNotFoundReason {
 				n++
 			}
 		}
@@ -274,16 +274,16 @@ func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {
 	w.Expect(declared(machine.InventoryEvery + 11*time.Minute + 30*time.Second)).To(Equal(1))
 	w.Expect(declared(machine.InventoryEvery + 13*time.Minute)).To(Equal(2))
 	w.Expect(declared(machine.InventoryEvery + 15*time.Minute)).To(Equal(3))
-	expectReady(w, passAt(w, machine.InventoryEvery+15*time.Minute, "d"), metav1.ConditionTrue, infrav1.ReadyReason)
+	expectReady(w, reconcileAt(w, machine.InventoryEvery+15*time.Minute, "d"), metav1.ConditionTrue, infrav1.ReadyReason)
 }
 
-// TestAMachineThatCannotBeReleasedHoldsUpNoOther pauses the machine that is missing for the longest time.
-func TestAMachineThatCannotBeReleasedHoldsUpNoOther(t *testing.T) {
+// TestAnUnreleasableMachineDoesNotBlockOthers pauses the machine that has been missing for the longest time.
+func TestAnUnreleasableMachineDoesNotBlockOthers(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b", "c", "d")...)
 	w.Ready("a", "b", "c", "d")
 	vanish(w, "a", "b", "c")
 	reasonAt := func(at time.Duration, name string) string {
-		return conditions.GetReason(passAt(w, at, name), clusterv1.ReadyCondition)
+		return conditions.GetReason(reconcileAt(w, at, name), clusterv1.ReadyCondition)
 	}
 	reasonAt(machine.InventoryEvery, "a")
 	for _, at := range []time.Duration{30 * time.Second, 2 * time.Minute, 4 * time.Minute, 6 * time.Minute} {
@@ -309,7 +309,7 @@ func TestVAppDeletedByHand(t *testing.T) {
 		reason string
 	}{
 		{
-			"is proved by VCD's log of tasks",
+			"is proved by VCD's task log",
 			func(t *testing.T, w *controllertest.Env) {
 				t.Helper()
 				w.DeleteVAppByHand(t, controllertest.ClusterName)
@@ -317,7 +317,7 @@ func TestVAppDeletedByHand(t *testing.T) {
 			infrav1.TooManyVMsMissingReason,
 		},
 		{
-			"without a trace is not proved",
+			"without a trace is unproved",
 			func(_ *testing.T, w *controllertest.Env) {
 				w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp(controllertest.ClusterName)) })
 			},
@@ -332,15 +332,15 @@ func TestVAppDeletedByHand(t *testing.T) {
 			tt.delete(t, w)
 
 			for _, at := range []time.Duration{machine.InventoryEvery, machine.InventoryEvery + 62*time.Second} {
-				passAt(w, at, "a")
-				passAt(w, at, "b")
+				reconcileAt(w, at, "a")
+				reconcileAt(w, at, "b")
 			}
-			expectReady(w, passAt(w, machine.InventoryEvery+65*time.Second, "a"), metav1.ConditionUnknown, tt.reason)
+			expectReady(w, reconcileAt(w, machine.InventoryEvery+65*time.Second, "a"), metav1.ConditionUnknown, tt.reason)
 		})
 	}
 }
 
-// addCluster adds another cluster with one machine of the same name, and waits until that is ready.
+// addCluster adds another cluster with one machine of the same name, and waits until the machine is ready.
 func addCluster(w *controllertest.Env, n int) string {
 	name := fmt.Sprintf("c%d", n)
 	labels := map[string]string{clusterv1.ClusterNameLabel: name}
@@ -372,20 +372,20 @@ func addCluster(w *controllertest.Env, n int) string {
 	return name + "-cp"
 }
 
-func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
+func TestMachinesMissingInThreeClustersHoldTheSite(t *testing.T) {
 	w := controllertest.New(t)
 	all := []string{addCluster(w, 2), addCluster(w, 3), addCluster(w, 4)}
 	vanish(w, all...)
 	passes := func(at time.Duration) {
 		for _, name := range all {
-			passAt(w, at, name)
+			reconcileAt(w, at, name)
 		}
 	}
 
 	passes(machine.InventoryEvery)
 	passes(machine.InventoryEvery + 62*time.Second)
 	passes(machine.InventoryEvery + 80*time.Second)
-	expectNobodyGone(t, w, all...)
+	expectNoneGone(t, w, all...)
 
 	m := w.VCDMachine(all[0])
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMLossUnacknowledgedReason)
@@ -397,7 +397,7 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 	w.Expect(c.Spec.RecordedState.GoneStoppedSince).NotTo(BeNil())
 	w.ReconcileNamed(w, c)
 	w.Expect(conditions.GetReason(c, infrav1.VMLossSuspectedCondition)).To(Equal(infrav1.VMLossUnacknowledgedReason))
-	w.Expect(conditions.IsTrue(c, clusterv1.ReadyCondition)).To(BeTrue(), "the cluster itself works")
+	w.Expect(conditions.IsTrue(c, clusterv1.ReadyCondition)).To(BeTrue(), "the cluster itself is ready")
 	acknowledge(w, c)
 	w.Expect(c.Spec.RecordedState.GoneStoppedSince).To(BeNil())
 	w.Expect(conditions.Has(c, infrav1.VMLossSuspectedCondition)).To(BeFalse())
@@ -408,7 +408,7 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 	expectReady(w, w.VCDMachine(all[1]), metav1.ConditionUnknown, infrav1.VMLossUnacknowledgedReason)
 }
 
-// acknowledge annotates a VCDCluster as a user does, and lets its reconciler see it.
+// acknowledge annotates a VCDCluster as a user does, and reconciles it.
 func acknowledge(w *controllertest.Env, c *infrav1.VCDCluster) {
 	metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.GoneAcknowledgedAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
@@ -417,7 +417,7 @@ func acknowledge(w *controllertest.Env, c *infrav1.VCDCluster) {
 		"an acknowledgement covers the VMs that are missing at that time")
 }
 
-// TestAnAcknowledgementInTheFutureDoesNotCount sets a time by hand that covers all outages to come.
+// TestAnAcknowledgementInTheFutureDoesNotCount manually sets a time that would cover all later outages.
 func TestAnAcknowledgementInTheFutureDoesNotCount(t *testing.T) {
 	w := controllertest.New(t)
 	all := []string{addCluster(w, 2), addCluster(w, 3), addCluster(w, 4)}
@@ -429,15 +429,15 @@ func TestAnAcknowledgementInTheFutureDoesNotCount(t *testing.T) {
 
 	for _, at := range []time.Duration{0, 62 * time.Second, 80 * time.Second} {
 		for _, name := range all {
-			passAt(w, machine.InventoryEvery+at, name)
+			reconcileAt(w, machine.InventoryEvery+at, name)
 		}
 	}
 
 	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionUnknown, infrav1.VMLossUnacknowledgedReason)
 }
 
-// TestAnAcknowledgementDoesNotOutliveTheOutage acknowledges a stop after all VMs came back. The next outage stops the
-// site again.
+// TestAnAcknowledgementDoesNotOutliveTheOutage acknowledges an outage after all VMs have reappeared. The next outage
+// holds the site again.
 func TestAnAcknowledgementDoesNotOutliveTheOutage(t *testing.T) {
 	w := controllertest.New(t)
 	all := []string{addCluster(w, 2), addCluster(w, 3), addCluster(w, 4)}
@@ -445,7 +445,7 @@ func TestAnAcknowledgementDoesNotOutliveTheOutage(t *testing.T) {
 	w.Expect(w.Sim.Dump(&dump)).To(Succeed())
 	passes := func(at time.Duration) {
 		for _, name := range all {
-			passAt(w, at, name)
+			reconcileAt(w, at, name)
 		}
 	}
 	vanish(w, all...)

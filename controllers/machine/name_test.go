@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-func TestNameOfATemplateIsKeptThroughRetries(t *testing.T) {
+func TestTemplatedNameIsKeptThroughRetries(t *testing.T) {
 	w := controllertest.New(t,
 		controllertest.NewMachine("cp-0",
 			func(m *infrav1.VCDMachine) { m.Spec.VMNamingTemplate = "{{ .cluster.name }}-{{ .random }}" })...)
@@ -31,9 +31,9 @@ func TestNameOfATemplateIsKeptThroughRetries(t *testing.T) {
 		ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: name}))
 }
 
-// TestTheGuestIsCalledLikeItsVM creates one VM with its vApp and one in that vApp. Without a computer name in the request,
-// VCD gives a VM that of its template.
-func TestTheGuestIsCalledLikeItsVM(t *testing.T) {
+// TestTheGuestHasTheNameOfItsVM creates one VM with its vApp, and another one in that vApp. If the request has no
+// computer name, VCD gives a VM the name in its template.
+func TestTheGuestHasTheNameOfItsVM(t *testing.T) {
 	templates := map[string]string{
 		"a": "",
 		"b": "{{ .cluster.name }}-worker-{{ .random }}",
@@ -74,7 +74,7 @@ func TestTheGuestIsCalledLikeItsVM(t *testing.T) {
 	}
 }
 
-func TestNamingTemplateThatGivesNoName(t *testing.T) {
+func TestInvalidNamingTemplate(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`{{ env "HOME" }}`, `{{ .nope }}`, `{{`, `Upper_Case`} {
 		t.Run(text, func(t *testing.T) {
@@ -91,19 +91,19 @@ func TestNamingTemplateThatGivesNoName(t *testing.T) {
 	}
 }
 
-func TestANameThatIsThereBeforeTheInstanceIDIsKept(t *testing.T) {
+func TestANameSetBeforeTheInstanceIDIsKept(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 		m.Spec.RecordedState.VMName = "restored"
 	})...)
 	w.Ready("cp-0")
 
 	m := w.VCDMachine("cp-0")
-	w.Expect(m.Spec.RecordedState.VMName).To(Equal("restored"), "admission would refuse another")
+	w.Expect(m.Spec.RecordedState.VMName).To(Equal("restored"), "admission would reject another name")
 	w.Expect(m.Spec.RecordedState.InstanceID).To(Equal(string(m.UID)))
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("Name", "restored")))
 }
 
-func TestANameThatCannotBeThatOfAVMIsReported(t *testing.T) {
+func TestAnInvalidVMNameIsReported(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 		m.Spec.RecordedState.VMName = "a;b"
 	})...)

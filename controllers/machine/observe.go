@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// inventoryAge is how old the inventory may be for a machine that is being created or has a problem. The end of our
-	// own tasks always causes a new query.
+	// inventoryAge is how old the inventory may be for a machine that is being created or has a problem. The end of
+	// one of the manager's tasks always causes a new query.
 	inventoryAge = 30 * time.Second
 	// inventoryEvery is how often the inventory is queried for machines without problems. All machines of a VDC are due
 	// at the same time, so that one query serves them.
@@ -87,8 +87,8 @@ func (o observer) observe(ctx context.Context) (found []vcd.Ref, _ phases.Result
 	return o.observeRenamed(ctx)
 }
 
-// isFresh reports whether the last read of a VM that is being created still holds: the read is recent, or a task of
-// ours changes the VM, and its end shows the result.
+// isFresh reports whether the last read of a VM that is being created still holds: the read is recent, or a task
+// of this manager changes the VM, and its end shows the result.
 func (o observer) isFresh() bool {
 	return o.now().Before(o.vm.expires) || slices.ContainsFunc(stepsOnVM, o.tasks.isRunning)
 }

@@ -71,8 +71,8 @@ type placer struct {
 	patcher  *phases.Patcher // of the VCDMachine
 	recorder events.EventRecorder
 
-	wished placement.Placement // from the zone or the cluster; set by choose
-	target *target             // stores the results
+	desired placement.Placement // from the zone or the cluster; set by choose
+	target  *target             // stores the results
 }
 
 func newPlacer(s *scope) *placer {
@@ -103,23 +103,23 @@ func (p *placer) choose(context.Context) (phases.Result, error) {
 			return out, nil
 		}
 	}
-	wished, err := placement.Of(p.inputs.vcdCluster, p.zone, p.inputs.vcdMachine)
+	desired, err := placement.Of(p.inputs.vcdCluster, p.zone, p.inputs.vcdMachine)
 	if err != nil {
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason, "%s",
 			strings.ReplaceAll(err.Error(), "\n", "; ")), nil
 	}
 	if id := p.inputs.vcdMachine.Spec.RecordedState.OVDCID; id != "" {
-		wished.VDC.Name = id // The ID survives a rename in VCD.
+		desired.VDC.Name = id // The ID survives a rename in VCD.
 	}
-	p.wished = wished
-	p.target.nics = wished.NICs
+	p.desired = desired
+	p.target.nics = desired.NICs
 	p.target.dual = nics.DualStack(p.inputs.cluster)
 	return phases.Done, nil
 }
 
 // findVDC looks up the VDC of the VM. A new VM must be created in the VDC of the cluster's other VMs in its zone.
 func (p *placer) findVDC(ctx context.Context) (out phases.Result, err error) {
-	p.target.vdc, out, err = zones.VDC(ctx, p.session, p.wished.VDC)
+	p.target.vdc, out, err = zones.VDC(ctx, p.session, p.desired.VDC)
 	if err == nil && out == phases.Done && p.zone != nil && !p.inputs.mayHaveVM() {
 		out = zones.Replaced(p.inputs.vcdCluster, p.zone.Name, p.target.vdc.ID)
 	}
@@ -184,7 +184,7 @@ func (p *placer) compareVersions() {
 // findNameservers warns, until the guest is up, that the guest would have no DNS servers.
 func (p *placer) findNameservers(ctx context.Context) (phases.Result, error) {
 	var names []string
-	for _, nic := range p.wished.NICs {
+	for _, nic := range p.desired.NICs {
 		network, err := p.session.FindNetwork(ctx, p.target.vdc, nic.Network.Name)
 		if err != nil {
 			return phases.Done, nil //nolint:nilerr // a warning is not worth a problem

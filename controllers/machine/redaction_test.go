@@ -24,11 +24,11 @@ func keyOf(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: controllertest.Namespace, Name: name}
 }
 
-// back puts bootstrap data back into the extra configuration of the VM, as the end of its process does with what only
-// the guest changed.
+// back restores bootstrap data in the extra configuration of the VM, as the end of its process does if only the guest
+// changed it.
 func back(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig[guestinfo.KeyUserdata] = "back" }
 
-func TestBootstrapDataThatCannotBeRemovedIsReported(t *testing.T) {
+func TestUnremovableBootstrapDataIsReported(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -43,7 +43,7 @@ func TestBootstrapDataThatCannotBeRemovedIsReported(t *testing.T) {
 			infrav1.ForbiddenReason,
 		},
 		{
-			"VCD refuses it while the VM runs",
+			"VCD rejects it while the VM runs",
 			vcdsim.Fault{Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusBadRequest},
 			metav1.ConditionFalse,
 			infrav1.RequestRejectedReason,
@@ -58,7 +58,7 @@ func TestBootstrapDataThatCannotBeRemovedIsReported(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
-			leftInPeace(w, "cp-0")
+			makeIdle(w, "cp-0")
 			w.Sim.Edit(back)
 			w.Sim.Faults().Add(tt.prevent)
 			nodeOf(w, "cp-0")
@@ -78,9 +78,9 @@ func TestBootstrapDataThatCannotBeRemovedIsReported(t *testing.T) {
 	}
 }
 
-func TestExtraConfigThatIsNotShownIsNotWithoutBootstrapData(t *testing.T) {
+func TestHiddenExtraConfigIsNotReportedAsClean(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	shown := w.Sim.State().VMs[0].ExtraConfig
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig = map[string]string{} })
 	nodeOf(w, "cp-0")
@@ -97,13 +97,13 @@ func TestExtraConfigThatIsNotShownIsNotWithoutBootstrapData(t *testing.T) {
 		_, err := w.ReconcileMachine("cp-0")
 		w.Expect(err).NotTo(HaveOccurred())
 	}
-	w.Expect(w.Sim.Counters()[readVMCall]).To(BeZero(), "it is not read in each pass")
+	w.Expect(w.Sim.Counters()[readVMCall]).To(BeZero(), "it is not read in every reconcile")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig = shown })
 	skipAhead(w)
 	w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
 }
 
-// booted sets the boot id of the Node of a machine, which Cluster API copies to the Machine.
+// booted sets the boot ID of a machine's Node, which Cluster API copies to the Machine.
 func booted(w *controllertest.Env, name, id string) {
 	m := &clusterv1.Machine{}
 	w.Expect(w.Client.Get(w.Ctx, keyOf(name), m)).To(Succeed())
@@ -111,9 +111,9 @@ func booted(w *controllertest.Env, name, id string) {
 	w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
 }
 
-func TestABootCostsOneReadOfTheVM(t *testing.T) {
+func TestABootCausesOneReadOfTheVM(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	nodeOf(w, "cp-0")
 	w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
 	w.Sim.ResetCounters()
@@ -128,36 +128,36 @@ func TestABootCostsOneReadOfTheVM(t *testing.T) {
 	w.ExpectSettled("cp-0")
 }
 
-func TestBootstrapDataIsNotRemovedForGoodWhileTheVMRuns(t *testing.T) {
+func TestBootstrapDataRemovalIsNotFinalWhileTheVMRuns(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
-	leftInPeace(w, "cp-0")
+	makeIdle(w, "cp-0")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("cp-0")) })
-	off := passAt(w, machine.InventoryEvery, "cp-0")
+	off := reconcileAt(w, machine.InventoryEvery, "cp-0")
 	w.Expect(conditions.GetReason(off, infrav1.PoweredOnCondition)).To(Equal(infrav1.VMPoweredOffReason))
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("cp-0")) })
 
 	nodeOf(w, "cp-0")
-	m := passAt(w, machine.InventoryEvery, "cp-0") // with an inventory in which the VM is still off
+	m := reconcileAt(w, machine.InventoryEvery, "cp-0") // with an inventory in which the VM is still powered off
 
 	w.Expect(conditions.GetReason(m, infrav1.PoweredOnCondition)).To(Equal(infrav1.VMPoweredOffReason))
 	w.Expect(m.Spec.RecordedState.BootstrapDataRemoved.Guest).To(Equal(infrav1.GuestRunning))
 }
 
-func TestBootstrapDataIsRemovedAgainWhenItIsBack(t *testing.T) {
+func TestReappearingBootstrapDataIsRemovedAgain(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
 		again func(*controllertest.Env)
 	}{
 		{
-			"while the VM is off",
+			"while the VM is powered off",
 			func(w *controllertest.Env) {
 				w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
 				w.Sim.Edit(back)
 			},
 		},
 		{
-			"after it was powered on again by us",
+			"after we powered it on again",
 			func(w *controllertest.Env) {
 				m := w.VCDMachine("cp-0")
 				powersOn(m)
@@ -167,14 +167,14 @@ func TestBootstrapDataIsRemovedAgainWhenItIsBack(t *testing.T) {
 			},
 		},
 		{
-			"after others switched it off and on",
+			"after another user powered it off and on",
 			func(w *controllertest.Env) {
 				w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs++ })
 				w.Sim.Edit(back)
 			},
 		},
 		{
-			"after a power cycle that the inventory did not show",
+			"after a power cycle that the inventory missed",
 			func(w *controllertest.Env) {
 				w.Sim.Edit(back)
 				booted(w, "cp-0", "second")
@@ -184,7 +184,7 @@ func TestBootstrapDataIsRemovedAgainWhenItIsBack(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
-			leftInPeace(w, "cp-0")
+			makeIdle(w, "cp-0")
 			nodeOf(w, "cp-0")
 			booted(w, "cp-0", "first")
 			w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
@@ -192,7 +192,7 @@ func TestBootstrapDataIsRemovedAgainWhenItIsBack(t *testing.T) {
 			tt.again(w)
 
 			w.Eventually(func() map[string]string {
-				passAt(w, machine.InventoryEvery, "cp-0")
+				reconcileAt(w, machine.InventoryEvery, "cp-0")
 				return w.Sim.State().VMs[0].ExtraConfig
 			}, controllertest.Patience, "5ms").Should(HaveKeyWithValue(guestinfo.KeyUserdata, "---"))
 			w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)

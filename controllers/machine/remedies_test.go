@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestMachineWhoseCreationWasRefusedGoesAtOnce(t *testing.T) {
+func TestMachineWithARejectedCreationIsDeletedAtOnce(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	w.Ready()
 	w.Sim.Faults().Add(vcdsim.Fault{
@@ -30,7 +30,7 @@ func TestMachineWhoseCreationWasRefusedGoesAtOnce(t *testing.T) {
 	w.Expect(isGone(w, "a")).To(BeTrue())
 }
 
-func TestMachineWhoseCreationWasRefusedAfterALostAnswerIsLookedForTwice(t *testing.T) {
+func TestMachineRejectedAfterALostResponseIsSearchedTwice(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	w.Ready()
 	const compose = "POST /api/vdc/action/composeVApp"

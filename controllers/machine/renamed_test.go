@@ -24,7 +24,7 @@ import (
 
 const readVMOperation = "GET /api/vApp/vm"
 
-// renameBeforeRecorded lets the VM of a machine be created, and renames it before the machine learns of it.
+// renameBeforeRecorded lets the VM of a machine be created, and renames it before the machine records it.
 func renameBeforeRecorded(t *testing.T, w *controllertest.Env, name string) {
 	t.Helper()
 	before := len(w.Sim.State().VMs)
@@ -38,7 +38,7 @@ func renameBeforeRecorded(t *testing.T, w *controllertest.Env, name string) {
 	w.Restart(t, events.NewFakeRecorder(100))
 }
 
-func TestVMThatWasRenamedBeforeItWasRecordedIsNotDoubled(t *testing.T) {
+func TestVMRenamedBeforeItWasRecordedIsNotDuplicated(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Ready("b")
 	renameBeforeRecorded(t, w, "a")
@@ -62,12 +62,12 @@ func TestVMThatWasRenamedBeforeItWasRecordedIsNotDoubled(t *testing.T) {
 			metadata, err := io.ReadAll(reader)
 			w.Expect(err).NotTo(HaveOccurred())
 			w.Expect(string(metadata)).To(ContainSubstring(`"local-hostname":"a"`),
-				"the guest has the name that its Node is to have")
+				"the guest has the expected name of its Node")
 		}
 	}
 }
 
-func TestVMThatWasRenamedBeforeItWasRecordedIsDeleted(t *testing.T) {
+func TestVMRenamedBeforeItWasRecordedIsDeleted(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Ready("b")
 	renameBeforeRecorded(t, w, "a")
@@ -78,7 +78,7 @@ func TestVMThatWasRenamedBeforeItWasRecordedIsDeleted(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].Name).To(Equal("b"))
 }
 
-func TestOfCopiesThatWereRenamedNoneIsTouched(t *testing.T) {
+func TestRenamedCopiesAreNotTouched(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.Ready()
 	renameBeforeRecorded(t, w, "a")
@@ -93,7 +93,7 @@ func TestOfCopiesThatWereRenamedNoneIsTouched(t *testing.T) {
 	w.Expect(w.Writes()).To(Equal(writes))
 }
 
-func TestVMThatIsBeingAskedForIsNotLookedFor(t *testing.T) {
+func TestVMWithARequestInFlightIsNotSearched(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.Ready()
 	m := w.VCDMachine("a")
@@ -115,7 +115,7 @@ func TestVMThatIsBeingAskedForIsNotLookedFor(t *testing.T) {
 	w.Expect(w.Machine.Batches().InFlight(s.Line(), s.Key())).To(BeFalse())
 }
 
-func TestVMsOfOthersAreNotReadToFindARenamedOne(t *testing.T) {
+func TestForeignVMsAreNotReadToFindARenamedVM(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Ready("b")
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /api/vApp/vapp/action/recomposeVApp", DropBefore: true})

@@ -60,7 +60,7 @@ func (r requests) patch(ctx context.Context, c batch.Member, at *metav1.Time) er
 	return nil
 }
 
-// withdraw removes the records of members without earlier requests, after VCD certainly refused the request. The
+// withdraw removes the records of members without earlier requests, after VCD certainly rejected the request. The
 // deletion of such a machine then needs no proof that its VM is gone. It returns the keys of the members whose record
 // was removed.
 func (r requests) withdraw(ctx context.Context, members []batch.Member, err error) (withdrawn []string) {

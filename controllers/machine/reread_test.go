@@ -14,14 +14,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestAVMThatWasPoweredOnEarlyGetsItsDataOnceItIsOff follows the remedy in the condition.
-func TestAVMThatWasPoweredOnEarlyGetsItsDataOnceItIsOff(t *testing.T) {
+// TestAVMPoweredOnTooEarlyGetsItsDataOncePoweredOff follows the remedy in the condition.
+func TestAVMPoweredOnTooEarlyGetsItsDataOncePoweredOff(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	const write = "POST /api/vApp/vm/action/reconfigureVm"
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: write, Status: 503})
 	w.Eventually(func(g Gomega) {
-		_, _ = w.ReconcileMachine("a") // The write is refused.
+		_, _ = w.ReconcileMachine("a") // The write is rejected.
 		g.Expect(w.Sim.Counters()[write]).NotTo(BeZero())
 	}, controllertest.Patience, "5ms").Should(Succeed())
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("a")) })
@@ -33,8 +33,9 @@ func TestAVMThatWasPoweredOnEarlyGetsItsDataOnceItIsOff(t *testing.T) {
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-// TestAMovedMachineNoticesThatItsAddressIsBack has a problem before it was complete in this management cluster.
-func TestAMovedMachineNoticesThatItsAddressIsBack(t *testing.T) {
+// TestAMovedMachineNoticesItsRestoredAddress has a problem before its VM was ever complete in this management
+// cluster.
+func TestAMovedMachineNoticesItsRestoredAddress(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.Ready("a")
 	var address string

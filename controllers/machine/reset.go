@@ -98,7 +98,7 @@ func (r reset) requestFor(vm vcd.VM) (request func(context.Context, string) (vcd
 	}
 }
 
-// again makes the next pass repeat a reset that VCD refused or did not carry out.
+// again makes the next pass repeat a reset that VCD rejected or did not carry out.
 func (r reset) again(wanted *infrav1.RequestedReset, out phases.Result) phases.Result {
 	if out.IsProblem() && !out.IsUnknown() {
 		wanted.SentAt = nil

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// newWithRole makes an environment whose user has the documented role without some rights.
+// newWithRole returns an environment whose user has the documented role minus some rights.
 func newWithRole(t *testing.T, without ...string) *controllertest.Env {
 	t.Helper()
 	model := vcdsim.K8sTenant()
@@ -52,7 +52,7 @@ func TestADeletionWaitsForTheRightToSeeLoadBalancers(t *testing.T) {
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 }
 
-func TestAMissingRightIsSaidByItsCondition(t *testing.T) {
+func TestAMissingRightIsReportedInACondition(t *testing.T) {
 	for right, condition := range map[string]string{
 		vcd.RightConsolidate:           infrav1.PlacementReadyCondition,
 		"vApp: Create / Reconfigure":   infrav1.VAppReadyCondition,

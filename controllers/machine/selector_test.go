@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// image returns a copy of the template of a model, with a name, that was added on a day of March.
+// image returns a copy of the template of a model, with a name and a creation day in March.
 func image(m *vcdsim.Model, name string, day int) vcdsim.Template {
 	t := m.Orgs[1].Catalogs[0].Templates[0]
 	t.ID = ""
@@ -30,7 +30,7 @@ func image(m *vcdsim.Model, name string, day int) vcdsim.Template {
 	return t
 }
 
-// addImage adds the newest image to the catalog of a simulator that runs.
+// addImage adds the newest image to the catalog of a running simulator.
 func addImage(w *controllertest.Env, name string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		templates := &e.Model.Orgs[1].Catalogs[0].Templates
@@ -38,7 +38,7 @@ func addImage(w *controllertest.Env, name string) {
 	})
 }
 
-// newImages returns a simulator whose catalog has images with names in the order of their age, and a machine.
+// newImages returns a simulator whose catalog has images with the given names, oldest first, and a machine.
 func newImages(t *testing.T, names []string, objects ...client.Object) *controllertest.Env {
 	t.Helper()
 	model := vcdsim.K8sTenant()
@@ -64,7 +64,7 @@ func selecting(name string, selector infrav1.TemplateSelector) []client.Object {
 
 var byName = infrav1.TemplateSelector{NamePattern: "node-v{kubernetesVersion}*"}
 
-func TestTheNewestTemplateThatMatchesIsSelectedOnce(t *testing.T) {
+func TestTheNewestMatchingTemplateIsSelectedOnce(t *testing.T) {
 	names := []string{"node-v1.36.3-b1", "node-v1.36.3-b2", "node-v1.36.30-b1", "other-v1.36.3"}
 	w := newImages(t, names, selecting("a", byName)...)
 
@@ -131,7 +131,7 @@ func TestTemplatesAreSelectedByMetadata(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].TemplateName).To(Equal("golden-1"))
 }
 
-func TestAMachineWaitsForATemplateThatMatches(t *testing.T) {
+func TestAMachineWaitsForAMatchingTemplate(t *testing.T) {
 	w := newImages(t, []string{"node-v1.36.2"}, selecting("a", byName)...)
 	w.Ready()
 	w.EventuallyMachine("a", infrav1.PlacementReadyCondition, infrav1.TemplateNotFoundReason)
@@ -156,8 +156,8 @@ func TestAMachineWithoutAVersionSelectsNoTemplate(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 }
 
-// A tenant could otherwise have another's machines boot its image: it shares a catalog of the same name.
-func TestTemplatesOfSeveralCatalogsOfOneNameAreNotSelected(t *testing.T) {
+// Otherwise another tenant could make machines boot its image by sharing a catalog with the same name.
+func TestTemplatesInCatalogsWithTheSameNameAreNotSelected(t *testing.T) {
 	w := newImages(t, []string{"node-v1.36.3"})
 	share(w, "kubernetes", true)
 	w.Sim.Edit(func(e *vcdsim.Editor) {

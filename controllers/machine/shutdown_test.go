@@ -26,7 +26,7 @@ const (
 	powerOffCall = "POST /api/vApp/vm/action/undeploy"
 )
 
-// hangingShutdown is a clock on which shutdowns never end.
+// hangingShutdown is a clock on which shutdowns never finish.
 type hangingShutdown struct{ vcdsim.Clock }
 
 func (c hangingShutdown) AfterFunc(d time.Duration, f func()) func() {
@@ -36,7 +36,7 @@ func (c hangingShutdown) AfterFunc(d time.Duration, f func()) func() {
 	return c.Clock.AfterFunc(d, f)
 }
 
-// newHangingEnv makes an environment with a ready machine whose guest never shuts down, and deletes the machine.
+// newHangingEnv returns an environment with a ready machine whose guest never shuts down, and deletes the machine.
 func newHangingEnv(t *testing.T, mods ...func(*infrav1.VCDMachine)) *controllertest.Env {
 	t.Helper()
 	w := controllertest.NewWith(t,
@@ -48,7 +48,7 @@ func newHangingEnv(t *testing.T, mods ...func(*infrav1.VCDMachine)) *controllert
 	return w
 }
 
-// eventuallyShutsDown reconciles until the guest is asked to shut down.
+// eventuallyShutsDown reconciles until a guest shutdown is requested.
 func eventuallyShutsDown(w *controllertest.Env, name string) {
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileMachine(name)
@@ -57,16 +57,16 @@ func eventuallyShutsDown(w *controllertest.Env, name string) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-func TestShutdownThatHangsIsGivenUp(t *testing.T) {
+func TestAHangingShutdownTimesOut(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
 		between func(*testing.T, *controllertest.Env)
 		fault   vcdsim.Fault
 	}{
-		{"by the manager that asked for it", func(*testing.T, *controllertest.Env) {}, vcdsim.Fault{Operation: "none"}},
+		{"by the manager that requested it", func(*testing.T, *controllertest.Env) {}, vcdsim.Fault{Operation: "none"}},
 		{
-			"by one that was started since",
+			"by a manager that was started since",
 			func(t *testing.T, w *controllertest.Env) {
 				t.Helper()
 				w.Restart(t, events.NewFakeRecorder(100))
@@ -74,7 +74,7 @@ func TestShutdownThatHangsIsGivenUp(t *testing.T) {
 			vcdsim.Fault{Operation: "none"},
 		},
 		{
-			"by one whose request was answered in vain",
+			"by a manager whose response was lost",
 			func(*testing.T, *controllertest.Env) {},
 			vcdsim.Fault{Operation: shutdownCall, DropAfter: true, Count: 1},
 		},
@@ -102,7 +102,7 @@ func TestShutdownThatHangsIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestShutdownThatNobodyMayCancelIsReported(t *testing.T) {
+func TestAShutdownThatCannotBeCanceledIsReported(t *testing.T) {
 	w := newHangingEnv(t)
 	w.Sim.Faults().Add(vcdsim.Fault{
 		Operation: cancelCall,
@@ -117,7 +117,7 @@ func TestShutdownThatNobodyMayCancelIsReported(t *testing.T) {
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"),
 		infrav1.VMDeletedCondition)).To(ContainSubstring("cancel it in VCD"))
 	isGone(w, "cp-0")
-	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(cancelCall, 1), "it is not asked all the time")
+	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(cancelCall, 1), "it is not requested repeatedly")
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("PoweredOn", true)))
 
 	w.Later(machine.DefaultShutdownTimeout + 2*machine.CancelRetry)
@@ -125,7 +125,7 @@ func TestShutdownThatNobodyMayCancelIsReported(t *testing.T) {
 	w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.ReadyCondition)).To(BeTrue())
 }
 
-func TestShutdownTimesOutThoughTheClockWasPutBack(t *testing.T) {
+func TestShutdownTimesOutDespiteAClockChange(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	m := w.VCDMachine("cp-0")
@@ -143,14 +143,14 @@ func inMode(mode infrav1.PowerOffMode) func(*infrav1.VCDMachine) {
 	return func(m *infrav1.VCDMachine) { m.Spec.PowerOffMode = mode }
 }
 
-// setMode changes the mode of a machine, which is being deleted.
+// setMode changes the mode of a deleting machine.
 func setMode(w *controllertest.Env, mode infrav1.PowerOffMode) {
 	m := w.VCDMachine("cp-0")
 	m.Spec.PowerOffMode = mode
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 }
 
-// expectNoPowerOff expects that the VM runs, and that the machine says how to end the wait.
+// expectNoPowerOff expects that the VM runs, and that the machine reports how to end the wait.
 func expectNoPowerOff(w *controllertest.Env, says string) {
 	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.GuestNotShutDownReason)
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.VMDeletedCondition)).To(And(ContainSubstring(says),
@@ -159,7 +159,7 @@ func expectNoPowerOff(w *controllertest.Env, says string) {
 	w.Expect(w.Sim.Counters()).NotTo(Or(HaveKey(cancelCall), HaveKey(powerOffCall)))
 }
 
-func TestInModeSoftAGuestMayTakeItsTime(t *testing.T) {
+func TestSoftModeWaitsForTheGuest(t *testing.T) {
 	w := newHangingEnv(t, inMode(infrav1.PowerOffSoft))
 	eventuallyShutsDown(w, "cp-0")
 	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.TaskRunningReason)
@@ -168,14 +168,14 @@ func TestInModeSoftAGuestMayTakeItsTime(t *testing.T) {
 	expectNoPowerOff(w, "has not shut down in 1m0s")
 	w.Later(24 * time.Hour)
 	expectNoPowerOff(w, "has not shut down in 1m0s")
-	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(shutdownCall, 1), "it is at it")
+	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(shutdownCall, 1), "the shutdown is in progress")
 
 	setMode(w, infrav1.PowerOffTrySoft)
 	w.Eventually(func() bool { return isGone(w, "cp-0") }, controllertest.Patience, "5ms").Should(BeTrue())
 	w.Expect(w.Sim.Counters()).To(And(HaveKeyWithValue(cancelCall, 1), HaveKeyWithValue(powerOffCall, 1)))
 }
 
-func TestInModeSoftAGuestThatCannotShutDownKeepsItsVM(t *testing.T) {
+func TestSoftModeKeepsTheVMOfAGuestThatCannotShutDown(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
@@ -208,7 +208,7 @@ func TestInModeSoftAGuestThatCannotShutDownKeepsItsVM(t *testing.T) {
 	}
 }
 
-func TestInModeSoftASuspendedVMIsNotPoweredOff(t *testing.T) {
+func TestSoftModeDoesNotPowerOffASuspendedVM(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", inMode(infrav1.PowerOffSoft))...)
 	w.Ready("cp-0")
 	w.Driver().Post("/api/vApp/vm-"+w.Sim.State().VMs[0].ID+"/power/action/suspend", "")

@@ -37,7 +37,7 @@ func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 	}
 	s := &site{Site: gone.Site{
 		Machines:     1,
-		Asked:        l.missing.announced,
+		NotifiedAt:   l.missing.announced,
 		Acknowledged: acknowledgedAt(l.inputs.vcdCluster, l.now()),
 	}}
 	if at := l.inputs.vcdCluster.Spec.RecordedState.LastGoneAt; at != nil {

@@ -13,49 +13,49 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// wished is what users wish of a machine.
-var wished = infrav1.VCDMachineSpec{Template: "ubuntu"}
+// desired is the spec that users set.
+var desired = infrav1.VCDMachineSpec{Template: "ubuntu"}
 
-func TestFailuresAreRetriedLessAndLessOften(t *testing.T) {
+func TestFailuresAreRetriedWithBackoff(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
 	m := &backoff{}
 	out := phases.Fail(0, "TaskFailed", "no")
 	changed := infrav1.VCDMachineSpec{Template: "debian"}
 
-	g.Expect(m.failed(stepAdd, out, now, wished).After).To(Equal(session.FirstRetry))
+	g.Expect(m.failed(stepAdd, out, now, desired).After).To(Equal(session.FirstRetry))
 	g.Expect(m.failing(stepAdd, now.Add(session.FirstRetry/2),
-		wished).After).To(Equal(session.FirstRetry - session.FirstRetry/2))
-	g.Expect(m.failing(stepAdd, now.Add(session.FirstRetry), wished)).To(Equal(phases.Done))
-	g.Expect(m.failed(stepAdd, out, now, wished).After).To(Equal(2 * session.FirstRetry))
-	g.Expect(m.failing(stepAdd, now, changed)).To(Equal(phases.Done), "a change of the spec is a reason to try again")
+		desired).After).To(Equal(session.FirstRetry - session.FirstRetry/2))
+	g.Expect(m.failing(stepAdd, now.Add(session.FirstRetry), desired)).To(Equal(phases.Done))
+	g.Expect(m.failed(stepAdd, out, now, desired).After).To(Equal(2 * session.FirstRetry))
+	g.Expect(m.failing(stepAdd, now, changed)).To(Equal(phases.Done), "a changed spec causes a retry")
 	for range 20 {
-		m.failed(stepAdd, out, now, wished)
+		m.failed(stepAdd, out, now, desired)
 	}
-	g.Expect(m.failing(stepAdd, now, wished).After).To(Equal(lastRetry))
+	g.Expect(m.failing(stepAdd, now, desired).After).To(Equal(lastRetry))
 
 	m.succeeded(stepAdd)
-	g.Expect(m.failing(stepAdd, now, wished)).To(Equal(phases.Done))
+	g.Expect(m.failing(stepAdd, now, desired)).To(Equal(phases.Done))
 }
 
-func TestAFailureOfOneStepEndsNoDelayOfAnother(t *testing.T) {
+func TestEachStepHasItsOwnBackoff(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
 	m := &backoff{}
 	out := phases.Fail(0, "TaskFailed", "no")
 
 	for range 3 {
-		m.failed(stepGrow, out, now, wished)
-		m.failed(stepClear, out, now, wished)
+		m.failed(stepGrow, out, now, desired)
+		m.failed(stepClear, out, now, desired)
 	}
 
-	g.Expect(m.failing(stepGrow, now, wished).After).To(Equal(4 * session.FirstRetry))
-	g.Expect(m.failing(stepClear, now, wished).After).To(Equal(4 * session.FirstRetry))
+	g.Expect(m.failing(stepGrow, now, desired).After).To(Equal(4 * session.FirstRetry))
+	g.Expect(m.failing(stepClear, now, desired).After).To(Equal(4 * session.FirstRetry))
 	g.Expect(m.creating()).To(BeFalse())
 
-	m.failed(stepCompose, out, now, wished)
-	m.failed(stepAdd, out, now, wished)
+	m.failed(stepCompose, out, now, desired)
+	m.failed(stepAdd, out, now, desired)
 	g.Expect(m.creating()).To(BeTrue())
 	m.succeeded(stepAdd)
-	g.Expect(m.creating()).To(BeFalse(), "the VM was created, be it by another request")
+	g.Expect(m.creating()).To(BeFalse(), "the VM was created, possibly by another request")
 }

@@ -24,8 +24,8 @@ type target struct {
 	disks    []vcd.NewDisk // in addition to those of the template; set even once the VM exists
 }
 
-// wished returns the desired NICs.
-func (t *target) wished() []nics.NIC {
+// desiredNICs returns the desired NICs.
+func (t *target) desiredNICs() []nics.NIC {
 	all := make([]nics.NIC, 0, len(t.nics))
 	for i, nic := range t.nics {
 		n := nics.NIC{Index: i, Spec: nic.NetworkSpec, Network: t.networks[i], DualStack: t.dual}

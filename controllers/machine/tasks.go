@@ -84,8 +84,8 @@ func (t tasks) write(what step, send func() (vcd.Task, error)) (phases.Result, e
 	return t.start(what, task), nil
 }
 
-// beginWrite begins a request about the machine's VM, unless a request or task of ours holds its vApp, during which VCD
-// would refuse it. The caller must call done once VCD has responded and the task is followed.
+// beginWrite begins a request about the machine's VM, unless another request or task of this manager holds its vApp,
+// because VCD would reject it. The caller must call done once VCD has responded and the task is followed.
 func (t tasks) beginWrite(what step) (done func(), out phases.Result) {
 	done, ok := t.queues.Write(t.inputs.queueName(), t.inputs.key(), t.wake)
 	if !ok {
@@ -179,9 +179,9 @@ func (t tasks) settle(what step) (out phases.Result, ended bool) {
 	return phases.Done, true
 }
 
-// refuse converts the failure of a request to a result. The delay increases with each failure if VCD would only refuse
-// again. The known state is discarded: VCD may have accepted the request and only the response was lost, or the state
-// was outdated.
+// refuse converts the failure of a request to a result. The delay increases with each failure if VCD would only reject
+// the request again. The known state is discarded: VCD may have accepted the request and only the response was lost, or
+// the state was outdated.
 func (t tasks) refuse(what step, err error) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrLater) {
 		return phases.Done, err // Nothing was requested.

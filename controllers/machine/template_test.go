@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// share gives another organization a catalog of that name, which acme may read if shared, and returns the URN of its
+// share adds a catalog with that name to another organization, readable by acme if shared, and returns the URN of its
 // template.
 func share(w *controllertest.Env, catalog string, shared bool) string {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
@@ -53,47 +53,47 @@ func TestTemplatesOfOtherOrganizations(t *testing.T) {
 		name            string
 		catalog         string // theirs
 		shared          bool
-		wish            infrav1.VCDMachineSpec
+		spec            infrav1.VCDMachineSpec
 		byURN           bool
-		reason, message string // empty: the machine comes up
+		reason, message string // empty: the machine becomes ready
 	}{
 		{
 			name:    "by name, from a shared catalog",
 			catalog: "golden",
 			shared:  true,
-			wish:    infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
+			spec:    infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
 		},
 		{name: "by URN, from a shared catalog", catalog: "golden", shared: true, byURN: true},
 		{
-			name:    "by name, from a catalog that is not shared",
+			name:    "by name, from an unshared catalog",
 			catalog: "golden",
-			wish:    infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
+			spec:    infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
 			reason:  infrav1.CatalogNotFoundReason,
 			message: "golden",
 		},
 		{
-			name:    "by URN, from a catalog that is not shared",
+			name:    "by URN, from an unshared catalog",
 			catalog: "golden",
 			byURN:   true,
 			reason:  infrav1.TemplateNotFoundReason,
 			message: "spec.template",
 		},
 		{
-			name:    "by a name that two catalogs of the same name have",
+			name:    "by a name in two catalogs with the same name",
 			catalog: "kubernetes",
 			shared:  true,
-			wish:    infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: template},
+			spec:    infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: template},
 			reason:  infrav1.TemplateInvalidReason,
 			message: "URN",
 		},
-		{name: "by URN, where the name is not unique", catalog: "kubernetes", shared: true, byURN: true},
+		{name: "by URN, if the name is not unique", catalog: "kubernetes", shared: true, byURN: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := controllertest.New(t)
 			urn := share(w, tt.catalog, tt.shared)
 			for _, object := range controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
-				m.Spec = tt.wish
+				m.Spec = tt.spec
 				if tt.byURN {
 					m.Spec = infrav1.VCDMachineSpec{Template: urn}
 				}
@@ -115,7 +115,7 @@ func TestTemplatesOfOtherOrganizations(t *testing.T) {
 	}
 }
 
-func TestTemplateThatWasReplacedIsLookedUpAgain(t *testing.T) {
+func TestAReplacedTemplateIsLookedUpAgain(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Hour})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
@@ -138,7 +138,7 @@ func TestTemplateThatWasReplacedIsLookedUpAgain(t *testing.T) {
 	}, controllertest.Patience, "5ms").Should(BeTrue())
 }
 
-func TestTheFirstControlPlaneOfAWrongTemplateSaysWhatReplacesIt(t *testing.T) {
+func TestAnIncorrectTemplateOfTheFirstControlPlaneNamesItsReplacement(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", controllertest.ControlPlane,
 		func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" })...)
 	w.Ready()
@@ -153,18 +153,18 @@ func TestTheFirstControlPlaneOfAWrongTemplateSaysWhatReplacesIt(t *testing.T) {
 	w.Ready("cp-0")
 }
 
-func TestAnImageOfAnotherKubernetesVersionIsSaidBeforeTheMachineIsMade(t *testing.T) {
+func TestAnImageOfAnotherKubernetesVersionIsReportedBeforeCreation(t *testing.T) {
 	tests := []struct {
 		name       string
 		version    string
 		properties map[string]string
 		warns      string
 	}{
-		{"the image has it", "v1.36.3", nil, ""},
+		{"the image has the version", "v1.36.3", nil, ""},
 		{"the Machine has no version", "", nil, ""},
-		{"the name says another", "v1.35.4", nil, "has Kubernetes v1.36.3, but the version of the machines is v1.35.4"},
+		{"the name contains another version", "v1.35.4", nil, "has Kubernetes v1.36.3, but the version of the machines is v1.35.4"},
 		{
-			"the product section says another",
+			"the product section contains another version",
 			"v1.36.3",
 			map[string]string{"KUBERNETES_SEMVER": "v1.34.1+vmware.1"},
 			"has Kubernetes v1.34.1+vmware.1, but the version of the machines is v1.36.3",
@@ -201,8 +201,8 @@ func TestAnImageOfAnotherKubernetesVersionIsSaidBeforeTheMachineIsMade(t *testin
 	}
 }
 
-// TestATemplateCapturedFromANodeGivesItsMachinesTheirOwnBootstrapData captures a node: its template has the guest's
-// metadata of that node, and whatever bootstrap data its guest left.
+// TestATemplateCapturedFromANodeGivesItsMachinesTheirOwnBootstrapData captures a node. Its template contains the guest
+// metadata of that node, and any bootstrap data that the guest left.
 func TestATemplateCapturedFromANodeGivesItsMachinesTheirOwnBootstrapData(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("node")...)
 	w.Ready("node")

@@ -12,12 +12,12 @@ import (
 // A vmState caches the recorded VM as VCD showed it. It is kept between passes.
 type vmState struct {
 	row  *vcd.VMRecord // in the inventory of this pass; nil: not listed, or not queried
-	full *vcd.VM       // as last read, with later changes of our own tasks
+	full *vcd.VM       // as last read, with later changes by the manager's tasks
 
-	askedMetadata map[string]string // the guest's metadata that was last written
-	askedDiskMiB  int64             // the last requested size of its first disk
-	askedHardware hardware          // the last requested hardware
-	consolidated  bool              // by this process, with no failure since
+	writtenMetadata   map[string]string // the guest's metadata that was last written
+	requestedDiskMiB  int64             // the last requested size of its first disk
+	requestedHardware hardware          // the last requested hardware
+	consolidated      bool              // by this process, with no failure since
 
 	current  bool              // full holds in this pass
 	outdated bool              // full does not hold after this pass
@@ -62,8 +62,8 @@ func (v *vmState) use(id string, client *session.Machines) bool {
 	return v.current
 }
 
-// expire makes the next pass of a machine that is being created read the VM again. The changes of our own tasks stay
-// known until then.
+// expire makes the next pass of a machine that is being created read the VM again. Until then, the
+// changes by the manager's tasks stay known.
 func (v *vmState) expire() { v.expires = time.Time{} }
 
 // forget makes the next pass read the VM again.

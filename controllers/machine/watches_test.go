@@ -21,14 +21,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 )
 
-func TestMachineThatIsDeletedIsWokenByItsCredentials(t *testing.T) {
+func TestADeletingMachineIsReconciledWhenItsCredentialsChange(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Identify("tenant")
 	w.Ready("a", "b")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
 	a := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: controllertest.Namespace, Name: "a"}}
 
-	// What waits for its turn to be deleted changes nothing that would wake a: neither the Machine nor the VCDCluster.
+	// Objects that wait for deletion change nothing that would trigger a reconcile: neither the Machine nor the
+	// VCDCluster.
 	w.Expect(w.Machine.SecretToMachines(w.Ctx, w.Secret("tenant-credentials"))).To(ConsistOf(a))
 	w.Expect(w.Machine.IdentityToMachines(w.Ctx, controllertest.NewIdentity(w.Sim.URL()))).To(ConsistOf(a))
 	w.Expect(w.Machine.SecretToMachines(w.Ctx, w.Secret("a-bootstrap"))).To(BeEmpty())
@@ -36,7 +37,7 @@ func TestMachineThatIsDeletedIsWokenByItsCredentials(t *testing.T) {
 		&infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}})).To(BeEmpty())
 }
 
-func TestWhatOfAVCDClusterWakesItsMachines(t *testing.T) {
+func TestVCDClusterChangesThatReconcileItsMachines(t *testing.T) {
 	t.Parallel()
 	note := func(key string) func(*infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) { c.Annotations = map[string]string{key: "x"} }
@@ -58,19 +59,19 @@ func TestWhatOfAVCDClusterWakesItsMachines(t *testing.T) {
 	}{
 		{"nothing", func(*infrav1.VCDCluster) {}, false},
 		{
-			"what is recorded, such as the number of vApps",
+			"changed records, such as the number of vApps",
 			func(c *infrav1.VCDCluster) {
 				c.Generation++
 				c.Spec.RecordedState.VAppCount = 2
 			},
 			false,
 		},
-		{"another message of a condition", ready(metav1.ConditionTrue, infrav1.ReadyReason, "other"), false},
-		{"that a person acknowledged what is gone", note(infrav1.GoneAcknowledgedAnnotation), true},
-		{"that it is paused", note(clusterv1.PausedAnnotation), true},
-		{"its spec", func(c *infrav1.VCDCluster) { c.Spec.Org = "other" }, true},
+		{"a changed message of a condition", ready(metav1.ConditionTrue, infrav1.ReadyReason, "other"), false},
+		{"a user acknowledges the missing VMs", note(infrav1.GoneAcknowledgedAnnotation), true},
+		{"a pause", note(clusterv1.PausedAnnotation), true},
+		{"a changed spec", func(c *infrav1.VCDCluster) { c.Spec.Org = "other" }, true},
 		{
-			"that VCD cannot be asked any more",
+			"VCD becomes unreachable",
 			ready(metav1.ConditionUnknown, infrav1.CredentialsRejectedReason, ""),
 			true,
 		},
@@ -81,7 +82,7 @@ func TestWhatOfAVCDClusterWakesItsMachines(t *testing.T) {
 			},
 			true,
 		},
-		{"its deletion", func(c *infrav1.VCDCluster) { c.DeletionTimestamp = &metav1.Time{} }, true},
+		{"a deletion", func(c *infrav1.VCDCluster) { c.DeletionTimestamp = &metav1.Time{} }, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -115,7 +116,7 @@ func (r *countingReader) Get(ctx context.Context, key client.ObjectKey, obj clie
 	return r.Reader.Get(ctx, key, obj, opts...)
 }
 
-func TestPassesOfMachinesReadNoSecretAgain(t *testing.T) {
+func TestReconcilesOfMachinesDoNotReadSecretsAgain(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	reads := &countingReader{Reader: w.Client}
 	w.Machine.Live = reads
@@ -126,15 +127,15 @@ func TestPassesOfMachinesReadNoSecretAgain(t *testing.T) {
 	reads.secrets = 0
 
 	for i := range 10 {
-		passAt(w, time.Duration(i)*machine.InventoryEvery, "a")
-		passAt(w, time.Duration(i)*machine.InventoryEvery, "b")
+		reconcileAt(w, time.Duration(i)*machine.InventoryEvery, "a")
+		reconcileAt(w, time.Duration(i)*machine.InventoryEvery, "b")
 	}
 
 	w.Expect(reads.secrets).To(BeZero())
 	secret := w.Secret("tenant-credentials")
 	secret.Data["password"] = []byte("other")
 	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
-	passAt(w, 10*machine.InventoryEvery, "a")
-	passAt(w, 10*machine.InventoryEvery, "b")
-	w.Expect(reads.secrets).To(Equal(1), "a change is seen")
+	reconcileAt(w, 10*machine.InventoryEvery, "a")
+	reconcileAt(w, 10*machine.InventoryEvery, "b")
+	w.Expect(reads.secrets).To(Equal(1), "a change is noticed")
 }

@@ -87,24 +87,24 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 		return out, err
 	}
 	// Machines report contradictions.
-	wished, _ := placement.Of(s.vcdCluster, zone, &infrav1.VCDMachine{Spec: spec})
-	vdc, err := opened.FindVDC(ctx, wished.VDC.Name)
+	desired, _ := placement.Of(s.vcdCluster, zone, &infrav1.VCDMachine{Spec: spec})
+	vdc, err := opened.FindVDC(ctx, desired.VDC.Name)
 	if err != nil {
-		return session.NotFound(err, checks.VDC, wished.VDC.Field)
+		return session.NotFound(err, checks.VDC, desired.VDC.Field)
 	}
-	image, out, err := findImage(ctx, opened, spec.TemplateSelector, wished)
+	image, out, err := findImage(ctx, opened, spec.TemplateSelector, desired)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
 	var sizing vcd.Policy
-	if choice := wished.SizingPolicy; choice.Name != "" {
+	if choice := desired.SizingPolicy; choice.Name != "" {
 		sizing, err = opened.FindSizingPolicy(ctx, vdc, choice.Name)
 	} else {
 		sizing, err = opened.FindDefaultSizing(ctx, vdc)
 	}
 	if err != nil {
 		return session.LookupProblem(err, checks.SizingPolicy.Reason,
-			inNewTemplate(ofTemplate(wished.SizingPolicy).Field)+", or "+checks.SizingPolicy.Otherwise)
+			inNewTemplate(ofTemplate(desired.SizingPolicy).Field)+", or "+checks.SizingPolicy.Otherwise)
 	}
 	s.template.Status.Capacity = capacityOf(sizes.Of(&spec, image, sizing))
 	s.template.Status.NodeInfo = checks.NodeInfo(image.OS)
@@ -114,20 +114,20 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 
 // findImage finds the vApp template of the machines. A selector selects the newest one for any Kubernetes version,
 // because the version of the machines is unknown.
-func findImage(ctx context.Context, opened *session.Session, selector *infrav1.TemplateSelector, wished placement.Placement,
+func findImage(ctx context.Context, opened *session.Session, selector *infrav1.TemplateSelector, desired placement.Placement,
 ) (vcd.Template, phases.Result, error) {
-	catalog := ofTemplate(wished.Catalog)
+	catalog := ofTemplate(desired.Catalog)
 	if selector != nil {
-		image, err := opened.SelectTemplate(ctx, checks.TemplateQuery(selector, wished.Catalog.Name, ""))
+		image, err := opened.SelectTemplate(ctx, checks.TemplateQuery(selector, desired.Catalog.Name, ""))
 		if err != nil {
 			out, err := session.SelectorProblem(err, catalog, "spec.template.spec.templateSelector", inNewTemplate)
 			return vcd.Template{}, out, err
 		}
 		return image, phases.Done, nil
 	}
-	image, err := opened.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name)
+	image, err := opened.FindTemplate(ctx, desired.Catalog.Name, desired.Template.Name)
 	if err != nil {
-		out, err := session.TemplateProblem(err, catalog, ofTemplate(wished.Template), inNewTemplate)
+		out, err := session.TemplateProblem(err, catalog, ofTemplate(desired.Template), inNewTemplate)
 		return vcd.Template{}, out, err
 	}
 	return image, phases.Done, nil

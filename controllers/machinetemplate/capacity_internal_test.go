@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 )
 
-func TestCapacityThatNobodyTellsIsLeftOut(t *testing.T) {
+func TestUnknownCapacityIsOmitted(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(capacityOf(sizes.Size{})).To(BeEmpty())
 	got := capacityOf(sizes.Size{CPUs: 8, MemoryMiB: 2048})

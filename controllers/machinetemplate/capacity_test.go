@@ -45,7 +45,7 @@ func reconcileTemplate(w *controllertest.Env) (*infrav1.VCDMachineTemplate, ctrl
 	return t, res
 }
 
-// sizes returns a list of resources in words.
+// sizes formats a resource list as text.
 func sizes(list corev1.ResourceList) map[string]string {
 	words := map[string]string{}
 	for name, quantity := range list {
@@ -54,7 +54,7 @@ func sizes(list corev1.ResourceList) map[string]string {
 	return words
 }
 
-func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
+func TestCapacityComesFromPolicyTemplateAndDisk(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -75,7 +75,7 @@ func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
 			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
 		{
-			"another and a larger disk",
+			"another and larger disk",
 			func(t *infrav1.VCDMachineTemplate) {
 				t.Spec.Template.Spec.SizingPolicy = "large"
 				t.Spec.Template.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
@@ -88,7 +88,7 @@ func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
 			map[string]string{"cpu": "2", "memory": "2Gi", "ephemeral-storage": "20Gi"},
 		},
 		{
-			"no label but an owner",
+			"no label without its owner",
 			func(t *infrav1.VCDMachineTemplate) {
 				t.Labels = nil
 				t.OwnerReferences = []metav1.OwnerReference{
@@ -104,7 +104,7 @@ func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
 			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
 		{
-			"neither, where only one place is known",
+			"neither, if only one location is known",
 			func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
 			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
@@ -123,9 +123,9 @@ func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
 	}
 }
 
-func TestCapacityInAClusterThatIsOnlyInZones(t *testing.T) {
+func TestCapacityInAClusterWithOnlyZones(t *testing.T) {
 	w := controllertest.NewInZones(t, testTemplate(func(t *infrav1.VCDMachineTemplate) {
-		t.Spec.Template.Spec.Catalog = "" // That of the zone.
+		t.Spec.Template.Spec.Catalog = "" // The network of the zone.
 		t.Spec.Template.Spec.SizingPolicy = "large"
 	}))
 	c := w.VCDCluster()
@@ -148,7 +148,7 @@ func TestCapacityInAClusterThatIsOnlyInZones(t *testing.T) {
 	}))
 }
 
-func TestDefaultSizingOfTheVDCCounts(t *testing.T) {
+func TestTheDefaultSizingPolicyOfTheVDCApplies(t *testing.T) {
 	w := controllertest.New(t,
 		testTemplate(func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "" }))
 	w.Sim.Edit(func(e *vcdsim.Editor) {
@@ -164,7 +164,7 @@ func TestDefaultSizingOfTheVDCCounts(t *testing.T) {
 	w.Expect(sizes(got.Status.Capacity)).To(HaveKeyWithValue("cpu", "4"))
 }
 
-func TestCapacityThatIsKnownCostsNoCall(t *testing.T) {
+func TestKnownCapacityCausesNoRequests(t *testing.T) {
 	w := controllertest.New(t, testTemplate())
 	got, _ := reconcileTemplate(w)
 	w.Sim.ResetCounters()
@@ -177,10 +177,10 @@ func TestCapacityThatIsKnownCostsNoCall(t *testing.T) {
 
 	w.Template.Now = func() time.Time { return time.Now().Add(2 * machinetemplate.CapacityAge) }
 	reconcileTemplate(w)
-	w.Expect(w.Sim.Counters()).NotTo(BeEmpty(), "what a template names may change in VCD")
+	w.Expect(w.Sim.Counters()).NotTo(BeEmpty(), "the contents of a template may change in VCD")
 }
 
-func TestWhyTheCapacityIsNotKnown(t *testing.T) {
+func TestReasonsForUnknownCapacity(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -214,7 +214,7 @@ func TestWhyTheCapacityIsNotKnown(t *testing.T) {
 			clusterv1.ClusterNameLabel,
 		},
 		{
-			"several places",
+			"several locations",
 			func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
 			func(w *controllertest.Env) {
 				for _, o := range controllertest.OtherCluster(w.Sim, "x") {
@@ -256,7 +256,7 @@ func TestWhyTheCapacityIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestTemplatesOfPausedClustersAreLeftAlone(t *testing.T) {
+func TestTemplatesOfPausedClustersAreNotReconciled(t *testing.T) {
 	w := controllertest.New(t, testTemplate())
 	cluster := &clusterv1.Cluster{}
 	w.Expect(w.Client.Get(w.Ctx,

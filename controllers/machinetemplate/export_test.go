@@ -2,7 +2,7 @@
 
 package machinetemplate
 
-// What the tests of package machinetemplate_test need. They are outside because controllertest imports this package.
+// Helpers for package machinetemplate_test. The tests are external because controllertest imports this package.
 const (
 	CapacityAge  = capacityAge
 	ClusterRetry = clusterRetry

@@ -31,7 +31,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 )
 
-// A proxyEnv is a cluster with a proxy whose control plane is up, and a workload cluster that tests apply sets to.
+// A proxyEnv has a cluster with a proxy and an initialized control plane, and a workload cluster to which tests apply
+// the set.
 type proxyEnv struct {
 	*controllertest.Env
 
@@ -47,7 +48,7 @@ type serving struct {
 	versions []string
 }
 
-// RESTMapper knows the kind that is asked for.
+// RESTMapper maps the requested kind.
 func (s serving) RESTMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, v := range s.versions {
@@ -89,7 +90,7 @@ func (w *proxyEnv) change(change func(*infrav1.ProxySpec)) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-// initialized has the infrastructure ready and the control plane up.
+// initialized marks the infrastructure as ready and the control plane as initialized.
 func (w *proxyEnv) initialized() {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	c := &clusterv1.Cluster{}
@@ -121,7 +122,7 @@ func (w *proxyEnv) manifests() []unstructured.Unstructured {
 	return objects
 }
 
-// apply does what Cluster API's controller does with the set.
+// apply applies the set, as Cluster API's controller does.
 func (w *proxyEnv) apply() {
 	for _, obj := range w.manifests() {
 		err := w.Workload.Create(w.Ctx, obj.DeepCopy())
@@ -135,7 +136,7 @@ func (w *proxyEnv) apply() {
 	}
 }
 
-// installed brings the policies up.
+// installed installs the policies.
 func (w *proxyEnv) installed() {
 	w.initialized()
 	w.Expect(w.pass().Reason).To(Equal(infrav1.PodProxyApplyingReason))
@@ -143,7 +144,7 @@ func (w *proxyEnv) installed() {
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 }
 
-// inWorkload returns an object of the workload cluster; nil if it is not there.
+// inWorkload returns an object of the workload cluster, or nil if it does not exist.
 func (w *proxyEnv) inWorkload(u unstructured.Unstructured) *unstructured.Unstructured {
 	found := u.DeepCopy()
 	if err := w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(found), found); err != nil {
@@ -153,7 +154,7 @@ func (w *proxyEnv) inWorkload(u unstructured.Unstructured) *unstructured.Unstruc
 	return found
 }
 
-func TestThePoliciesArrive(t *testing.T) {
+func TestPoliciesAreInstalled(t *testing.T) {
 	w := newProxyEnv(t)
 	w.Expect(w.pass()).To(HaveField("Reason", infrav1.WaitingForEarlierPhaseReason))
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -177,7 +178,7 @@ func TestThePoliciesArrive(t *testing.T) {
 	w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.ReadyCondition)).To(BeTrue())
 }
 
-func TestWhatIsChangedComesBack(t *testing.T) {
+func TestChangedPoliciesAreRestored(t *testing.T) {
 	w := newProxyEnv(t)
 	w.installed()
 	policy := w.manifests()[1]
@@ -200,7 +201,7 @@ func TestOldVersionsOfKubernetes(t *testing.T) {
 	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionFalse),
 		HaveField("Reason", infrav1.AdmissionPoliciesNotServedReason),
 		HaveField("Message", And(ContainSubstring("--runtime-config"), ContainSubstring("spec.proxy.pods")))))
-	w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.ReadyCondition)).To(BeTrue(), "the cluster works all the same")
+	w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.ReadyCondition)).To(BeTrue(), "the cluster still works")
 
 	w.serves = []string{"v1beta1"}
 	w.Expect(w.pass().Reason).To(Equal(infrav1.PodProxyApplyingReason))
@@ -214,15 +215,15 @@ func TestOldVersionsOfKubernetes(t *testing.T) {
 	policy := w.manifests()[1]
 	w.Expect(policy.GetAPIVersion()).To(Equal("admissionregistration.k8s.io/v1"))
 	w.Expect(w.secret().Annotations).NotTo(HaveKey(infrav1.CloudProviderDroppedAnnotation),
-		"the object of another version is the same object, and not removed")
+		"the same object in another version is not removed")
 	w.apply()
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 }
 
-func TestPoliciesGoWithTheProxy(t *testing.T) {
+func TestPoliciesAreRemovedWithTheProxy(t *testing.T) {
 	for name, change := range map[string]func(*infrav1.ProxySpec){
-		"no proxy any more": func(p *infrav1.ProxySpec) { *p = infrav1.ProxySpec{} },
-		"not for pods":      func(p *infrav1.ProxySpec) { p.Pods = infrav1.PodProxyNone },
+		"the proxy is removed": func(p *infrav1.ProxySpec) { *p = infrav1.ProxySpec{} },
+		"disabled for pods":    func(p *infrav1.ProxySpec) { p.Pods = infrav1.PodProxyNone },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newProxyEnv(t)

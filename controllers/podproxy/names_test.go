@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 )
 
-// TestTheSecretIsNoSecretOfClusterAPI compares with the CA of the front proxy of a cluster named <cluster>-pod.
-func TestTheSecretIsNoSecretOfClusterAPI(t *testing.T) {
+// TestTheSecretIsNotAClusterAPISecret compares with the CA of the front proxy of a cluster named <cluster>-pod.
+func TestTheSecretIsNotAClusterAPISecret(t *testing.T) {
 	NewWithT(t).Expect(suffix).NotTo(HaveSuffix("-" + string(secret.FrontProxyCA)))
 }

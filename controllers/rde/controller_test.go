@@ -52,7 +52,7 @@ func TestAnEntityShowsItsClusterAndIsDeletedLast(t *testing.T) {
 	w.DeleteMachine("waa")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.settle()
-	w.Expect(string(w.entity().Content)).To(ContainSubstring(`"phase":"Deleting"`), "it is there until the rest is gone")
+	w.Expect(string(w.entity().Content)).To(ContainSubstring(`"phase":"Deleting"`), "it exists until the other resources are deleted")
 	w.released()
 	w.settle()
 	w.Expect(apierrors.IsNotFound(w.Client.Get(w.Ctx, client.ObjectKey{
@@ -64,8 +64,8 @@ func TestAnEntityShowsItsClusterAndIsDeletedLast(t *testing.T) {
 	w.Expect(err).To(MatchError(vcd.ErrForbidden))
 }
 
-// released lets the controller of clusters delete everything else of a cluster. A vApp of CAPVCD that is not there is
-// searched for twice, a minute apart.
+// released makes the cluster controller delete all other resources of a cluster. A missing CAPVCD vApp is searched
+// twice, one minute apart.
 func (w *entityEnv) released() {
 	passes := 0
 	w.Eventually(func(g Gomega) {
@@ -78,14 +78,14 @@ func (w *entityEnv) released() {
 	requests := len(w.Sim.Requests())
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.Sim.Requests()).To(HaveLen(requests), "nothing is done twice")
+	w.Expect(w.Sim.Requests()).To(HaveLen(requests), "nothing is repeated")
 }
 
-func TestWritesAreFew(t *testing.T) {
+func TestFewWritesAreMade(t *testing.T) {
 	const machines = 50
 	w := newEntityEnv(t, vcdsim.Config{}, machinesOf(machines)...)
 	w.Sim.ResetCounters()
-	// A machine is ready each second, and each change starts a reconcile.
+	// A machine becomes ready each second, and each change triggers a reconcile.
 	passes := 0
 	last := w.ahead - interval
 	for i, name := range names(machines) {
@@ -101,9 +101,9 @@ func TestWritesAreFew(t *testing.T) {
 		}
 		w.ahead += time.Second
 	}
-	w.Expect(passes).To(BeNumerically(">=", machines/10), "it is kept up to date meanwhile")
-	t.Logf("%d passes that wrote, %d writes, %d reads in %ds", passes, w.entityWrites(), w.entityCalls("GET"), machines)
-	w.Expect(w.entityCalls("GET")).To(BeNumerically("<=", 3), "searched for, and read before the first write only")
+	w.Expect(passes).To(BeNumerically(">=", machines/10), "it is updated in the meantime")
+	t.Logf("%d reconciles with writes, %d writes, %d reads in %ds", passes, w.entityWrites(), w.entityCalls("GET"), machines)
+	w.Expect(w.entityCalls("GET")).To(BeNumerically("<=", 3), "searched, and read only before the first write")
 
 	w.settle()
 	w.Expect(strings.Count(string(w.entity().Content), "VcdMachineInfraVMPoweredOn")).To(BeNumerically(">", 9))
@@ -114,8 +114,8 @@ func TestWritesAreFew(t *testing.T) {
 	}
 	w.restart()
 	w.settle()
-	w.Expect(w.entityWrites()).To(BeZero(), "at rest, also after a restart of the manager")
-	t.Logf("%d reads in ten minutes at rest and after a restart", w.entityCalls("GET"))
+	w.Expect(w.entityWrites()).To(BeZero(), "no changes are pending, even after a restart of the manager")
+	t.Logf("%d reads in ten minutes without changes and after a restart", w.entityCalls("GET"))
 }
 
 func names(n int) []string {
@@ -128,7 +128,7 @@ func names(n int) []string {
 	return out
 }
 
-func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
+func TestInvalidInputIsReportedAndNothingIsWritten(t *testing.T) {
 	const urn = "urn:vcloud:entity:vmware:capvcdCluster:"
 	missing := urn + "00000000-0000-4000-8000-000000000000"
 	types := func(e *vcdsim.Editor, version string) {
@@ -156,7 +156,7 @@ func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
 			infrav1.RDEOwnerMismatchReason,
 			"infra-2",
 		},
-		"an entity of a later layout": {
+		"an entity with a later layout": {
 			nil,
 			func(w *entityEnv, c *infrav1.VCDCluster) {
 				w.Sim.Edit(func(e *vcdsim.Editor) { types(e, "2.0.0") })
@@ -165,7 +165,7 @@ func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
 			infrav1.RDEVersionNotSupportedReason,
 			"1.1.0",
 		},
-		"an entity of the first layout": {
+		"an entity with the first layout": {
 			nil,
 			func(w *entityEnv, c *infrav1.VCDCluster) {
 				w.Sim.Edit(func(e *vcdsim.Editor) { types(e, "1.0.0") })
@@ -174,7 +174,7 @@ func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
 			infrav1.RDEVersionNotSupportedReason,
 			"1.1.0",
 		},
-		"an entity that is not there": {
+		"a nonexistent entity": {
 			nil,
 			func(_ *entityEnv, c *infrav1.VCDCluster) {
 				c.Spec.RDE.ID = missing
@@ -182,7 +182,7 @@ func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
 			infrav1.RDEUnavailableReason,
 			"correct spec.rde.id",
 		},
-		"a schema that the content does not match": {
+		"content that does not match the schema": {
 			nil,
 			func(w *entityEnv, c *infrav1.VCDCluster) {
 				w.Sim.Edit(func(e *vcdsim.Editor) {
@@ -203,13 +203,13 @@ func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
 			infrav1.RDEInvalidReason,
 			"#/status",
 		},
-		"no right on the type": {
+		"no right to the type": {
 			func(right string) bool { return strings.HasPrefix(right, "vmware:capvcdCluster") },
 			nil,
 			infrav1.RDEUnavailableReason,
 			"Full Access",
 		},
-		"the right to change entities only": {
+		"only the right to change entities": {
 			func(right string) bool { return right == "vmware:capvcdCluster: Full Access" },
 			nil,
 			infrav1.RDEUnavailableReason,
@@ -223,7 +223,7 @@ func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
 			infrav1.RDEExcludedReason,
 			"NO_RDE_",
 		},
-		"two clusters that name one entity": {
+		"two clusters that reference one entity": {
 			nil,
 			func(w *entityEnv, c *infrav1.VCDCluster) {
 				c.Spec.RDE.ID = w.given("1.1.0", "")
@@ -266,7 +266,7 @@ func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
 	}
 }
 
-// changed counts the requests to entities that changed something.
+// changed counts the entity requests that changed something.
 func (w *entityEnv) changed() int {
 	n := 0
 	for _, r := range w.Sim.Requests() {
@@ -278,7 +278,7 @@ func (w *entityEnv) changed() int {
 	return n
 }
 
-// other makes a VCDCluster that is older and has an entity.
+// other returns an older VCDCluster with an entity.
 func (w *entityEnv) other(id string) {
 	c := w.VCDCluster().DeepCopy()
 	c.ObjectMeta = metav1.ObjectMeta{
@@ -302,7 +302,7 @@ func without(rights []string, lacks func(string) bool) []string {
 	return out
 }
 
-func TestAnEntityOfCAPVCDIsAdoptedWithWhatOthersWrote(t *testing.T) {
+func TestACAPVCDEntityIsAdoptedWithForeignFields(t *testing.T) {
 	w := newEntityEnv(t, vcdsim.Config{}, machinesOf(1)...)
 	id := w.given("1.1.0", `,"x":1,"status":{"csi":{"pv":[1]},"vcdKe":{"a":"b"},"capvcd":{"future":{"a":1},"createdByVersion":"1.3.0"}}`)
 	w.change(func(c *infrav1.VCDCluster) { c.Spec.InfraID = id })
@@ -316,7 +316,7 @@ func TestAnEntityOfCAPVCDIsAdoptedWithWhatOthersWrote(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.RecordedState.RDEID).To(BeEmpty())
 }
 
-func TestAnEntityThatWasMadeJustBeforeACrashIsFound(t *testing.T) {
+func TestAnEntityCreatedJustBeforeACrashIsFound(t *testing.T) {
 	w := newEntityEnv(t, vcdsim.Config{})
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /cloudapi/1.0.0/entityTypes/*", DropAfter: true, Count: 1})
 	for range 3 {
@@ -332,16 +332,16 @@ func TestAnEntityThatWasMadeJustBeforeACrashIsFound(t *testing.T) {
 	w.Expect(w.entity().State).To(Equal(vcd.EntityResolved))
 }
 
-func TestTheClusterBecomesReadyWhateverTheServiceForEntitiesDoes(t *testing.T) {
+func TestTheClusterBecomesReadyDespiteEntityServiceFailures(t *testing.T) {
 	for name, fault := range map[string]vcdsim.Fault{
-		"it fails":                    {Status: http.StatusInternalServerError},
-		"it is not available":         {Status: http.StatusServiceUnavailable},
-		"it forbids":                  {Status: http.StatusForbidden},
-		"it does not know itself":     {Status: http.StatusNotFound},
-		"it asks for fewer calls":     {Status: http.StatusTooManyRequests},
-		"it closes connections":       {DropBefore: true},
-		"it answers what is not JSON": {Status: http.StatusOK},
-		"it hangs":                    {Hang: true},
+		"it fails":                      {Status: http.StatusInternalServerError},
+		"it is not available":           {Status: http.StatusServiceUnavailable},
+		"it responds with forbidden":    {Status: http.StatusForbidden},
+		"it returns an internal error":  {Status: http.StatusNotFound},
+		"it throttles requests":         {Status: http.StatusTooManyRequests},
+		"it closes connections":         {DropBefore: true},
+		"it responds with invalid JSON": {Status: http.StatusOK},
+		"it hangs":                      {Hang: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &entityEnv{
@@ -375,14 +375,14 @@ func TestTheClusterBecomesReadyWhateverTheServiceForEntitiesDoes(t *testing.T) {
 	}
 }
 
-// settleFailing reconciles once more, whatever comes of it.
+// settleFailing reconciles once more and ignores the result.
 func (w *entityEnv) settleFailing() {
 	w.ahead += time.Hour
 	c := w.VCDCluster()
 	_, _ = w.reconciler.Reconcile(w.Ctx, c)
 }
 
-func TestTheDeletionOfAnEntity(t *testing.T) {
+func TestEntityDeletion(t *testing.T) {
 	deleted := func(t *testing.T, mods ...func(*entityEnv, *infrav1.VCDCluster)) *entityEnv {
 		t.Helper()
 		w := newEntityEnv(t, vcdsim.Config{})
@@ -398,7 +398,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		return w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "vc1"},
 			&infrav1.VCDCluster{}) == nil
 	}
-	t.Run("it waits while VCD cannot, until a person leaves the entity", func(t *testing.T) {
+	t.Run("it waits during an outage until a user keeps the entity", func(t *testing.T) {
 		w := deleted(t)
 		w.Sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /cloudapi/1.0.0/entit*", Status: http.StatusServiceUnavailable})
 		w.settle()
@@ -412,7 +412,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		w.Expect(exists(w)).To(BeFalse())
 		w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("RDERetained"), ContainSubstring(id))))
 	})
-	t.Run("it does not wait for the pause after a refused write", func(t *testing.T) {
+	t.Run("it does not wait for the pause after a rejected write", func(t *testing.T) {
 		w := newEntityEnv(t, vcdsim.Config{})
 		w.settle()
 		w.Sim.Faults().Add(vcdsim.Fault{Operation: "PUT /cloudapi/1.0.0/entit*", Status: http.StatusBadRequest})
@@ -427,7 +427,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 
 		w.Expect(exists(w)).To(BeFalse())
 	})
-	t.Run("an entity that was named stays", func(t *testing.T) {
+	t.Run("a referenced entity is kept", func(t *testing.T) {
 		var id string
 		w := deleted(t, func(w *entityEnv, c *infrav1.VCDCluster) {
 			id = w.given("1.1.0", "")
@@ -438,7 +438,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		_, err := w.session().Entities.Get(w.Ctx, id)
 		w.Expect(err).NotTo(HaveOccurred())
 	})
-	t.Run("an entity that Container Service Extension manages stays", func(t *testing.T) {
+	t.Run("an entity managed by Container Service Extension is kept", func(t *testing.T) {
 		var id string
 		w := deleted(t, func(w *entityEnv, c *infrav1.VCDCluster) {
 			s := w.session()
@@ -457,7 +457,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		_, err := w.session().Entities.Get(w.Ctx, id)
 		w.Expect(err).NotTo(HaveOccurred())
 	})
-	t.Run("it waits while the user has no right to the type, until a person leaves the entity", func(t *testing.T) {
+	t.Run("it waits while the user has no right to the type, until a user keeps the entity", func(t *testing.T) {
 		w := deleted(t)
 		w.Sim.Faults().Add(vcdsim.Fault{Operation: "* /cloudapi/1.0.0/entit*", Status: http.StatusForbidden})
 		w.settle()
@@ -471,7 +471,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		w.Expect(exists(w)).To(BeFalse())
 		w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("RDERetained")))
 	})
-	t.Run("an entity that Cannot see any more is reported", func(t *testing.T) {
+	t.Run("an entity that becomes invisible is reported", func(t *testing.T) {
 		w := deleted(t)
 		id := w.entity().ID
 		w.Expect(w.session().Entities.Delete(w.Ctx, id)).To(Succeed())
@@ -479,7 +479,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		w.Expect(exists(w)).To(BeFalse())
 		w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("RDERetained"), ContainSubstring(id))))
 	})
-	t.Run("all that were made for it are deleted", func(t *testing.T) {
+	t.Run("all entities of the cluster are deleted", func(t *testing.T) {
 		w := deleted(t)
 		_, err := w.session().Entities.Create(w.Ctx, vcd.EntitySpec{
 			Type:       typePrefix + "1.1.0",
@@ -493,7 +493,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		w.Expect(exists(w)).To(BeFalse())
 		w.Expect(w.session().Entities.Find(w.Ctx, kind, "vc1", "uid-of-vc1")).To(BeEmpty())
 	})
-	t.Run("an entity that is gone does not hold it up", func(t *testing.T) {
+	t.Run("a deleted entity does not block the deletion", func(t *testing.T) {
 		w := deleted(t)
 		w.Expect(w.session().Entities.Delete(w.Ctx, w.entity().ID)).To(Succeed())
 		w.settle()
@@ -501,7 +501,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 	})
 }
 
-func TestTheKubeconfigIsWrittenOnlyWhenAsked(t *testing.T) {
+func TestTheKubeconfigIsWrittenOnlyIfConfigured(t *testing.T) {
 	secret := &corev1.Secret{
 		ObjectMeta: controllertest.Meta("c1-kubeconfig"),
 		Data: map[string][]byte{

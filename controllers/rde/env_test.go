@@ -25,7 +25,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// An entityEnv is a world with a cluster of mode Project, whose clock tests move.
+// An entityEnv is an environment with a cluster of mode Project. Tests advance its clock.
 type entityEnv struct {
 	*controllertest.Env
 
@@ -44,7 +44,7 @@ func newEntityEnv(t *testing.T, config vcdsim.Config, objects ...client.Object) 
 	return w
 }
 
-// restart makes a reconciler that remembers nothing.
+// restart replaces the reconciler by one without cached state.
 func (w *entityEnv) restart() {
 	recorder := events.NewFakeRecorder(1000)
 	w.Events = recorder.Events
@@ -73,7 +73,7 @@ func (w *entityEnv) pass() ctrl.Result {
 	return res
 }
 
-// settle reconciles until there is nothing more to do at once.
+// settle reconciles until no immediate reconcile is requested.
 func (w *entityEnv) settle() {
 	for range 4 {
 		w.pass()
@@ -81,7 +81,7 @@ func (w *entityEnv) settle() {
 	}
 }
 
-// condition is the reason of the condition of the entity, and its message.
+// condition returns the reason and the message of the entity condition.
 func (w *entityEnv) condition() (reason, message string) {
 	c := conditions.Get(w.VCDCluster(), infrav1.RDEReadyCondition)
 	if c == nil {
@@ -116,7 +116,7 @@ const (
 	least      = `{"kind":"CAPVCDCluster","apiVersion":"capvcd.vmware.com/v1.1","metadata":{},"spec":{}`
 )
 
-// given makes an entity as another would, and returns its URN.
+// given creates an entity as another client would, and returns its URN.
 func (w *entityEnv) given(version, more string) string {
 	s := w.session()
 	id, err := s.Entities.Create(w.Ctx, vcd.EntitySpec{
@@ -140,12 +140,12 @@ func (w *entityEnv) entityCalls(method string) int {
 	return n
 }
 
-// entityWrites counts what changes entities.
+// entityWrites counts the requests that change entities.
 func (w *entityEnv) entityWrites() int {
 	return w.entityCalls("PUT") + w.entityCalls("POST") + w.entityCalls("DELETE")
 }
 
-// machines returns the objects of the machines of a cluster.
+// machinesOf returns the objects of the machines of a cluster.
 func machinesOf(n int) []client.Object {
 	var out []client.Object
 	for i := range n {
@@ -169,7 +169,7 @@ func machinesOf(n int) []client.Object {
 	return append(out, d)
 }
 
-// ready changes a VCDMachine as the controller of machines does, at a time.
+// ready sets a VCDMachine ready at a time, as the machine controller does.
 func (w *entityEnv) ready(name string, at time.Time) {
 	m := w.VCDMachine(name)
 	m.Status.VM = &infrav1.ResourceReference{Name: name, ID: "urn:vcloud:vm:" + name}

@@ -11,7 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-func TestTheReleaseIsTheVersionOfTheControlPlane(t *testing.T) {
+func TestTheReleaseMatchesTheControlPlaneVersion(t *testing.T) {
 	machine := func(version string, created time.Time, controlPlane bool) clusterv1.Machine {
 		m := clusterv1.Machine{
 			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(created)},
@@ -30,12 +30,12 @@ func TestTheReleaseIsTheVersionOfTheControlPlane(t *testing.T) {
 		want    string
 	}{
 		{
-			name:    "the version in the spec of the control plane comes first",
+			name:    "the version in the spec of the control plane takes precedence",
 			objects: objects{controlPlane: "v1.35.1", machines: []clusterv1.Machine{machine("v1.34.0", first, true)}},
 			want:    "v1.35.1",
 		},
 		{
-			name: "without it, the newest control-plane machine counts",
+			name: "without it, the newest control plane machine counts",
 			objects: objects{machines: []clusterv1.Machine{
 				machine("v1.35.1", later, true),
 				machine("v1.34.0", first, true),
@@ -43,7 +43,7 @@ func TestTheReleaseIsTheVersionOfTheControlPlane(t *testing.T) {
 			want: "v1.35.1",
 		},
 		{
-			name: "a worker that is newer than the control plane does not count",
+			name: "a worker newer than the control plane does not count",
 			objects: objects{machines: []clusterv1.Machine{
 				machine("v1.33.0", later, false),
 				machine("v1.34.0", first, true),
@@ -51,7 +51,7 @@ func TestTheReleaseIsTheVersionOfTheControlPlane(t *testing.T) {
 			want: "v1.34.0",
 		},
 		{
-			name:    "it is unknown while there are only workers",
+			name:    "it is unknown if there are only workers",
 			objects: objects{machines: []clusterv1.Machine{machine("v1.33.0", later, false)}},
 			want:    "",
 		},

@@ -22,21 +22,21 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestMain runs the tests side by side: most of the time they wait for tasks.
+// TestMain runs the tests in parallel: they mostly wait for tasks.
 func TestMain(m *testing.M) { controllertest.Main(m) }
 
-// A bench is a cluster with a machine whose Node is unhealthy.
+// A bench has a cluster with a machine whose Node is unhealthy.
 type bench struct {
 	*controllertest.Env
 
 	reconciler *remediation.Reconciler
 	events     chan string
-	later      time.Duration // how far the clock of the reconciler is ahead
+	later      time.Duration // offset of the reconciler's clock
 }
 
 var key = client.ObjectKey{Namespace: controllertest.Namespace, Name: "md-0"}
 
-// newBench makes the machine ready, and its Machine as a MachineHealthCheck leaves it that finds its Node unhealthy.
+// newBench makes the machine ready, and marks its Machine as unhealthy, as a MachineHealthCheck does.
 func newBench(t *testing.T, mods ...func(*infrav1.VCDMachine)) *bench {
 	t.Helper()
 	w := controllertest.New(t, controllertest.NewMachine(key.Name, mods...)...)
@@ -126,15 +126,15 @@ func (b *bench) expect(condition, reason string) {
 	b.Expect(got.Reason).To(Equal(reason), got.Message)
 }
 
-// resets counts the resets that VCD was asked for.
+// resets counts the requested resets in VCD.
 func (b *bench) resets() int { return b.Sim.Counters()["POST /api/vApp/vm/power/action/reset"] }
 
-// replaced reports whether the owner of the Machine is to replace it.
+// replaced reports whether the owner of the Machine was requested to replace it.
 func (b *bench) replaced() bool {
 	return conditions.IsFalse(b.machine(), clusterv1.MachineOwnerRemediatedCondition)
 }
 
-func TestAMachineThatNoResetHelpsIsReplaced(t *testing.T) {
+func TestAMachineIsReplacedAfterUnsuccessfulResets(t *testing.T) {
 	b := newBench(t)
 	b.remediate(infrav1.VCDRemediationStrategy{RetryLimit: 2, TimeoutSeconds: 60})
 
@@ -166,7 +166,7 @@ func TestAMachineThatNoResetHelpsIsReplaced(t *testing.T) {
 	b.Expect(b.resets()).To(Equal(2))
 }
 
-func TestAMachineThatBecomesHealthyIsLeftAlone(t *testing.T) {
+func TestAHealthyMachineIsNotReset(t *testing.T) {
 	b := newBench(t)
 	b.remediate(infrav1.VCDRemediationStrategy{})
 	b.reconcile()
@@ -187,7 +187,7 @@ func TestAMachineThatBecomesHealthyIsLeftAlone(t *testing.T) {
 	b.Expect(b.Client.Delete(b.Ctx, b.remediation())).To(Succeed())
 	b.reconcile()
 	b.Expect(client.IgnoreNotFound(b.Client.Get(b.Ctx, key, &infrav1.VCDRemediation{}))).To(Succeed())
-	b.Expect(b.Client.Get(b.Ctx, key, &infrav1.VCDRemediation{})).NotTo(Succeed(), "its finalizer is gone")
+	b.Expect(b.Client.Get(b.Ctx, key, &infrav1.VCDRemediation{})).NotTo(Succeed(), "its finalizer is removed")
 	b.Expect(b.VCDMachine(key.Name).Spec.RecordedState.Reset).To(BeZero())
 	_, err := b.ReconcileMachine(key.Name)
 	b.Expect(err).NotTo(HaveOccurred())
@@ -195,7 +195,7 @@ func TestAMachineThatBecomesHealthyIsLeftAlone(t *testing.T) {
 	b.Expect(b.resets()).To(Equal(1))
 }
 
-func TestNoResetIsTriedThatCannotHelp(t *testing.T) {
+func TestFutileResetsAreSkipped(t *testing.T) {
 	tests := []struct {
 		name string
 		harm func(*bench)
@@ -228,7 +228,7 @@ func TestNoResetIsTriedThatCannotHelp(t *testing.T) {
 	}
 }
 
-func TestAPausedMachineIsLeftAlone(t *testing.T) {
+func TestAPausedMachineIsNotReset(t *testing.T) {
 	b := newBench(t)
 	b.editMachine(func(m *clusterv1.Machine) { m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
 	b.remediate(infrav1.VCDRemediationStrategy{})
@@ -239,7 +239,7 @@ func TestAPausedMachineIsLeftAlone(t *testing.T) {
 	b.Expect(b.VCDMachine(key.Name).Spec.RecordedState.Reset).To(BeZero())
 }
 
-func TestAVMThatIsOffIsPoweredOn(t *testing.T) {
+func TestAPoweredOffVMIsPoweredOn(t *testing.T) {
 	b := newBench(t)
 	b.Edit(key.Name, (*vcdsim.Editor).PowerOff)
 	b.remediate(infrav1.VCDRemediationStrategy{})
@@ -251,7 +251,7 @@ func TestAVMThatIsOffIsPoweredOn(t *testing.T) {
 	b.EventuallyMachine(key.Name, clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestAVMOfAnotherOwnerIsNotReset(t *testing.T) {
+func TestAForeignVMIsNotReset(t *testing.T) {
 	b := newBench(t)
 	b.Edit(key.Name, func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Description = "taken over by hand" })
 	b.remediate(infrav1.VCDRemediationStrategy{})
@@ -269,7 +269,7 @@ func TestAVMOfAnotherOwnerIsNotReset(t *testing.T) {
 	b.Expect(b.remediation().Status.Resets).To(HaveValue(BeEquivalentTo(0)))
 }
 
-// A restart of the manager forgets which task it follows, but not that it asked for a reset.
+// A restart of the manager forgets the task that it follows, but not that it requested a reset.
 func TestARestartDoesNotResetTheVMAgain(t *testing.T) {
 	b := newBench(t)
 	b.remediate(infrav1.VCDRemediationStrategy{})

@@ -37,8 +37,8 @@ const (
 	other = "md-0-p2k7x"
 )
 
-// asked is what a kubelet asks for.
-type asked struct {
+// A kubeletRequest describes the certificate signing request of a kubelet.
+type kubeletRequest struct {
 	user, group, signer string
 	usages              []certificatesv1.KeyUsage
 	request             x509.CertificateRequest
@@ -46,9 +46,9 @@ type asked struct {
 	decided             certificatesv1.RequestConditionType
 }
 
-// right is what the kubelet of the node asks for.
-func right(mods ...func(*asked)) asked {
-	a := asked{
+// validRequest returns the request of the node's kubelet.
+func validRequest(mods ...func(*kubeletRequest)) kubeletRequest {
+	a := kubeletRequest{
 		user:   "system:node:" + node,
 		group:  "system:nodes",
 		signer: certificatesv1.KubeletServingSignerName,
@@ -65,7 +65,7 @@ func right(mods ...func(*asked)) asked {
 	return a
 }
 
-func (a asked) csr(g *WithT) *certificatesv1.CertificateSigningRequest {
+func (a kubeletRequest) csr(g *WithT) *certificatesv1.CertificateSigningRequest {
 	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "csr-1"}}
 	csr.Spec = certificatesv1.CertificateSigningRequestSpec{
 		SignerName: a.signer,
@@ -90,7 +90,7 @@ func (a asked) csr(g *WithT) *certificatesv1.CertificateSigningRequest {
 	return csr
 }
 
-// A bench is a cluster with two machines, and its workload cluster.
+// A bench has a cluster with two machines, and its workload cluster.
 type bench struct {
 	*WithT
 
@@ -101,7 +101,7 @@ type bench struct {
 
 var clusterKey = client.ObjectKey{Namespace: controllertest.Namespace, Name: "vc1"}
 
-func newBench(t *testing.T, requests ...asked) *bench {
+func newBench(t *testing.T, requests ...kubeletRequest) *bench {
 	t.Helper()
 	g := NewWithT(t)
 	cluster := controllertest.NewCAPICluster()
@@ -138,7 +138,7 @@ func newBench(t *testing.T, requests ...asked) *bench {
 	return b
 }
 
-// machine returns the objects of a machine whose guest has not become a Node yet.
+// machine returns the objects of a machine whose guest has not joined as a Node yet.
 func machine(name, address string) []client.Object {
 	m := &clusterv1.Machine{ObjectMeta: controllertest.Meta(name)}
 	m.Spec.InfrastructureRef.Name = name
@@ -172,8 +172,8 @@ func (b *bench) vcdCluster() *infrav1.VCDCluster {
 	return c
 }
 
-func TestTheCertificateOfAKubeletIsApproved(t *testing.T) {
-	b := newBench(t, right())
+func TestAKubeletServingCertificateIsApproved(t *testing.T) {
+	b := newBench(t, validRequest())
 
 	b.Expect(b.reconcile()).To(BeTrue())
 
@@ -182,106 +182,108 @@ func TestTheCertificateOfAKubeletIsApproved(t *testing.T) {
 	b.Expect(got.Message).To(BeEmpty())
 }
 
-func TestNoNodeGetsACertificateForAnything(t *testing.T) {
+func TestUnauthorizedCertificateRequestsAreNotApproved(t *testing.T) {
 	tests := []struct {
 		name    string
-		mod     func(*asked)
+		mod     func(*kubeletRequest)
 		message string // empty: nothing is reported
 	}{
 		{
 			"the address of another machine",
-			func(a *asked) { a.request.IPAddresses = append(a.request.IPAddresses, net.ParseIP("192.168.100.11")) },
+			func(a *kubeletRequest) {
+				a.request.IPAddresses = append(a.request.IPAddresses, net.ParseIP("192.168.100.11"))
+			},
 			"does not have the address 192.168.100.11",
 		},
 		{
 			"the loopback address",
-			func(a *asked) { a.request.IPAddresses = []net.IP{net.IPv6loopback} },
+			func(a *kubeletRequest) { a.request.IPAddresses = []net.IP{net.IPv6loopback} },
 			"does not have the address ::1",
 		},
 		{
 			"the name of another machine",
-			func(a *asked) { a.request.DNSNames = []string{other} },
+			func(a *kubeletRequest) { a.request.DNSNames = []string{other} },
 			"does not have the name",
 		},
 		{
 			"a name of the API server",
-			func(a *asked) { a.request.DNSNames = append(a.request.DNSNames, "kubernetes.default.svc") },
+			func(a *kubeletRequest) { a.request.DNSNames = append(a.request.DNSNames, "kubernetes.default.svc") },
 			"does not have the name",
 		},
 		{
 			"a wildcard",
-			func(a *asked) { a.request.DNSNames = []string{"*"} },
+			func(a *kubeletRequest) { a.request.DNSNames = []string{"*"} },
 			"does not have the name",
 		},
 		{
 			"the subject of another Node",
-			func(a *asked) { a.request.Subject.CommonName = "system:node:" + other },
+			func(a *kubeletRequest) { a.request.Subject.CommonName = "system:node:" + other },
 			"its subject",
 		},
 		{
 			"the subject of an administrator",
-			func(a *asked) { a.request.Subject.Organization = []string{"system:nodes", "system:masters"} },
+			func(a *kubeletRequest) { a.request.Subject.Organization = []string{"system:nodes", "system:masters"} },
 			"its subject",
 		},
 		{
 			"a certificate for clients",
-			func(a *asked) { a.usages = append(a.usages, certificatesv1.UsageClientAuth) },
+			func(a *kubeletRequest) { a.usages = append(a.usages, certificatesv1.UsageClientAuth) },
 			`usage "client auth"`,
 		},
 		{
 			"a certificate without server authentication",
-			func(a *asked) { a.usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature} },
+			func(a *kubeletRequest) { a.usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature} },
 			"not for server authentication",
 		},
 		{
 			"an email address",
-			func(a *asked) { a.request.EmailAddresses = []string{"root@example.com"} },
+			func(a *kubeletRequest) { a.request.EmailAddresses = []string{"root@example.com"} },
 			"email addresses",
 		},
 		{
 			"a URI",
-			func(a *asked) { a.request.URIs = []*url.URL{{Scheme: "spiffe", Host: "example.com"}} },
+			func(a *kubeletRequest) { a.request.URIs = []*url.URL{{Scheme: "spiffe", Host: "example.com"}} },
 			"URIs",
 		},
 		{
 			"neither names nor addresses",
-			func(a *asked) {
+			func(a *kubeletRequest) {
 				a.request.DNSNames = nil
 				a.request.IPAddresses = nil
 			},
 			"neither names nor addresses",
 		},
 		{
-			"a Node that has no machine",
-			func(a *asked) { a.user = "system:node:stranger" },
+			"a Node without a machine",
+			func(a *kubeletRequest) { a.user = "system:node:stranger" },
 			"no Machine of the cluster has Node stranger",
 		},
 		{
-			"a user that is no Node",
-			func(a *asked) { a.user = "system:serviceaccount:default:x" },
+			"a user that is not a Node",
+			func(a *kubeletRequest) { a.user = "system:serviceaccount:default:x" },
 			"its user is not a Node",
 		},
 		{
-			"a Node's user outside of the Nodes' group",
-			func(a *asked) { a.group = "system:authenticated" },
+			"a Node's user outside the Nodes' group",
+			func(a *kubeletRequest) { a.group = "system:authenticated" },
 			"its user is not a Node",
 		},
 		{
 			"no certificate request",
-			func(a *asked) { a.text = []byte("hello") },
+			func(a *kubeletRequest) { a.text = []byte("hello") },
 			"not a PEM-encoded certificate request",
 		},
 		{
 			"a huge request",
-			func(a *asked) { a.text = make([]byte, 1<<20) },
+			func(a *kubeletRequest) { a.text = make([]byte, 1<<20) },
 			"larger than",
 		},
-		{"another signer", func(a *asked) { a.signer = certificatesv1.KubeAPIServerClientSignerName }, ""},
-		{"a request that was denied", func(a *asked) { a.decided = certificatesv1.CertificateDenied }, ""},
+		{"another signer", func(a *kubeletRequest) { a.signer = certificatesv1.KubeAPIServerClientSignerName }, ""},
+		{"a denied request", func(a *kubeletRequest) { a.decided = certificatesv1.CertificateDenied }, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t, right(tt.mod))
+			b := newBench(t, validRequest(tt.mod))
 
 			b.Expect(b.reconcile()).To(BeFalse())
 
@@ -298,7 +300,7 @@ func TestNoNodeGetsACertificateForAnything(t *testing.T) {
 }
 
 func TestARequestWaitsForTheAddressOfItsMachine(t *testing.T) {
-	b := newBench(t, right())
+	b := newBench(t, validRequest())
 	m := &infrav1.VCDMachine{}
 	key := client.ObjectKey{Namespace: controllertest.Namespace, Name: node}
 	b.Expect(b.client.Get(context.Background(), key, m)).To(Succeed())
@@ -313,8 +315,8 @@ func TestARequestWaitsForTheAddressOfItsMachine(t *testing.T) {
 	b.Expect(b.reconcile()).To(BeTrue())
 }
 
-func TestWithoutTheFieldNothingIsApproved(t *testing.T) {
-	b := newBench(t, right())
+func TestNothingIsApprovedWithoutTheField(t *testing.T) {
+	b := newBench(t, validRequest())
 	c := b.vcdCluster()
 	c.Spec.KubeletServingCertificates = ""
 	b.Expect(b.client.Update(context.Background(), c)).To(Succeed())

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withIdentity gives zones an identity of their own, of user admin.
+// withIdentity gives zones their own identity, of user admin.
 func withIdentity(w *controllertest.Env, zones ...string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.SetRole("acme", "admin", vcdsim.RoleClusterAuthor) })
 	w.AddIdentity("of-zones", "admin")
@@ -28,7 +28,7 @@ func withIdentity(w *controllertest.Env, zones ...string) {
 	}
 }
 
-// expirePassword makes the password of the zones' identity a wrong one, or the right one again.
+// expirePassword sets an incorrect password in the zones' identity, or the correct one again.
 func expirePassword(w *controllertest.Env, password, reason string, zones ...string) {
 	secret := &corev1.Secret{}
 	w.Expect(w.Client.Get(w.Ctx, clientKey("of-zones"), secret)).To(Succeed())
@@ -39,7 +39,7 @@ func expirePassword(w *controllertest.Env, password, reason string, zones ...str
 	}
 }
 
-func TestAClusterWhoseZonesCannotBeSeenIsUnknownAndGoesOn(t *testing.T) {
+func TestAClusterWithInaccessibleZonesIsUnknownAndContinues(t *testing.T) {
 	w := controllertest.NewInZones(t, controllertest.InZone("a", "cp-a")...)
 	withIdentity(w, "a", "b", "c")
 	w.Ready("cp-a")
@@ -59,7 +59,7 @@ func TestAClusterWhoseZonesCannotBeSeenIsUnknownAndGoesOn(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestNodesInAZoneThatCannotBeSeenAreReachedWithoutTheProxy(t *testing.T) {
+func TestNodesInAnInaccessibleZoneBypassTheProxy(t *testing.T) {
 	w := controllertest.NewInZones(t, append(controllertest.InZone("a", "cp-a"), controllertest.InZone("b", "cp-b")...)...)
 	z := w.DeploymentZone("b")
 	z.Spec.PlacementConstraint.Networks = []string{"nodes", "storage"}
@@ -86,5 +86,5 @@ func TestNodesInAZoneThatCannotBeSeenAreReachedWithoutTheProxy(t *testing.T) {
 	w.DeleteMachine("cp-b")
 	expirePassword(w, "wrong", infrav1.CredentialsRejectedReason, "b")
 	w.Ready()
-	w.Expect(direct()).NotTo(ContainElement("10.20.0.0/24"), "no node of the cluster is there")
+	w.Expect(direct()).NotTo(ContainElement("10.20.0.0/24"), "the cluster has no nodes there")
 }

@@ -29,8 +29,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/webhooks"
 )
 
-// admitChanges restarts the controllers with a client whose changes of VCDClusters are admitted or refused by the
-// provider's own webhook.
+// admitChanges restarts the controllers with a client that passes changes of VCDClusters through the provider's
+// webhook.
 func admitChanges(t *testing.T, w *controllertest.Env) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -53,10 +53,10 @@ func admitChanges(t *testing.T, w *controllertest.Env) {
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch,
 			options ...client.PatchOption,
 		) error {
-			if wished, ok := obj.DeepCopyObject().(*infrav1.VCDCluster); ok {
+			if desired, ok := obj.DeepCopyObject().(*infrav1.VCDCluster); ok {
 				before := &infrav1.VCDCluster{}
 				if err := errors.Join(c.Get(ctx, client.ObjectKeyFromObject(obj), before),
-					c.Patch(ctx, wished, patch, client.DryRunAll), admit(mux, before, wished)); err != nil {
+					c.Patch(ctx, desired, patch, client.DryRunAll), admit(mux, before, desired)); err != nil {
 					return err
 				}
 			}
@@ -66,7 +66,7 @@ func admitChanges(t *testing.T, w *controllertest.Env) {
 	w.Restart(t, events.NewFakeRecorder(1000))
 }
 
-// admit asks the webhook of VCDClusters whether one may become another.
+// admit calls the VCDCluster webhook for an update.
 func admit(mux http.Handler, before, after *infrav1.VCDCluster) error {
 	kind := infrav1.GroupVersion.WithKind("VCDCluster")
 	before.SetGroupVersionKind(kind)

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A misplaced machine of zone d cannot be created as it is.
+// A misplaced machine of zone d cannot be created with its current configuration.
 type misplaced struct {
 	name    string
 	prepare func(*controllertest.Env)
@@ -25,7 +25,7 @@ type misplaced struct {
 	mend   func(*controllertest.Env)
 }
 
-// createD creates zone d, which is another one in the VDC of zone a.
+// createD creates zone d, a further zone in the VDC of zone a.
 func createD(w *controllertest.Env,
 	mods ...func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone),
 ) {
@@ -58,8 +58,8 @@ func misplacedMachines() []misplaced {
 		m.Spec.StorageProfile = ""
 		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	}
-	return append(zonesOfOthers(created), misplaced{
-		"another placement policy than the zone's",
+	return append(foreignZones(created), misplaced{
+		"another placement policy than that of the zone",
 		func(w *controllertest.Env) {
 			createD(w, func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) {
 				d.Spec.PlacementPolicy = "rack-a"
@@ -93,8 +93,8 @@ func misplacedMachines() []misplaced {
 	})
 }
 
-// zonesOfOthers are zones that the cluster of the machine cannot use.
-func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
+// foreignZones returns zones that the machine's cluster cannot use.
+func foreignZones(created func(*controllertest.Env)) []misplaced {
 	return []misplaced{
 		{
 			"an unknown zone",
@@ -109,7 +109,7 @@ func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 			created,
 		},
 		{
-			"a zone of another namespace",
+			"a zone in another namespace",
 			func(w *controllertest.Env) {
 				z := w.DeploymentZone("a")
 				theirs := &infrav1.VCDDeploymentZone{Spec: z.Spec}
@@ -126,7 +126,7 @@ func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 			created,
 		},
 		{
-			"a zone of another site",
+			"a zone at another site",
 			func(w *controllertest.Env) {
 				createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 					z.Spec.Site = "https://other.example.com"
@@ -140,7 +140,7 @@ func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 			},
 		},
 		{
-			"a zone of another organization",
+			"a zone in another organization",
 			func(w *controllertest.Env) {
 				createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) { z.Spec.Org = "other" })
 			},
@@ -169,9 +169,9 @@ func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 	}
 }
 
-// TestMachinesThatCannotBePlaced holds that a machine says which field is wrong and what to do, is created nowhere
-// else, and comes up once that is done.
-func TestMachinesThatCannotBePlaced(t *testing.T) {
+// TestUnplaceableMachines verifies that a machine reports the invalid field and a remedy, is not created elsewhere, and
+// is created once the field is corrected.
+func TestUnplaceableMachines(t *testing.T) {
 	t.Parallel()
 	for _, tt := range misplacedMachines() {
 		t.Run(tt.name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestMachinesThatCannotBePlaced(t *testing.T) {
 			tt.mend(w)
 			valid(w)
 			w.Ready("cp-d")
-			w.Expect(homes(w.Sim.State())).To(HaveLen(1))
+			w.Expect(vmLocations(w.Sim.State())).To(HaveLen(1))
 		})
 	}
 }

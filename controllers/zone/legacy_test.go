@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 )
 
-// initialize has Cluster API say that the control plane is up.
+// initialize marks the control plane as initialized, as Cluster API does.
 func initialize(w *controllertest.Env) {
 	cluster := &clusterv1.Cluster{}
 	w.Expect(w.Client.Get(w.Ctx, clientKey(controllertest.ClusterName), cluster)).To(Succeed())
@@ -35,16 +35,16 @@ func legacyDriver() *appsv1.DaemonSet {
 	return driver
 }
 
-// TestDriversThatNeedOneVAppForbidASecondZone holds that a machine waits that a driver in the workload cluster would
-// not find, and that one in the zone of the others does not.
-func TestDriversThatNeedOneVAppForbidASecondZone(t *testing.T) {
+// TestDriversLimitedToOneVAppForbidASecondZone verifies that a machine waits if a driver in the workload cluster would
+// not find it. A machine in the zone of the others does not wait.
+func TestDriversLimitedToOneVAppForbidASecondZone(t *testing.T) {
 	objects := append(controllertest.InZone("a", "cp-a"), controllertest.InZone("a", "md-a")...)
 	objects = append(objects, controllertest.InZone("c", "md-c")...)
 	w := controllertest.NewInZones(t, append(objects, controllertest.InZone("b", "md-b")...)...)
 	w.Ready("cp-a")
 	initialize(w)
 
-	w.Ready("md-c") // Zones do not depend on whether the workload cluster can be reached.
+	w.Ready("md-c") // Zones do not depend on access to the workload cluster.
 
 	driver := legacyDriver()
 	w.Workload = controllertest.NewClient(driver)
@@ -54,15 +54,15 @@ func TestDriversThatNeedOneVAppForbidASecondZone(t *testing.T) {
 		ContainSubstring("several zones"), ContainSubstring("cloud-director-named-disk-csi-driver:1.6.0"),
 		ContainSubstring("Replace or remove them")))
 	w.EventuallyCluster(infrav1.VAppLayoutReadyCondition, infrav1.LegacyDriverInstalledReason)
-	w.Expect(homes(w.Sim.State())).To(And(HaveLen(2), Not(HaveKey("md-b"))))
+	w.Expect(vmLocations(w.Sim.State())).To(And(HaveLen(2), Not(HaveKey("md-b"))))
 
 	w.Expect(w.Workload.Delete(w.Ctx, driver)).To(Succeed())
 	w.Later(4 * vapp.DriversRetry)
 	w.Ready("md-a", "md-b")
 }
 
-// TestDriversThatNeedOneVAppWorkWithOneZone holds that the rule does not concern clusters that are in one zone only.
-func TestDriversThatNeedOneVAppWorkWithOneZone(t *testing.T) {
+// TestDriversLimitedToOneVAppWorkWithOneZone verifies that the limit does not affect clusters in one zone.
+func TestDriversLimitedToOneVAppWorkWithOneZone(t *testing.T) {
 	w := controllertest.NewInZones(t, append(controllertest.InZone("a", "cp-a"),
 		controllertest.InZone("a", "md-a")...)...)
 	w.Ready("cp-a")

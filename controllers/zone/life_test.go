@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// threeMachines are the objects of a machine in each zone: cp-a, cp-b and cp-c.
+// threeMachines returns the objects of one machine per zone: cp-a, cp-b and cp-c.
 func threeMachines() []client.Object {
 	var objects []client.Object
 	for _, zone := range []string{"a", "b", "c"} {
@@ -24,8 +24,8 @@ func threeMachines() []client.Object {
 	return objects
 }
 
-// homes returns where the VMs are: their names by that of their vApp, which is in the VDC that follows.
-func homes(state vcdsim.State) map[string]string {
+// vmLocations returns the locations of VMs: their names by vApp, followed by the VDC.
+func vmLocations(state vcdsim.State) map[string]string {
 	vdcs := map[string]string{}
 	vApps := map[string]string{}
 	for _, org := range state.Model.Orgs {
@@ -43,11 +43,11 @@ func homes(state vcdsim.State) map[string]string {
 	return found
 }
 
-func TestMachinesGoIntoTheirZonesAndNothingIsLeft(t *testing.T) {
+func TestMachinesAreCreatedInTheirZonesAndDeletedWithoutOrphans(t *testing.T) {
 	w := controllertest.NewInZones(t, threeMachines()...)
 	w.Ready("cp-a", "cp-b", "cp-c")
 
-	w.Expect(homes(w.Sim.State())).To(Equal(map[string]string{
+	w.Expect(vmLocations(w.Sim.State())).To(Equal(map[string]string{
 		"cp-a": "c1-a in acme-vdc",
 		"cp-b": "c1-b in acme-vdc-b",
 		"cp-c": "c1-c in acme-vdc-c",
@@ -65,7 +65,7 @@ func TestMachinesGoIntoTheirZonesAndNothingIsLeft(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-func TestZonesArePublishedWithWhetherControlPlanesMayGoThere(t *testing.T) {
+func TestZonesArePublishedWithTheirControlPlaneEligibility(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	w.CreateZone("d", func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 		d.Spec.OVDC = "acme-vdc"
@@ -85,7 +85,7 @@ func TestZonesArePublishedWithWhetherControlPlanesMayGoThere(t *testing.T) {
 	w.Expect(published[3].ControlPlane).To(Equal(new(false)))
 }
 
-func TestTwoZonesInOneVDCHaveVAppsOfTheirOwn(t *testing.T) {
+func TestTwoZonesInOneVDCHaveSeparateVApps(t *testing.T) {
 	objects := append(controllertest.InZone("a", "cp-a"), controllertest.InZone("rack", "cp-rack")...)
 	w := controllertest.NewInZones(t, objects...)
 	w.CreateZone("rack", func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
@@ -97,14 +97,14 @@ func TestTwoZonesInOneVDCHaveVAppsOfTheirOwn(t *testing.T) {
 
 	w.Ready("cp-a", "cp-rack")
 
-	w.Expect(homes(w.Sim.State())).To(Equal(map[string]string{
+	w.Expect(vmLocations(w.Sim.State())).To(Equal(map[string]string{
 		"cp-a":    "c1-a in acme-vdc",
 		"cp-rack": "c1-rack in acme-vdc",
 	}))
 	w.Expect(w.DeploymentZone("rack").Status.PlacementPolicy.Name).To(Equal("rack-a"))
 }
 
-func TestZoneThatIsNotSelectedAnyMoreKeepsItsMachinesAndGetsNoNewOnes(t *testing.T) {
+func TestADeselectedZoneKeepsItsMachinesAndGetsNoNewOnes(t *testing.T) {
 	w := controllertest.NewInZones(t, append(threeMachines(), controllertest.InZone("c", "late")...)...)
 	w.Ready("cp-a", "cp-b", "cp-c")
 	z := w.DeploymentZone("c")
@@ -121,15 +121,15 @@ func TestZoneThatIsNotSelectedAnyMoreKeepsItsMachinesAndGetsNoNewOnes(t *testing
 
 	w.Expect(w.VCDCluster().Status.FailureDomains).To(HaveLen(2))
 	w.EventuallyMachine("late", infrav1.PlacementReadyCondition, infrav1.FailureDomainNotSelectedReason)
-	w.Expect(homes(w.Sim.State())).NotTo(HaveKey("late"))
+	w.Expect(vmLocations(w.Sim.State())).NotTo(HaveKey("late"))
 }
 
-func TestAMachineKeepsTheNetworksOfItsVMWhenThoseOfItsZoneChange(t *testing.T) {
+func TestAMachineKeepsItsNetworksWhenThoseOfItsZoneChange(t *testing.T) {
 	for name, networks := range map[string][]string{
-		"one more":       {"nodes", "storage"},
-		"another":        {"storage"},
-		"one before":     {"storage", "nodes"},
-		"one that is no": {"nodes", "nowhere"},
+		"one zone more":      {"nodes", "storage"},
+		"another":            {"storage"},
+		"one zone fewer":     {"storage", "nodes"},
+		"an unsuitable zone": {"nodes", "nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := controllertest.NewInZones(t, controllertest.InZone("a", "cp-a")...)
@@ -147,7 +147,8 @@ func TestAMachineKeepsTheNetworksOfItsVMWhenThoseOfItsZoneChange(t *testing.T) {
 
 			w.Ready("cp-a")
 			w.Expect(w.Sim.State().VMs[0].NICs).To(ConsistOf(HaveField("Network", "nodes")))
-			// The warning that guests in the zone's new network get no DNS servers goes with the first pass after.
+			// The warning that guests in the zone's new network have no DNS servers disappears with the first
+			// reconcile.
 			_, err := w.ReconcileMachine("cp-a")
 			w.Expect(err).NotTo(HaveOccurred())
 			w.ExpectSettled("cp-a")

@@ -36,19 +36,19 @@ func published(w *controllertest.Env) []string {
 	return names
 }
 
-// expectOthersToGoOn expects that machines of zones a and c are ready, and that new ones in b are refused and those in
-// c created.
-func expectOthersToGoOn(w *controllertest.Env, refused string) {
+// expectOthersUnaffected expects that machines in zones a and c are ready, and that new machines are rejected in b and
+// created in c.
+func expectOthersUnaffected(w *controllertest.Env, refused string) {
 	w.Ready("cp-a", "cp-c")
 	w.Expect(published(w)).To(Equal([]string{"a", "c"}), "control planes are remediated into other zones")
 	w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.FailureDomainsReadyCondition)).To(
 		Equal(infrav1.FailureDomainsExcludedReason))
 	w.EventuallyMachine("late-b", infrav1.PlacementReadyCondition, refused)
 	w.Ready("late-c")
-	w.Expect(homes(w.Sim.State())).To(And(HaveKey("late-c"), Not(HaveKey("late-b"))))
+	w.Expect(vmLocations(w.Sim.State())).To(And(HaveKey("late-c"), Not(HaveKey("late-b"))))
 }
 
-// newInLostZone makes an environment with a machine in each zone, and two that are not reconciled yet.
+// newInLostZone returns an environment with a machine in each zone, and two that are not reconciled yet.
 func newInLostZone(t *testing.T, changes ...func(*vcdsim.Org)) *controllertest.Env {
 	t.Helper()
 	model := vcdsim.ThreeZones()
@@ -57,7 +57,7 @@ func newInLostZone(t *testing.T, changes ...func(*vcdsim.Org)) *controllertest.E
 	}
 	objects := append(threeMachines(), controllertest.InZone("b", "late-b")...)
 	w := controllertest.NewInZonesOn(t, model, append(objects, controllertest.InZone("c", "late-c")...)...)
-	if len(changes) > 0 { // Its networks may differ, which kube-vip does not bridge.
+	if len(changes) > 0 { // Its networks may differ, and kube-vip does not span networks.
 		c := w.VCDCluster()
 		c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointExternal}
 		c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
@@ -67,13 +67,13 @@ func newInLostZone(t *testing.T, changes ...func(*vcdsim.Org)) *controllertest.E
 	return w
 }
 
-func TestDisabledVDCGetsNoNewMachinesAndTheRestGoesOn(t *testing.T) {
+func TestADisabledVDCGetsNoNewMachinesAndOtherZonesAreUnaffected(t *testing.T) {
 	w := newInLostZone(t)
 
 	w.DisableVDC("acme-vdc-b", true)
 
 	w.EventuallyZone("b", infrav1.FailureDomainReadyCondition, infrav1.VDCDisabledReason)
-	expectOthersToGoOn(w, infrav1.VDCDisabledReason)
+	expectOthersUnaffected(w, infrav1.VDCDisabledReason)
 	w.Ready("cp-b")
 
 	w.DisableVDC("acme-vdc-b", false)
@@ -82,8 +82,8 @@ func TestDisabledVDCGetsNoNewMachinesAndTheRestGoesOn(t *testing.T) {
 	w.Expect(published(w)).To(Equal([]string{"a", "b", "c"}))
 }
 
-// TestALossIsSeenAtTheNextValidation has look-ups kept for longer than it takes until a zone is validated again.
-func TestALossIsSeenAtTheNextValidation(t *testing.T) {
+// TestALossIsNoticedAtTheNextValidation caches lookups for longer than the interval of zone validation.
+func TestALossIsNoticedAtTheNextValidation(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	w.LookupTTL = time.Hour
 	w.Restart(t, events.NewFakeRecorder(100))
@@ -94,7 +94,7 @@ func TestALossIsSeenAtTheNextValidation(t *testing.T) {
 	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
 	calls := len(w.Sim.Requests())
 	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
-	w.Expect(w.Sim.Requests()).To(HaveLen(calls), "what was just found is not asked for again")
+	w.Expect(w.Sim.Requests()).To(HaveLen(calls), "a recent result is not requested again")
 
 	w.DisableVDC("acme-vdc-b", true)
 	next("b", infrav1.FailureDomainReadyCondition, infrav1.VDCDisabledReason)
@@ -107,8 +107,8 @@ func TestALossIsSeenAtTheNextValidation(t *testing.T) {
 	next("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestMachinesOfADeletedVDCAreUnknownAndTheRestGoesOn(t *testing.T) {
-	w := newInLostZone(t, func(acme *vcdsim.Org) { // VCD deletes no VDC of a group.
+func TestMachinesOfADeletedVDCAreUnknownAndOtherZonesAreUnaffected(t *testing.T) {
+	w := newInLostZone(t, func(acme *vcdsim.Org) { // VCD does not delete a VDC in a group.
 		acme.VDCGroups[0].VDCs = []string{"acme-vdc", "acme-vdc-c"}
 		acme.VDCs[1].Networks = []vcdsim.Network{{
 			Name:    "nodes",
@@ -124,17 +124,17 @@ func TestMachinesOfADeletedVDCAreUnknownAndTheRestGoesOn(t *testing.T) {
 	w.DeleteVDC("acme-vdc-b")
 
 	w.EventuallyZone("b", infrav1.FailureDomainReadyCondition, infrav1.VDCNotFoundReason)
-	expectOthersToGoOn(w, infrav1.VDCNotFoundReason)
+	expectOthersUnaffected(w, infrav1.VDCNotFoundReason)
 	w.EventuallyMachine("cp-b", clusterv1.ReadyCondition, infrav1.VMUnverifiedReason)
 	w.Expect(conditions.IsUnknown(w.VCDMachine("cp-b"), clusterv1.ReadyCondition)).To(BeTrue())
 }
 
-func TestUnsharedCatalogKeepsNewMachinesOut(t *testing.T) {
+func TestAnUnsharedCatalogBlocksNewMachines(t *testing.T) {
 	w := newInLostZone(t)
 	share := func(with ...string) {
 		w.Sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[2].Catalogs[0].SharedWith = with })
 	}
-	w.Sim.Edit(func(e *vcdsim.Editor) { // The catalog of zone b is another organization's.
+	w.Sim.Edit(func(e *vcdsim.Editor) { // The catalog of zone b belongs to another organization.
 		acme := &e.Model.Orgs[1]
 		images := acme.Catalogs[1]
 		images.Name = "images"
@@ -157,7 +157,7 @@ func TestUnsharedCatalogKeepsNewMachinesOut(t *testing.T) {
 	share()
 
 	w.EventuallyZone("b", infrav1.ConstraintReadyCondition, infrav1.CatalogNotFoundReason)
-	expectOthersToGoOn(w, infrav1.CatalogNotFoundReason)
+	expectOthersUnaffected(w, infrav1.CatalogNotFoundReason)
 	w.Ready("cp-b")
 
 	share("acme")
@@ -166,7 +166,7 @@ func TestUnsharedCatalogKeepsNewMachinesOut(t *testing.T) {
 	w.Expect(published(w)).To(Equal([]string{"a", "b", "c"}))
 }
 
-// newWithIdentity is an environment in which zone b has an identity of its own, of user admin.
+// newWithIdentity returns an environment in which zone b has its own identity, of user admin.
 func newWithIdentity(t *testing.T) *controllertest.Env {
 	t.Helper()
 	objects := append(threeMachines(), controllertest.InZone("b", "late-b")...)
@@ -181,7 +181,7 @@ func newWithIdentity(t *testing.T) *controllertest.Env {
 	return w
 }
 
-func TestZoneWhoseUserLosesAccessAndGetsItBack(t *testing.T) {
+func TestAZoneLosesAndRegainsAccess(t *testing.T) {
 	t.Parallel()
 	password := func(value string) func(*controllertest.Env) {
 		return func(w *controllertest.Env) {
@@ -198,7 +198,7 @@ func TestZoneWhoseUserLosesAccessAndGetsItBack(t *testing.T) {
 		reason, machines string
 	}{
 		{
-			"a wrong password",
+			"an incorrect password",
 			password("wrong"),
 			password("password"),
 			infrav1.IdentityReadyCondition,
@@ -206,7 +206,7 @@ func TestZoneWhoseUserLosesAccessAndGetsItBack(t *testing.T) {
 			infrav1.CredentialsRejectedReason,
 		},
 		{
-			"no right to anything",
+			"no rights",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET *", User: "admin@acme", Status: http.StatusForbidden})
 			},
@@ -222,7 +222,7 @@ func TestZoneWhoseUserLosesAccessAndGetsItBack(t *testing.T) {
 			tc.lose(w)
 
 			w.EventuallyZone("b", tc.condition, tc.reason)
-			expectOthersToGoOn(w, tc.reason)
+			expectOthersUnaffected(w, tc.reason)
 			w.EventuallyMachine("cp-b", clusterv1.ReadyCondition, tc.machines)
 			w.Expect(conditions.IsUnknown(w.VCDMachine("cp-b"), clusterv1.ReadyCondition)).To(BeTrue())
 
@@ -256,14 +256,14 @@ func TestDeletionOfAZoneWaitsForItsMachines(t *testing.T) {
 	w.Expect(w.Client.List(w.Ctx, list)).To(Succeed())
 	w.Expect(list.Items).To(HaveLen(2))
 
-	// What is left in the zone goes with the cluster, although nothing says any more what the zone was.
+	// Remaining resources in the zone are deleted with the cluster, although the zone's definition no longer exists.
 	w.DeleteMachine("cp-a")
 	w.DeleteMachine("cp-c")
 	w.DeleteCluster()
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-func TestZonesThatCannotBeUsed(t *testing.T) {
+func TestUnusableZones(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name      string
@@ -321,7 +321,7 @@ func TestZonesThatCannotBeUsed(t *testing.T) {
 			"assign the policy to the VDC",
 		},
 		{
-			"identity of another site",
+			"an identity of another site",
 			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 				z.Spec.Site = "https://other.example.com"
 			},
@@ -371,7 +371,7 @@ func TestMachineWithoutAFailureDomainIsNotCreatedInAnyZone(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 }
 
-func TestFailureDomainIsValidatedAndKeptWhileAZoneRefersToIt(t *testing.T) {
+func TestAFailureDomainIsValidatedAndKeptWhileAZoneReferencesIt(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	read := func() *infrav1.VCDFailureDomain {
 		d := &infrav1.VCDFailureDomain{}
@@ -389,7 +389,7 @@ func TestFailureDomainIsValidatedAndKeptWhileAZoneRefersToIt(t *testing.T) {
 	w.Expect(conditions.GetReason(read(), infrav1.ReleasedCondition)).To(Equal(infrav1.InUseReason))
 }
 
-func TestIdentityIsKeptWhileAZoneUsesIt(t *testing.T) {
+func TestAnIdentityIsKeptWhileAZoneUsesIt(t *testing.T) {
 	w := controllertest.NewZoned(t, vcdsim.ThreeZones())
 	w.CreateZone("a")
 	w.DeleteCluster()

@@ -14,10 +14,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAnotherVDCOfTheNameOfAZonesGetsNoMachines(t *testing.T) {
+func TestADifferentVDCWithTheNameOfAZoneGetsNoMachines(t *testing.T) {
 	w := newInLostZone(t)
 	admitChanges(t, w)
-	w.Sim.Edit(func(e *vcdsim.Editor) { // The VDC of zone b is renamed, and another one gets its name.
+	w.Sim.Edit(func(e *vcdsim.Editor) { // The VDC of zone b is renamed, and a different VDC gets its name.
 		e.VDC("acme-vdc-b").Name = "renamed"
 		e.VDC("acme-vdc-c").Name = "acme-vdc-b"
 	})
@@ -32,7 +32,7 @@ func TestAnotherVDCOfTheNameOfAZonesGetsNoMachines(t *testing.T) {
 	w.Expect(published(w)).NotTo(ContainElement("b"))
 	w.Ready("cp-b")
 
-	// A person has the new VDC used, although a machine is left in the other.
+	// A user switches to the new VDC, although a machine remains in the old one.
 	w.Record(func(r *infrav1.VCDClusterRecordedState) { delete(r.Zones, "b") })
 	w.Ready("late-b")
 	recorded := w.VCDCluster().Spec.RecordedState.Zones["b"]
@@ -40,7 +40,7 @@ func TestAnotherVDCOfTheNameOfAZonesGetsNoMachines(t *testing.T) {
 	w.Expect(w.VCDCluster().Spec.RecordedState.Zones).To(HaveKeyWithValue("b", recorded))
 }
 
-func TestAnotherNetworkOfTheNameLeavesTheRecordedOne(t *testing.T) {
+func TestADifferentNetworkWithTheSameNameDoesNotReplaceTheRecordedOne(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	c := w.VCDCluster()
 	c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointExternal}
@@ -51,7 +51,7 @@ func TestAnotherNetworkOfTheNameLeavesTheRecordedOne(t *testing.T) {
 	recorded := w.VCDCluster().Spec.RecordedState.OVDCNetworkID
 	w.Expect(recorded).NotTo(BeEmpty())
 	other := recorded[:len(recorded)-12] + "0123456789ab"
-	// The network of then is gone: its URN is not found any more.
+	// The old network was deleted: its URN is not found.
 	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.OVDCNetworkID = other })
 
 	for range 2 {

@@ -21,7 +21,7 @@ import (
 
 const vmAuthor = "VM Author"
 
-// newWithVMAuthors makes a cluster in three zones with an endpoint on the edge gateway. The user of zone b has only
+// newWithVMAuthors returns a cluster in three zones with an endpoint on the edge gateway. The user of zone b only has
 // rights on VMs, none on edge gateways.
 func newWithVMAuthors(t *testing.T, objects ...client.Object) *controllertest.Env {
 	t.Helper()
@@ -61,8 +61,8 @@ func controlPlaneIn(zone, name string) []client.Object {
 	return objects
 }
 
-// TestAZoneLogsInAsAServiceAccountOfItsOwn gives a zone an identity that no VCDCluster refers to.
-func TestAZoneLogsInAsAServiceAccountOfItsOwn(t *testing.T) {
+// TestAZoneLogsInAsItsOwnServiceAccount gives a zone an identity that no VCDCluster references.
+func TestAZoneLogsInAsItsOwnServiceAccount(t *testing.T) {
 	w := controllertest.NewInZones(t, controllertest.InZone("b", "md-b")...)
 	token := w.NewToken(t, "zone-b")
 	w.AddIdentity("of-b", "admin")
@@ -101,20 +101,20 @@ func TestTheEndpointIsWrittenWithTheIdentityOfTheCluster(t *testing.T) {
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
-// TestFailuresOfAWeakerZoneAreOvercome disturbs the requests of a zone's own user while machines are created and
-// deleted, on a cluster whose own user has all rights.
-func TestFailuresOfAWeakerZoneAreOvercome(t *testing.T) {
+// TestAZoneWithFewerRightsRecoversFromFailures disturbs the requests of a zone's user while machines are created and
+// deleted. The user of the cluster has all rights.
+func TestAZoneWithFewerRightsRecoversFromFailures(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		fault vcdsim.Fault
 	}{
 		{
-			name:  "requests are not answered",
+			name:  "requests are lost",
 			fault: vcdsim.Fault{Operation: "POST *", DropBefore: true, Count: 2},
 		},
 		{
-			name:  "answers are lost",
+			name:  "responses are lost",
 			fault: vcdsim.Fault{Operation: "POST *", DropAfter: true, Count: 2},
 		},
 		{

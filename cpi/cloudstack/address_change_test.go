@@ -14,7 +14,7 @@ import (
 
 const nextAddress = "203.0.113.7"
 
-// atOneAddress returns a load balancer at an address that was associated for it, and another one of the account.
+// atOneAddress returns a load balancer at its own associated address, and another address of the account.
 func atOneAddress(t *testing.T) *scene {
 	t.Helper()
 	s := newScene(t, cloudstacksim.Options{}, "")
@@ -26,7 +26,7 @@ func atOneAddress(t *testing.T) *scene {
 	return s
 }
 
-func TestTheOldAddressGoesOnceTheNewOneServes(t *testing.T) {
+func TestTheOldAddressIsReleasedOnceTheNewOneServes(t *testing.T) {
 	s := atOneAddress(t)
 	s.annotate("address", nextAddress)
 
@@ -40,7 +40,7 @@ func TestTheOldAddressGoesOnceTheNewOneServes(t *testing.T) {
 	s.Expect(s.rules()).To(Equal([]string{"au1-tcp-80 203.0.113.7:80>30080 tcp roundrobin"}), "in one round")
 	s.Expect(s.steps(false)).To(BeEmpty())
 	s.restart()
-	s.Expect(s.steps(false)).To(BeEmpty(), "a new process sees the same")
+	s.Expect(s.steps(false)).To(BeEmpty(), "a new process observes the same")
 	for _, r := range s.sim.Objects(cloudstacksim.Rules) {
 		s.Expect(s.sim.Members(r["id"].(string))).To(HaveLen(3))
 		s.Expect(r["description"]).NotTo(ContainSubstring("keep="))
@@ -55,8 +55,8 @@ func TestTheOldAddressGoesOnceTheNewOneServes(t *testing.T) {
 	s.Expect(s.allocated()).To(Equal([]string{nextAddress}), "it now belongs to the account")
 }
 
-// A release that lasts longer than its job is waited for leaves the address to CloudStack.
-func TestAnAddressThatIsBeingReleasedIsWaitedFor(t *testing.T) {
+// If a release takes longer than the wait for its job, CloudStack finishes it.
+func TestAnAddressBeingReleasedIsAwaited(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.converge(false)
 	set := func(state string) {
@@ -76,10 +76,10 @@ func TestAnAddressThatIsBeingReleasedIsWaitedFor(t *testing.T) {
 	p, err := s.plan(true)
 
 	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(p.Steps).To(BeEmpty(), "CloudStack refuses to release it twice")
+	s.Expect(p.Steps).To(BeEmpty(), "CloudStack rejects a second release")
 	s.Expect(p.Wait).To(ContainSubstring("is being released"))
 	p = s.converge(false)
-	s.Expect(p.Status.Addresses[0].String()+"*").NotTo(Equal(old), "a Service that comes back gets another one")
+	s.Expect(p.Status.Addresses[0].String()+"*").NotTo(Equal(old), "a recreated Service gets another address")
 	s.service.Spec.LoadBalancerIP = strings.TrimSuffix(old, "*")
 	p, err = s.plan(false)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -90,7 +90,7 @@ func TestAnAddressThatIsBeingReleasedIsWaitedFor(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestTheOldAddressStaysWhileTheNewOneCannotServe(t *testing.T) {
+func TestTheOldAddressIsKeptWhileTheNewOneCannotServe(t *testing.T) {
 	s := atOneAddress(t)
 	s.annotate("address", nextAddress)
 	s.sim.Fail(cloudstacksim.Fault{Command: "createLoadBalancerRule", Times: -1})
@@ -108,7 +108,7 @@ func TestTheOldAddressStaysWhileTheNewOneCannotServe(t *testing.T) {
 	s.Expect(s.converge(false).Status.Addresses).To(Equal([]netip.Addr{netip.MustParseAddr("203.0.113.5")}))
 }
 
-func TestTheAddressThatServesStaysThoughAnotherOneWasBegun(t *testing.T) {
+func TestTheServingAddressIsKeptDuringAnAddressChange(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	s.annotate("address", nextAddress)

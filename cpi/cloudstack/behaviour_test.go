@@ -28,7 +28,7 @@ func (s *scene) annotate(name, value string) {
 	}
 }
 
-// legacy makes what the original made for the Service: rules by its names, and firewall rules.
+// legacy creates the objects of the original program for the Service: rules with its names, and firewall rules.
 func (s *scene) legacy(ip string, name func(port int32) string) {
 	id := s.sim.Allocate(ip, s.network)
 	for _, p := range s.service.Spec.Ports {
@@ -58,8 +58,8 @@ func (s *scene) legacy(ip string, name func(port int32) string) {
 
 func TestWhatTheOriginalMadeIsAdopted(t *testing.T) {
 	names := map[string]func(int32) string{
-		"of the original":                       func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) },
-		"of the provider in Kubernetes, before": func(p int32) string { return fmt.Sprintf("au1-%d", p) },
+		"of the original program": func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) },
+		"of the in-tree provider": func(p int32) string { return fmt.Sprintf("au1-%d", p) },
 	}
 	for name, of := range names {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestWhatTheOriginalMadeIsAdopted(t *testing.T) {
 				"au1-tcp-443 203.0.113.5:443>30443 tcp roundrobin <nil>", "au1-tcp-80 203.0.113.5:80>30080 tcp roundrobin <nil>",
 			}), "no duplicates")
 			for i, r := range s.sim.Objects(cloudstacksim.Rules) {
-				s.Expect(r["id"]).To(Equal(before[i]["id"]), "connections go on")
+				s.Expect(r["id"]).To(Equal(before[i]["id"]), "connections are kept")
 				s.Expect(r["description"]).To(ContainSubstring("uid=u1"))
 			}
 			s.Expect(s.opened()).To(HaveLen(2))
@@ -105,17 +105,17 @@ func (s *scene) editAddress(ip, flag string) {
 	})
 }
 
-func TestWhoseAnAddressIs(t *testing.T) {
+func TestAddressOwner(t *testing.T) {
 	const given = "203.0.113.5"
 	tests := []struct {
 		name   string
 		before func(*scene)
-		change func(*scene) // after the load balancer stands
-		kept   []string     // addresses that stay allocated at the end
+		change func(*scene) // once the load balancer exists
+		kept   []string     // addresses that stay allocated in the end
 	}{
-		{"one that was chosen is released", nil, nil, nil},
+		{"a chosen address is released", nil, nil, nil},
 		{
-			"one that the account has stays",
+			"an address of the account is kept",
 			func(s *scene) {
 				s.sim.Allocate(given, s.network)
 				s.service.Spec.LoadBalancerIP = given
@@ -124,7 +124,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"so it does when the Service does not name it any more",
+			"so it is when the Service no longer requests it",
 			func(s *scene) {
 				s.sim.Allocate(given, s.network)
 				s.service.Spec.LoadBalancerIP = given
@@ -132,9 +132,9 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			func(s *scene) { s.service.Spec.LoadBalancerIP = "" },
 			[]string{given},
 		},
-		{"a free one that is requested is released", func(s *scene) { s.annotate("address", given) }, nil, nil},
+		{"a requested free address is released", func(s *scene) { s.annotate("address", given) }, nil, nil},
 		{
-			"one to be kept stays",
+			"an address to keep is kept",
 			func(s *scene) {
 				s.annotate("address", given)
 				s.annotate("keep-ip", "true")
@@ -143,7 +143,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"one to be kept stays, also if that is said later",
+			"an address to keep is kept, even if that is requested later",
 			func(s *scene) {
 				s.annotate("address", given)
 			},
@@ -151,7 +151,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"the original's is released",
+			"an address of the original program is released",
 			func(s *scene) {
 				s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
 			},
@@ -159,7 +159,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			nil,
 		},
 		{
-			"the original's that was requested stays",
+			"a requested address of the original program is kept",
 			func(s *scene) {
 				s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
 				s.service.Spec.LoadBalancerIP = given
@@ -168,7 +168,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"the original's that was requested and associated by it is released",
+			"an address that the original program associated on request is released",
 			func(s *scene) {
 				s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
 				s.service.Spec.LoadBalancerIP = given
@@ -178,7 +178,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			nil,
 		},
 		{
-			"one on which others have rules stays",
+			"an address with foreign rules is kept",
 			func(s *scene) { s.annotate("address", given) },
 			func(s *scene) {
 				for _, a := range s.sim.Objects(cloudstacksim.Addresses) {
@@ -199,7 +199,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"one that others forward ports of stays",
+			"an address with foreign port forwarding is kept",
 			func(s *scene) { s.annotate("address", given) },
 			func(s *scene) {
 				s.sim.Add(cloudstacksim.PortForwards, cloudstacksim.Object{
@@ -215,7 +215,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"one with a VPN stays",
+			"an address with a VPN is kept",
 			func(s *scene) { s.annotate("address", given) },
 			func(s *scene) {
 				s.sim.Add(cloudstacksim.VPNs, cloudstacksim.Object{"publicip": given, "publicipid": s.addressID(given), "state": "Running"})
@@ -223,7 +223,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"one that became static NAT's stays",
+			"an address that became a static NAT address is kept",
 			func(s *scene) { s.annotate("address", given) },
 			func(s *scene) {
 				s.editAddress(given, "isstaticnat")
@@ -233,7 +233,7 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			[]string{given},
 		},
 		{
-			"one that became source NAT's stays",
+			"an address that became a source NAT address is kept",
 			func(s *scene) { s.annotate("address", given) },
 			func(s *scene) {
 				s.editAddress(given, "issourcenat")
@@ -263,9 +263,9 @@ func TestWhoseAnAddressIs(t *testing.T) {
 	}
 }
 
-func TestAnAddressToBeKeptStaysThoughTheServiceIsDeletedAtOnce(t *testing.T) {
+func TestAKeptAddressSurvivesTheImmediateDeletionOfItsService(t *testing.T) {
 	for name, keep := range map[string]func(*scene){
-		"a tagged one": func(s *scene) {
+		"a tagged address": func(s *scene) {
 			s.converge(false)
 			s.annotate("keep-ip", "true")
 		},
@@ -284,13 +284,13 @@ func TestAnAddressToBeKeptStaysThoughTheServiceIsDeletedAtOnce(t *testing.T) {
 
 			s.converge(true)
 
-			s.Expect(s.allocated()).To(Equal([]string{"203.0.113.5"}), "the account's, without a tag")
+			s.Expect(s.allocated()).To(Equal([]string{"203.0.113.5"}), "the account's own address, without a tag")
 			s.Expect(s.left()).To(Equal(1))
 		})
 	}
 }
 
-func TestTheWishForNothingHasThatTheAddressIsKept(t *testing.T) {
+func TestDeletionKeepsTheAddressIfAnnotated(t *testing.T) {
 	g := NewWithT(t)
 	in := service.Input{Service: web("u1", 80), Defaults: cpicloudstack.Dialect{}.Defaults("c1", nil, false)}
 	g.Expect(service.Absent(in).Keep).To(BeFalse())
@@ -301,7 +301,7 @@ func TestTheWishForNothingHasThatTheAddressIsKept(t *testing.T) {
 	g.Expect(service.For(in).Desired.Keep).To(BeTrue())
 }
 
-func TestAnotherAddressIsFollowed(t *testing.T) {
+func TestAnAddressChangeIsApplied(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.converge(false)
 
@@ -313,7 +313,7 @@ func TestAnotherAddressIsFollowed(t *testing.T) {
 	s.Expect(s.rules()).To(HaveEach(ContainSubstring("203.0.113.7:")))
 }
 
-func TestAnAddressThatAnotherTookMeanwhile(t *testing.T) {
+func TestAnAddressTakenConcurrently(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	p, err := s.plan(false)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -325,12 +325,12 @@ func TestAnAddressThatAnotherTookMeanwhile(t *testing.T) {
 	got := s.converge(false)
 
 	s.Expect(got.Status.Addresses[0]).NotTo(Equal(p.Intent[0]))
-	s.Expect(s.intent).To(Equal(got.Status.Addresses), "the other is forgotten")
+	s.Expect(s.intent).To(Equal(got.Status.Addresses), "the other address is forgotten")
 	s.converge(true)
-	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it is another's")
+	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it belongs to another cluster")
 }
 
-func TestAnAddressThatAPersonUsesMeanwhileInTheNetwork(t *testing.T) {
+func TestAnAddressUsedManuallyInTheNetwork(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	p, err := s.plan(false)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -348,12 +348,12 @@ func TestAnAddressThatAPersonUsesMeanwhileInTheNetwork(t *testing.T) {
 
 	got := s.converge(false)
 
-	s.Expect(got.Status.Addresses[0]).NotTo(Equal(p.Intent[0]), "a firewall rule is there, and we had made none")
+	s.Expect(got.Status.Addresses[0]).NotTo(Equal(p.Intent[0]), "there is a firewall rule that we did not create")
 	s.converge(true)
-	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it is theirs")
+	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it is a foreign rule")
 }
 
-func TestWhereFreeAddressesAreNotShown(t *testing.T) {
+func TestFreeAddressesAreHidden(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{HideFree: true}, "")
 
 	s.Expect(s.converge(false).Status.Addresses).To(HaveLen(1))
@@ -362,15 +362,15 @@ func TestWhereFreeAddressesAreNotShown(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestAnAddressWhoseAnswerWasLostIsFoundByComparison(t *testing.T) {
+func TestAnAddressWithALostResponseIsFoundByComparison(t *testing.T) {
 	lost := cloudstacksim.Fault{Command: "associateIpAddress", Done: true}
 	s := newScene(t, cloudstacksim.Options{HideFree: true}, "")
-	s.sim.Allocate("203.0.113.9", s.network) // a person's
+	s.sim.Allocate("203.0.113.9", s.network) // a user's
 	s.sim.Fail(lost)
 	s.converge(false)
-	s.Expect(s.allocated()).To(ConsistOf("203.0.113.9", HaveSuffix("*")), "one address, and not a second one")
+	s.Expect(s.allocated()).To(ConsistOf("203.0.113.9", HaveSuffix("*")), "one address, and no second one")
 
-	// Another one comes at the same time: nothing says which of them is ours.
+	// Another address appears at the same time: nothing shows which one is owned.
 	s = newScene(t, cloudstacksim.Options{HideFree: true}, "")
 	lost.Comes = "203.0.113.9"
 	s.sim.Fail(lost)
@@ -379,7 +379,7 @@ func TestAnAddressWhoseAnswerWasLostIsFoundByComparison(t *testing.T) {
 	s.Expect(s.allocated()).To(HaveLen(2))
 	s.Expect(s.allocated()).NotTo(ContainElement(HaveSuffix("*")))
 
-	// A person's address alone is not taken for ours when CloudStack has answered that there is none.
+	// A user's address alone is not considered owned when CloudStack responded that there was none.
 	s = newScene(t, cloudstacksim.Options{HideFree: true}, "")
 	s.sim.Fail(cloudstacksim.Fault{Command: "associateIpAddress", Code: 535, Comes: "203.0.113.9"})
 	_, err = s.round(false)
@@ -387,7 +387,7 @@ func TestAnAddressWhoseAnswerWasLostIsFoundByComparison(t *testing.T) {
 	s.Expect(s.allocated()).To(Equal([]string{"203.0.113.9"}))
 }
 
-func TestWhatChanges(t *testing.T) {
+func TestServiceChanges(t *testing.T) {
 	tests := []struct {
 		name    string
 		version string
@@ -405,7 +405,7 @@ func TestWhatChanges(t *testing.T) {
 			},
 		},
 		{
-			"no PROXY protocol any more",
+			"the PROXY protocol is disabled",
 			"",
 			func(s *scene) { s.annotate("proxy-protocol", "true") },
 			func(s *scene) {
@@ -454,7 +454,7 @@ func TestWhatChanges(t *testing.T) {
 			},
 		},
 		{
-			"more source ranges, without an interruption",
+			"more source ranges, without interruption",
 			"",
 			func(s *scene) {
 				s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
@@ -465,7 +465,7 @@ func TestWhatChanges(t *testing.T) {
 			[]string{"open the firewall of 203.0.113.5:80/tcp for 198.51.100.0/24", "tag the new firewall rules of 203.0.113.5"},
 		},
 		{
-			"no source ranges any more",
+			"the source ranges are removed",
 			"",
 			func(s *scene) {
 				s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
@@ -506,7 +506,7 @@ func TestWhatChanges(t *testing.T) {
 			[]string{"also send au1-tcp-80 to node-2", "stop sending au1-tcp-80 to node-0"},
 		},
 		{
-			"one port less",
+			"one port fewer",
 			"",
 			func(s *scene) { s.service.Spec.Ports = web("u1", 80, 81).Spec.Ports },
 			func(s *scene) {
@@ -531,7 +531,7 @@ func TestWhatChanges(t *testing.T) {
 			s.converge(false)
 			s.Expect(s.steps(false)).To(BeEmpty())
 			s.restart()
-			s.Expect(s.steps(false)).To(BeEmpty(), "a new process sees the same")
+			s.Expect(s.steps(false)).To(BeEmpty(), "a new process observes the same")
 			s.converge(true)
 			s.Expect(s.left()).To(BeZero())
 		})
@@ -547,7 +547,7 @@ func withoutIDs(steps []string) []string {
 	return steps
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestRejectedServices(t *testing.T) {
 	network := func(change func(cloudstacksim.Object)) func(*scene) {
 		return func(s *scene) {
 			s.sim.Edit(cloudstacksim.Networks, func(o cloudstacksim.Object) bool { change(o); return true })
@@ -572,7 +572,7 @@ func TestWhatIsRefused(t *testing.T) {
 			}),
 		},
 		{
-			"a tier that allows no client",
+			"a tier that allows no clients",
 			network(func(o cloudstacksim.Object) {
 				o["vpcid"] = cloudstacksim.VPCID
 				o["aclid"] = "1"
@@ -583,7 +583,7 @@ func TestWhatIsRefused(t *testing.T) {
 			network(func(o cloudstacksim.Object) { o["aclname"] = "default_allow" }),
 		},
 		{
-			"an address that there is not",
+			"a nonexistent address",
 			func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" },
 			"9.9.9.9 is neither free nor",
 			asksForNone,
@@ -601,7 +601,7 @@ func TestWhatIsRefused(t *testing.T) {
 			},
 		},
 		{
-			"a port that another rule has",
+			"a port of another rule",
 			func(s *scene) {
 				id := s.sim.Allocate("203.0.113.5", s.network)
 				s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
@@ -622,7 +622,7 @@ func TestWhatIsRefused(t *testing.T) {
 			},
 		},
 		{
-			"an address that goes with another Service",
+			"an address shared with another Service",
 			func(s *scene) {
 				other := s.service
 				s.service = web("u2", 8080)
@@ -653,13 +653,13 @@ func TestWhatIsRefused(t *testing.T) {
 
 			tt.correct(s)
 			clock.Step(time.Minute)
-			s.Expect(s.converge(false).Refusals).To(BeEmpty(), "corrected, it goes on")
+			s.Expect(s.converge(false).Refusals).To(BeEmpty(), "once corrected, it continues")
 			s.Expect(s.rules()).NotTo(BeEmpty())
 		})
 	}
 }
 
-func TestATierThatLetsNoClientIn(t *testing.T) {
+func TestATierWithoutAllowedClients(t *testing.T) {
 	for list, want := range map[string]string{"default_deny": "allows no client", "default_allow": ""} {
 		s := newScene(t, cloudstacksim.Options{}, cloudstacksim.VPCID)
 		s.sim.Edit(cloudstacksim.Networks, func(o cloudstacksim.Object) bool { o["aclname"] = list; return true })
@@ -703,10 +703,10 @@ func TestServicesShareAListOfACLs(t *testing.T) {
 	s.intent = nil
 	s.converge(true)
 
-	s.Expect(s.opened()).To(Equal([]string{"80/tcp 0.0.0.0/0", "80/tcp 10.0.0.0/8"}), "what others have stays")
+	s.Expect(s.opened()).To(Equal([]string{"80/tcp 0.0.0.0/0", "80/tcp 10.0.0.0/8"}), "foreign rules are kept")
 }
 
-func TestAFirewallRuleThatWasThereBefore(t *testing.T) {
+func TestAPreexistingFirewallRule(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	id := s.sim.Allocate("203.0.113.5", s.network)
@@ -729,7 +729,7 @@ func TestAFirewallRuleThatWasThereBefore(t *testing.T) {
 	s.converge(false)
 	s.restart()
 	s.converge(true)
-	s.Expect(s.opened()).To(Equal([]string{"80/tcp 10.0.0.0/8"}), "it is not ours")
+	s.Expect(s.opened()).To(Equal([]string{"80/tcp 10.0.0.0/8"}), "it is not owned")
 }
 
 func TestNodesInSeveralNetworks(t *testing.T) {
@@ -741,7 +741,7 @@ func TestNodesInSeveralNetworks(t *testing.T) {
 
 	id, err := s.balancer.Locate(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(id).To(Equal(s.network), "all workers are there")
+	s.Expect(id).To(Equal(s.network), "all workers are members")
 	s.nodes = append(s.nodes, "cp-0")
 	s.restart()
 	_, err = s.balancer.Locate(t.Context(), "")
@@ -751,7 +751,7 @@ func TestNodesInSeveralNetworks(t *testing.T) {
 		s.Expect(s.balancer.Locate(t.Context(), name)).To(Equal(control))
 	}
 	_, err = s.balancer.Locate(t.Context(), "cont")
-	s.Expect(err).To(MatchError(ContainSubstring(`network "cont" does not exist`)), "names are not searched by their parts")
+	s.Expect(err).To(MatchError(ContainSubstring(`network "cont" does not exist`)), "names do not match partially")
 
 	p := s.converge(false)
 
@@ -761,7 +761,7 @@ func TestNodesInSeveralNetworks(t *testing.T) {
 	}
 }
 
-func TestMembersFollowThoughTheWishIsRefused(t *testing.T) {
+func TestMembersAreUpdatedDespiteARejectedService(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.converge(false)
 	s.service.Spec.LoadBalancerIP = "9.9.9.9"
@@ -779,7 +779,7 @@ func TestMembersFollowThoughTheWishIsRefused(t *testing.T) {
 	}
 }
 
-// hide hides the machines of nodes from the user, as another project does.
+// hide hides the machines of nodes from the user, as a different project does.
 func (s *scene) hide(nodes ...string) {
 	s.known = s.members()
 	s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool {
@@ -791,7 +791,7 @@ func (s *scene) hide(nodes ...string) {
 	s.restart()
 }
 
-func TestANodeWhoseMachineIsNotShownStaysAMember(t *testing.T) {
+func TestANodeWithAHiddenMachineStaysAMember(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	s.converge(false)
@@ -806,13 +806,13 @@ func TestANodeWhoseMachineIsNotShownStaysAMember(t *testing.T) {
 	)))
 	s.known = s.known[:2]
 	s.converge(false)
-	s.Expect(s.sim.Members(id)).To(HaveLen(2), "one that is not wanted goes")
+	s.Expect(s.sim.Members(id)).To(HaveLen(2), "an unwanted member is removed")
 	s.known = s.known[1:]
 	s.converge(false)
-	s.Expect(s.sim.Members(id)).To(HaveLen(1), "also one that is not shown")
+	s.Expect(s.sim.Members(id)).To(HaveLen(1), "including one that is not visible")
 }
 
-func TestMembersStayWhileNoMachineIsShown(t *testing.T) {
+func TestMembersAreKeptWhileNoMachineIsVisible(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	s.converge(false)
@@ -832,7 +832,7 @@ func TestMembersStayWhileNoMachineIsShown(t *testing.T) {
 	s.Expect(s.sim.Members(id)).To(HaveLen(3))
 }
 
-func TestAMachineThatIsNewIsFound(t *testing.T) {
+func TestANewMachineIsFound(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	clock := clocktesting.NewFakeClock(time.Now())
@@ -849,7 +849,7 @@ func TestAMachineThatIsNewIsFound(t *testing.T) {
 	s.Expect(s.sim.Members(fmt.Sprint(s.sim.Objects(cloudstacksim.Rules)[0]["id"]))).To(HaveLen(4))
 }
 
-func TestMembersThatAPersonChangedAreRepaired(t *testing.T) {
+func TestManuallyChangedMembersAreRepaired(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	s.converge(false)
@@ -863,8 +863,8 @@ func TestMembersThatAPersonChangedAreRepaired(t *testing.T) {
 	s.Expect(s.sim.Members(id)).To(HaveLen(3))
 }
 
-// TestOwnersAreThoseOfTheCluster: what no Service of this cluster owns is reported as orphaned. So what other clusters
-// have in the network, and what the original made for any cluster, must not be among it.
+// TestOwnersAreThoseOfTheCluster covers the report of orphaned objects. It must not include rules of other clusters in
+// the network, or rules that the original program created for any cluster.
 func TestOwnersAreThoseOfTheCluster(t *testing.T) {
 	for name, vpc := range map[string]string{"in an isolated network": "", "in a tier of a VPC": cloudstacksim.VPCID} {
 		t.Run(name, func(t *testing.T) {
@@ -903,7 +903,7 @@ func TestALoadBalancerOfAProject(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestWhatAServiceIsPublishedAs(t *testing.T) {
+func TestPublishedAddressesOfAService(t *testing.T) {
 	g := NewWithT(t)
 	s := &scene{WithT: g, site: newSite(t, cloudstacksim.Options{}, ""), service: web("u1", 80)}
 	s.annotate("proxy-protocol", "TRUE")
@@ -917,7 +917,7 @@ func TestWhatAServiceIsPublishedAs(t *testing.T) {
 	g.Expect(s.wishOf(s.service, nil).Terminates).To(BeFalse(), "UDP has no PROXY protocol")
 }
 
-func TestWhatAServiceCannotAskFor(t *testing.T) {
+func TestUnsupportedServiceSettings(t *testing.T) {
 	both := corev1.IPFamilyPolicyRequireDualStack
 	local := corev1.ServiceExternalTrafficPolicyLocal
 	tests := []struct {
@@ -941,7 +941,7 @@ func TestWhatAServiceCannotAskFor(t *testing.T) {
 		{"two addresses", func(s *scene) { s.annotate("address", "192.0.2.1,2001:db8::1") }, "are several addresses", ""},
 		{"an algorithm", func(s *scene) { s.annotate("algorithm", "best") }, `"best" is unknown`, ""},
 		{"a network that is not configured", func(s *scene) { s.annotate("network-id", "dmz") }, `no network "dmz"`, ""},
-		{"a word that was false", func(s *scene) { s.annotate("proxy-protocol", "enabled") }, "", `"enabled", so the PROXY protocol`},
+		{"a former boolean", func(s *scene) { s.annotate("proxy-protocol", "enabled") }, "", `"enabled", so the PROXY protocol`},
 		{"an unknown annotation", func(s *scene) { s.annotate("ip", "x") }, "", "load-balancer-ip is unknown"},
 		{"local traffic", func(s *scene) { s.service.Spec.ExternalTrafficPolicy = local }, "", "does not probe the health port"},
 	}
@@ -963,7 +963,7 @@ func TestWhatAServiceCannotAskFor(t *testing.T) {
 	}
 }
 
-func TestTheDefaultNetworkIsWhereLoadBalancersStand(t *testing.T) {
+func TestTheDefaultNetworkIsThatOfExistingLoadBalancers(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.converge(false)
 	storage := s.sim.AddNetwork("storage", "")
@@ -977,10 +977,10 @@ func TestTheDefaultNetworkIsWhereLoadBalancersStand(t *testing.T) {
 	})
 
 	s.restart()
-	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "though another one would be chosen now")
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "although another one would be chosen now")
 	s.nodes = nil
 	s.restart()
-	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "though there are no workers")
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "although there are no workers")
 
 	s.sim.Edit(cloudstacksim.Rules, func(o cloudstacksim.Object) bool {
 		o["description"] = "kubernetes cluster=other uid=u9 service=shop/web"
@@ -988,10 +988,10 @@ func TestTheDefaultNetworkIsWhereLoadBalancersStand(t *testing.T) {
 	})
 	s.nodes = []string{"node-0", "node-1", "node-2"}
 	s.restart()
-	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(storage), "that of another cluster proves nothing")
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(storage), "the network of another cluster proves nothing")
 }
 
-func TestANetworkOfTheConfigurationIsNotTheDefaultBecauseLoadBalancersStandThere(t *testing.T) {
+func TestLoadBalancersInAConfiguredNetworkDoNotMakeItTheDefault(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	dmz := s.sim.AddNetwork("dmz", "")
 	s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
@@ -1010,7 +1010,7 @@ func TestTheDefaultNetworkIsNotThatOfControlPlanes(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.nodes = nil
 
-	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "it is the only one")
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "it is the only network")
 	s.sim.AddNetwork("other", "")
 	s.restart()
 	_, err := s.balancer.Locate(t.Context(), "")
@@ -1020,7 +1020,7 @@ func TestTheDefaultNetworkIsNotThatOfControlPlanes(t *testing.T) {
 }
 
 func TestALoadBalancerMovesToAnotherNetwork(t *testing.T) {
-	for name, vpc := range map[string]string{"isolated ones": "", "tiers of one VPC": cloudstacksim.VPCID} {
+	for name, vpc := range map[string]string{"isolated networks": "", "tiers of one VPC": cloudstacksim.VPCID} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, cloudstacksim.Options{}, vpc)
 			dmz := s.sim.AddNetwork("dmz", vpc)
@@ -1039,12 +1039,12 @@ func TestALoadBalancerMovesToAnotherNetwork(t *testing.T) {
 			s.network = dmz
 			s.intent = nil
 			s.converge(false)
-			s.Expect(s.rules()).To(HaveLen(4), "both serve")
+			s.Expect(s.rules()).To(HaveLen(4), "both networks serve")
 			s.Expect(s.allocated()).To(HaveLen(2))
 			s.network = old
 			s.converge(true)
 
-			s.Expect(s.rules()).To(HaveLen(2), "those of the new one stay")
+			s.Expect(s.rules()).To(HaveLen(2), "the objects in the new network are kept")
 			s.Expect(s.allocated()).To(And(HaveLen(1), Not(Equal(before))))
 			for _, r := range s.sim.Objects(cloudstacksim.Rules) {
 				s.Expect(r["networkid"]).To(Equal(dmz))

@@ -104,13 +104,13 @@ func (s *site) cloud() cpitest.Cloud {
 	}
 }
 
-// written returns how many commands changed something.
+// written returns the number of commands that changed something.
 func (s *site) written() int {
 	s.writes += cloudstacksim.Writes(s.sim.Calls())
 	return s.writes
 }
 
-// left returns how many objects of load balancers there are.
+// left returns the number of remaining load balancer objects.
 func (s *site) left() int {
 	n := len(s.sim.Objects(cloudstacksim.Rules)) + len(s.sim.Objects(cloudstacksim.Firewalls)) +
 		len(s.sim.Objects(cloudstacksim.ACLs))
@@ -122,7 +122,7 @@ func (s *site) left() int {
 	return n
 }
 
-// standing returns the addresses of the nodes behind each address and port that clients can reach.
+// standing returns the node addresses behind each address and port that clients can reach.
 func (s *site) standing() map[string]string {
 	out := map[string]string{}
 	addresses := map[string]string{}
@@ -145,7 +145,7 @@ func (s *site) standing() map[string]string {
 	return out
 }
 
-// open reports whether a firewall rule or an ACL lets clients reach a rule.
+// open reports whether a firewall rule or an ACL allows clients to reach a rule.
 func (s *site) open(rule cloudstacksim.Object) bool {
 	filters := append(s.sim.Objects(cloudstacksim.Firewalls), s.sim.Objects(cloudstacksim.ACLs)...)
 	return slices.ContainsFunc(filters, func(f cloudstacksim.Object) bool {

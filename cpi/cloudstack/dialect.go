@@ -50,7 +50,7 @@ func (Dialect) Names() service.Names {
 
 // Read implements [service.Dialect]. It rejects an empty list of CIDRs, because then no client could connect.
 func (Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
-	asked, wrong := annotations.Read(s.Annotations)
+	requested, wrong := annotations.Read(s.Annotations)
 	const cidrs = prefix + "source-cidrs"
 	if value, ok := s.Annotations[cidrs]; ok && strings.TrimSpace(value) == "" {
 		wrong = append(wrong, loadbalancer.Finding{
@@ -58,7 +58,7 @@ func (Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
 			Message: "the annotation " + cidrs + " is empty, so no client could connect: set CIDRs, or remove it",
 		})
 	}
-	return asked.Asked, wrong
+	return requested.Asked, wrong
 }
 
 // SecretNames implements [service.Dialect].
@@ -66,24 +66,24 @@ func (Dialect) SecretNames(*corev1.Service) []string { return nil }
 
 // Extend implements [service.Dialect].
 func (d Dialect) Extend(in service.Input, wish *service.Wish) {
-	asked, _ := annotations.Read(in.Service.Annotations)
+	requested, _ := annotations.Read(in.Service.Annotations)
 	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
 	e := extra{
-		Proxy:      asked.proxy,
-		Algorithm:  cmp.Or(asked.algorithm, d.Algorithm, "roundrobin"),
-		CIDRs:      asked.cidrs,
-		Stickiness: asked.stickiness,
+		Proxy:      requested.proxy,
+		Algorithm:  cmp.Or(requested.algorithm, d.Algorithm, "roundrobin"),
+		CIDRs:      requested.cidrs,
+		Stickiness: requested.stickiness,
 		Inherited:  in.Service.Annotations[associatedByPredecessor] == "true",
 	}
 	if wish.Desired.Sticky {
 		e.Algorithm = "source"
 	}
 	wish.Desired.Extra = e
-	wish.Hostname = asked.hostname
+	wish.Hostname = requested.hostname
 	tcp := slices.ContainsFunc(wish.Desired.Ports, func(p service.Port) bool { return p.Protocol == loadbalancer.TCP })
 	wish.Terminates = e.Proxy && tcp
 	refuseImpossible(wish)
-	noticeIgnored(in.Service, asked, wish)
+	noticeIgnored(in.Service, requested, wish)
 }
 
 // refuseImpossible adds refusals for requests that load balancer rules cannot implement.
@@ -130,10 +130,10 @@ func ipv4(ranges []netip.Prefix) []netip.Prefix {
 }
 
 // noticeIgnored adds notices for settings without effect.
-func noticeIgnored(s *corev1.Service, asked settings, wish *service.Wish) {
-	if asked.notProxy != "" {
+func noticeIgnored(s *corev1.Service, requested settings, wish *service.Wish) {
+	if requested.notProxy != "" {
 		wish.Notice(service.InvalidAnnotation,
-			"the annotation %sproxy-protocol is %q, so the PROXY protocol is not used: set true or false", prefix, asked.notProxy)
+			"the annotation %sproxy-protocol is %q, so the PROXY protocol is not used: set true or false", prefix, requested.notProxy)
 	}
 	if len(wish.Desired.Families) > 1 {
 		wish.Notice(Unsupported, "CloudStack load balancers support only IPv4: the Service gets no IPv6 address")

@@ -21,17 +21,17 @@ func atAnAddressOfTheAccount(t *testing.T) *scene {
 	return s
 }
 
-// loseRules deletes all load balancer rules, as a person does.
+// loseRules deletes all load balancer rules, as a user does.
 func (s *scene) loseRules() {
 	s.sim.Delete(cloudstacksim.Rules, func(cloudstacksim.Object) bool { return true })
 	s.restart()
 }
 
-func TestFirewallRulesAreOursThoughTheLoadBalancerRuleVanished(t *testing.T) {
+func TestFirewallRulesAreOwnedAfterTheirLoadBalancerRuleVanished(t *testing.T) {
 	tests := map[string]func(*scene){
-		"made by us":       func(*scene) {},
-		"of the original":  func(s *scene) { s.legacy("203.0.113.5", func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) }) },
-		"with a lost mark": func(s *scene) { s.sim.Fail(cloudstacksim.Fault{Command: "createTags"}) },
+		"created by us":           func(*scene) {},
+		"of the original program": func(s *scene) { s.legacy("203.0.113.5", func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) }) },
+		"with a lost marker":      func(s *scene) { s.sim.Fail(cloudstacksim.Fault{Command: "createTags"}) },
 	}
 	for name, before := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -47,19 +47,19 @@ func TestFirewallRulesAreOursThoughTheLoadBalancerRuleVanished(t *testing.T) {
 			p := s.converge(false)
 
 			s.Expect(p.Notices).To(BeEmpty())
-			s.Expect(s.opened()).To(Equal([]string{"80/tcp 192.0.2.0/24"}), "ranges have an effect")
+			s.Expect(s.opened()).To(Equal([]string{"80/tcp 192.0.2.0/24"}), "ranges are effective")
 			for _, r := range s.sim.Objects(cloudstacksim.Rules) {
 				s.Expect(r["description"]).NotTo(ContainSubstring("keep="))
 			}
 			s.loseRules()
-			s.Expect(s.balancer.Owners(t.Context(), s.network)).To(HaveLen(1), "what stands has an owner")
+			s.Expect(s.balancer.Owners(t.Context(), s.network)).To(HaveLen(1), "existing rules have an owner")
 			s.converge(true)
 			s.Expect(s.opened()).To(BeEmpty())
 		})
 	}
 }
 
-func TestClientsThatOthersLetIn(t *testing.T) {
+func TestClientsAllowedByForeignRules(t *testing.T) {
 	const whole = "allows 0.0.0.0/0 to connect to port 80"
 	tests := []struct {
 		name   string
@@ -67,7 +67,7 @@ func TestClientsThatOthersLetIn(t *testing.T) {
 		rule   cloudstacksim.Object
 		notice string // empty: none
 	}{
-		{"the original's in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0"}, whole},
+		{"of the original program in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0"}, whole},
 		{"a range of ports in a tier", true, cloudstacksim.Object{"startport": "1", "endport": "1024", "cidrlist": "0.0.0.0/0"}, whole},
 		{"all protocols in a tier", true, cloudstacksim.Object{"protocol": "all", "cidrlist": "0.0.0.0/0"}, whole},
 		{"no CIDRs in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": ""}, whole},
@@ -82,7 +82,7 @@ func TestClientsThatOthersLetIn(t *testing.T) {
 			},
 			"allows 10.0.0.0/8 to connect to port 80",
 		},
-		{"a part of the ranges in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "192.0.2.7/32"}, ""},
+		{"some of the ranges in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "192.0.2.7/32"}, ""},
 		{"another port in a tier", true, cloudstacksim.Object{"startport": "81", "endport": "90", "cidrlist": "0.0.0.0/0"}, ""},
 		{
 			"another protocol in a tier",
@@ -96,7 +96,7 @@ func TestClientsThatOthersLetIn(t *testing.T) {
 			"",
 		},
 		{
-			"a refusal in a tier",
+			"a deny rule in a tier",
 			true,
 			cloudstacksim.Object{
 				"startport": "80",
@@ -119,7 +119,7 @@ func TestClientsThatOthersLetIn(t *testing.T) {
 		},
 		{"a range of ports", false, cloudstacksim.Object{"startport": 1, "endport": 1024, "cidrlist": "0.0.0.0/0"}, whole},
 		{"a range of other ports", false, cloudstacksim.Object{"startport": 81, "endport": 1024, "cidrlist": "0.0.0.0/0"}, ""},
-		{"a part of the ranges", false, cloudstacksim.Object{"startport": 80, "endport": 80, "cidrlist": "192.0.2.7/32"}, ""},
+		{"some of the ranges", false, cloudstacksim.Object{"startport": 80, "endport": 80, "cidrlist": "192.0.2.7/32"}, ""},
 		{
 			"a range of ports for the same clients",
 			false,
@@ -162,7 +162,7 @@ func TestClientsThatOthersLetIn(t *testing.T) {
 				)))
 			}
 			s.converge(true)
-			s.Expect(s.opened()).To(Equal(before), "what others have stays")
+			s.Expect(s.opened()).To(Equal(before), "foreign rules are kept")
 		})
 	}
 }

@@ -15,7 +15,7 @@ import (
 	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
 )
 
-func TestKeysAreReadAgain(t *testing.T) {
+func TestKeysAreReread(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
 	path := filepath.Join(t.TempDir(), "cloud-config")
@@ -44,7 +44,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	write("second secret")
 	g.Expect(current()).To(Equal("second secret"))
 	write("third")
-	g.Expect(current()).To(Equal("second secret"), "the file is wrong")
+	g.Expect(current()).To(Equal("second secret"), "the file is invalid")
 	write("third secret")
 	g.Expect(current()).To(Equal("third secret"))
 }

@@ -28,7 +28,7 @@ import (
 
 const prefix = "service.beta.kubernetes.io/cloudstack-load-balancer-"
 
-// A scene is a site with a balancer, and what the core would keep of one Service.
+// A scene is a site with a balancer, and with the state that the core would keep for one Service.
 type scene struct {
 	*WithT
 	*site
@@ -39,8 +39,8 @@ type scene struct {
 	service  *corev1.Service
 	intent   []netip.Addr
 	nodes    []string
-	others   []string         // networks of the configuration that Services choose by name
-	known    []service.Member // all of nodes, where reading them each time takes long
+	others   []string         // networks in the configuration that Services can select
+	known    []service.Member // of all nodes, for tests in which reading them each time takes long
 }
 
 func newScene(t *testing.T, o cloudstacksim.Options, vpc string) *scene {
@@ -48,7 +48,7 @@ func newScene(t *testing.T, o cloudstacksim.Options, vpc string) *scene {
 	return newSceneAt(newSite(t, o, vpc), "c1", web("u1", 80, 443))
 }
 
-// newSceneAt returns a scene of a cluster on a site, which it may share with other clusters.
+// newSceneAt returns a scene for a cluster on a site, which other clusters may share.
 func newSceneAt(at *site, cluster string, service *corev1.Service) *scene {
 	s := &scene{
 		WithT:   NewWithT(at.t),
@@ -69,7 +69,7 @@ func (s *scene) neighbor() *scene {
 	return n
 }
 
-// owners returns those whom a new process of the cluster finds in the network.
+// owners returns the owners that a new process of the cluster finds in the network.
 func (s *scene) owners() []loadbalancer.Owner {
 	s.restart()
 	out, err := s.balancer.Owners(context.Background(), s.network)
@@ -89,7 +89,7 @@ func web(uid string, ports ...int32) *corev1.Service {
 	return s
 }
 
-// restart starts the process anew: what it observed is forgotten.
+// restart replaces the process, which drops its observations.
 func (s *scene) restart(mods ...func(*cloudstack.Options)) {
 	client := s.client(mods...)
 	machines := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{Client: client, Clock: s.clock})
@@ -122,7 +122,7 @@ func (s *scene) members() []service.Member {
 	return out
 }
 
-// wishOf returns what a Service asks for, as the core makes it.
+// wishOf returns the desired state of a Service, as the core computes it.
 func (s *scene) wishOf(svc *corev1.Service, intent []netip.Addr) service.Wish {
 	w := service.For(service.Input{
 		Service:  svc,
@@ -150,7 +150,7 @@ func (s *scene) plan(absent bool) (loadbalancer.Plan, error) {
 	return s.balancer.Plan(context.Background(), s.network, cpi.PlanRequest{Want: want})
 }
 
-// step makes one round as the core does: intent before steps.
+// round runs one round as the core does: it stores the intent before it runs the steps.
 func (s *scene) round(absent bool) (loadbalancer.Plan, error) {
 	p, err := s.plan(absent)
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *scene) round(absent bool) (loadbalancer.Plan, error) {
 	return p, nil
 }
 
-// converge repeats rounds until nothing is left to do.
+// converge repeats rounds until no steps remain.
 func (s *scene) converge(absent bool) loadbalancer.Plan {
 	s.t.Helper()
 	for range 6 {
@@ -180,11 +180,11 @@ func (s *scene) converge(absent bool) loadbalancer.Plan {
 			return p
 		}
 	}
-	s.t.Fatal("it never ends")
+	s.t.Fatal("it does not converge")
 	return loadbalancer.Plan{}
 }
 
-// steps returns the texts of what is planned, with ids left out.
+// steps returns the texts of the planned steps, without IDs.
 func (s *scene) steps(absent bool) []string {
 	p, err := s.plan(absent)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -206,7 +206,7 @@ func (s *scene) rules() []string {
 	return out
 }
 
-// opened returns what firewall and ACL rules let in.
+// opened returns the clients allowed by firewall and ACL rules.
 func (s *scene) opened() []string {
 	var out []string
 	for _, f := range append(s.sim.Objects(cloudstacksim.Firewalls), s.sim.Objects(cloudstacksim.ACLs)...) {
@@ -216,7 +216,7 @@ func (s *scene) opened() []string {
 	return out
 }
 
-// allocated returns the addresses that are not free, with an asterisk if they are tagged.
+// allocated returns the allocated addresses, with an asterisk if they are tagged.
 func (s *scene) allocated() []string {
 	var out []string
 	for _, a := range s.sim.Objects(cloudstacksim.Addresses) {
@@ -254,7 +254,7 @@ func TestALoadBalancerInAnIsolatedNetwork(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestBudgetOfALoadBalancer(t *testing.T) {
+func TestRequestBudgetOfALoadBalancer(t *testing.T) {
 	for _, vpc := range []string{"", cloudstacksim.VPCID} {
 		for _, n := range []int{1, 2, 10} {
 			s := newScene(t, cloudstacksim.Options{}, vpc)
@@ -269,12 +269,12 @@ func TestBudgetOfALoadBalancer(t *testing.T) {
 			s.Expect(cloudstacksim.Writes(calls)).To(BeNumerically("<=", 3*n+3), "%v", calls)
 			s.Expect(cloudstacksim.Reads(calls)).To(BeNumerically("<=", 6), "%v", calls)
 			s.converge(false)
-			s.Expect(cloudstacksim.Writes(s.sim.Calls())).To(BeZero(), "the second time changes nothing")
+			s.Expect(cloudstacksim.Writes(s.sim.Calls())).To(BeZero(), "the second round changes nothing")
 		}
 	}
 }
 
-func TestBudgetOfAHundredServicesAtRest(t *testing.T) {
+func TestRequestBudgetOf100UnchangedServices(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.sim.AddAddresses(addresses(100)...)
 	var all []*corev1.Service
@@ -301,10 +301,10 @@ func TestBudgetOfAHundredServicesAtRest(t *testing.T) {
 		calls := s.sim.Calls()
 		s.Expect(len(calls)).To(BeNumerically("<=", 6), "round %d: %v", round, calls)
 	}
-	s.Expect(s.owners()).To(HaveLen(100), "without that of the other cluster")
+	s.Expect(s.owners()).To(HaveLen(100), "without the load balancer of the other cluster")
 }
 
-// TestMemoryOf500NodesAnd200Services holds what this backend keeps: the list of machines, and what stands.
+// TestMemoryOf500NodesAnd200Services limits the memory of this backend: the list of machines and the existing rules.
 func TestMemoryOf500NodesAnd200Services(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.sim.AddAddresses(addresses(200)...)
@@ -335,7 +335,7 @@ func TestMemoryOf500NodesAnd200Services(t *testing.T) {
 	runtime.KeepAlive(s.balancer)
 }
 
-// heap returns how many bytes are in use.
+// heap returns the number of bytes in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -351,8 +351,8 @@ func addresses(n int) []string {
 	return out
 }
 
-// TestEachFaultAtEachCall lets each call of a creation, a change and a removal fail, before and after it is carried out,
-// with a process that goes on, and one that starts anew.
+// TestEachFaultAtEachCall makes each call of a creation, an update and a deletion fail, before and after it takes
+// effect. The process continues or restarts.
 func TestEachFaultAtEachCall(t *testing.T) {
 	for _, vpc := range []string{"", cloudstacksim.VPCID} {
 		for _, hide := range []bool{false, true} {
@@ -364,7 +364,7 @@ func TestEachFaultAtEachCall(t *testing.T) {
 								return
 							}
 						}
-						t.Fatal("faults never end")
+						t.Fatal("the faults do not end")
 					})
 				}
 			}
@@ -372,8 +372,8 @@ func TestEachFaultAtEachCall(t *testing.T) {
 	}
 }
 
-// TestEachAnswerOfAJobThatIsLost loses each answer about an asynchronous command that goes on.
-func TestEachAnswerOfAJobThatIsLost(t *testing.T) {
+// TestEachLostResponseOfAJob loses each response about an asynchronous command that continues.
+func TestEachLostResponseOfAJob(t *testing.T) {
 	for _, vpc := range []string{"", cloudstacksim.VPCID} {
 		for skip := range 40 {
 			lost := cloudstacksim.Fault{Command: "queryAsyncJobResult", Skip: skip}
@@ -384,8 +384,8 @@ func TestEachAnswerOfAJobThatIsLost(t *testing.T) {
 	}
 }
 
-// faultyLife makes, changes and removes a load balancer, each with the fault, beside one of another cluster, and reports
-// whether it was met.
+// faultyLife creates, updates and deletes a load balancer, each with the fault, next to one of another cluster. It
+// reports whether the fault occurred.
 func faultyLife(t *testing.T, vpc string, hide bool, f cloudstacksim.Fault, restarts bool) (met bool) {
 	t.Helper()
 	s := newScene(t, cloudstacksim.Options{HideFree: hide}, vpc)
@@ -418,10 +418,10 @@ func faultyLife(t *testing.T, vpc string, hide bool, f cloudstacksim.Fault, rest
 			}
 			if p.Done() {
 				s.sim.Heal()
-				return s.converge(absent) // what faults have hidden is found
+				return s.converge(absent) // objects hidden by faults are found
 			}
 		}
-		t.Fatalf("fault %+v: it never ends", f)
+		t.Fatalf("fault %+v: it does not converge", f)
 		return loadbalancer.Plan{}
 	}
 	ip := live(false).Status.Addresses
@@ -441,6 +441,6 @@ func faultyLife(t *testing.T, vpc string, hide bool, f cloudstacksim.Fault, rest
 	s.Expect(s.rules()).To(Equal(theirs))
 	s.Expect(s.owners()).To(BeEmpty())
 	s.Expect(neighbor.owners()).To(HaveExactElements(HaveField("UID", "u2")))
-	s.Expect(neighbor.steps(false)).To(BeEmpty(), "the load balancer of the other cluster is as it was")
+	s.Expect(neighbor.steps(false)).To(BeEmpty(), "the load balancer of the other cluster is unchanged")
 	return met
 }

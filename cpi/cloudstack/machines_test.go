@@ -64,14 +64,14 @@ func TestAMachine(t *testing.T) {
 		HaveField("ProviderID", "external-cloudstack://"+id), HaveField("Name", "Web-1"), HaveField("Power", cpi.PowerOn),
 		HaveField("Type", "Large--SSD"), HaveField("Zone", "Zone-1"), HaveField("Region", "Zone-1"),
 		HaveField("Hostnames", []string{"Web-1", "web 1"}),
-	), "names are made label values")
+	), "names are converted to label values")
 	g.Expect(m.Addresses).To(Equal([]corev1.NodeAddress{
 		{Type: corev1.NodeInternalIP, Address: "10.1.1.77"},
 		{Type: corev1.NodeInternalIP, Address: "2001:db8::7"},
 		{Type: corev1.NodeExternalIP, Address: "203.0.113.77"},
 		{Type: corev1.NodeHostName, Address: "Web-1"},
 	}))
-	g.Expect(m.NICs).To(HaveLen(3), "kubelet may have been given any address")
+	g.Expect(m.NICs).To(HaveLen(3), "kubelet may have been configured with any address")
 }
 
 func TestRegionAndZoneOfTheConfiguration(t *testing.T) {
@@ -87,7 +87,7 @@ func TestRegionAndZoneOfTheConfiguration(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(all).To(HaveEach(HaveField("Region", "eu")))
 	g.Expect(all[0].Doubtful).To(BeFalse())
-	g.Expect(all[3]).To(And(HaveField("Name", "node-0"), HaveField("Doubtful", true)), "one of the name is in another zone")
+	g.Expect(all[3]).To(And(HaveField("Name", "node-0"), HaveField("Doubtful", true)), "a machine with this name is in another zone")
 }
 
 func TestMachinesOfAProject(t *testing.T) {
@@ -102,7 +102,7 @@ func TestMachinesOfAProject(t *testing.T) {
 	g.Expect(all).To(HaveExactElements(HaveField("Name", "shop-1")))
 }
 
-func TestPowerOfAMachine(t *testing.T) {
+func TestMachinePowerState(t *testing.T) {
 	g := NewWithT(t)
 	for state, want := range map[string]cpi.Power{
 		"Running":   cpi.PowerOn,
@@ -123,17 +123,17 @@ func TestPowerOfAMachine(t *testing.T) {
 	}
 }
 
-func TestWhatProvesThatAMachineIsGone(t *testing.T) {
+func TestProofsOfADeletedMachine(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*cloudstacksim.Simulator, string)
-		nodes  bool // Nodes of the other machines are known
+		nodes  bool // Nodes of the other machines are initialized
 		want   gone.Evidence
 	}{
-		{"others are shown", nil, true, gone.Evidence{ScopeShown: true, HomeShown: true}},
+		{"others are visible", nil, true, gone.Evidence{ScopeShown: true, HomeShown: true}},
 		{"nothing else is known", nil, false, gone.Evidence{ScopeShown: true}},
 		{
-			"nothing is shown any more",
+			"everything has become invisible",
 			func(sim *cloudstacksim.Simulator, _ string) {
 				sim.Delete(cloudstacksim.VMs, func(cloudstacksim.Object) bool { return true })
 			},
@@ -150,7 +150,7 @@ func TestWhatProvesThatAMachineIsGone(t *testing.T) {
 			gone.Evidence{ScopeShown: true, Logged: true, Deleted: true},
 		},
 		{
-			"the log has something else of it",
+			"the log has another entry about it",
 			func(sim *cloudstacksim.Simulator, id string) {
 				sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.DESTROY", "state": "Started", "resourceid": id})
 			},
@@ -196,7 +196,7 @@ func TestWhatProvesThatAMachineIsGone(t *testing.T) {
 	}
 }
 
-func TestAMachineThatWasMovedToAnotherAccountIsNotGone(t *testing.T) {
+func TestAMachineMovedToAnotherAccountIsNotGone(t *testing.T) {
 	g := NewWithT(t)
 	s := newSite(t, cloudstacksim.Options{}, "")
 	all, err := vms(s).VMs(t.Context(), 0)
@@ -226,7 +226,7 @@ func TestAMachineThatWasMovedToAnotherAccountIsNotGone(t *testing.T) {
 	g.Expect(absence.Evidence.Deleted).To(BeTrue())
 }
 
-func TestADestroyedMachineIsGoneThoughItIsShown(t *testing.T) {
+func TestADestroyedMachineIsGoneWhileStillListed(t *testing.T) {
 	g := NewWithT(t)
 	s := newSite(t, cloudstacksim.Options{ShowDestroyed: true}, "")
 	m := vms(s)
@@ -262,7 +262,8 @@ func TestOneCallForManyMachines(t *testing.T) {
 	g.Expect(s.sim.Calls()).To(Equal([]string{"listVirtualMachines"}))
 }
 
-// crowded is an account with more than one page of machines, which has one more each time that they are listed.
+// crowded returns an account with more than one page of machines. It has one more machine each time that they are
+// listed.
 func crowded(t *testing.T) *site {
 	t.Helper()
 	n := 0
@@ -277,7 +278,7 @@ func crowded(t *testing.T) *site {
 	}, "")
 }
 
-func TestMachinesOfAnAccountThatAlwaysChangesAreShown(t *testing.T) {
+func TestMachinesOfAnEverChangingAccountAreListed(t *testing.T) {
 	g := NewWithT(t)
 	s := crowded(t)
 
@@ -290,7 +291,7 @@ func TestMachinesOfAnAccountThatAlwaysChangesAreShown(t *testing.T) {
 	g.Expect(trouble).To(BeFalse(), "CloudStack answers")
 }
 
-func TestAnAccountThatAlwaysChangesProvesNoAbsence(t *testing.T) {
+func TestAnEverChangingAccountProvesNoAbsence(t *testing.T) {
 	g := NewWithT(t)
 	s := crowded(t)
 	m := vms(s)
@@ -302,7 +303,7 @@ func TestAnAccountThatAlwaysChangesProvesNoAbsence(t *testing.T) {
 	g.Expect(err).To(MatchError(cloudstack.ErrChanged))
 }
 
-func TestALoadBalancerInAnAccountThatAlwaysChanges(t *testing.T) {
+func TestALoadBalancerInAnEverChangingAccount(t *testing.T) {
 	s := newSceneAt(crowded(t), "c1", web("u1", 80))
 
 	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network))
@@ -313,7 +314,7 @@ func TestALoadBalancerInAnAccountThatAlwaysChanges(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestTheDefaultNetworkIsNotChosenByAPartOfTheWorkers(t *testing.T) {
+func TestTheDefaultNetworkIsNotChosenBySomeOfTheWorkers(t *testing.T) {
 	s := newSceneAt(crowded(t), "c1", web("u1", 80))
 	s.known = append(s.members(), service.Member{Node: "node-9", ProviderID: cpicloudstack.ProviderName + "://unknown"})
 	s.restart()
@@ -335,9 +336,9 @@ func TestProviderIDsInAnyForm(t *testing.T) {
 	}
 }
 
-func TestWhatTroubleIsSaid(t *testing.T) {
+func TestReportedMachineProblems(t *testing.T) {
 	tests := map[string]struct {
-		reason string // if it is not the name
+		reason string // if it differs from the name
 		mod    func(*site, *cloudstack.Options)
 		says   string
 	}{
@@ -384,12 +385,12 @@ func TestWhatTroubleIsSaid(t *testing.T) {
 			g.Expect(trouble.Message).NotTo(Or(ContainSubstring("wrong)"), ContainSubstring("user-key")))
 
 			s.sim.Heal()
-			g.Expect(vms(s).Snapshot(t.Context(), 0)).To(HaveLen(3), "corrected, it goes on")
+			g.Expect(vms(s).Snapshot(t.Context(), 0)).To(HaveLen(3), "once corrected, it continues")
 		})
 	}
 }
 
-func TestTwoMachinesOfOneName(t *testing.T) {
+func TestTwoMachinesWithOneName(t *testing.T) {
 	g := NewWithT(t)
 	s := newSite(t, cloudstacksim.Options{}, "")
 	twin := s.sim.AddVM("node-0", []string{s.network}, []string{"10.1.1.10"})
@@ -411,5 +412,5 @@ func TestTwoMachinesOfOneName(t *testing.T) {
 	s.sim.Delete(cloudstacksim.VMs, func(o cloudstacksim.Object) bool { return o["id"] == twin })
 	clock.Step(time.Minute)
 	_, err = core.InstanceMetadata(t.Context(), node)
-	g.Expect(err).NotTo(HaveOccurred(), "corrected, it goes on")
+	g.Expect(err).NotTo(HaveOccurred(), "once corrected, it continues")
 }

@@ -49,12 +49,12 @@ type observed struct {
 
 // view calls f with the state. If fresh is set, the state is not older than the call.
 func (o *observed) view(ctx context.Context, fresh bool, want service.Desired, f func(*state)) error {
-	asked := o.balancer.opts.Clock.Now()
+	now := o.balancer.opts.Clock.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	oldest := asked.Add(-o.balancer.opts.MaxAge)
+	oldest := now.Add(-o.balancer.opts.MaxAge)
 	if fresh {
-		oldest = asked
+		oldest = now
 	}
 	if o.read.IsZero() || o.read.Before(oldest) {
 		if err := o.observe(ctx); err != nil {

@@ -41,7 +41,7 @@ annotation ` + "`" + service.RangesAnnotation + "`" + `). Ports need node ports.
 	}, annotations)
 }
 
-// TestTheGuideHasEveryCommandAndReason holds the list of permissions, and the tables of what to do.
+// TestTheGuideHasEveryCommandAndReason checks the list of permissions and the troubleshooting tables.
 func TestTheGuideHasEveryCommandAndReason(t *testing.T) {
 	g := NewWithT(t)
 	guide, err := os.ReadFile(guidePath)

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// insist repeats rounds while the cloud is busy, and returns how often addresses were associated.
-func (s *scene) insist() (associations int) {
+// retryWhileBusy repeats rounds while the cloud is busy, and returns how often addresses were associated.
+func (s *scene) retryWhileBusy() (associations int) {
 	s.t.Helper()
 	s.sim.Calls()
 	for range 30 {
@@ -32,7 +32,7 @@ func (s *scene) insist() (associations int) {
 		}
 		s.Expect(err == nil || errors.Is(err, loadbalancer.ErrBusy)).To(BeTrue(), "%v", err)
 	}
-	s.t.Fatal("it never ends")
+	s.t.Fatal("it does not converge")
 	return 0
 }
 
@@ -44,15 +44,15 @@ func TestAnotherAddressIsChosenInsteadOfOneInQuarantine(t *testing.T) {
 	s.sim.Quarantine(chosen[:len(chosen)-1])
 	s.intent = nil
 
-	s.Expect(s.insist()).To(Equal(2), "it is tried once")
+	s.Expect(s.retryWhileBusy()).To(Equal(2), "it is tried once")
 
 	s.Expect(s.allocated()).To(And(HaveLen(1), Not(ContainElement(chosen))))
-	s.Expect(s.intent).To(HaveLen(1), "the refused address is not intended any more")
+	s.Expect(s.intent).To(HaveLen(1), "the rejected address is no longer intended")
 	s.converge(true)
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestTheCloudChoosesAnAddressWhereManyAreRefused(t *testing.T) {
+func TestTheCloudChoosesAnAddressAfterManyRejections(t *testing.T) {
 	const usable = "203.0.113.7"
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.sim.AddAddresses(addresses(50)...)
@@ -62,14 +62,14 @@ func TestTheCloudChoosesAnAddressWhereManyAreRefused(t *testing.T) {
 		}
 	}
 
-	s.Expect(s.insist()).To(BeNumerically("<=", 6))
+	s.Expect(s.retryWhileBusy()).To(BeNumerically("<=", 6))
 
 	s.Expect(s.allocated()).To(Equal([]string{usable + "*"}))
 	s.converge(true)
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestARefusedAddressIsTriedAgainLater(t *testing.T) {
+func TestARejectedAddressIsRetriedLater(t *testing.T) {
 	const only = "203.0.113.7"
 	clock := clocktesting.NewFakeClock(time.Now())
 	s := newScene(t, cloudstacksim.Options{}, "")
@@ -101,7 +101,7 @@ func TestARequestedAddressInQuarantineIsReported(t *testing.T) {
 	s.Expect(s.allocated()).To(BeEmpty())
 }
 
-func TestALimitOfTheAccountRefusesNoAddress(t *testing.T) {
+func TestAnAccountLimitDoesNotMarkAddressesAsRejected(t *testing.T) {
 	for _, limit := range []int{532, 535} {
 		s := newScene(t, cloudstacksim.Options{}, "")
 		planned := s.steps(false)

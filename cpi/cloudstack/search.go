@@ -30,10 +30,10 @@ type sharedList[T any] struct {
 
 // get returns the list, with data that is at most maxAge old.
 func (s *sharedList[T]) get(ctx context.Context, maxAge time.Duration) ([]T, error) {
-	asked := s.clock.Now()
+	now := s.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.started.IsZero() && !s.started.Before(asked.Add(-maxAge)) {
+	if !s.started.IsZero() && !s.started.Before(now.Add(-maxAge)) {
 		return s.list, nil
 	}
 	started := s.clock.Now()

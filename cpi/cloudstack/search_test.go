@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// moveDefaultNICs gives each machine a further NIC in a new network, which is its default one from now on, and returns
-// the id of that network.
+// moveDefaultNICs adds a NIC in a new network to each machine, makes it the default NIC, and returns the ID of that
+// network.
 func (s *scene) moveDefaultNICs(name, vpc string) string {
 	network := s.sim.AddNetwork(name, vpc)
 	s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool {
@@ -27,14 +27,14 @@ func (s *scene) moveDefaultNICs(name, vpc string) string {
 	return network
 }
 
-// ofOriginal returns the name of the original's rule of a Service.
+// ofOriginal returns the name of the original program's rule for a Service.
 func ofOriginal(uid string) func(int32) string {
 	return func(p int32) string { return fmt.Sprintf("a%s-tcp-%d", uid, p) }
 }
 
-// TestWhatTheOriginalMadeInTheNetworkOfTheFirstNICIsAdopted: the original used the network of the first NIC of the
-// machines, which need not be that of the default NIC.
-func TestWhatTheOriginalMadeInTheNetworkOfTheFirstNICIsAdopted(t *testing.T) {
+// TestRulesOfTheOriginalInTheNetworkOfTheFirstNICAreAdopted covers the network of the first NIC, which the original
+// program used. It need not be the network of the default NIC.
+func TestRulesOfTheOriginalInTheNetworkOfTheFirstNICAreAdopted(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.moveDefaultNICs("storage", "")
 	s.legacy("203.0.113.5", ofOriginal("u1"))
@@ -50,7 +50,7 @@ func TestWhatTheOriginalMadeInTheNetworkOfTheFirstNICIsAdopted(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
-func TestWhatTheOriginalMadeForAnotherClusterIsNoReasonForANetwork(t *testing.T) {
+func TestRulesOfAnotherClusterDoNotSelectTheNetwork(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	storage := s.moveDefaultNICs("storage", "")
 	s.legacy("203.0.113.5", ofOriginal("u9"))
@@ -59,7 +59,7 @@ func TestWhatTheOriginalMadeForAnotherClusterIsNoReasonForANetwork(t *testing.T)
 	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(storage))
 }
 
-func TestWhereAServiceHasSomething(t *testing.T) {
+func TestLocationsOfAService(t *testing.T) {
 	owner := loadbalancer.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}
 	for name, vpc := range map[string]string{"in an isolated network": "", "in a tier of a VPC": cloudstacksim.VPCID} {
 		t.Run(name, func(t *testing.T) {
@@ -102,8 +102,8 @@ func TestAnAddressWithoutRulesIsFoundInItsVPC(t *testing.T) {
 	s.Expect(err).To(MatchError(ContainSubstring("release it")))
 }
 
-// TestAllServicesShareTheSearchForTheDefaultNetwork: as long as it is not known, each Service that waits looks for it
-// every few seconds.
+// TestAllServicesShareTheSearchForTheDefaultNetwork checks that waiting Services share one search. Each of them
+// requests it every few seconds until the network is known.
 func TestAllServicesShareTheSearchForTheDefaultNetwork(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.nodes = nil

@@ -25,15 +25,15 @@ func (s *scene) stickiness() []string {
 	return out
 }
 
-func TestStickinessIsMadeChangedAndEnded(t *testing.T) {
+func TestStickinessIsSetChangedAndRemoved(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	s.service.Spec.Ports = append(s.service.Spec.Ports, corev1.ServicePort{Protocol: corev1.ProtocolUDP, Port: 53, NodePort: 30053})
 	s.annotate("stickiness", "lbcookie cookie-name=shop, nocache")
 	s.converge(false)
-	s.Expect(s.stickiness()).To(Equal([]string{"80/tcp kubernetes LbCookie map[cookie-name:shop nocache:true]"}), "UDP has none")
+	s.Expect(s.stickiness()).To(Equal([]string{"80/tcp kubernetes LbCookie map[cookie-name:shop nocache:true]"}), "UDP has no stickiness")
 	s.restart()
-	s.Expect(s.steps(false)).To(BeEmpty(), "a new process sees the same")
+	s.Expect(s.steps(false)).To(BeEmpty(), "a new process observes the same")
 
 	s.annotate("stickiness", "SourceBased expire=30m")
 	s.Expect(s.steps(false)).To(Equal([]string{"set the stickiness of au1-tcp-80 to SourceBased"}))
@@ -42,7 +42,7 @@ func TestStickinessIsMadeChangedAndEnded(t *testing.T) {
 
 	s.service.Spec.Ports[0].NodePort = 31000
 	s.converge(false)
-	s.Expect(s.stickiness()).To(HaveLen(1), "a rule that is made anew has it, too")
+	s.Expect(s.stickiness()).To(HaveLen(1), "a recreated rule has it, too")
 
 	s.annotate("stickiness", "")
 	s.restart()
@@ -56,10 +56,10 @@ func TestStickinessIsMadeChangedAndEnded(t *testing.T) {
 	s.sim.Calls()
 	s.restart()
 	s.Expect(s.steps(false)).To(BeEmpty())
-	s.Expect(s.sim.Calls()).NotTo(ContainElement("listLBStickinessPolicies"), "nothing is read that nothing is known of")
+	s.Expect(s.sim.Calls()).NotTo(ContainElement("listLBStickinessPolicies"), "unknown rules are not read")
 }
 
-func TestStickinessThatAPersonMadeStays(t *testing.T) {
+func TestManuallySetStickinessIsKept(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
 	s.converge(false)
@@ -77,11 +77,11 @@ func TestStickinessThatAPersonMadeStays(t *testing.T) {
 
 	s.annotate("stickiness", "SourceBased")
 	s.converge(false)
-	s.Expect(s.stickiness()).To(Equal([]string{"80/tcp kubernetes SourceBased map[]"}), "a rule has one")
+	s.Expect(s.stickiness()).To(Equal([]string{"80/tcp kubernetes SourceBased map[]"}), "a rule has one policy")
 	s.sim.Delete(cloudstacksim.Policies, func(cloudstacksim.Object) bool { return true })
 	s.restart()
 	s.converge(false)
-	s.Expect(s.stickiness()).To(HaveLen(1), "one that a person removed comes back")
+	s.Expect(s.stickiness()).To(HaveLen(1), "a manually removed policy is restored")
 }
 
 func TestStickinessSurvivesEachFault(t *testing.T) {
@@ -96,7 +96,7 @@ func TestStickinessSurvivesEachFault(t *testing.T) {
 	}
 }
 
-// stickyLife makes and ends stickiness, each with the fault, and reports whether it was met.
+// stickyLife sets and removes stickiness, each with the fault, and reports whether the fault occurred.
 func stickyLife(t *testing.T, f cloudstacksim.Fault, restarts bool) (met bool) {
 	t.Helper()
 	s := newScene(t, cloudstacksim.Options{}, "")
@@ -117,7 +117,7 @@ func stickyLife(t *testing.T, f cloudstacksim.Fault, restarts bool) (met bool) {
 				return
 			}
 		}
-		t.Fatalf("fault %+v: it never ends", f)
+		t.Fatalf("fault %+v: it does not converge", f)
 	}
 	s.annotate("stickiness", "SourceBased")
 	live(false)
@@ -133,7 +133,7 @@ func stickyLife(t *testing.T, f cloudstacksim.Fault, restarts bool) (met bool) {
 	return met
 }
 
-func TestStickinessThatCannotBe(t *testing.T) {
+func TestInvalidStickiness(t *testing.T) {
 	for value, says := range map[string]string{
 		"Cookie":                  `"Cookie" is not a stickiness method: use LbCookie, AppCookie, SourceBased`,
 		"LbCookie cookie-name=":   `"cookie-name=" is not a parameter: use name=value`,
@@ -149,7 +149,7 @@ func TestStickinessThatCannotBe(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.annotate("stickiness", "SourceBased bad=1")
 	_, err := s.round(false)
-	s.Expect(err).To(MatchError(ContainSubstring("bad is no parameter of the method")), "CloudStack knows its parameters")
+	s.Expect(err).To(MatchError(ContainSubstring("bad is no parameter of the method")), "CloudStack supports its parameters")
 	s.annotate("stickiness", "SourceBased")
 	s.converge(false)
 	s.Expect(s.stickiness()).To(HaveLen(2))

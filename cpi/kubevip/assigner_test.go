@@ -28,7 +28,7 @@ import (
 
 const system = "kube-system"
 
-// A bench is an API server with Services, and assigners of addresses of it.
+// A bench is an API server with Services, and with assigners that write to it.
 type bench struct {
 	*WithT
 
@@ -51,7 +51,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// patchClaims patches the ConfigMap as an API server does: not if it has another version than the patch.
+// patchClaims patches the ConfigMap as an API server does: it rejects a patch of another version.
 func (b *bench) patchClaims(action clienttesting.Action) (bool, runtime.Object, error) {
 	of := action.(clienttesting.PatchAction)
 	resource := schema.GroupResource{Resource: "configmaps"}
@@ -92,7 +92,7 @@ type process struct {
 	b *bench
 }
 
-// process starts one with three addresses of IPv4.
+// process starts a process with three IPv4 addresses.
 func (b *bench) process(mods ...func(*Options)) *process {
 	factory := informers.NewSharedInformerFactory(b.client, 0)
 	o := Options{
@@ -109,7 +109,7 @@ func (b *bench) process(mods ...func(*Options)) *process {
 	return &process{New(o), b}
 }
 
-// see has the process see Services as they are now.
+// see updates the process's cache of Services.
 func (p *process) see() {
 	list, err := p.b.client.CoreV1().Services("").List(p.b.t.Context(), metav1.ListOptions{})
 	p.b.Expect(err).NotTo(HaveOccurred())
@@ -120,7 +120,7 @@ func (p *process) see() {
 	p.b.Expect(p.opts.Services.GetIndexer().Replace(all, "")).To(Succeed())
 }
 
-// pass has the process see Services as they are now and assign addresses.
+// pass updates the process's cache of Services and assigns addresses.
 func (p *process) pass() {
 	p.see()
 	p.b.Expect(p.assign(p.b.t.Context())).To(Succeed())
@@ -134,7 +134,7 @@ func dualStack(o *Options) { o.Ranges = append(o.Ranges, ranged("fd00:100::f0", 
 
 func inClass(class string) func(*Options) { return func(o *Options) { o.Class = class } }
 
-// service creates a Service of type LoadBalancer in namespace shop, younger than those before.
+// service creates a Service of type LoadBalancer in namespace shop, newer than the existing ones.
 func (b *bench) service(name string, mods ...func(*corev1.Service)) *corev1.Service {
 	b.created++
 	s := &corev1.Service{
@@ -169,7 +169,7 @@ func (b *bench) remove(s *corev1.Service) {
 	b.Expect(b.client.CoreV1().Services(s.Namespace).Delete(b.t.Context(), s.Name, metav1.DeleteOptions{})).To(Succeed())
 }
 
-// addresses returns those that kube-vip announces for a Service.
+// addresses returns the addresses that kube-vip announces for a Service.
 func (b *bench) addresses(s *corev1.Service) string {
 	now, err := b.client.CoreV1().Services(s.Namespace).Get(b.t.Context(), s.Name, metav1.GetOptions{})
 	b.Expect(err).NotTo(HaveOccurred())
@@ -183,7 +183,7 @@ func (b *bench) claimed() map[string]string {
 	return object.Data
 }
 
-// events returns those since the last call.
+// events returns the events since the last call.
 func (b *bench) events() []string {
 	var texts []string
 	for {
@@ -211,7 +211,7 @@ func families(policy corev1.IPFamilyPolicy, all ...corev1.IPFamily) func(*corev1
 	}
 }
 
-func TestEachServiceGetsAnAddressOfItsOwn(t *testing.T) {
+func TestEachServiceGetsItsOwnAddress(t *testing.T) {
 	b := newBench(t)
 	web := b.service("web")
 	api := b.service("api")
@@ -225,7 +225,7 @@ func TestEachServiceGetsAnAddressOfItsOwn(t *testing.T) {
 	b.Expect(b.claimed()).To(HaveKeyWithValue("192.168.100.240", ContainSubstring(`"service":"shop/web"`)))
 }
 
-func TestNothingIsWrittenAtRest(t *testing.T) {
+func TestNothingIsWrittenWithoutChanges(t *testing.T) {
 	b := newBench(t)
 	b.service("web")
 	p := b.process()
@@ -238,7 +238,7 @@ func TestNothingIsWrittenAtRest(t *testing.T) {
 	b.Expect(b.client.Actions()).To(BeEmpty())
 }
 
-func TestAddressesStayAfterARestart(t *testing.T) {
+func TestAddressesAreKeptAfterARestart(t *testing.T) {
 	b := newBench(t)
 	web := b.service("web")
 	api := b.service("api")
@@ -249,7 +249,7 @@ func TestAddressesStayAfterARestart(t *testing.T) {
 	b.process().pass()
 
 	b.Expect(b.addresses(api)).To(Equal("192.168.100.241"))
-	b.Expect(b.addresses(other)).To(Equal("192.168.100.240"), "it was released meanwhile")
+	b.Expect(b.addresses(other)).To(Equal("192.168.100.240"), "it was released in the meantime")
 }
 
 func TestTwoProcessesNeverAssignOneAddressTwice(t *testing.T) {
@@ -265,16 +265,16 @@ func TestTwoProcessesNeverAssignOneAddressTwice(t *testing.T) {
 	second.see()
 	b.Expect(b.client.Tracker().Add(web)).To(Succeed())
 
-	b.Expect(first.assign(t.Context())).To(Succeed(), "it sees web only")
-	b.Expect(second.assign(t.Context())).To(MatchError(errOutdated), "it sees api only")
-	b.Expect(b.addresses(api)).To(BeEmpty(), "what is not claimed is not announced")
+	b.Expect(first.assign(t.Context())).To(Succeed(), "it only watches web")
+	b.Expect(second.assign(t.Context())).To(MatchError(errOutdated), "it only watches api")
+	b.Expect(b.addresses(api)).To(BeEmpty(), "unclaimed addresses are not announced")
 	b.Expect(second.assign(t.Context())).To(Succeed())
 
 	b.Expect(b.addresses(web)).To(Equal("192.168.100.240"))
 	b.Expect(b.addresses(api)).To(Equal("192.168.100.241"))
 }
 
-func TestAddressesStayIfTheClaimsAreLost(t *testing.T) {
+func TestAddressesAreKeptIfTheClaimsAreLost(t *testing.T) {
 	b := newBench(t)
 	oldest := b.service("oldest", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })
 	web := b.service("web")
@@ -335,7 +335,7 @@ func TestAnAddressStaysClaimedWhileItIsAnnounced(t *testing.T) {
 	b.Expect(b.claimed()).To(HaveLen(2))
 }
 
-func TestAnAnnotationIsRemovedAlsoAfterARestart(t *testing.T) {
+func TestAnAnnotationIsRemovedAfterARestartToo(t *testing.T) {
 	b := newBench(t)
 	web := b.service("web")
 	b.process().pass()
@@ -356,7 +356,7 @@ func TestAnAnnotationIsRemovedAlsoAfterARestart(t *testing.T) {
 	b.Expect(b.claimed()).To(BeEmpty())
 }
 
-func TestAServiceThatTheCacheDoesNotShowYetKeepsItsAddress(t *testing.T) {
+func TestAServiceMissingFromTheCacheKeepsItsAddress(t *testing.T) {
 	b := newBench(t)
 	web := b.service("web")
 	b.process().pass()
@@ -367,7 +367,7 @@ func TestAServiceThatTheCacheDoesNotShowYetKeepsItsAddress(t *testing.T) {
 	b.Expect(b.claimed()).To(HaveKeyWithValue("192.168.100.240", ContainSubstring(string(web.UID))))
 }
 
-func TestARecreatedServiceIsAnother(t *testing.T) {
+func TestARecreatedServiceIsADifferentService(t *testing.T) {
 	b := newBench(t)
 	p := b.process()
 	b.remove(b.service("gone"))
@@ -382,7 +382,7 @@ func TestARecreatedServiceIsAnother(t *testing.T) {
 	b.Expect(b.claimed()).To(HaveKeyWithValue(b.addresses(again), ContainSubstring(string(again.UID))))
 }
 
-func TestExhaustionIsReportedOnceAndHeals(t *testing.T) {
+func TestExhaustionIsReportedOnceAndRecovers(t *testing.T) {
 	b := newBench(t)
 	p := b.process()
 	first := b.service("first")
@@ -409,13 +409,13 @@ func TestRequestedAddresses(t *testing.T) {
 		event string // empty: none
 	}{
 		"in the spec":                          {requests("192.168.100.242"), "192.168.100.242", ""},
-		"in the annotation, as kube-vip's":     {annotated("192.168.100.242"), "192.168.100.242", ""},
+		"in the annotation of kube-vip":        {annotated("192.168.100.242"), "192.168.100.242", ""},
 		"of another Service":                   {requests("192.168.100.240"), "192.168.100.241", "AddressInUse address 192.168.100.240 is that of Service shop/first"},
 		"of another Service, in an annotation": {annotated("192.168.100.240"), "192.168.100.241", "AddressInUse"},
 		"outside the ranges":                   {requests("192.168.100.1"), "192.168.100.241", "AddressOutOfRange address 192.168.100.1 is in none of the ranges"},
 		"outside, in an annotation":            {annotated("192.168.100.1"), "192.168.100.241", "AddressOutOfRange"},
 		"of a family that the Service lacks":   {requests("fd00:100::1"), "192.168.100.241", "InvalidFamilies"},
-		"that is none":                         {requests("example.com"), "192.168.100.241", "AddressOutOfRange"},
+		"that is invalid":                      {requests("example.com"), "192.168.100.241", "AddressOutOfRange"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -441,7 +441,7 @@ func TestRequestedAddresses(t *testing.T) {
 	}
 }
 
-func TestAnAnnotationThatAUserChangesIsARequest(t *testing.T) {
+func TestAUserChangedAnnotationIsARequest(t *testing.T) {
 	b := newBench(t)
 	p := b.process()
 	web := b.service("web")
@@ -478,7 +478,7 @@ func TestAddressesOfNodesAndOfTheControlPlaneAreNotAssigned(t *testing.T) {
 	b.Expect(b.events()).To(ContainElement(ContainSubstring("is that of Node node-1")))
 }
 
-func TestAnotherRangeMovesServicesThatItDoesNotHave(t *testing.T) {
+func TestChangingTheRangeMovesServicesOutsideIt(t *testing.T) {
 	b := newBench(t)
 	web := b.service("web")
 	b.process().pass()
@@ -504,11 +504,11 @@ func TestFamilies(t *testing.T) {
 		want    string
 		event   string
 	}{
-		"both, the first one first":            {families(require, v6, v4), dualStack, "fd00:100::f0,192.168.100.240", ""},
-		"both, where the ranges have one":      {families(require, v4, v6), func(*Options) {}, "", "InvalidFamilies there is no range of IPv6 addresses"},
-		"both preferred, where there is one":   {families(prefer, v4, v6), func(*Options) {}, "192.168.100.240", ""},
-		"both preferred, where there are both": {families(prefer, v4, v6), dualStack, "192.168.100.240,fd00:100::f0", ""},
-		"IPv6 alone":                           {families(corev1.IPFamilyPolicySingleStack, v6), dualStack, "fd00:100::f0", ""},
+		"both, the first one first":         {families(require, v6, v4), dualStack, "fd00:100::f0,192.168.100.240", ""},
+		"both, if the ranges have one":      {families(require, v4, v6), func(*Options) {}, "", "InvalidFamilies there is no range of IPv6 addresses"},
+		"both preferred, if there is one":   {families(prefer, v4, v6), func(*Options) {}, "192.168.100.240", ""},
+		"both preferred, if there are both": {families(prefer, v4, v6), dualStack, "192.168.100.240,fd00:100::f0", ""},
+		"only IPv6":                         {families(corev1.IPFamilyPolicySingleStack, v6), dualStack, "fd00:100::f0", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -524,7 +524,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-func TestAServiceOfBothFamiliesKeepsBoth(t *testing.T) {
+func TestADualStackServiceKeepsBothAddresses(t *testing.T) {
 	b := newBench(t)
 	s := b.service("web", families(corev1.IPFamilyPolicyRequireDualStack, corev1.IPv4Protocol, corev1.IPv6Protocol))
 	b.process(dualStack).pass()
@@ -552,7 +552,7 @@ func TestClasses(t *testing.T) {
 		Equal([]string{"", "192.168.100.240", "203.0.113.1", ""}))
 }
 
-func TestALocalServiceIsWarnedAbout(t *testing.T) {
+func TestALocalTrafficPolicyCausesAWarning(t *testing.T) {
 	b := newBench(t)
 	web := b.service("web", func(s *corev1.Service) {
 		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal

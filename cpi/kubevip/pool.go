@@ -56,12 +56,12 @@ type pool struct {
 // choose returns the addresses of a Service, in the order of its families, and findings for requests that it refused. A
 // Service that cannot get an address of each required family gets none.
 func (p pool) choose(s *corev1.Service, held claims) ([]netip.Addr, []loadbalancer.Finding) {
-	asked, problems := requested(s)
-	problems = append(problems, otherFamilies(s, asked)...)
+	wanted, problems := requested(s)
+	problems = append(problems, otherFamilies(s, wanted)...)
 	var chosen []netip.Addr
 	var missing []loadbalancer.Finding
 	for _, family := range familiesOf(s) {
-		addr, found := p.chooseOf(family, s, asked, held)
+		addr, found := p.chooseOf(family, s, wanted, held)
 		problems = append(problems, found...)
 		if addr.IsValid() {
 			chosen = append(chosen, addr)
@@ -78,9 +78,9 @@ func (p pool) choose(s *corev1.Service, held claims) ([]netip.Addr, []loadbalanc
 }
 
 // chooseOf returns an address of a family: a requested one, the one that the Service has, or the first free one.
-func (p pool) chooseOf(family corev1.IPFamily, s *corev1.Service, asked []netip.Addr, held claims) (netip.Addr, []loadbalancer.Finding) {
+func (p pool) chooseOf(family corev1.IPFamily, s *corev1.Service, wanted []netip.Addr, held claims) (netip.Addr, []loadbalancer.Finding) {
 	var problems []loadbalancer.Finding
-	for _, addr := range asked {
+	for _, addr := range wanted {
 		if familyOf(addr) != family {
 			continue
 		}
@@ -161,7 +161,8 @@ func requested(s *corev1.Service) ([]netip.Addr, []loadbalancer.Finding) {
 	return parseAddresses(cmp.Or(s.Spec.LoadBalancerIP, s.Annotations[AddressesAnnotation]))
 }
 
-// parseAddresses parses addresses that are separated by commas. It returns a finding for each word that is not an address.
+// parseAddresses parses addresses that are separated by commas. It returns a finding for each word that is not an
+// address.
 func parseAddresses(text string) ([]netip.Addr, []loadbalancer.Finding) {
 	var addresses []netip.Addr
 	var problems []loadbalancer.Finding
@@ -185,9 +186,9 @@ func parseAddresses(text string) ([]netip.Addr, []loadbalancer.Finding) {
 }
 
 // otherFamilies returns findings for requested addresses that do not match the families of a Service.
-func otherFamilies(s *corev1.Service, asked []netip.Addr) []loadbalancer.Finding {
+func otherFamilies(s *corev1.Service, wanted []netip.Addr) []loadbalancer.Finding {
 	var problems []loadbalancer.Finding
-	for _, addr := range asked {
+	for _, addr := range wanted {
 		if !slices.Contains(familiesOf(s), familyOf(addr)) {
 			problems = append(problems, loadbalancer.Finding{
 				Reason: reasonFamilies,

@@ -100,8 +100,8 @@ func (d Defaults) Asked(s *corev1.Service) Asked {
 	if d.Dialect == nil {
 		return Asked{}
 	}
-	asked, _ := d.Dialect.Read(s)
-	return asked
+	settings, _ := d.Dialect.Read(s)
+	return settings
 }
 
 // OwnerOf returns the owner of a Service's load balancer.
@@ -142,12 +142,12 @@ func (d Defaults) Promised(s, other *corev1.Service) []loadbalancer.Use {
 // claims returns the key under which a Service shares its address, and the addresses that it requests. It returns no
 // addresses if the Service is invalid.
 func (d Defaults) claims(s *corev1.Service) (share string, addresses []netip.Addr) {
-	asked, wrong := d.Dialect.Read(s)
-	addresses, err := requested(asked, s)
+	settings, wrong := d.Dialect.Read(s)
+	addresses, err := requestedAddresses(settings, s)
 	if err != nil || len(wrong) > 0 {
 		addresses = nil
 	}
-	return asked.Share, addresses
+	return settings.Share, addresses
 }
 
 // Absent returns the desired state without any load balancer. Errors in the Service are ignored. Members are all nodes.
@@ -203,10 +203,10 @@ func published(s *corev1.Service) []netip.Addr {
 
 // For returns the load balancer that a Service requests.
 func For(in Input) Wish {
-	asked, wrong := in.Dialect.Read(in.Service)
-	b := builder{Input: in, wish: Wish{Desired: in.identity(), Refusals: wrong, DryRun: asked.DryRun}}
-	b.location(asked)
-	b.frontend(asked)
+	settings, wrong := in.Dialect.Read(in.Service)
+	b := builder{Input: in, wish: Wish{Desired: in.identity(), Refusals: wrong, DryRun: settings.DryRun}}
+	b.location(settings)
+	b.frontend(settings)
 	b.ports()
 	b.sources()
 	b.members()
@@ -221,9 +221,9 @@ type builder struct {
 	wish Wish
 }
 
-func (b *builder) location(asked Asked) {
+func (b *builder) location(settings Asked) {
 	for i, name := range b.Locations {
-		if name == asked.Location || asked.Location == "" && i == 0 {
+		if name == settings.Location || settings.Location == "" && i == 0 {
 			b.wish.Location = name
 			return
 		}
@@ -231,11 +231,11 @@ func (b *builder) location(asked Asked) {
 	names := b.Dialect.Names()
 	b.wish.Refuse(InvalidAnnotation,
 		"the configuration of the cloud controller manager has no %s %q: correct the annotation %s",
-		names.Noun, asked.Location, names.Location)
+		names.Noun, settings.Location, names.Location)
 }
 
 // frontend sets the properties that clients see.
-func (b *builder) frontend(asked Asked) {
+func (b *builder) frontend(settings Asked) {
 	d := &b.wish.Desired
 	s := b.Service.Spec
 	for _, f := range s.IPFamilies {
@@ -246,18 +246,18 @@ func (b *builder) frontend(asked Asked) {
 	}
 	d.AllFamilies = ptr.Deref(s.IPFamilyPolicy, "") == corev1.IPFamilyPolicyRequireDualStack
 	var err error
-	if d.Requested, err = requested(asked, b.Service); err != nil {
+	if d.Requested, err = requestedAddresses(settings, b.Service); err != nil {
 		b.wish.Refuse(InvalidFamilies, "spec.loadBalancerIP is invalid: %v", err)
 	}
-	d.Share = asked.Share
-	d.Keep = asked.Keep
+	d.Share = settings.Share
+	d.Keep = settings.Keep
 	d.Sticky = s.SessionAffinity == corev1.ServiceAffinityClientIP
 }
 
 // requested returns the addresses that a Service requests.
-func requested(asked Asked, s *corev1.Service) ([]netip.Addr, error) {
-	if len(asked.Addresses) > 0 {
-		return asked.Addresses, nil
+func requestedAddresses(settings Asked, s *corev1.Service) ([]netip.Addr, error) {
+	if len(settings.Addresses) > 0 {
+		return settings.Addresses, nil
 	}
 	return Addresses(s.Spec.LoadBalancerIP)
 }

@@ -44,7 +44,7 @@ func label(name string) func(*corev1.Node) {
 
 func young(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute)) }
 
-// web is a Service with two ports, after the mods.
+// web returns a Service with two ports, after the mods.
 func web(mods ...func(*corev1.Service)) service.Input {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", Annotations: map[string]string{}},
@@ -105,7 +105,7 @@ func TestMembers(t *testing.T) {
 			want: []string{"10.0.0.3"},
 		},
 		{
-			name:  "the only node, though it is a control plane",
+			name:  "the only node, although it is a control plane",
 			nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label("node-role.kubernetes.io/control-plane"))},
 			want:  []string{"10.0.0.1"},
 		},
@@ -124,24 +124,24 @@ func TestMembers(t *testing.T) {
 			want:  []string{"10.0.0.1", "fd00::1"},
 		},
 		{
-			name:  "it does not wait for a node that has just joined",
+			name:  "it does not wait for a new node",
 			nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b", young)},
 			want:  []string{"10.0.0.1"},
 		},
 		{
-			name:  "but while no node has an address yet",
+			name:  "unless no node has an address yet",
 			nodes: []*corev1.Node{node("b", young)},
 			wait:  "node b has no IPv4 address yet",
 		},
 		{
-			name:  "or none of the family",
+			name:  "or no node has one of the family",
 			nodes: []*corev1.Node{node("a", ips("10.0.0.1"), young)},
 			v6:    true,
 			want:  []string{"10.0.0.1"},
 			wait:  "node a has no IPv6 address yet",
 		},
 		{
-			name:  "nodes of the other family, for what the whole cluster shares",
+			name:  "nodes of the other family, for objects that the whole cluster shares",
 			v6:    true,
 			nodes: []*corev1.Node{node("a", ips("10.0.0.1", "fd00::1")), node("b", young, ips("10.0.0.2"))},
 			want:  []string{"10.0.0.1", "fd00::1", "10.0.0.2"},
@@ -154,7 +154,7 @@ func TestMembers(t *testing.T) {
 			want:  []string{"10.0.0.1", "fd00::1", "10.0.0.2"},
 		},
 		{
-			name:  "but not for ever",
+			name:  "but not forever",
 			nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b")},
 			want:  []string{"10.0.0.1"},
 			left:  true,
@@ -184,7 +184,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-func TestSourceRangesForEverybodyAreNone(t *testing.T) {
+func TestSourceRangesForAllClientsMeanNoRestriction(t *testing.T) {
 	g := NewWithT(t)
 	in := web(func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/0"} })
 
@@ -194,7 +194,7 @@ func TestSourceRangesForEverybodyAreNone(t *testing.T) {
 	g.Expect(wish.Desired.SourceRanges).To(BeEmpty())
 }
 
-func TestWhatEveryCloudUnderstands(t *testing.T) {
+func TestAnnotationsOfEveryCloud(t *testing.T) {
 	g := NewWithT(t)
 	https := "https"
 	in := web(annotated(servicetest.Location, "dmz", servicetest.Addresses, "203.0.113.7"), func(s *corev1.Service) {
@@ -244,7 +244,7 @@ func TestWhatEveryCloudUnderstands(t *testing.T) {
 	}))
 }
 
-func TestALocationThatThereIsNot(t *testing.T) {
+func TestANonexistentLocation(t *testing.T) {
 	g := NewWithT(t)
 
 	wish := service.For(web(annotated(servicetest.Location, "typo")))
@@ -256,8 +256,8 @@ func TestALocationThatThereIsNot(t *testing.T) {
 	}))
 }
 
-// promisedTo are the addresses that a Service keeps from another.
-func promisedTo(other *corev1.Service, records service.Records, mods ...func(*corev1.Service)) []netip.Addr {
+// reservedFrom returns the addresses that a Service reserves from another.
+func reservedFrom(other *corev1.Service, records service.Records, mods ...func(*corev1.Service)) []netip.Addr {
 	in := web(append(mods, func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })...)
 	in.Records = records
 	var out []netip.Addr
@@ -267,7 +267,7 @@ func promisedTo(other *corev1.Service, records service.Records, mods ...func(*co
 	return out
 }
 
-func TestWhatAServiceKeepsFromOthers(t *testing.T) {
+func TestAddressesReservedByAService(t *testing.T) {
 	in := web(func(s *corev1.Service) {
 		s.Name = "other"
 		s.UID = "u2"
@@ -279,12 +279,12 @@ func TestWhatAServiceKeepsFromOthers(t *testing.T) {
 		want    []netip.Addr
 	}{
 		{
-			"the address of each family that it asks for",
+			"the requested address of each family",
 			annotated(servicetest.Addresses, "203.0.113.7, 2001:db8::7"),
 			[]netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")},
 		},
 		{
-			"none of several of one family, as it is refused",
+			"none of several addresses of one family, because they are rejected",
 			annotated(servicetest.Addresses, "203.0.113.7, 203.0.113.8, 203.0.113.9"),
 			nil,
 		},
@@ -294,19 +294,19 @@ func TestWhatAServiceKeepsFromOthers(t *testing.T) {
 			nil,
 		},
 		{
-			"none that it asks for while another annotation is wrong",
+			"none of the requested ones while another annotation is invalid",
 			annotated(servicetest.Addresses, "203.0.113.7", servicetest.DryRun, "perhaps"),
 			nil,
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			NewWithT(t).Expect(promisedTo(other, nil, tt.service)).To(Equal(tt.want))
+			NewWithT(t).Expect(reservedFrom(other, nil, tt.service)).To(Equal(tt.want))
 		})
 	}
 }
 
-func TestWhatAServiceIsAboutToUseIsNotKeptFromIt(t *testing.T) {
+func TestRecordedAddressesAreNotReservedByOtherServices(t *testing.T) {
 	g := NewWithT(t)
 	in := web(func(s *corev1.Service) {
 		s.Name = "other"
@@ -314,9 +314,9 @@ func TestWhatAServiceIsAboutToUseIsNotKeptFromIt(t *testing.T) {
 	})
 	recorded := servicetest.Records{in.Service.UID: {Addresses: []netip.Addr{ip("203.0.113.7")}}}
 
-	g.Expect(promisedTo(in.Service, recorded, annotated(servicetest.Addresses, "203.0.113.7"))).To(BeEmpty())
+	g.Expect(reservedFrom(in.Service, recorded, annotated(servicetest.Addresses, "203.0.113.7"))).To(BeEmpty())
 
 	annotated(servicetest.OlderAddresses, "203.0.113.7")(in.Service)
-	g.Expect(promisedTo(in.Service, nil, annotated(servicetest.Addresses, "203.0.113.7"))).NotTo(BeEmpty(),
+	g.Expect(reservedFrom(in.Service, nil, annotated(servicetest.Addresses, "203.0.113.7"))).NotTo(BeEmpty(),
 		"anyone can write the annotation")
 }

@@ -30,7 +30,7 @@ var (
 	both     = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
 )
 
-// TestAddresses has the cases that the vSphere CPI distinguishes. Addresses are written internal, external.
+// TestAddresses covers the cases that the vSphere CPI distinguishes. Addresses are written internal, external.
 func TestAddresses(t *testing.T) {
 	two := []guestNIC{ethernet("foo", "10.10.1.22"), ethernet("bar", "172.15.108.10")}
 	many := []guestNIC{ethernet("intnet", "192.168.1.10", "fd00:1::10"), ethernet("extnet", "10.10.50.12", "fd00:2::10")}
@@ -42,15 +42,15 @@ func TestAddresses(t *testing.T) {
 		internal []string
 		external []string
 	}{
-		{"one address is both", AddressPolicy{}, []guestNIC{ethernet("n", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
-		{"the first of several is both", AddressPolicy{}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
-		{"IPv6 is left out by default", AddressPolicy{}, []guestNIC{ethernet("n", "fd00::1", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
-		{"IPv6 alone", AddressPolicy{Families: onlyIPv6}, many, nil, []string{"fd00:1::10"}, []string{"fd00:1::10"}},
+		{"one address is internal and external", AddressPolicy{}, []guestNIC{ethernet("n", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
+		{"the first of several is internal and external", AddressPolicy{}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
+		{"IPv6 is omitted by default", AddressPolicy{}, []guestNIC{ethernet("n", "fd00::1", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
+		{"only IPv6", AddressPolicy{Families: onlyIPv6}, many, nil, []string{"fd00:1::10"}, []string{"fd00:1::10"}},
 		{"both families in their order", AddressPolicy{Families: both}, many, nil, []string{"192.168.1.10", "fd00:1::10"}, []string{"192.168.1.10", "fd00:1::10"}},
-		{"a family that the VM has not", AddressPolicy{Families: both}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
-		{"a NIC of a container network is none", AddressPolicy{}, []guestNIC{{"cni", true, []string{"10.244.0.1"}}, ethernet("n", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
+		{"a family without an address in the VM", AddressPolicy{Families: both}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
+		{"a NIC of a container network is ignored", AddressPolicy{}, []guestNIC{{"cni", true, []string{"10.244.0.1"}}, ethernet("n", "10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
 		{
-			"addresses that no other machine reaches are left out",
+			"node-local addresses are omitted",
 			AddressPolicy{Families: both},
 			[]guestNIC{ethernet("n", "127.0.0.1", "169.254.1.1", "224.0.0.1", "0.0.0.0", "x", "fe80::1", "::1", "ff02::1", "10.0.0.1", "fd00::1")},
 			nil,
@@ -58,23 +58,23 @@ func TestAddresses(t *testing.T) {
 			[]string{"10.0.0.1", "fd00::1"},
 		},
 		{"internal and external by CIDR", AddressPolicy{Internal: Selection{CIDRs: prefixes("172.15.0.0/16")}, External: Selection{CIDRs: prefixes("10.0.0.0/8")}}, two, nil, []string{"172.15.108.10"}, []string{"10.10.1.22"}},
-		{"the first CIDR that has an address wins", AddressPolicy{Internal: Selection{CIDRs: prefixes("192.0.2.0/24", "172.15.0.0/16", "10.0.0.0/8")}}, two, nil, []string{"172.15.108.10"}, nil},
+		{"the first CIDR with an address takes precedence", AddressPolicy{Internal: Selection{CIDRs: prefixes("192.0.2.0/24", "172.15.0.0/16", "10.0.0.0/8")}}, two, nil, []string{"172.15.108.10"}, nil},
 		{"by CIDR in both families", AddressPolicy{Families: both, Internal: Selection{CIDRs: prefixes("10.10.0.0/16", "fd00:2::/64")}, External: Selection{CIDRs: prefixes("192.168.0.0/16", "fd00:1::/64")}}, many, nil, []string{"10.10.50.12", "fd00:2::10"}, []string{"192.168.1.10", "fd00:1::10"}},
-		{"by the name of the network, whatever its case", AddressPolicy{Internal: Selection{Network: "ExtNet"}, External: Selection{Network: "INTNET"}}, many, nil, []string{"10.10.50.12"}, []string{"192.168.1.10"}},
-		{"a CIDR wins over a name", AddressPolicy{Internal: Selection{CIDRs: prefixes("10.0.0.0/8"), Network: "intnet"}}, many, nil, []string{"10.10.50.12"}, nil},
-		{"a name where the CIDR has nothing", AddressPolicy{Internal: Selection{CIDRs: prefixes("192.0.2.0/24"), Network: "extnet"}}, many, nil, []string{"10.10.50.12"}, nil},
+		{"by the name of the network, regardless of case", AddressPolicy{Internal: Selection{Network: "ExtNet"}, External: Selection{Network: "INTNET"}}, many, nil, []string{"10.10.50.12"}, []string{"192.168.1.10"}},
+		{"a CIDR takes precedence over a name", AddressPolicy{Internal: Selection{CIDRs: prefixes("10.0.0.0/8"), Network: "intnet"}}, many, nil, []string{"10.10.50.12"}, nil},
+		{"a name if the CIDR has no address", AddressPolicy{Internal: Selection{CIDRs: prefixes("192.0.2.0/24"), Network: "extnet"}}, many, nil, []string{"10.10.50.12"}, nil},
 		{"internal by CIDR, external by name", AddressPolicy{Internal: Selection{CIDRs: prefixes("10.0.0.0/8")}, External: Selection{Network: "intnet"}}, many, nil, []string{"10.10.50.12"}, []string{"192.168.1.10"}},
-		{"only one side is found: only that is reported", AddressPolicy{External: Selection{Network: "extnet"}}, many, nil, nil, []string{"10.10.50.12"}},
-		{"neither CIDR has any: the first is both", AddressPolicy{Internal: Selection{CIDRs: prefixes("192.0.2.0/24")}}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
-		{"one name, which the VM has not: the first is both", AddressPolicy{Internal: Selection{Network: "none"}}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
-		{"both names, and the VM has neither: none is right", AddressPolicy{Internal: Selection{Network: "none"}, External: Selection{Network: "nothing"}}, two, nil, nil, nil},
-		{"what is excluded from internal may be external", AddressPolicy{Internal: Selection{Exclude: prefixes("10.0.0.0/8")}}, two, nil, []string{"172.15.108.10"}, []string{"10.10.1.22"}},
-		{"exclusions come before CIDRs", AddressPolicy{Internal: Selection{CIDRs: prefixes("10.0.0.0/8", "172.15.0.0/16"), Exclude: prefixes("10.10.1.0/24")}}, two, nil, []string{"172.15.108.10"}, nil},
-		{"exclusions come before names", AddressPolicy{Internal: Selection{Network: "foo", Exclude: prefixes("10.10.1.22/32")}}, two, nil, []string{"172.15.108.10"}, []string{"10.10.1.22"}},
+		{"only one of them is found and reported", AddressPolicy{External: Selection{Network: "extnet"}}, many, nil, nil, []string{"10.10.50.12"}},
+		{"neither CIDR matches: the first address is both", AddressPolicy{Internal: Selection{CIDRs: prefixes("192.0.2.0/24")}}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
+		{"a single name without a match: the first address is both", AddressPolicy{Internal: Selection{Network: "none"}}, two, nil, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
+		{"two names without a match: neither is reported", AddressPolicy{Internal: Selection{Network: "none"}, External: Selection{Network: "nothing"}}, two, nil, nil, nil},
+		{"excluded internal addresses may be external", AddressPolicy{Internal: Selection{Exclude: prefixes("10.0.0.0/8")}}, two, nil, []string{"172.15.108.10"}, []string{"10.10.1.22"}},
+		{"exclusions take precedence over CIDRs", AddressPolicy{Internal: Selection{CIDRs: prefixes("10.0.0.0/8", "172.15.0.0/16"), Exclude: prefixes("10.10.1.0/24")}}, two, nil, []string{"172.15.108.10"}, nil},
+		{"exclusions take precedence over names", AddressPolicy{Internal: Selection{Network: "foo", Exclude: prefixes("10.10.1.22/32")}}, two, nil, []string{"172.15.108.10"}, []string{"10.10.1.22"}},
 		{"everything is excluded", AddressPolicy{Internal: Selection{Exclude: prefixes("0.0.0.0/0")}, External: Selection{Exclude: prefixes("0.0.0.0/0")}}, two, nil, nil, nil},
-		{"a virtual IP before the machine's own, which cloud-init has", AddressPolicy{}, []guestNIC{ethernet("n", "10.0.0.100", "10.0.0.5")}, []string{"10.0.0.5"}, []string{"10.0.0.5"}, []string{"10.0.0.5"}},
+		{"a virtual IP before the machine's own address, which cloud-init has", AddressPolicy{}, []guestNIC{ethernet("n", "10.0.0.100", "10.0.0.5")}, []string{"10.0.0.5"}, []string{"10.0.0.5"}, []string{"10.0.0.5"}},
 		{"in the order of cloud-init", AddressPolicy{}, two, []string{"172.15.108.10", "10.10.1.22"}, []string{"172.15.108.10"}, []string{"172.15.108.10"}},
-		{"what cloud-init has and the guest has not does not count", AddressPolicy{}, two, []string{"192.0.2.1"}, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
+		{"addresses of cloud-init that the guest does not have are ignored", AddressPolicy{}, two, []string{"192.0.2.1"}, []string{"10.10.1.22"}, []string{"10.10.1.22"}},
 		{"an IPv4 address in IPv6 form", AddressPolicy{}, []guestNIC{ethernet("n", "::ffff:10.0.0.1")}, nil, []string{"10.0.0.1"}, []string{"10.0.0.1"}},
 		{"the guest reports nothing", AddressPolicy{}, nil, nil, nil, nil},
 	}
@@ -96,7 +96,7 @@ func TestAddresses(t *testing.T) {
 			g.Expect(got[corev1.NodeExternalIP]).To(Equal(tt.external))
 			if len(tt.internal)+len(tt.external) == 0 {
 				g.Expect(addresses).To(BeNil())
-				g.Expect(wrong).NotTo(BeEmpty(), "it is said")
+				g.Expect(wrong).NotTo(BeEmpty(), "it is reported")
 				return
 			}
 			g.Expect(got[corev1.NodeHostName]).To(Equal([]string{"n1"}))
@@ -116,7 +116,7 @@ func TestAllTypesOfAddresses(t *testing.T) {
 		{"a name without a domain", AddressPolicy{}, guest{hostname: "n1", nics: nics}, []corev1.NodeAddressType{"InternalIP", "ExternalIP", "Hostname"}},
 		{"a name with its domain", AddressPolicy{}, guest{hostname: "n1.example.com", nics: nics}, []corev1.NodeAddressType{"InternalIP", "ExternalIP", "Hostname", "InternalDNS", "ExternalDNS"}},
 		{"a domain of the guest's DNS client", AddressPolicy{}, guest{hostname: "n1", domain: "example.com", nics: nics}, []corev1.NodeAddressType{"InternalIP", "ExternalIP", "Hostname", "InternalDNS", "ExternalDNS"}},
-		{"the external address is another: its name is not known", apart, guest{hostname: "n1.example.com", nics: nics}, []corev1.NodeAddressType{"InternalIP", "ExternalIP", "Hostname", "InternalDNS"}},
+		{"the external address is in another network of unknown name", apart, guest{hostname: "n1.example.com", nics: nics}, []corev1.NodeAddressType{"InternalIP", "ExternalIP", "Hostname", "InternalDNS"}},
 		{"no hostname is reported yet", AddressPolicy{}, guest{fallback: "vm", nics: nics}, []corev1.NodeAddressType{"InternalIP", "ExternalIP", "Hostname"}},
 	}
 	for _, tt := range tests {
@@ -150,21 +150,21 @@ func TestStaticAddresses(t *testing.T) {
 	}
 	plain := "instance-id: x\nnetwork:\n  version: 2\n  ethernets:\n    eth1: {addresses: [10.0.1.5/24]}\n    eth0: {addresses: [10.0.0.5/24, 'fd00::5/64']}\n"
 	for name, in := range map[string][2]string{
-		"plain":                             {plain, ""},
-		"base64":                            {b64(plain), "base64"},
-		"base64 without its name":           {b64(plain), ""},
-		"gzip":                              {gz(plain), "gzip+base64"},
-		"the network in base64":             {b64("network: " + b64(network) + "\nnetwork.encoding: base64\n"), "base64"},
-		"the network in gzip":               {b64("network: " + gz(network) + "\nnetwork.encoding: gzip+base64\n"), "base64"},
-		"the network as text":               {b64("network: |\n  ethernets:\n    eth1: {addresses: [10.0.1.5/24]}\n    eth0: {addresses: [10.0.0.5/24, 'fd00::5/64']}\n"), "base64"},
-		"the network with a key of its own": {b64("network: " + b64("network:\n  "+"ethernets: {eth0: {addresses: [10.0.0.5/24, 'fd00::5/64']}, eth1: {addresses: [10.0.1.5/24]}}")), "base64"},
+		"plain":                        {plain, ""},
+		"base64":                       {b64(plain), "base64"},
+		"base64 without its name":      {b64(plain), ""},
+		"gzip":                         {gz(plain), "gzip+base64"},
+		"the network in base64":        {b64("network: " + b64(network) + "\nnetwork.encoding: base64\n"), "base64"},
+		"the network in gzip":          {b64("network: " + gz(network) + "\nnetwork.encoding: gzip+base64\n"), "base64"},
+		"the network as text":          {b64("network: |\n  ethernets:\n    eth1: {addresses: [10.0.1.5/24]}\n    eth0: {addresses: [10.0.0.5/24, 'fd00::5/64']}\n"), "base64"},
+		"the network with its own key": {b64("network: " + b64("network:\n  "+"ethernets: {eth0: {addresses: [10.0.0.5/24, 'fd00::5/64']}, eth1: {addresses: [10.0.1.5/24]}}")), "base64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(staticAddresses(in[0], in[1])).To(Equal([]netip.Addr{
 				netip.MustParseAddr("10.0.0.5"),
 				netip.MustParseAddr("fd00::5"),
 				netip.MustParseAddr("10.0.1.5"),
-			}), "always in the same order")
+			}), "in a stable order")
 		})
 	}
 	for _, broken := range []string{"", "x", "network: [", b64("network: " + b64("[")), "network: {ethernets: 1}", gz("x")[:20]} {

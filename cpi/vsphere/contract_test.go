@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere"
 )
 
-// TestContract runs the suite of all backends.
+// TestContract runs the contract suite of all backends.
 func TestContract(t *testing.T) {
 	cpitest.Run(t, func(t *testing.T) cpitest.Cloud {
 		t.Helper()

@@ -131,7 +131,7 @@ func TestTheSecretThenTheDirectoryThenTheConfiguration(t *testing.T) {
 	g.Expect(user()).To(Equal("two"))
 }
 
-func TestASecretThatTheControllerMayNotRead(t *testing.T) {
+func TestAnUnreadableSecret(t *testing.T) {
 	s := newSite(t)
 	client := fake.NewClientset()
 	client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -147,7 +147,7 @@ func TestASecretThatTheControllerMayNotRead(t *testing.T) {
 		ContainSubstring("a Role and a RoleBinding in namespace site-b")))
 }
 
-func TestChangedCredentialsLogInAgain(t *testing.T) {
+func TestChangedCredentialsCauseANewLogin(t *testing.T) {
 	s := newSite(t)
 	s.rename(1)
 	user := "a"
@@ -172,7 +172,7 @@ func TestChangedCredentialsLogInAgain(t *testing.T) {
 	c.Expect(s.sessions()).To(BeEmpty(), "the session ends with the process")
 }
 
-func TestRefusedCredentialsAreNotTriedAgainUntilTheyChange(t *testing.T) {
+func TestRejectedCredentialsAreNotRetriedUntilTheyChange(t *testing.T) {
 	s := newSite(t)
 	secret := ""
 	c := newCluster(t, []vsphere.VCenter{s.vCenter(func(v *vsphere.VCenter) {
@@ -198,7 +198,7 @@ func TestRefusedCredentialsAreNotTriedAgainUntilTheyChange(t *testing.T) {
 	c.Expect(read()).To(Succeed())
 }
 
-func TestACertificateLogsInByAToken(t *testing.T) {
+func TestACertificateLogsInWithAToken(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]
 	s.tag("k8s-zone", "a", s.any("Datacenter"))

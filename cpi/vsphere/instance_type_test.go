@@ -16,7 +16,7 @@ func TestInstanceType(t *testing.T) {
 	g.Expect(instanceType(2, 3000, "mystery")).To(Equal("vsphere-vm.cpu-2.mem-2gb.os-unknown"))
 }
 
-// TestShortNamesOfGuests has those that the vSphere CPI gives, by the kinds of rules that they follow.
+// TestShortNamesOfGuests covers the names that the vSphere CPI assigns, by kind of rule.
 func TestShortNamesOfGuests(t *testing.T) {
 	for id, want := range map[string]string{
 		"asianux3_64Guest":        "asianux3",
@@ -72,7 +72,7 @@ func TestShortNamesOfGuests(t *testing.T) {
 		"winNTGuest":              "winnt",
 		"winXPPro64Guest":         "winxppro",
 		"winXPHomeGuest":          "winxphome",
-		// Those that it does not know.
+		// Guests without a name in the vSphere CPI.
 		"debian12_64Guest":           "debian12",
 		"rhel9_64Guest":              "rhel9",
 		"rockylinux_64Guest":         "rockylinux",
@@ -100,8 +100,8 @@ func TestUUIDs(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(uuidsOf("422E4956-ad22-1139-6d72-59cc8f26bc90")).To(Equal([]string{
 		"422e4956-ad22-1139-6d72-59cc8f26bc90", "56492e42-22ad-3911-6d72-59cc8f26bc90",
-	}), "first as vCenter has it")
-	g.Expect(uuidsOf("11111111-1111-1111-1111-111111111111")).To(HaveLen(1), "both orders are one")
+	}), "first in the form of vCenter")
+	g.Expect(uuidsOf("11111111-1111-1111-1111-111111111111")).To(HaveLen(1), "both byte orders match")
 	g.Expect(uuidsOf("x")).To(BeNil())
 	_, err := parseProviderID("vsphere://x")
 	g.Expect(err).To(HaveOccurred())

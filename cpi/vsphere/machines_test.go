@@ -24,7 +24,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere"
 )
 
-// A cluster is the core on the VMs of sites.
+// A cluster runs the core on the VMs of sites.
 type cluster struct {
 	*WithT
 	*cpi.Instances
@@ -66,7 +66,7 @@ func newCluster(t *testing.T, vCenters []vsphere.VCenter, mods ...func(*vsphere.
 	return c
 }
 
-// restart makes the core forget everything.
+// restart drops all state of the core.
 func (c *cluster) restart() {
 	c.Instances = cpi.NewInstances(cpi.InstanceOptions{
 		Name:     vsphere.ProviderName,
@@ -89,7 +89,7 @@ func (c *cluster) join(s *site, name string) *corev1.Node {
 	return node
 }
 
-// fresh returns the Node of a VM as its kubelet adds it.
+// fresh returns the Node of a VM as created by its kubelet.
 func (c *cluster) fresh(s *site, name string) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(c.clock.Now().Add(-48 * time.Hour))},
@@ -114,8 +114,8 @@ func (c *cluster) stays(node *corev1.Node) (last error) {
 	return last
 }
 
-// said returns the events since the last call.
-func (c *cluster) said() []string {
+// newEvents returns the events since the last call.
+func (c *cluster) newEvents() []string {
 	var all []string
 	for {
 		select {
@@ -165,7 +165,7 @@ func TestANodeHasTheIdentityOfItsVM(t *testing.T) {
 	}))
 }
 
-func TestAVMThatMoves(t *testing.T) {
+func TestAMovedVM(t *testing.T) {
 	s, c, node := one(t)
 	s.change(node.Name, func(vm *mo.VirtualMachine) {
 		for _, host := range s.model.Map().All("HostSystem") {
@@ -177,34 +177,34 @@ func TestAVMThatMoves(t *testing.T) {
 
 	c.Expect(c.stays(node)).To(Succeed())
 	c.Expect(c.shutdown(node)).To(BeFalse())
-	c.Expect(c.said()).To(BeEmpty())
+	c.Expect(c.newEvents()).To(BeEmpty())
 }
 
-func TestAVMThatIsRenamed(t *testing.T) {
+func TestARenamedVM(t *testing.T) {
 	s, c, node := one(t)
 	s.done(s.object(node.Name).Rename(t.Context(), "another"))
 
 	c.Expect(c.stays(node)).To(Succeed())
-	c.Expect(c.said()).To(BeEmpty())
+	c.Expect(c.newEvents()).To(BeEmpty())
 }
 
-func TestAVMThatIsOffOrSuspendedIsShutDown(t *testing.T) {
+func TestAPoweredOffOrSuspendedVMIsShutDown(t *testing.T) {
 	s, c, node := one(t)
 	s.powerOff(node.Name)
 	s.change(node.Name, func(vm *mo.VirtualMachine) {
 		vm.Guest.Net = nil
 		vm.Guest.HostName = ""
-	}) // Tools are off, too
+	}) // VMware Tools are off, too
 
 	c.Expect(c.shutdown(node)).To(BeTrue())
 	c.Expect(c.stays(node)).To(Succeed())
 	m, err := c.InstanceMetadata(t.Context(), node)
 	c.Expect(err).NotTo(HaveOccurred())
-	c.Expect(m.NodeAddresses).To(BeEmpty(), "it keeps those that it has")
+	c.Expect(m.NodeAddresses).To(BeEmpty(), "it keeps its addresses")
 
 	s.change(node.Name, func(vm *mo.VirtualMachine) { vm.Runtime.PowerState = types.VirtualMachinePowerStateSuspended })
 	c.Expect(c.shutdown(node)).To(BeTrue())
-	c.Expect(c.said()).To(BeEmpty())
+	c.Expect(c.newEvents()).To(BeEmpty())
 }
 
 func TestAVMWithoutTools(t *testing.T) {
@@ -218,13 +218,13 @@ func TestAVMWithoutTools(t *testing.T) {
 	c.Expect(c.shutdown(node)).To(BeFalse())
 	_, err := c.InstanceMetadata(t.Context(), node)
 	c.Expect(err).NotTo(HaveOccurred())
-	c.Expect(c.said()).To(ConsistOf(ContainSubstring("AddressNotFound")))
+	c.Expect(c.newEvents()).To(ConsistOf(ContainSubstring("AddressNotFound")))
 
 	_, err = c.InstanceMetadata(t.Context(), c.fresh(s, node.Name))
-	c.Expect(err).To(MatchError(ContainSubstring("no address yet")), "a new Node waits for Tools")
+	c.Expect(err).To(MatchError(ContainSubstring("no address yet")), "a new Node waits for VMware Tools")
 }
 
-func TestAVMWhoseFilesVCenterCannotRead(t *testing.T) {
+func TestAVMWithUnreadableFiles(t *testing.T) {
 	s, c, node := one(t)
 	inaccessible := func() {
 		s.change(node.Name, func(vm *mo.VirtualMachine) {
@@ -235,17 +235,17 @@ func TestAVMWhoseFilesVCenterCannotRead(t *testing.T) {
 	}
 	inaccessible()
 
-	c.Expect(c.stays(node)).To(Succeed(), "it was seen before")
-	c.Expect(c.shutdown(node)).To(BeFalse(), "its power state is not known")
+	c.Expect(c.stays(node)).To(Succeed(), "it was observed before")
+	c.Expect(c.shutdown(node)).To(BeFalse(), "its power state is unknown")
 
 	again := newCluster(t, []vsphere.VCenter{s.vCenter()})
 	for _, n := range c.nodes.List() {
 		again.Expect(again.nodes.Add(n)).To(Succeed())
 	}
-	again.Expect(again.stays(node)).To(MatchError(ContainSubstring("it is listed but not readable")), "a new process does not know which it is")
+	again.Expect(again.stays(node)).To(MatchError(ContainSubstring("it is listed but not readable")), "a new process does not know the vCenter")
 }
 
-func TestAHostThatDoesNotAnswer(t *testing.T) {
+func TestAnUnresponsiveHost(t *testing.T) {
 	s, c, node := one(t)
 	s.change(node.Name, func(vm *mo.VirtualMachine) {
 		vm.Runtime.ConnectionState = types.VirtualMachineConnectionStateDisconnected
@@ -253,10 +253,10 @@ func TestAHostThatDoesNotAnswer(t *testing.T) {
 	})
 
 	c.Expect(c.stays(node)).To(Succeed())
-	c.Expect(c.shutdown(node)).To(BeFalse(), "it may run")
+	c.Expect(c.shutdown(node)).To(BeFalse(), "it may be running")
 }
 
-func TestASessionThatHasEnded(t *testing.T) {
+func TestAnExpiredSession(t *testing.T) {
 	s, c, node := one(t)
 	for _, session := range s.sessions() {
 		s.Expect(s.client.SessionManager.TerminateSession(t.Context(), []string{session})).To(Succeed())
@@ -266,10 +266,10 @@ func TestASessionThatHasEnded(t *testing.T) {
 	c.Expect(c.stays(node)).To(Succeed())
 
 	c.Expect(s.counted()["Login"]).To(Equal(1))
-	c.Expect(c.said()).To(BeEmpty())
+	c.Expect(c.newEvents()).To(BeEmpty())
 }
 
-// sessions returns the keys of all sessions but the administrator's.
+// sessions returns the keys of all sessions except the administrator's.
 func (s *site) sessions() []string {
 	own, err := s.client.SessionManager.UserSession(s.t.Context())
 	s.Expect(err).NotTo(HaveOccurred())
@@ -284,7 +284,7 @@ func (s *site) sessions() []string {
 	return keys
 }
 
-func TestOneVCenterOfTwoIsAway(t *testing.T) {
+func TestOneOfTwoVCentersIsUnavailable(t *testing.T) {
 	a := newSite(t)
 	b := newSite(t)
 	inA := a.rename(1)[0]
@@ -302,16 +302,16 @@ func TestOneVCenterOfTwoIsAway(t *testing.T) {
 	b.setAway(true)
 	c.clock.Step(time.Minute)
 
-	c.Expect(c.stays(first)).To(Succeed(), "it is shown")
+	c.Expect(c.stays(first)).To(Succeed(), "it is visible")
 	err := c.stays(other)
-	c.Expect(err).To(MatchError(ContainSubstring("vCenter second")), "it may be there")
+	c.Expect(err).To(MatchError(ContainSubstring("vCenter second")), "it may exist")
 	trouble, ok := vsphere.Explain(err)
 	c.Expect(ok).To(BeTrue())
 	c.Expect(trouble.Reason).To(Equal("VCenterUnavailable"))
 	a.powerOff(inA)
-	c.Expect(c.shutdown(first)).To(BeTrue(), "the other goes on")
+	c.Expect(c.shutdown(first)).To(BeTrue(), "the other vCenter still works")
 	a.destroy(inA)
-	c.Expect(c.stays(first)).To(HaveOccurred(), "it may have moved to the other")
+	c.Expect(c.stays(first)).To(HaveOccurred(), "it may have moved to the other vCenter")
 
 	b.setAway(false)
 	c.clock.Step(time.Minute)
@@ -323,7 +323,7 @@ func TestOneVCenterOfTwoIsAway(t *testing.T) {
 	c.Expect(c.InstanceExists(t.Context(), first)).To(BeFalse())
 }
 
-func TestACallerThatGivesUpDoesNotEndTheRead(t *testing.T) {
+func TestACanceledCallerDoesNotEndTheRead(t *testing.T) {
 	s := newSite(t)
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
 	release := s.hold()
@@ -336,11 +336,11 @@ func TestACallerThatGivesUpDoesNotEndTheRead(t *testing.T) {
 	c.Expect(err).To(MatchError(context.Canceled))
 	release()
 	_, err = c.machines.Snapshot(t.Context(), time.Minute)
-	c.Expect(err).NotTo(HaveOccurred(), "that another gave up is no failure of vCenter")
-	c.Expect(s.counted()["Login"]).To(Equal(1), "the read went on")
+	c.Expect(err).NotTo(HaveOccurred(), "a canceled caller is not a vCenter failure")
+	c.Expect(s.counted()["Login"]).To(Equal(1), "the read continued")
 }
 
-func TestAFailureCountsFromTheEndOfTheRead(t *testing.T) {
+func TestAFailureIsCachedFromTheEndOfTheRead(t *testing.T) {
 	s := newSite(t)
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
 	release := s.hold()
@@ -360,22 +360,22 @@ func TestAFailureCountsFromTheEndOfTheRead(t *testing.T) {
 	_, err := c.machines.Snapshot(t.Context(), 0)
 
 	c.Expect(err).To(HaveOccurred())
-	c.Expect(s.counted()).To(BeEmpty(), "it failed right now")
+	c.Expect(s.counted()).To(BeEmpty(), "it has just failed")
 }
 
-func TestAVMThatIsGone(t *testing.T) {
+func TestADeletedVM(t *testing.T) {
 	s, c, node := one(t)
 	s.destroy(node.Name)
 	c.clock.Step(time.Minute)
 
 	_, err := c.InstanceExists(t.Context(), node)
 	c.Expect(err).To(MatchError(ContainSubstring("still missing in one minute")))
-	c.Expect(c.said()).To(ConsistOf(ContainSubstring("MachineMissing")))
+	c.Expect(c.newEvents()).To(ConsistOf(ContainSubstring("MachineMissing")))
 	c.clock.Step(2 * time.Minute)
 	c.Expect(c.InstanceExists(t.Context(), node)).To(BeFalse())
 }
 
-func TestAVMThatWasMigratedToAnotherVCenterIsNotGone(t *testing.T) {
+func TestAVMMigratedToAnotherVCenterIsNotGone(t *testing.T) {
 	s, c, node := one(t)
 	moved := types.VmEmigratingEvent{}
 	moved.Vm = &types.VmEventArgument{Vm: s.vm(node.Name).Reference()}
@@ -387,18 +387,18 @@ func TestAVMThatWasMigratedToAnotherVCenterIsNotGone(t *testing.T) {
 		_, err := c.InstanceExists(t.Context(), node)
 		c.Expect(err).To(MatchError(ContainSubstring("was migrated from vCenter")))
 	}
-	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("MachineOutOfScope"),
+	c.Expect(c.newEvents()).To(ConsistOf(And(ContainSubstring("MachineOutOfScope"),
 		ContainSubstring("add that vCenter to the configuration"))), "once")
 }
 
-// A vCenter leaves out of every answer what the user may not see, as if it were deleted.
-func TestAVMOfUnknownHomeIsGoneOnlyIfEveryVCenterCouldShowIt(t *testing.T) {
+// A vCenter omits objects that the user cannot see from every response, as if they were deleted.
+func TestAVMWithAnUnknownVCenterIsGoneOnlyIfNoVCenterHasIt(t *testing.T) {
 	for name, tt := range map[string]struct {
 		propagate, sibling, gone bool
 	}{
-		"a role on the root folder alone":          {false, false, false},
-		"the user sees everything":                 {true, false, true},
-		"every vCenter shows another VM of a Node": {false, true, true},
+		"a role on the root folder only":               {false, false, false},
+		"the user can see everything":                  {true, false, true},
+		"each vCenter shows a different VM for a Node": {false, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newSite(t)
@@ -440,7 +440,7 @@ func TestAVMOfUnknownHomeIsGoneOnlyIfEveryVCenterCouldShowIt(t *testing.T) {
 	}
 }
 
-func TestAYoungVMThatIsGone(t *testing.T) {
+func TestADeletedYoungVM(t *testing.T) {
 	s, c, node := one(t)
 	node.CreationTimestamp = metav1.NewTime(c.clock.Now())
 	s.destroy(node.Name)
@@ -449,17 +449,17 @@ func TestAYoungVMThatIsGone(t *testing.T) {
 	c.Expect(err).To(HaveOccurred())
 	c.clock.Step(2 * time.Minute)
 
-	c.Expect(c.InstanceExists(t.Context(), node)).To(BeFalse(), "vCenter says that it was deleted")
+	c.Expect(c.InstanceExists(t.Context(), node)).To(BeFalse(), "vCenter reports its deletion")
 }
 
-func TestNoNodeIsDeletedIfThatIsAskedFor(t *testing.T) {
+func TestNoNodeIsDeletedIfConfigured(t *testing.T) {
 	s, c, node := one(t, func(o *vsphere.MachineOptions) { o.KeepNodes = true })
 	s.destroy(node.Name)
 
 	c.Expect(c.stays(node)).To(MatchError(ContainSubstring("SKIP_NODE_DELETION")))
 }
 
-func TestAVMInADatacenterThatIsNotConfiguredIsNotGone(t *testing.T) {
+func TestAVMInAnUnconfiguredDatacenterIsNotGone(t *testing.T) {
 	s := newSite(t, func(m *simulator.Model) { m.Datacenter = 2 })
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
 	names := s.rename(len(s.all()))
@@ -485,7 +485,7 @@ func TestAVMInADatacenterThatIsNotConfiguredIsNotGone(t *testing.T) {
 	}
 }
 
-func TestADatacenterThatDoesNotExist(t *testing.T) {
+func TestANonexistentDatacenter(t *testing.T) {
 	s := newSite(t)
 	c := newCluster(t, []vsphere.VCenter{s.vCenter(func(v *vsphere.VCenter) { v.Datacenters = []string{"DC0", "DC9"} })})
 
@@ -496,7 +496,7 @@ func TestADatacenterThatDoesNotExist(t *testing.T) {
 	c.Expect(trouble).To(HaveField("Stays", BeTrue()))
 }
 
-func TestTwoVMsOfOneNameAndUUID(t *testing.T) {
+func TestTwoVMsWithOneNameAndUUID(t *testing.T) {
 	s := newSite(t)
 	names := s.rename(2)
 	id := s.vm(names[0]).Config.Uuid
@@ -508,10 +508,10 @@ func TestTwoVMsOfOneNameAndUUID(t *testing.T) {
 
 	_, err := c.InstanceMetadata(t.Context(), c.fresh(s, names[0]))
 	c.Expect(err).To(HaveOccurred())
-	c.Expect(c.said()).To(ConsistOf(ContainSubstring("MachineAmbiguous")))
+	c.Expect(c.newEvents()).To(ConsistOf(ContainSubstring("MachineAmbiguous")))
 
 	s.change(names[1], func(vm *mo.VirtualMachine) { vm.Config.Uuid = "422e4956-ad22-1139-6d72-59cc8f26bc90" })
 	c.clock.Step(time.Minute)
 	_, err = c.InstanceMetadata(t.Context(), c.fresh(s, names[0]))
-	c.Expect(err).NotTo(HaveOccurred(), "corrected, it goes on")
+	c.Expect(err).NotTo(HaveOccurred(), "once corrected, it continues")
 }

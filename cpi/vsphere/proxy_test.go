@@ -17,13 +17,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere"
 )
 
-// behindProxy makes TestAFailureOfTheProxyIsNoFailureOfVCenter call the site, in its
-// other process; empty in the first one.
+// behindProxy is the environment variable with the site that TestAProxyFailureIsNotAVCenterFailure
+// calls in its child process. It is not set in the parent process.
 const behindProxy = "BEHIND_PROXY"
 
-// TestAFailureOfTheProxyIsNoFailureOfVCenter runs itself again: what the environment says of
-// proxies is read once per process.
-func TestAFailureOfTheProxyIsNoFailureOfVCenter(t *testing.T) {
+// TestAProxyFailureIsNotAVCenterFailure runs itself in a child process, because each process reads the proxy variables
+// only once.
+func TestAProxyFailureIsNotAVCenterFailure(t *testing.T) {
 	if os.Getenv(behindProxy) != "" {
 		m := vsphere.NewMachines(vsphere.MachineOptions{
 			VCenters: []vsphere.VCenter{{Name: "vc", Host: "vc.proxied.example", Credentials: password("user", "pass")}},

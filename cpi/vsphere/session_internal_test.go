@@ -11,17 +11,17 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 )
 
-func TestWhatTheTokenServiceAnswersToACertificate(t *testing.T) {
+func TestTokenServiceResponses(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		err     error
 		refused bool
 	}{
-		{"the certificate is of no user", soap.WrapSoapFault(&soap.Fault{Code: "ns0:FailedAuthentication"}), true},
-		{"the signature is wrong", soap.WrapSoapFault(&soap.Fault{Code: "wsse:FailedCheck"}), true},
-		{"the service has a failure", soap.WrapSoapFault(&soap.Fault{Code: "ns0:RequestFailed"}), false},
-		{"the service does not answer", errors.New("connection refused"), false},
-		{"there is a token", nil, false},
+		{"the certificate belongs to no user", soap.WrapSoapFault(&soap.Fault{Code: "ns0:FailedAuthentication"}), true},
+		{"the signature is invalid", soap.WrapSoapFault(&soap.Fault{Code: "wsse:FailedCheck"}), true},
+		{"the service fails", soap.WrapSoapFault(&soap.Fault{Code: "ns0:RequestFailed"}), false},
+		{"the service does not respond", errors.New("connection refused"), false},
+		{"a token is returned", nil, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.err

@@ -25,7 +25,7 @@ var zones = vsphere.Topology{Zone: "k8s-zone", Region: "k8s-region"}
 
 func withZones(o *vsphere.MachineOptions) { o.Topology = zones }
 
-// metadata returns what a new Node of a VM gets.
+// metadata returns the metadata of a new Node of a VM.
 func (c *cluster) metadata(s *site, name string) *cloudprovider.InstanceMetadata {
 	c.t.Helper()
 	m, err := c.InstanceMetadata(c.t.Context(), c.fresh(s, name))
@@ -33,7 +33,7 @@ func (c *cluster) metadata(s *site, name string) *cloudprovider.InstanceMetadata
 	return m
 }
 
-// ref returns what a VM of the cluster of hosts is in.
+// ref returns an ancestor of a VM in the cluster of hosts.
 func (s *site) ref(vm, kind string) mo.Reference {
 	of := s.vm(vm)
 	host := s.model.Map().Get(*of.Runtime.Host).(*simulator.HostSystem)
@@ -66,7 +66,7 @@ func TestTheNearestTagWins(t *testing.T) {
 		s.tag("unrelated", "noise-"+kind, ref)
 		c.clock.Step(10 * time.Minute)
 
-		c.Expect(c.metadata(s, name).Zone).To(Equal("by-"+kind), "nearer than all before")
+		c.Expect(c.metadata(s, name).Zone).To(Equal("by-"+kind), "nearer than all others")
 	}
 }
 
@@ -80,10 +80,10 @@ func TestAZoneAndARegionFromDifferentPlaces(t *testing.T) {
 	m := c.metadata(s, name)
 
 	c.Expect([]string{m.Zone, m.Region}).To(Equal([]string{"rack-7-a", "sfo"}))
-	c.Expect(c.said()).To(BeEmpty())
+	c.Expect(c.newEvents()).To(BeEmpty())
 }
 
-func TestATagThatIsMissingIsAWarning(t *testing.T) {
+func TestAMissingTagIsAWarning(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]
 	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
@@ -92,14 +92,14 @@ func TestATagThatIsMissingIsAWarning(t *testing.T) {
 	m := c.metadata(s, name)
 
 	c.Expect([]string{m.Zone, m.Region}).To(Equal([]string{"a", ""}))
-	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring(`"k8s-region"`), ContainSubstring("the Node has no region"))))
+	c.Expect(c.newEvents()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring(`"k8s-region"`), ContainSubstring("the Node has no region"))))
 
 	s.tag("k8s-region", "r", s.ref(name, "Datacenter"))
 	c.clock.Step(10 * time.Minute)
-	c.Expect(c.metadata(s, name).Region).To(Equal("r"), "corrected, it is seen")
+	c.Expect(c.metadata(s, name).Region).To(Equal("r"), "once corrected, it is noticed")
 }
 
-func TestSeveralTagsOfACategory(t *testing.T) {
+func TestSeveralTagsInACategory(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]
 	for _, zone := range []string{"b", "a"} {
@@ -107,11 +107,11 @@ func TestSeveralTagsOfACategory(t *testing.T) {
 	}
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, func(o *vsphere.MachineOptions) { o.Topology.Zone = "k8s-zone" })
 
-	c.Expect(c.metadata(s, name).Zone).To(Equal("a"), "always the same")
-	c.Expect(c.said()).To(ConsistOf(ContainSubstring("TagAmbiguous")))
+	c.Expect(c.metadata(s, name).Zone).To(Equal("a"), "in a stable order")
+	c.Expect(c.newEvents()).To(ConsistOf(ContainSubstring("TagAmbiguous")))
 }
 
-func TestTagsThatCannotBeReadHoldBackOnlyNewNodes(t *testing.T) {
+func TestUnreadableTagsDelayOnlyNewNodes(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]
 	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
@@ -124,7 +124,7 @@ func TestTagsThatCannotBeReadHoldBackOnlyNewNodes(t *testing.T) {
 	node.Spec.ProviderID = "vsphere://" + s.vm(name).Config.Uuid
 	node.Spec.Taints = nil
 	_, err = c.InstanceMetadata(t.Context(), node)
-	c.Expect(err).NotTo(HaveOccurred(), "its addresses are kept in step")
+	c.Expect(err).NotTo(HaveOccurred(), "its addresses are updated")
 	c.Expect(c.InstanceExists(t.Context(), node)).To(BeTrue())
 
 	s.failTags(0)
@@ -132,9 +132,10 @@ func TestTagsThatCannotBeReadHoldBackOnlyNewNodes(t *testing.T) {
 	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
 }
 
-// TestAnAncestorWhoseTagsAreHiddenHoldsNothingBack: a user who is restricted to a datacenter may not read the tags of what
-// the datacenter is in. vCenter then refuses the request for all objects at once; its documents do not exclude that.
-func TestAnAncestorWhoseTagsAreHiddenHoldsNothingBack(t *testing.T) {
+// TestAnAncestorWithHiddenTagsDelaysNothing covers a user who is restricted to a datacenter and may not read the tags
+// of the datacenter's ancestors. vCenter then rejects the request for all objects at once. Its documents do not exclude
+// that.
+func TestAnAncestorWithHiddenTagsDelaysNothing(t *testing.T) {
 	s := newSite(t)
 	names := s.rename(4)
 	s.tag("k8s-zone", "a", s.ref(names[0], "HostSystem"))
@@ -161,15 +162,15 @@ func TestAnAncestorWhoseTagsAreHiddenHoldsNothingBack(t *testing.T) {
 
 	c.clock.Step(10 * time.Minute)
 	c.metadata(s, names[0])
-	c.Expect(lists()).To(Equal(1), "what is hidden is left out for an hour")
+	c.Expect(lists()).To(Equal(1), "hidden tags are skipped for an hour")
 
 	s.hideTags()
 	c.clock.Step(time.Hour)
 	c.metadata(s, names[0])
-	c.Expect(lists()).To(Equal(1), "and asked for again")
+	c.Expect(lists()).To(Equal(1), "and requested again")
 }
 
-func TestARefusedLoginForTagsIsNotTriedAgainSoon(t *testing.T) {
+func TestARejectedTagLoginIsNotRetriedSoon(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]
 	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
@@ -197,7 +198,7 @@ func TestARefusedLoginForTagsIsNotTriedAgainSoon(t *testing.T) {
 	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
 }
 
-// Every VM of a vCenter may have tags of its own that are no zones: each is read once.
+// Every VM of a vCenter may have its own tags that are not zones. Each tag is read once.
 func TestTagsOfOtherCategoriesAreReadOnce(t *testing.T) {
 	s := newSite(t)
 	names := s.rename(4)
@@ -222,7 +223,7 @@ func TestTagsOfOtherCategoriesAreReadOnce(t *testing.T) {
 	c.clock.Step(10 * time.Minute)
 	c.metadata(s, names[0])
 
-	c.Expect(tags()).To(Equal(2), "those of zones and regions may have been renamed")
+	c.Expect(tags()).To(Equal(2), "the tags of zones and regions may have been renamed")
 }
 
 func TestASharedSessionHasNoZones(t *testing.T) {
@@ -246,10 +247,10 @@ func TestASharedSessionHasNoZones(t *testing.T) {
 	m := c.metadata(s, name)
 
 	c.Expect([]string{m.Zone, m.Region}).To(Equal([]string{"", ""}))
-	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring("a shared session cannot read tags"))))
+	c.Expect(c.newEvents()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring("a shared session cannot read tags"))))
 }
 
-func TestTheSessionForTagsEnds(t *testing.T) {
+func TestTheTagSessionIsLoggedOut(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]
 	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
@@ -259,10 +260,10 @@ func TestTheSessionForTagsEnds(t *testing.T) {
 	c.clock.Step(10 * time.Minute)
 
 	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
-	c.Expect(c.said()).To(ConsistOf(ContainSubstring("k8s-region")))
+	c.Expect(c.newEvents()).To(ConsistOf(ContainSubstring("k8s-region")))
 }
 
-func TestATagForTheInstanceTypeAndLabelsForHostAndCluster(t *testing.T) {
+func TestInstanceTypeTagAndLabelsForHostAndCluster(t *testing.T) {
 	s := newSite(t)
 	var name string
 	for _, name = range s.rename(len(s.all())) {
@@ -282,7 +283,7 @@ func TestATagForTheInstanceTypeAndLabelsForHostAndCluster(t *testing.T) {
 	c.Expect(m.AdditionalLabels).To(And(HaveKeyWithValue("example.com/host",
 		MatchRegexp("^DC0_C0_H")), HaveKeyWithValue("example.com/cluster", "DC0_C0"),
 		HaveKeyWithValue("example.com/site", "x")))
-	c.Expect(c.said()).To(BeEmpty(), "other VMs keep the type by size")
+	c.Expect(c.newEvents()).To(BeEmpty(), "other VMs keep the type derived from their size")
 }
 
 func TestCallsFor500Nodes(t *testing.T) {
@@ -326,7 +327,7 @@ func TestReadsOf1000NodesAtRest(t *testing.T) {
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
 	s.counted()
 
-	for range 3 { // a minute and a half, in which each Node is asked for once
+	for range 3 { // a minute and a half, in which each Node is requested once
 		for _, name := range names[:333] {
 			c.metadata(s, name)
 		}
@@ -337,7 +338,7 @@ func TestReadsOf1000NodesAtRest(t *testing.T) {
 	c.Expect(s.counted()["RetrievePropertiesEx"]).To(BeNumerically("<=", 3))
 }
 
-// TestMemoryOf500Nodes holds what this backend keeps: a program that serves no load balancers needs little besides.
+// TestMemoryOf500Nodes limits the memory of this backend. A program that serves no load balancers needs little more.
 func TestMemoryOf500Nodes(t *testing.T) {
 	s := newSite(t)
 	vspheresim.Multiply(s.model, 500)
@@ -356,7 +357,7 @@ func TestMemoryOf500Nodes(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// heap returns how many bytes are in use.
+// heap returns the number of bytes in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

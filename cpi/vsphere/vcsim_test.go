@@ -34,7 +34,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere/vspheresim"
 )
 
-// A site is a vCenter of govmomi's simulator, behind a proxy that counts requests and can go away.
+// A site is a vCenter of govmomi's simulator, behind a proxy that counts requests and can be unavailable.
 type site struct {
 	*WithT
 
@@ -47,14 +47,14 @@ type site struct {
 	mu         sync.Mutex
 	away       bool
 	calls      map[string]int // by method
-	tagsHidden []mo.Reference // of which the user may not read tags
+	tagsHidden []mo.Reference // objects whose tags the user may not read
 
 	forgetTagSession bool
-	tagsStatus       int           // of every answer of the endpoint of tags; 0: it works
-	held             chan struct{} // requests wait until it is closed; nil: they do not
+	tagsStatus       int           // of every response of the tag endpoint; 0: it works
+	held             chan struct{} // requests wait until it is closed; nil: they do not wait
 }
 
-// newSite starts a vCenter; its VMs are named by the model.
+// newSite starts a vCenter whose VMs have the names of the model.
 func newSite(t *testing.T, mods ...func(*simulator.Model)) *site {
 	t.Helper()
 	s := &site{WithT: NewWithT(t), t: t, model: simulator.VPX(), calls: map[string]int{}}
@@ -74,7 +74,7 @@ func newSite(t *testing.T, mods ...func(*simulator.Model)) *site {
 	s.client, err = govmomi.NewClient(t.Context(), s.sim.URL, true)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.permit(true)
-	for _, vm := range s.model.Map().All("VirtualMachine") { // those of two sites are the same otherwise
+	for _, vm := range s.model.Map().All("VirtualMachine") { // otherwise two sites have the same IDs
 		vm.(*simulator.VirtualMachine).Config.Uuid = uuid.NewString()
 	}
 	return s
@@ -120,7 +120,7 @@ func (s *site) serve(to http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(to, r)
 }
 
-// permit gives the user a role on the root folder, for everything below it or not.
+// permit grants the user a role on the root folder, with or without propagation.
 func (s *site) permit(propagate bool) {
 	s.Expect(vspheresim.Permit(s.t.Context(), s.client, "user", propagate)).To(Succeed())
 }
@@ -131,14 +131,14 @@ func (s *site) setAway(away bool) {
 	s.away = away
 }
 
-// hideTags makes the endpoint of tags refuse requests that name one of some objects, as a whole; nil: none.
+// hideTags makes the tag endpoint reject whole requests that contain one of the objects; nil: none.
 func (s *site) hideTags(of ...mo.Reference) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tagsHidden = of
 }
 
-// hidesTags reports whether a request is to be refused for an object in it. The lock is held.
+// hidesTags reports whether a request is rejected because of an object in it. The lock is held.
 func (s *site) hidesTags(r *http.Request) bool {
 	if len(s.tagsHidden) == 0 || !strings.Contains(r.URL.RawQuery, "list-attached-tags-on-objects") {
 		return false
@@ -150,14 +150,14 @@ func (s *site) hidesTags(r *http.Request) bool {
 	})
 }
 
-// failTags makes the endpoint of tags answer with a status; 0: it works.
+// failTags makes the tag endpoint respond with a status; 0: it works.
 func (s *site) failTags(status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tagsStatus = status
 }
 
-// hold makes requests that arrive from now on wait, until the returned function is called.
+// hold delays new requests until the returned function is called.
 func (s *site) hold() (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +226,7 @@ func (s *site) vm(name string) *simulator.VirtualMachine {
 	return vm
 }
 
-// change changes a VM behind the back of its API.
+// change changes a VM without using its API.
 func (s *site) change(name string, change func(*mo.VirtualMachine)) {
 	vm := s.vm(name)
 	s.model.Map().WithLock(s.model.Service.Context, vm, func() { change(&vm.VirtualMachine) })

@@ -44,7 +44,7 @@ const shared = `[
  "markers": {"kubebuilder:validation:Enum": [["A"]]}},
 null]`
 
-func TestATypeIsOnThePageOfTheFirstKindThatHasIt(t *testing.T) {
+func TestATypeIsOnThePageOfTheFirstKindThatUsesIt(t *testing.T) {
 	g := NewWithT(t)
 	cluster := written(t, shared, "vcdcluster.md")
 	g.Expect(cluster).To(ContainSubstring("### Disk\n"))
@@ -56,7 +56,7 @@ func TestATypeIsOnThePageOfTheFirstKindThatHasIt(t *testing.T) {
 	g.Expect(machine).To(ContainSubstring("- **`disk`** ([Disk](vcdcluster.md#disk))\n"))
 }
 
-func TestAFieldHasItsLimitsAndItsRules(t *testing.T) {
+func TestAFieldHasItsLimitsAndRules(t *testing.T) {
 	g := NewWithT(t)
 	cluster := written(t, shared, "vcdcluster.md")
 
@@ -67,7 +67,7 @@ func TestAFieldHasItsLimitsAndItsRules(t *testing.T) {
 	g.Expect(strings.Count(cluster, "of the type")).To(Equal(1))
 }
 
-func TestManyRulesAreAList(t *testing.T) {
+func TestSeveralRulesFormAList(t *testing.T) {
 	g := NewWithT(t)
 	types := strings.Replace(shared, `{"Message": "is immutable", "FieldPath": ".size"}`,
 		`{"Message": "is first"}, {"Message": "is second"}, {"Message": "is third"}`, 1)
@@ -76,7 +76,7 @@ func TestManyRulesAreAList(t *testing.T) {
 		"required)  \n  Validation:\n  - is first\n  - is second\n  - is third\n"))
 }
 
-func TestTheValuesOfATypeAreAList(t *testing.T) {
+func TestTheValuesOfATypeFormAList(t *testing.T) {
 	g := NewWithT(t)
 	identity := written(t, shared, "vcdidentity.md")
 

@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A stage of the Dockerfile, with what it takes over from the stage that it begins with.
+// A stage of the Dockerfile, including the settings of its base stage.
 type stage struct {
 	from, name      string
 	user            string
@@ -27,7 +27,7 @@ type stage struct {
 
 type instruction struct{ name, rest string }
 
-// instructions of the Dockerfile, lines that go on joined.
+// instructions returns the instructions of the Dockerfile, with continued lines joined.
 func instructions(g *WithT) []instruction {
 	raw, err := os.ReadFile("../../Dockerfile")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -95,9 +95,9 @@ func stages(g *WithT) (all map[string]*stage, last string) {
 	return all, last
 }
 
-func TestTheDockerfileAgrees(t *testing.T) {
+func TestTheDockerfileMatchesTheImages(t *testing.T) {
 	all, last := stages(NewWithT(t))
-	NewWithT(t).Expect(last).To(Equal("manager"), "what is built if no target is named")
+	NewWithT(t).Expect(last).To(Equal("manager"), "the default target")
 	for _, p := range programs() {
 		t.Run(p.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -111,22 +111,22 @@ func TestTheDockerfileAgrees(t *testing.T) {
 			g.Expect(s.cmd).To(Equal(p.args))
 			g.Expect(s.ports).To(Equal(p.ports))
 			g.Expect(s.copies).To(Equal([]string{"--from=build-" + p.name + " /rootfs /"}),
-				"the files are those of make images")
+				"the files match those of make images")
 			want := build{version: "$VERSION", commit: "$COMMIT"}.labels(p.title, p.description)
-			delete(want, "org.opencontainers.image.created") // A container engine notes the time itself.
+			delete(want, "org.opencontainers.image.created") // A container engine records the time itself.
 			g.Expect(s.labels).To(Equal(want))
 		})
 	}
 }
 
-// TestTheDockerfileIsSafe looks for what linters of Dockerfiles warn of.
+// TestTheDockerfileIsSafe checks the rules of Dockerfile linters.
 func TestTheDockerfileIsSafe(t *testing.T) {
 	g := NewWithT(t)
 	all, _ := stages(g)
 	pinned := regexp.MustCompile(`^golang:[0-9]+\.[0-9]+\.[0-9]+-[a-z]+$`)
 	for _, s := range all {
 		if s.from != "scratch" && all[s.from] == nil {
-			g.Expect(s.from).To(MatchRegexp(pinned.String()), "a version to the last number")
+			g.Expect(s.from).To(MatchRegexp(pinned.String()), "a full version")
 		}
 	}
 	programsByStage := map[string]bool{}
@@ -148,8 +148,8 @@ func TestTheDockerfileIsSafe(t *testing.T) {
 	g.Expect(strings.Fields(string(ignored))).To(ContainElements(".git", "out"))
 }
 
-// TestManifestsAgree holds what manifests start and as whom.
-func TestManifestsAgree(t *testing.T) {
+// TestManifestsMatchTheImages checks the programs and users in the manifests.
+func TestManifestsMatchTheImages(t *testing.T) {
 	for _, tc := range []struct{ program, manifest string }{
 		{"manager", "../../config/manager/manager.yaml"},
 		{"cpi", "../../addons/manifests/ccm.yaml"},

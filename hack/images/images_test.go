@@ -40,10 +40,10 @@ const (
 	testImage   = "registry.example.com/team/cluster-api-vcd-controller"
 )
 
-// archs are what images are built for here. Each further one compiles all dependencies again.
+// archs are the architectures of the test images. Each further one compiles all dependencies again.
 var archs = flag.String("archs", strings.Join(architectures(), ","), "architectures to build for, separated by commas")
 
-// folders are where the tests' images are; TestMain removes them.
+// folders are the folders of the test images. TestMain removes them.
 var folders []string
 
 func TestMain(m *testing.M) {
@@ -122,7 +122,7 @@ func TestEveryImageCanBeOpened(t *testing.T) {
 	}
 }
 
-// checkConfig holds what is the same for all images.
+// checkConfig checks the common settings of all images.
 func checkConfig(g *WithT, image opened) {
 	const date = "2023-11-14T22:13:20Z"
 	c := image.config.Config
@@ -142,7 +142,7 @@ func checkConfig(g *WithT, image opened) {
 		HaveKeyWithValue("org.opencontainers.image.source", "https://"+module)))
 }
 
-// checkFiles holds that only root can change what is in an image, and that this project's licence is in it.
+// checkFiles checks that only root can change the files in an image, and that the image contains the project's license.
 func checkFiles(g *WithT, image opened) {
 	for name, e := range image.files {
 		g.Expect([]int{e.header.Uid, e.header.Gid}).To(Equal([]int{0, 0}), name)
@@ -189,7 +189,7 @@ func TestEveryProgramIsInItsImage(t *testing.T) {
 	}
 }
 
-// A bom is what a bill of materials says.
+// A bom is the content of a bill of materials.
 type bom struct {
 	BOMFormat, SpecVersion, SerialNumber string
 	Metadata                             struct{ Component bomComponent }
@@ -207,7 +207,7 @@ type bomComponent struct {
 	Licenses            []struct{ License struct{ ID string } }
 }
 
-func TestBillsListTheModulesOfTheProgram(t *testing.T) {
+func TestSBOMsListTheModulesOfTheProgram(t *testing.T) {
 	for _, p := range programs() {
 		t.Run(p.name, func(t *testing.T) {
 			g, images := images(t, fileOf(p))
@@ -243,10 +243,10 @@ func TestBillsListTheModulesOfTheProgram(t *testing.T) {
 	}
 }
 
-// TestProgramsTellTheirVersion runs what is in the images.
-func TestProgramsTellTheirVersion(t *testing.T) {
+// TestProgramsPrintTheirVersion runs the programs of the images.
+func TestProgramsPrintTheirVersion(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the programs are for Linux")
+		t.Skip("the programs require Linux")
 	}
 	for _, p := range programs() {
 		t.Run(p.name, func(t *testing.T) {
@@ -266,8 +266,8 @@ func TestProgramsTellTheirVersion(t *testing.T) {
 	}
 }
 
-// TestTheCarrierIsWhatAContainerServiceExtensionReads holds names and shapes that programs outside rely on.
-func TestTheCarrierIsWhatAContainerServiceExtensionReads(t *testing.T) {
+// TestTheCarrierIsReadableByContainerServiceExtension checks names and formats that external programs rely on.
+func TestTheCarrierIsReadableByContainerServiceExtension(t *testing.T) {
 	g, images := images(t, "cpi-crs-airgapped")
 	for _, image := range images {
 		var files []string
@@ -294,8 +294,8 @@ func TestTheCarrierIsWhatAContainerServiceExtensionReads(t *testing.T) {
 	}
 }
 
-// TestTheSameSourceGivesTheSameBytes builds a copy of the source that lies elsewhere.
-func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
+// TestBuildsAreReproducible builds a copy of the source in another folder.
+func TestBuildsAreReproducible(t *testing.T) {
 	g := NewWithT(t)
 	first, err := built()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -306,7 +306,7 @@ func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(digests(g, second.out)).To(Equal(digests(g, first.out)))
-	files := 1 + len(first.platforms()) // the archive, and a bill of materials for each
+	files := 1 + len(first.platforms()) // the archive, and one bill of materials per image
 	g.Expect(digests(g, first.out)).To(HaveLen(files * (len(programs()) + 1)))
 }
 
@@ -322,7 +322,7 @@ func digests(g *WithT, folder string) map[string]string {
 	return found
 }
 
-// copySource copies what belongs to the source, with changes that are not committed yet.
+// copySource copies the source, including uncommitted changes.
 func copySource(g *WithT, from, to string) {
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = from
@@ -331,7 +331,7 @@ func copySource(g *WithT, from, to string) {
 	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
 		info, err := os.Lstat(filepath.Join(from, name))
 		if os.IsNotExist(err) || err == nil && !info.Mode().IsRegular() {
-			continue // deleted, but not committed, or a link: no package is one
+			continue // deleted but not committed, or a symbolic link: no package is one
 		}
 		g.Expect(err).NotTo(HaveOccurred())
 		content, err := os.ReadFile(filepath.Join(from, name))
@@ -341,7 +341,7 @@ func copySource(g *WithT, from, to string) {
 	}
 }
 
-// TestImagesArePushed pushes an image, and reads it as a container runtime does.
+// TestImagesArePushed pushes an image, and pulls it as a container runtime does.
 func TestImagesArePushed(t *testing.T) {
 	g := NewWithT(t)
 	first, err := built()
@@ -365,7 +365,7 @@ func TestImagesArePushed(t *testing.T) {
 	}
 }
 
-func TestARegistryThatDoesNotAnswerIsNamed(t *testing.T) {
+func TestAnUnresponsiveRegistryIsNamed(t *testing.T) {
 	g := NewWithT(t)
 	server := httptest.NewServer(http.NotFoundHandler())
 	host := strings.TrimPrefix(server.URL, "http://")
@@ -383,7 +383,7 @@ func TestBadFlags(t *testing.T) {
 		change        func(*build)
 	}{
 		{"no version", "there is no --version", func(b *build) { b.version = "" }},
-		{"an image without registry", "is not a name with a registry", func(b *build) { b.image = "manager" }},
+		{"an image without a registry", "is not a name with a registry", func(b *build) { b.image = "manager" }},
 		{"an image with a tag", "it is the version", func(b *build) { b.image += ":v1" }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

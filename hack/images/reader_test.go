@@ -19,8 +19,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// What follows reads archives by the words of OCI's specification, with Go's own library alone: a mistake of the
-// library that writes them is not made twice.
+// The code below reads archives according to the OCI specification with Go's standard library alone. So it does not
+// repeat mistakes of the library that writes them.
 
 type descriptor struct {
 	MediaType    string
@@ -63,7 +63,7 @@ type entry struct {
 	content []byte
 }
 
-// An opened image is one of an archive, with what it would be when it runs.
+// An opened image is an image of an archive, with its files and configuration at run time.
 type opened struct {
 	arch   string
 	config config
@@ -71,7 +71,7 @@ type opened struct {
 	sbom   []byte
 }
 
-// A layoutTar is an archive that was read; used are the blobs that something refers to.
+// A layoutTar is an archive that was read. used are the referenced blobs.
 type layoutTar struct {
 	g     *WithT
 	files map[string][]byte
@@ -88,7 +88,7 @@ func readArchive(g *WithT, file string) *layoutTar {
 	return l
 }
 
-// untar reads a tar file to its very end, which a file that was cut short has not.
+// untar reads a tar file to its end, which a truncated file does not have.
 func untar(g *WithT, raw []byte) map[string]entry {
 	g.Expect(bytes.HasSuffix(raw, make([]byte, 1024))).To(BeTrue(), "two empty blocks end a tar file")
 	found := map[string]entry{}
@@ -106,7 +106,7 @@ func untar(g *WithT, raw []byte) map[string]entry {
 	}
 }
 
-// blob returns what a descriptor names, after holding it against the descriptor.
+// blob returns the content of a descriptor, after verifying it.
 func (l *layoutTar) blob(d descriptor) []byte {
 	name := path.Join("blobs", "sha256", d.Digest[len("sha256:"):])
 	l.used[name] = true
@@ -128,11 +128,11 @@ func into[T any](g *WithT, raw []byte) T {
 	return v
 }
 
-// top returns the one entry of the layout and the index that it names.
+// top returns the only entry of the layout, and its index.
 func (l *layoutTar) top() (descriptor, manifest) {
 	l.g.Expect(string(l.files["oci-layout"])).To(MatchJSON(`{"imageLayoutVersion": "1.0.0"}`))
 	top := into[manifest](l.g, l.files["index.json"])
-	l.g.Expect(top.Manifests).To(HaveLen(1), "what is told no name takes the only entry")
+	l.g.Expect(top.Manifests).To(HaveLen(1), "readers without a name take the only entry")
 	l.g.Expect(top.Manifests[0].MediaType).To(Equal("application/vnd.oci.image.index.v1+json"))
 	index := into[manifest](l.g, l.blob(top.Manifests[0]))
 	l.g.Expect(index.MediaType).To(Equal(top.Manifests[0].MediaType))
@@ -140,7 +140,8 @@ func (l *layoutTar) top() (descriptor, manifest) {
 	return top.Manifests[0], index
 }
 
-// images opens every image with its bill of materials, in the order of the index. Nothing in the archive is left over.
+// images opens every image with its bill of materials, in the order of the index. It checks that the archive has no
+// other blobs.
 func (l *layoutTar) images() []opened {
 	_, index := l.top()
 	bills := map[string][]byte{}
@@ -167,7 +168,7 @@ func (l *layoutTar) images() []opened {
 	return images
 }
 
-// bill opens an artifact and returns the digest of the image that it is about.
+// bill opens an artifact and returns the digest of its subject image.
 func (l *layoutTar) bill(d descriptor) (string, []byte) {
 	m := into[manifest](l.g, l.blob(d))
 	l.g.Expect([]string{d.Platform.OS, d.Platform.Architecture}).To(Equal([]string{"unknown", "unknown"}))
@@ -184,12 +185,12 @@ func (l *layoutTar) bill(d descriptor) (string, []byte) {
 	return m.Subject.Digest, l.blob(m.Layers[0])
 }
 
-// image opens an image, and lays its layers over each other.
+// image opens an image and merges its layers.
 func (l *layoutTar) image(d descriptor) opened {
 	g := l.g
 	m := into[manifest](g, l.blob(d))
 	g.Expect([]string{d.MediaType, m.MediaType}).To(HaveEach("application/vnd.oci.image.manifest.v1+json"))
-	g.Expect([]string{d.ArtifactType, m.ArtifactType}).To(HaveEach(""), "an image is no artifact")
+	g.Expect([]string{d.ArtifactType, m.ArtifactType}).To(HaveEach(""), "an image is not an artifact")
 	g.Expect(m.Config.MediaType).To(Equal("application/vnd.oci.image.config.v1+json"))
 	c := into[config](g, l.blob(m.Config))
 	g.Expect([]string{c.OS, c.Architecture}).To(Equal([]string{d.Platform.OS, d.Platform.Architecture}))

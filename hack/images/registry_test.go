@@ -20,8 +20,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestARegistryListsTheBills pushes an archive as it is to a registry, and asks what refers to the image.
-func TestARegistryListsTheBills(t *testing.T) {
+// TestARegistryListsTheSBOMs pushes an archive to a registry, and requests the referrers of the image.
+func TestARegistryListsTheSBOMs(t *testing.T) {
 	g := NewWithT(t)
 	b, err := built()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rendered is where package kubevip keeps manifests as it renders them.
+// rendered is the folder in which package kubevip keeps rendered manifests.
 const rendered = "../../internal/kubevip/testdata"
 
-// parse reads with kube-vip's own parser what a rendered pod says.
+// parse reads the settings of a rendered pod with kube-vip's own parser.
 func parse(t *testing.T, name string) *kubevip.Config {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(rendered, name))
@@ -36,7 +36,7 @@ func parse(t *testing.T, name string) *kubevip.Config {
 	return parsePod(t, &pod.Spec)
 }
 
-// parseServices reads with kube-vip's own parser what a rendered DaemonSet for Services says.
+// parseServices reads the settings of a rendered DaemonSet for Services with kube-vip's own parser.
 func parseServices(t *testing.T, name string) *kubevip.Config {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(rendered, name))
@@ -74,7 +74,7 @@ func parsePod(t *testing.T, pod *corev1.PodSpec) *kubevip.Config {
 	return config
 }
 
-// uplink is an interface with an address that stands for the nodes' one.
+// uplink returns an interface with an address, in place of a node's interface.
 func uplink(t *testing.T) string {
 	t.Helper()
 	all, err := net.Interfaces()
@@ -86,7 +86,7 @@ func uplink(t *testing.T) string {
 			return nic.Name
 		}
 	}
-	t.Skip("no network interface but the loopback one")
+	t.Skip("no network interface except the loopback interface")
 	return ""
 }
 
@@ -128,7 +128,7 @@ func TestKubeVIPReadsPeers(t *testing.T) {
 	expect(t, "AS", c.BGPConfig.AS, uint32(4200000001))
 	expect(t, "source", c.BGPConfig.SourceIF, "ens224")
 	if c.BGPConfig.RouterID == "" {
-		t.Error("no router id: the server would not start")
+		t.Error("no router ID: the server would not start")
 	}
 	expect(t, "peers", c.BGPConfig.Peers, []bgp.Peer{
 		{Address: "192.168.100.1", AS: 65000, Port: 179, Password: "s3cret!{x}"},
@@ -136,7 +136,7 @@ func TestKubeVIPReadsPeers(t *testing.T) {
 	})
 }
 
-func TestABGPServerStartsWithWhatKubeVIPReads(t *testing.T) {
+func TestABGPServerStartsWithTheParsedConfiguration(t *testing.T) {
 	c := parse(t, "pod-bgp.yaml")
 	c.BGPConfig.RouterID = "192.0.2.7"
 
@@ -159,9 +159,9 @@ func TestKubeVIPReadsDynamicDNS(t *testing.T) {
 	expect(t, "mode", c.DNSMode, "ipv4")
 }
 
-// That the manager waits for the record rests on this. A release that can start without one makes the test fail: then
-// the wait can go.
-func TestKubeVIPEndsWhereADynamicNameDoesNotResolve(t *testing.T) {
+// The manager waits for the record because of this behavior. If a release can start without a record, this test fails
+// and the wait can be removed.
+func TestKubeVIPExitsIfADynamicNameDoesNotResolve(t *testing.T) {
 	networks, err := vip.NewConfig("does-not-resolve.invalid", "lo", false, "32", true, 0, 0, 0, "ipv4", "", "", false,
 		networkinterface.NewManager())
 	if err != nil || len(networks) != 1 {
@@ -169,7 +169,7 @@ func TestKubeVIPEndsWhereADynamicNameDoesNotResolve(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("it goes on without an address")
+			t.Error("it continues without an address")
 		}
 	}()
 

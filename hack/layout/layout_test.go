@@ -39,7 +39,7 @@ func TestRewrite(t *testing.T) {
 			after:  "func f() {\n\ta := 1\n\tb := 2\n\t_ = a\n\t_ = b\n}",
 		},
 		{
-			name:   "only the variable that is new is declared",
+			name:   "only the new variable is declared",
 			before: "func f(a int) int {\n\ta, b := 1, 2\n\treturn a + b\n}",
 			after:  "func f(a int) int {\n\ta = 1\n\tb := 2\n\treturn a + b\n}",
 		},
@@ -49,7 +49,7 @@ func TestRewrite(t *testing.T) {
 			after:  "func f(a, b int) int {\n\ta, b = b, a\n\treturn a - b\n}",
 		},
 		{
-			name:   "a call that may read what is assigned before it stays",
+			name:   "a call that may read earlier assigned variables stays",
 			before: "func (p *point) f() {\n\tp.x, p.y = 1, p.sum()\n}",
 			after:  "func (p *point) f() {\n\tp.x, p.y = 1, p.sum()\n}",
 		},
@@ -76,7 +76,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-func TestReportCountsEachPlace(t *testing.T) {
+func TestReportCountsEachLocation(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()
 	text := `package p

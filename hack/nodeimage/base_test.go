@@ -12,12 +12,12 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestTheMirrorIsTheMachinesOwn(t *testing.T) {
+func TestTheMirrorComesFromTheSourcesOfTheMachine(t *testing.T) {
 	for name, c := range map[string]struct {
 		files  map[string]string
 		mirror string
 	}{
-		"a machine without sources has the default": {nil, defaultMirror},
+		"a machine without sources uses the default": {nil, defaultMirror},
 		"one line": {
 			map[string]string{"sources.list": "# deb http://old.example.com/debian bookworm main\n" +
 				"deb-src http://src.example.com/debian bookworm main\ndeb http://one.example.com/debian bookworm main contrib\n"},
@@ -27,7 +27,7 @@ func TestTheMirrorIsTheMachinesOwn(t *testing.T) {
 			map[string]string{"sources.list": "deb [ arch=amd64 signed-by=/k.gpg ] https://two.example.com/debian bookworm main\n"},
 			"https://two.example.com/debian",
 		},
-		"stanzas, of which the first has no such suite": {
+		"stanzas, the first without a matching suite": {
 			map[string]string{"sources.list.d/debian.sources": "Types: deb\nURIs: http://sec.example.com\nSuites: bookworm-security\n" +
 				"Components: main\n\nTypes: deb\n# a note: here\nURIs: http://three.example.com/debian\n" +
 				"Suites: bookworm bookworm-updates\nComponents: main\n"},
@@ -37,7 +37,7 @@ func TestTheMirrorIsTheMachinesOwn(t *testing.T) {
 			map[string]string{"sources.list": "deb http://archive.example.com/ubuntu noble main\n"},
 			defaultMirror,
 		},
-		"what debootstrap cannot read": {
+		"files that debootstrap cannot read": {
 			map[string]string{"sources.list": "deb cdrom:[Debian]/ bookworm main\ndeb file:/srv bookworm main\n"},
 			defaultMirror,
 		},
@@ -56,7 +56,7 @@ func TestTheMirrorIsTheMachinesOwn(t *testing.T) {
 	}
 }
 
-func TestAllThatIsMissingIsNamedAtOnce(t *testing.T) {
+func TestAllMissingPackagesAreNamedAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	has := func(programs ...string) func(string) (string, error) {
 		return func(name string) (string, error) {

@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestAnArtefactIsMadeOnce(t *testing.T) {
+func TestAnArtifactIsBuiltOnce(t *testing.T) {
 	g := NewWithT(t)
 	var out bytes.Buffer
 	b := &builder{dir: t.TempDir(), out: &out}
@@ -32,7 +32,7 @@ func TestAnArtefactIsMadeOnce(t *testing.T) {
 	g.Expect(filepath.Join(b.dir, "thing-abc", "file")).To(BeAnExistingFile())
 }
 
-func TestWhatIsHalfMadeIsNoArtefact(t *testing.T) {
+func TestAnIncompleteArtifactIsDiscarded(t *testing.T) {
 	g := NewWithT(t)
 	b := &builder{dir: t.TempDir(), out: &bytes.Buffer{}}
 	broken := errors.New("broken")
@@ -49,14 +49,14 @@ func TestWhatIsHalfMadeIsNoArtefact(t *testing.T) {
 	g.Expect(filepath.Glob(filepath.Join(b.dir, unfinished+"*"))).To(BeEmpty(), "the next run removes it")
 }
 
-func TestADigestKnowsWhereAPartEnds(t *testing.T) {
+func TestADigestSeparatesItsParts(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(digest("ab", "c")).To(Equal(digest("ab", "c")))
 	g.Expect(digest("ab", "c")).NotTo(Equal(digest("a", "bc")))
 }
 
-func TestAHashOfSourcesKnowsNoTests(t *testing.T) {
+func TestAHashOfSourcesIgnoresTests(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()
 	write := func(name, content string) {

@@ -24,7 +24,7 @@ func TestEveryReleaseIsPinned(t *testing.T) {
 	}
 }
 
-func TestVersionsAreChosen(t *testing.T) {
+func TestVersionsAreSelected(t *testing.T) {
 	g := NewWithT(t)
 	newest := releases()[0]
 
@@ -34,7 +34,7 @@ func TestVersionsAreChosen(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring(`no image for Kubernetes "v1.2.3": choose ` + newest.version)))
 }
 
-func TestImagesHaveTheNamesThatManifestsAskFor(t *testing.T) {
+func TestImagesHaveTheNamesInTheManifests(t *testing.T) {
 	g := NewWithT(t)
 	manifest, err := os.ReadFile("../../internal/kubevip/generated/pod-arp.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -54,7 +54,7 @@ func TestTemplatesOfANodeAreFilled(t *testing.T) {
 	g.Expect(tree.Executables["/etc/systemd/system/kubelet.service"]).To(BeFalse())
 }
 
-func TestNothingIsBelowALinkOfDebian(t *testing.T) {
+func TestNoFileIsBelowASymbolicLinkOfDebian(t *testing.T) {
 	for _, files := range []fs.FS{systemFiles, nodeFiles} {
 		_ = fs.WalkDir(files, ".", func(name string, _ fs.DirEntry, _ error) error {
 			_, path, _ := strings.Cut(name, "/")
@@ -68,7 +68,7 @@ func TestNothingIsBelowALinkOfDebian(t *testing.T) {
 	}
 }
 
-func TestStubsAnswerAsAVirtualMachine(t *testing.T) {
+func TestStubsRespondLikeAVirtualMachine(t *testing.T) {
 	for _, c := range []struct {
 		command, output string
 		fails           bool
@@ -94,7 +94,7 @@ func TestStubsAnswerAsAVirtualMachine(t *testing.T) {
 	}
 }
 
-func TestScriptsAreShell(t *testing.T) {
+func TestScriptsAreValidShell(t *testing.T) {
 	g := NewWithT(t)
 	for _, script := range []string{
 		"system/usr/bin/systemd-detect-virt", "system/usr/sbin/dmidecode", "system/usr/local/lib/vm/init",

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestARecordSaysWhatTheHypervisorNeeds(t *testing.T) {
+func TestARecordContainsTheInputOfTheHypervisor(t *testing.T) {
 	g := NewWithT(t)
 	b := &builder{dir: t.TempDir(), own: ownImages{version: "v9.9.9", image: "registry.example.com/team/manager"}}
 
@@ -32,7 +32,7 @@ func TestARecordSaysWhatTheHypervisorNeeds(t *testing.T) {
 	}`))
 }
 
-func TestWhatNoRecordNamesIsRemovedUnlessItIsMounted(t *testing.T) {
+func TestUnrecordedFilesAreRemovedUnlessMounted(t *testing.T) {
 	g := NewWithT(t)
 	b := &builder{dir: t.TempDir()}
 	for _, name := range []string{"store-old", "store-new", "kubernetes-old", "base-1", "programs"} {

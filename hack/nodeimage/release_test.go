@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestAReleaseBringsTheProgramsOfThoseThatItIsUpgradedTo(t *testing.T) {
+func TestAReleaseIncludesTheProgramsOfItsUpgradeTargets(t *testing.T) {
 	g := NewWithT(t)
 	b := &builder{root: "../.."}
 	all := releases()

@@ -31,7 +31,7 @@ func TestTheDrawingsAreUpToDate(t *testing.T) {
 	}
 }
 
-func TestItemsOfAColumnDoNotOverlap(t *testing.T) {
+func TestItemsInAColumnDoNotOverlap(t *testing.T) {
 	g := NewWithT(t)
 	items := []item{other("a"), down("to"), row{other("b"), part("c", "with a line")}, frame("d", other("e"))}
 

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// hours is a recording with long pauses, many small writes and the end of the quickstart.
+// hours returns a recording with long pauses, many small writes, and the end of the quickstart.
 func hours() []event {
 	events := []event{{0, "[   0s] Building\r\n"}}
 	for i := range 1000 {
@@ -19,7 +19,7 @@ func hours() []event {
 	return append(events, event{4000, "\r\n" + waiting + "\r\n"}, event{4009, "\r\nTaking everything down.\r\n"})
 }
 
-func TestARecordingOfAnHourIsShownInHalfAMinute(t *testing.T) {
+func TestAnHourOfRecordingIsShortenedToHalfAMinute(t *testing.T) {
 	g := NewWithT(t)
 	short := shorten(hours())
 
@@ -30,7 +30,7 @@ func TestARecordingOfAnHourIsShownInHalfAMinute(t *testing.T) {
 	}
 }
 
-func TestNothingThatWasPrintedIsLost(t *testing.T) {
+func TestAllOutputIsKept(t *testing.T) {
 	g := NewWithT(t)
 	var before, after strings.Builder
 	for _, e := range hours() {
@@ -42,7 +42,7 @@ func TestNothingThatWasPrintedIsLost(t *testing.T) {
 	g.Expect(after.String()).To(Equal(prompt + command + "\r\n" + before.String() + topLeft))
 }
 
-func TestTheEndStaysForSevenSeconds(t *testing.T) {
+func TestTheLastFrameIsShownForSevenSeconds(t *testing.T) {
 	g := NewWithT(t)
 	short := shorten(hours())
 	for i, e := range short {
@@ -51,10 +51,10 @@ func TestTheEndStaysForSevenSeconds(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the end is not shown")
+	t.Error("the last frame is missing")
 }
 
-func TestARecordingNamesNothingOfThisMachine(t *testing.T) {
+func TestARecordingContainsNoDetailsOfThisMachine(t *testing.T) {
 	g := NewWithT(t)
 	redacted, err := redact([]event{{1, "source /home/me/.cache/x/env"}}, "/src/tree", "/home/me")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -64,14 +64,14 @@ func TestARecordingNamesNothingOfThisMachine(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("/home/me")))
 }
 
-func TestARecordingIsReadAsItWasWritten(t *testing.T) {
+func TestARecordingSurvivesARoundTrip(t *testing.T) {
 	g := NewWithT(t)
 	file := filepath.Join(t.TempDir(), "x.cast")
 	g.Expect(write(file, hours())).To(Succeed())
 	g.Expect(read(file)).To(Equal(hours()))
 }
 
-func TestAPictureHasAFrameInALineWithoutSpacesAtTheEnd(t *testing.T) {
+func TestAPictureHasNoTrailingSpaces(t *testing.T) {
 	NewWithT(t).Expect(tidy(`<g><g transform="x"><text x="0" xml:space="preserve">a  b   </text></g></g>`)).To(Equal(
 		"<g>\n" + `<g transform="x"><text x="0">a  b</text></g></g>` + "\n"))
 }

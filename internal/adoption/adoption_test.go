@@ -28,7 +28,7 @@ func object(kind, name, urn string) leaks.Object {
 	return leaks.Object{Cluster: id, Kind: kind, Name: name, ID: urn, By: lb.WriterCAPVCD, Power: "POWERED_ON"}
 }
 
-// complete is what a cluster with one machine has in VCD.
+// complete returns the VCD objects of a cluster with one machine.
 func complete() []leaks.Object {
 	return []leaks.Object{
 		object(leaks.KindVApp, "prod", "vapp"),
@@ -59,19 +59,19 @@ func TestCompare(t *testing.T) {
 			want:    map[string]adoption.State{},
 		},
 		{
-			name:    "a VM that never ran is created again",
+			name:    "a VM that never ran is recreated",
 			machine: pending,
 			objects: append(complete()[:1:1], off, complete()[2], complete()[3]),
 			want:    map[string]adoption.State{"vm cp-0": adoption.Recreate},
 		},
 		{
-			name:    "a VM that runs and is not recorded is adopted by its name",
+			name:    "a running, unrecorded VM is adopted by its name",
 			machine: pending,
 			objects: complete(),
 			want:    map[string]adoption.State{},
 		},
 		{
-			name:    "what is missing is created",
+			name:    "missing objects are created",
 			machine: pending,
 			want: map[string]adoption.State{
 				"vapp prod":            adoption.Create,
@@ -81,13 +81,13 @@ func TestCompare(t *testing.T) {
 			},
 		},
 		{
-			name:    "a recorded VM that is another cluster's is unverified",
+			name:    "a recorded VM of another cluster is unverified",
 			machine: recorded,
 			objects: append(complete()[:1:1], foreign, complete()[2], complete()[3]),
 			want:    map[string]adoption.State{"vm cp-0": adoption.Doubt},
 		},
 		{
-			name:    "a recorded VM of another name is unverified",
+			name:    "a recorded VM with another name is unverified",
 			machine: adoption.Machine{Name: "cp-1", VMName: "cp-1", VM: vm1},
 			objects: complete(),
 			want:    map[string]adoption.State{"vm cp-0": adoption.Doubt},
@@ -111,7 +111,7 @@ func TestCompare(t *testing.T) {
 			want:    map[string]adoption.State{"vm stray": adoption.Doubt},
 		},
 		{
-			name:    "a copy of the cluster puts it unverified",
+			name:    "a copy makes the cluster unverified",
 			machine: recorded,
 			objects: complete(),
 			others:  []adoption.Cluster{{Namespace: "copies", Name: "prod", ID: id}},

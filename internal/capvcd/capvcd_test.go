@@ -18,12 +18,12 @@ func TestIsClusterID(t *testing.T) {
 		want bool
 	}{
 		{"the URN of an entity", capvcd.EntityPrefix + uuid, true},
-		{"the id of a cluster without an entity", capvcd.NoEntityPrefix + uuid, true},
-		{"the id of a cluster of this provider", uuid, false},
+		{"the ID of a cluster without an entity", capvcd.NoEntityPrefix + uuid, true},
+		{"the ID of a cluster of this provider", uuid, false},
 		{"an entity of another type", "urn:vcloud:entity:vmware:tkgcluster:" + uuid, false},
-		{"an id with something after it", capvcd.NoEntityPrefix + uuid + "-tcp", false},
-		{"a prefix alone", capvcd.NoEntityPrefix, false},
-		{"no id", "", false},
+		{"an ID with a suffix", capvcd.NoEntityPrefix + uuid + "-tcp", false},
+		{"a prefix only", capvcd.NoEntityPrefix, false},
+		{"no ID", "", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

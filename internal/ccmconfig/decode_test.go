@@ -56,7 +56,7 @@ func decode(file string) (cloud, *Report) {
 	return c, r
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWrittenConfigurationIsReadBack(t *testing.T) {
 	g := NewWithT(t)
 	want := cloud{
 		URL:      "https://cloud",
@@ -92,11 +92,11 @@ func TestDefaults(t *testing.T) {
 
 	g.Expect(report.Err()).NotTo(HaveOccurred())
 	g.Expect(report.Warnings).To(ConsistOf("old (line 3) has no effect: url has it; remove it"))
-	g.Expect(string(got.Key)).To(Equal("own"), "the file wins over the environment")
+	g.Expect(string(got.Key)).To(Equal("own"), "the file overrides the environment")
 	g.Expect(got.Retries).To(Equal(3))
 	g.Expect(got.Timeout.Seconds()).To(Equal(30.0))
 	g.Expect(got.Verify).To(BeTrue())
-	g.Expect(got.First).To(BeNil(), "an empty section is as none")
+	g.Expect(got.First).To(BeNil(), "an empty section is the same as no section")
 	g.Expect(got.Zones).To(Equal([]zone{{Name: "x"}}))
 }
 
@@ -111,12 +111,12 @@ func TestProblems(t *testing.T) {
 			[]string{"url: is missing: write a URL", "the configuration (line 1): must contain keys and values"},
 		},
 		{
-			"what is missing in a section of a list",
+			"missing keys in a section of a list",
 			"url: x\nzones:\n- name: a\n- cidrs: []",
 			[]string{"zones[1].name: is missing: set the name of the zone"},
 		},
 		{
-			"a list of what are no sections",
+			"a list whose items are not sections",
 			"url: x\nzones: [a]",
 			[]string{
 				"zones[0].name: is missing: set the name of the zone", "zones[0] (line 2): must contain keys and values",
@@ -154,7 +154,7 @@ func TestProblems(t *testing.T) {
 				"colour (line 3): is not a key of the configuration: remove it, or correct its spelling",
 			},
 		},
-		{"a key twice", "url: x\nurl: y", []string{"url (line 2): is duplicated: keep one"}},
+		{"a duplicate key", "url: x\nurl: y", []string{"url (line 2): is duplicated: keep one"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestNoYAML(t *testing.T) {
+func TestInvalidYAML(t *testing.T) {
 	_, err := Decode([]byte("a: [\n"), &cloud{}, Environment{})
 
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("not YAML: yaml: line 1")))

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// parts is a schema with named sections, as INI files have them.
+// parts is a schema with named sections, as in INI files.
 type parts struct {
 	Global struct {
 		User     string   `json:"user,omitzero"`
@@ -69,7 +69,7 @@ what = ever
 	g.Expect(*p.Parts["Ten"]).To(Equal(part{"y", 8443}))
 }
 
-func TestWhatIsWrongInAnINIFile(t *testing.T) {
+func TestInvalidINIFiles(t *testing.T) {
 	g := NewWithT(t)
 
 	_, report := decodeINI(t, "[Global]\nuser = a\nuser = b\ninsecure-flag = 2\ncolour = red\n[VirtualPart \"x\"]\nport = a\nServr = b\n")
@@ -84,7 +84,7 @@ func TestWhatIsWrongInAnINIFile(t *testing.T) {
 	}))
 }
 
-func TestWhatIsNoINI(t *testing.T) {
+func TestFilesThatAreNotINI(t *testing.T) {
 	g := NewWithT(t)
 
 	_, err := ParseINI([]byte("user = a\n[Global\n[Global]\nuser = \"a\npassword = a\\b\nca-file = C:\\\nwhat is this = 1\n= 2\n"))
@@ -100,7 +100,7 @@ func TestWhatIsNoINI(t *testing.T) {
 	}))
 }
 
-func TestAnINIFileIsRecognised(t *testing.T) {
+func TestAnINIFileIsRecognized(t *testing.T) {
 	for file, want := range map[string]bool{
 		"":                     false,
 		"# a\n\n[Global]\n":    true,
@@ -121,7 +121,7 @@ func TestNamedSectionsInYAML(t *testing.T) {
 	}})
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(p.Global.Names).To(Equal([]string{"a", "b"}), "the environment has lists, too")
+	g.Expect(p.Global.Names).To(Equal([]string{"a", "b"}), "the environment can contain lists, too")
 	g.Expect(strings.Split(report.Err().Error(), "\n")).To(Equal([]string{
 		"part.b.server: is missing: name it",
 		"part.a (line 3): is duplicated: keep one",

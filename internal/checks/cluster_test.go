@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-func TestWhoseCloudControllerManagerCreatesLoadBalancers(t *testing.T) {
+func TestWhichCloudControllerManagerCreatesLoadBalancers(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -21,10 +21,10 @@ func TestWhoseCloudControllerManagerCreatesLoadBalancers(t *testing.T) {
 		manages bool
 		creates bool
 	}{
-		{"that of a cluster which says nothing", "", "", true, true},
-		{"the provider's", infrav1.CloudProviderManaged, "", true, true},
-		{"the provider's, without load balancers", infrav1.CloudProviderManaged, infrav1.LoadBalancerDisabled, true, false},
-		{"another one", infrav1.CloudProviderExternal, "", false, false},
+		{"the one of a cluster without a setting", "", "", true, true},
+		{"the provider's load balancers", infrav1.CloudProviderManaged, "", true, true},
+		{"the provider without load balancers", infrav1.CloudProviderManaged, infrav1.LoadBalancerDisabled, true, false},
+		{"another cloud controller manager", infrav1.CloudProviderExternal, "", false, false},
 		{"none", infrav1.CloudProviderNone, "", false, false},
 	}
 	for _, tt := range tests {
@@ -49,14 +49,14 @@ func TestWhichLoadBalancersAreBehindDNATRules(t *testing.T) {
 	}{
 		{"none", func(*infrav1.VCDClusterSpec) {}, false},
 		{
-			"those of a cluster with one arm",
+			"the load balancers of a one-arm cluster",
 			func(c *infrav1.VCDClusterSpec) {
 				c.LoadBalancer.ArmMode = infrav1.ArmModeOneArm
 			},
 			true,
 		},
 		{
-			"those of a further edge gateway",
+			"the load balancers of a further edge gateway",
 			func(c *infrav1.VCDClusterSpec) {
 				c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{{ArmMode: infrav1.ArmModeOneArm}}
 			},
@@ -70,14 +70,14 @@ func TestWhichLoadBalancersAreBehindDNATRules(t *testing.T) {
 			true,
 		},
 		{
-			"none of an inherited subnet",
+			"none with an inherited subnet",
 			func(c *infrav1.VCDClusterSpec) {
 				c.RecordedState.InheritedLoadBalancer.VIPSubnet = "203.0.113.0/24"
 			},
 			false,
 		},
 		{
-			"those of an inherited range",
+			"the load balancers of an inherited range",
 			func(c *infrav1.VCDClusterSpec) {
 				c.RecordedState.InheritedLoadBalancer.OneArm = infrav1.AddressRange{
 					StartIP: "192.168.8.2",

@@ -11,16 +11,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 )
 
-func TestExtraConfigThatAnIdentityAllows(t *testing.T) {
+func TestExtraConfigAllowedByAnIdentity(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		allowed []string
 		refused string // empty: none
 	}{
 		{"none by default", nil, "pciPassthru.use64bitMMIO, svga.present"},
-		{"by name and in any case", []string{"PCIPassthru.use64bitMMIO"}, "svga.present"},
+		{"by name, case-insensitively", []string{"PCIPassthru.use64bitMMIO"}, "svga.present"},
 		{"a pattern matches the whole key", []string{"pci*", "svga"}, "svga.present"},
-		{"a point is no pattern", []string{"pci*", "svga-present"}, "svga.present"},
+		{"a dot is not a wildcard", []string{"pci*", "svga-present"}, "svga.present"},
 		{"by patterns", []string{"pciPassthru*", "svga.*"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestExtraConfigThatAnIdentityAllows(t *testing.T) {
 	}
 }
 
-func TestNoIdentityAllowsTheKeysOfTheGuest(t *testing.T) {
+func TestNoIdentityAllowsGuestKeys(t *testing.T) {
 	for _, key := range []string{"guestinfo.userdata", "GuestInfo.metadata", "disk.EnableUUID"} {
 		g := NewWithT(t)
 

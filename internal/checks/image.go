@@ -26,7 +26,7 @@ func Kubernetes(t vcd.Template, version string) *Finding {
 
 // DiskSize reports a spec whose disk size is smaller than the disk of its template.
 func DiskSize(spec *infrav1.VCDMachineSpec, t vcd.Template) *Finding {
-	if wished := sizes.Disk(spec); wished == 0 || wished >= t.DiskMiB {
+	if requested := sizes.Disk(spec); requested == 0 || requested >= t.DiskMiB {
 		return nil
 	}
 	return finding(infrav1.DiskTooSmallReason, "set at least this size, or remove the field",
@@ -51,8 +51,8 @@ func Consolidation(vdc vcd.VDC, may bool) *Finding {
 
 // HardwareUpgrade reports a spec whose hardware version is older than that of its template.
 func HardwareUpgrade(spec *infrav1.VCDMachineSpec, t vcd.Template) *Finding {
-	wished, asks := HardwareNumber(spec.HardwareVersion)
-	if has, known := HardwareNumber(t.Hardware); !asks || !known || wished >= has {
+	requested, asks := HardwareNumber(spec.HardwareVersion)
+	if has, known := HardwareNumber(t.Hardware); !asks || !known || requested >= has {
 		return nil
 	}
 	return finding(infrav1.PlacementInvalidReason, "set at least this version", "spec.hardwareVersion is %s, but "+

@@ -28,13 +28,13 @@ func diskOf(size string) *infrav1.VCDMachineSpec {
 	return &infrav1.VCDMachineSpec{DiskSize: ptr.To(resource.MustParse(size))}
 }
 
-func TestImagesMustHaveTheVersionOfKubernetes(t *testing.T) {
+func TestImagesMustHaveTheKubernetesVersion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 
 	g.Expect(checks.Kubernetes(image(), "v1.36.3+vendor.1")).To(BeNil())
-	g.Expect(checks.Kubernetes(image(), "")).To(BeNil(), "the machines have none")
-	g.Expect(checks.Kubernetes(vcd.Template{}, "v1.36.3")).To(BeNil(), "the image does not show it")
+	g.Expect(checks.Kubernetes(image(), "")).To(BeNil(), "the machines have no version")
+	g.Expect(checks.Kubernetes(vcd.Template{}, "v1.36.3")).To(BeNil(), "the image does not show its version")
 	g.Expect(checks.Kubernetes(image(), "v1.35.4")).To(HaveValue(And(
 		HaveField("Reason", infrav1.KubernetesVersionMismatchReason),
 		HaveField("Message", "template ubuntu has Kubernetes v1.36.3, but the version of the machines is v1.35.4"))))
@@ -50,7 +50,7 @@ func TestDisksDoNotShrink(t *testing.T) {
 		HaveField("Message", "spec.diskSize is 10Gi, but the disk of template ubuntu has 20480Mi and cannot shrink"))))
 }
 
-func TestDisksOfLinkedClonesGrowByARight(t *testing.T) {
+func TestExpandingALinkedCloneRequiresARight(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	fast := vdc(func(v *vcd.VDC) { v.FastProvisioning = true })
@@ -66,30 +66,30 @@ func TestDisksOfLinkedClonesGrowByARight(t *testing.T) {
 func TestVirtualHardwareIsOnlyUpgraded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	asked := func(version string) *infrav1.VCDMachineSpec { return &infrav1.VCDMachineSpec{HardwareVersion: version} }
+	newSpec := func(version string) *infrav1.VCDMachineSpec { return &infrav1.VCDMachineSpec{HardwareVersion: version} }
 
-	g.Expect(checks.HardwareUpgrade(asked(""), image())).To(BeNil())
-	g.Expect(checks.HardwareUpgrade(asked("vmx-21"), image())).To(BeNil())
-	g.Expect(checks.HardwareUpgrade(asked("vmx-19"), vcd.Template{Hardware: "vmx-9"})).To(BeNil())
-	g.Expect(checks.HardwareUpgrade(asked("vmx-9"), image())).To(HaveValue(And(
+	g.Expect(checks.HardwareUpgrade(newSpec(""), image())).To(BeNil())
+	g.Expect(checks.HardwareUpgrade(newSpec("vmx-21"), image())).To(BeNil())
+	g.Expect(checks.HardwareUpgrade(newSpec("vmx-19"), vcd.Template{Hardware: "vmx-9"})).To(BeNil())
+	g.Expect(checks.HardwareUpgrade(newSpec("vmx-9"), image())).To(HaveValue(And(
 		HaveField("Reason", infrav1.PlacementInvalidReason),
 		HaveField("Message", "spec.hardwareVersion is vmx-9, but template ubuntu has vmx-19, and VCD cannot downgrade it"))))
 }
 
-func TestVirtualHardwareIsOfTheVDC(t *testing.T) {
+func TestVirtualHardwareMustBeSupportedByTheVDC(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	const asks = "spec.hardwareVersion"
 
 	g.Expect(checks.HardwareSupported(asks, "vmx-19", vdc(), []string{"vmx-14", "vmx-19"})).To(BeNil())
-	g.Expect(checks.HardwareSupported(asks, "", vdc(), []string{"vmx-14"})).To(BeNil(), "nothing is asked for")
-	g.Expect(checks.HardwareSupported(asks, "vmx-99", vdc(), nil)).To(BeNil(), "the VDC does not show what it has")
+	g.Expect(checks.HardwareSupported(asks, "", vdc(), []string{"vmx-14"})).To(BeNil(), "no version is requested")
+	g.Expect(checks.HardwareSupported(asks, "vmx-99", vdc(), nil)).To(BeNil(), "the VDC does not list its versions")
 	g.Expect(checks.HardwareSupported(asks, "vmx-99", vdc(), []string{"vmx-14", "vmx-19"})).To(HaveValue(And(
 		HaveField("Reason", infrav1.PlacementInvalidReason),
 		HaveField("Message", "spec.hardwareVersion is vmx-99, but VDC acme-vdc supports vmx-14, vmx-19"))))
 }
 
-func TestNodesThatImagesBecome(t *testing.T) {
+func TestNodeRequirementsOfImages(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		guestOS string

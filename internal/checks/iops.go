@@ -34,16 +34,16 @@ func DisksWithIOPS(spec *infrav1.VCDMachineSpec, profile string, t vcd.Template)
 		if disk.IOPS == 0 {
 			continue
 		}
-		wished := DiskWithIOPS{
+		withIOPS := DiskWithIOPS{
 			Field:          fmt.Sprintf("spec.additionalDisks[%d].iops", i),
 			IOPS:           int64(disk.IOPS),
 			SizeMiB:        sizes.InMiB(disk.Size),
 			StorageProfile: profile,
 		}
 		if disk.StorageProfile != "" {
-			wished.StorageProfile = disk.StorageProfile
+			withIOPS.StorageProfile = disk.StorageProfile
 		}
-		disks = append(disks, wished)
+		disks = append(disks, withIOPS)
 	}
 	return disks
 }

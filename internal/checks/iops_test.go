@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-func TestIOPSWithinTheLimitsOfAStorageProfile(t *testing.T) {
+func TestIOPSMustBeWithinTheLimitsOfTheStorageProfile(t *testing.T) {
 	profile := vcd.StorageProfile{Ref: vcd.Ref{Name: "gold"}}
 	for _, tt := range []struct {
 		name    string
@@ -23,9 +23,9 @@ func TestIOPSWithinTheLimitsOfAStorageProfile(t *testing.T) {
 		{"without a maximum", vcd.IOPSLimits{Enabled: true}, ""},
 		{"of any disk", vcd.IOPSLimits{Enabled: true, Max: 1000}, ""},
 		{"for the size", vcd.IOPSLimits{Enabled: true, Max: 2000, PerGB: 100}, ""},
-		{"not without limiting", vcd.IOPSLimits{Max: 2000}, "storage profile gold has no IOPS limiting"},
+		{"not if unlimited", vcd.IOPSLimits{Max: 2000}, "storage profile gold has no IOPS limiting"},
 		{"not above the maximum", vcd.IOPSLimits{Enabled: true, Max: 999, PerGB: 100}, "allows 999"},
-		{"not above that for the size", vcd.IOPSLimits{Enabled: true, PerGB: 99}, "allows 990 for a disk of 10240Mi"},
+		{"not above the maximum for the size", vcd.IOPSLimits{Enabled: true, PerGB: 99}, "allows 990 for a disk of 10240Mi"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)

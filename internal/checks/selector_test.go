@@ -12,13 +12,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-func TestNamesThatASelectorMatches(t *testing.T) {
+func TestSelectorMatchesNames(t *testing.T) {
 	for _, tt := range []struct {
 		name, pattern, version, filled string
 		matches, others                []string
 	}{
 		{
-			name:    "the version stands without its v",
+			name:    "the version is written without its v",
 			pattern: "ubuntu-kube-v{kubernetesVersion}",
 			version: "v1.36.3",
 			filled:  "ubuntu-kube-v1.36.3",
@@ -34,7 +34,7 @@ func TestNamesThatASelectorMatches(t *testing.T) {
 			others:  []string{"ubuntu-2404-v1.36.30", "ubuntu-2404-v1.36.31-b7"},
 		},
 		{
-			name:    "a question mark is one character",
+			name:    "a question mark matches one character",
 			pattern: "flatcar-?.{kubernetesVersion}",
 			version: "v1.36.3",
 			filled:  "flatcar-?.1.36.3",
@@ -42,7 +42,7 @@ func TestNamesThatASelectorMatches(t *testing.T) {
 			others:  []string{"flatcar-42.1.36.3", "flatcar-4-1.36.3"},
 		},
 		{
-			name:    "any version matches where none is known",
+			name:    "any version matches if none is known",
 			pattern: "ubuntu-v{kubernetesVersion}-*",
 			filled:  "ubuntu-v*-*",
 			matches: []string{"ubuntu-v1.36.3-b7", "ubuntu-v1.37.0-rc.1-b7"},
@@ -70,7 +70,7 @@ func TestNamesThatASelectorMatches(t *testing.T) {
 	}
 }
 
-func TestMetadataThatASelectorMatches(t *testing.T) {
+func TestSelectorMatchesMetadata(t *testing.T) {
 	g := NewWithT(t)
 	selector := &infrav1.TemplateSelector{
 		MatchMetadata:        []infrav1.TemplateMetadata{{Key: "role", Value: "node"}},

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// serving is a cluster whose kube-vip announces a range.
+// serving returns a cluster whose kube-vip announces a range.
 func serving(host, from, to string) *infrav1.VCDCluster {
 	c := cluster(host, nil)
 	c.Spec.LoadBalancer.KubeVIP = &infrav1.KubeVIPServices{
@@ -22,7 +22,7 @@ func serving(host, from, to string) *infrav1.VCDCluster {
 	return c
 }
 
-func TestAddressesOfServicesMustBeFreeOfVCD(t *testing.T) {
+func TestServiceAddressesMustNotBeInUseInVCD(t *testing.T) {
 	t.Parallel()
 	network := nodes()
 	network.Subnets = append(network.Subnets, vcd.Subnet{
@@ -32,19 +32,19 @@ func TestAddressesOfServicesMustBeFreeOfVCD(t *testing.T) {
 	tests := []struct {
 		name     string
 		from, to string
-		want     string // empty: there is no finding
+		want     string // empty: no finding
 	}{
 		{"between the ranges", "192.168.100.201", "192.168.100.220", ""},
 		{"of IPv6", "fd00:100::100", "fd00:100::1ff", ""},
 		{"outside the network", "10.0.0.1", "10.0.0.9", "not in one subnet of network nodes"},
 		{"partly outside the network", "192.168.100.201", "192.168.101.9", "not in one subnet"},
 		{"around the gateway", "192.168.100.1", "192.168.100.5", "contain 192.168.100.1"},
-		{"with the address of the network", "192.168.100.0", "192.168.100.0", "contain 192.168.100.0"},
-		{"with the broadcast address", "192.168.100.250", "192.168.100.255", "contain 192.168.100.255"},
+		{"including the network address", "192.168.100.0", "192.168.100.0", "contain 192.168.100.0"},
+		{"including the broadcast address", "192.168.100.250", "192.168.100.255", "contain 192.168.100.255"},
 		{"that end in the static pool", "192.168.100.5", "192.168.100.10", "static pool 192.168.100.10-192.168.100.50"},
 		{"in the static pool", "192.168.100.20", "192.168.100.21", "shorten the static pool"},
-		{"that begin in a DHCP range", "192.168.100.90", "192.168.100.95", "DHCP range 192.168.100.40-192.168.100.90"},
-		{"with the endpoint", "192.168.100.195", "192.168.100.205", "contain 192.168.100.200, the control plane endpoint"},
+		{"that start in a DHCP range", "192.168.100.90", "192.168.100.95", "DHCP range 192.168.100.40-192.168.100.90"},
+		{"including the endpoint", "192.168.100.195", "192.168.100.205", "contain 192.168.100.200, the control plane endpoint"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAddressesOfServicesMustBeFreeOfVCD(t *testing.T) {
 	}
 }
 
-func TestAddressesOfServicesMustBeFreeOfOtherClusters(t *testing.T) {
+func TestServiceAddressesMustNotBeInUseByOtherClusters(t *testing.T) {
 	g := NewWithT(t)
 	c := serving("192.168.100.200", "192.168.100.210", "192.168.100.220")
 

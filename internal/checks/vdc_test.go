@@ -32,17 +32,17 @@ func TestAVDCMustBeEnabled(t *testing.T) {
 		name   string
 		vdc    vcd.VDC
 		field  string
-		remedy string // empty: there is no finding
+		remedy string // empty: no finding
 	}{
-		{"one that is enabled", vdc(), field, ""},
+		{"an enabled VDC", vdc(), field, ""},
 		{
-			"one that a field names",
+			"a VDC that a field references",
 			vdc(disabled),
 			field,
 			"ask the provider to enable it, or set another one in " +
 				field,
 		},
-		{"one that some field names", vdc(disabled), "", "ask the provider to enable it"},
+		{"a VDC that another field sets", vdc(disabled), "", "ask the provider to enable it"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

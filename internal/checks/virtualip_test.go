@@ -20,7 +20,7 @@ func cluster(host string, kube *infrav1.KubeVIPEndpoint) *infrav1.VCDCluster {
 	return c
 }
 
-// nodes is a network with both kinds of ranges, which overlap.
+// nodes returns a network with both kinds of ranges, which overlap.
 func nodes() vcd.Network {
 	return vcd.Network{
 		Ref: vcd.Ref{Name: "nodes"},
@@ -37,7 +37,7 @@ func ranged(from, to string) vcd.AddressRange {
 	return vcd.AddressRange{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}
 }
 
-func TestAVirtualIPMustBeFreeOfVCD(t *testing.T) {
+func TestAVirtualIPMustNotBeInUseInVCD(t *testing.T) {
 	t.Parallel()
 	byBGP := &infrav1.KubeVIPEndpoint{BGP: &infrav1.KubeVIPBGP{}}
 	dynamic := &infrav1.KubeVIPEndpoint{AddressSource: infrav1.VIPSourceDHCP}
@@ -45,17 +45,17 @@ func TestAVirtualIPMustBeFreeOfVCD(t *testing.T) {
 		name   string
 		kube   *infrav1.KubeVIPEndpoint
 		addr   string
-		reason string // empty: there is no finding
+		reason string // empty: no finding
 	}{
 		{"between the ranges", nil, "192.168.100.200", ""},
-		{"outside, and announced by ARP", nil, "10.0.0.1", infrav1.VIPOutsideNetworkReason},
-		{"outside, and announced by BGP", byBGP, "10.0.0.1", ""},
-		{"in the static pool, and announced by BGP", byBGP, "192.168.100.10", infrav1.VIPInStaticPoolReason},
+		{"outside the network, announced by ARP", nil, "10.0.0.1", infrav1.VIPOutsideNetworkReason},
+		{"outside the network, announced by BGP", byBGP, "10.0.0.1", ""},
+		{"in the static pool, announced by BGP", byBGP, "192.168.100.10", infrav1.VIPInStaticPoolReason},
 		{"of the gateway", nil, "192.168.100.1", infrav1.VIPInvalidReason},
 		{"of the network", nil, "192.168.100.0", infrav1.VIPInvalidReason},
 		{"in the static pool and a DHCP range", nil, "192.168.100.45", infrav1.VIPInStaticPoolReason},
 		{"in a DHCP range", nil, "192.168.100.90", infrav1.VIPInDHCPRangeReason},
-		{"in a DHCP range, and leased", dynamic, "192.168.100.90", ""},
+		{"in a DHCP range and leased", dynamic, "192.168.100.90", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAVirtualIPMustBeFreeOfVCD(t *testing.T) {
 	}
 }
 
-func TestAVirtualIPIsNoHosts(t *testing.T) {
+func TestAVirtualIPMustNotBelongToAHost(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	hosts := []vcd.HostAddress{{UsedAddress: vcd.UsedAddress{Address: netip.MustParseAddr("192.168.100.200")}, Host: "VM web"}}
@@ -88,7 +88,7 @@ func TestAVirtualIPIsNoHosts(t *testing.T) {
 	g.Expect(checks.VirtualIPTaken(c, nodes(), checks.Addresses([]string{"192.168.100.201"}), hosts)).To(BeNil())
 }
 
-func TestTheRemedyNamesWhereAVirtualIPComesFrom(t *testing.T) {
+func TestTheRemedyNamesTheSourceOfAVirtualIP(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	fromPool := &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{{Name: "v4"}}}
@@ -99,7 +99,7 @@ func TestTheRemedyNamesWhereAVirtualIPComesFrom(t *testing.T) {
 		"spec.controlPlaneEndpoint"))
 }
 
-func TestVirtualIPsAreThoseOfTheSpecAndTheStatus(t *testing.T) {
+func TestVirtualIPsComeFromTheSpecAndTheStatus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := cluster("api.example.com", &infrav1.KubeVIPEndpoint{SecondaryAddress: "fd00::1"})

@@ -11,14 +11,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 )
 
-func TestAZoneIsOfTheSiteAndOrganizationOfItsCluster(t *testing.T) {
+func TestAZoneMustBeInTheSiteAndOrganizationOfItsCluster(t *testing.T) {
 	t.Parallel()
 	const site = "https://vcd.example.com"
 	tests := []struct {
 		name   string
 		site   string
 		org    string
-		remedy string // empty: there is no finding
+		remedy string // empty: no finding
 	}{
 		{"the same", site, "acme", ""},
 		{"the same site, written in another way", "https://VCD.example.com:443/", "acme", ""},

@@ -57,7 +57,7 @@ func TestSignaturesAreAccepted(t *testing.T) {
 	g.Expect(all).To(HaveExactElements(HaveField("Tags", []cloudstack.Tag{{Key: "k", Value: value}})))
 }
 
-func TestErrorsAreSorted(t *testing.T) {
+func TestErrorsAreClassified(t *testing.T) {
 	wrong := func(o *cloudstack.Options) { o.Secret = "canary" }
 	unknown := func(o *cloudstack.Options) { o.Project = "none" }
 	late := func(o *cloudstack.Options) { o.Now = func() time.Time { return time.Now().Add(-time.Hour) } }
@@ -67,8 +67,8 @@ func TestErrorsAreSorted(t *testing.T) {
 		mod  func(*cloudstack.Options)
 		want error
 	}{
-		{"a wrong secret", wrong, cloudstack.ErrUnauthorized},
-		{"a clock that is late", late, cloudstack.ErrUnauthorized},
+		{"an incorrect secret", wrong, cloudstack.ErrUnauthorized},
+		{"a slow clock", late, cloudstack.ErrUnauthorized},
 		{"an unknown project", unknown, cloudstack.ErrNotFound},
 		{"no answer", away, cloudstack.ErrUnavailable},
 	}
@@ -109,7 +109,7 @@ func TestCodesOfErrors(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotCloudStack(t *testing.T) {
+func TestResponsesThatAreNotFromCloudStack(t *testing.T) {
 	for _, body := range []string{"<html>", "[]", `{"other":{}}`, ""} {
 		server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter,
 			_ *http.Request,
@@ -124,7 +124,7 @@ func TestWhatIsNotCloudStack(t *testing.T) {
 	}
 }
 
-func TestACertificateThatIsNotTrusted(t *testing.T) {
+func TestAnUntrustedCertificate(t *testing.T) {
 	g := NewWithT(t)
 	server := httptest.NewTLSServer(cloudstacksim.New(cloudstacksim.Options{}))
 	t.Cleanup(server.Close)
@@ -137,8 +137,8 @@ func TestACertificateThatIsNotTrusted(t *testing.T) {
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	g := NewWithT(t)
-	asked := 0
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	requests := 0
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
 	t.Cleanup(other.Close)
 	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	t.Cleanup(server.Close)
@@ -146,7 +146,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	_, err := client(server.URL).VMs(t.Context(), "")
 
 	g.Expect(err).To(HaveOccurred())
-	g.Expect(asked).To(BeZero())
+	g.Expect(requests).To(BeZero())
 }
 
 func TestAllPagesAreRead(t *testing.T) {
@@ -179,11 +179,11 @@ func TestAListThatShrinksIsIncomplete(t *testing.T) {
 	g.Expect(err).To(MatchError(cloudstack.ErrChanged))
 }
 
-func TestAListThatChangesBetweenItsPagesIsIncomplete(t *testing.T) {
+func TestAListThatChangesBetweenPagesIsIncomplete(t *testing.T) {
 	for name, second := range map[string]map[string]any{
-		"one less, so that one moved to the page before": {"count": 2, "virtualmachine": []map[string]any{}},
-		"the end, without a count":                       {},
-		"one more":                                       {"count": 4, "virtualmachine": []map[string]any{{"id": "2"}, {"id": "3"}}},
+		"one element fewer, so that one moves to the previous page": {"count": 2, "virtualmachine": []map[string]any{}},
+		"the end, without a count":                                  {},
+		"one element more":                                          {"count": 4, "virtualmachine": []map[string]any{{"id": "2"}, {"id": "3"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -200,12 +200,12 @@ func TestAListThatChangesBetweenItsPagesIsIncomplete(t *testing.T) {
 
 			g.Expect(err).To(MatchError(cloudstack.ErrChanged))
 			g.Expect(err).To(MatchError(cloudstack.ErrUnavailable))
-			g.Expect(all).To(ContainElements(HaveField("ID", "1"), HaveField("ID", "2")), "what was shown exists")
+			g.Expect(all).To(ContainElements(HaveField("ID", "1"), HaveField("ID", "2")), "listed elements exist")
 		})
 	}
 }
 
-// growing has a machine more each time that machines are listed.
+// growing has one more machine each time that machines are listed.
 func growing(size int) cloudstacksim.Options {
 	n := 0
 	return cloudstacksim.Options{
@@ -219,7 +219,7 @@ func growing(size int) cloudstacksim.Options {
 	}
 }
 
-func TestAListThatAlwaysChangesShowsEachElementOnce(t *testing.T) {
+func TestAnEverChangingListReturnsEachElementOnce(t *testing.T) {
 	g := NewWithT(t)
 	sim, url := start(t, growing(2))
 	for i := range 5 {
@@ -255,10 +255,10 @@ func TestOtherListsFailWhileTheyChange(t *testing.T) {
 	all, err := client(url).Networks(t.Context(), "")
 
 	g.Expect(err).To(MatchError(cloudstack.ErrUnavailable))
-	g.Expect(all).To(BeNil(), "nothing may be concluded from what is missing")
+	g.Expect(all).To(BeNil(), "missing elements prove nothing")
 }
 
-func TestFreeAddressesAreOfferedThoughTheirListChanges(t *testing.T) {
+func TestFreeAddressesAreReturnedWhileTheirListChanges(t *testing.T) {
 	g := NewWithT(t)
 	n := 0
 	sim, url := start(t, cloudstacksim.Options{
@@ -276,7 +276,7 @@ func TestFreeAddressesAreOfferedThoughTheirListChanges(t *testing.T) {
 	g.Expect(all).To(ContainElement(HaveField("IPAddress", "203.0.113.3")))
 }
 
-func TestKeysThatWereRotatedAreUsed(t *testing.T) {
+func TestRotatedKeysAreUsed(t *testing.T) {
 	g := NewWithT(t)
 	sim, url := start(t, cloudstacksim.Options{})
 	key := cloudstacksim.UserKey
@@ -297,7 +297,7 @@ func TestKeysThatWereRotatedAreUsed(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestAnInternalErrorOfAListIsAFailureOfTheCloud(t *testing.T) {
+func TestAnInternalListErrorIsACloudFailure(t *testing.T) {
 	g := NewWithT(t)
 	sim, url := start(t, cloudstacksim.Options{})
 	sim.Fail(cloudstacksim.Fault{Times: -1})
@@ -307,7 +307,7 @@ func TestAnInternalErrorOfAListIsAFailureOfTheCloud(t *testing.T) {
 	g.Expect(err).To(MatchError(cloudstack.ErrFailing))
 	_, err = c.VMs(t.Context(), "")
 	g.Expect(err).To(MatchError(cloudstack.ErrFailing))
-	g.Expect(c.DeleteRule(t.Context(), "r")).NotTo(MatchError(cloudstack.ErrFailing), "it may be about the rule")
+	g.Expect(c.DeleteRule(t.Context(), "r")).NotTo(MatchError(cloudstack.ErrFailing), "the error may refer to the rule")
 }
 
 func TestJobs(t *testing.T) {
@@ -326,7 +326,7 @@ func TestJobs(t *testing.T) {
 	g.Expect(err).To(MatchError(context.Canceled))
 }
 
-func TestAJobThatFails(t *testing.T) {
+func TestAFailedJob(t *testing.T) {
 	g := NewWithT(t)
 	sim, url := start(t, cloudstacksim.Options{})
 	network := sim.AddNetwork("nodes", "")

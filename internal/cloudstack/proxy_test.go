@@ -14,13 +14,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
 
-// behindProxy makes TestAFailureOfTheProxyIsNoFailureOfCloudStack call the site, in its
-// other process; empty in the first one.
+// behindProxy is the environment variable with the site that TestAProxyFailureIsNotACloudStackFailure
+// calls in its child process. It is not set in the parent process.
 const behindProxy = "BEHIND_PROXY"
 
-// TestAFailureOfTheProxyIsNoFailureOfCloudStack runs itself again: what the environment says of
-// proxies is read once per process.
-func TestAFailureOfTheProxyIsNoFailureOfCloudStack(t *testing.T) {
+// TestAProxyFailureIsNotACloudStackFailure runs itself in a child process, because each process reads the proxy
+// variables only once.
+func TestAProxyFailureIsNotACloudStackFailure(t *testing.T) {
 	if os.Getenv(behindProxy) != "" {
 		c := cloudstack.New(cloudstack.Options{URL: "https://cloud.proxied.example/client/api", Key: "key", Secret: "secret"})
 		_, err := c.VMs(t.Context(), "")

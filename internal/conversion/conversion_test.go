@@ -29,12 +29,12 @@ const (
 
 var transition = metav1.NewTime(time.Date(2024, 10, 8, 12, 0, 0, 0, time.UTC).Local())
 
-// named returns the metadata of an object that the API server has stored.
+// named returns the metadata of a stored object.
 func named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: "uid-of-" + "x"}
 }
 
-// capvcdCluster returns a VCDCluster as CAPVCD 1.3.2 leaves it.
+// capvcdCluster returns a VCDCluster as stored by CAPVCD 1.3.2.
 func capvcdCluster() *v1beta2.VCDCluster {
 	c := &v1beta2.VCDCluster{ObjectMeta: named("demo")}
 	c.Spec = v1beta2.VCDClusterSpec{
@@ -71,7 +71,7 @@ func capvcdCluster() *v1beta2.VCDCluster {
 	return c
 }
 
-func TestAClusterOfCAPVCDStaysAsItIs(t *testing.T) {
+func TestACAPVCDClusterIsPreserved(t *testing.T) {
 	tr := newTraveller(t, VCDCluster())
 	old := capvcdCluster()
 	tr.name(old)
@@ -119,7 +119,7 @@ func TestAClusterOfCAPVCDStaysAsItIs(t *testing.T) {
 	}))
 }
 
-func TestAMachineOfCAPVCDStaysAsItIs(t *testing.T) {
+func TestACAPVCDMachineIsPreserved(t *testing.T) {
 	tr := newTraveller(t, VCDMachine())
 	old := &v1beta2.VCDMachine{ObjectMeta: named("demo-1")}
 	old.Spec = v1beta2.VCDMachineSpec{
@@ -157,7 +157,7 @@ func TestAMachineOfCAPVCDStaysAsItIs(t *testing.T) {
 	}))
 }
 
-func TestTheIDOfAClusterIsFound(t *testing.T) {
+func TestClusterIDIsFound(t *testing.T) {
 	tests := []struct {
 		name                 string
 		rdeID, infraID       string
@@ -165,24 +165,24 @@ func TestTheIDOfAClusterIsFound(t *testing.T) {
 		wantMode             infrav1.RDEMode
 	}{
 		{
-			name:        "of a cluster with an entity, which stays",
+			name:        "of a cluster with an entity",
 			rdeID:       entity,
 			infraID:     entity,
 			wantInfraID: entity,
 			wantMode:    infrav1.RDEProject,
 		},
-		{name: "of a cluster that was moved", rdeID: noEntity, wantInfraID: noEntity},
+		{name: "of a moved cluster", rdeID: noEntity, wantInfraID: noEntity},
 		{name: "of a cluster without an entity", infraID: noEntity, wantInfraID: noEntity},
 		{name: "of a new cluster", wantInfraID: ""},
 		{
-			name:        "beside another entity",
+			name:        "in addition to another entity",
 			rdeID:       entity,
 			infraID:     noEntity,
 			wantInfraID: noEntity,
 			wantRDE:     entity,
 			wantMode:    infrav1.RDEProject,
 		},
-		{name: "is left out if it is none", infraID: "something", wantInfraID: ""},
+		{name: "is omitted if empty", infraID: "something", wantInfraID: ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestTheIDOfAClusterIsFound(t *testing.T) {
 	}
 }
 
-// ourCluster returns a VCDCluster that CAPVCD cannot express.
+// ourCluster returns a VCDCluster with fields that CAPVCD does not have.
 func ourCluster() *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{ObjectMeta: named("ours")}
 	c.Spec = infrav1.VCDClusterSpec{
@@ -229,29 +229,29 @@ func ourCluster() *infrav1.VCDCluster {
 	return c
 }
 
-func TestEditsInAVersionOfCAPVCDWin(t *testing.T) {
+func TestEditsInACAPVCDVersionTakePrecedence(t *testing.T) {
 	tests := []struct {
 		name string
 		edit func(old *v1beta2.VCDCluster)
 		want func(hub *infrav1.VCDCluster)
 	}{
 		{
-			name: "nothing changes, and all stays",
+			name: "nothing changes",
 			edit: func(*v1beta2.VCDCluster) {},
 			want: func(*infrav1.VCDCluster) {},
 		},
 		{
-			name: "a name changes, and what CAPVCD cannot express stays",
+			name: "a name changes, and fields unknown to CAPVCD are kept",
 			edit: func(old *v1beta2.VCDCluster) { old.Spec.Ovdc = "other" },
 			want: func(hub *infrav1.VCDCluster) { hub.Spec.OVDC = "other" },
 		},
 		{
-			name: "one of several fields of a struct changes",
+			name: "one of several fields in a struct changes",
 			edit: func(old *v1beta2.VCDCluster) { old.Spec.ProxyConfigSpec.NoProxy = "a,b" },
 			want: func(hub *infrav1.VCDCluster) { hub.Spec.Proxy.NoProxy = []string{"a", "b"} },
 		},
 		{
-			name: "a struct is removed with all that it has",
+			name: "a struct is removed with all its fields",
 			edit: func(old *v1beta2.VCDCluster) { old.Spec.LoadBalancerConfigSpec.UseOneArm = false },
 			want: func(hub *infrav1.VCDCluster) {
 				hub.Spec.LoadBalancer.ArmMode = ""
@@ -259,7 +259,7 @@ func TestEditsInAVersionOfCAPVCDWin(t *testing.T) {
 			},
 		},
 		{
-			name: "a field is set that was empty",
+			name: "an empty field is set",
 			edit: func(old *v1beta2.VCDCluster) { old.Spec.LoadBalancerConfigSpec.VipSubnet = "10.1.0.0/16" },
 			want: func(hub *infrav1.VCDCluster) { hub.Spec.LoadBalancer.VIPSubnet = "10.1.0.0/16" },
 		},
@@ -269,7 +269,7 @@ func TestEditsInAVersionOfCAPVCDWin(t *testing.T) {
 			want: func(hub *infrav1.VCDCluster) { hub.Labels = map[string]string{"a": "b"} },
 		},
 		{
-			name: "the id of the cluster stays, whatever is written",
+			name: "the cluster ID is kept, regardless of the written value",
 			edit: func(old *v1beta2.VCDCluster) { old.Status.InfraID = entity },
 			want: func(*infrav1.VCDCluster) {},
 		},
@@ -300,12 +300,12 @@ func TestEditsInAVersionOfCAPVCDWin(t *testing.T) {
 			tr.Expect(hub.Spec).To(Equal(want.Spec))
 			tr.Expect(hub.Labels).To(Equal(want.Labels))
 			again, _ := tr.convert(hub, &v1beta2.VCDCluster{}).(*v1beta2.VCDCluster)
-			tr.Expect(again.Spec).To(Equal(old.Spec), "the reader finds what was written")
+			tr.Expect(again.Spec).To(Equal(old.Spec), "the reader gets the written value")
 		})
 	}
 }
 
-func TestEditsOfNICsKeepTheOthers(t *testing.T) {
+func TestEditingANICKeepsTheOthers(t *testing.T) {
 	dhcp := func(name string) infrav1.NetworkSpec {
 		return infrav1.NetworkSpec{
 			Name:          name,
@@ -339,7 +339,7 @@ func TestEditsOfNICsKeepTheOthers(t *testing.T) {
 			want:     []infrav1.NetworkSpec{dhcp("nodes"), dhcp("b")},
 		},
 		{
-			name:     "something else changes",
+			name:     "another field changes",
 			networks: []infrav1.NetworkSpec{dhcp("nodes"), dhcp("a")},
 			edit:     func(old *v1beta2.VCDMachine) { old.Spec.VMNamingTemplate = "x" },
 			want:     []infrav1.NetworkSpec{dhcp("nodes"), dhcp("a")},
@@ -362,7 +362,7 @@ func TestEditsOfNICsKeepTheOthers(t *testing.T) {
 	}
 }
 
-func TestAnOlderVersionKeepsWhatItLacks(t *testing.T) {
+func TestAnOlderVersionPreservesFieldsItLacks(t *testing.T) {
 	tr := newTraveller(t, VCDMachine())
 	stored := &v1beta2.VCDMachine{ObjectMeta: named("m")}
 	stored.Spec.ExtraOvdcNetworks = []string{"a"}
@@ -383,7 +383,7 @@ func TestAnOlderVersionKeepsWhatItLacks(t *testing.T) {
 	tr.Expect(after.Spec).To(Equal(want.Spec))
 }
 
-func TestRecordsOfMachinesSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
+func TestMachineRecordsSurviveEditsInCAPVCDVersions(t *testing.T) {
 	for _, old := range []object{&v1beta1.VCDMachine{}, &v1beta2.VCDMachine{}, &v1beta3.VCDMachine{}} {
 		tr := newTraveller(t, VCDMachine())
 		before := &infrav1.VCDMachine{ObjectMeta: named("m")}
@@ -413,7 +413,7 @@ func TestRecordsOfMachinesSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
 	}
 }
 
-func TestRecordsOfClustersSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
+func TestClusterRecordsSurviveEditsInCAPVCDVersions(t *testing.T) {
 	tr := newTraveller(t, VCDCluster())
 	stored := capvcdCluster()
 	tr.name(stored)
@@ -435,7 +435,7 @@ func TestRecordsOfClustersSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
 	tr.Expect(after.Spec.RecordedState).To(Equal(recorded))
 }
 
-func TestEditsInOurVersionShowInThoseOfCAPVCD(t *testing.T) {
+func TestEditsInTheStorageVersionAppearInCAPVCDVersions(t *testing.T) {
 	tr := newTraveller(t, VCDCluster())
 	stored := capvcdCluster()
 	tr.name(stored)
@@ -455,7 +455,7 @@ func TestEditsInOurVersionShowInThoseOfCAPVCD(t *testing.T) {
 	tr.Expect(after.Status).To(Equal(want.Status))
 }
 
-func TestNotesOfOtherObjectsAreIgnored(t *testing.T) {
+func TestConversionDataOfOtherObjectsIsIgnored(t *testing.T) {
 	tr := newTraveller(t, VCDCluster())
 	before := ourCluster()
 	tr.name(before)
@@ -464,10 +464,10 @@ func TestNotesOfOtherObjectsAreIgnored(t *testing.T) {
 		name   string
 		change func(old *v1beta2.VCDCluster)
 	}{
-		{name: "it was copied to another object", change: func(old *v1beta2.VCDCluster) { old.UID = "other" }},
+		{name: "it was copied from another object", change: func(old *v1beta2.VCDCluster) { old.UID = "other" }},
 		{name: "it is not JSON", change: func(old *v1beta2.VCDCluster) { old.Annotations[dataAnnotation] = "{" }},
 		{
-			name: "it is CAPVCD's own",
+			name: "it has CAPVCD's own format",
 			change: func(old *v1beta2.VCDCluster) {
 				old.Annotations[dataAnnotation] = `{"spec":{"site":"https://other.example.com"},"status":{"ready":true}}`
 			},

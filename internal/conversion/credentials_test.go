@@ -14,7 +14,7 @@ import (
 
 const canary = "canary-password"
 
-func TestCredentialsFindTheirIdentity(t *testing.T) {
+func TestCredentialsAreMatchedWithTheirIdentity(t *testing.T) {
 	const own = "demo-capvcd-credentials"
 	ref := func(namespace, name string) *v1beta2.SecretReference {
 		return &v1beta2.SecretReference{Namespace: namespace, Name: name}
@@ -25,28 +25,28 @@ func TestCredentialsFindTheirIdentity(t *testing.T) {
 		want  string
 	}{
 		{
-			name: "a Secret of the namespace is the identity's",
+			name: "a Secret in the namespace is used by the identity",
 			given: v1beta2.UserCredentialsContext{
 				SecretRef: ref("team-a", "vcd"),
 			},
 			want: "vcd",
 		},
 		{
-			name: "a Secret without a namespace is of the cluster's",
+			name: "a Secret without a namespace is in the cluster's",
 			given: v1beta2.UserCredentialsContext{
 				SecretRef: ref("", "vcd"),
 			},
 			want: "vcd",
 		},
 		{
-			name: "a Secret of another namespace is not",
+			name: "a Secret in another namespace is not",
 			given: v1beta2.UserCredentialsContext{
 				SecretRef: ref("team-b", "vcd"),
 			},
 			want: own,
 		},
 		{
-			name: "a password gets a Secret of the cluster",
+			name: "a password is moved to a Secret of the cluster",
 			given: v1beta2.UserCredentialsContext{
 				Username: "admin",
 				Password: canary,
@@ -54,14 +54,14 @@ func TestCredentialsFindTheirIdentity(t *testing.T) {
 			want: own,
 		},
 		{
-			name: "a token gets a Secret of the cluster",
+			name: "a token is moved to a Secret of the cluster",
 			given: v1beta2.UserCredentialsContext{
 				RefreshToken: canary,
 			},
 			want: own,
 		},
 		{
-			name: "a password beside a Secret gets another Secret",
+			name: "a password in addition to a Secret gets another Secret",
 			given: v1beta2.UserCredentialsContext{
 				Password:  canary,
 				SecretRef: ref("team-a", "vcd"),
@@ -69,13 +69,13 @@ func TestCredentialsFindTheirIdentity(t *testing.T) {
 			want: own,
 		},
 		{
-			name: "a reference without a name names nothing",
+			name: "a reference without a name is ignored",
 			given: v1beta2.UserCredentialsContext{
 				SecretRef: ref("team-a", ""),
 			},
 			want: own,
 		},
-		{name: "no credentials name no identity", want: noIdentity},
+		{name: "without credentials there is no identity", want: noIdentity},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestCredentialsFindTheirIdentity(t *testing.T) {
 			moved, _ := tr.convert(hub, &v1beta2.VCDCluster{}).(*v1beta2.VCDCluster)
 			tr.Expect(moved.Spec.UserCredentialsContext).To(Equal(v1beta2.UserCredentialsContext{
 				SecretRef: ref("team-a", tt.want),
-			}), "they are in the identity's Secret, and nowhere else")
+			}), "they are only in the identity's Secret")
 			tr.Expect(json.Marshal(moved)).NotTo(ContainSubstring(canary))
 			back, _ := tr.convert(moved, &infrav1.VCDCluster{}).(*infrav1.VCDCluster)
 			tr.Expect(back.Spec).To(Equal(hub.Spec))
@@ -109,7 +109,7 @@ func TestCredentialsFindTheirIdentity(t *testing.T) {
 	}
 }
 
-func TestCredentialsOfATemplateNeverEnterAnnotations(t *testing.T) {
+func TestTemplateCredentialsAreNeverWrittenToAnnotations(t *testing.T) {
 	tr := newTraveller(t, VCDClusterTemplate())
 	old := &v1beta2.VCDClusterTemplate{ObjectMeta: named("class")}
 	old.Spec.Template.Spec.UserCredentialsContext.Password = canary
@@ -124,7 +124,7 @@ func TestCredentialsOfATemplateNeverEnterAnnotations(t *testing.T) {
 	tr.expectNoCredentials(hub, again)
 }
 
-func TestCredentialsThatAreChangedAgain(t *testing.T) {
+func TestCredentialsChangedRepeatedly(t *testing.T) {
 	tests := []struct {
 		name     string
 		change   func(given *v1beta2.UserCredentialsContext)
@@ -170,7 +170,7 @@ func TestCredentialsThatAreChangedAgain(t *testing.T) {
 	}
 }
 
-// expectNoCredentials makes sure that no annotation has the password or token.
+// expectNoCredentials checks that no annotation contains the password or token.
 func (tr *traveller) expectNoCredentials(objects ...object) {
 	tr.t.Helper()
 	for _, o := range objects {

@@ -23,7 +23,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// rounds is how many objects of each kind and version make each journey.
+// rounds is the number of objects per kind, version and round trip.
 const rounds = 1000
 
 func newScheme() *runtime.Scheme {
@@ -33,7 +33,7 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// journeys are the kinds and versions: what is converted, and how.
+// journeys are the round trips: the kinds and versions, and the conversions.
 var journeys = []struct {
 	name      string
 	construct Constructor
@@ -60,7 +60,7 @@ func newObject[T any, P interface {
 	return P(new(T))
 }
 
-func TestObjectsOfCAPVCDComeBackAsTheyWere(t *testing.T) {
+func TestCAPVCDObjectsSurviveARoundTrip(t *testing.T) {
 	for _, j := range journeys {
 		t.Run(j.name, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +79,7 @@ func TestObjectsOfCAPVCDComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestOurObjectsComeBackAsTheyWere(t *testing.T) {
+func TestStorageVersionObjectsSurviveARoundTrip(t *testing.T) {
 	for _, j := range journeys {
 		t.Run(j.name, func(t *testing.T) {
 			t.Parallel()
@@ -103,8 +103,8 @@ func TestOurObjectsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// TestConvertedObjectsComeBackAsTheyWere is as the test before, with objects that have data of CAPVCD.
-func TestConvertedObjectsComeBackAsTheyWere(t *testing.T) {
+// TestConvertedObjectsSurviveARoundTrip is like the previous test, with objects that contain CAPVCD data.
+func TestConvertedObjectsSurviveARoundTrip(t *testing.T) {
 	for _, j := range journeys {
 		t.Run(j.name, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +151,7 @@ func newTraveller(t *testing.T, construct Constructor) *traveller {
 	}
 }
 
-// noEmptyCredentials leaves out credentials without any, which no request and no conversion can make.
+// noEmptyCredentials removes empty credentials, which no request or conversion can produce.
 func noEmptyCredentials(serializer.CodecFactory) []any {
 	return []any{func(held *infrav1.CAPVCDCredentials, c randfill.Continue) {
 		c.FillNoCustom(held)
@@ -165,14 +165,14 @@ func (tr *traveller) fill(o object) {
 	tr.name(o)
 }
 
-// name sets kind and version of an object, as in requests of the API server.
+// name sets the kind and version of an object, as in requests of the API server.
 func (tr *traveller) name(o object) {
 	kinds, _, err := tr.scheme.ObjectKinds(o)
 	tr.Expect(err).NotTo(HaveOccurred())
 	o.GetObjectKind().SetGroupVersionKind(kinds[0])
 }
 
-// convert returns to, which from has been converted to.
+// convert converts from and returns the result in to.
 func (tr *traveller) convert(from, to object) object {
 	tr.name(to)
 	tr.Expect(tr.converter.ConvertObject(tr.t.Context(), from, to)).To(Succeed())

@@ -13,12 +13,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/credentials"
 )
 
-func TestABundleReplacesTheSystemsRoots(t *testing.T) {
+func TestABundleReplacesTheSystemRoots(t *testing.T) {
 	g := NewWithT(t)
 	identity := infrav1.VCDIdentitySpec{TLS: infrav1.IdentityTLS{CABundle: "one\n", InsecureSkipVerify: ptr.To(false)}}
 
 	config := credentials.Config(identity, &corev1.Secret{Data: map[string][]byte{infrav1.SecretCABundle: []byte("two")}})
 
 	g.Expect(string(config.CABundle)).To(Equal("one\ntwo\n"))
-	g.Expect(credentials.Config(infrav1.VCDIdentitySpec{}, &corev1.Secret{}).CABundle).To(BeNil(), "no bundle is the system's")
+	g.Expect(credentials.Config(infrav1.VCDIdentitySpec{}, &corev1.Secret{}).CABundle).To(BeNil(), "no bundle means the system's")
 }

@@ -17,13 +17,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// apiServer knows one user by a token, who may get /metrics and all below /debug/.
+// apiServer authenticates one user by a token, and authorizes the user for /metrics and all paths below /debug/.
 type apiServer struct {
 	*httptest.Server
 
-	mu    sync.Mutex
-	fails bool
-	asked []string
+	mu      sync.Mutex
+	fails   bool
+	reviews []string
 }
 
 func newAPIServer(t *testing.T) *apiServer {
@@ -38,7 +38,7 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kind := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-	s.asked = append(s.asked, kind)
+	s.reviews = append(s.reviews, kind)
 	w.Header().Set("Content-Type", "application/json")
 	if s.fails {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -73,7 +73,7 @@ func (s *apiServer) setFailing(fails bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fails = fails
-	s.asked = nil
+	s.reviews = nil
 }
 
 func (s *apiServer) protected(t *testing.T) func(method, path, authorization string) int {
@@ -93,18 +93,18 @@ func (s *apiServer) protected(t *testing.T) func(method, path, authorization str
 	}
 }
 
-func TestOnlyUsersWithTheRightAreServed(t *testing.T) {
+func TestOnlyAuthorizedUsersAreServed(t *testing.T) {
 	request := newAPIServer(t).protected(t)
 	for _, tt := range []struct {
 		name, method, path, authorization string
 		status                            int
 	}{
-		{"a user with the right", http.MethodGet, "/metrics", "Bearer prometheus", http.StatusOK},
-		{"the scheme in any case", http.MethodGet, "/metrics", "bearer  prometheus ", http.StatusOK},
-		{"the right is for one path", http.MethodGet, "/debug/pprof/", "Bearer prometheus", http.StatusForbidden},
-		{"and for one verb", http.MethodPut, "/metrics", "Bearer prometheus", http.StatusForbidden},
+		{"an authorized user", http.MethodGet, "/metrics", "Bearer prometheus", http.StatusOK},
+		{"a scheme in another case", http.MethodGet, "/metrics", "bearer  prometheus ", http.StatusOK},
+		{"a permission for another path", http.MethodGet, "/debug/pprof/", "Bearer prometheus", http.StatusForbidden},
+		{"a permission for another verb", http.MethodPut, "/metrics", "Bearer prometheus", http.StatusForbidden},
 		{"another user", http.MethodGet, "/metrics", "Bearer other", http.StatusForbidden},
-		{"a denial wins", http.MethodGet, "/metrics", "Bearer denied", http.StatusForbidden},
+		{"a denial takes precedence", http.MethodGet, "/metrics", "Bearer denied", http.StatusForbidden},
 		{"an unknown token", http.MethodGet, "/metrics", "Bearer unknown", http.StatusUnauthorized},
 		{"no token", http.MethodGet, "/metrics", "", http.StatusUnauthorized},
 		{"an empty token", http.MethodGet, "/metrics", "Bearer ", http.StatusUnauthorized},
@@ -116,7 +116,7 @@ func TestOnlyUsersWithTheRightAreServed(t *testing.T) {
 	}
 }
 
-func TestAnswersOfTheAPIServerAreKeptForAWhile(t *testing.T) {
+func TestAPIServerResponsesAreCached(t *testing.T) {
 	g := NewWithT(t)
 	s := newAPIServer(t)
 	request := s.protected(t)
@@ -124,17 +124,17 @@ func TestAnswersOfTheAPIServerAreKeptForAWhile(t *testing.T) {
 		g.Expect(request(http.MethodGet, "/metrics", "Bearer prometheus")).To(Equal(http.StatusOK))
 		g.Expect(request(http.MethodGet, "/metrics", "Bearer unknown")).To(Equal(http.StatusUnauthorized))
 	}
-	g.Expect(s.asked).To(Equal([]string{"tokenreviews", "subjectaccessreviews", "tokenreviews"}))
+	g.Expect(s.reviews).To(Equal([]string{"tokenreviews", "subjectaccessreviews", "tokenreviews"}))
 
 	s.setFailing(true)
 	g.Expect(request(http.MethodGet, "/metrics", "Bearer prometheus")).To(Equal(http.StatusOK))
 	g.Expect(request(http.MethodGet, "/debug/pprof/", "Bearer prometheus")).To(Equal(http.StatusInternalServerError))
 	s.setFailing(false)
 	g.Expect(request(http.MethodGet, "/debug/pprof/", "Bearer prometheus")).To(Equal(http.StatusForbidden),
-		"a failure is not kept")
+		"a failure is not cached")
 }
 
-func TestTheLevelOfLogsIsANumberThatIsPut(t *testing.T) {
+func TestTheLogLevelIsSetByPut(t *testing.T) {
 	for _, tt := range []struct {
 		method, body string
 		status       int

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { testtime.Main(m) }
 
-// manifest is a cluster of five machines that the tenant of the simulator can have; VIP and SPEC are replaced.
+// manifest is a cluster of five machines that suits the tenant of the simulator. VIP and SPEC are replaced.
 const manifest = `
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: Cluster
@@ -59,7 +59,7 @@ metadata: {name: demo-md-0}
 spec: {replicas: 2, template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: nodes}}}}
 `
 
-// A site is a simulator, and what a test changes about it, the manifest and the login.
+// A site is a simulator, and a test's changes to it, to the manifest and to the login.
 type site struct {
 	*WithT
 
@@ -69,12 +69,12 @@ type site struct {
 	login    vcd.Config
 }
 
-// A fault is one thing that is wrong.
+// A fault is a single problem.
 type fault struct {
 	name  string
 	model func(*vcdsim.Model)  // before the simulator starts
-	set   func(*vcdsim.Config) // the same
-	edit  func(*vcdsim.Editor) // of the running one
+	set   func(*vcdsim.Config) // likewise
+	edit  func(*vcdsim.Editor) // of the running simulator
 	rule  *vcdsim.Fault
 	login func(*vcd.Config)
 	text  []string // pairs of replacements in the manifest
@@ -82,7 +82,7 @@ type fault struct {
 	check, says, remedy string
 }
 
-// onGateway puts the endpoint of the manifest on the edge gateway, with a setting.
+// onGateway configures the endpoint on the edge gateway in the manifest, with a setting.
 func onGateway(setting string) []string {
 	return []string{
 		"  controlPlaneEndpoint: {host: 192.168.100.200}\n",
@@ -98,7 +98,7 @@ func imageOf(m *vcdsim.Model) *vcdsim.TemplateVM { return &m.Orgs[1].Catalogs[0]
 
 func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
 
-// without takes a right from the role of the user.
+// without removes a right from the role of the user.
 func without(right string) func(*vcdsim.Model) {
 	return func(m *vcdsim.Model) {
 		for i := range m.Orgs[1].Roles {
@@ -177,9 +177,9 @@ func TestAHealthySiteHasNoFindings(t *testing.T) {
 
 func TestAnEndpointOnAnEdgeGatewayHasNoFindings(t *testing.T) {
 	for name, text := range map[string][]string{
-		"that of the network":   onGateway(""),
-		"one of its addresses":  {"192.168.100.200", "203.0.113.20", "{type: KubeVIP}", "{type: EdgeGateway}"},
-		"named, with the group": onGateway("name: acme-vdc-gateway, serviceEngineGroup: engines"),
+		"the network's gateway":   onGateway(""),
+		"one of its addresses":    {"192.168.100.200", "203.0.113.20", "{type: KubeVIP}", "{type: EdgeGateway}"},
+		"by name, with the group": onGateway("name: acme-vdc-gateway, serviceEngineGroup: engines"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, fault{model: func(m *vcdsim.Model) { *m = vcdsim.CloudProvider() }, text: text})
@@ -189,7 +189,7 @@ func TestAnEndpointOnAnEdgeGatewayHasNoFindings(t *testing.T) {
 	}
 }
 
-// expectOnly expects that a report names a fault, and nothing else.
+// expectOnly expects that a report contains one fault and no other finding.
 func (s *site) expectOnly(f fault, report doctor.Report) {
 	text, err := json.MarshalIndent(report.Findings, "", " ")
 	s.Expect(err).NotTo(HaveOccurred())
@@ -199,8 +199,8 @@ func (s *site) expectOnly(f fault, report doctor.Report) {
 	s.Expect(report.Findings[0].Remedy).To(ContainSubstring(f.remedy))
 }
 
-// Each fault is named by one line, which says what helps, and nothing else is.
-func TestEachFaultIsNamedOnce(t *testing.T) {
+// Each fault is reported in exactly one line, with a remedy.
+func TestEachFaultIsReportedOnce(t *testing.T) {
 	for _, f := range slices.Concat(accessFaults(), vdcFaults(), networkFaults(), imageFaults(), gatewayFaults()) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +211,7 @@ func TestEachFaultIsNamedOnce(t *testing.T) {
 	}
 }
 
-func TestASiteThatIsBusyIsNoMissingRight(t *testing.T) {
+func TestABusySiteIsNotReportedAsAMissingRight(t *testing.T) {
 	for _, status := range []int{429, 503} {
 		s := start(t, fault{rule: &vcdsim.Fault{
 			Operation: "GET /cloudapi/1.0.0/orgVdcNetworks",
@@ -231,8 +231,8 @@ func TestASiteThatIsBusyIsNoMissingRight(t *testing.T) {
 	}
 }
 
-// Every right of the page that a role of the simulator has is named when it is missing, with what goes without it.
-func TestEachMissingRightIsNamedOnce(t *testing.T) {
+// Every right on the page that a role of the simulator has is reported when it is missing, with its consequence.
+func TestEachMissingRightIsReportedOnce(t *testing.T) {
 	author := vcdsim.K8sTenant().Orgs[1].Roles[0].Rights
 	tested := 0
 	for _, row := range rights.Table() {
@@ -275,7 +275,7 @@ func accessFaults() []fault {
 			remedy: "--ca-file",
 		},
 		{
-			name:   "the password is wrong",
+			name:   "the password is incorrect",
 			login:  func(c *vcd.Config) { c.Credentials.Password = "wrong" },
 			check:  "access",
 			says:   "rejects the credentials",
@@ -305,28 +305,28 @@ func accessFaults() []fault {
 			remedy: "correct the address",
 		},
 		{
-			name:   "nothing listens",
+			name:   "the site refuses connections",
 			login:  func(c *vcd.Config) { c.Site = "https://127.0.0.1:1" },
 			check:  "access",
 			says:   "does not respond",
 			remedy: "correct the address",
 		},
 		{
-			name:   "the address is none",
+			name:   "the address is invalid",
 			login:  func(c *vcd.Config) { c.Site = "http://vcd" },
 			check:  "access",
 			says:   "must use https",
 			remedy: "correct the address",
 		},
 		{
-			name:   "leases end",
+			name:   "leases expire",
 			model:  func(m *vcdsim.Model) { m.Orgs[1].RuntimeLease = vcdsim.Duration(7 * 24 * time.Hour) },
 			check:  "lease",
 			says:   "runtime: 168h",
 			remedy: "never expire",
 		},
 		{
-			name: "a machine is made from a template that is not there",
+			name: "a machine uses a nonexistent template",
 			text: []string{
 				"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: nodes",
 				"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: other",
@@ -401,7 +401,7 @@ func vdcFaults() []fault {
 			remedy: "smaller sizing",
 		},
 		{
-			name:   "memory is too small for what the spec asks for",
+			name:   "memory is smaller than the spec requires",
 			model:  func(m *vcdsim.Model) { vdcOf(m).Compute.MemoryLimit = 64 << 10 },
 			text:   []string{"sizingPolicy: small", "memory: 16Gi"},
 			check:  "capacity",
@@ -462,7 +462,7 @@ func vdcFaults() []fault {
 			remedy: "spec.sizingPolicy",
 		},
 		{
-			name:   "the placement policy is not the VDC's",
+			name:   "the placement policy is not in the VDC",
 			text:   []string{"sizingPolicy: small", "placementPolicy: rack-b"},
 			check:  "policy",
 			says:   `"rack-b"`,
@@ -535,7 +535,7 @@ func networkFaults() []fault {
 			remedy: "correct the manifest",
 		},
 		{
-			name:   "a virtual IP that is no address",
+			name:   "an invalid virtual IP",
 			text:   vip("a_c"),
 			check:  "manifest",
 			says:   "spec.controlPlaneEndpoint",
@@ -598,7 +598,7 @@ func networkFaults() []fault {
 			remedy: "set another address",
 		},
 		{
-			name:   "the virtual IP is outside",
+			name:   "the virtual IP is outside the network",
 			text:   vip("10.0.0.1"),
 			check:  "endpoint",
 			says:   "in no subnet",
@@ -623,7 +623,7 @@ func networkFaults() []fault {
 			remedy: "spec.loadBalancer.kubeVIP.addressRanges",
 		},
 		{
-			name: "the virtual IP is taken",
+			name: "the virtual IP is in use",
 			model: func(m *vcdsim.Model) {
 				vdcOf(m).Fleet = vcdsim.Fleet{VApps: 2, VMsPerVApp: 1, Owner: "admin"}
 			},
@@ -708,7 +708,7 @@ spec: {site: https://vcd.example.com, secretRef: {name: demo}, allowedExtraConfi
 			remedy: "upload an image",
 		},
 		{
-			name:   "the template is of 32 bits",
+			name:   "the template is 32-bit",
 			model:  func(m *vcdsim.Model) { imageOf(m).OS = "ubuntuGuest" },
 			check:  "template",
 			says:   "64-bit",
@@ -745,14 +745,14 @@ spec: {site: https://vcd.example.com, secretRef: {name: demo}, allowedExtraConfi
 			remedy: "use one of these versions",
 		},
 		{
-			name:   "the virtual hardware that is asked for is older than the template's",
+			name:   "the requested virtual hardware is older than the template's",
 			text:   []string{"sizingPolicy: small", "hardwareVersion: vmx-14"},
 			check:  "template",
 			says:   "VCD cannot downgrade it",
 			remedy: "set at least this version",
 		},
 		{
-			name:   "the virtual hardware that is asked for is newer than the VDC's",
+			name:   "the requested virtual hardware is newer than the VDC's",
 			text:   []string{"sizingPolicy: small", "hardwareVersion: vmx-99"},
 			check:  "template",
 			says:   "spec.hardwareVersion is vmx-99, but VDC acme-vdc supports vmx-14",
@@ -766,7 +766,7 @@ spec: {site: https://vcd.example.com, secretRef: {name: demo}, allowedExtraConfi
 			remedy: "at least this size",
 		},
 		{
-			name:   "the disk of a linked clone would grow",
+			name:   "the disk of a linked clone would be expanded",
 			text:   []string{"sizingPolicy: small", "diskSize: 40Gi"},
 			model:  without(rights.Consolidate),
 			check:  "disk",
@@ -853,7 +853,7 @@ func gatewayFaults() []fault {
 	}
 }
 
-// The preset with 10,000 VMs takes under 10 seconds and 60 calls.
+// The preset with 10,000 VMs takes less than 10 seconds and 60 calls.
 func TestDoctorIsQuickOnALargeSite(t *testing.T) {
 	s := start(t, fault{set: func(c *vcdsim.Config) { c.Model = vcdsim.Large() }})
 	network := vcdsim.Large().Orgs[1].VDCs[0].Networks[0]

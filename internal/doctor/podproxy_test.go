@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
 )
 
-// withPodProxy returns the replacements for a cluster with a proxy, a version of Kubernetes and a configuration of kubeadm.
+// withPodProxy returns the replacements for a cluster with a proxy, a Kubernetes version and a kubeadm configuration.
 func withPodProxy(pods, version, config string) []string {
 	return []string{
 		"  controlPlaneLoadBalancer: {type: KubeVIP}\n",
@@ -23,7 +23,7 @@ func withPodProxy(pods, version, config string) []string {
 	}
 }
 
-func TestPodsThatGetNoProxyAreAWarning(t *testing.T) {
+func TestPodsWithoutTheProxyCauseAWarning(t *testing.T) {
 	const enabled = `{clusterConfiguration: {apiServer: {extraArgs: [
   {name: feature-gates, value: "Other=true,MutatingAdmissionPolicy=true"},
   {name: runtime-config, value: admissionregistration.k8s.io/v1beta1=true}]}}}`
@@ -33,12 +33,12 @@ func TestPodsThatGetNoProxyAreAWarning(t *testing.T) {
 		pods, version, config string
 		says, remedy          string
 	}{
-		"version 1.33":                             {"Inject", "v1.33.4", "{}", "v1.33.4 does not serve", "spec.proxy.pods"},
-		"version 1.34 without arguments":           {"Inject", "v1.34.1", "{}", "only if arguments", "KubeadmControlPlane demo-control-plane"},
-		"version 1.35 with the feature gate alone": {"Inject", "v1.35.0", half, "only if arguments", "runtime-config="},
-		"version 1.35 with arguments":              {"Inject", "v1.35.0", enabled, "", ""},
-		"version 1.36":                             {"Inject", "v1.36.3", "{}", "", ""},
-		"no proxy for pods":                        {"None", "v1.33.4", "{}", "", ""},
+		"version 1.33":                            {"Inject", "v1.33.4", "{}", "v1.33.4 does not serve", "spec.proxy.pods"},
+		"version 1.34 without arguments":          {"Inject", "v1.34.1", "{}", "only if arguments", "KubeadmControlPlane demo-control-plane"},
+		"version 1.35 with only the feature gate": {"Inject", "v1.35.0", half, "only if arguments", "runtime-config="},
+		"version 1.35 with arguments":             {"Inject", "v1.35.0", enabled, "", ""},
+		"version 1.36":                            {"Inject", "v1.36.3", "{}", "", ""},
+		"no proxy for pods":                       {"None", "v1.33.4", "{}", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, fault{text: withPodProxy(tt.pods, tt.version, tt.config)})
@@ -58,7 +58,7 @@ func TestPodsThatGetNoProxyAreAWarning(t *testing.T) {
 	}
 }
 
-func TestTheClassGivesPodsTheProxyInEachVersionThatCan(t *testing.T) {
+func TestTheClassConfiguresThePodProxyInEverySupportedVersion(t *testing.T) {
 	for version, warned := range map[string]bool{"v1.33.4": true, "v1.34.1": false, "v1.35.0": false, "v1.36.3": false} {
 		t.Run(version, func(t *testing.T) {
 			s := startTopology(t, fault{text: []string{

@@ -36,7 +36,7 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 	Passed   []string  `json:"passed"`  // checks without findings
 	Skipped  []string  `json:"skipped"` // checks that need a check that found a problem
-	Facts    []string  `json:"facts"`   // observations, for people
+	Facts    []string  `json:"facts"`   // observations for users
 }
 
 // Problems returns the number of findings that are problems.
@@ -53,7 +53,7 @@ func (r Report) Problems() int {
 // findings are the results of one check.
 type findings struct {
 	list  []found
-	facts []string // observations, for people
+	facts []string // observations for users
 	stops bool     // dependent checks cannot run, although there is no problem
 	lost  error    // VCD stopped responding
 }

@@ -39,8 +39,8 @@ func class(t *testing.T) string {
 	return string(data)
 }
 
-// startTopology starts a site, and takes the manifest of the flavour with a topology and its class. The texts of the
-// fault are replaced in the Cluster alone.
+// startTopology starts a site, and uses the manifest of the flavor with a topology and its class. The replacements of
+// the fault only apply to the Cluster.
 func startTopology(t *testing.T, f fault) *site {
 	t.Helper()
 	s := startFlavor(t, "-topology", nil, f)
@@ -57,8 +57,8 @@ func TestATopologyHasNoFindings(t *testing.T) {
 	s.Expect(report.Skipped).To(BeEmpty())
 }
 
-// The findings of a topology are those of the template with the same variables, with its names.
-func TestATopologyHasTheFindingsOfThePlainTemplate(t *testing.T) {
+// A topology has the findings of the template with the same variables, with its own names.
+func TestATopologyHasTheSameFindingsAsThePlainTemplate(t *testing.T) {
 	node := func(m *vcdsim.Model) *vcdsim.Network { return &vdcOf(m).Networks[0] }
 	for _, f := range []fault{
 		{
@@ -102,7 +102,7 @@ func TestATopologyHasTheFindingsOfThePlainTemplate(t *testing.T) {
 			check: "template",
 		},
 		{
-			name:  "the version is not that of the image",
+			name:  "the version differs from the image",
 			text:  []string{`version: "v1.36.3"`, `version: "v1.35.0"`, "kube-VERSION", "kube-v1.36.3"},
 			check: "template",
 		},
@@ -144,10 +144,10 @@ func TestATopologyHasTheFindingsOfThePlainTemplate(t *testing.T) {
 func TestATopologyCanSelectItsTemplate(t *testing.T) {
 	for name, tt := range map[string]struct {
 		pattern string
-		says    string // empty: nothing
+		says    string // empty: none
 	}{
-		"that exists": {pattern: "ubuntu-2404-kube-v{kubernetesVersion}*"},
-		"that does not exist": {
+		"of an existing object": {pattern: "ubuntu-2404-kube-v{kubernetesVersion}*"},
+		"of a nonexistent object": {
 			pattern: "flatcar-v{kubernetesVersion}",
 			says:    `a template that matches "name flatcar-v1.36.3" in catalog kubernetes`,
 		},
@@ -184,10 +184,10 @@ func TestTheTemplatesOfAClassAreNotChecked(t *testing.T) {
 	s := start(t, fault{})
 	s.manifest += "\n---\n" + class(t)
 
-	s.Expect(s.run(t).Findings).To(BeEmpty(), "their catalog is replaced by a variable")
+	s.Expect(s.run(t).Findings).To(BeEmpty(), "a variable replaces their catalog")
 }
 
-// A managementCluster has the objects of a manifest, and remembers the namespaces that were asked for.
+// A managementCluster has the objects of a manifest, and records the requested namespaces.
 type managementCluster struct {
 	objects    []*unstructured.Unstructured
 	namespaces []string
@@ -233,7 +233,7 @@ func TestTheClassOfATopologyIsReadFromTheManagementCluster(t *testing.T) {
 
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.check(t, plan).Findings).To(BeEmpty())
-	s.Expect(cluster.namespaces[0]).To(BeEmpty(), "that of the context, where the Cluster will be")
+	s.Expect(cluster.namespaces[0]).To(BeEmpty(), "the context's namespace, in which the Cluster will be created")
 	s.Expect(cluster.namespaces[1:]).To(HaveEach("classes"))
 }
 
@@ -276,11 +276,11 @@ func TestATopologyThatCannotBeResolvedIsReported(t *testing.T) {
 	for name, tt := range map[string]struct {
 		old, new, want string
 	}{
-		"a variable is missing":      {"- name: image\n", "- name: proxy\n", "variable image is required"},
-		"a value is refused":         {"type: KubeVIP", "type: HAProxy", "controlPlaneLoadBalancer.type should be one of"},
-		"a field is unknown":         {"controlPlane:\n      replicas", "controlplane:\n      replicas", "unknown field"},
-		"the version is an old one":  {"cluster.x-k8s.io/v1beta2\nkind: Cluster\n", "cluster.x-k8s.io/v1beta1\nkind: Cluster\n", "Cluster demo has version v1beta1: convert it to v1beta2"},
-		"a class of workers is none": {"class: default-worker\n          name", "class: large\n          name", `has no machineDeployment class "large"`},
+		"a variable is missing":   {"- name: image\n", "- name: proxy\n", "variable image is required"},
+		"a value is rejected":     {"type: KubeVIP", "type: HAProxy", "controlPlaneLoadBalancer.type should be one of"},
+		"a field is unknown":      {"controlPlane:\n      replicas", "controlplane:\n      replicas", "unknown field"},
+		"an outdated version":     {"cluster.x-k8s.io/v1beta2\nkind: Cluster\n", "cluster.x-k8s.io/v1beta1\nkind: Cluster\n", "Cluster demo has version v1beta1: convert it to v1beta2"},
+		"an unknown worker class": {"class: default-worker\n          name", "class: large\n          name", `has no machineDeployment class "large"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startTopology(t, fault{})
@@ -293,7 +293,7 @@ func TestATopologyThatCannotBeResolvedIsReported(t *testing.T) {
 	}
 }
 
-func TestSeveralTopologiesAreRefused(t *testing.T) {
+func TestSeveralTopologiesAreRejected(t *testing.T) {
 	s := startTopology(t, fault{})
 
 	_, err := readPlan(t, s.manifest, s.manifest)
@@ -301,8 +301,8 @@ func TestSeveralTopologiesAreRefused(t *testing.T) {
 	s.Expect(err).To(MatchError(ContainSubstring("several Clusters with a topology")))
 }
 
-// The webhooks of the manager see the objects that Cluster API makes.
-func TestWhatTheWebhooksRefuseOfATopologyIsReported(t *testing.T) {
+// The webhooks of the manager validate the objects that Cluster API creates.
+func TestWebhookErrorsOfATopologyAreReported(t *testing.T) {
 	s := startTopology(t, fault{text: []string{"192.168.100.200", "not_an_address"}})
 
 	s.Expect(s.run(t).Findings).To(ContainElement(And(
@@ -311,7 +311,7 @@ func TestWhatTheWebhooksRefuseOfATopologyIsReported(t *testing.T) {
 	)))
 }
 
-func TestPatchesByRuntimeExtensionsAreAWarning(t *testing.T) {
+func TestRuntimeExtensionPatchesCauseAWarning(t *testing.T) {
 	s := startTopology(t, fault{})
 	s.manifest = strings.Replace(s.manifest, "  patches:\n",
 		"  patches:\n    - {name: elsewhere, external: {generatePatchesExtension: generate.example}}\n", 1)
@@ -324,8 +324,8 @@ func TestPatchesByRuntimeExtensionsAreAWarning(t *testing.T) {
 	)))
 }
 
-// Objects of a cluster that exists are checked as they are.
-func TestATopologyIsNotResolvedIfTheManifestHasItsVCDCluster(t *testing.T) {
+// Objects of an existing cluster are checked without changes.
+func TestATopologyIsNotResolvedIfTheManifestContainsItsVCDCluster(t *testing.T) {
 	s := start(t, fault{text: []string{
 		"kind: Cluster\nmetadata: {name: demo}\n", "kind: Cluster\nmetadata: {name: demo}\nspec: {topology: {classRef: {name: elsewhere}}}\n",
 	}})

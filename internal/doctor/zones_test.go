@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// startFlavor starts a site with three VDCs, and takes the manifest of a flavour.
+// startFlavor starts a site with three VDCs, and uses the manifest of a flavor.
 func startFlavor(t *testing.T, flavor string, with map[string]string, f fault) *site {
 	t.Helper()
 	edit := f.model
@@ -38,7 +38,7 @@ func startFlavor(t *testing.T, flavor string, with map[string]string, f fault) *
 	return s
 }
 
-func TestManifestsOfFlavorsHaveNoFindings(t *testing.T) {
+func TestFlavorManifestsHaveNoFindings(t *testing.T) {
 	for flavor, with := range map[string]map[string]string{
 		"":       nil,
 		"-bgp":   {"CONTROL_PLANE_ENDPOINT_IP": "203.0.113.250"},
@@ -55,33 +55,33 @@ func TestManifestsOfFlavorsHaveNoFindings(t *testing.T) {
 	}
 }
 
-// What is wrong in one of three zones is named once, with the object to correct.
-func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
+// A problem in one of three zones is reported once, with the object to correct.
+func TestEachZoneFaultIsReportedOnce(t *testing.T) {
 	const inB = "  failureDomain: \"demo-b\"\n  site"
 	for _, f := range []fault{
 		{
-			name:   "a VDC that does not exist",
+			name:   "a nonexistent VDC",
 			text:   []string{`ovdc: "acme-vdc-b"`, `ovdc: "acme-vdc-x"`},
 			check:  "vdc",
 			says:   "acme-vdc-x",
 			remedy: "spec.ovdc of VCDFailureDomain demo-b",
 		},
 		{
-			name:   "a VDC that is full",
+			name:   "a full VDC",
 			model:  func(m *vcdsim.Model) { m.Orgs[1].VDCs[1].VMQuota = 1 },
 			check:  "capacity",
 			says:   "VDC acme-vdc-b has capacity for 1 more VMs of 1, but 3 are planned",
 			remedy: "VM quota",
 		},
 		{
-			name:   "a network that one zone has not",
+			name:   "a network that one zone does not have",
 			text:   []string{inB, "  placementConstraint: {networks: [none]}\n" + inB},
 			check:  "network",
 			says:   `"none"`,
 			remedy: "spec.ovdcNetwork",
 		},
 		{
-			name:   "a virtual IP in the static pool of all",
+			name:   "a virtual IP in the static pools of all zones",
 			text:   []string{"192.168.100.200", "192.168.100.20"},
 			check:  "endpoint",
 			says:   "static pool",
@@ -95,7 +95,7 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 			remedy: "correct the manifest",
 		},
 		{
-			name:   "workers in no zone",
+			name:   "workers without a zone",
 			text:   []string{"      failureDomain: \"demo-b\"\n", "      failureDomain: demo-x\n"},
 			check:  "manifest",
 			says:   `failure domain "demo-x"`,
@@ -112,7 +112,7 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 			remedy: "--vdc",
 		},
 		{
-			name: "a zone of another organization",
+			name: "a zone in another organization",
 			text: []string{
 				inB + ": \"https://vcd.example.com\"\n  org: \"acme\"",
 				inB + ": \"https://vcd.example.com\"\n  org: other",
@@ -140,7 +140,7 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 	}
 }
 
-func TestOneVDCOfAClusterWithZonesCanBeChosen(t *testing.T) {
+func TestOneVDCOfAClusterWithZonesCanBeSelected(t *testing.T) {
 	s := startFlavor(t, "-zones", nil, fault{text: []string{`ovdc: "acme-vdc-b"`, `ovdc: "acme-vdc-x"`}})
 	plan, err := readPlan(t, s.manifest)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -151,7 +151,7 @@ func TestOneVDCOfAClusterWithZonesCanBeChosen(t *testing.T) {
 	s.Expect(report.Facts).To(ContainElement(HavePrefix("vdc: acme-vdc-c ")))
 }
 
-func TestWhatAVDCSupportsIsNotTakenForThatOfAnother(t *testing.T) {
+func TestCapabilitiesOfOneVDCAreNotAppliedToAnother(t *testing.T) {
 	s := startFlavor(t, "-zones", nil, fault{
 		model: func(m *vcdsim.Model) { imageOf(m).HardwareVersion = "vmx-99" },
 		text:  []string{`ovdc: "acme-vdc-b"`, `ovdc: "acme-vdc-x"`},

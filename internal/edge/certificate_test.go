@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// selfSigned makes a certificate and its key.
+// selfSigned creates a certificate and its key.
 func selfSigned(t *testing.T) (chain, key string) {
 	t.Helper()
 	c, k := vcdsimtest.SelfSigned(t)
@@ -38,7 +38,7 @@ func TestCertificatesAreImportedReplacedAndRemoved(t *testing.T) {
 	d.Listeners[0].Application = lb.HTTPS
 	d.Listeners[0].Certificate = lb.Certificate{Chain: chain, Key: key, Source: "Secret default/web"}
 
-	w.insist(&d)
+	w.converge(&d)
 	_, writes, calls := w.calls()
 	w.Expect(writes).To(Equal(2+1+1), "%v", calls)
 	first := w.aliases()
@@ -48,16 +48,16 @@ func TestCertificatesAreImportedReplacedAndRemoved(t *testing.T) {
 	chain, key = selfSigned(t)
 	d.Listeners[0].Certificate.Chain = chain
 	d.Listeners[0].Certificate.Key = key
-	w.insist(&d)
+	w.converge(&d)
 	w.Expect(w.aliases()).To(HaveLen(1))
-	w.Expect(w.aliases()).NotTo(Equal(first), "the new one took its place")
+	w.Expect(w.aliases()).NotTo(Equal(first), "the new certificate replaced it")
 
 	w.remove(d)
 	w.Expect(w.left("")).To(BeEmpty())
 	w.Expect(w.aliases()).To(BeEmpty())
 }
 
-func TestACertificateOfPeopleStays(t *testing.T) {
+func TestAUserCertificateIsKept(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	chain, key := selfSigned(t)
 	model.Orgs[1].Certificates = []vcdsim.Certificate{{Alias: "theirs", PEM: chain, Key: key}}
@@ -66,7 +66,7 @@ func TestACertificateOfPeopleStays(t *testing.T) {
 	d.Listeners[0].Application = lb.HTTPS
 	d.Listeners[0].Certificate = lb.Certificate{Alias: "theirs"}
 
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	w.Expect(plan.Done()).To(BeTrue())
 	w.remove(d)
 	w.Expect(w.aliases()).To(HaveLen(1))
@@ -77,5 +77,5 @@ func TestACertificateOfPeopleStays(t *testing.T) {
 	plan, err := w.reach(&d)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(plan.Refusals).To(HaveLen(1))
-	w.Expect(w.left("c1")).To(BeEmpty(), "nothing half-built")
+	w.Expect(w.left("c1")).To(BeEmpty(), "no partial load balancer")
 }

@@ -17,8 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// life takes a load balancer through everything that is done to one: made, changed, removed. Each stage is reached
-// by work, which may be interrupted.
+// life creates, updates and deletes a load balancer. A function, which may be interrupted, reaches each stage.
 func (w *fixture) life(shape shape, work func(*lb.Desired)) {
 	w.t.Helper()
 	d := shape.wish(service("c1", "web"), 80, 443)
@@ -37,11 +36,11 @@ func (w *fixture) life(shape shape, work func(*lb.Desired)) {
 	w.Expect(w.left("")).To(BeEmpty())
 }
 
-// stands checks in the simulator that a load balancer is as it should be, with nothing besides.
+// stands checks in the simulator that a load balancer is as desired, and that there are no other objects.
 func (w *fixture) stands(d lb.Desired, ports int) {
 	w.t.Helper()
 	w.restart()
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	w.Expect(plan.Steps).To(BeEmpty())
 	w.Expect(plan.Done()).To(BeTrue())
 	objects := map[string]int{}
@@ -63,11 +62,11 @@ func isWrite(operation string) bool {
 	return !slices.Contains([]string{"GET", "HEAD"}, operation[:3]) && operation != "POST /cloudapi/1.0.0/sessions"
 }
 
-// writesOf counts the writes of a life without interruption.
+// writesOf counts the writes of a life without interruptions.
 func writesOf(t *testing.T, shape shape) int {
 	t.Helper()
 	w := newFixture(t, shape.model())
-	w.life(shape, func(d *lb.Desired) { w.insist(d) })
+	w.life(shape, func(d *lb.Desired) { w.converge(d) })
 	n := 0
 	for _, r := range w.sim.Requests() {
 		if isWrite(r.Operation) {
@@ -79,7 +78,7 @@ func writesOf(t *testing.T, shape shape) int {
 
 var errDied = errors.New("died")
 
-// dieAfter runs rounds until one write has been done, notes the intent only if it was there to be noted, and dies.
+// dieAfter runs rounds until one write is done, stores the intent only if there was one, and stops.
 func (w *fixture) dieAfter(d *lb.Desired, write int, done *int) {
 	w.t.Helper()
 	for range 60 {
@@ -99,10 +98,10 @@ func (w *fixture) dieAfter(d *lb.Desired, write int, done *int) {
 			}
 		}
 	}
-	w.t.Fatal(errDied, "but does not come to an end")
+	w.t.Fatal(errDied, "and does not converge")
 }
 
-func TestDyingAfterEveryStep(t *testing.T) {
+func TestRestartAfterEveryStep(t *testing.T) {
 	for _, shape := range shapes()[:4] {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
@@ -117,14 +116,14 @@ func TestDyingAfterEveryStep(t *testing.T) {
 	}
 }
 
-// faults are what can happen to a call.
+// faults returns the possible faults of a call.
 func faults() map[string]vcdsim.Fault {
 	return map[string]vcdsim.Fault{
-		"is never asked": {DropBefore: true},
-		"drops answers":  {DropAfter: true},
-		"fails inside":   {Status: http.StatusInternalServerError},
-		"is busy":        {Busy: vcdsim.BusyTenant},
-		"is interrupted": {Truncate: true},
+		"is lost before VCD receives it": {DropBefore: true},
+		"drops answers":                  {DropAfter: true},
+		"fails internally":               {Status: http.StatusInternalServerError},
+		"is busy":                        {Busy: vcdsim.BusyTenant},
+		"is interrupted":                 {Truncate: true},
 	}
 }
 
@@ -133,19 +132,19 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 		calls := 0
 		t.Run(shape.name+" without faults", func(t *testing.T) {
 			w := newFixture(t, shape.model())
-			w.life(shape, func(d *lb.Desired) { w.insist(d) })
+			w.life(shape, func(d *lb.Desired) { w.converge(d) })
 			calls = len(w.sim.Requests())
 		})
 		for name, fault := range faults() {
 			t.Run(fmt.Sprintf("%s, VCD %s", shape.name, name), func(t *testing.T) {
 				t.Parallel()
-				// the login is tested elsewhere; every call meets one fault or another
+				// the login is tested elsewhere, and every call meets one of the faults
 				for skip := 3; skip < calls; skip += 4 {
 					w := newFixture(t, shape.model())
 					fault.Skip = skip + len(name)%4
 					fault.Count = 1
 					w.sim.Faults().Add(fault)
-					w.life(shape, func(d *lb.Desired) { w.insist(d) })
+					w.life(shape, func(d *lb.Desired) { w.converge(d) })
 				}
 			})
 		}
@@ -160,13 +159,13 @@ func TestEveryTaskFails(t *testing.T) {
 			for skip := range tasks {
 				w := newFixture(t, shape.model())
 				w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Skip: skip, Count: 1})
-				w.life(shape, func(d *lb.Desired) { w.insist(d) })
+				w.life(shape, func(d *lb.Desired) { w.converge(d) })
 			}
 		})
 	}
 }
 
-func TestManyTasksFailAndManyCallsAreLost(t *testing.T) {
+func TestManyTasksFailAndManyResponsesAreLost(t *testing.T) {
 	for _, shape := range shapes()[:4] {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +173,7 @@ func TestManyTasksFailAndManyCallsAreLost(t *testing.T) {
 			w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Probability: 0.2, Count: 5})
 			w.sim.Faults().Add(vcdsim.Fault{Busy: vcdsim.BusyProvider, Operation: "P*", Probability: 0.2, Count: 8})
 			w.sim.Faults().Add(vcdsim.Fault{DropAfter: true, Operation: "P*", Probability: 0.2, Count: 3})
-			w.life(shape, func(d *lb.Desired) { w.insist(d) })
+			w.life(shape, func(d *lb.Desired) { w.converge(d) })
 		})
 	}
 }
@@ -188,26 +187,26 @@ func TestTwoClustersOnOneGateway(t *testing.T) {
 			other.restart()
 			a := shape.wish(service("c1", "web"), 80, 443)
 			b := shape.wish(service("c2", "web"), 80, 8080)
-			both(func() { w.insist(&a) }, func() { other.insist(&b) })
+			both(func() { w.converge(&a) }, func() { other.converge(&b) })
 
 			w.restart()
 			other.restart()
-			one := w.insist(&a)
-			two := other.insist(&b)
+			one := w.converge(&a)
+			two := other.converge(&b)
 			w.Expect(one.Done() && two.Done()).To(BeTrue())
-			w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
+			w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "each has one owner")
 			w.Expect(w.driver.Owners(t.Context(), w.gateway, "c2")).To(ConsistOf(b.Owner, loadbalancer.Owner{Cluster: "c2"}))
 			before := w.left("c2")
 			w.remove(a)
 			w.Expect(w.left("c1")).To(BeEmpty())
-			w.Expect(w.left("c2")).To(Equal(before), "what the other has is not touched")
+			w.Expect(w.left("c2")).To(Equal(before), "objects of the other cluster are not touched")
 			other.remove(b)
 			w.Expect(w.left("")).To(BeEmpty())
 		})
 	}
 }
 
-// both runs two functions at the same time.
+// both runs two functions concurrently.
 func both(a, b func()) {
 	done := make(chan struct{})
 	go func() {

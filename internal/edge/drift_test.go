@@ -22,7 +22,7 @@ const (
 	setsDocument  = "1.0.0/firewallGroups"
 )
 
-// newTimedFixture is a fixture whose clock is moved by hand.
+// newTimedFixture returns a fixture with a manual clock.
 func newTimedFixture(t *testing.T) (*fixture, *testClock) {
 	t.Helper()
 	w := newFixture(t, vcdsim.K8sTenant())
@@ -32,7 +32,7 @@ func newTimedFixture(t *testing.T) (*fixture, *testClock) {
 	return w, now
 }
 
-// documents are the ids of what is kept at a path in the simulator.
+// documents returns the IDs of the objects at a path in the simulator.
 func (w *fixture) documents(path string) []string {
 	var ids []string
 	for _, doc := range w.sim.State().Documents {
@@ -43,14 +43,14 @@ func (w *fixture) documents(path string) []string {
 	return ids
 }
 
-// byHand changes something by hand.
-func (w *fixture) byHand(id string, edit func(body map[string]any)) {
+// editManually makes a manual change.
+func (w *fixture) editManually(id string, edit func(body map[string]any)) {
 	w.t.Helper()
 	w.sim.Edit(func(e *vcdsim.Editor) { w.Expect(e.Document(id, edit)).To(BeTrue()) })
 }
 
-// sendsTo is what a pool or IP set says of where it leads: its group, its addresses, its port, its monitors.
-func (w *fixture) sendsTo(id string) string {
+// targetsOf returns the targets of a pool or IP set: its group, addresses, port and monitors.
+func (w *fixture) targetsOf(id string) string {
 	w.t.Helper()
 	var body struct {
 		Group     struct{ Name string } `json:"memberGroupRef"`
@@ -67,16 +67,16 @@ func (w *fixture) sendsTo(id string) string {
 	return fmt.Sprintf("%+v", body)
 }
 
-func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
+func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 	foreign := []any{map[string]any{"ipAddress": "10.9.9.9", "port": 1.0, "enabled": true, "ratio": 1.0}}
 	tests := []struct {
 		name    string
 		path    string
-		without bool // the right to make IP sets
+		without bool // the right to create IP sets
 		edit    func(body map[string]any)
 	}{
 		{
-			"members in place of the IP set",
+			"members instead of the IP set",
 			poolsDocument,
 			false,
 			func(body map[string]any) {
@@ -85,7 +85,7 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 			},
 		},
 		{
-			"an address more in the IP set",
+			"an additional address in the IP set",
 			setsDocument,
 			false,
 			func(body map[string]any) {
@@ -94,7 +94,7 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 		},
 		{"no monitors", poolsDocument, false, func(body map[string]any) { body["healthMonitors"] = []any{} }},
 		{
-			"a member less",
+			"one member fewer",
 			poolsDocument,
 			true,
 			func(body map[string]any) {
@@ -118,19 +118,19 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 				desired(service("c1", "c"), 80),
 			}
 			for i := range wishes {
-				w.insist(&wishes[i])
+				w.converge(&wishes[i])
 			}
-			now.Advance(31 * time.Second) // before the portion of any pool
-			w.insist(&wishes[0])
+			now.Advance(31 * time.Second) // before any pool is due
+			w.converge(&wishes[0])
 			id := w.documents(tt.path)[0]
-			before := w.sendsTo(id)
-			w.byHand(id, tt.edit)
-			w.Expect(w.sendsTo(id)).NotTo(Equal(before))
+			before := w.targetsOf(id)
+			w.editManually(id, tt.edit)
+			w.Expect(w.targetsOf(id)).NotTo(Equal(before))
 			look := func() (full, writes int) {
 				now.Advance(31 * time.Second)
 				w.calls()
 				for i := range wishes {
-					w.insist(&wishes[i])
+					w.converge(&wishes[i])
 				}
 				counted := w.sim.Counters()
 				full = counted[rolling] + counted["GET /cloudapi/1.0.0/firewallGroups"]
@@ -139,9 +139,9 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 			}
 
 			full, writes := look()
-			w.Expect(w.sendsTo(id)).To(Equal(before))
+			w.Expect(w.targetsOf(id)).To(Equal(before))
 			w.Expect(writes).To(Equal(1))
-			w.Expect(full).To(BeNumerically("<=", 4), "reading, changing, and a portion")
+			w.Expect(full).To(BeNumerically("<=", 4), "a read, a change, and a portion")
 
 			full, writes = look()
 			w.Expect(writes).To(BeZero())
@@ -150,19 +150,19 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 	}
 }
 
-// TestAPoolOfAnotherGroup is about what lists only show as another number of members, which may be the doing of the
-// group: the pool is the first to be read.
-func TestAPoolOfAnotherGroup(t *testing.T) {
+// TestAPoolWithAnotherMemberGroup covers a change that lists only show as another number of members, which the group
+// may have caused. The pool is read first.
+func TestAPoolWithAnotherMemberGroup(t *testing.T) {
 	w, now := newTimedFixture(t)
 	wishes := make([]lb.Desired, 12)
 	for i := range wishes {
 		wishes[i] = desired(service("c1", fmt.Sprint("web-", i)), 80)
-		w.insist(&wishes[i])
+		w.converge(&wishes[i])
 	}
 	minute := func() {
 		now.Advance(61 * time.Second)
 		for i := range wishes {
-			w.insist(&wishes[i])
+			w.converge(&wishes[i])
 		}
 	}
 	minute()
@@ -177,7 +177,7 @@ func TestAPoolOfAnotherGroup(t *testing.T) {
 	})
 	pools := w.documents(poolsDocument)
 	for _, id := range pools[8:11] {
-		w.byHand(id, func(body map[string]any) {
+		w.editManually(id, func(body map[string]any) {
 			body["memberGroupRef"] = map[string]any{
 				"id":   other,
 				"name": "theirs",
@@ -190,42 +190,42 @@ func TestAPoolOfAnotherGroup(t *testing.T) {
 	}
 
 	for _, id := range pools {
-		w.Expect(w.sendsTo(id)).NotTo(ContainSubstring("theirs"))
+		w.Expect(w.targetsOf(id)).NotTo(ContainSubstring("theirs"))
 	}
 }
 
-// TestAFewPoolsHaveTheirTurnWithinMinutes is about what lists do not show at all.
-func TestAFewPoolsHaveTheirTurnWithinMinutes(t *testing.T) {
+// TestAFewPoolsAreReadWithinMinutes covers changes that lists do not show.
+func TestAFewPoolsAreReadWithinMinutes(t *testing.T) {
 	w, now := newTimedFixture(t)
 	wishes := make([]lb.Desired, 9)
 	for i := range wishes {
 		wishes[i] = desired(service("c1", fmt.Sprint("web-", i)), 80)
-		w.insist(&wishes[i])
+		w.converge(&wishes[i])
 	}
 	for _, id := range w.documents(poolsDocument) {
-		w.byHand(id, func(body map[string]any) { body["defaultPort"] = 1.0 })
+		w.editManually(id, func(body map[string]any) { body["defaultPort"] = 1.0 })
 	}
 	w.calls()
 
-	for range 11 { // the first round begins to count; then nine pools and a set
+	for range 11 { // counting starts with the first round; then nine pools and a set
 		now.Advance(61 * time.Second)
 		for i := range wishes {
-			w.insist(&wishes[i])
+			w.converge(&wishes[i])
 		}
 	}
 
 	for _, id := range w.documents(poolsDocument) {
-		w.Expect(w.sendsTo(id)).To(ContainSubstring("Port:30080"))
+		w.Expect(w.targetsOf(id)).To(ContainSubstring("Port:30080"))
 	}
 	counted := w.sim.Counters()
 	w.Expect(counted[rolling]+counted["GET /cloudapi/1.0.0/firewallGroups"]).To(BeNumerically("<=", 11+9),
-		"one in full each minute, and what a change reads")
+		"one full read each minute, and the reads of a change")
 }
 
-func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
+func TestAFruitlessFullReadIsNotRepeatedForTheSameHint(t *testing.T) {
 	w, now := newTimedFixture(t)
 	d := desired(service("c1", "web"), 80)
-	w.insist(&d)
+	w.converge(&d)
 	observe := func() {
 		now.Advance(31 * time.Second)
 		_, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.FullPools})
@@ -242,32 +242,32 @@ func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
 
 	w.calls()
 	id := w.documents(poolsDocument)[0]
-	w.byHand(id, func(body map[string]any) { body["healthMonitors"] = []any{} })
+	w.editManually(id, func(body map[string]any) { body["healthMonitors"] = []any{} })
 	observe()
 	found := false
 	for _, r := range w.sim.Requests() {
 		found = found || r.Method == http.MethodGet && strings.Contains(r.Path, "loadBalancer/pools/")
 	}
-	w.Expect(found).To(BeTrue(), "another hint is another reason")
+	w.Expect(found).To(BeTrue(), "another hint is a new reason")
 }
 
-func TestAnAddressThatWasFreedByHandIsNotTakenForUsed(t *testing.T) {
+func TestAManuallyReleasedAddressIsNotConsideredInUse(t *testing.T) {
 	w, now := newTimedFixture(t)
 	d := desired(service("c1", "web"), 80)
 	other := desired(service("c1", "other"), 80)
-	plan := w.insist(&d)
-	now.Advance(31 * time.Second) // What is known is too old now.
+	plan := w.converge(&d)
+	now.Advance(31 * time.Second) // The cached lists are too old now.
 	_, err := w.plan(&d)
 	w.Expect(err).NotTo(HaveOccurred())
 	now.Advance(20 * time.Second)
-	_, err = w.plan(&other) // It asks for the used addresses; the other lists are new enough.
+	_, err = w.plan(&other) // It needs the used addresses. The other lists are recent enough.
 	w.Expect(err).NotTo(HaveOccurred())
 
 	standing := w.documents("1.0.0/loadBalancer/virtualServices")
 	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteDocument(standing[0]) })
-	now.Advance(15 * time.Second) // The lists are read again, the used addresses would not be.
+	now.Advance(15 * time.Second) // The lists are read again, the used addresses are not.
 	d.Intent = nil
 	d.Published = plan.Status.Addresses
 
-	w.Expect(w.insist(&d).Status.Addresses).To(Equal(plan.Status.Addresses))
+	w.Expect(w.converge(&d).Status.Addresses).To(Equal(plan.Status.Addresses))
 }

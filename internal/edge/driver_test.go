@@ -15,14 +15,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A shape is a way to make load balancers.
+// A shape is a way to build load balancers.
 type shape struct {
 	name   string
 	model  func() vcdsim.Model
 	wish   func(o loadbalancer.Owner, ports ...int) lb.Desired
 	writes int // for two ports, with the first IP set of the cluster
-	reads  int // at most, when the facts of the gateway are known
-	resync int // reads of a hundred Services of two ports each, at most
+	reads  int // at most, if the facts of the gateway are cached
+	resync int // reads for a hundred Services with two ports each, at most
 }
 
 func oneArm(o loadbalancer.Owner, ports ...int) lb.Desired {
@@ -43,7 +43,7 @@ func shapes() []shape {
 		{From: netip.MustParseAddr("203.0.113.10"), To: netip.MustParseAddr("203.0.113.240")},
 	}
 	return []shape{
-		{"on addresses of blocks", roomy(blocks), desired, 2*2 + 1, 8, 6},
+		{"on block addresses", roomy(blocks), desired, 2*2 + 1, 8, 6},
 		{"on floating IPs", roomy(spaces), desired, 2*2 + 2 + 1, 8, 6},
 		{"one-armed", roomy(blocks), oneArm, 4*2 + 1, 8, 10},
 		{"one-armed on floating IPs", roomy(spaces), oneArm, 4*2 + 2 + 1, 9, 10},
@@ -51,10 +51,10 @@ func shapes() []shape {
 	}
 }
 
-func TestTheOwnerIsKnownByItsUIDUnderAnotherClusterID(t *testing.T) {
+func TestTheOwnerIsIdentifiedByItsUIDUnderAnotherClusterID(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80)
-	w.insist(&d)
+	w.converge(&d)
 	w.restart()
 	d.Owner.Cluster = "c2"
 	d.Intent = nil
@@ -66,7 +66,7 @@ func TestTheOwnerIsKnownByItsUIDUnderAnotherClusterID(t *testing.T) {
 		HaveField("Message", ContainSubstring(`"c1"`)))))
 }
 
-func TestLoadBalancersComeAndGo(t *testing.T) {
+func TestLoadBalancersAreCreatedAndDeleted(t *testing.T) {
 	for _, shape := range shapes() {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
@@ -76,26 +76,26 @@ func TestLoadBalancersComeAndGo(t *testing.T) {
 			w.opts.Clock = now
 			w.restart()
 			before := shape.wish(service("c2", "earlier"), 80)
-			w.insist(&before)
+			w.converge(&before)
 			now.Advance(time.Minute)
 			w.calls()
 			d := shape.wish(service("c1", "web"), 80, 443)
 
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 			reads, writes, calls := w.calls()
 			w.Expect(plan.Done()).To(BeTrue())
 			w.Expect(plan.Status.Addresses).To(HaveLen(1))
 			w.Expect(writes).To(Equal(shape.writes), "%v", calls)
 			w.Expect(reads).To(BeNumerically("<=", shape.reads), "%v", calls)
 
-			w.insist(&d)
+			w.converge(&d)
 			reads, writes, calls = w.calls()
 			w.Expect(reads+writes).To(BeZero(), "%v", calls)
 
 			w.restart()
-			plan = w.insist(&d)
+			plan = w.converge(&d)
 			_, writes, calls = w.calls()
-			w.Expect(writes).To(BeZero(), "another process sees the same: %v %v", plan, calls)
+			w.Expect(writes).To(BeZero(), "another process observes the same: %v %v", plan, calls)
 
 			w.remove(d, before)
 			w.Expect(w.left("")).To(BeEmpty())
@@ -106,7 +106,7 @@ func TestLoadBalancersComeAndGo(t *testing.T) {
 
 func TestResyncOfManyServices(t *testing.T) {
 	if testing.Short() {
-		t.Skip("makes 400 objects for each shape")
+		t.Skip("creates 400 objects per shape")
 	}
 	for _, shape := range shapes()[:3] {
 		t.Run(shape.name, func(t *testing.T) {
@@ -116,10 +116,10 @@ func TestResyncOfManyServices(t *testing.T) {
 			for i := range wishes {
 				wishes[i] = shape.wish(service("c1", fmt.Sprint("web-", i)), 80, 443)
 				if shape.name == "on floating IPs" && i >= 90 {
-					wishes[i] = wishes[0] // the space has no more
+					wishes[i] = wishes[0] // the space has no more addresses
 					continue
 				}
-				w.insist(&wishes[i])
+				w.converge(&wishes[i])
 			}
 			now := newTestClock()
 			w.opts.MaxAge = 30 * time.Second
@@ -132,7 +132,7 @@ func TestResyncOfManyServices(t *testing.T) {
 					w.Expect(plan.Steps).To(BeEmpty())
 				}
 			}
-			resync() // knows the gateway now
+			resync() // the gateway is cached now
 			w.calls()
 			now.Advance(time.Minute)
 			resync()
@@ -140,21 +140,21 @@ func TestResyncOfManyServices(t *testing.T) {
 			reads, writes, calls := w.calls()
 			w.Expect(writes).To(BeZero())
 			w.Expect(reads).To(BeNumerically("<=", shape.resync), "%v", calls)
-			w.Expect(rolled).To(BeNumerically("~", 4, 1), "a sixtieth of what has members")
+			w.Expect(rolled).To(BeNumerically("~", 4, 1), "one sixtieth of all objects with members")
 		})
 	}
 }
 
-func TestANodeMore(t *testing.T) {
+func TestAddingANode(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	a := desired(service("c1", "a"), 80, 81)
 	b := desired(service("c1", "b"), 80)
-	w.insist(&a)
-	w.insist(&b)
+	w.converge(&a)
+	w.converge(&b)
 	w.calls()
 	for _, d := range []*lb.Desired{&a, &b} {
 		d.Members = append(d.Members, netip.MustParseAddr("192.168.100.13"))
-		w.insist(d)
+		w.converge(d)
 	}
 	reads, writes, calls := w.calls()
 	w.Expect([]int{reads, writes}).To(Equal([]int{1, 1}), "one set for the whole cluster: %v", calls)

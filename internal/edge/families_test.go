@@ -15,13 +15,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A frontend is a virtual service as it is kept in the simulator.
+// A frontend is a virtual service as stored in the simulator.
 type frontend struct {
 	V4 string `json:"virtualIpAddress"`
 	V6 string `json:"ipv6VirtualIpAddress"`
 }
 
-// frontends are the virtual services of an owner.
+// frontends returns the virtual services of an owner.
 func (w *fixture) frontends(o loadbalancer.Owner) []frontend {
 	w.t.Helper()
 	var out []frontend
@@ -36,7 +36,7 @@ func (w *fixture) frontends(o loadbalancer.Owner) []frontend {
 	return out
 }
 
-// both families, the first of which its nodes are reached by.
+// families returns d with two families. Its nodes are reachable by the first one.
 func families(d lb.Desired, first, second loadbalancer.Family) lb.Desired {
 	d.Families = []loadbalancer.Family{first, second}
 	d.Members = append(d.Members, netip.MustParseAddr("fd00:100::11"), netip.MustParseAddr("fd00:100::12"))
@@ -52,7 +52,7 @@ func TestDualStack(t *testing.T) {
 			w.opts.SourceRanges = true
 			w.restart()
 			d := families(desired(service("c1", "web"), 80, 443), first, second)
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 			w.Expect(plan.Done()).To(BeTrue())
 			w.Expect(plan.Status.Addresses).To(HaveExactElements(
 				WithTransform(loadbalancer.FamilyOf, Equal(first)), WithTransform(loadbalancer.FamilyOf, Equal(second)),
@@ -67,10 +67,10 @@ func TestDualStack(t *testing.T) {
 				lb.Query{Owner: d.Owner, Facts: lb.FullSets, Fresh: true})
 			w.Expect(err).NotTo(HaveOccurred())
 			w.Expect(seen.Sets).To(ConsistOf(HaveField("Members", HaveEach(WithTransform(loadbalancer.FamilyOf, Equal(first))))),
-				"nodes by the first family")
+				"nodes are reached by the first family")
 
 			other := families(desired(service("c2", "web"), 80), loadbalancer.IPv4, loadbalancer.IPv6)
-			w.insist(&other)
+			w.converge(&other)
 			w.Expect(w.frontends(other.Owner)).To(ConsistOf(And(HaveField("V4", Not(Equal(have[0].V4))),
 				HaveField("V6", Not(Equal(have[0].V6))))))
 
@@ -78,7 +78,7 @@ func TestDualStack(t *testing.T) {
 				netip.MustParsePrefix("192.0.2.0/24"),
 				netip.MustParsePrefix("2001:db8:1::/48"),
 			}
-			w.insist(&d)
+			w.converge(&d)
 			rules := map[string][]string{}
 			for _, r := range w.firewall() {
 				rules[r.Destinations[0]+" "+r.Action] = r.Sources
@@ -90,9 +90,9 @@ func TestDualStack(t *testing.T) {
 
 			d.Families = d.Families[:1]
 			d.SourceRanges = nil
-			w.insist(&d)
+			w.converge(&d)
 			w.Expect(w.frontends(d.Owner)).To(HaveEach(Or(HaveField("V4", BeEmpty()), HaveField("V6", BeEmpty()))),
-				"one family less")
+				"one family fewer")
 			w.remove(d, other)
 			w.Expect(w.left("")).To(BeEmpty())
 			w.Expect(w.firewall()).To(BeEmpty())
@@ -101,12 +101,12 @@ func TestDualStack(t *testing.T) {
 	}
 }
 
-func TestAnIPv6AddressThatIsAskedFor(t *testing.T) {
+func TestARequestedIPv6Address(t *testing.T) {
 	w := newFixture(t, vcdsim.CloudProvider())
 	d := families(desired(service("c1", "web"), 80), loadbalancer.IPv6, loadbalancer.IPv4)
 	d.Families = d.Families[:1]
 	d.Requested = []netip.Addr{netip.MustParseAddr("2001:db8::2a")}
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	w.Expect(plan.Status.Addresses).To(Equal(d.Requested))
 	w.Expect(w.frontends(d.Owner)).To(ConsistOf(frontend{V6: "2001:db8::2a"}))
 
@@ -125,7 +125,7 @@ func TestAnIPv6AddressThatIsAskedFor(t *testing.T) {
 	w.Expect(w.left("")).To(BeEmpty())
 }
 
-// withoutIPv6Network is CloudProvider with a load balancer whose service network is of IPv4 only.
+// withoutIPv6Network returns CloudProvider with a load balancer whose service network only has IPv4.
 func withoutIPv6Network() vcdsim.Model {
 	m := vcdsim.CloudProvider()
 	delete(m.Orgs[1].VDCs[0].EdgeGateways[0].LoadBalancer.Fields, "ipv6ServiceNetworkDefinition")
@@ -135,7 +135,7 @@ func withoutIPv6Network() vcdsim.Model {
 func TestALoadBalancerWithoutAnIPv6ServiceNetwork(t *testing.T) {
 	w := newFixture(t, withoutIPv6Network())
 	d := families(desired(service("c1", "web"), 80), loadbalancer.IPv6, loadbalancer.IPv4)
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(plan.Notices).To(ConsistOf(HaveField("Message", HaveSuffix("the load balancer has an IPv4 address only"))))
 	w.Expect(w.frontends(d.Owner)).To(ConsistOf(And(HaveField("V4", Not(BeEmpty())), HaveField("V6", BeEmpty()))))
@@ -159,7 +159,7 @@ func TestAGatewayWithoutIPv6Addresses(t *testing.T) {
 	}
 	w := newFixture(t, model)
 	d := families(desired(service("c1", "web"), 80), loadbalancer.IPv4, loadbalancer.IPv6)
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(plan.Notices).To(ConsistOf(HaveField("Message",
 		"the edge gateway has no IPv6 addresses: the load balancer has an IPv4 address only")))
@@ -175,7 +175,7 @@ func TestAGatewayWithoutIPv6Addresses(t *testing.T) {
 	w.Expect(w.left("")).To(BeEmpty())
 }
 
-// twoSpaces has an IP Space with two addresses before the usual one.
+// twoSpaces adds an IP Space with two addresses before the usual one.
 func twoSpaces() vcdsim.Model {
 	m := vcdsim.IPSpaces()
 	small := vcdsim.PublicSpace("a-small", "internet")
@@ -189,12 +189,12 @@ func twoSpaces() vcdsim.Model {
 func TestSeveralIPSpaces(t *testing.T) {
 	inSmall := HavePrefix("192.0.2.")
 	text := func(w *fixture, d *lb.Desired) string {
-		plan := w.insist(d)
+		plan := w.converge(d)
 		w.Expect(plan.Done()).To(BeTrue())
 		w.Expect(plan.Status.Addresses).To(HaveLen(1))
 		return plan.Status.Addresses[0].String()
 	}
-	t.Run("the next one when the first is full", func(t *testing.T) {
+	t.Run("the next space if the first is full", func(t *testing.T) {
 		t.Parallel()
 		w := newFixture(t, twoSpaces())
 		wishes := make([]lb.Desired, 4)
@@ -209,7 +209,7 @@ func TestSeveralIPSpaces(t *testing.T) {
 		w.remove(wishes...)
 		w.Expect(w.left("")).To(BeEmpty())
 	})
-	t.Run("the next one when the organization may have no more of the first", func(t *testing.T) {
+	t.Run("the next space if the organization's quota of the first is used up", func(t *testing.T) {
 		t.Parallel()
 		model := twoSpaces()
 		model.IPSpaces[0].RangeQuota = 1
@@ -223,11 +223,11 @@ func TestSeveralIPSpaces(t *testing.T) {
 		w.Expect(text(w, &c)).NotTo(inSmall)
 		_, _, calls := w.calls()
 		w.Expect(calls).To(HaveKeyWithValue("POST /cloudapi/1.0.0/ipSpaces/allocate", 1),
-			"the first is not asked again at once: %v", calls)
+			"the first space is not read again at once: %v", calls)
 		w.remove(a, b, c)
 		w.Expect(w.left("")).To(BeEmpty())
 	})
-	t.Run("the next one when others have all of the first", func(t *testing.T) {
+	t.Run("the next space if other organizations use all of the first", func(t *testing.T) {
 		t.Parallel()
 		model := twoSpaces()
 		for _, a := range []string{"192.0.2.10", "192.0.2.11"} {
@@ -240,7 +240,7 @@ func TestSeveralIPSpaces(t *testing.T) {
 		w.remove(d)
 		w.Expect(w.left("c1")).To(BeEmpty())
 	})
-	t.Run("the one that is named, and no other", func(t *testing.T) {
+	t.Run("only the named space", func(t *testing.T) {
 		t.Parallel()
 		w := newFixture(t, twoSpaces())
 		named := func(name, space string) lb.Desired {

@@ -22,18 +22,18 @@ import (
 const (
 	rulesDocument  = "1.0.0/edgeGateways/{gateway}/firewall/rules"
 	rulesOperation = "/cloudapi/2.0.0/edgeGateways/firewall/rules"
-	// firewallDocument is the id of all rules in the simulator, until they are changed.
+	// firewallDocument is the ID of all rules in the simulator until they are changed.
 	firewallDocument = "the firewall"
 )
 
-// guarded is a wish for a load balancer that only some may reach.
+// guarded desires a load balancer with source ranges.
 func guarded(o loadbalancer.Owner, ports ...int) lb.Desired {
 	d := desired(o, ports...)
 	d.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 	return d
 }
 
-// newFilteredFixture is one where source ranges are switched on, with a rule made by hand in the gateway's firewall.
+// newFilteredFixture returns a fixture with source ranges enabled, and with a manual rule in the gateway's firewall.
 func newFilteredFixture(t *testing.T, mods ...func(*vcdsim.Config)) *fixture {
 	t.Helper()
 	w := newFixture(t, vcdsim.K8sTenant(), mods...)
@@ -58,7 +58,7 @@ func newFilteredFixture(t *testing.T, mods ...func(*vcdsim.Config)) *fixture {
 	return w
 }
 
-// A firewallRule is a rule as it is kept in the simulator.
+// A firewallRule is a rule as stored in the simulator.
 type firewallRule struct {
 	ID           string   `json:"id"`
 	Name         string   `json:"name"`
@@ -84,8 +84,8 @@ func (w *fixture) firewall() []firewallRule {
 	return found.Rules
 }
 
-// admits checks the whole firewall: who may reach an address, and the others, before the rule made by hand, which stays
-// as it was.
+// admits checks the whole firewall: the clients that may reach an address, and the others, before the unchanged manual
+// rule.
 func (w *fixture) admits(address string, sources ...string) {
 	w.t.Helper()
 	rules := w.firewall()
@@ -97,39 +97,39 @@ func (w *fixture) admits(address string, sources ...string) {
 	w.Expect(rules[2]).To(And(HaveField("Name", "theirs"), HaveField("Version.Version", 7)))
 }
 
-// unfiltered checks that only the rule made by hand is left.
+// unfiltered checks that only the manual rule is left.
 func (w *fixture) unfiltered() {
 	w.t.Helper()
 	w.Expect(w.firewall()).To(ConsistOf(And(HaveField("Name", "theirs"), HaveField("Version.Version", 7))))
 }
 
-func TestSourceRangesComeAndGo(t *testing.T) {
+func TestSourceRangesAreAddedAndRemoved(t *testing.T) {
 	for _, version := range []vcdsim.Version{vcdsim.Version105, vcdsim.Version106} {
 		t.Run("with API "+string(version), func(t *testing.T) {
 			t.Parallel()
 			w := newFilteredFixture(t, func(c *vcdsim.Config) { c.Version = version })
 			d := guarded(service("c1", "web"), 80, 443)
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 			w.Expect(plan.Done()).To(BeTrue())
 			address := plan.Status.Addresses[0].String()
 			w.admits(address, "192.0.2.0/24")
 			w.calls()
 
-			w.insist(&d)
+			w.converge(&d)
 			reads, writes, calls := w.calls()
 			w.Expect(reads+writes).To(BeZero(), "%v", calls)
 
 			d.SourceRanges = append(d.SourceRanges, netip.MustParsePrefix("198.51.100.0/25"))
-			w.insist(&d)
+			w.converge(&d)
 			w.admits(address, "192.0.2.0/24", "198.51.100.0/25")
 			_, writes, calls = w.calls()
-			w.Expect(writes).To(Equal(2), "one rule comes, one goes: %v", calls)
+			w.Expect(writes).To(Equal(2), "one rule is created, one is deleted: %v", calls)
 
 			d.SourceRanges = nil
-			w.insist(&d)
+			w.converge(&d)
 			w.unfiltered()
 			d.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-			w.insist(&d)
+			w.converge(&d)
 			w.remove(d)
 			w.unfiltered()
 			w.Expect(w.left("")).To(BeEmpty())
@@ -142,7 +142,7 @@ func TestSourceRangesComeAndGo(t *testing.T) {
 	}
 }
 
-func TestARuleThatIsSwitchedOffOrTurnedAroundIsMadeAgain(t *testing.T) {
+func TestADisabledOrInvertedRuleIsRecreated(t *testing.T) {
 	for _, edit := range []map[string]any{
 		{"enabled": false},
 		{"actionValue": "ALLOW"},
@@ -152,7 +152,7 @@ func TestARuleThatIsSwitchedOffOrTurnedAroundIsMadeAgain(t *testing.T) {
 			t.Parallel()
 			w := newFilteredFixture(t)
 			d := guarded(service("c1", "web"), 80)
-			address := w.insist(&d).Status.Addresses[0].String()
+			address := w.converge(&d).Status.Addresses[0].String()
 			docs := w.sim.State().Documents
 			i := slices.IndexFunc(docs, func(doc vcdsim.Document) bool { return doc.Path == rulesDocument })
 			w.sim.Edit(func(e *vcdsim.Editor) {
@@ -164,7 +164,7 @@ func TestARuleThatIsSwitchedOffOrTurnedAroundIsMadeAgain(t *testing.T) {
 			})
 			w.restart()
 
-			w.insist(&d)
+			w.converge(&d)
 
 			w.admits(address, "192.0.2.0/24")
 			for _, rule := range w.firewall() {
@@ -174,7 +174,7 @@ func TestARuleThatIsSwitchedOffOrTurnedAroundIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestSourceRangesWhereRulesCannotBeMadeOneByOne(t *testing.T) {
+func TestSourceRangesWithoutSingleRuleRequests(t *testing.T) {
 	w := newFilteredFixture(t, func(c *vcdsim.Config) { c.Version = vcdsim.Version104 })
 	d := guarded(service("c1", "web"), 80)
 	w.sim.ResetCounters()
@@ -185,12 +185,12 @@ func TestSourceRangesWhereRulesCannotBeMadeOneByOne(t *testing.T) {
 	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.Unsupported)))
 	w.Expect(plan.Steps).To(BeEmpty())
 	gone := absent(d)
-	w.insist(&gone)
+	w.converge(&gone)
 	w.unfiltered()
 	w.Expect(w.left("")).To(BeEmpty())
 }
 
-func TestDyingAfterEveryStepOfAGuardedLoadBalancer(t *testing.T) {
+func TestRestartAfterEveryStepOfAFirewalledLoadBalancer(t *testing.T) {
 	shape := shape{"with source ranges", vcdsim.K8sTenant, guarded, 0, 0, 0}
 	for n, done := 1, 1; done >= n; n++ {
 		w := newFilteredFixture(t)
@@ -202,7 +202,7 @@ func TestDyingAfterEveryStepOfAGuardedLoadBalancer(t *testing.T) {
 				for _, l := range d.Listeners {
 					protocols[l.Protocol] = true
 				}
-				w.Expect(w.firewall()).To(HaveLen(2*len(protocols)+1), "dead after %d steps", n)
+				w.Expect(w.firewall()).To(HaveLen(2*len(protocols)+1), "stopped after %d steps", n)
 			}
 		})
 		w.unfiltered()
@@ -210,7 +210,7 @@ func TestDyingAfterEveryStepOfAGuardedLoadBalancer(t *testing.T) {
 	}
 }
 
-func TestARuleWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
+func TestARuleWithALostResponseIsCreatedOnce(t *testing.T) {
 	for name, fault := range faults() {
 		t.Run("VCD "+name, func(t *testing.T) {
 			t.Parallel()
@@ -221,7 +221,7 @@ func TestARuleWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 				fault.Count = 1
 				w.sim.Faults().Add(fault)
 				d := guarded(service("c1", "web"), 80)
-				w.insist(&d)
+				w.converge(&d)
 				w.Expect(w.firewall()).To(HaveLen(3))
 				w.remove(d)
 				w.unfiltered()
@@ -230,7 +230,7 @@ func TestARuleWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	}
 }
 
-func TestTheFirstRuleIsDeletedInTheSameMoment(t *testing.T) {
+func TestTheFirstRuleIsDeletedConcurrently(t *testing.T) {
 	w := newFilteredFixture(t)
 	d := guarded(service("c1", "web"), 80)
 	var err error
@@ -242,18 +242,18 @@ func TestTheFirstRuleIsDeletedInTheSameMoment(t *testing.T) {
 			break
 		}
 	}
-	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "the rule that the new one was to come before is gone")
+	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "the rule after the new one is gone")
 
-	w.insist(&d)
+	w.converge(&d)
 	w.Expect(w.firewall()).To(HaveExactElements(HaveField("Action", "ALLOW"), HaveField("Action", "DROP")))
 }
 
-func TestRulesOfAServiceThatWantsNoneAnyMore(t *testing.T) {
+func TestRulesOfAServiceThatNoLongerWantsThem(t *testing.T) {
 	w := newFilteredFixture(t)
 	d := guarded(service("c1", "web"), 80)
 	for _, step := range w.steps(&d) {
 		if step.Kind == lb.KindService {
-			break // the process dies before the virtual service that would say that there are rules
+			break // the process stops before it creates the virtual service, which would show that there are rules
 		}
 		w.run(step)
 	}
@@ -261,16 +261,16 @@ func TestRulesOfAServiceThatWantsNoneAnyMore(t *testing.T) {
 	w.restart()
 	d.SourceRanges = nil
 
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 
 	w.Expect(plan.Done()).To(BeTrue())
 	w.unfiltered()
 }
 
-func TestRulesGoAlsoWhenSourceRangesWereSwitchedOff(t *testing.T) {
+func TestRulesAreDeletedEvenIfSourceRangesWereDisabled(t *testing.T) {
 	w := newFilteredFixture(t)
 	d := guarded(service("c1", "web"), 80)
-	w.insist(&d)
+	w.converge(&d)
 	w.opts.SourceRanges = false
 	w.restart()
 

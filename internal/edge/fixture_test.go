@@ -65,18 +65,18 @@ func newFixture(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) 
 	return w
 }
 
-// restart is what the death of the process does to the driver.
+// restart replaces the driver, as a restart of the process does.
 func (w *fixture) restart() {
 	w.driver = edge.New(func(ctx context.Context) (*vcd.Session, error) { return w.pool.Session(ctx, w.config) },
 		w.opts)
 }
 
-// service is an owner with the name of a Service.
+// service returns an owner with the name of a Service.
 func service(cluster, name string) loadbalancer.Owner {
 	return loadbalancer.Owner{Cluster: cluster, Namespace: "default", Name: name, UID: "uid-" + cluster + "-" + name}
 }
 
-// wish is a simple load balancer: TCP ports on an address.
+// desired returns the desired state of a simple load balancer: TCP ports on an address.
 func desired(o loadbalancer.Owner, ports ...int) lb.Desired {
 	d := lb.Desired{
 		Desired: loadbalancer.Desired{
@@ -92,23 +92,23 @@ func desired(o loadbalancer.Owner, ports ...int) lb.Desired {
 	return d
 }
 
-// absent is the wish for nothing.
+// absent returns the desired state of a deleted load balancer.
 func absent(d lb.Desired) lb.Desired {
 	d.Absent = true
 	return d
 }
 
-// nothing is the wish for nothing of what all owners of a cluster share.
+// nothing returns the desired state without the objects that all owners of a cluster share.
 func nothing(cluster string) lb.Desired {
 	return absent(lb.Desired{Desired: loadbalancer.Desired{Owner: loadbalancer.Owner{Cluster: cluster}}})
 }
 
-// plan observes what it takes to plan, and plans.
+// plan observes the state and plans.
 func (w *fixture) plan(d *lb.Desired) (loadbalancer.Plan, error) {
 	return w.driver.Plan(w.t.Context(), w.gateway, *d, edge.PlanOptions{})
 }
 
-// round does what the cloud controller manager does: observe, plan, note the intent, run the steps.
+// round does what the cloud controller manager does: it observes, plans, stores the intent, and runs the steps.
 func (w *fixture) round(d *lb.Desired) (loadbalancer.Plan, error) {
 	plan, err := w.plan(d)
 	if err != nil {
@@ -127,7 +127,7 @@ func (w *fixture) round(d *lb.Desired) (loadbalancer.Plan, error) {
 	return plan, nil
 }
 
-// reach runs rounds until nothing is left to do.
+// reach runs rounds until no steps remain.
 func (w *fixture) reach(d *lb.Desired) (loadbalancer.Plan, error) {
 	var plan loadbalancer.Plan
 	var err error
@@ -142,31 +142,31 @@ func (w *fixture) reach(d *lb.Desired) (loadbalancer.Plan, error) {
 	return plan, fmt.Errorf("no end: %+v", plan)
 }
 
-// insist reaches it whatever happens.
-func (w *fixture) insist(d *lb.Desired) loadbalancer.Plan {
+// converge applies the desired state until it is reached, and fails the test otherwise.
+func (w *fixture) converge(d *lb.Desired) loadbalancer.Plan {
 	w.t.Helper()
 	var plan loadbalancer.Plan
-	w.Eventually(func() (err error) { // VCD is left alone for seconds after failures.
+	w.Eventually(func() (err error) { // After failures, VCD is not called for some seconds.
 		plan, err = w.reach(d)
 		return err
 	}).Should(Succeed())
 	return plan
 }
 
-// remove takes load balancers away, and what their clusters have besides.
+// remove deletes load balancers, and the shared objects of their clusters.
 func (w *fixture) remove(wishes ...lb.Desired) {
 	w.t.Helper()
 	for _, d := range wishes {
 		d = absent(d)
-		w.insist(&d)
+		w.converge(&d)
 	}
 	for _, d := range wishes {
 		whole := nothing(d.Owner.Cluster)
-		w.insist(&whole)
+		w.converge(&whole)
 	}
 }
 
-// left lists what a cluster has in VCD, or all clusters if it is empty.
+// left lists the objects of a cluster in VCD, or of all clusters if it is empty.
 func (w *fixture) left(cluster string) []string {
 	var found []string
 	for _, doc := range w.sim.State().Documents {
@@ -189,11 +189,10 @@ func (w *fixture) left(cluster string) []string {
 	return found
 }
 
-// rolling is how the reads count by which pools are read in portions.
+// rolling matches the reads that refresh pools in portions.
 const rolling = "GET /cloudapi/1.0.0/loadBalancer/pools"
 
-// calls are the calls since the last call, besides those about tasks and those that read portions: how
-// many read and how many write.
+// calls counts the reads and writes since the last call, except requests for tasks and reads of portions.
 func (w *fixture) calls() (reads, writes int, all map[string]int) {
 	all = w.sim.Counters()
 	maps.DeleteFunc(all, func(op string, _ int) bool {
@@ -211,7 +210,7 @@ func (w *fixture) calls() (reads, writes int, all map[string]int) {
 	return reads, writes, all
 }
 
-// A testClock is moved by hand; waits take real time.
+// A testClock is a manual clock. Waits take real time.
 type testClock struct {
 	mu  sync.Mutex
 	now time.Time

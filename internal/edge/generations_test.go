@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAnOlderListOfNodesDoesNotOverwriteANewerOne(t *testing.T) {
+func TestAnOlderNodeListDoesNotOverwriteANewerOne(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	members := func() (out []string) {
 		for _, doc := range w.sim.State().Documents {
@@ -28,8 +28,8 @@ func TestAnOlderListOfNodesDoesNotOverwriteANewerOne(t *testing.T) {
 	early := desired(service("c1", "early"), 80)
 	late.Generation = 1
 	early.Generation = 2
-	w.insist(&late)
-	w.insist(&early)
+	w.converge(&late)
+	w.converge(&early)
 	late.Generation = 3
 	early.Generation = 4
 	late.Members = append(late.Members, netip.MustParseAddr("192.168.100.13"))
@@ -37,7 +37,7 @@ func TestAnOlderListOfNodesDoesNotOverwriteANewerOne(t *testing.T) {
 	planned, err := w.plan(&late)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(planned.Steps).To(HaveLen(1))
-	w.insist(&early)
+	w.converge(&early)
 
 	w.Expect(w.driver.Run(t.Context(), w.gateway, planned.Steps[0])).To(Succeed())
 	w.Expect(members()).To(HaveLen(4))
@@ -46,6 +46,6 @@ func TestAnOlderListOfNodesDoesNotOverwriteANewerOne(t *testing.T) {
 	w.Expect(plan.Done()).To(BeTrue())
 
 	late.Generation = 5
-	w.insist(&late)
-	w.Expect(members()).To(HaveLen(3), "what is said later counts")
+	w.converge(&late)
+	w.Expect(members()).To(HaveLen(3), "the later list counts")
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A heldList is a list whose reads wait until they are let go.
+// A heldList is a list whose reads wait until they are released.
 type heldList struct {
 	*list[string]
 
@@ -40,7 +40,7 @@ func newList() *heldList {
 	return l
 }
 
-// ask asks for the list in the background.
+// ask requests the list in the background.
 func (l *heldList) ask(want demand) <-chan []string {
 	got := make(chan []string, 1)
 	go func() {
@@ -55,7 +55,7 @@ func (l *heldList) ask(want demand) <-chan []string {
 
 var anyAge = demand{maxAge: time.Hour}
 
-func TestAListIsReadOnceForAll(t *testing.T) {
+func TestConcurrentCallersShareOneRead(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	first := l.ask(anyAge)
@@ -69,7 +69,7 @@ func TestAListIsReadOnceForAll(t *testing.T) {
 	g.Expect(l.reads).To(Equal(1))
 }
 
-func TestWhatIsWrittenDuringAReadIsNotLost(t *testing.T) {
+func TestWritesDuringAReadAreNotLost(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	got := l.ask(anyAge)
@@ -84,7 +84,7 @@ func TestWhatIsWrittenDuringAReadIsNotLost(t *testing.T) {
 	g.Expect(<-l.ask(anyAge)).To(Equal([]string{"a2", "d2", "c1"}))
 }
 
-func TestAFreshDemandGetsALaterRead(t *testing.T) {
+func TestARequestForFreshDataStartsANewRead(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	old := l.ask(anyAge)
@@ -111,7 +111,7 @@ func TestAnInvalidatedListIsReadAgain(t *testing.T) {
 	g.Expect(<-after).To(Equal([]string{"b"}))
 }
 
-func TestAFailedReadIsNotKept(t *testing.T) {
+func TestAFailedReadIsNotCached(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	got := l.ask(anyAge)
@@ -122,7 +122,7 @@ func TestAFailedReadIsNotKept(t *testing.T) {
 	g.Expect(<-got).To(Equal([]string{"a"}))
 }
 
-func TestListsThatWereGivenOutDoNotChange(t *testing.T) {
+func TestReturnedListsDoNotChange(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	got := l.ask(anyAge)
@@ -133,7 +133,7 @@ func TestListsThatWereGivenOutDoNotChange(t *testing.T) {
 	g.Expect(items).To(Equal([]string{"a1", "b1"}))
 }
 
-func TestEveryFailureMeansSomething(t *testing.T) {
+func TestEveryFailureIsClassified(t *testing.T) {
 	g := NewWithT(t)
 	for cause, kind := range map[error]error{
 		vcd.ErrBusy:         loadbalancer.ErrBusy,
@@ -150,11 +150,11 @@ func TestEveryFailureMeansSomething(t *testing.T) {
 	} {
 		err := classified(fmt.Errorf("doing: %w", cause))
 		g.Expect(err).To(MatchError(kind))
-		g.Expect(err).To(MatchError(cause), "the cause stays")
+		g.Expect(err).To(MatchError(cause), "the cause is kept")
 		g.Expect(classified(err)).To(Equal(err))
 	}
 	g.Expect(classified(nil)).To(Succeed())
-	g.Expect(taskFailure(vcd.Task{Err: vcd.ErrUnavailable})).To(MatchError(loadbalancer.ErrBusy), "it will not be done later")
+	g.Expect(taskFailure(vcd.Task{Err: vcd.ErrUnavailable})).To(MatchError(loadbalancer.ErrBusy), "it is not queued")
 }
 
 func TestFreeAddressesOfLargeSpaces(t *testing.T) {

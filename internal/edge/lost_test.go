@@ -14,9 +14,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestWhatAStepRefersToIsDeletedByHand deletes something that was just made before what refers to it is made: VCD
-// says "forbidden", which is no missing right.
-func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
+// TestAReferencedObjectIsDeletedManually deletes an object that was just created before the object that references it.
+// VCD then responds with "forbidden", which does not mean a missing right.
+func TestAReferencedObjectIsDeletedManually(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		wish    lb.Desired
@@ -44,20 +44,20 @@ func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 				break
 			}
 
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 
 			w.Expect(plan.Done()).To(BeTrue())
 			w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", true),
-				"the right to IP sets was not taken away")
+				"the right to IP sets was not revoked")
 			w.Expect(w.documents(tc.deleted)).To(HaveLen(len(there) + 1))
 		})
 	}
 }
 
-func TestAFloatingIPThatSomebodyGaveBackIsAllocatedAgain(t *testing.T) {
+func TestAManuallyReleasedFloatingIPIsAllocatedAgain(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	d := desired(service("c1", "web"), 80)
-	address := w.insist(&d).Status.Addresses
+	address := w.converge(&d).Status.Addresses
 	mine := func() []vcdsim.IPAllocation {
 		return slices.DeleteFunc(w.sim.State().Model.IPSpaces[0].Allocations,
 			func(a vcdsim.IPAllocation) bool { return !strings.Contains(a.Description, d.Owner.UID) })
@@ -70,7 +70,7 @@ func TestAFloatingIPThatSomebodyGaveBackIsAllocatedAgain(t *testing.T) {
 	})
 	w.restart()
 
-	w.Expect(w.insist(&d).Status.Addresses).To(Equal(address))
+	w.Expect(w.converge(&d).Status.Addresses).To(Equal(address))
 
 	w.Expect(mine()).To(ConsistOf(HaveField("Value", address[0].String())))
 }

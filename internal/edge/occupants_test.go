@@ -20,7 +20,7 @@ const (
 	rulesOfNAT       = "1.0.0/edgeGateways/{gateway}/nat/rules"
 )
 
-func TestAnAddressTakenInTheSameMoment(t *testing.T) {
+func TestAConcurrentlyTakenAddress(t *testing.T) {
 	service8080 := func(address string) map[string]any {
 		return map[string]any{
 			"virtualIpAddress": address,
@@ -79,25 +79,25 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 			w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
 			w.Expect(err).To(MatchError(ContainSubstring("taken at the same time by theirs")))
 
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 			w.Expect(plan.Done()).To(BeTrue())
 			for _, doc := range w.sim.State().Documents {
 				if doc.Path == servicesDocument || doc.Path == rulesOfNAT {
 					theirs := strings.Contains(string(doc.Body), `"theirs"`)
 					has := strings.Contains(string(doc.Body), `"`+tt.address+`"`)
-					w.Expect(has).To(Equal(theirs), "one owner each")
+					w.Expect(has).To(Equal(theirs), "each has one owner")
 				}
 			}
 		})
 	}
 }
 
-// TestTwoClustersTakeOneAddressInTwoWays lets both ask VCD before it has answered either: one for a virtual service
-// on the address, the other for a NAT rule.
-func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
+// TestTwoClustersTakeOneAddressInDifferentWays makes both clusters send their requests before VCD has responded to
+// either: one for a virtual service on the address, the other for a NAT rule.
+func TestTwoClustersTakeOneAddressInDifferentWays(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
 		c.Assumptions = ptr(vcdsim.DefaultAssumptions())
-		c.Assumptions.GatewayWritesExclude = false // or one would be turned away as busy
+		c.Assumptions.GatewayWritesExclude = false // otherwise one request would be rejected as busy
 	})
 	other := *w
 	other.restart()
@@ -105,7 +105,7 @@ func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
 	b := oneArm(service("c2", "web"), 80)
 	aSteps := w.steps(&a)
 	bSteps := other.steps(&b)
-	w.Expect(a.Intent).To(Equal(b.Intent), "both have seen it free")
+	w.Expect(a.Intent).To(Equal(b.Intent), "both have observed it as free")
 	last := func(w *fixture, steps []lb.Step, kind loadbalancer.Kind) lb.Step {
 		for _, step := range steps {
 			if step.Kind == kind {
@@ -126,18 +126,18 @@ func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
 		func() { bErr = other.driver.Run(t.Context(), w.gateway, bStep) })
 
 	w.sim.SetGate(nil)
-	w.Expect([]error{aErr, bErr}).To(ContainElement(MatchError(loadbalancer.ErrBusy)), "one gives up at least")
-	w.insist(&a)
-	other.insist(&b)
+	w.Expect([]error{aErr, bErr}).To(ContainElement(MatchError(loadbalancer.ErrBusy)), "at least one gives up")
+	w.converge(&a)
+	other.converge(&b)
 	w.restart()
 	other.restart()
-	one := w.insist(&a)
-	two := other.insist(&b)
+	one := w.converge(&a)
+	two := other.converge(&b)
 	w.Expect(one.Done() && two.Done()).To(BeTrue())
-	w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
+	w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "each has one owner")
 }
 
-// meet is a gate that holds the first requests of two operations until both have come.
+// meet returns a gate that holds the first requests of two operations until both have arrived.
 func meet(operations ...string) vcdsim.Gate {
 	var mu sync.Mutex
 	waiting := map[string]bool{}

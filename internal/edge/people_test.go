@@ -14,13 +14,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAMonitorThatPeopleAddedStays(t *testing.T) {
+func TestAManuallyAddedMonitorIsKept(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}
 	w.restart()
 	d := desired(service("c1", "web"), 80)
-	w.insist(&d)
+	w.converge(&d)
 	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner})
 	w.Expect(err).NotTo(HaveOccurred())
 	monitors := func(edit func([]any) []any) (types []any) {
@@ -38,9 +38,9 @@ func TestAMonitorThatPeopleAddedStays(t *testing.T) {
 	}
 	look := func() []any { return monitors(func(list []any) []any { return list }) }
 	turn := func() {
-		for range 3 { // a pool and a set, one each minute
+		for range 3 { // a pool and a set, one per minute
 			now.Advance(time.Minute)
-			w.insist(&d)
+			w.converge(&d)
 		}
 	}
 	monitors(func(list []any) []any { return append(list, map[string]any{"type": "PING"}) })
@@ -53,11 +53,11 @@ func TestAMonitorThatPeopleAddedStays(t *testing.T) {
 
 	monitors(func(list []any) []any { return list[1:] })
 	turn()
-	w.Expect(look()).To(ConsistOf("TCP", "PING"), "ours comes back")
+	w.Expect(look()).To(ConsistOf("TCP", "PING"), "our monitor is restored")
 
 	d.Listeners[0].Monitor = lb.MonitorHTTP
 	turn()
-	w.Expect(look()).To(ConsistOf("HTTP", "PING"), "ours is replaced")
+	w.Expect(look()).To(ConsistOf("HTTP", "PING"), "our monitor is replaced")
 
 	d.Listeners[0].Monitor = lb.MonitorNone
 	turn()
@@ -68,7 +68,7 @@ func TestAMonitorThatPeopleAddedStays(t *testing.T) {
 	w.Expect(look()).To(ConsistOf("TCP", "PING"))
 }
 
-func TestAnAddressThatWasLeftIsWhoseEverAllocatesItNext(t *testing.T) {
+func TestAnAbandonedAddressBelongsToItsNextAllocator(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}
@@ -83,31 +83,31 @@ func TestAnAddressThatWasLeftIsWhoseEverAllocatesItNext(t *testing.T) {
 	}
 	d := desired(service("c1", "web"), 80)
 	allocate("198.51.100.77", "for "+d.Owner.String())
-	left := w.insist(&d).Status.Addresses[0]
+	left := w.converge(&d).Status.Addresses[0]
 	d.Requested = []netip.Addr{netip.MustParseAddr("198.51.100.77")}
 	now.Advance(time.Minute)
-	w.Expect(w.insist(&d).Status.Addresses).To(Equal(d.Requested))
+	w.Expect(w.converge(&d).Status.Addresses).To(Equal(d.Requested))
 
 	allocate(left.String(), "")
 	now.Advance(time.Minute)
-	w.insist(&d)
+	w.converge(&d)
 
 	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(HaveField("Value", "198.51.100.77"),
 		HaveField("Value", left.String())))
 	d.Absent = true
-	w.insist(&d)
+	w.converge(&d)
 	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(HaveField("Value", "198.51.100.77"),
 		HaveField("Value", left.String())),
 		"people's both")
 }
 
-func TestASubnetBeyondTheFirstFreeAddressesOfAnIPSpaceIsUsed(t *testing.T) {
+func TestASubnetBeyondTheFirstPageOfFreeAddressesIsUsed(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	space := w.sim.State().Model.IPSpaces[0]
 	d := desired(service("c1", "web"), 80)
 	d.Subnet = netip.PrefixFrom(space.Ranges[0].To, 28).Masked()
 
-	address := w.insist(&d).Status.Addresses
+	address := w.converge(&d).Status.Addresses
 
 	w.Expect(address).To(HaveLen(1))
 	w.Expect(d.Subnet.Contains(address[0])).To(BeTrue(), "%s", address)

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestUsedAddressesOfAnUplinkOfBlocksBesideOneOfIPSpaces(t *testing.T) {
+func TestUsedAddressesOfAnUplinkWithBlocksAlongsideOneWithIPSpaces(t *testing.T) {
 	m := vcdsim.IPSpaces()
 	blocks := vcdsim.K8sTenant()
 	network := blocks.ExternalNetworks[0]
@@ -29,5 +29,5 @@ func TestUsedAddressesOfAnUplinkOfBlocksBesideOneOfIPSpaces(t *testing.T) {
 	plan, err := w.plan(&d)
 
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.AddressInUse)), "it is the gateway's own")
+	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.AddressInUse)), "it is the gateway's own address")
 }

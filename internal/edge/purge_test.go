@@ -15,13 +15,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAPurgeLeavesNothingOfTheClusterAndAllOfOthers(t *testing.T) {
+func TestAPurgeRemovesAllObjectsOfTheClusterAndNoOthers(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	one := desired(service("c1", "one"), 80)
 	two := oneArm(service("c1", "two"), 81)
 	other := desired(service("c2", "one"), 82)
 	for _, d := range []*lb.Desired{&one, &two, &other} {
-		w.insist(d)
+		w.converge(d)
 	}
 	owners := map[string]bool{}
 	opts := edge.PurgeOptions{
@@ -40,10 +40,10 @@ func TestAPurgeLeavesNothingOfTheClusterAndAllOfOthers(t *testing.T) {
 	w.Expect(owners).To(And(HaveKey("default/one"), HaveKey("default/two")))
 }
 
-func TestAPurgeEndsBeforeAStepThatItsCallerForbids(t *testing.T) {
+func TestAPurgeStopsBeforeAForbiddenStep(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80)
-	w.insist(&d)
+	w.converge(&d)
 	before := w.left("c1")
 	forbidden := errors.New("the lease is lost")
 
@@ -56,12 +56,12 @@ func TestAPurgeEndsBeforeAStepThatItsCallerForbids(t *testing.T) {
 	w.Expect(w.left("c1")).To(Equal(before))
 }
 
-func TestWhatAPurgeFindsIsListed(t *testing.T) {
+func TestAPurgeListsItsObjects(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	one := desired(service("c1", "one"), 80)
 	other := desired(service("c2", "one"), 82)
 	for _, d := range []*lb.Desired{&one, &other} {
-		w.insist(d)
+		w.converge(d)
 	}
 
 	found, err := w.driver.Remains(t.Context(), w.gateway, "c1")
@@ -71,10 +71,10 @@ func TestWhatAPurgeFindsIsListed(t *testing.T) {
 	w.Expect(found).To(ContainElement(HavePrefix("virtual-service ")))
 }
 
-func TestAGatewayThatIsGoneTookItsObjectsAndNotThoseOfTheOrganization(t *testing.T) {
+func TestADeletedGatewayLeavesOrganizationObjectsToThePurge(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := oneArm(service("c1", "web"), 80)
-	w.insist(&d)
+	w.converge(&d)
 	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(w.gateway) })
 	opts := edge.PurgeOptions{Cluster: "c1"}
 	w.Expect(w.driver.Purge(t.Context(), w.gateway, opts)).To(MatchError(loadbalancer.ErrRefused))

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestWhatVCDGaveUpIsWrittenAgain(t *testing.T) {
+func TestFailedObjectsAreWrittenAgain(t *testing.T) {
 	for what, operation := range map[string]string{
 		"a pool":            "createLoadBalancerPool",
 		"a virtual service": "createLoadBalancerVirtualService",
@@ -28,10 +28,10 @@ func TestWhatVCDGaveUpIsWrittenAgain(t *testing.T) {
 			d := oneArm(service("c1", "web"), 80)
 			fault := w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Operation: operation, Count: 1})
 
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 
 			w.Expect(plan.Done()).To(BeTrue())
-			w.Expect(w.sim.Faults().Remove(fault)).To(BeFalse(), "something had failed")
+			w.Expect(w.sim.Faults().Remove(fault)).To(BeFalse(), "an object had failed")
 			w.restart()
 			seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.Forwardings})
 			w.Expect(err).NotTo(HaveOccurred())
@@ -44,7 +44,7 @@ func TestWhatVCDGaveUpIsWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestWhatVCDDoesNotMakeIsToldAndTriedLessAndLess(t *testing.T) {
+func TestUnrealizedObjectsAreReportedAndRetriedWithBackoff(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}
@@ -80,7 +80,7 @@ func TestWhatVCDDoesNotMakeIsToldAndTriedLessAndLess(t *testing.T) {
 
 	w.sim.Faults().Clear()
 	now.Advance(time.Hour)
-	w.Expect(w.insist(&d).Done()).To(BeTrue())
+	w.Expect(w.converge(&d).Done()).To(BeTrue())
 	w.remove(d)
 	w.Expect(w.left("")).To(BeEmpty())
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
+func TestObjectsHiddenByAMissingRightAreDetectedAfterARestart(t *testing.T) {
 	https := func(o loadbalancer.Owner, ports ...int) lb.Desired {
 		d := desired(o, ports...)
 		d.Listeners[0].Application = lb.HTTPS
@@ -25,25 +25,25 @@ func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 		wish              func(loadbalancer.Owner, ...int) lb.Desired
 	}{
 		{
-			"rules, by a virtual service behind them",
+			"rules, from a virtual service behind them",
 			"edgeGateways/nat/rules",
 			"Organization vDC Gateway: View NAT",
 			oneArm,
 		},
 		{
-			"profiles, by a virtual service behind them",
+			"profiles, from a virtual service behind them",
 			"applicationPortProfiles",
 			"Organization vDC Gateway: View",
 			oneArm,
 		},
-		{"IP sets, by a pool of them", "firewallGroups/summaries", "Organization vDC Gateway: View", desired},
-		{"certificates, by a virtual service with one", "ssl/certificateLibrary", "Certificate Library: View", https},
+		{"IP sets, from a pool that uses them", "firewallGroups/summaries", "Organization vDC Gateway: View", desired},
+		{"certificates, from a virtual service that uses one", "ssl/certificateLibrary", "Certificate Library: View", https},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, vcdsim.K8sTenant())
 			d := tt.wish(service("c1", "web"), 80)
-			w.insist(&d)
+			w.converge(&d)
 			w.restart()
 			fault := w.sim.Faults().Add(vcdsim.Fault{
 				Status:    http.StatusForbidden,
@@ -67,7 +67,7 @@ func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 	}
 }
 
-func TestWhereAddressesAreTranslatedRulesThatAreHiddenMayBeThere(t *testing.T) {
+func TestHiddenRulesMayExistWhereAddressesAreTranslated(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	w.sim.Faults().Add(vcdsim.Fault{
 		Status:    http.StatusForbidden,
@@ -76,7 +76,7 @@ func TestWhereAddressesAreTranslatedRulesThatAreHiddenMayBeThere(t *testing.T) {
 	query := lb.Query{Owner: service("c1", "web"), Facts: lb.Forwardings}
 
 	_, err := w.driver.Observe(t.Context(), w.gateway, query)
-	w.Expect(err).NotTo(HaveOccurred(), "who may not see rules has made none")
+	w.Expect(err).NotTo(HaveOccurred(), "a user who cannot view rules has not created any")
 
 	query.Translated = true
 	_, err = w.driver.Observe(t.Context(), w.gateway, query)

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// marksOf are the descriptions of floating IPs that a cluster has.
+// marksOf returns the descriptions of a cluster's floating IPs.
 func (w *fixture) marksOf(cluster string) (out []string) {
 	for _, a := range w.sim.State().Model.IPSpaces[0].Allocations {
 		if strings.Contains(a.Description, "cluster="+cluster) {
@@ -24,32 +24,32 @@ func (w *fixture) marksOf(cluster string) (out []string) {
 	return out
 }
 
-// share makes two load balancers that share an address, and returns it.
+// share creates two load balancers that share an address, and returns it.
 func (w *fixture) share(one, two *lb.Desired) []netip.Addr {
 	one.Share = "both"
 	two.Share = "both"
-	address := w.insist(one).Status.Addresses
-	w.Expect(w.insist(two).Status.Addresses).To(Equal(address))
+	address := w.converge(one).Status.Addresses
+	w.Expect(w.converge(two).Status.Addresses).To(Equal(address))
 	return address
 }
 
-func TestAFloatingIPThatTwoShareStaysWithTheOther(t *testing.T) {
+func TestASharedFloatingIPIsKeptForItsOtherUser(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	one := desired(service("c1", "one"), 80)
 	two := desired(service("c1", "two"), 81)
 	address := w.share(&one, &two)
 	gone := absent(one)
-	w.insist(&gone)
+	w.converge(&gone)
 
 	w.Expect(w.marksOf("c1")).To(ConsistOf(ContainSubstring("uid=uid-c1-two")))
-	w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
+	w.Expect(w.converge(&two).Status.Addresses).To(Equal(address))
 
 	gone = absent(two)
-	w.insist(&gone)
+	w.converge(&gone)
 	w.Expect(w.marksOf("c1")).To(BeEmpty())
 }
 
-func TestAFloatingIPThatAnotherUsesByRulesIsNotGivenBack(t *testing.T) {
+func TestAFloatingIPUsedByForeignRulesIsNotReleased(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	one := desired(service("c1", "one"), 80)
 	two := oneArm(service("c1", "two"), 81)
@@ -58,18 +58,19 @@ func TestAFloatingIPThatAnotherUsesByRulesIsNotGivenBack(t *testing.T) {
 	one.Internal = true
 	one.Subnet = netip.MustParsePrefix("192.168.77.0/24")
 
-	w.Expect(w.insist(&one).Status.Addresses).NotTo(Equal(address))
+	w.Expect(w.converge(&one).Status.Addresses).NotTo(Equal(address))
 	w.Expect(w.marksOf("c1")).To(ConsistOf(ContainSubstring("uid=" + two.Owner.UID)))
-	w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
+	w.Expect(w.converge(&two).Status.Addresses).To(Equal(address))
 	w.remove(one, two)
 	w.Expect(w.marksOf("c1")).To(BeEmpty())
 }
 
-// TestTCPAndUDPOnOnePortShareAnAddress: a DNS server listens on both, and Services of both kinds may share an address.
+// TestTCPAndUDPOnOnePortShareAnAddress covers a DNS server, which listens on both. Services of both kinds may share an
+// address.
 func TestTCPAndUDPOnOnePortShareAnAddress(t *testing.T) {
 	for name, model := range map[string]func(loadbalancer.Owner, int) lb.Desired{
-		"two arms": func(o loadbalancer.Owner, port int) lb.Desired { return desired(o, port) },
-		"one arm":  func(o loadbalancer.Owner, port int) lb.Desired { return oneArm(o, port) },
+		"two-arm": func(o loadbalancer.Owner, port int) lb.Desired { return desired(o, port) },
+		"one-arm": func(o loadbalancer.Owner, port int) lb.Desired { return oneArm(o, port) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, vcdsim.CloudProvider())
@@ -80,14 +81,14 @@ func TestTCPAndUDPOnOnePortShareAnAddress(t *testing.T) {
 
 			address := w.share(&one, &two)
 
-			w.Expect(w.insist(&one).Status.Addresses).To(Equal(address))
-			w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
+			w.Expect(w.converge(&one).Status.Addresses).To(Equal(address))
+			w.Expect(w.converge(&two).Status.Addresses).To(Equal(address))
 			both := model(service("c1", "both"), 54)
 			both.Listeners = append(both.Listeners, both.Listeners[0])
 			both.Listeners[1].Protocol = loadbalancer.UDP
 			both.Listeners[1].Monitor = lb.MonitorUDP
-			w.Expect(w.insist(&both).Status.Addresses).To(HaveLen(1))
-			w.Expect(w.insist(&both).Refusals).To(BeEmpty())
+			w.Expect(w.converge(&both).Status.Addresses).To(HaveLen(1))
+			w.Expect(w.converge(&both).Refusals).To(BeEmpty())
 			w.remove(one, two, both)
 		})
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// steps plans what makes a load balancer, with its address written down.
+// steps plans the steps to create a load balancer, with its address recorded.
 func (w *fixture) steps(d *lb.Desired) []lb.Step {
 	w.t.Helper()
 	plan, err := w.plan(d)
@@ -28,7 +28,7 @@ func (w *fixture) steps(d *lb.Desired) []lb.Step {
 	return stepsOf(plan)
 }
 
-// stepsOf are the steps of a plan for an edge gateway.
+// stepsOf returns the steps of a plan for an edge gateway.
 func stepsOf(plan loadbalancer.Plan) []lb.Step {
 	var out []lb.Step
 	for _, s := range plan.Steps {
@@ -43,7 +43,7 @@ func (w *fixture) run(step lb.Step) {
 	w.Expect(w.driver.Run(w.t.Context(), w.gateway, step)).To(Succeed())
 }
 
-func TestWhatIsDoneTwiceIsDoneOnce(t *testing.T) {
+func TestStepsAreIdempotent(t *testing.T) {
 	for _, shape := range shapes()[:4] {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +59,7 @@ func TestWhatIsDoneTwiceIsDoneOnce(t *testing.T) {
 					w.run(step)
 					step.Stored = true // as in every later plan
 					w.run(step)
-					w.restart() // another process does not know what was done
+					w.restart() // another process does not know the completed steps
 					w.run(step)
 				}
 			}
@@ -77,7 +77,7 @@ func TestWhatIsDoneTwiceIsDoneOnce(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodyElseHasIsLeftAlone(t *testing.T) {
+func TestForeignObjectsAreNotTouched(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80)
 	var pool lb.Step
@@ -103,17 +103,17 @@ func TestWhatSomebodyElseHasIsLeftAlone(t *testing.T) {
 	w.Expect(err).To(MatchError(ContainSubstring("an object of another owner has this name")))
 }
 
-func TestErrorsSayWhatToDo(t *testing.T) {
+func TestErrorsSuggestARemedy(t *testing.T) {
 	tests := []struct {
 		name  string
 		fault vcdsim.Fault
 		kind  error
 	}{
-		{"VCD works on the gateway", vcdsim.Fault{Busy: vcdsim.BusyTenant}, loadbalancer.ErrBusy},
-		{"bad input", vcdsim.Fault{Status: http.StatusBadRequest}, loadbalancer.ErrRefused},
+		{"the gateway is busy", vcdsim.Fault{Busy: vcdsim.BusyTenant}, loadbalancer.ErrBusy},
+		{"invalid input", vcdsim.Fault{Status: http.StatusBadRequest}, loadbalancer.ErrRefused},
 		{"a missing right", vcdsim.Fault{Status: http.StatusForbidden}, loadbalancer.ErrRefused},
 		{"a quota", vcdsim.Fault{Status: http.StatusBadRequest, Code: "QUOTA_EXCEEDED"}, loadbalancer.ErrRefused},
-		{"VCD fails inside", vcdsim.Fault{Status: http.StatusInternalServerError}, loadbalancer.ErrUnknown},
+		{"VCD fails internally", vcdsim.Fault{Status: http.StatusInternalServerError}, loadbalancer.ErrUnknown},
 		{"no answer", vcdsim.Fault{DropAfter: true}, loadbalancer.ErrUnknown},
 	}
 	for _, tt := range tests {
@@ -164,16 +164,16 @@ func TestObservationFailsClosed(t *testing.T) {
 	}
 }
 
-func TestARightThatWasTakenAwayIsNoProofOfAbsence(t *testing.T) {
+func TestARevokedRightIsNoProofOfAbsence(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := oneArm(service("c1", "web"), 80)
 	w.sim.Faults().Add(vcdsim.Fault{
 		Status:    http.StatusForbidden,
 		Operation: "GET /cloudapi/1.0.0/ssl/certificateLibrary",
 	})
-	w.insist(&d)
+	w.converge(&d)
 	w.Expect(w.driver.Owners(t.Context(), w.gateway, "c1")).To(ConsistOf(d.Owner, loadbalancer.Owner{Cluster: "c1"}),
-		"who may not see certificates has none")
+		"a user who cannot view certificates has none")
 
 	w.sim.Faults().Add(vcdsim.Fault{
 		Status:    http.StatusForbidden,
@@ -189,8 +189,8 @@ func TestWithoutTheRightToIPSets(t *testing.T) {
 	d := desired(service("c1", "web"), 80)
 
 	_, err := w.reach(&d)
-	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "the next plan does without")
-	plan := w.insist(&d)
+	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "the next plan omits it")
+	plan := w.converge(&d)
 
 	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", false))
@@ -199,12 +199,12 @@ func TestWithoutTheRightToIPSets(t *testing.T) {
 	w.Expect(seen.Pools).To(ConsistOf(HaveField("Members", ConsistOf(d.Members))))
 	w.calls()
 	d.Members = append(d.Members, netip.MustParseAddr("192.168.100.13"))
-	w.insist(&d)
+	w.converge(&d)
 	_, writes, calls := w.calls()
 	w.Expect(writes).To(Equal(1), "%v", calls)
 }
 
-func TestAFloatingIPThatAnotherOrganizationHas(t *testing.T) {
+func TestAFloatingIPOfAnotherOrganization(t *testing.T) {
 	model := vcdsim.IPSpaces()
 	w := newFixture(t, model)
 	w.sim.Edit(func(e *vcdsim.Editor) {
@@ -218,7 +218,7 @@ func TestAFloatingIPThatAnotherOrganizationHas(t *testing.T) {
 
 	_, err := w.reach(&d)
 	w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 
 	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(plan.Status.Addresses).NotTo(ContainElement(netip.MustParseAddr("198.51.100.10")))
@@ -226,7 +226,7 @@ func TestAFloatingIPThatAnotherOrganizationHas(t *testing.T) {
 	w.Expect(w.left("c1")).To(BeEmpty())
 }
 
-func TestAFloatingIPThatIsAllocatedByHandMeanwhileIsNotTaken(t *testing.T) {
+func TestAConcurrentlyAllocatedFloatingIPIsNotTaken(t *testing.T) {
 	for name, requested := range map[string]bool{"chosen": false, "requested": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, vcdsim.IPSpaces())
@@ -238,30 +238,30 @@ func TestAFloatingIPThatIsAllocatedByHandMeanwhileIsNotTaken(t *testing.T) {
 				d.Requested = []netip.Addr{address}
 			}
 			org := w.sim.State().Model.Orgs[1].ID
-			w.sim.Edit(func(e *vcdsim.Editor) { // the list of floating IPs was read before
+			w.sim.Edit(func(e *vcdsim.Editor) { // the list of floating IPs was read earlier
 				e.Model.IPSpaces[0].Allocations = []vcdsim.IPAllocation{
 					{Type: vcdsim.FloatingIP, Value: address.String(), OrgID: org},
 				}
 			})
-			byHand := And(HaveField("Value", address.String()), HaveField("Description", ""))
+			editManually := And(HaveField("Value", address.String()), HaveField("Description", ""))
 
 			_, err = w.reach(&d)
 			w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 
 			w.Expect(plan.Status.Addresses).To(HaveLen(1))
 			w.Expect(slices.Contains(plan.Status.Addresses, address)).To(Equal(requested))
-			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ContainElement(byHand))
-			w.Expect(d.Intent).NotTo(ContainElement(address), "after a restart it would be taken")
+			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ContainElement(editManually))
+			w.Expect(d.Intent).NotTo(ContainElement(address), "after a restart it would be considered taken")
 			w.restart()
-			w.insist(&d)
+			w.converge(&d)
 			w.remove(d)
-			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(byHand))
+			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(editManually))
 		})
 	}
 }
 
-func TestAFloatingIPThatWasRefusedStaysOthersWhenTheyAllocateItAgain(t *testing.T) {
+func TestARejectedFloatingIPRemainsForeignAfterReallocation(t *testing.T) {
 	for name, absent := range map[string]bool{"wanted": false, "deleted": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, vcdsim.IPSpaces())
@@ -289,7 +289,7 @@ func TestAFloatingIPThatWasRefusedStaysOthersWhenTheyAllocateItAgain(t *testing.
 			for _, step := range plan.Steps {
 				w.Expect(step.(lb.Step).Name).NotTo(Equal(address.String()), "%s", step)
 			}
-			w.insist(&d)
+			w.converge(&d)
 
 			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ContainElement(
 				And(HaveField("Value", address.String()), HaveField("Description", ""))))
@@ -297,10 +297,10 @@ func TestAFloatingIPThatWasRefusedStaysOthersWhenTheyAllocateItAgain(t *testing.
 	}
 }
 
-func TestAFloatingIPThatWasReleasedIsWhoseEverAllocatesItNext(t *testing.T) {
+func TestAReleasedFloatingIPBelongsToItsNextAllocator(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	d := desired(service("c1", "web"), 80)
-	address := w.insist(&d).Status.Addresses[0]
+	address := w.converge(&d).Status.Addresses[0]
 	d.Absent = true
 	d.Intent = []netip.Addr{address}
 	_, err := w.round(&d)
@@ -320,7 +320,7 @@ func TestAFloatingIPThatWasReleasedIsWhoseEverAllocatesItNext(t *testing.T) {
 	w.Expect(plan.Done()).To(BeTrue())
 }
 
-func TestAMarkOfSomebodyElseStays(t *testing.T) {
+func TestAForeignMarkerIsKept(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	d := desired(service("c1", "web"), 80)
 	steps := w.steps(&d)
@@ -331,12 +331,12 @@ func TestAMarkOfSomebodyElseStays(t *testing.T) {
 	w.Expect(w.driver.Run(t.Context(), w.gateway, steps[1])).To(MatchError(loadbalancer.ErrBusy))
 
 	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations[0].Description).To(Equal(theirs))
-	plan := w.insist(&d)
+	plan := w.converge(&d)
 	w.Expect(plan.Done()).To(BeTrue())
-	w.Expect(w.left("c1")).To(HaveLen(4), "an address of its own, an IP set, a pool and a virtual service")
+	w.Expect(w.left("c1")).To(HaveLen(4), "its own address, an IP set, a pool and a virtual service")
 }
 
-func TestATaskThatNeverEndsIsNotWaitedForForever(t *testing.T) {
+func TestAnEndlessTaskTimesOut(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	w.opts = edge.Options{TaskTimeout: 50 * time.Millisecond}
 	w.restart()
@@ -354,13 +354,13 @@ func TestATaskThatNeverEndsIsNotWaitedForForever(t *testing.T) {
 	w.Expect(err).To(MatchError(ContainSubstring("did not complete the task")))
 }
 
-func TestDriftIsSeen(t *testing.T) {
+func TestDriftIsDetected(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}
 	w.restart()
 	d := desired(service("c1", "web"), 80, 443)
-	w.insist(&d)
+	w.converge(&d)
 	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.sim.Edit(func(e *vcdsim.Editor) {
@@ -369,15 +369,15 @@ func TestDriftIsSeen(t *testing.T) {
 		e.Document(seen.Sets[0].ID, func(body map[string]any) { body["ipAddresses"] = []any{"10.9.9.9"} })
 	})
 
-	for range 4 { // two pools and a set, one each minute
+	for range 4 { // two pools and a set, one per minute
 		now.Advance(time.Minute)
-		w.insist(&d)
+		w.converge(&d)
 	}
 
 	seen, err = w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.FullPools, Fresh: true})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(seen.Services).To(HaveLen(2), "what was deleted is back")
-	w.Expect(seen.Pools).To(HaveEach(HaveField("Monitors", HaveLen(1))), "as is what lists do not show")
+	w.Expect(seen.Services).To(HaveLen(2), "deleted objects are recreated")
+	w.Expect(seen.Pools).To(HaveEach(HaveField("Monitors", HaveLen(1))), "including objects that lists do not show")
 	w.sim.Edit(func(e *vcdsim.Editor) {
 		e.Document(seen.Sets[0].ID, func(body map[string]any) {
 			w.Expect(body["ipAddresses"]).To(ConsistOf("192.168.100.11", "192.168.100.12"))
@@ -385,7 +385,7 @@ func TestDriftIsSeen(t *testing.T) {
 	})
 }
 
-func TestWhatOldVersionsMade(t *testing.T) {
+func TestObjectsOfOlderVersions(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	const cluster = "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-3333-4444-555555555555"
 	short := "capvcdCluster:11111111-2222-3333-4444-555555555555"
@@ -435,13 +435,13 @@ func TestWhatOldVersionsMade(t *testing.T) {
 	w.Expect(seen.Taken).To(ConsistOf(HaveField("Address", netip.MustParseAddr("203.0.113.50"))))
 }
 
-// stuck lets the next task of a kind hang, and returns what frees it.
+// stuck makes the next task of a kind hang, and returns a function that releases it.
 func (w *fixture) stuck(operation string) (free func()) {
 	id := w.sim.Faults().Add(vcdsim.Fault{Hang: true, Operation: operation})
 	return func() { w.sim.Faults().Remove(id) }
 }
 
-func TestWritesTakeTurns(t *testing.T) {
+func TestWritesAreSerialized(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	second := model.Orgs[1].VDCs[0].EdgeGateways[0]
 	second.Name = "second"
@@ -471,14 +471,14 @@ func TestWritesTakeTurns(t *testing.T) {
 
 	var err error
 	w.Eventually(errs).Should(Receive(&err))
-	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "one writes, two wait, the fourth is turned away")
+	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "one writes, two wait, the fourth is rejected")
 	w.Expect(err).To(MatchError(ContainSubstring("other writers wait for the edge gateway")))
 	w.sim.Faults().Clear()
 	other := *w
 	other.gateway = vcdsim.URN("gateway", w.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)
 	elsewhere := desired(service("c1", "elsewhere"), 80)
-	other.insist(&elsewhere)
-	w.Consistently(errs, "20ms").ShouldNot(Receive(), "the first still waits for its answer")
+	other.converge(&elsewhere)
+	w.Consistently(errs, "20ms").ShouldNot(Receive(), "the first still waits for its response")
 
 	cancel()
 	for range 3 {
@@ -488,7 +488,7 @@ func TestWritesTakeTurns(t *testing.T) {
 	}
 }
 
-func TestWhoGivesUpDoesNotWaitForATask(t *testing.T) {
+func TestACanceledCallerDoesNotWaitForATask(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80)
 	step := w.steps(&d)[0]
@@ -506,5 +506,5 @@ func TestWhoGivesUpDoesNotWaitForATask(t *testing.T) {
 	w.Expect(err).To(MatchError(context.Canceled))
 	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(seen.Sets).To(ConsistOf(HaveField("State", lb.Pending)), "what is half-built is seen")
+	w.Expect(seen.Sets).To(ConsistOf(HaveField("State", lb.Pending)), "an incomplete object is noticed")
 }

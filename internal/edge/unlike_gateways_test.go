@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestFeaturesOfPremiumOnAStandardGatewayAreRefusedBeforeAnyWrite(t *testing.T) {
+func TestPremiumFeaturesOnAStandardGatewayAreRejectedBeforeAnyWrite(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].EdgeGateways[0].LoadBalancer.Fields = map[string]any{"supportedFeatureSet": "STANDARD"}
 	w := newFixture(t, model)
@@ -35,7 +35,7 @@ func TestFeaturesOfPremiumOnAStandardGatewayAreRefusedBeforeAnyWrite(t *testing.
 	w.Expect(writes).To(BeZero(), "%v", all)
 	for _, standard := range []string{"ROUND_ROBIN", "LEAST_CONNECTIONS", "CONSISTENT_HASH"} {
 		d.Algorithm = standard
-		w.Expect(w.insist(&d).Done()).To(BeTrue(), standard)
+		w.Expect(w.converge(&d).Done()).To(BeTrue(), standard)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestVirtualServicesThatShareAnAddressMoveToAnother(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, vcdsim.K8sTenant(), sharedVIPStays)
 			d := tt.desired
-			d.Published = w.insist(&d).Status.Addresses
+			d.Published = w.converge(&d).Status.Addresses
 			pools := w.idsOf("loadBalancer/pools")
 			before := d
 			tt.change(&d)
@@ -66,19 +66,19 @@ func TestVirtualServicesThatShareAnAddressMoveToAnother(t *testing.T) {
 
 			done := w.written(&d)
 
-			w.Expect(w.idsOf("loadBalancer/pools")).To(Equal(pools), "pools stay")
+			w.Expect(w.idsOf("loadBalancer/pools")).To(Equal(pools), "pools are kept")
 			w.Expect(done).To(ContainElement(HavePrefix("delete virtual-service")))
-			unruled := slices.IndexFunc(done, func(s string) bool { return strings.HasPrefix(s, "delete dnat-rule") })
+			ruleDeleted := slices.IndexFunc(done, func(s string) bool { return strings.HasPrefix(s, "delete dnat-rule") })
 			hadRule := before.OneArm != nil
 			if !hadRule {
-				w.Expect(unruled).To(Equal(-1))
+				w.Expect(ruleDeleted).To(Equal(-1))
 			} else {
-				w.Expect(unruled).NotTo(Equal(-1))
-				w.Expect(done[unruled:]).NotTo(ContainElement(HavePrefix("create virtual-service")),
-					"a rule goes when all virtual services have moved")
+				w.Expect(ruleDeleted).NotTo(Equal(-1))
+				w.Expect(done[ruleDeleted:]).NotTo(ContainElement(HavePrefix("create virtual-service")),
+					"a rule is deleted when all virtual services have moved")
 			}
 			w.restart()
-			plan := w.insist(&d)
+			plan := w.converge(&d)
 			w.Expect(plan.Status.Addresses).To(Equal(append(d.Requested, d.Published...)[:1]))
 			w.remove(d)
 			w.Expect(w.left("")).To(BeEmpty())
@@ -86,7 +86,7 @@ func TestVirtualServicesThatShareAnAddressMoveToAnother(t *testing.T) {
 	}
 }
 
-// written are the steps that are done until nothing is left to do.
+// written returns the steps until none remain.
 func (w *fixture) written(d *lb.Desired) []string {
 	w.t.Helper()
 	var done []string
@@ -112,11 +112,11 @@ func sharedVIPStays(c *vcdsim.Config) {
 	c.Assumptions.SharedVIPStays = true
 }
 
-// A refusal for another reason is no reason to delete a virtual service.
+// A rejection for another reason is not a reason to delete a virtual service.
 func TestAVirtualServiceIsNotDeletedForAnotherRefusal(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80, 443)
-	w.insist(&d)
+	w.converge(&d)
 	before := w.idsOf("loadBalancer/virtualServices")
 	w.sim.Faults().Add(vcdsim.Fault{
 		Operation: "PUT /cloudapi/1.0.0/loadBalancer/virtualServices*",
@@ -140,7 +140,7 @@ func withUDP(d lb.Desired) lb.Desired {
 	return d
 }
 
-// idsOf are the ids of the objects of a kind, sorted.
+// idsOf returns the sorted IDs of the objects of a kind.
 func (w *fixture) idsOf(path string) []string {
 	var out []string
 	for _, doc := range w.sim.State().Documents {
@@ -154,7 +154,7 @@ func (w *fixture) idsOf(path string) []string {
 	return out
 }
 
-// In a VDC group, IP sets are the group's: those of all its gateways are in one list, with unique names.
+// In a VDC group, IP sets belong to the group: the IP sets of all its gateways are in one list, with unique names.
 func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	model := vcdsim.VDCGroupTenant()
 	second := model.Orgs[1].VDCs[0].EdgeGateways[0]
@@ -176,8 +176,8 @@ func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	one := desired(service("c1", "one"), 80)
 	two := desired(service("c1", "two"), 80)
 
-	w.Expect(w.insist(&one).Done()).To(BeTrue())
-	w.Expect(other.insist(&two).Done()).To(BeTrue())
+	w.Expect(w.converge(&one).Done()).To(BeTrue())
+	w.Expect(other.converge(&two).Done()).To(BeTrue())
 
 	w.Expect(w.sets()).To(ConsistOf(
 		And(ContainSubstring("acme-vdc-gateway-"), Not(ContainSubstring("acme-vdc-gateway-2"))),
@@ -186,23 +186,23 @@ func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	members := func(d *lb.Desired) { d.Members = append(d.Members, netip.MustParseAddr("192.168.100.13")) }
 	members(&one)
 	members(&two)
-	w.insist(&one)
-	other.insist(&two)
+	w.converge(&one)
+	other.converge(&two)
 	w.Expect(w.sets()).To(HaveEach(ContainSubstring("192.168.100.13")))
 
 	purge := func(gateway string, gone bool) error {
 		return w.driver.Purge(t.Context(), gateway, edge.PurgeOptions{Cluster: "c1", Gone: gone})
 	}
-	w.Expect(purge(w.gateway, false)).To(Succeed(), "what the other gateway has is none of its")
+	w.Expect(purge(w.gateway, false)).To(Succeed(), "objects of the other gateway are not included")
 	w.Expect(w.sets()).To(ConsistOf(ContainSubstring("acme-vdc-gateway-2-")))
-	w.Expect(other.insist(&two).Done()).To(BeTrue())
+	w.Expect(other.converge(&two).Done()).To(BeTrue())
 
 	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(other.gateway) })
-	w.Expect(purge(other.gateway, true)).To(Succeed(), "the gateway is gone, the group has its IP set")
+	w.Expect(purge(other.gateway, true)).To(Succeed(), "the gateway is gone, and its IP set remains in the group")
 	w.Expect(w.sets()).To(BeEmpty())
 }
 
-// sets are the names and addresses of all IP sets.
+// sets returns the names and addresses of all IP sets.
 func (w *fixture) sets() []string {
 	var out []string
 	for _, doc := range w.sim.State().Documents {

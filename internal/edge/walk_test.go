@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// moods are ways to change one's mind about a load balancer.
-var moods = []func(r *rand.Rand, d *lb.Desired){
+// stateChanges are changes to the desired state of a load balancer.
+var stateChanges = []func(r *rand.Rand, d *lb.Desired){
 	func(r *rand.Rand, d *lb.Desired) {
 		d.Listeners[0].Protocol = pickOne(r, loadbalancer.TCP, loadbalancer.UDP)
 	},
@@ -54,9 +54,9 @@ var moods = []func(r *rand.Rand, d *lb.Desired){
 
 func pickOne[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// TestWhoeverChangesTheirMindGetsThere has three Services change their minds again and again, about how they are
-// reached and with whom they share: none of them may be stuck on the way, and nothing may be left.
-func TestWhoeverChangesTheirMindGetsThere(t *testing.T) {
+// TestChangingDesiredStatesConverge repeatedly changes how three Services are reached and with which Services they
+// share addresses. None of them may get stuck, and no object may be left.
+func TestChangingDesiredStatesConverge(t *testing.T) {
 	for name, model := range map[string]func() vcdsim.Model{
 		"on IP blocks": vcdsim.K8sTenant,
 		"on IP Spaces": vcdsim.IPSpaces,
@@ -79,8 +79,8 @@ func TestWhoeverChangesTheirMindGetsThere(t *testing.T) {
 				for range 25 {
 					d := &all[r.IntN(len(all))]
 					d.Absent = false
-					pickOne(r, moods...)(r, d)
-					plan := w.insist(d)
+					pickOne(r, stateChanges...)(r, d)
+					plan := w.converge(d)
 					w.Expect(plan.Done() || d.Absent).To(BeTrue(), "%+v of %+v", plan, d)
 					d.Published = plan.Status.Addresses
 				}

@@ -58,7 +58,7 @@ type Site struct {
 	Acknowledged time.Time // a user confirmed that machines missing since before then are gone
 	Stopped      bool      // a cluster of the site was stopped after Acknowledged
 	Neighbors    bool      // other clusters of the site have machines
-	Asked        time.Time // when these were last made to observe their machines; zero: never
+	NotifiedAt   time.Time // when these were last made to observe their machines; zero: never
 }
 
 // A State is the outcome of a decision. The zero value is the safe one.

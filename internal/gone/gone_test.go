@@ -9,8 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// lost returns a recorded machine of cluster a that is missing for so many seconds, in a container that is shown
-// without it.
+// lost returns a recorded machine of cluster a that has been missing for some seconds, in a visible container without
+// it.
 func lost(seconds int, mods ...func(*Subject)) Subject {
 	s := Subject{
 		Missing:  Missing{Cluster: "a", Name: "0", Since: noon.Add(-time.Duration(seconds) * time.Second)},
@@ -36,7 +36,7 @@ func requested(s *Subject)  { s.DeleteRequested = true }
 func unseen(s *Subject)     { s.Since = time.Time{} }
 func young(s *Subject)      { s.Born = noon.Add(-23 * time.Hour) }
 
-func TestWhatOneObservationProves(t *testing.T) {
+func TestProofsOfOneObservation(t *testing.T) {
 	shown := func(s *Subject) { s.Evidence.Shown = true }
 	listed := func(s *Subject) { s.Evidence.Listed = true }
 	held := func(s *Subject) { s.Evidence.HomeHolds = true }
@@ -46,37 +46,37 @@ func TestWhatOneObservationProves(t *testing.T) {
 		mods []func(*Subject)
 		want Verdict
 	}{
-		{"what is shown exists", mods(shown, scopeHidden), Verdict{State: Present}},
-		{"what is listed may exist", mods(listed, deleted), Verdict{Reason: Listed}},
-		{"so may what its container lists", mods(held, deleted), Verdict{Reason: HeldByHome}},
-		{"also after its deletion was requested", mods(held, requested), Verdict{Reason: HeldByHome}},
+		{"a visible object exists", mods(shown, scopeHidden), Verdict{State: Present}},
+		{"a listed object may exist", mods(listed, deleted), Verdict{Reason: Listed}},
+		{"an object listed by its container may exist, too", mods(held, deleted), Verdict{Reason: HeldByHome}},
+		{"even after its deletion was requested", mods(held, requested), Verdict{Reason: HeldByHome}},
 		{"an account that sees no scope proves nothing", mods(scopeHidden, deleted), Verdict{Reason: ScopeHidden}},
 		{
-			"access may be missing to a container that is not shown, whatever else is",
+			"access to an invisible container may be missing, regardless of other objects",
 			mods(homeHidden),
 			Verdict{Reason: HomeHidden},
 		},
-		{"also after its deletion was requested", mods(homeHidden, requested), Verdict{Reason: HomeHidden}},
+		{"even after its deletion was requested", mods(homeHidden, requested), Verdict{Reason: HomeHidden}},
 		{
-			"the rights to see all prove it of an account that sees another container",
+			"the rights to view everything prove it for an account that sees another container",
 			mods(homeHidden, siblingsHidden, seesAll),
 			counted(Gone),
 		},
-		{"but not of what is listed", mods(homeHidden, seesAll, listed), Verdict{Reason: Listed}},
+		{"but not for a listed object", mods(homeHidden, seesAll, listed), Verdict{Reason: Listed}},
 		{"nor without the scope", mods(homeHidden, seesAll, scopeHidden), Verdict{Reason: ScopeHidden}},
-		{"a scope that is gone took along what was in it", mods(homeHidden, scopeHidden, scopeGone), counted(Gone)},
-		{"the log proves that a container is gone", mods(homeHidden, siblingsHidden, deleted), counted(Gone)},
+		{"a deleted scope includes its contents", mods(homeHidden, scopeHidden, scopeGone), counted(Gone)},
+		{"the log proves that a container was deleted", mods(homeHidden, siblingsHidden, deleted), counted(Gone)},
 		{
-			"a container without anything else of the cluster proves nothing",
+			"a container without other objects of the cluster proves nothing",
 			mods(siblingsHidden),
 			Verdict{Reason: SiblingsHidden},
 		},
-		{"one that never was recorded needs its container", mods(unrecorded, siblingsHidden), counted(Gone)},
-		{"or anything of the cluster", mods(unrecorded, homeHidden), counted(Gone)},
-		{"but not nothing", mods(unrecorded, homeHidden, siblingsHidden), Verdict{Reason: SiblingsHidden}},
-		{"its container without it is enough", nil, counted(Gone)},
-		{"one that existed within a day must be in the log", mods(young), Verdict{Reason: Unlogged, Counts: true}},
-		{"where it is", mods(young, deleted), counted(Gone)},
+		{"an unrecorded machine needs its container", mods(unrecorded, siblingsHidden), counted(Gone)},
+		{"or any object of the cluster", mods(unrecorded, homeHidden), counted(Gone)},
+		{"but not an empty result", mods(unrecorded, homeHidden, siblingsHidden), Verdict{Reason: SiblingsHidden}},
+		{"its container without it is sufficient", nil, counted(Gone)},
+		{"a machine that existed within a day must be in the log", mods(young), Verdict{Reason: Unlogged, Counts: true}},
+		{"which is available", mods(young, deleted), counted(Gone)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,18 +97,18 @@ func TestAbsenceIsProvedTwice(t *testing.T) {
 		site    *Site
 		want    Verdict
 	}{
-		{"the first observation is not enough", lost(0, unseen), &Site{}, once(ProofInterval)},
-		{"nor one within a minute", lost(60), &Site{}, once(time.Second)},
-		{"nor is one in the future the first", lost(-1), &Site{}, once(ProofInterval)},
+		{"the first observation is not sufficient", lost(0, unseen), &Site{}, once(ProofInterval)},
+		{"nor is one within a minute", lost(60), &Site{}, once(time.Second)},
+		{"nor is one in the future", lost(-1), &Site{}, once(ProofInterval)},
 		{
-			"a clock that was put forward proves nothing",
+			"a clock that was moved forward proves nothing",
 			lost(3600, func(s *Subject) { s.Observed = noon.Add(-time.Second) }),
 			&Site{},
 			once(time.Minute),
 		},
-		{"two a minute apart are enough", lost(61), &Site{}, counted(Gone)},
-		{"also for what nothing holds back", lost(61), nil, counted(Gone)},
-		{"one is after we asked for its deletion", lost(0, unseen, requested), &Site{}, counted(Gone)},
+		{"two observations a minute apart are sufficient", lost(61), &Site{}, counted(Gone)},
+		{"including machines that are not held back", lost(61), nil, counted(Gone)},
+		{"a machine counts after we requested its deletion", lost(0, unseen, requested), &Site{}, counted(Gone)},
 		{
 			"but not without its container",
 			lost(0, unseen, requested, homeHidden, deleted),
@@ -140,9 +140,9 @@ func TestACreateRequestMayTakeEffectLate(t *testing.T) {
 			Verdict{State: Waiting, Reason: Creating, After: time.Minute, Counts: true},
 		},
 		{"not later", lost(120, unrecorded, at(LateRequest)), counted(Gone)},
-		{"not where the VDC is gone", lost(120, unrecorded, scopeGone, at(time.Minute)), counted(Gone)},
-		{"not what is recorded", lost(120, at(time.Minute)), counted(Gone)},
-		{"not one that was requested hours from now", lost(120, unrecorded, at(-time.Hour)), counted(Gone)},
+		{"not if the VDC is deleted", lost(120, unrecorded, scopeGone, at(time.Minute)), counted(Gone)},
+		{"not a recorded machine", lost(120, at(time.Minute)), counted(Gone)},
+		{"not one that was requested hours in the future", lost(120, unrecorded, at(-time.Hour)), counted(Gone)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestACreateRequestMayTakeEffectLate(t *testing.T) {
 	}
 }
 
-func TestOthersHoldBack(t *testing.T) {
+func TestOtherMachinesHoldBackARelease(t *testing.T) {
 	three := append(missingFor("b", 5), missingFor("c", 9)...)
 	asking := Verdict{State: Waiting, Reason: AskingSite, After: 15 * time.Second, Counts: true}
 	tests := []struct {
@@ -167,27 +167,27 @@ func TestOthersHoldBack(t *testing.T) {
 			Verdict{State: HeldBack, After: 8 * time.Minute, Counts: true},
 		},
 		{
-			"not what was declared gone before",
+			"not a machine that was already declared gone",
 			lost(120, func(s *Subject) { s.Gone = noon }),
 			Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
 			counted(Gone),
 		},
 		{
-			"not what is unrecorded",
+			"not an unrecorded machine",
 			lost(120, unrecorded),
 			Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
 			counted(Gone),
 		},
 		{"three clusters", lost(120), Site{Missing: three}, counted(Stopped)},
-		{"a stop of another cluster", lost(120), Site{Stopped: true}, counted(Stopped)},
+		{"a hold of another cluster", lost(120), Site{Stopped: true}, counted(Stopped)},
 		{
-			"not after a person acknowledged it",
+			"not after a user acknowledged it",
 			lost(120),
 			Site{Missing: three, Stopped: true, Acknowledged: noon},
 			counted(Gone),
 		},
-		{"clusters that have not been asked", lost(120), Site{Neighbors: true}, asking},
-		{"not for long", lost(120), Site{Neighbors: true, Asked: noon.Add(-15 * time.Second)}, counted(Gone)},
+		{"clusters that have not been notified", lost(120), Site{Neighbors: true}, asking},
+		{"not for long", lost(120), Site{Neighbors: true, NotifiedAt: noon.Add(-15 * time.Second)}, counted(Gone)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestOthersHoldBack(t *testing.T) {
 	}
 }
 
-func TestReasonsAreExplained(t *testing.T) {
+func TestReasonsAreDocumented(t *testing.T) {
 	for r := Listed; r <= AskingSite; r++ {
 		NewWithT(t).Expect(r.String()).NotTo(BeEmpty())
 	}

@@ -37,11 +37,11 @@ func (s *Site) release(now time.Time, me Missing) Verdict {
 		return counted(Stopped)
 	}
 	if s.Neighbors {
-		asked := s.Asked
-		if asked.IsZero() {
-			asked = now
+		notifiedAt := s.NotifiedAt
+		if notifiedAt.IsZero() {
+			notifiedAt = now
 		}
-		if left := asked.Add(siteCheck).Sub(now); left > 0 {
+		if left := notifiedAt.Add(siteCheck).Sub(now); left > 0 {
 			return Verdict{State: Waiting, Reason: AskingSite, After: left, Counts: true}
 		}
 	}

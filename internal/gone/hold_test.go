@@ -12,7 +12,7 @@ import (
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// missingFor returns VMs of a cluster that are missing for so many minutes, numbered from 0. All are held back.
+// missingFor returns VMs of a cluster that have been missing for some minutes, numbered from 0. All are held back.
 func missingFor(cluster string, minutes ...int) []Missing {
 	var all []Missing
 	for i, m := range minutes {
@@ -26,7 +26,7 @@ func missingFor(cluster string, minutes ...int) []Missing {
 	return all
 }
 
-// undecided marks some of all as machines that were not found ready to be released for so many minutes.
+// undecided marks some VMs as machines that have not been ready for release for some minutes.
 func undecided(minutes int, all []Missing, which ...int) []Missing {
 	for _, i := range which {
 		all[i].Held = noon.Add(-time.Duration(minutes) * time.Minute)
@@ -34,7 +34,7 @@ func undecided(minutes int, all []Missing, which ...int) []Missing {
 	return all
 }
 
-// goneFor marks some of all as declared gone so many minutes ago.
+// goneFor marks some VMs as declared gone some minutes ago.
 func goneFor(minutes int, all []Missing, which ...int) []Missing {
 	for _, i := range which {
 		all[i].Gone = noon.Add(-time.Duration(minutes) * time.Minute)
@@ -53,23 +53,23 @@ func TestHeldBack(t *testing.T) {
 	}{
 		{"one of one is not held back", 1, missingFor("a", 1), 0, time.Time{}, 0},
 		{"one of two is not held back", 2, missingFor("a", 1), 0, time.Time{}, 0},
-		{"both of two are", 2, missingFor("a", 1, 1), 0, time.Time{}, 9 * time.Minute},
+		{"two of two are held back", 2, missingFor("a", 1, 1), 0, time.Time{}, 9 * time.Minute},
 		{"a third of nine is not", 9, missingFor("a", 1, 1, 1), 0, time.Time{}, 0},
-		{"more than a third is", 9, missingFor("a", 1, 2, 2, 2), 0, time.Time{}, 9 * time.Minute},
-		{"after ten minutes the first goes", 4, missingFor("a", 11, 11, 11), 0, time.Time{}, 0},
-		{"and the others wait until it is gone", 4, missingFor("a", 11, 11, 11), 1, time.Time{}, releaseGap},
-		{"the one that is missing longer comes first", 4, missingFor("a", 11, 12, 11), 1, time.Time{}, 0},
+		{"more than a third is held back", 9, missingFor("a", 1, 2, 2, 2), 0, time.Time{}, 9 * time.Minute},
+		{"after ten minutes the first one is released", 4, missingFor("a", 11, 11, 11), 0, time.Time{}, 0},
+		{"and the others wait until it is deleted", 4, missingFor("a", 11, 11, 11), 1, time.Time{}, releaseGap},
+		{"the VM that has been missing longest is first", 4, missingFor("a", 11, 12, 11), 1, time.Time{}, 0},
 		{
-			"the next waits a minute after the last",
+			"the next one waits for a minute after the last",
 			4,
 			goneFor(0, missingFor("a", 11, 11, 11), 0),
 			1,
 			time.Time{},
 			time.Minute,
 		},
-		{"and then goes", 4, goneFor(1, missingFor("a", 12, 12, 12), 0), 1, time.Time{}, 0},
+		{"and is then released", 4, goneFor(1, missingFor("a", 12, 12, 12), 0), 1, time.Time{}, 0},
 		{
-			"one that cannot be released holds up no other",
+			"a VM that cannot be released does not block others",
 			4,
 			undecided(60, missingFor("a", 12, 11, 11), 0),
 			1,
@@ -77,7 +77,7 @@ func TestHeldBack(t *testing.T) {
 			0,
 		},
 		{
-			"the gap stays when one is passed over",
+			"the gap remains when one is skipped",
 			4,
 			undecided(60, goneFor(0, missingFor("a", 13, 12, 11), 1), 0),
 			2,
@@ -85,7 +85,7 @@ func TestHeldBack(t *testing.T) {
 			time.Minute,
 		},
 		{
-			"one that was held back two minutes ago comes first",
+			"a VM that was held back two minutes ago is first",
 			4,
 			undecided(2, missingFor("a", 12, 11, 11), 0),
 			1,
@@ -93,7 +93,7 @@ func TestHeldBack(t *testing.T) {
 			releaseGap,
 		},
 		{
-			"one that was deleted since counts, too",
+			"a VM that was deleted since counts, too",
 			6,
 			missingFor("a", 11, 11, 11),
 			0,
@@ -101,7 +101,7 @@ func TestHeldBack(t *testing.T) {
 			40 * time.Second,
 		},
 		{
-			"what was declared gone long ago does not hold back others",
+			"a VM declared gone long ago does not hold back others",
 			4,
 			goneFor(11, missingFor("a", 30, 30, 1), 0, 1),
 			2,
@@ -109,7 +109,7 @@ func TestHeldBack(t *testing.T) {
 			0,
 		},
 		{
-			"what was declared gone just now does",
+			"a VM declared gone just now does",
 			4,
 			goneFor(2, missingFor("a", 5, 5, 1), 0, 1),
 			2,
@@ -142,9 +142,9 @@ func TestMissingTogether(t *testing.T) {
 		acknowledged time.Time
 		stops        bool
 	}{
-		{"machines of one cluster do not stop a site", missingFor("a", 1, 1, 1), time.Time{}, false},
-		{"nor do those of two", all(missingFor("a", 1), missingFor("b", 1)), time.Time{}, false},
-		{"those of three do", all(missingFor("a", 1), missingFor("b", 5), missingFor("c", 9)), time.Time{}, true},
+		{"machines of one cluster do not hold a site", missingFor("a", 1, 1, 1), time.Time{}, false},
+		{"nor do machines of two clusters", all(missingFor("a", 1), missingFor("b", 1)), time.Time{}, false},
+		{"machines of three clusters do", all(missingFor("a", 1), missingFor("b", 5), missingFor("c", 9)), time.Time{}, true},
 		{
 			"not if they are more than ten minutes apart",
 			all(missingFor("a", 6), missingFor("b", 1), missingFor("c", 12)),
@@ -152,7 +152,7 @@ func TestMissingTogether(t *testing.T) {
 			false,
 		},
 		{
-			"they may have gone missing long ago, together",
+			"they may have disappeared together long ago",
 			all(missingFor("a", 66), missingFor("b", 61), missingFor("c", 70)),
 			time.Time{},
 			true,
@@ -164,19 +164,19 @@ func TestMissingTogether(t *testing.T) {
 			false,
 		},
 		{
-			"one that a person acknowledged does not count",
+			"a VM that a user acknowledged does not count",
 			all(missingFor("a", 5), missingFor("b", 5), missingFor("c", 5)),
 			noon.Add(-time.Minute),
 			false,
 		},
 		{
-			"one that went missing after that does",
+			"a VM that disappeared after that does",
 			all(missingFor("a", 5), missingFor("b", 5), missingFor("c", 5)),
 			noon.Add(-6 * time.Minute),
 			true,
 		},
 		{
-			"what was declared gone long ago does not count",
+			"a VM declared gone long ago does not count",
 			all(missingFor("a", 1), missingFor("b", 1), goneFor(11, missingFor("c", 1), 0)),
 			time.Time{},
 			false,

@@ -18,10 +18,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 )
 
-// python is the interpreter that distributions install cloud-init for; another one on PATH does not see it.
+// python is the interpreter that distributions install cloud-init for. Another one on PATH does not find it.
 const python = "/usr/bin/python3"
 
-// needCloudInit skips the test where the distribution's cloud-init is not installed.
+// needCloudInit skips the test if the distribution's cloud-init is not installed.
 func needCloudInit(t *testing.T) {
 	t.Helper()
 	if err := exec.Command(python, "-c", "from cloudinit.sources import DataSourceVMware").Run(); err != nil {
@@ -29,11 +29,11 @@ func needCloudInit(t *testing.T) {
 	}
 }
 
-// machine is a pretend guest: guestinfo, and the cloud-init that is installed here.
+// machine is a simulated guest: guestinfo, and the cloud-init that is installed on the test machine.
 type machine struct {
 	state string // file
 	tools string // folder with vmware-rpctool
-	disk  string // folder that cloud-init keeps its knowledge in
+	disk  string // folder for the state of cloud-init
 }
 
 func newMachine(t *testing.T, extraConfig map[string]string) *machine {
@@ -65,7 +65,7 @@ func (m *machine) guestinfo(t *testing.T) map[string]string {
 	return values
 }
 
-// bootReport is what testdata/boot.py prints.
+// bootReport is the output of testdata/boot.py.
 type bootReport struct {
 	Found          bool
 	NewInstance    bool
@@ -80,7 +80,7 @@ type bootReport struct {
 	Rendered       string
 }
 
-// boot starts cloud-init afresh: guestinfo and what is on its disk survive from the boot before.
+// boot restarts cloud-init. Guestinfo and its disk survive from the previous boot.
 func (m *machine) boot(t *testing.T) bootReport {
 	t.Helper()
 	g := NewWithT(t)
@@ -100,7 +100,7 @@ func sha256Of(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func TestCloudInitReadsWhatWeWrite(t *testing.T) {
+func TestCloudInitReadsTheRenderedGuestinfo(t *testing.T) {
 	needCloudInit(t)
 	g := NewWithT(t)
 	in := input()
@@ -174,7 +174,7 @@ func TestCloudInitFindsTheSameInstanceOnTheSecondBoot(t *testing.T) {
 
 			first := m.boot(t)
 			left := m.guestinfo(t)
-			g.Expect(guestinfo.Redacted(left)).To(BeTrue(), "cloud-init redacts what the metadata names")
+			g.Expect(guestinfo.Redacted(left)).To(BeTrue(), "cloud-init redacts the keys in the metadata")
 			if tt.clear {
 				merge(left, guestinfo.ClearUserdata())
 				m.setGuestinfo(t, left)
@@ -183,7 +183,7 @@ func TestCloudInitFindsTheSameInstanceOnTheSecondBoot(t *testing.T) {
 
 			g.Expect(first.NewInstance).To(BeTrue())
 			g.Expect(first.Userdata).To(BeTrue())
-			g.Expect(second.NewInstance).To(BeFalse(), "modules that run once per instance must not run again")
+			g.Expect(second.NewInstance).To(BeFalse(), "once-per-instance modules must not run again")
 			g.Expect(second.Userdata).To(BeFalse())
 			g.Expect(second.Found).To(BeTrue())
 			g.Expect(second.InstanceID).To(Equal(first.InstanceID))
@@ -195,8 +195,8 @@ func TestCloudInitFindsTheSameInstanceOnTheSecondBoot(t *testing.T) {
 	}
 }
 
-// A guest that cannot redact (an image that forbids info-set) is cleared by us before its next boot.
-func TestCloudInitFindsTheInstanceWhenOnlyWeCleared(t *testing.T) {
+// If a guest cannot redact its data (an image that forbids info-set), the controller clears it before the next boot.
+func TestCloudInitFindsTheInstanceAfterTheControllerClearedIt(t *testing.T) {
 	needCloudInit(t)
 	g := NewWithT(t)
 	in := input()
@@ -234,7 +234,7 @@ func TestCloudInitWaitsForAnAddressByDHCP(t *testing.T) {
 	g.Expect(got.NetworkFiles["networkd"]).NotTo(ContainSubstring("UseRoutes"))
 }
 
-func TestCloudInitSchemaAcceptsUserdataAfterTheTrip(t *testing.T) {
+func TestCloudInitSchemaAcceptsRoundTrippedUserdata(t *testing.T) {
 	needCloudInit(t)
 	g := NewWithT(t)
 	in := input(func(in *guestinfo.Input) { in.BootstrapData = cloudConfigWithoutJinja })
@@ -250,7 +250,7 @@ func TestCloudInitSchemaAcceptsNetworkConfig(t *testing.T) {
 	needCloudInit(t)
 	help, err := exec.Command("cloud-init", "schema", "--help").CombinedOutput()
 	if err != nil || !bytes.Contains(help, []byte("--schema-type")) {
-		t.Skip("this cloud-init has no schema for network configurations: version 24.1 has the first")
+		t.Skip("this cloud-init has no schema for network configurations: install version 24.1 or later")
 	}
 	g := NewWithT(t)
 	values, err := guestinfo.Render(input())

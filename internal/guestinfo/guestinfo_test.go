@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 )
 
-// jinjaCloudConfig is what a kubeadm bootstrap provider makes, in short.
+// jinjaCloudConfig is a short version of a kubeadm bootstrap provider's output.
 var jinjaCloudConfig = []byte(`## template: jinja
 #cloud-config
 
@@ -148,14 +148,14 @@ func TestRenderNetworks(t *testing.T) {
 		nics []guestinfo.NIC
 		want string
 	}{
-		{"no NIC leaves the network to the guest", nil, `null`},
+		{"without NICs the guest configures the network", nil, `null`},
 		{
-			"a primary NIC with DHCP takes routes from the server, and boot waits for it",
+			"a primary NIC with DHCP uses routes of the server, and boot waits for it",
 			[]guestinfo.NIC{{MAC: "00-50-56-01-02-03", Mode: guestinfo.ModeDHCP, Primary: true}},
 			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": true, "dhcp-identifier": "mac"}}}`,
 		},
 		{
-			"IPv6 has a default route of its own",
+			"IPv6 has its own default route",
 			[]guestinfo.NIC{{
 				MAC:       "00:50:56:01:02:03",
 				Mode:      guestinfo.ModeManual,
@@ -177,7 +177,7 @@ func TestRenderNetworks(t *testing.T) {
 			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false, "addresses": ["10.0.0.2/24"]}}}`,
 		},
 		{
-			"both families have default routes, and more routes follow",
+			"both families have default routes, followed by more routes",
 			[]guestinfo.NIC{{
 				MAC:       "00:50:56:01:02:03",
 				Mode:      guestinfo.ModeManual,
@@ -196,7 +196,7 @@ func TestRenderNetworks(t *testing.T) {
 				{"to": "::/0", "via": "fd00::1", "metric": 50}, {"to": "172.16.0.0/12", "via": "10.0.0.254", "metric": 7}]}}}`,
 		},
 		{
-			"a further NIC has a default route if it has a metric, and takes from DHCP what is asked for",
+			"a further NIC has a default route if it has a metric, and uses the requested DHCP options",
 			[]guestinfo.NIC{
 				{
 					MAC:     "00:50:56:01:02:03",
@@ -263,7 +263,7 @@ func TestMetadataHoldsNoBootstrapData(t *testing.T) {
 	g.Expect(string(decode(t, values[guestinfo.KeyMetadata]))).NotTo(ContainSubstring("canary-7d1f"))
 }
 
-func TestRenderRefuses(t *testing.T) {
+func TestRenderRejectsInvalidInput(t *testing.T) {
 	nic := func(mod func(*guestinfo.NIC)) func(*guestinfo.Input) {
 		return func(in *guestinfo.Input) { mod(&in.NICs[0]) }
 	}
@@ -306,7 +306,7 @@ func TestRenderRefuses(t *testing.T) {
 			"the limit is 253",
 		},
 		{
-			"a MAC address that is none",
+			"an invalid MAC address",
 			nic(func(n *guestinfo.NIC) { n.MAC = "00:50" }),
 			"NIC 0: \"00:50\" is not a MAC address",
 		},
@@ -316,14 +316,14 @@ func TestRenderRefuses(t *testing.T) {
 			"is not a MAC address",
 		},
 		{
-			"one MAC address twice",
+			"a duplicate MAC address",
 			nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:ab:cd:02" }),
 			"NIC 1: MAC address 00:50:56:ab:cd:02 is used by two NICs",
 		},
-		{"one name twice", nic(func(n *guestinfo.NIC) { n.Name = "eth1" }), "NIC 1: name eth1 is used by two NICs"},
+		{"a duplicate name", nic(func(n *guestinfo.NIC) { n.Name = "eth1" }), "NIC 1: name eth1 is used by two NICs"},
 		{"a name with a slash", nic(func(n *guestinfo.NIC) { n.Name = "../x" }), "not an interface name"},
 		{
-			"a name that is too long",
+			"a long name",
 			nic(func(n *guestinfo.NIC) { n.Name = "abcdefghijklmnop" }),
 			"not an interface name",
 		},
@@ -334,7 +334,7 @@ func TestRenderRefuses(t *testing.T) {
 			"not a valid address for a machine",
 		},
 		{
-			"a gateway elsewhere",
+			"a gateway outside the subnet",
 			nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("10.0.0.1") }),
 			"gateway 10.0.0.1 is not in the subnet 192.168.100.0/24",
 		},
@@ -348,7 +348,7 @@ func TestRenderRefuses(t *testing.T) {
 			nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("fe80::1%eth0") }),
 			"is not a valid address for a gateway",
 		},
-		{"a name server that is none", nic(func(n *guestinfo.NIC) { n.DNS = []netip.Addr{{}} }), "name server"},
+		{"an invalid name server", nic(func(n *guestinfo.NIC) { n.DNS = []netip.Addr{{}} }), "name server"},
 		{
 			"a search domain with a space",
 			nic(func(n *guestinfo.NIC) { n.SearchDomains = []string{"a b"} }),
@@ -368,9 +368,9 @@ func TestRenderRefuses(t *testing.T) {
 			}),
 			"of the same family",
 		},
-		{"a tiny MTU", nic(func(n *guestinfo.NIC) { n.MTU = 68 }), "MTU 68"},
+		{"an MTU that is too small", nic(func(n *guestinfo.NIC) { n.MTU = 68 }), "MTU 68"},
 		{"an unknown mode", nic(func(n *guestinfo.NIC) { n.Mode = "STATIC" }), `mode "STATIC"`},
-		{"a primary NIC that is left alone", nic(func(n *guestinfo.NIC) { n.Mode = guestinfo.ModeNone }), "mode NONE"},
+		{"a primary NIC that is not configured", nic(func(n *guestinfo.NIC) { n.Mode = guestinfo.ModeNone }), "mode NONE"},
 		{"no primary NIC", nic(func(n *guestinfo.NIC) { n.Primary = false }), "0 NICs are primary"},
 		{"two primary NICs", func(in *guestinfo.Input) { in.NICs[2].Primary = true }, "2 NICs are primary"},
 	}
@@ -386,7 +386,7 @@ func TestRenderRefuses(t *testing.T) {
 	}
 }
 
-// noise does not compress.
+// noise returns incompressible data.
 func noise(size int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	data := make([]byte, size)
@@ -402,9 +402,9 @@ func TestSizeLimit(t *testing.T) {
 		data []byte
 		fits bool
 	}{
-		{"much that compresses well fits", bytes.Repeat([]byte("a"), 1<<20), true},
-		{"what is just below the limit after encoding fits", noise(62_000), true},
-		{"what does not compress counts with base64", noise(65_000), false},
+		{"large compressible data fits", bytes.Repeat([]byte("a"), 1<<20), true},
+		{"data just below the limit after encoding fits", noise(62_000), true},
+		{"incompressible data counts with base64", noise(65_000), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -444,10 +444,10 @@ func TestRedacted(t *testing.T) {
 			map[string]string{"guestinfo.userdata": "---", "guestinfo.userdata.encoding": " "},
 			true,
 		},
-		{"we have cleared", guestinfo.ClearUserdata(), true},
+		{"the controller has cleared it", guestinfo.ClearUserdata(), true},
 		{"a space is as empty as a guest can make it", map[string]string{"guestinfo.userdata": " "}, true},
-		{"user data is there", map[string]string{"guestinfo.userdata": "H4sI"}, false},
-		{"an ignition configuration is there", map[string]string{"guestinfo.ignition.config.data": "H4sI"}, false},
+		{"user data exists", map[string]string{"guestinfo.userdata": "H4sI"}, false},
+		{"an Ignition configuration exists", map[string]string{"guestinfo.ignition.config.data": "H4sI"}, false},
 		{
 			"Ignition has deleted it",
 			map[string]string{
@@ -503,7 +503,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-func TestMetadataHasTheTopologyOfAZone(t *testing.T) {
+func TestMetadataContainsTheTopologyOfAZone(t *testing.T) {
 	g := NewWithT(t)
 	in := input()
 	in.Region = "eu"
@@ -516,7 +516,7 @@ func TestMetadataHasTheTopologyOfAZone(t *testing.T) {
 		HaveKeyWithValue("topology_zone", "eu-a")))
 }
 
-func TestMetadataIsTheMachinesOnlyWithItsInstanceID(t *testing.T) {
+func TestMetadataBelongsToTheMachineOnlyWithItsInstanceID(t *testing.T) {
 	ours, err := guestinfo.Render(input())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	another := input()
@@ -528,12 +528,12 @@ func TestMetadataIsTheMachinesOnlyWithItsInstanceID(t *testing.T) {
 		extraConfig map[string]string
 		want        bool
 	}{
-		{"what was rendered for it", ours, true},
-		{"what was rendered for another machine", others, false},
+		{"rendered for it", ours, true},
+		{"rendered for another machine", others, false},
 		{"none", nil, false},
-		{"an image's own, as plain YAML", map[string]string{guestinfo.KeyMetadata: "instance-id: image\n"}, false},
+		{"the image's own, as plain YAML", map[string]string{guestinfo.KeyMetadata: "instance-id: image\n"}, false},
 		{
-			"one that cannot be decoded",
+			"data that cannot be decoded",
 			map[string]string{
 				guestinfo.KeyMetadata:         "{}",
 				guestinfo.KeyMetadataEncoding: "gzip+base64",
@@ -541,7 +541,7 @@ func TestMetadataIsTheMachinesOnlyWithItsInstanceID(t *testing.T) {
 			false,
 		},
 		{
-			"one of an unknown encoding",
+			"data with an unknown encoding",
 			map[string]string{
 				guestinfo.KeyMetadata:         ours[guestinfo.KeyMetadata],
 				guestinfo.KeyMetadataEncoding: "rot13",
@@ -549,7 +549,7 @@ func TestMetadataIsTheMachinesOnlyWithItsInstanceID(t *testing.T) {
 			false,
 		},
 		{
-			"its own, in plain JSON",
+			"its own data, in plain JSON",
 			map[string]string{
 				guestinfo.KeyMetadata: `{"instance-id":"` + input().InstanceID + `"}`,
 			},
@@ -563,7 +563,7 @@ func TestMetadataIsTheMachinesOnlyWithItsInstanceID(t *testing.T) {
 	}
 }
 
-func TestBootstrapDataOfTheOtherFormatIsRemoved(t *testing.T) {
+func TestBootstrapDataInTheOtherFormatIsRemoved(t *testing.T) {
 	g := NewWithT(t)
 	values, err := guestinfo.Render(input())
 	g.Expect(err).NotTo(HaveOccurred())

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 )
 
-// ignitionConfig is what a bootstrap provider makes, with bytes that a URL cannot have.
+// ignitionConfig is the output of a bootstrap provider, with bytes that a URL cannot contain.
 const ignitionConfig = `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/größe","contents":{"source":"data:,50%25"}}]}}`
 
 func withIgnition(config string) func(*guestinfo.Input) {
@@ -28,7 +28,7 @@ func withIgnition(config string) func(*guestinfo.Input) {
 	}
 }
 
-// rendered is what a guest with Ignition gets.
+// A rendered is the data for a guest with Ignition.
 type rendered struct {
 	Ignition struct {
 		Version string
@@ -75,7 +75,7 @@ func content(t *testing.T, source string) string {
 	return text
 }
 
-func TestIgnitionGetsTheBootstrapDataAsItIs(t *testing.T) {
+func TestIgnitionReceivesTheBootstrapDataUnchanged(t *testing.T) {
 	tests := []struct {
 		name, config string
 		fileSystem   string
@@ -103,7 +103,7 @@ func TestIgnitionGetsTheBootstrapDataAsItIs(t *testing.T) {
 
 			got := render(t, input(withIgnition(tt.config)))
 
-			g.Expect(tt.config).To(ContainSubstring(got.Ignition.Version), "a guest that reads the one reads the other")
+			g.Expect(tt.config).To(ContainSubstring(got.Ignition.Version), "guests accept both formats")
 			merged := tt.merged(got)
 			g.Expect(merged).To(HaveLen(1))
 			g.Expect(content(t, merged[0].Source)).To(Equal(tt.config))
@@ -114,7 +114,7 @@ func TestIgnitionGetsTheBootstrapDataAsItIs(t *testing.T) {
 	}
 }
 
-func TestIgnitionWritesWhoTheMachineIs(t *testing.T) {
+func TestIgnitionWritesTheMachineIdentity(t *testing.T) {
 	g := NewWithT(t)
 
 	files := render(t, input(withIgnition(ignitionConfig), func(in *guestinfo.Input) { in.Zone = "it's" })).files(t)
@@ -129,7 +129,7 @@ TOPOLOGY_ZONE='it'\''s'
 }
 
 // CAPVCD's users have units that read these keys.
-func TestIgnitionUnitsMadeForCAPVCDFindTheirKeys(t *testing.T) {
+func TestIgnitionUnitsForCAPVCDFindTheirKeys(t *testing.T) {
 	g := NewWithT(t)
 
 	values, err := guestinfo.Render(input(withIgnition(ignitionConfig)))
@@ -218,7 +218,7 @@ Metric=200
 `,
 		},
 		{
-			"the primary NIC takes all from the DHCP server",
+			"the primary NIC uses all settings of the DHCP server",
 			guestinfo.NIC{Mode: guestinfo.ModeDHCP, Primary: true},
 			`
 [Network]
@@ -229,7 +229,7 @@ ClientIdentifier=mac
 `,
 		},
 		{
-			"boot does not wait for DHCP on a further NIC, whose routes are not taken",
+			"boot does not wait for DHCP on a further NIC, whose routes are ignored",
 			guestinfo.NIC{Mode: guestinfo.ModeDHCP},
 			`
 [Link]
@@ -244,7 +244,7 @@ UseRoutes=no
 `,
 		},
 		{
-			"what is taken from the DHCP server",
+			"the used settings of the DHCP server",
 			guestinfo.NIC{
 				Mode:    guestinfo.ModeDHCP,
 				Primary: true,
@@ -296,7 +296,7 @@ RouteMetric=7
 	}
 }
 
-func TestIgnitionNamesANICAndLeavesOneAlone(t *testing.T) {
+func TestIgnitionNamesOneNICAndIgnoresAnother(t *testing.T) {
 	g := NewWithT(t)
 
 	files := render(t, input(withIgnition(ignitionConfig))).files(t)
@@ -305,18 +305,18 @@ func TestIgnitionNamesANICAndLeavesOneAlone(t *testing.T) {
 		"[Match]\nPermanentMACAddress=00:50:56:ab:cd:01\n\n[Link]\nName=eth0\n"))
 	g.Expect(files).NotTo(HaveKey("/etc/systemd/network/20-vcd-nic3.link"))
 	g.Expect(files).To(HaveKeyWithValue("/etc/systemd/network/20-vcd-nic3.network",
-		"[Match]\nPermanentMACAddress=00:50:56:ab:cd:04\n\n[Link]\nUnmanaged=yes\n"), "images ask for an address by DHCP otherwise")
+		"[Match]\nPermanentMACAddress=00:50:56:ab:cd:04\n\n[Link]\nUnmanaged=yes\n"), "otherwise images request an address by DHCP")
 }
 
-func TestIgnitionThatCannotBeMergedIsRefused(t *testing.T) {
+func TestUnmergeableIgnitionIsRejected(t *testing.T) {
 	tests := []struct {
 		name, data, want string
 	}{
-		{"what is to be transpiled", "variant: flatcar\nversion: 1.0.0\n", "transpile Butane"},
+		{"a configuration that needs to be transpiled", "variant: flatcar\nversion: 1.0.0\n", "transpile Butane"},
 		{"a configuration without a version", `{"storage":{}}`, "no ignition.version"},
 		{"version 1", `{"ignitionVersion":1}`, "no ignition.version"},
-		{"a version to come", `{"ignition":{"version":"4.0.0"}}`, "2.x.y or 3.x.y"},
-		{"a version that says more", `{"ignition":{"version":"3.0.0\",\"a\":\""}}`, "2.x.y or 3.x.y"},
+		{"a future version", `{"ignition":{"version":"4.0.0"}}`, "2.x.y or 3.x.y"},
+		{"a version with a suffix", `{"ignition":{"version":"3.0.0\",\"a\":\""}}`, "2.x.y or 3.x.y"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -331,8 +331,8 @@ func TestIgnitionThatCannotBeMergedIsRefused(t *testing.T) {
 	}
 }
 
-// What is found to fit before a VM is created fits with ten NICs, too.
-func TestIgnitionThatIsFoundToFitFits(t *testing.T) {
+// Data that is found to fit before a VM is created also fits with ten NICs.
+func TestAcceptedIgnitionFits(t *testing.T) {
 	g := NewWithT(t)
 	in := input(withIgnition(ignitionConfig), func(in *guestinfo.Input) {
 		in.NICs = nil
@@ -366,7 +366,7 @@ func TestIgnitionThatIsFoundToFitFits(t *testing.T) {
 
 var incompressible = randomText(200_000)
 
-// sized returns an Ignition configuration of a size that compression does not change much.
+// sized returns an Ignition configuration of a size that compression hardly changes.
 func sized(size int) []byte {
 	return []byte(`{"ignition":{"version":"3.4.0"},"note":"` + incompressible[:size] + `"}`)
 }

@@ -20,13 +20,13 @@ import (
 
 const networkd = "/lib/systemd/systemd-networkd"
 
-// networkdScript starts systemd-networkd with the units of a folder, in namespaces of its own.
+// networkdScript starts systemd-networkd with the units of a folder, in separate namespaces.
 const networkdScript = `mount -t tmpfs run /run
 mkdir -p /run/systemd/network
 cp "$1"/*.network /run/systemd/network/
 exec ` + networkd
 
-// complaints returns what systemd-networkd logs about units.
+// complaints returns the log messages of systemd-networkd about units.
 func complaints(t *testing.T, units map[string]string) []string {
 	t.Helper()
 	g := NewWithT(t)
@@ -56,12 +56,12 @@ func complaints(t *testing.T, units map[string]string) []string {
 	return found
 }
 
-func TestSystemdNetworkdKnowsEachSetting(t *testing.T) {
+func TestSystemdNetworkdSupportsEachSetting(t *testing.T) {
 	if _, err := os.Stat(networkd); err != nil || os.Geteuid() != 0 {
-		t.Skip("needs root, and systemd-networkd of the distribution")
+		t.Skip("requires root and the distribution's systemd-networkd")
 	}
 	if err := exec.Command("unshare", "--net", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/run").Run(); err != nil {
-		t.Skipf("there are no namespaces here: %v", err)
+		t.Skipf("namespaces are not available: %v", err)
 	}
 	g := NewWithT(t)
 	yes := true

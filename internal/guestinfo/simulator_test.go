@@ -12,16 +12,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// The simulator's guest, written independently, has to understand the same as the real cloud-init and the real Ignition.
-func TestSimulatedGuestReadsWhatWeWrite(t *testing.T) {
+// The simulator's guest is an independent implementation. It must parse the data like cloud-init and Ignition.
+func TestSimulatedGuestReadsTheRenderedGuestinfo(t *testing.T) {
 	tests := []struct {
 		name   string
 		mod    func(*guestinfo.Input)
 		redact []string
 	}{
 		{"by cloud-init", func(*guestinfo.Input) {}, []string{"userdata", "vendordata"}},
-		{"by Ignition of version 3", withIgnition(ignitionConfig), nil},
-		{"by Ignition of version 2", withIgnition(`{"ignition":{"version":"2.3.0"}}`), nil},
+		{"by Ignition version 3", withIgnition(ignitionConfig), nil},
+		{"by Ignition version 2", withIgnition(`{"ignition":{"version":"2.3.0"}}`), nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

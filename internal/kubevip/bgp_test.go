@@ -38,7 +38,7 @@ func TestBGPReplacesARP(t *testing.T) {
 	g.Expect(got["bgp_peers"]).To(Equal("192.168.100.1:65000:s3cret$$(port):false,[fd00:100::1]:65001::true"),
 		"kubelet would replace $(port)")
 	g.Expect(got).NotTo(HaveKey("bgp_sourceif"))
-	g.Expect(got["bgp_routerid"]).To(BeEmpty(), "it would be that of every node")
+	g.Expect(got["bgp_routerid"]).To(BeEmpty(), "every node would have the same one")
 }
 
 func TestBGPFromAnInterface(t *testing.T) {
@@ -52,7 +52,7 @@ func TestBGPFromAnInterface(t *testing.T) {
 	g.Expect(got).To(And(HaveKeyWithValue("bgp_sourceif", "ens224"), HaveKeyWithValue("vip_interface", "dummy0")))
 }
 
-func TestRenderRefusesOfBGP(t *testing.T) {
+func TestRenderRejectsInvalidBGP(t *testing.T) {
 	password := func(value string) func(*kubevip.Config) {
 		return func(c *kubevip.Config) { c.BGP.Peers[0].Password = value }
 	}
@@ -70,17 +70,17 @@ func TestRenderRefusesOfBGP(t *testing.T) {
 				"fd00:100::1",
 		},
 		{
-			"a peer that is none",
+			"an invalid peer",
 			func(c *kubevip.Config) { c.BGP.Peers[0].Address = netip.Addr{} },
 			"not a valid address of a " +
 				"BGP peer",
 		},
 		{
-			"no interface for the router id",
+			"no interface for the router ID",
 			func(c *kubevip.Config) { c.BGP.RouterInterface = "" },
 			"interface for the router ID",
 		},
-		{"a source that is none", func(c *kubevip.Config) { c.BGP.SourceInterface = "a b" }, "source interface"},
+		{"an invalid source", func(c *kubevip.Config) { c.BGP.SourceInterface = "a b" }, "source interface"},
 		{
 			"an address without a peer of its family",
 			func(c *kubevip.Config) { c.BGP.Peers = c.BGP.Peers[:1] },

@@ -49,8 +49,8 @@ func TestDaemonSetAsksTheAPIServerOfItsNode(t *testing.T) {
 	values := env(&corev1.Pod{Spec: pod})
 	g.Expect(values).To(And(HaveKeyWithValue("address", "192.168.100.200"), HaveKeyWithValue("vip_arp", "true"),
 		HaveKeyWithValue("KUBERNETES_SERVICE_HOST", "kubernetes"), HaveKeyWithValue("KUBERNETES_SERVICE_PORT", "443")))
-	g.Expect(values).NotTo(HaveKey("svc_enable"), "Services are the cloud controller manager's")
-	g.Expect(pod.Volumes).To(HaveLen(1), "no kubeconfig of the node's")
+	g.Expect(values).NotTo(HaveKey("svc_enable"), "Services belong to the cloud controller manager")
+	g.Expect(pod.Volumes).To(HaveLen(1), "not the node's kubeconfig")
 	g.Expect(pod.Volumes[0].HostPath.Path).To(Equal("/etc/kube-vip/hosts"))
 	g.Expect(pod.ServiceAccountName).To(Equal(typed[corev1.ServiceAccount](t, objects, "ServiceAccount").Name))
 	g.Expect(pod.HostNetwork).To(BeTrue())
@@ -59,8 +59,9 @@ func TestDaemonSetAsksTheAPIServerOfItsNode(t *testing.T) {
 	g.Expect(typed[rbacv1.RoleBinding](t, objects, "RoleBinding").RoleRef.Name).To(Equal("kube-vip"))
 }
 
-// TestNoPasswordStaysWithoutBGP: Cluster API empties the Secret of a former configuration, but it would not delete it.
-func TestNoPasswordStaysWithoutBGP(t *testing.T) {
+// TestPasswordsAreRemovedWithoutBGP checks for an empty Secret: Cluster API empties the Secret of an earlier
+// configuration, but does not delete it.
+func TestPasswordsAreRemovedWithoutBGP(t *testing.T) {
 	g := NewWithT(t)
 
 	objects, err := kubevip.Objects(config(byDaemonSet))
@@ -72,7 +73,7 @@ func TestNoPasswordStaysWithoutBGP(t *testing.T) {
 	g.Expect(secret.Data).To(BeEmpty())
 }
 
-func TestDaemonSetHasPasswordsOfBGPInASecret(t *testing.T) {
+func TestDaemonSetReadsBGPPasswordsFromASecret(t *testing.T) {
 	g := NewWithT(t)
 
 	objects, err := kubevip.Objects(config(byDaemonSet, byBGP))
@@ -90,8 +91,8 @@ func TestDaemonSetHasPasswordsOfBGPInASecret(t *testing.T) {
 	}))
 }
 
-// TestTheProxyStaysAwayFromTheDaemonSet: kube-vip asks for the API server by a name that no proxy knows.
-func TestTheProxyStaysAwayFromTheDaemonSet(t *testing.T) {
+// TestTheDaemonSetDoesNotUseTheProxy checks NO_PROXY, because no proxy resolves the API server name that kube-vip uses.
+func TestTheDaemonSetDoesNotUseTheProxy(t *testing.T) {
 	g := NewWithT(t)
 
 	objects, err := kubevip.Objects(config(byDaemonSet))
@@ -101,7 +102,7 @@ func TestTheProxyStaysAwayFromTheDaemonSet(t *testing.T) {
 	g.Expect(pods.Labels).To(HaveKeyWithValue(addons.PodProxyInjectLabel, "false"))
 }
 
-func TestPodsFollowThePeersOfBGP(t *testing.T) {
+func TestPodsRestartWhenBGPPeersChange(t *testing.T) {
 	g := NewWithT(t)
 	annotations := func(mods ...func(*kubevip.Config)) map[string]string {
 		objects, err := kubevip.Objects(config(append([]func(*kubevip.Config){byDaemonSet}, mods...)...))
@@ -115,7 +116,7 @@ func TestPodsFollowThePeersOfBGP(t *testing.T) {
 	g.Expect(annotations()).To(BeEmpty())
 }
 
-func TestNodesThatJoinLeaveKubeVIPToTheDaemonSet(t *testing.T) {
+func TestJoiningNodesLeaveKubeVIPToTheDaemonSet(t *testing.T) {
 	g := NewWithT(t)
 	n := newNode(t, map[string]string{joinFile: joinConfiguration}, byDaemonSet)
 
@@ -124,7 +125,7 @@ func TestNodesThatJoinLeaveKubeVIPToTheDaemonSet(t *testing.T) {
 	n.mustRun(kubevip.KeyCleanup)
 
 	g.Expect(n.has(manifestFile)).To(BeFalse())
-	g.Expect(n.has("etc/kube-vip/hosts")).To(BeTrue(), "its pod mounts them")
+	g.Expect(n.has("etc/kube-vip/hosts")).To(BeTrue(), "the static pod mounts them")
 	g.Expect(n.has(handoverUnit)).To(BeFalse())
 }
 
@@ -142,7 +143,7 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 
 	n.mustRun(kubevip.KeyPrepare)
 	n.mustRun(kubevip.KeyCleanup)
-	g.Expect(n.has(handoverUnit)).To(BeFalse(), "kubeadm may be repeated")
+	g.Expect(n.has(handoverUnit)).To(BeFalse(), "kubeadm may run again")
 	n.write(successFile, "success\n")
 	n.mustRun(kubevip.KeyCleanup)
 
@@ -150,7 +151,7 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 		ContainSubstring("\nRestart=on-failure\n")))
 	g.Expect(n.read(systemctlLog)).To(ContainSubstring("enable --now --no-block kube-vip-handover.service"))
 	g.Expect(n.kubeconfig()).To(Equal(admin))
-	g.Expect(n.has(manifestFile)).To(BeTrue(), "until the DaemonSet runs here")
+	g.Expect(n.has(manifestFile)).To(BeTrue(), "until the DaemonSet runs on this node")
 
 	static := n.process("prometheus_server=127.0.0.1:2112")
 	daemonSet := n.process("prometheus_server=127.0.0.1:2113")
@@ -160,26 +161,26 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred(), out)
 	g.Expect(n.has(manifestFile)).To(BeFalse())
-	g.Expect(static()).To(Equal("T"), "stopped: it must not take the virtual IP away when the kubelet ends it")
+	g.Expect(static()).To(Equal("T"), "stopped: it must not remove the virtual IP when the kubelet ends it")
 	g.Expect(daemonSet()).NotTo(Equal("T"))
 	g.Expect(ofAUser()).NotTo(Equal("T"))
 }
 
-// brief is a program in place of sleep: no test waits for the times of the lease.
+// brief replaces sleep, so that no test waits for the times of the lease.
 const brief = "exec /bin/sleep 0.1"
 
-// kubectlOf is a program that answers questions about pods, and about the lease.
+// kubectlOf returns a program that responds to requests for pods and for the lease.
 func kubectlOf(pods, lease string) string {
 	return `case "$*" in *" lease "*) ` + lease + `;; *) ` + pods + `;; esac`
 }
 
-func TestTheStaticPodStaysWhereTheDaemonSetDoesNotRun(t *testing.T) {
+func TestTheStaticPodIsKeptWhereTheDaemonSetDoesNotRun(t *testing.T) {
 	for name, kubectl := range map[string]string{
 		"no pod yet":                          kubectlOf("true", "date +%N"),
-		"a pod that is not ready":             kubectlOf("printf False", "date +%N"),
+		"an unready pod":                      kubectlOf("printf False", "date +%N"),
 		"no API server":                       "exit 1",
 		"a pod that does not renew the lease": kubectlOf("printf True", "echo 2026-01-01T00:00:00Z"),
-		"a lease that cannot be read":         kubectlOf("printf True", "exit 1"),
+		"an unreadable lease":                 kubectlOf("printf True", "exit 1"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -191,16 +192,16 @@ func TestTheStaticPodStaysWhereTheDaemonSetDoesNotRun(t *testing.T) {
 
 			_, err := n.run(kubevip.KeyCleanup, "handover")
 
-			g.Expect(err).To(HaveOccurred(), "systemd tries again")
+			g.Expect(err).To(HaveOccurred(), "systemd retries")
 			g.Expect(n.has(manifestFile)).To(BeTrue())
-			g.Expect(static()).NotTo(Equal("T"), "it goes on")
+			g.Expect(static()).NotTo(Equal("T"), "it continues")
 		})
 	}
 }
 
-// TestTheVirtualIPComesBackWhereTheDaemonSetTookIt: a pod that starts removes the address; with BGP, the static pod does
-// not add it again by itself.
-func TestTheVirtualIPComesBackWhereTheDaemonSetTookIt(t *testing.T) {
+// TestTheVirtualIPIsRestoredAfterTheDaemonSetRemovedIt covers a starting pod, which removes the address. With BGP, the
+// static pod does not add it again.
+func TestTheVirtualIPIsRestoredAfterTheDaemonSetRemovedIt(t *testing.T) {
 	const anInterface = "echo 1: lo inet $5"
 	self, err := os.Hostname()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -210,8 +211,8 @@ func TestTheVirtualIPComesBackWhereTheDaemonSetTookIt(t *testing.T) {
 		ends   bool
 	}{
 		"the address is missing":                {self, "true", true},
-		"one of two is missing":                 {self, `case "$*" in *:*) ;; *) ` + anInterface + `;; esac`, true},
-		"the addresses are here":                {self, anInterface, false},
+		"one of two addresses is missing":       {self, `case "$*" in *:*) ;; *) ` + anInterface + `;; esac`, true},
+		"the addresses are on this node":        {self, anInterface, false},
 		"another node holds the lease":          {"another", "true", false},
 		"the endpoint is a name, not addresses": {self, "exit 1", false},
 	} {
@@ -231,8 +232,8 @@ esac`)
 
 			_, err := n.run(kubevip.KeyCleanup, "handover")
 
-			g.Expect(err).To(HaveOccurred(), "systemd tries again")
-			g.Expect(n.has(manifestFile)).To(BeTrue(), "the kubelet starts the static pod again")
+			g.Expect(err).To(HaveOccurred(), "systemd retries")
+			g.Expect(n.has(manifestFile)).To(BeTrue(), "the kubelet restarts the static pod")
 			if tt.ends {
 				g.Eventually(static, testtime.Patience).Should(Equal("Z"))
 			} else {
@@ -243,8 +244,8 @@ esac`)
 	}
 }
 
-// process starts a process that the node shows as one of kube-vip with a variable. The function it returns is the state
-// of the process: S sleeps, T is stopped.
+// process starts a process that looks like kube-vip with a variable. The returned function returns its state: S sleeps,
+// T is stopped.
 func (n *node) process(variable string) func() string {
 	n.t.Helper()
 	g := NewWithT(n.t)
@@ -265,8 +266,8 @@ func (n *node) process(variable string) func() string {
 	}
 }
 
-// TestTheHandOverTellsBothPodsApart: by the address of their metrics, and by the lease that the generator wrote.
-func TestTheHandOverTellsBothPodsApart(t *testing.T) {
+// TestTheHandoverDistinguishesBothPods compares the addresses of their metrics, and the lease that the generator wrote.
+func TestTheHandoverDistinguishesBothPods(t *testing.T) {
 	g := NewWithT(t)
 	objects, err := kubevip.Objects(config(byDaemonSet))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -50,7 +50,7 @@ func env(pod *corev1.Pod) map[string]string {
 	return values
 }
 
-func TestRenderGivesTheKeysThatTemplatesName(t *testing.T) {
+func TestRenderReturnsTheKeysReferencedByTemplates(t *testing.T) {
 	g := NewWithT(t)
 
 	data := render(t, config())
@@ -111,15 +111,15 @@ func TestRenderManifest(t *testing.T) {
 	}))
 }
 
-func TestRenderSetsWhatDiffers(t *testing.T) {
+func TestRenderSetsClusterSpecificValues(t *testing.T) {
 	tests := []struct {
 		name   string
 		config kubevip.Config
 		want   map[string]string
 	}{
-		{"a port of the user's", kubevip.Config{Addresses: []string{"10.0.0.9"}, Port: 443}, map[string]string{"port": "443"}},
+		{"a custom port", kubevip.Config{Addresses: []string{"10.0.0.9"}, Port: 443}, map[string]string{"port": "443"}},
 		{
-			"an interface of the user's",
+			"a custom interface",
 			kubevip.Config{Addresses: []string{"10.0.0.9"}, Interface: "eth1"},
 			map[string]string{"vip_interface": "eth1"},
 		},
@@ -168,7 +168,7 @@ func TestRenderIsDeterministic(t *testing.T) {
 	g.Expect(render(t, config())).To(Equal(render(t, config())))
 }
 
-func TestImageIsReplacedWhole(t *testing.T) {
+func TestTheWholeImageIsReplaced(t *testing.T) {
 	g := NewWithT(t)
 	image := "registry.acme.example:5000/mirror/kube-vip:v0.9.1@sha256:" + strings.Repeat("0f", 32)
 
@@ -180,8 +180,8 @@ func TestImageIsReplacedWhole(t *testing.T) {
 	}
 }
 
-// cloud-init renders files as part of user data with jinja: what jinja would act on never arrives as written.
-func TestOutputIsNoTemplate(t *testing.T) {
+// cloud-init renders files of user data with jinja, which would change text that looks like a jinja directive.
+func TestOutputContainsNoTemplateDirectives(t *testing.T) {
 	g := NewWithT(t)
 
 	for key, value := range render(t, config()) {
@@ -189,7 +189,7 @@ func TestOutputIsNoTemplate(t *testing.T) {
 	}
 }
 
-func TestDefaultImageIsTheReleaseOfTheGenerator(t *testing.T) {
+func TestDefaultImageMatchesTheGenerator(t *testing.T) {
 	g := NewWithT(t)
 	version := strings.TrimPrefix(kubevip.DefaultImage, "ghcr.io/kube-vip/kube-vip:")
 
@@ -202,8 +202,8 @@ func TestDefaultImageIsTheReleaseOfTheGenerator(t *testing.T) {
 	g.Expect(string(generated)).To(ContainSubstring("image: " + kubevip.DefaultImage + "\n"))
 }
 
-// An edit that adds a variable the generator does not know would be a silent no-op on the node.
-func TestGeneratorKnowsWhatIsAlwaysSet(t *testing.T) {
+// An edit that adds a variable unknown to the generator would be a silent no-op on the node.
+func TestGeneratedManifestsHaveEveryFixedSetting(t *testing.T) {
 	always := []string{"address", "port", "vip_subnet", "dns_mode"}
 	for name, known := range map[string][]string{
 		"pod-arp": always,
@@ -223,7 +223,7 @@ func TestGeneratorKnowsWhatIsAlwaysSet(t *testing.T) {
 	}
 }
 
-func TestRenderRefuses(t *testing.T) {
+func TestRenderRejectsInvalidInput(t *testing.T) {
 	tests := []struct {
 		name string
 		mod  func(*kubevip.Config)
@@ -231,7 +231,7 @@ func TestRenderRefuses(t *testing.T) {
 	}{
 		{"no address", func(c *kubevip.Config) { c.Addresses = []string{""} }, `address ""`},
 		{
-			"an address that is none",
+			"an invalid address",
 			func(c *kubevip.Config) { c.Addresses = []string{"192.168.100.300"} },
 			"neither an IP address nor a DNS name",
 		},
@@ -243,7 +243,7 @@ func TestRenderRefuses(t *testing.T) {
 		},
 		{"an address with a port", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1:6443"} }, "neither"},
 		{"a prefix", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1/24"} }, "neither"},
-		{"two addresses in one", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1,2001:db8::1"} }, "neither"},
+		{"two addresses in one field", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1,2001:db8::1"} }, "neither"},
 		{"nothing", func(c *kubevip.Config) { c.Addresses = nil }, "0 addresses"},
 		{
 			"two addresses of a family",
@@ -251,7 +251,7 @@ func TestRenderRefuses(t *testing.T) {
 			"of the same family",
 		},
 		{
-			"a name beside an address",
+			"a name in addition to an address",
 			func(c *kubevip.Config) { c.Addresses = []string{"api.example", "10.0.0.2"} },
 			"cannot be combined",
 		},
@@ -290,7 +290,7 @@ func TestRenderRefuses(t *testing.T) {
 		{"a DNS name with an empty label", func(c *kubevip.Config) { c.Addresses = []string{"api..example"} }, "neither"},
 		{"a DNS name that jinja would render", func(c *kubevip.Config) { c.Addresses = []string{"{{x}}"} }, "neither"},
 		{"a negative port", func(c *kubevip.Config) { c.Port = -1 }, "port -1"},
-		{"a port above the last", func(c *kubevip.Config) { c.Port = 65536 }, "port 65536"},
+		{"a port above the maximum", func(c *kubevip.Config) { c.Port = 65536 }, "port 65536"},
 		{"an interface with a space", func(c *kubevip.Config) { c.Interface = "eth 0" }, "interface name"},
 		{
 			"an interface with a long name",

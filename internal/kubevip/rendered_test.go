@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "write the manifests in testdata")
 
 // The tests of hack/kubevip read these files with kube-vip's own parser, which no other module links.
-func TestRenderedManifestsAreThoseThatKubeVIPIsTestedWith(t *testing.T) {
+func TestRenderedManifestsMatchTheKubeVIPTestData(t *testing.T) {
 	for name, mod := range map[string]func(*kubevip.Config){
 		"pod-arp.yaml":        func(*kubevip.Config) {},
 		"pod-dual-stack.yaml": func(c *kubevip.Config) { c.Addresses = []string{"fd00:100::c8", "192.168.100.200"} },

@@ -41,14 +41,14 @@ kind: JoinConfiguration
 	superAdmin   = "/etc/kubernetes/super-admin.conf"
 )
 
-// node is a folder that stands for the root of a node's file system.
+// node is a folder in place of the root of a node's file system.
 type node struct {
 	t    *testing.T
 	root string
 	data map[string][]byte
 }
 
-// newNode has the manifest and the scripts in place, as cloud-init writes them before any command runs.
+// newNode creates the manifest and the scripts, as cloud-init writes them before any command runs.
 func newNode(t *testing.T, files map[string]string, mods ...func(*kubevip.Config)) *node {
 	t.Helper()
 	n := &node{t: t, root: t.TempDir(), data: render(t, config(mods...))}
@@ -80,7 +80,7 @@ func (n *node) has(name string) bool {
 	return err == nil
 }
 
-// program puts a shell script into the PATH of the scripts.
+// program adds a shell script to the PATH of the scripts.
 func (n *node) program(name, script string) {
 	n.t.Helper()
 	n.write("bin/"+name, "#!/bin/sh\n"+script+"\n")
@@ -103,7 +103,7 @@ func (n *node) mustRun(key string) {
 	NewWithT(n.t).Expect(err).NotTo(HaveOccurred(), out)
 }
 
-// kubeconfig is the file that kube-vip is given.
+// kubeconfig returns the kubeconfig of kube-vip.
 func (n *node) kubeconfig() string {
 	n.t.Helper()
 	g := NewWithT(n.t)
@@ -148,8 +148,8 @@ func TestOtherNodesGetAdminConf(t *testing.T) {
 		name  string
 		files map[string]string
 	}{
-		{"a node that joins", map[string]string{joinFile: joinConfiguration}},
-		{"a node that joins with Ignition", map[string]string{ignitionFile: joinConfiguration}},
+		{"a joining node", map[string]string{joinFile: joinConfiguration}},
+		{"a joining node with Ignition", map[string]string{ignitionFile: joinConfiguration}},
 		{"a node without kubeadm", nil},
 		{
 			"kubeadm 1.28, which has no super-admin.conf",
@@ -171,13 +171,13 @@ func TestOtherNodesGetAdminConf(t *testing.T) {
 	}
 }
 
-func TestPrepareKnowsWhichKubeadmHasSuperAdmin(t *testing.T) {
+func TestPrepareDetectsKubeadmWithSuperAdmin(t *testing.T) {
 	tests := []struct {
 		name    string
 		version string
 		want    string
 	}{
-		{"1.29 is the first that has it", "kubernetesVersion: v1.29.0", superAdmin},
+		{"1.29 is the first version with it", "kubernetesVersion: v1.29.0", superAdmin},
 		{"a quoted version", `kubernetesVersion: "v1.28.3"`, admin},
 		{"a pre-release", "kubernetesVersion: v1.37.0-alpha.1", superAdmin},
 		{"no version means a recent one", "clusterName: acme", superAdmin},
@@ -195,7 +195,7 @@ func TestPrepareKnowsWhichKubeadmHasSuperAdmin(t *testing.T) {
 	}
 }
 
-func TestCleanupKeepsTheRightsWhileInitMayBeRepeated(t *testing.T) {
+func TestCleanupKeepsPermissionsWhileInitMayBeRepeated(t *testing.T) {
 	g := NewWithT(t)
 	n := newNode(t, map[string]string{initFile: initConfiguration})
 
@@ -223,14 +223,14 @@ func TestScriptsLeaveNothingBehind(t *testing.T) {
 
 	entries, err := os.ReadDir(filepath.Join(n.root, "etc/kube-vip"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(entries).To(HaveLen(2), "the link and the hosts")
+	g.Expect(entries).To(HaveLen(2), "the link and the hosts file")
 }
 
-func TestCleanupOfANodeThatWasNotPrepared(t *testing.T) {
+func TestCleanupOfAnUnpreparedNode(t *testing.T) {
 	newNode(t, nil).mustRun(kubevip.KeyCleanup)
 }
 
-func TestScriptsAreCleanShell(t *testing.T) {
+func TestScriptsPassShellCheck(t *testing.T) {
 	if _, err := exec.LookPath("shellcheck"); err != nil {
 		t.Skip("shellcheck is not installed: install the package shellcheck to run this test")
 	}

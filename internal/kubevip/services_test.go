@@ -26,7 +26,7 @@ func services(t *testing.T, c kubevip.ServicesConfig) []unstructured.Unstructure
 }
 
 // The tests of hack/kubevip read these files with kube-vip's own parser.
-func TestServicesAreRenderedAsKubeVIPIsTestedWith(t *testing.T) {
+func TestRenderedServicesMatchTheKubeVIPTestData(t *testing.T) {
 	for name, config := range map[string]kubevip.ServicesConfig{
 		"services.yaml": {},
 		"services-class.yaml": {
@@ -51,7 +51,7 @@ func TestServicesAreRenderedAsKubeVIPIsTestedWith(t *testing.T) {
 	}
 }
 
-func TestServicesAreAnnouncedByWorkersUnlessAllNodesMay(t *testing.T) {
+func TestServicesAreAnnouncedByWorkersUnlessAllNodesAreAllowed(t *testing.T) {
 	g := NewWithT(t)
 	pod := func(c kubevip.ServicesConfig) corev1.PodSpec {
 		return typed[appsv1.DaemonSet](t, services(t, c), "DaemonSet").Spec.Template.Spec
@@ -65,7 +65,7 @@ func TestServicesAreAnnouncedByWorkersUnlessAllNodesMay(t *testing.T) {
 	g.Expect(pod(kubevip.ServicesConfig{ControlPlane: true}).Affinity).To(BeNil())
 }
 
-func TestServicesHaveNothingInCommonWithTheEndpoint(t *testing.T) {
+func TestServicesShareNoObjectsWithTheEndpoint(t *testing.T) {
 	g := NewWithT(t)
 	ofEndpoint, err := kubevip.Objects(config(byDaemonSet))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -87,7 +87,7 @@ func TestServicesHaveNothingInCommonWithTheEndpoint(t *testing.T) {
 	g.Expect(values).NotTo(HaveKey("cp_enable"))
 }
 
-func TestServicesNeedFewRights(t *testing.T) {
+func TestServicesNeedFewPermissions(t *testing.T) {
 	g := NewWithT(t)
 	all := services(t, kubevip.ServicesConfig{})
 
@@ -105,7 +105,7 @@ func TestServicesNeedFewRights(t *testing.T) {
 	}
 }
 
-func TestServicesRefuse(t *testing.T) {
+func TestServicesRejectInvalidInput(t *testing.T) {
 	for name, config := range map[string]kubevip.ServicesConfig{
 		"an interface name": {Interface: "eth 0"},
 		"name of an image":  {Image: "kube-vip v1"},

@@ -12,7 +12,7 @@ import (
 )
 
 func TestDriftOnEdgeGateways(t *testing.T) {
-	// Two nodes, and a load balancer behind a NAT rule and one directly on a floating IP.
+	// Two nodes, a load balancer behind a NAT rule, and one directly on a floating IP.
 	sound := func() []Object {
 		return []Object{
 			{Kind: KindVM, ID: "vm-1", Addresses: []string{"192.168.100.11"}},
@@ -34,7 +34,7 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 		want   map[string]string
 	}{
 		"sound": {},
-		"no member answers": {
+		"no member responds": {
 			change: func(o *Object) {
 				if o.ID == "vs-1" {
 					o.health = "DOWN"
@@ -42,7 +42,7 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 			},
 			want: map[string]string{"vs-1": "health DOWN"},
 		},
-		"a virtual service that was given another pool": {
+		"a virtual service with another pool": {
 			change: func(o *Object) {
 				if o.ID == "vs-2" {
 					o.pool = "of others"
@@ -53,7 +53,7 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 				"pool-2": "not used by a virtual service",
 			},
 		},
-		"a rule that was changed": {
+		"a changed rule": {
 			change: func(o *Object) {
 				if o.ID == "rule-1" {
 					o.inside = "192.168.8.9"
@@ -62,19 +62,19 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 			want: map[string]string{"rule-1": "its target is 192.168.8.9, which is not an address of a virtual " +
 				"service"},
 		},
-		"an address that is left": {
+		"a leftover address": {
 			add:  []Object{{Kind: string(lb.KindAddress), ID: "ip-3", Addresses: []string{"203.0.113.8"}}},
 			want: map[string]string{"ip-3": "not used by a virtual service or NAT rule"},
 		},
 		"a second address of a VM": {member: "10.0.0.12"},
-		"members of others": {
+		"foreign members": {
 			member: "192.168.100.77",
 			want: map[string]string{
 				"pool-1": "members without a VM of the cluster: 192.168.100.77",
 				"set-1":  "members without a VM of the cluster: 192.168.100.77",
 			},
 		},
-		"VMs that are not shown": {
+		"invisible VMs": {
 			member: "192.168.100.77",
 			change: func(o *Object) { o.Addresses = only(o.Kind != KindVM, o.Addresses) },
 		},

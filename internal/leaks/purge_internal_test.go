@@ -48,7 +48,7 @@ func service(mods ...func(*Object)) Object {
 	return o
 }
 
-func TestOnlyVMsThatAreKnownToBeOffDoNotLive(t *testing.T) {
+func TestOnlyPoweredOffVMsAreCertainlyStopped(t *testing.T) {
 	g := NewWithT(t)
 	for _, s := range []vcd.Status{
 		vcd.StatusPoweredOn, vcd.StatusSuspended, vcd.StatusPartiallySuspended, vcd.StatusWaitingForInput,
@@ -63,7 +63,7 @@ func TestOnlyVMsThatAreKnownToBeOffDoNotLive(t *testing.T) {
 	}
 }
 
-func TestRefusalsOfAPurge(t *testing.T) {
+func TestPurgeRefusals(t *testing.T) {
 	tests := []struct {
 		name    string
 		objects []Object
@@ -72,9 +72,9 @@ func TestRefusalsOfAPurge(t *testing.T) {
 		alone   bool   // no machines
 		want    string // empty: it is deleted
 	}{
-		{name: "what is old and off is deleted", objects: []Object{vm()}},
+		{name: "an old, powered-off VM is deleted", objects: []Object{vm()}},
 		{
-			name: "a VM that runs",
+			name: "a running VM",
 			objects: []Object{vm(func(o *Object) {
 				o.maybeRunning = true
 				o.Power = "POWERED_ON"
@@ -82,7 +82,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 			want: "VM n1 is POWERED_ON",
 		},
 		{
-			name: "a VM that is suspended",
+			name: "a suspended VM",
 			objects: []Object{vm(func(o *Object) {
 				o.maybeRunning = true
 				o.Power = "SUSPENDED"
@@ -90,35 +90,35 @@ func TestRefusalsOfAPurge(t *testing.T) {
 			want: "VM n1 is SUSPENDED",
 		},
 		{
-			name:    "what changed in 24 hours",
+			name:    "a VM changed in the last 24 hours",
 			objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-23 * time.Hour) })},
 			want:    "changed 23h0m0s ago",
 		},
-		{name: "what changed before may go", objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-25 * time.Hour) })}},
+		{name: "a VM changed earlier may be deleted", objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-25 * time.Hour) })}},
 		{
-			name:    "a cluster that is alive",
+			name:    "a living cluster",
 			objects: []Object{vm()},
 			alive:   Alive{"c1": "mgmt: team-a/c1"},
 			want:    "exists in management cluster mgmt: team-a/c1",
 		},
-		{name: "another cluster that is alive does not matter", objects: []Object{vm()}, alive: Alive{"c2": "x"}},
+		{name: "another living cluster does not matter", objects: []Object{vm()}, alive: Alive{"c2": "x"}},
 		{
 			name:    "CAPVCD's",
 			objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
 			want:    "was created by CAPVCD",
 		},
 		{
-			name:    "CAPVCD's with --legacy may go",
+			name:    "CAPVCD objects may be deleted with --legacy",
 			objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
 			legacy:  true,
 		},
 		{
-			name:    "the CPI's",
+			name:    "CPI objects",
 			objects: []Object{{Cluster: "c1", Kind: string(lb.KindPool), Name: "p", By: lb.WriterCPI}},
 			want:    "was created by CPI",
 		},
 		{
-			name:   "CAPVCD's that runs, with --legacy",
+			name:   "a running CAPVCD cluster, with --legacy",
 			legacy: true,
 			objects: []Object{vm(func(o *Object) {
 				o.By = lb.WriterCAPVCD
@@ -132,7 +132,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 			want:    "detach pvc-1",
 		},
 		{
-			name: "a vApp with a VM of others",
+			name: "a vApp with a foreign VM",
 			objects: []Object{{
 				Cluster:    "c1",
 				Kind:       KindVApp,
@@ -142,16 +142,16 @@ func TestRefusalsOfAPurge(t *testing.T) {
 			}},
 			want: "move or delete theirs",
 		},
-		{name: "an id that nothing carries", objects: nil, want: "no object in VCD has this ID"},
+		{name: "an ID without objects", objects: nil, want: "no object in VCD has this ID"},
 		{
-			name:    "load balancers of nodes that nobody sees",
+			name:    "load balancers of invisible nodes",
 			objects: []Object{service()},
 			want:    "--no-machines",
 		},
 		{name: "the same, if there are no machines", objects: []Object{service()}, alone: true},
-		{name: "load balancers beside VMs that are off", objects: []Object{service(), vm()}},
+		{name: "load balancers with powered-off VMs", objects: []Object{service(), vm()}},
 		{
-			name:    "load balancers with members that answer",
+			name:    "load balancers with responding members",
 			objects: []Object{service(func(o *Object) { o.health = serving })},
 			want:    "members of its load balancers respond",
 		},
@@ -176,7 +176,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 	}
 }
 
-func TestWhatAPurgeAlwaysKeeps(t *testing.T) {
+func TestObjectsThatAPurgeAlwaysKeeps(t *testing.T) {
 	g := NewWithT(t)
 	disk := Object{Cluster: "c1", Kind: KindDisk, Name: "pvc-1", ID: "urn:vcloud:disk:1", By: "CSI"}
 	owned := Object{Cluster: "c1", Kind: KindEntity, Name: "prod", ID: "urn:vcloud:entity:1", By: lb.WriterThis}
@@ -190,7 +190,7 @@ func TestWhatAPurgeAlwaysKeeps(t *testing.T) {
 	g.Expect(plan.Delete).To(Equal([]Object{orphan}))
 }
 
-func TestLeftAreTheObjectsOfNoLivingCluster(t *testing.T) {
+func TestObjectsOfDeletedClustersAreOrphaned(t *testing.T) {
 	g := NewWithT(t)
 	inventory := Inventory{Objects: []Object{vm(), vm(func(o *Object) { o.Cluster = "c2" })}}
 

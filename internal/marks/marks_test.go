@@ -18,7 +18,7 @@ const (
 	otherID = "NO_RDE_99999999-2222-3333-4444-555555555555"
 )
 
-// metadata are the values of CAPVCD's key, by vApp.
+// metadata contains the values of CAPVCD's key, by vApp.
 type metadata map[string]string
 
 func (m metadata) MetadataValue(_ context.Context, vAppID, _ string) (string, error) {
@@ -44,8 +44,8 @@ func TestOwnsVApp(t *testing.T) {
 		{"no marker, and CAPVCD's metadata", theirID, "Description for [prod]", metadata{"vapp": theirID}, true},
 		{"metadata of another cluster", theirID, "Description for [prod]", metadata{"vapp": otherID}, false},
 		{"no metadata", theirID, "", metadata{"vapp": ""}, false},
-		{"a marker of another cluster counts more than metadata", theirID, marked(otherID), metadata{"vapp": theirID}, false},
-		{"metadata of a cluster that CAPVCD did not make", "id", "", metadata{"vapp": "id"}, false},
+		{"a marker of another cluster takes precedence over metadata", theirID, marked(otherID), metadata{"vapp": theirID}, false},
+		{"metadata of a cluster that CAPVCD did not create", "id", "", metadata{"vapp": "id"}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,11 +74,11 @@ func TestOwnsUnmarkedVM(t *testing.T) {
 		metadata metadata
 		want     bool
 	}{
-		{"in a vApp that CAPVCD made for the cluster", theirID, vm, metadata{"vapp": theirID}, true},
+		{"in a vApp that CAPVCD created for the cluster", theirID, vm, metadata{"vapp": theirID}, true},
 		{"in a vApp of another cluster", theirID, vm, metadata{"vapp": otherID}, false},
-		{"a VM with a marker, which decides", theirID, marked, nil, false},
-		{"a VM in no vApp", theirID, outside, nil, false},
-		{"a cluster that CAPVCD did not make", "id", vm, nil, false},
+		{"a VM with a marker, which takes precedence", theirID, marked, nil, false},
+		{"a VM outside a vApp", theirID, outside, nil, false},
+		{"a cluster that CAPVCD did not create", "id", vm, nil, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func settings() Settings {
 	}
 }
 
-func TestDirectIsEachOnceAndInOneOrder(t *testing.T) {
+func TestDirectHasAFixedOrderWithoutDuplicates(t *testing.T) {
 	NewWithT(t).Expect(settings().Direct).To(Equal([]string{
 		"localhost", "127.0.0.0/8", "::1", ".svc", ".cluster.local", "100.64.0.0/13", "fd00:1::/112", "100.96.0.0/11",
 		"192.168.100.200", "10.1.0.0/16", "192.168.100.0/24", "vcd.example.com", "mirror.example.com",
@@ -39,8 +39,8 @@ func TestDirectIsEachOnceAndInOneOrder(t *testing.T) {
 	}))
 }
 
-// TestWhatIsInTheClusterIsReachedDirectly asks the implementation that kubelet, containerd and most Go programs have.
-func TestWhatIsInTheClusterIsReachedDirectly(t *testing.T) {
+// TestClusterInternalAddressesBypassTheProxy uses the same implementation as kubelet, containerd and most Go programs.
+func TestClusterInternalAddressesBypassTheProxy(t *testing.T) {
 	s := settings()
 	proxyFor := (&httpproxy.Config{
 		HTTPProxy:  s.HTTP,
@@ -74,16 +74,16 @@ func TestWhatIsInTheClusterIsReachedDirectly(t *testing.T) {
 	}
 }
 
-func TestServicesOfAClusterThatNamesNoNetworkAreReachedDirectly(t *testing.T) {
+func TestServicesBypassTheProxyWithoutAClusterNetwork(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(Cluster{Pods: []string{"10.244.0.0/16"}}.Direct()).To(ContainElement("10.96.0.0/12"))
 	g.Expect(Cluster{Services: []string{"172.30.0.0/16"}}.Direct()).NotTo(ContainElement("10.96.0.0/12"))
 }
 
-// TestTheSecretIsNoSecretOfClusterAPI compares with the Secrets of other clusters: <cluster>-http-proxy would be the CA
+// TestTheSecretIsNotAClusterAPISecret compares with the Secrets of other clusters: <cluster>-http-proxy would be the CA
 // of the front proxy of a cluster named <cluster>-http.
-func TestTheSecretIsNoSecretOfClusterAPI(t *testing.T) {
+func TestTheSecretIsNotAClusterAPISecret(t *testing.T) {
 	g := NewWithT(t)
 	for _, purpose := range []secret.Purpose{
 		secret.Kubeconfig,
@@ -97,7 +97,7 @@ func TestTheSecretIsNoSecretOfClusterAPI(t *testing.T) {
 	}
 }
 
-func TestFilesAreWhatSystemdAndAPTRead(t *testing.T) {
+func TestFilesUseTheSyntaxOfSystemdAndAPT(t *testing.T) {
 	g := NewWithT(t)
 	files := settings().Files()
 
@@ -124,7 +124,7 @@ func TestFilesAreWhatSystemdAndAPTRead(t *testing.T) {
 		ContainSubstring("DIRECT='DIRECT'")))
 }
 
-func TestWithoutAProxyFilesSetNothing(t *testing.T) {
+func TestFilesAreEmptyWithoutAProxy(t *testing.T) {
 	g := NewWithT(t)
 	files := Settings{Direct: []string{"localhost"}}.Files()
 
@@ -136,8 +136,8 @@ func TestWithoutAProxyFilesSetNothing(t *testing.T) {
 	g.Expect(string(files[KeyKubeadm])).To(ContainSubstring("UnsetEnvironment="))
 }
 
-// TestNoVariableReachesKubeadm holds the drop-in of kubeadm's service against everything that the others set: systemd
-// removes these names at the very end, whatever set them.
+// TestNoVariableReachesKubeadm compares the drop-in of kubeadm's service with all variables that the other files set.
+// systemd removes these names last, regardless of the file that set them.
 func TestNoVariableReachesKubeadm(t *testing.T) {
 	g := NewWithT(t)
 	files := settings().Files()
@@ -150,7 +150,7 @@ func TestNoVariableReachesKubeadm(t *testing.T) {
 	}
 }
 
-func TestTheSettingsOfAnotherProxyAreNotTaken(t *testing.T) {
+func TestSettingsOfAnotherProxyAreIgnored(t *testing.T) {
 	g := NewWithT(t)
 	s := settings()
 	s.Version = Version(s.HTTP, s.HTTPS, []string{"a"})
@@ -168,7 +168,7 @@ func TestTheSettingsOfAnotherProxyAreNotTaken(t *testing.T) {
 	g.Expect(current).To(BeFalse())
 }
 
-func TestNetworksAreReadBackWithoutThoseOfTheUser(t *testing.T) {
+func TestNetworksAreReadBackWithoutUserEntries(t *testing.T) {
 	g := NewWithT(t)
 	network := netip.MustParsePrefix("192.168.4.0/24")
 	files := Settings{Direct: Cluster{

@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Files of package managers, as images have them.
+// Files of package managers, as in images.
 const (
 	dnfConf = `[main]
 gpgcheck=1
@@ -32,7 +32,7 @@ NO_PROXY="localhost, 127.0.0.1"
 `
 )
 
-// A node is a folder with the files of an image, and those of the Secret.
+// A node is a folder with the files of an image and of the Secret.
 type node struct {
 	*WithT
 
@@ -70,7 +70,7 @@ func (n node) mode(path string) fs.FileMode {
 	return info.Mode().Perm()
 }
 
-// prepare runs the script twice: a node that boots again runs it again.
+// prepare runs the script twice, as a node that reboots does.
 func (n node) prepare() {
 	for range 2 {
 		out, err := exec.Command("sh", filepath.Join(n.root, "/etc/node-proxy/prepare.sh"), n.root).CombinedOutput()
@@ -97,13 +97,13 @@ func withoutPassword() Settings {
 	return s
 }
 
-func TestDNFGetsTheProxyInItsMainSection(t *testing.T) {
+func TestDNFHasTheProxyInItsMainSection(t *testing.T) {
 	n := image(t, withoutPassword(), map[string]string{"/etc/dnf/dnf.conf": dnfConf})
 
 	n.prepare()
 
 	n.Expect(n.read("/etc/dnf/dnf.conf")).To(Equal("[main]\n"+header+"proxy=http://proxy.example.com:3129\n"+
-		strings.TrimPrefix(dnfConf, "[main]\n")), "what the user has stays")
+		strings.TrimPrefix(dnfConf, "[main]\n")), "the user's settings are kept")
 	n.Expect(n.mode("/etc/dnf/dnf.conf")).To(Equal(fs.FileMode(0o644)))
 	n.Expect(filepath.Join(n.root, "/etc/sysconfig")).NotTo(BeADirectory(), "the image has no zypper")
 }
@@ -117,7 +117,7 @@ func TestDNFKeepsTheProxyOfTheImage(t *testing.T) {
 	n.Expect(n.read("/etc/dnf/dnf.conf")).To(Equal(own))
 }
 
-func TestDNFWithoutAConfigurationGetsOne(t *testing.T) {
+func TestDNFConfigurationIsCreatedIfMissing(t *testing.T) {
 	n := image(t, withoutPassword(), map[string]string{"/etc/dnf/plugins/copr.conf": ""})
 
 	n.prepare()
@@ -125,7 +125,7 @@ func TestDNFWithoutAConfigurationGetsOne(t *testing.T) {
 	n.Expect(n.read("/etc/dnf/dnf.conf")).To(Equal("[main]\n" + header + "proxy=http://proxy.example.com:3129\n"))
 }
 
-func TestZypperGetsTheProxyOfEachScheme(t *testing.T) {
+func TestZypperHasTheProxyOfEachScheme(t *testing.T) {
 	n := image(t, withoutPassword(), map[string]string{"/etc/zypp/zypp.conf": "", "/etc/sysconfig/proxy": susesProxy})
 
 	n.prepare()
@@ -177,7 +177,7 @@ func TestOnlyRootReadsFilesWithAPassword(t *testing.T) {
 	}
 }
 
-func TestWithoutAProxyPackageManagersAreLeftAlone(t *testing.T) {
+func TestPackageManagersAreUnchangedWithoutAProxy(t *testing.T) {
 	n := image(t, Settings{Direct: []string{"localhost"}}, map[string]string{
 		"/etc/zypp/zypp.conf":  "",
 		"/etc/sysconfig/proxy": susesProxy,
@@ -190,7 +190,8 @@ func TestWithoutAProxyPackageManagersAreLeftAlone(t *testing.T) {
 	n.Expect(n.read("/etc/sysconfig/proxy")).To(Equal(susesProxy))
 }
 
-// TestSpecialCharactersOfAPasswordReachEachFile has shells read what is for shells, and looks for expansions in the rest.
+// TestSpecialCharactersOfAPasswordReachEachFile makes shells read the shell files, and searches the others for
+// expansions.
 func TestSpecialCharactersOfAPasswordReachEachFile(t *testing.T) {
 	for _, password := range []string{`$HOME`, `$(id)`, "`id`", `a'b"c\d`, `p@ss:word/%41`, `!;&|<>*?#~ {}`, `größe`} {
 		t.Run(password, func(t *testing.T) {
@@ -216,13 +217,13 @@ func TestSpecialCharactersOfAPasswordReachEachFile(t *testing.T) {
 			_, proxy, found := strings.Cut(n.read("/etc/dnf/dnf.conf"), "\nproxy=")
 			n.Expect(found).To(BeTrue())
 			proxy, _, _ = strings.Cut(proxy, "\n")
-			n.Expect(proxy).NotTo(ContainSubstring("$"), "dnf would replace variables")
+			n.Expect(proxy).NotTo(ContainSubstring("$"), "dnf would expand variables")
 			n.Expect(decoded(n, proxy)).To(Equal(password))
 		})
 	}
 }
 
-// TestKubeadmInALoginShellGetsNoVariable has a kubeadm that prints its environment.
+// TestKubeadmInALoginShellGetsNoVariable uses a kubeadm that prints its environment.
 func TestKubeadmInALoginShellGetsNoVariable(t *testing.T) {
 	n := image(t, withPassword("secret"), nil)
 	n.write("/bin/kubeadm", "#!/bin/sh\nenv\necho \"$@\"\n", 0o700)
@@ -240,12 +241,12 @@ func TestKubeadmInALoginShellGetsNoVariable(t *testing.T) {
 	}
 }
 
-func TestThePreparationIsShell(t *testing.T) {
+func TestThePreparationIsValidShell(t *testing.T) {
 	g := NewWithT(t)
 	if _, err := exec.LookPath("shellcheck"); err != nil {
 		t.Skip("shellcheck is not installed")
 	}
-	// SC2016 takes the $ in a password for a variable.
+	// SC2016 mistakes the $ in a password for a variable.
 	for _, key := range []string{KeyPrepare, KeyProfile} {
 		command := exec.CommandContext(t.Context(), "shellcheck", "--shell=sh", "--exclude=SC2016", "-")
 		command.Stdin = strings.NewReader(string(withPassword(`a'$b`).Files()[key]))

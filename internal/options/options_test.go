@@ -36,7 +36,7 @@ func TestDefaultsAreSafe(t *testing.T) {
 	g.Expect(m.LeaderElectionNamespace).To(Equal("capvcd-system"))
 	g.Expect(*m.GracefulShutdownTimeout).To(BeNumerically("<=", 25*time.Second),
 		"sessions are logged out before the pod is killed")
-	g.Expect(m.LeaderElectionReleaseOnCancel).To(BeTrue(), "the next manager need not wait for the lease to run out")
+	g.Expect(m.LeaderElectionReleaseOnCancel).To(BeTrue(), "the next manager need not wait for the lease to expire")
 	g.Expect(m.Metrics.SecureServing).To(BeTrue())
 	g.Expect(m.Metrics.FilterProvider).NotTo(BeNil(), "callers are authenticated and authorized")
 	g.Expect(m.Cache.DefaultNamespaces).To(BeEmpty())
@@ -44,7 +44,7 @@ func TestDefaultsAreSafe(t *testing.T) {
 	g.Expect(m.PprofBindAddress).To(BeEmpty())
 }
 
-func TestNothingOfASecretIsHeldInMemory(t *testing.T) {
+func TestSecretDataIsNotCached(t *testing.T) {
 	g := NewWithT(t)
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o := New(fs, "capvcd-system")
@@ -76,7 +76,7 @@ func TestNothingOfASecretIsHeldInMemory(t *testing.T) {
 	}}))
 }
 
-func TestCachesHoldNoManagedFieldsButThoseToMigrate(t *testing.T) {
+func TestCachesDropManagedFieldsExceptThoseToMigrate(t *testing.T) {
 	o := New(pflag.NewFlagSet("manager", pflag.ContinueOnError), "capvcd-system")
 	m, err := o.ControllerManager(runtime.NewScheme(), nil)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -106,12 +106,12 @@ func TestCachesHoldNoManagedFieldsButThoseToMigrate(t *testing.T) {
 			object, ok := got.(client.Object)
 			g.Expect(ok).To(BeTrue())
 			g.Expect(object.GetManagedFields()).To(tt.want)
-			g.Expect(object.GetAnnotations()).To(HaveLen(1), "a migrated CRD is known by it")
+			g.Expect(object.GetAnnotations()).To(HaveLen(1), "the managed fields identify a migrated CRD")
 		})
 	}
 }
 
-func TestNamespaceLimitsWhatIsWatched(t *testing.T) {
+func TestNamespaceLimitsTheCache(t *testing.T) {
 	g := NewWithT(t)
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o := New(fs, "capvcd-system")
@@ -124,7 +124,7 @@ func TestNamespaceLimitsWhatIsWatched(t *testing.T) {
 	g.Expect(Concurrency(o.MachineConcurrency).MaxConcurrentReconciles).To(Equal(3))
 }
 
-func TestWrongTLSVersionIsRefused(t *testing.T) {
+func TestInvalidTLSVersionIsRejected(t *testing.T) {
 	g := NewWithT(t)
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o := New(fs, "capvcd-system")
@@ -135,7 +135,7 @@ func TestWrongTLSVersionIsRefused(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
-func TestEveryFlagIsExplained(t *testing.T) {
+func TestEveryFlagIsDocumented(t *testing.T) {
 	g := NewWithT(t)
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	New(fs, "capvcd-system")
@@ -143,7 +143,7 @@ func TestEveryFlagIsExplained(t *testing.T) {
 	fs.VisitAll(func(f *pflag.Flag) { g.Expect(f.Usage).NotTo(BeEmpty(), f.Name) })
 }
 
-func TestHandlersForDebuggingAreServedOnlyWhereTheyAreProtected(t *testing.T) {
+func TestDebugHandlersAreServedOnlyWhereProtected(t *testing.T) {
 	for insecure, served := range map[string]bool{"true": false, "false": true} {
 		g := NewWithT(t)
 		fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
@@ -158,7 +158,7 @@ func TestHandlersForDebuggingAreServedOnlyWhereTheyAreProtected(t *testing.T) {
 	}
 }
 
-func TestHelpExplainsEveryFlagWithinTheWidthOfAScreen(t *testing.T) {
+func TestHelpFitsTheWidthOfATerminal(t *testing.T) {
 	g := NewWithT(t)
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o := New(fs, "capvcd-system")
@@ -179,38 +179,38 @@ func TestFlagsAreValidated(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"the defaults are fine", nil, nil},
+		{"the defaults are valid", nil, nil},
 		{
-			"servers that are turned off",
+			"disabled servers",
 			[]string{"--diagnostics-address=0", "--health-addr=0", "--profiler-address="},
 			nil,
 		},
 		{"underscores as in CAPVCD's flags", []string{"--vcd_burst=3"}, nil},
-		{"a rate of nothing", []string{"--vcd-requests-per-second=0"}, []string{"--vcd-requests-per-second: is 0"}},
+		{"a rate of zero", []string{"--vcd-requests-per-second=0"}, []string{"--vcd-requests-per-second: is 0"}},
 		{"no workers", []string{"--vcdmachine-concurrency=0"}, []string{"--vcdmachine-concurrency"}},
 		{"a negative limit", []string{"--vcd-in-flight=-1"}, []string{"--vcd-in-flight"}},
 		{
-			"polling all the time",
+			"continuous polling",
 			[]string{"--vcd-task-poll=1ms"},
 			[]string{"--vcd-task-poll: is 1ms, but must be from 500ms to 1m0s"},
 		},
-		{"a log of calls for too long", []string{"--vcd-wire-log-duration=48h"}, []string{"--vcd-wire-log-duration"}},
+		{"a call log for too long", []string{"--vcd-wire-log-duration=48h"}, []string{"--vcd-wire-log-duration"}},
 		{
-			"a lease shorter than its renewal",
+			"a lease shorter than its renewal deadline",
 			[]string{"--leader-elect-lease-duration=5s"},
 			[]string{"--leader-elect-lease-duration", "--leader-elect-renew-deadline (10s)"},
 		},
-		{"a renewal without a second try", []string{"--leader-elect-retry-period=9s"}, []string{"1.2 times"}},
+		{"a renewal deadline without a second attempt", []string{"--leader-elect-retry-period=9s"}, []string{"1.2 times"}},
 		{"no retry", []string{"--leader-elect-retry-period=0s"}, []string{"--leader-elect-retry-period"}},
-		{"a namespace that cannot be", []string{"--namespace=a/b"}, []string{"--namespace"}},
-		{"no namespace of its own", []string{"--manager-namespace="}, []string{"--manager-namespace"}},
-		{"a label that cannot be", []string{"--watch-filter=a b"}, []string{"--watch-filter"}},
-		{"a phase that there is not", []string{"--skip-crd-migration-phases=All"}, []string{"CleanupManagedFields"}},
-		{"a port that there is not", []string{"--webhook-port=0"}, []string{"--webhook-port"}},
+		{"an invalid namespace", []string{"--namespace=a/b"}, []string{"--namespace"}},
+		{"no separate namespace", []string{"--manager-namespace="}, []string{"--manager-namespace"}},
+		{"an invalid label", []string{"--watch-filter=a b"}, []string{"--watch-filter"}},
+		{"an unknown phase", []string{"--skip-crd-migration-phases=All"}, []string{"CleanupManagedFields"}},
+		{"an invalid port", []string{"--webhook-port=0"}, []string{"--webhook-port"}},
 		{"an address without a port", []string{"--health-addr=localhost"}, []string{"--health-addr"}},
-		{"a version of TLS that there is not", []string{"--tls-min-version=VersionTLS99"}, []string{"--tls-*"}},
+		{"an unknown TLS version", []string{"--tls-min-version=VersionTLS99"}, []string{"--tls-*"}},
 		{
-			"several at once",
+			"several problems at once",
 			[]string{"--vcd-burst=0", "--kube-api-qps=0", "--sync-period=0s"},
 			[]string{"--vcd-burst", "--kube-api-qps", "--sync-period"},
 		},

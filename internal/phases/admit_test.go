@@ -15,14 +15,14 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestWritingToWhatIsGoneIsNoErrorWhileDeleting(t *testing.T) {
+func TestWritingADeletedObjectIsNotAnErrorDuringDeletion(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		deleted bool
 		want    gomegatypes.GomegaMatcher
 	}{
-		{"an object that was deleted may be gone already", true, Succeed()},
-		{"an object that was not deleted must be there", false, Not(Succeed())},
+		{"a deleted object may not exist any longer", true, Succeed()},
+		{"an object that was not deleted must exist", false, Not(Succeed())},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -11,8 +11,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// Tools of GitOps read a status only if it is of the generation that they applied.
-func TestTheStatusIsOfTheGenerationThatWasReconciled(t *testing.T) {
+// GitOps tools only read a status of the generation that they applied.
+func TestObservedGenerationIsTheReconciledGeneration(t *testing.T) {
 	g := NewWithT(t)
 	meta := metav1.ObjectMeta{Generation: 7}
 	for _, obj := range []Object{

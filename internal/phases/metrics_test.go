@@ -15,17 +15,17 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestPassesAreCountedByWhatEndedThem(t *testing.T) {
+func TestReconcilesAreCountedByTheirResult(t *testing.T) {
 	outcomes := []struct {
 		name string
 		out  Result
 		err  error
 		want string
 	}{
-		{"a phase that waits", Wait(time.Second, "R", "m"), nil, "waiting"},
-		{"a phase that needs a user's help", Stop("R", "m"), nil, "problem"},
-		{"a phase that could not find out", Unsure(time.Second, "R", "m"), nil, "unknown"},
-		{"a phase that fails", Done, errors.New("no"), "error"},
+		{"a waiting phase", Wait(time.Second, "R", "m"), nil, "waiting"},
+		{"a phase that needs action by a user", Stop("R", "m"), nil, "problem"},
+		{"a phase with an unknown result", Unsure(time.Second, "R", "m"), nil, "unknown"},
+		{"a failing phase", Done, errors.New("no"), "error"},
 	}
 	for _, tt := range outcomes {
 		t.Run(tt.name, func(t *testing.T) {

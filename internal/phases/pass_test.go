@@ -20,13 +20,13 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// A facts scope is what phases of tests come to.
+// A facts scope contains the results of the tests' phases.
 type facts struct {
 	pass    Pass
 	applies bool
 }
 
-// machines is a reconciler of VCDMachines, and the API server that it stores them in.
+// machines is a VCDMachine reconciler with its API server.
 type machines struct {
 	Reconciler[*infrav1.VCDMachine, facts]
 
@@ -49,7 +49,7 @@ func newMachines(t *testing.T, objects ...client.Object) *machines {
 	return m
 }
 
-// statuses runs a pass, and returns the stored conditions.
+// statuses runs a reconcile, and returns the stored conditions.
 func (m *machines) statuses(t *testing.T) map[string]metav1.ConditionStatus {
 	t.Helper()
 	g := NewWithT(t)
@@ -71,7 +71,7 @@ func newMachine() *infrav1.VCDMachine {
 	return &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "default"}}
 }
 
-// phase returns a phase that comes to a result.
+// phase returns a phase with a result.
 func phase(condition string, out Result, err error) Phase[*facts] {
 	return Phase[*facts]{
 		Condition: condition,
@@ -79,7 +79,7 @@ func phase(condition string, out Result, err error) Phase[*facts] {
 	}
 }
 
-func TestPhasesOfTheUpkeepDoNotWaitForEachOther(t *testing.T) {
+func TestUpkeepPhasesAreIndependent(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.Phases = []Phase[*facts]{phase("Main", Wait(time.Hour, "R", "m"), nil)}
@@ -103,7 +103,7 @@ func TestPhasesOfTheUpkeepDoNotWaitForEachOther(t *testing.T) {
 	g.Expect(m.scope.pass.Ended.Message).To(Equal("m"))
 }
 
-func TestTheUpkeepIsNoPartOfReady(t *testing.T) {
+func TestUpkeepDoesNotAffectReady(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.Phases = []Phase[*facts]{phase("Main", Done, nil)}
@@ -117,7 +117,7 @@ func TestTheUpkeepIsNoPartOfReady(t *testing.T) {
 	g.Expect(m.scope.pass.Complete).To(BeTrue())
 }
 
-func TestNoUpkeepRunsAfterAnErrorNorWhileDeleting(t *testing.T) {
+func TestNoUpkeepAfterAnErrorOrDuringDeletion(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.Phases = []Phase[*facts]{phase("Main", Done, errBoom)}
@@ -139,7 +139,7 @@ func TestNoUpkeepRunsAfterAnErrorNorWhileDeleting(t *testing.T) {
 	}))
 }
 
-func TestWhatDoesNotApplyIsNotRun(t *testing.T) {
+func TestInapplicablePhasesAreSkipped(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.scope.applies = true
@@ -157,7 +157,7 @@ func TestWhatDoesNotApplyIsNotRun(t *testing.T) {
 	g.Expect(m.statuses(t)).To(And(Not(HaveKey("Optional")), HaveKey("Kept")))
 }
 
-func TestAPassThatDoesNotBeginStoresNothing(t *testing.T) {
+func TestASkippedReconcileStoresNothing(t *testing.T) {
 	key := client.ObjectKey{Namespace: "default", Name: "m"}
 	for name, tt := range map[string]struct {
 		change func(*machines)
@@ -177,10 +177,10 @@ func TestAPassThatDoesNotBeginStoresNothing(t *testing.T) {
 			},
 			want: time.Second,
 		},
-		"of an object that only gets its finalizer": {
+		"of an object that only receives its finalizer": {
 			change: func(m *machines) { m.Finalizer = infrav1.MachineFinalizer },
 		},
-		"that is outdated": {
+		"of an outdated object": {
 			change: func(m *machines) {
 				m.Finish = func(_ context.Context, _ *facts, pass *Pass) {
 					pass.Outdated = true

@@ -28,9 +28,9 @@ var conflictBackoff = wait.Backoff{
 	Jitter:   1,
 }
 
-// A Patcher stores the changes that a reconcile makes to an object. It stores the spec, where controllers record what
-// they did, before the status, so that the status refers to the resulting generation. The status is stored once, at the
-// end, in one request.
+// A Patcher stores the changes that a reconcile makes to an object. It stores the spec, which contains the records of
+// controllers, before the status, so that the status refers to the resulting generation. The status is stored once, at
+// the end, in one request.
 type Patcher struct {
 	client client.Client
 	obj    Object

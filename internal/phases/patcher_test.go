@@ -16,8 +16,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// A generations API server counts generations, and the writes. What is read is the object as it was at the beginning of a
-// pass, as a cache may show it, until the cache catches up.
+// A generations API server counts generations and writes. Reads return the object as it was at the start of a
+// reconcile, as a stale cache would, until the cache catches up.
 type generations struct {
 	cached *infrav1.VCDMachine // nil: the cache has caught up
 	writes int
@@ -63,7 +63,7 @@ func newGenerations(t *testing.T, m *machines, obj *infrav1.VCDMachine) *generat
 	return c
 }
 
-func TestTheStatusIsOfTheGenerationThatARecordMakes(t *testing.T) {
+func TestObservedGenerationIncludesTheWrittenRecord(t *testing.T) {
 	for name, saves := range map[string]bool{"at the end": false, "in the middle": true} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -105,12 +105,12 @@ func TestTheStatusIsOfTheGenerationThatARecordMakes(t *testing.T) {
 	}
 }
 
-// ofGeneration matches a condition of the generation that the record made.
+// ofGeneration matches a condition with the generation of the recorded change.
 func ofGeneration(name string) any {
 	return And(HaveField("Type", name), HaveField("ObservedGeneration", int64(8)))
 }
 
-func TestWhatIsOutdatedIsNotSaved(t *testing.T) {
+func TestOutdatedObjectsAreNotSaved(t *testing.T) {
 	g := NewWithT(t)
 	obj := newMachine()
 	m := newMachines(t, obj)
@@ -127,8 +127,8 @@ func TestWhatIsOutdatedIsNotSaved(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("object was modified")))
 }
 
-// meanwhile makes the client of machines change a machine, as another client, before the first write of a status, and
-// counts these writes.
+// meanwhile makes the client change a machine as another client, before the first write of a status, and counts these
+// writes.
 func meanwhile(t *testing.T, m *machines, change func(*infrav1.VCDMachine)) *int {
 	t.Helper()
 	writes := 0
@@ -149,17 +149,17 @@ func meanwhile(t *testing.T, m *machines, change func(*infrav1.VCDMachine)) *int
 	return &writes
 }
 
-func TestConditionsOfOthersStay(t *testing.T) {
+func TestForeignConditionsAreKept(t *testing.T) {
 	tests := []struct {
 		name    string
-		change  func(obj *infrav1.VCDMachine) // what this client changes beside its own condition
-		want    string                        // the message of their condition
+		change  func(obj *infrav1.VCDMachine) // further changes by this client
+		want    string                        // the message of the other condition
 		refused bool
 	}{
-		{"a condition of theirs", func(*infrav1.VCDMachine) {}, "changed", false},
+		{"a foreign condition", func(*infrav1.VCDMachine) {}, "changed", false},
 		{"a further generation", func(obj *infrav1.VCDMachine) { moveTo(obj, 8) }, "changed", false},
 		{
-			"a condition that both change",
+			"a condition that both clients change",
 			func(obj *infrav1.VCDMachine) { set(obj, "Theirs", metav1.ConditionFalse, "Other", "changed otherwise") },
 			"changed",
 			true,

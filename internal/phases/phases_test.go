@@ -42,7 +42,7 @@ func TestRunPhases(t *testing.T) {
 			want: map[string]metav1.Condition{"Network": ready, "VM": ready, "Ready": ready},
 		},
 		{
-			name:      "a waiting phase blocks the later ones and is no news",
+			name:      "a waiting phase blocks later phases without an event",
 			network:   Wait(10*time.Second, "TaskRunning", "Creating network %s", "n1"),
 			wantAfter: 10 * time.Second,
 			want: map[string]metav1.Condition{
@@ -56,7 +56,7 @@ func TestRunPhases(t *testing.T) {
 			},
 		},
 		{
-			name:    "an error that a retry may cure keeps what was known",
+			name:    "a retriable error keeps the known state",
 			err:     errBoom,
 			before:  []metav1.Condition{{Type: "Network", Status: metav1.ConditionTrue, Reason: infrav1.ReadyReason}},
 			wantErr: errBoom,
@@ -75,7 +75,7 @@ func TestRunPhases(t *testing.T) {
 			},
 		},
 		{
-			name:       "a stopped phase is news and not retried",
+			name:       "a stopped phase emits an event and is not retried",
 			network:    Stop("NetworkNotFound", "There is no network %s", "n1"),
 			wantEvents: 1,
 			want: map[string]metav1.Condition{"Network": {
@@ -85,7 +85,7 @@ func TestRunPhases(t *testing.T) {
 			}},
 		},
 		{
-			name:    "a problem that was reported is no news",
+			name:    "a reported problem emits no event",
 			network: Stop("NetworkNotFound", "There is no network n1"),
 			before: []metav1.Condition{{
 				Type:    "Network",
@@ -100,7 +100,7 @@ func TestRunPhases(t *testing.T) {
 			}},
 		},
 		{
-			name:       "a phase that could not find out says so",
+			name:       "a phase without a result reports that",
 			network:    Unsure(0, "SiteUnreachable", "VCD does not answer"),
 			wantEvents: 1,
 			want: map[string]metav1.Condition{
@@ -147,13 +147,13 @@ func TestRunPhases(t *testing.T) {
 	}
 }
 
-// The first problems of a new object are mended while a person watches it.
-func TestARemedyIsLookedForMoreOftenWhileAnObjectIsNew(t *testing.T) {
+// The first problems of a new object are fixed while a user watches it.
+func TestNewObjectsAreRetriedMoreOften(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		age  time.Duration
 		out  Result
-		want time.Duration // give or take a fifth
+		want time.Duration // with 20% jitter
 	}{
 		{"created just now", 0, Fail(RemedyPoll, "NetworkNotFound", ""), 20 * time.Second},
 		{"after ten minutes", 10 * time.Minute, Fail(RemedyPoll, "NetworkNotFound", ""), 30 * time.Second},

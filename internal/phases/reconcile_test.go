@@ -20,7 +20,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestAReconcilerStoresWhatPhasesFound(t *testing.T) {
+func TestAReconcilerStoresTheResultsOfItsPhases(t *testing.T) {
 	const own = "Own"
 	failed := errors.New("no")
 	for name, tt := range map[string]struct {
@@ -48,7 +48,7 @@ func TestAReconcilerStoresWhatPhasesFound(t *testing.T) {
 				clusterv1.ReadyCondition: metav1.ConditionUnknown,
 			},
 		},
-		"what is not asked for any more, and gone": {
+		"no longer requested, and deleted": {
 			out:  Obsolete,
 			want: map[string]metav1.ConditionStatus{},
 		},

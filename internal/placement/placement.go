@@ -150,14 +150,14 @@ func (b *builder) policy() Choice {
 // nics returns the NICs of the machine. The zone assigns its networks, in order, to NICs without a name. A machine that
 // lists no NICs gets one for each network of the zone.
 func (b *builder) nics(ofZone []string) []NIC {
-	wished := b.machine.Spec.Networks
-	if len(wished) == 0 {
+	desired := b.machine.Spec.Networks
+	if len(desired) == 0 {
 		for range max(1, len(ofZone)) {
-			wished = append(wished, infrav1.NetworkSpec{AddressSource: infrav1.AddressStaticPool})
+			desired = append(desired, infrav1.NetworkSpec{AddressSource: infrav1.AddressStaticPool})
 		}
 	}
-	result := make([]NIC, 0, len(wished))
-	for i, nic := range wished {
+	result := make([]NIC, 0, len(desired))
+	for i, nic := range desired {
 		result = append(result, NIC{nic, b.network(i, nic.Name, ofZone)})
 	}
 	return result

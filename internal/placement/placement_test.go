@@ -20,7 +20,7 @@ const (
 	networkURN = "urn:vcloud:network:00000000-0000-0000-0000-000000000002"
 )
 
-// objects are a cluster, a zone and a machine that agree.
+// objects are a cluster, a zone and a machine that match.
 type objects struct {
 	cluster *infrav1.VCDCluster
 	zone    *placement.Zone
@@ -47,7 +47,7 @@ func agreeing() *objects {
 	return o
 }
 
-// withoutZone makes the machine one of the cluster's own VDC.
+// withoutZone places the machine in the cluster's own VDC.
 func withoutZone(o *objects) {
 	o.zone = nil
 	o.cluster.Spec.OVDC = "vdc"
@@ -55,7 +55,7 @@ func withoutZone(o *objects) {
 	o.machine.Spec.Catalog = "images"
 }
 
-func TestWhatIsChosen(t *testing.T) {
+func TestPlacementSelection(t *testing.T) {
 	zoneField := func(field string) string { return "spec.placementConstraint." + field + " of VCDDeploymentZone a" }
 	for _, tc := range []struct {
 		name   string
@@ -64,25 +64,25 @@ func TestWhatIsChosen(t *testing.T) {
 		choice placement.Choice
 	}{
 		{
-			"the VDC is that of the failure domain",
+			"the VDC comes from the failure domain",
 			func(*objects) {},
 			func(p placement.Placement) placement.Choice { return p.VDC },
 			placement.Choice{Name: "vdc-a", Field: "spec.ovdc of VCDFailureDomain fd-a"},
 		},
 		{
-			"the VDC of the cluster does not count in a zone",
+			"the VDC of the cluster is ignored in a zone",
 			func(o *objects) { o.cluster.Spec.OVDC = "vdc" },
 			func(p placement.Placement) placement.Choice { return p.VDC },
 			placement.Choice{Name: "vdc-a", Field: "spec.ovdc of VCDFailureDomain fd-a"},
 		},
 		{
-			"without a zone the VDC is that of the cluster",
+			"without a zone the VDC comes from the cluster",
 			withoutZone,
 			func(p placement.Placement) placement.Choice { return p.VDC },
 			placement.Choice{Name: "vdc", Field: "spec.ovdc of the VCDCluster"},
 		},
 		{
-			"a VDC that was recorded for the cluster goes before its name",
+			"a VDC recorded for the cluster takes precedence over its name",
 			func(o *objects) {
 				withoutZone(o)
 				o.cluster.Spec.InfraID = "00000000-0000-0000-0000-000000000003"
@@ -92,7 +92,7 @@ func TestWhatIsChosen(t *testing.T) {
 			placement.Choice{Name: vdcURN, Field: "spec.ovdc of the VCDCluster"},
 		},
 		{
-			"what was recorded for another cluster, whose copy this one is, does not count",
+			"records of the original cluster do not count for a copy",
 			func(o *objects) {
 				withoutZone(o)
 				o.cluster.Spec.RecordedState.OVDCNetworkID = networkURN
@@ -101,31 +101,31 @@ func TestWhatIsChosen(t *testing.T) {
 			placement.Choice{Name: "nodes", Field: "spec.ovdcNetwork of the VCDCluster"},
 		},
 		{
-			"the zone chooses the catalog",
+			"the zone selects the catalog",
 			func(*objects) {},
 			func(p placement.Placement) placement.Choice { return p.Catalog },
 			placement.Choice{Name: "images-a", Field: zoneField("catalog")},
 		},
 		{
-			"what the machine chooses goes before what its zone does",
+			"the machine's choice takes precedence over the zone's",
 			func(o *objects) { o.machine.Spec.StorageProfile = "silver" },
 			func(p placement.Placement) placement.Choice { return p.StorageProfile },
 			placement.Choice{Name: "silver", Field: "spec.storageProfile of the VCDMachine"},
 		},
 		{
-			"the zone chooses the sizing policy",
+			"the zone selects the sizing policy",
 			func(*objects) {},
 			func(p placement.Placement) placement.Choice { return p.SizingPolicy },
 			placement.Choice{Name: "large", Field: zoneField("sizingPolicy")},
 		},
 		{
-			"VCD chooses where neither does",
+			"VCD decides if neither does",
 			func(o *objects) { o.zone.Spec.PlacementConstraint.SizingPolicy = "" },
 			func(p placement.Placement) placement.Choice { return p.SizingPolicy },
 			placement.Choice{Field: "spec.sizingPolicy of the VCDMachine"},
 		},
 		{
-			"the placement policy is that of the failure domain",
+			"the placement policy comes from the failure domain",
 			func(o *objects) { o.zone.Domain.Spec.PlacementPolicy = "rack-1" },
 			func(p placement.Placement) placement.Choice { return p.PlacementPolicy },
 			placement.Choice{Name: "rack-1", Field: "spec.placementPolicy of VCDFailureDomain fd-a"},
@@ -137,13 +137,13 @@ func TestWhatIsChosen(t *testing.T) {
 			placement.Choice{Name: "licensed", Field: "spec.placementPolicy of the VCDMachine"},
 		},
 		{
-			"the zone names the network of the first NIC",
+			"the zone sets the network of the first NIC",
 			func(*objects) {},
 			func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
 			placement.Choice{Name: "nodes-a", Field: zoneField("networks[0]")},
 		},
 		{
-			"a zone without networks shares that of the cluster, such as one of a VDC group",
+			"a zone without networks uses the network of the cluster, such as one of a VDC group",
 			func(o *objects) {
 				o.zone.Spec.PlacementConstraint.Networks = nil
 				o.cluster.Spec.OVDCNetwork = "stretched"
@@ -165,7 +165,7 @@ func TestWhatIsChosen(t *testing.T) {
 	}
 }
 
-func TestTopologyIsThatOfTheFailureDomain(t *testing.T) {
+func TestTopologyComesFromTheFailureDomain(t *testing.T) {
 	g := NewWithT(t)
 	o := agreeing()
 
@@ -175,7 +175,7 @@ func TestTopologyIsThatOfTheFailureDomain(t *testing.T) {
 	g.Expect([]string{p.Zone, p.Region, p.Topology}).To(Equal([]string{"a", "eu", "eu-a"}))
 }
 
-func TestMachineWithoutNICsGetsOneForEachNetworkOfItsZone(t *testing.T) {
+func TestMachineWithoutNICsGetsOnePerNetworkOfItsZone(t *testing.T) {
 	g := NewWithT(t)
 	o := agreeing()
 	o.zone.Spec.PlacementConstraint.Networks = []string{"nodes-a", "storage-a"}
@@ -188,7 +188,7 @@ func TestMachineWithoutNICsGetsOneForEachNetworkOfItsZone(t *testing.T) {
 	g.Expect(p.NICs[1].AddressSource).To(Equal(infrav1.AddressStaticPool))
 }
 
-func TestContradictionsNameFieldAndRemedy(t *testing.T) {
+func TestConflictsNameFieldAndRemedy(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*objects)
@@ -206,7 +206,7 @@ func TestContradictionsNameFieldAndRemedy(t *testing.T) {
 			"must be one of the cluster's failure domains",
 		},
 		{
-			"another placement policy than that which makes the zone",
+			"another placement policy than that of the zone",
 			func(o *objects) {
 				o.zone.Domain.Spec.PlacementPolicy = "rack-1"
 				o.machine.Spec.PlacementPolicy = "rack-2"
@@ -236,7 +236,7 @@ func TestContradictionsNameFieldAndRemedy(t *testing.T) {
 			"networks of VCDDeploymentZone a must",
 		},
 		{
-			"a second NIC that only the first network of the zone is left for",
+			"a second NIC, although the zone has one network",
 			func(o *objects) { o.machine.Spec.Networks = make([]infrav1.NetworkSpec, 2) },
 			"spec.networks[1].name of the VCDMachine",
 			"must be set, or ",
@@ -276,9 +276,9 @@ func TestZonesAreSelectedByLabelInTheNamespaceOfTheCluster(t *testing.T) {
 		selector *metav1.LabelSelector
 		want     []string
 	}{
-		{"none without a selector", nil, nil},
-		{"all by an empty one", &metav1.LabelSelector{}, []string{"a", "b", "c"}},
-		{"some by label", &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "prod"}}, []string{"a", "b"}},
+		{"no zone without a selector", nil, nil},
+		{"all zones with an empty selector", &metav1.LabelSelector{}, []string{"a", "b", "c"}},
+		{"some zones by label", &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "prod"}}, []string{"a", "b"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -27,9 +27,9 @@ func TestParse(t *testing.T) {
 		in   string
 		want string
 	}{
-		{"a provider ID gives the URN of its VM", id, urn},
+		{"a provider ID contains the URN of its VM", id, urn},
 		{
-			"upper-case digits are kept as they are",
+			"upper-case digits are unchanged",
 			"vmware-cloud-director://urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11",
 			"urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11",
 		},
@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseRejectsInvalidInput(t *testing.T) {
 	tests := []struct {
 		name string
 		in   string
@@ -68,14 +68,14 @@ func TestParseRefuses(t *testing.T) {
 			"vmware-cloud-director://urn:vcloud:vm:5f0c8d4e7d2a4a539c3b1b1f6f0c2d11aaaa",
 			"does not end with a UUID",
 		},
-		{"a digit that is none", id[:len(id)-1] + "g", "does not end with a UUID"},
+		{"an invalid digit", id[:len(id)-1] + "g", "does not end with a UUID"},
 		{
-			"a hyphen out of place",
+			"a misplaced hyphen",
 			"vmware-cloud-director://urn:vcloud:vm:5f0c8d4-e7d2a-4a53-9c3b-1b1f6f0c2d11",
 			"does not end with a UUID",
 		},
-		{"white space around it", " " + id, "does not start with"},
-		{"a line after it", id + "\n", "does not end with a UUID"},
+		{"surrounding white space", " " + id, "does not start with"},
+		{"a trailing line", id + "\n", "does not end with a UUID"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -66,7 +66,8 @@ func TestANewEntityHasAllSections(t *testing.T) {
 "spec":{},"status":{"capvcd":` + strings.Replace(wholeSection, `"errorSet":[],`, "", 1) + `}}`))
 }
 
-// adopted is an entity of CAPVCD, the CSI driver, CSE and a stranger, with numbers and spaces that only bytes keep.
+// adopted is an entity with content of CAPVCD, the CSI driver, CSE and an unknown program. It has numbers and spaces
+// that only byte-wise copying preserves.
 const adopted = `{ "kind":"CAPVCDCluster","apiVersion":"capvcd.vmware.com/v1.3", "x":1.0e0,
  "metadata":{ "name":"c1", "mine" : 12345678901234567890 }, "spec": {"yamlSet":[ "a"],"vcdKe":{"secure":{} }},
  "status": {"csi":{"pv":[ 1,2 ]}, "cpi": {"virtualIPs":[ "192.0.2.9" ]}, "vcdKe":{ "state":"x" },
@@ -77,7 +78,7 @@ const adopted = `{ "kind":"CAPVCDCluster","apiVersion":"capvcd.vmware.com/v1.3",
    "errorSet":[ {"name":"LoadBalancerError"}, {"name":"TheirError", "q":1.0} ],
    "upgrade":{"current":{"kubernetesVersion":"v1.35.0", "tkgVersion":"t" }, "later" : 1.0} } } }`
 
-func TestWhatOthersWroteStays(t *testing.T) {
+func TestForeignFieldsAreKept(t *testing.T) {
 	g := NewWithT(t)
 
 	content, err := Project(capvcd, json.RawMessage(adopted), cluster())
@@ -101,27 +102,27 @@ func TestWhatOthersWroteStays(t *testing.T) {
 	g.Expect(string(again)).To(Equal(string(content)), "byte for byte")
 }
 
-func TestNoPreviousReleaseIsAnObject(t *testing.T) {
+func TestAMissingPreviousReleaseIsAnObject(t *testing.T) {
 	g := NewWithT(t)
 	const ofCAPVCD = `{"status":{"capvcd":{"upgrade":{"current":{"kubernetesVersion":"v1.36.3"},"previous":null}}}}`
 
 	content, err := Project(capvcd, json.RawMessage(ofCAPVCD), cluster())
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(content)).To(ContainSubstring(`"previous":{}`), "VCD may refuse null, which the schema does not admit")
+	g.Expect(string(content)).To(ContainSubstring(`"previous":{}`), "VCD may reject null, which the schema does not allow")
 }
 
-func TestTheKubeconfigIsThereOnlyWhenAsked(t *testing.T) {
+func TestTheKubeconfigIsIncludedOnlyIfRequested(t *testing.T) {
 	for name, tt := range map[string]struct {
 		kubeconfig *string
 		before     string
 		want       string
 	}{
-		"it is left as it is":     {nil, `"old"`, `"old"`},
-		"it is written":           {ptr.To("new"), `"old"`, `"new"`},
-		"it is taken out again":   {ptr.To(""), `"old"`, `""`},
-		"a new one":               {ptr.To("new"), "", `"new"`},
-		"nothing to be taken out": {ptr.To(""), "", ""},
+		"it is unchanged":     {nil, `"old"`, `"old"`},
+		"it is written":       {ptr.To("new"), `"old"`, `"new"`},
+		"it is removed again": {ptr.To(""), `"old"`, `""`},
+		"a new one":           {ptr.To("new"), "", `"new"`},
+		"nothing to remove":   {ptr.To(""), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -142,18 +143,18 @@ func TestTheKubeconfigIsThereOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-func TestEntitiesThatAreRefused(t *testing.T) {
+func TestRejectedEntities(t *testing.T) {
 	for name, tt := range map[string]struct {
 		entityType, content string
 		want                error
 	}{
-		"of another cluster":       {capvcd, `{"status":{"capvcd":{"uid":"infra-2"}}}`, ErrForeign},
-		"of the first layout":      {"urn:vcloud:type:vmware:capvcdCluster:1.0.0", `{}`, ErrVersion},
-		"of a later layout":        {"urn:vcloud:type:vmware:capvcdCluster:2.1.0", `{}`, ErrVersion},
-		"of another kind":          {"urn:vcloud:type:cse:nativeCluster:2.1.0", `{}`, ErrOtherType},
-		"a list":                   {capvcd, `[]`, errNoObject},
-		"not a JSON":               {capvcd, `{`, errNoObject},
-		"a section that is a text": {capvcd, `{"status":{"capvcd":"x"}}`, errNoObject},
+		"of another cluster":         {capvcd, `{"status":{"capvcd":{"uid":"infra-2"}}}`, ErrForeign},
+		"with the first layout":      {"urn:vcloud:type:vmware:capvcdCluster:1.0.0", `{}`, ErrVersion},
+		"with a later layout":        {"urn:vcloud:type:vmware:capvcdCluster:2.1.0", `{}`, ErrVersion},
+		"of another kind":            {"urn:vcloud:type:cse:nativeCluster:2.1.0", `{}`, ErrOtherType},
+		"a list":                     {capvcd, `[]`, errNoObject},
+		"not JSON":                   {capvcd, `{`, errNoObject},
+		"a section that is a string": {capvcd, `{"status":{"capvcd":"x"}}`, errNoObject},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -167,7 +168,7 @@ func TestEntitiesThatAreRefused(t *testing.T) {
 		To(Equal([]bool{true, true}))
 }
 
-func TestOnlyErrorsThatStandAndTheLastEventsAreKept(t *testing.T) {
+func TestOnlyCurrentErrorsAndRecentEventsAreKept(t *testing.T) {
 	g := NewWithT(t)
 	failing := func(n int) func(*Cluster) {
 		return func(c *Cluster) {
@@ -234,16 +235,16 @@ func FuzzProject(f *testing.F) {
 	})
 }
 
-func TestEntitiesOfCSEAreToldFromOthers(t *testing.T) {
+func TestCSEEntitiesAreDistinguishedFromOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		content string
 		managed bool
 	}{
 		"marked by its server":             {`{"spec":{"vcdKe":{"isVCDKECluster":true}}}`, true},
 		"with a section of its server":     {`{"spec":{"capiYaml":"x"},"status":{"vcdKe":{"state":"provisioned"}}}`, true},
-		"with what is not marked":          {`{"spec":{"vcdKe":{"isVCDKECluster":false}},"status":{"vcdKe":{}}}`, false},
-		"of the cluster API provider only": {`{"spec":{},"status":{"capvcd":{"uid":"x"}}}`, false},
-		"that cannot be read":              {`{"spec":7}`, false},
+		"with unmarked objects":            {`{"spec":{"vcdKe":{"isVCDKECluster":false}},"status":{"vcdKe":{}}}`, false},
+		"only of the cluster API provider": {`{"spec":{},"status":{"capvcd":{"uid":"x"}}}`, false},
+		"that is unreadable":               {`{"spec":7}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(ManagedByCSE(json.RawMessage(test.content))).To(Equal(test.managed))

@@ -20,9 +20,9 @@ import (
 
 const (
 	clusterType = "urn:vcloud:type:vmware:capvcdCluster:1.1.0"
-	// rounds is how often both writers write at the same time.
+	// rounds is the number of concurrent writes.
 	rounds = 1000
-	// theirs are the keys of others.
+	// theirs are the keys of other writers.
 	theirs = `"csi":{"name":"cloud-director-named-disk-csi-driver","vcdResourceSet":[{"id":"d1","n":12345678901234567890}]}`
 )
 
@@ -49,7 +49,7 @@ func sessions(t *testing.T) (sim *vcdsim.Simulator, manager, ccm *vcd.Session) {
 	return sim, login(), login()
 }
 
-// write repeats what one writer does until it is done: what could not be written is tried again.
+// write repeats a write until it succeeds.
 func write(ctx context.Context, s *vcd.Session, id string, change func(vcd.Entity) (json.RawMessage, error)) error {
 	writer := rde.Writer{In: s.Entities, Tries: 3, Pause: time.Millisecond}
 	for {
@@ -60,7 +60,7 @@ func write(ctx context.Context, s *vcd.Session, id string, change func(vcd.Entit
 	}
 }
 
-func TestTwoWritersLoseNothing(t *testing.T) {
+func TestConcurrentWritersLoseNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	sim, manager, ccm := sessions(t)
@@ -117,7 +117,7 @@ func TestTwoWritersLoseNothing(t *testing.T) {
 		}
 	}
 	t.Log("conflicts:", conflicts)
-	g.Expect(conflicts).To(BeNumerically(">", 0), "the writers met")
+	g.Expect(conflicts).To(BeNumerically(">", 0), "the writes overlapped")
 }
 
 func sectionOfCSI(t *testing.T, s *vcd.Session, id string) string {

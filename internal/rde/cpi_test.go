@@ -17,7 +17,7 @@ const capvcd = "urn:vcloud:type:vmware:capvcdCluster:1.1.0"
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// foreign is an entity as others write it: numbers, order and spaces that nothing but its bytes can keep.
+// foreign is an entity of other writers, with numbers, order and spaces that only byte-wise copying preserves.
 const foreign = `{ "kind":"CAPVCDCluster", "big": 12345678901234567890,
  "status": { "capvcd": {"uid":"a", "x":1.0e0},  "csi":{"pv":[ 1,2 ]},
   "cpi": {"future":{"a" : 1}, "version":"1.6.1", "name":"cloud-controller-manager",
@@ -29,7 +29,7 @@ func merge(content string, c Change) (string, error) {
 	return string(out), err
 }
 
-func TestNothingChangesNothing(t *testing.T) {
+func TestNoChangeIsANoOp(t *testing.T) {
 	g := NewWithT(t)
 
 	out, err := merge(foreign,
@@ -39,7 +39,7 @@ func TestNothingChangesNothing(t *testing.T) {
 	g.Expect(out).To(Equal(foreign), "byte for byte")
 }
 
-func TestOnlyWhatIsOursChanges(t *testing.T) {
+func TestOnlyOwnedFieldsChange(t *testing.T) {
 	g := NewWithT(t)
 
 	out, err := merge(foreign, Change{
@@ -89,7 +89,7 @@ func TestAnEntityWithoutTheSection(t *testing.T) {
 	}
 }
 
-func TestErrorsRollAndHeal(t *testing.T) {
+func TestErrorsRotateAndAreCleared(t *testing.T) {
 	g := NewWithT(t)
 	content := `{}`
 	var err error
@@ -114,7 +114,7 @@ func TestErrorsRollAndHeal(t *testing.T) {
 	g.Expect(strings.Count(content, "CreateLoadbalancerError")).To(Equal(5))
 }
 
-func TestNativeClustersGetTheirAddressesOnly(t *testing.T) {
+func TestNativeClustersOnlyGetTheirAddresses(t *testing.T) {
 	g := NewWithT(t)
 
 	out, err := Merge("urn:vcloud:type:cse:nativeCluster:2.1.0", json.RawMessage(`{"status":{"phase":"x"}}`),
@@ -124,7 +124,7 @@ func TestNativeClustersGetTheirAddressesOnly(t *testing.T) {
 	g.Expect(string(out)).To(Equal(`{"status":{"phase":"x","virtual_IPs":["10.0.0.1"]}}`))
 }
 
-func TestOtherTypesAndContentAreRefused(t *testing.T) {
+func TestOtherTypesAndContentAreRejected(t *testing.T) {
 	g := NewWithT(t)
 	_, err := Merge("urn:vcloud:type:acme:thing:1.0.0", json.RawMessage(`{}`), Change{})
 	g.Expect(err).To(MatchError(ErrOtherType))
@@ -143,7 +143,7 @@ func FuzzMerge(f *testing.F) {
 	f.Add(`{"status":{"cpi":{"vcdResourceSet":[1,"a",null]}}}`, "", "")
 	f.Fuzz(func(t *testing.T, content, ip, version string) {
 		if !utf8.ValidString(ip) || !utf8.ValidString(version) {
-			return // they are addresses and versions
+			return // addresses and versions
 		}
 		change := Change{Version: version, AddIPs: []string{ip}, Put: []Resource{{Type: Pool, ID: "p", Name: "n"}}}
 		once, err := merge(content, change)
@@ -163,7 +163,7 @@ func TestListed(t *testing.T) {
 	g := NewWithT(t)
 
 	resources, addresses := Listed(capvcd, json.RawMessage(foreign))
-	g.Expect(resources).To(Equal([]Resource{{Type: Pool, ID: "p1", Name: "old"}}), "a vApp is not ours")
+	g.Expect(resources).To(Equal([]Resource{{Type: Pool, ID: "p1", Name: "old"}}), "a vApp is not owned")
 	g.Expect(addresses).To(Equal([]string{"10.0.0.1"}))
 
 	for _, other := range []struct{ entityType, content string }{

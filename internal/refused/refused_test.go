@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestARefusalCountsForATime(t *testing.T) {
+func TestARejectionExpires(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Unix(0, 0)
 	s := New[string](Options{Now: func() time.Time { return now }, Age: time.Hour, Most: 2})
@@ -22,7 +22,7 @@ func TestARefusalCountsForATime(t *testing.T) {
 	g.Expect(s.Has("a")).To(BeFalse())
 }
 
-func TestTheOldestRefusalIsReplaced(t *testing.T) {
+func TestTheOldestRejectionIsReplaced(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Unix(0, 0)
 	s := New[string](Options{Now: func() time.Time { return now }, Age: time.Hour, Most: 2})
@@ -35,7 +35,7 @@ func TestTheOldestRefusalIsReplaced(t *testing.T) {
 	s.Add("c")
 
 	g.Expect(s.Has("b")).To(BeFalse())
-	g.Expect(s.Has("a")).To(BeTrue(), "it was refused once more")
+	g.Expect(s.Has("a")).To(BeTrue(), "it was rejected again")
 	g.Expect(s.Has("c")).To(BeTrue())
 	now = now.Add(time.Hour)
 	g.Expect(s.Full()).To(BeFalse())

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 )
 
-func TestARecordIsNoSetting(t *testing.T) {
+func TestARecordIsNotASetting(t *testing.T) {
 	g := NewWithT(t)
 	c := &infrav1.VCDCluster{}
 	c.Spec.Org = "acme"
@@ -27,7 +27,7 @@ func TestARecordIsNoSetting(t *testing.T) {
 	g.Expect(settings.Of(c)).NotTo(Equal(before))
 }
 
-func TestARecordOfAMachineIsNoSetting(t *testing.T) {
+func TestAMachineRecordIsNotASetting(t *testing.T) {
 	g := NewWithT(t)
 	m := &infrav1.VCDMachine{}
 	m.Spec.Template = "ubuntu"

@@ -28,20 +28,20 @@ func gatewaysOf(m *Model) []string {
 	return all
 }
 
-func TestSubnetsAreMoved(t *testing.T) {
+func TestSubnetsAreMapped(t *testing.T) {
 	for _, test := range []struct {
 		name       string
 		from, want []string
 	}{
-		{"with their lengths", []string{"10.1.2.1/24", "172.16.9.129/25"}, []string{"198.18.0.1/24", "198.18.1.1/25"}},
+		{"with their prefix lengths", []string{"10.1.2.1/24", "172.16.9.129/25"}, []string{"198.18.0.1/24", "198.18.1.1/25"}},
 		{"the largest first", []string{"10.1.2.1/24", "172.16.0.1/20"}, []string{"198.18.16.1/24", "198.18.0.1/20"}},
-		{"equal ones together", []string{"10.1.2.1/24", "10.1.2.254/24"}, []string{"198.18.0.1/24", "198.18.0.254/24"}},
+		{"equal subnets together", []string{"10.1.2.1/24", "10.1.2.254/24"}, []string{"198.18.0.1/24", "198.18.0.254/24"}},
 		{
-			"one in another stays in it",
+			"a subnet in another one stays in it",
 			[]string{"10.1.2.129/25", "10.1.0.1/20"},
 			[]string{"198.18.2.129/25", "198.18.0.1/20"},
 		},
-		{"wide ones to the reserved range", []string{"10.1.0.1/16", "10.2.3.1/24"}, []string{"240.0.0.1/16", "198.18.0.1/24"}},
+		{"large subnets to the reserved range", []string{"10.1.0.1/16", "10.2.3.1/24"}, []string{"240.0.0.1/16", "198.18.0.1/24"}},
 		{"of IPv6", []string{"fd00:1:2:3::1/64", "fd00:9::1/48"}, []string{"2001:db8:1::1/64", "2001:db8::1/48"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -52,12 +52,12 @@ func TestSubnetsAreMoved(t *testing.T) {
 
 			g.Expect(gatewaysOf(m)).To(Equal(test.want))
 			moveAddresses(m)
-			g.Expect(gatewaysOf(m)).To(Equal(test.want), "what was moved stays")
+			g.Expect(gatewaysOf(m)).To(Equal(test.want), "mapped subnets are kept")
 		})
 	}
 }
 
-func TestAThousandSubnetsHaveRoom(t *testing.T) {
+func TestAThousandSubnetsFit(t *testing.T) {
 	g := NewWithT(t)
 	var gateways []string
 	for i := range 1024 {
@@ -74,7 +74,7 @@ func TestAThousandSubnetsHaveRoom(t *testing.T) {
 	g.Expect(gatewaysOf(m)).To(HaveEach(HaveSuffix(".1/22")))
 }
 
-func TestAddressesKeepTheirPlace(t *testing.T) {
+func TestAddressesKeepTheirOffset(t *testing.T) {
 	g := NewWithT(t)
 	m := networksIn("10.1.2.1/24")
 	n := &m.Orgs[0].VDCs[0].Networks[0]
@@ -100,7 +100,7 @@ func TestAddressesKeepTheirPlace(t *testing.T) {
 	}))
 }
 
-func TestAScopeThatIsTooWideIsNotKept(t *testing.T) {
+func TestATooWideScopeIsDropped(t *testing.T) {
 	g := NewWithT(t)
 	space := IPSpace{
 		Ranges:   []Range{{From: netip.MustParseAddr("10.1.3.10"), To: netip.MustParseAddr("10.1.3.12")}},

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// Texts that a file may have.
+// Texts that are allowed in a file.
 var (
 	aliases = regexp.MustCompile(`^(System( Default| Administrator)?|org-1|Exported User|Organization Administrator|` +
 		`admin|administrator|capvcd|(vdc|group|policy|storage|external|gateway|engines|space|uplink|network|catalog|vm)-[0-9]+|` +
@@ -39,7 +39,7 @@ $`)
 	}
 )
 
-// expectClosed holds each text of a file against those that may be there, whatever the site has.
+// expectClosed compares each text of a file with the allowed texts, regardless of the site.
 func expectClosed(g *WithT, file string) {
 	document := strings.Index(file, "\nexternalNetworks:")
 	if first := strings.Index(file, "\norgs:"); document < 0 || first < document {
@@ -53,7 +53,7 @@ func expectClosed(g *WithT, file string) {
 	}
 }
 
-// textsOf returns all texts below a value, without the names of fields.
+// textsOf returns all texts below a value, without field names.
 func textsOf(value any) []string {
 	var all []string
 	switch x := value.(type) {
@@ -82,7 +82,7 @@ func isClosed(text string) bool {
 	return aliases.MatchString(text) || constants.MatchString(text) || slices.Contains(siteexport.KnownRights(), text)
 }
 
-// named returns the tenant of a preset with a text in all of its names and free texts.
+// named returns the tenant of a preset with a given text in all of its names and free texts.
 func named(preset func() vcdsim.Model, text string) vcdsim.Model {
 	m := preset()
 	org := &m.Orgs[1]
@@ -130,7 +130,7 @@ func named(preset func() vcdsim.Model, text string) vcdsim.Model {
 
 func rename(name *string, text string) { *name = text + *name }
 
-// printable keeps what XML can have.
+// printable removes characters that XML cannot contain.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > 0xd7ff || r == 0x7f {
@@ -166,7 +166,7 @@ func FuzzAFileHasNothingOfTheSite(f *testing.F) {
 	})
 }
 
-func TestAFileHasNoNamesOfTheSite(t *testing.T) {
+func TestAFileContainsNoNamesOfTheSite(t *testing.T) {
 	g := NewWithT(t)
 	site := newSite(t, named(vcdsim.K8sTenant, "zztelling"))
 

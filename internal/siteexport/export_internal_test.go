@@ -2,5 +2,5 @@
 
 package siteexport
 
-// KnownRights are the rights that a file may name.
+// KnownRights contains the rights that a file may contain.
 var KnownRights = knownRights

@@ -31,7 +31,7 @@ func newSite(t *testing.T, model vcdsim.Model) *vcdsim.Simulator {
 	return sim
 }
 
-// login begins a session, which ends with the test.
+// login starts a session that ends with the test.
 func login(t *testing.T, sim *vcdsim.Simulator, org, user string) *vcd.Session {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 100_000, Burst: 100_000})
@@ -65,7 +65,7 @@ func load(t *testing.T, file string) vcdsim.Model {
 	return model
 }
 
-func TestASimulatedExportIsExportedTheSame(t *testing.T) {
+func TestAnExportSurvivesARoundTrip(t *testing.T) {
 	for _, name := range vcdsim.PresetNames() {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -96,7 +96,7 @@ func TestAnExportOnlyReads(t *testing.T) {
 	}
 }
 
-func TestWhatTheUserMayNotReadIsANote(t *testing.T) {
+func TestUnreadableObjectsBecomeNotes(t *testing.T) {
 	g := NewWithT(t)
 	model := vcdsim.CloudProvider()
 	model.Orgs[1].Roles[0].Rights = []string{"Organization vDC Network: View Properties"}
@@ -112,13 +112,13 @@ func TestWhatTheUserMayNotReadIsANote(t *testing.T) {
 	newSite(t, exported)
 }
 
-func TestAProviderIsRefused(t *testing.T) {
+func TestASystemAdministratorIsRejected(t *testing.T) {
 	g := NewWithT(t)
 	_, err := siteexport.Read(t.Context(), login(t, newSite(t, vcdsim.K8sTenant()), "System", "administrator"))
 	g.Expect(err).To(MatchError(ContainSubstring("log in as a user of the organization to export")))
 }
 
-func TestASiteThatFailsIsNoFile(t *testing.T) {
+func TestAFailingSiteProducesNoFile(t *testing.T) {
 	g := NewWithT(t)
 	sim := newSite(t, vcdsim.K8sTenant())
 	session := login(t, sim, "acme", "capvcd")
@@ -147,8 +147,8 @@ func TestLongListsAreBounded(t *testing.T) {
 	g.Expect(load(t, file).Orgs[1].Catalogs[0].Templates).To(HaveLen(512))
 }
 
-// The settings of a VDC and a network that no preset has.
-func TestSettingsOfVDCsAndNetworksAreKept(t *testing.T) {
+// Settings of a VDC and a network that no preset has.
+func TestVDCAndNetworkSettingsAreKept(t *testing.T) {
 	g := NewWithT(t)
 	model := vcdsim.K8sTenant()
 	vdc := &model.Orgs[1].VDCs[0]

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestTheVersionOfKubernetesInANameIsKept(t *testing.T) {
+func TestTheKubernetesVersionInANameIsKept(t *testing.T) {
 	for name, version := range map[string]string{
 		"ubuntu-2404-kube-v1.36.3":         "v1.36.3",
 		"v1.33.1":                          "v1.33.1",
@@ -28,7 +28,7 @@ func TestTheVersionOfKubernetesInANameIsKept(t *testing.T) {
 	}
 }
 
-func TestNumbersInNamesAreInOrderOfTheirValue(t *testing.T) {
+func TestNumbersInNamesAreSortedByValue(t *testing.T) {
 	g := NewWithT(t)
 	sorted := []string{"", "2", "10", "a", "a-2", "a-2-b", "a-10", "a-10-b", "b-1"}
 	shuffled := slices.Clone(sorted)

@@ -16,16 +16,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
-// requested is the site that TestFailuresOfTheProxyAreExplained makes its other process request; empty in the first
-// one.
+// requested is the environment variable with the site that TestProxyFailuresAreExplained requests in its child process.
+// It is not set in the parent process.
 const requested = "SITEPROXY_REQUESTED"
 
-// canary is in the user names and passwords of proxies, and may be in no message.
+// canary is in the user names and passwords of proxies. No message may contain it.
 const canary = "canary"
 
-// TestFailuresOfTheProxyAreExplained runs itself again for each case: what the environment says of proxies is read once
-// per process.
-func TestFailuresOfTheProxyAreExplained(t *testing.T) {
+// TestProxyFailuresAreExplained runs itself in a child process for each case, because each process reads the proxy
+// variables only once.
+func TestProxyFailuresAreExplained(t *testing.T) {
 	if site := os.Getenv(requested); site != "" {
 		printFailure(t, site)
 		return
@@ -52,7 +52,7 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 		want  string // with ADDRESS in place of the proxy
 	}{
 		{
-			name:  "a wrong password",
+			name:  "an incorrect password",
 			proxy: answers(http.StatusProxyAuthRequired),
 			url:   "http://canary:canary@ADDRESS",
 			want: "proxy ADDRESS rejects the user name and password (HTTP 407)" + untouched +
@@ -66,7 +66,7 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 				"add them to the URL in HTTPS_PROXY, with special characters percent-encoded",
 		},
 		{
-			name:  "a wrong password where the site has no TLS",
+			name:  "an incorrect password if the site has no TLS",
 			proxy: answers(http.StatusProxyAuthRequired),
 			url:   "http://canary:canary@ADDRESS",
 			site:  "http://cloud.corp.example",
@@ -74,7 +74,7 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 				"correct them in the URL in HTTP_PROXY, with special characters percent-encoded",
 		},
 		{
-			name:  "a target that the proxy does not allow",
+			name:  "a target that the proxy denies",
 			proxy: answers(http.StatusForbidden),
 			url:   "http://canary:canary@ADDRESS",
 			want: "proxy ADDRESS does not allow connections to vcd.corp.example:443 (HTTP 403)" + untouched +
@@ -88,7 +88,7 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 				"check the log of the proxy, or add the host to NO_PROXY if it is reachable without the proxy",
 		},
 		{
-			name:  "a proxy that is not there",
+			name:  "a nonexistent proxy",
 			proxy: gone(),
 			url:   "http://canary:canary@ADDRESS",
 			want: "proxy ADDRESS cannot be used" + untouched + "connection refused: " +
@@ -103,14 +103,14 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 				"if the proxy does not support TLS, use http:// in its URL in HTTPS_PROXY",
 		},
 		{
-			name:  "a proxy without TLS that is spoken to with TLS",
+			name:  "a proxy without TLS behind an https URL",
 			proxy: answers(http.StatusOK),
 			url:   "https://canary:canary@ADDRESS",
 			want: "proxy ADDRESS cannot be used" + untouched + "it does not respond with TLS: " +
 				"if the proxy does not support TLS, use http:// in its URL in HTTPS_PROXY",
 		},
 		{
-			name: "a URL that cannot be read",
+			name: "an invalid URL",
 			url:  "http://canary:canary%zz@proxy.example.com:3128",
 			want: "no failure of a proxy, without a proxy, because HTTPS_PROXY is not a URL",
 		},
@@ -119,7 +119,7 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			url := strings.ReplaceAll(tt.url, "ADDRESS", tt.proxy)
-			again := exec.Command(os.Args[0], "-test.v", "-test.run=^TestFailuresOfTheProxyAreExplained$")
+			again := exec.Command(os.Args[0], "-test.v", "-test.run=^TestProxyFailuresAreExplained$")
 			again.Env = append(os.Environ(), requested+"="+siteOr(tt.site), "HTTPS_PROXY="+url, "HTTP_PROXY="+url,
 				"NO_PROXY=")
 
@@ -139,7 +139,7 @@ func siteOr(site string) string {
 	return site
 }
 
-// printFailure requests a site, and prints what is said about the failure.
+// printFailure requests a site, and prints the explanation of the failure.
 func printFailure(t *testing.T, site string) {
 	t.Helper()
 	g := NewWithT(t)

@@ -18,12 +18,12 @@ func TestSitesAreComparedByHostAndPort(t *testing.T) {
 		want string
 	}{
 		{"the port of https is the default", "https://vcd.example.com", "vcd.example.com:443"},
-		{"a slash at the end does not count", "https://vcd.example.com:443/", "vcd.example.com:443"},
-		{"nor do capitals", "https://VCD.example.com:8443", "vcd.example.com:8443"},
-		{"plain HTTP is no site", "http://vcd.example.com", ""},
-		{"nor is what has a path", "https://vcd.example.com/cloud", ""},
-		{"nor is what has a user", "https://admin@vcd.example.com", ""},
-		{"nor is a host alone", "vcd.example.com", ""},
+		{"a trailing slash does not count", "https://vcd.example.com:443/", "vcd.example.com:443"},
+		{"nor does upper case", "https://VCD.example.com:8443", "vcd.example.com:8443"},
+		{"plain HTTP is not a site", "http://vcd.example.com", ""},
+		{"nor is a URL with a path", "https://vcd.example.com/cloud", ""},
+		{"nor is a URL with a user", "https://admin@vcd.example.com", ""},
+		{"nor is a host name only", "vcd.example.com", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

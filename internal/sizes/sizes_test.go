@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-func TestMachinesAreAsLargeAs(t *testing.T) {
+func TestMachineSizes(t *testing.T) {
 	t.Parallel()
 	template := vcd.Template{CPUs: 2, MemoryMiB: 2048, DiskMiB: 20480}
 	asked := infrav1.VCDMachineSpec{
@@ -31,14 +31,14 @@ func TestMachinesAreAsLargeAs(t *testing.T) {
 	}{
 		{"their template", infrav1.VCDMachineSpec{}, template, vcd.Policy{}, sizes.Size{CPUs: 2, MemoryMiB: 2048, DiskMiB: 20480}},
 		{
-			"their policy, where it sets something",
+			"their policy, if it sets a value",
 			infrav1.VCDMachineSpec{},
 			template,
 			vcd.Policy{CPUs: 8},
 			sizes.Size{CPUs: 8, MemoryMiB: 2048, DiskMiB: 20480},
 		},
 		{"their spec", asked, template, vcd.Policy{CPUs: 8}, sizes.Size{CPUs: 6, MemoryMiB: 12288, DiskMiB: 40960}},
-		{"nothing that is known", infrav1.VCDMachineSpec{}, vcd.Template{}, vcd.Policy{}, sizes.Size{}},
+		{"unknown sizes", infrav1.VCDMachineSpec{}, vcd.Template{}, vcd.Policy{}, sizes.Size{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,9 +23,9 @@ import (
 // patient are the functions that set the timeout of a package.
 var patient = []string{"testtime.Main", "testtime.BePatient", "controllertest.Main"}
 
-// TestEveryEventuallyIsPatient checks all tests of the repository: an Eventually waits for a minute or longer, by its
-// own timeout or the default of a package whose TestMain calls Main.
-func TestEveryEventuallyIsPatient(t *testing.T) {
+// TestEveryEventuallyUsesTheSharedTimeout checks all tests of the repository. Every Eventually must wait for at least a
+// minute, by its own timeout or by the default of a package whose TestMain calls Main.
+func TestEveryEventuallyUsesTheSharedTimeout(t *testing.T) {
 	g := NewWithT(t)
 	folders := map[string]*folder{}
 	g.Expect(filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
@@ -58,12 +58,12 @@ func TestEveryEventuallyIsPatient(t *testing.T) {
 // A folder has the timeouts of its tests.
 type folder struct {
 	files   token.FileSet
-	patient bool                     // it has a TestMain that is
+	patient bool                     // its TestMain sets the timeout
 	times   map[string]time.Duration // constants
 	waits   []wait
 }
 
-// A wait is an Eventually; its time is nil when the package's counts.
+// A wait is an Eventually. Its time is nil if it uses the default of the package.
 type wait struct {
 	at   string
 	time ast.Expr
@@ -97,7 +97,7 @@ func (f *folder) read(path string) error {
 	return nil
 }
 
-// call notes an Eventually, and the time that a call after it gives it: outer calls are seen first.
+// call records an Eventually and the timeout of a chained call. Outer calls are visited first.
 func (f *folder) call(n *ast.CallExpr, timed map[*ast.CallExpr]bool) {
 	switch called(n) {
 	case "WithTimeout", "WithPolling":
@@ -148,7 +148,7 @@ func (f *folder) impatient() (at []string) {
 	return at
 }
 
-// duration is that of "5s", 5*time.Second, or a constant; what is none of them is not known.
+// duration evaluates "5s", 5*time.Second, or a constant. Other expressions are unknown.
 func (f *folder) duration(e ast.Expr) (time.Duration, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

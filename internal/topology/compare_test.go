@@ -174,7 +174,7 @@ spec:
     variables: [{name: size, value: small}, {name: nested, value: {list: [{kind: x}, {}], inner: {}}}]
 `
 
-// withIgnition sets variables of a Cluster: nodes that Ignition sets up, behind a proxy.
+// withIgnition sets the Cluster variables for nodes with Ignition behind a proxy.
 func withIgnition(cluster string) string {
 	const image = "      - name: image\n"
 	const variables = `      - name: bootstrapFormat
@@ -185,7 +185,7 @@ func withIgnition(cluster string) string {
 	return strings.Replace(cluster, image, variables+image, 1)
 }
 
-func TestTheClassMakesNodesWithIgnition(t *testing.T) {
+func TestTheClassCreatesNodesWithIgnition(t *testing.T) {
 	all := testflavors.Rendered()
 	maps.Copy(all, testflavors.Optional())
 	for _, path := range classes(t) {
@@ -209,15 +209,15 @@ func TestTheClassMakesNodesWithIgnition(t *testing.T) {
 	}
 }
 
-// withProxy sets the proxy of a Cluster, and its version of Kubernetes.
+// withProxy sets the proxy and the Kubernetes version of a Cluster.
 func withProxy(cluster, version, proxy string) string {
 	const image = "      - name: image\n"
 	cluster = strings.Replace(cluster, "v1.36.3", version, 1)
 	return strings.Replace(cluster, image, "      - name: proxy\n        value: "+proxy+"\n"+image, 1)
 }
 
-// TestTheClassEnablesThePoliciesOfPodsWhereKubernetesDoesNot compares the arguments of API servers.
-func TestTheClassEnablesThePoliciesOfPodsWhereKubernetesDoesNot(t *testing.T) {
+// TestTheClassEnablesMutatingPoliciesWhereKubernetesDoesNot compares the arguments of API servers.
+func TestTheClassEnablesMutatingPoliciesWhereKubernetesDoesNot(t *testing.T) {
 	const proxy = `{httpsProxy: "http://proxy:3128"}`
 	enabled := map[string]string{
 		"feature-gates":  "MutatingAdmissionPolicy=true",
@@ -227,14 +227,14 @@ func TestTheClassEnablesThePoliciesOfPodsWhereKubernetesDoesNot(t *testing.T) {
 		version, proxy string
 		want           map[string]string
 	}{
-		"not before version 1.34":                 {"v1.33.9", proxy, nil},
-		"in version 1.34":                         {"v1.34.0", proxy, enabled},
-		"in version 1.35":                         {"v1.35.4", proxy, enabled},
-		"not in version 1.36":                     {"v1.36.0", proxy, nil},
-		"not in a release candidate of 1.36":      {"v1.36.0-rc.1", proxy, nil},
-		"not if pods get no proxy":                {"v1.35.4", `{httpsProxy: "http://proxy:3128", pods: None}`, nil},
-		"not if the cluster has no proxy":         {"v1.35.4", "{}", nil},
-		"if the variable says that pods get them": {"v1.35.4", `{httpProxy: "http://proxy:3128", pods: Inject}`, enabled},
+		"not before version 1.34":             {"v1.33.9", proxy, nil},
+		"in version 1.34":                     {"v1.34.0", proxy, enabled},
+		"in version 1.35":                     {"v1.35.4", proxy, enabled},
+		"not in version 1.36":                 {"v1.36.0", proxy, nil},
+		"not in a release candidate of 1.36":  {"v1.36.0-rc.1", proxy, nil},
+		"not if pods get no proxy":            {"v1.35.4", `{httpsProxy: "http://proxy:3128", pods: None}`, nil},
+		"not if the cluster has no proxy":     {"v1.35.4", "{}", nil},
+		"if the variable enables it for pods": {"v1.35.4", `{httpProxy: "http://proxy:3128", pods: Inject}`, enabled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -266,7 +266,7 @@ func TestTheClassEnablesThePoliciesOfPodsWhereKubernetesDoesNot(t *testing.T) {
 	}
 }
 
-func TestATopologyIsResolvedAsClusterAPIDoes(t *testing.T) {
+func TestATopologyIsResolvedLikeInClusterAPI(t *testing.T) {
 	manifests := map[string]string{"everything": everything}
 	all := testflavors.Rendered()
 	maps.Copy(all, testflavors.Optional())
@@ -295,7 +295,7 @@ func TestATopologyIsResolvedAsClusterAPIDoes(t *testing.T) {
 	}
 }
 
-// desired returns what Cluster API's own topology controller makes of a topology.
+// desired returns the objects that Cluster API's topology controller creates for a topology.
 func desired(t *testing.T, in topology.Input) []*unstructured.Unstructured {
 	t.Helper()
 	g := NewWithT(t)
@@ -338,7 +338,7 @@ func desired(t *testing.T, in topology.Input) []*unstructured.Unstructured {
 	return all
 }
 
-// contract returns a CustomResourceDefinition that says which version implements Cluster API's contract.
+// contract returns a CustomResourceDefinition whose labels state which version implements Cluster API's contract.
 func contract(name, version string) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
 		Name:   name,
@@ -354,7 +354,7 @@ func blueprintOf(t *testing.T, in topology.Input) *scope.ClusterBlueprint {
 				return template.DeepCopy()
 			}
 		}
-		t.Fatalf("there is no %s %s", ref.Kind, ref.Name)
+		t.Fatalf("%s %s does not exist", ref.Kind, ref.Name)
 		return nil
 	}
 	spec := in.Class.Spec
@@ -378,7 +378,7 @@ func blueprintOf(t *testing.T, in topology.Input) *scope.ClusterBlueprint {
 	return blueprint
 }
 
-// normal returns objects as JSON by kind and name, without owners, and with the same end of all names.
+// normal returns objects as JSON by kind and name, without owners, and with the same suffix in all names.
 func normal(t *testing.T, objects []*unstructured.Unstructured) map[string]string {
 	t.Helper()
 	var names []string

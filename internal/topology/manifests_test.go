@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/topology"
 )
 
-// inputOf reads what a topology is resolved from.
+// inputOf reads the input of a topology.
 func inputOf(t *testing.T, manifests string) topology.Input {
 	t.Helper()
 	g := NewWithT(t)
@@ -67,7 +67,7 @@ func parse(t *testing.T, manifests string) []*unstructured.Unstructured {
 	}
 }
 
-// find returns the object of a kind whose name begins with a prefix.
+// find returns the object of a kind whose name starts with a prefix.
 func find(t *testing.T, objects []*unstructured.Unstructured, kind, prefix string) *unstructured.Unstructured {
 	t.Helper()
 	for _, object := range objects {
@@ -75,11 +75,11 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind, prefix strin
 			return object
 		}
 	}
-	t.Fatalf("there is no %s %s", kind, prefix)
+	t.Fatalf("no %s with prefix %s exists", kind, prefix)
 	return nil
 }
 
-// convert returns an object as its type; an unknown field fails the test.
+// convert converts an object to its type. An unknown field fails the test.
 func convert[T any](t *testing.T, object *unstructured.Unstructured) *T {
 	t.Helper()
 	typed := new(T)

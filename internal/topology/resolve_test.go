@@ -58,7 +58,7 @@ spec:
 {apiVersion: bootstrap.example.com/v1, kind: SomeConfigTemplate, metadata: {name: workers}, spec: {template: {spec: {old: 1}}}}
 `
 
-// A topologyCase is what differs from the small class and cluster.
+// A topologyCase contains the differences from the small class and cluster.
 type topologyCase struct {
 	cluster   string // variables of the Cluster
 	variables string // of the class
@@ -82,18 +82,19 @@ func (c topologyCase) yamlOf() string {
 	).Replace(small)
 }
 
-// onCluster is a patch of the infrastructure cluster by operations.
+// onCluster returns a patch of the infrastructure cluster by operations.
 func onCluster(operations string) string {
 	return "[{name: change, definitions: [{selector: {apiVersion: infra.example.com/v1, kind: SomeClusterTemplate, " +
 		"matchResources: {infrastructureCluster: true}}, jsonPatches: [" + operations + "]}]}]"
 }
 
-// variable is a variable of a class with a schema.
+// variable returns a variable of a class with a schema.
 func variable(name, schema string) string {
 	return fmt.Sprintf("{name: %s, required: false, schema: {openAPIV3Schema: %s}}", name, schema)
 }
 
-// specOf returns the spec of an object as JSON: that of the objects that a template makes.
+// specOf returns the spec of an object as JSON. For a template, it returns the spec of the objects that the template
+// creates.
 func specOf(t *testing.T, object *unstructured.Unstructured) string {
 	t.Helper()
 	path := []string{"spec"}
@@ -155,7 +156,7 @@ func TestSelectorsChooseTheTemplates(t *testing.T) {
 	}{
 		"the infrastructure cluster":                {"apiVersion: infra.example.com/v1, kind: SomeClusterTemplate, matchResources: {infrastructureCluster: true}", []string{cluster}},
 		"the control plane":                         {"apiVersion: control.example.com/v1, kind: SomeControlPlaneTemplate, matchResources: {controlPlane: true}", []string{plane}},
-		"machines of the control plane":             {"apiVersion: infra.example.com/v1, kind: SomeMachineTemplate, matchResources: {controlPlane: true}", []string{planes}},
+		"control plane machines":                    {"apiVersion: infra.example.com/v1, kind: SomeMachineTemplate, matchResources: {controlPlane: true}", []string{planes}},
 		"workers by name":                           {"apiVersion: infra.example.com/v1, kind: SomeMachineTemplate, matchResources: {machineDeploymentClass: {names: [other, default-worker]}}", []string{workers}},
 		"workers by a prefix":                       {"apiVersion: infra.example.com/v1, kind: SomeMachineTemplate, matchResources: {machineDeploymentClass: {names: [default-*]}}", []string{workers}},
 		"workers by a suffix":                       {"apiVersion: infra.example.com/v1, kind: SomeMachineTemplate, matchResources: {machineDeploymentClass: {names: ['*-worker']}}", []string{workers}},
@@ -198,7 +199,7 @@ func TestAPatchIsAppliedOnlyIfItIsEnabled(t *testing.T) {
 		"true":                          true,
 		`{{ eq .size "large" }}`:        true,
 		`{{ eq .size "small" }}`:        false,
-		"{{ if .size }}yes{{ end }}":    true, // As YAML reads it.
+		"{{ if .size }}yes{{ end }}":    true, // As parsed by YAML.
 		"{{ if .absent }}true{{ end }}": false,
 		`{{ if .absent }}{{ else }}true{{ end }}`: true,
 		`"true"`: false,
@@ -227,16 +228,16 @@ func TestVariablesHaveTheirDefaults(t *testing.T) {
 		value  string // none if empty
 		want   string
 	}{
-		"a default":                   {"{type: string, default: small}", "", `"small"`},
-		"a value wins":                {"{type: string, default: small}", "large", `"large"`},
-		"null is no value":            {"{type: string, default: small}", "null", `"small"`},
-		"an object of defaults":       {"{type: object, default: {}, properties: {port: {type: integer, default: 6443}}}", "", `{"port": 6443}`},
-		"a field that is left out":    {"{type: object, properties: {port: {type: integer, default: 6443}, host: {type: string}}}", "{host: x}", `{"port": 6443, "host": "x"}`},
-		"a field of a field":          {"{type: object, properties: {a: {type: object, default: {}, properties: {b: {type: boolean, default: true}}}}}", "{}", `{"a": {"b": true}}`},
-		"no field without a default":  {"{type: object, properties: {a: {type: object, properties: {b: {type: boolean, default: true}}}}}", "{}", `{}`},
-		"items":                       {"{type: array, items: {type: object, properties: {a: {type: integer, default: 1}}}}", "[{}, {a: 2}]", `[{"a": 1}, {"a": 2}]`},
-		"fields of any name":          {"{type: object, additionalProperties: {type: object, properties: {a: {type: integer, default: 1}}}}", "{x: {}}", `{"x": {"a": 1}}`},
-		"fields that are not defined": {"{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: integer, default: 1}}}", "{x: {b: 1}}", `{"x": {"b": 1}, "a": 1}`},
+		"a default":                  {"{type: string, default: small}", "", `"small"`},
+		"a value overrides it":       {"{type: string, default: small}", "large", `"large"`},
+		"null is not a value":        {"{type: string, default: small}", "null", `"small"`},
+		"an object of defaults":      {"{type: object, default: {}, properties: {port: {type: integer, default: 6443}}}", "", `{"port": 6443}`},
+		"an omitted field":           {"{type: object, properties: {port: {type: integer, default: 6443}, host: {type: string}}}", "{host: x}", `{"port": 6443, "host": "x"}`},
+		"a nested field":             {"{type: object, properties: {a: {type: object, default: {}, properties: {b: {type: boolean, default: true}}}}}", "{}", `{"a": {"b": true}}`},
+		"no field without a default": {"{type: object, properties: {a: {type: object, properties: {b: {type: boolean, default: true}}}}}", "{}", `{}`},
+		"items":                      {"{type: array, items: {type: object, properties: {a: {type: integer, default: 1}}}}", "[{}, {a: 2}]", `[{"a": 1}, {"a": 2}]`},
+		"fields with any name":       {"{type: object, additionalProperties: {type: object, properties: {a: {type: integer, default: 1}}}}", "{x: {}}", `{"x": {"a": 1}}`},
+		"undefined fields":           {"{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: integer, default: 1}}}", "{x: {b: 1}}", `{"x": {"b": 1}, "a": 1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -284,7 +285,7 @@ func TestWorkersOverrideVariables(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsNamed(t *testing.T) {
+func TestInvalidInputIsNamed(t *testing.T) {
 	endpoint := "[" + variable("endpoint", "{type: object, required: [host], properties: {host: {type: string, minLength: 1}, "+
 		"type: {type: string, enum: [A, B]}, ports: {type: array, items: {type: integer, maximum: 65535}}}}") + "]"
 	for name, tt := range map[string]struct {
@@ -295,31 +296,31 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			topologyCase{variables: "[{name: vcd, required: true, schema: {openAPIV3Schema: {type: string}}}]"},
 			"Cluster demo: spec.topology.variables: variable vcd is required",
 		},
-		"a required field is missing":       {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {}}]"}, "variable endpoint: endpoint.host is required"},
-		"a value is none of those possible": {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, type: C}}]"}, "endpoint.type should be one of [A B]"},
-		"a value is of another type":        {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: 5}}]"}, "endpoint.host must be of type string"},
-		"an item is too large":              {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, ports: [70000]}}]"}, "65535"},
-		"a field is not defined":            {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, hots: y}}]"}, "does not define endpoint.hots"},
-		"a variable is not defined":         {topologyCase{cluster: "[{name: endpoints, value: x}]"}, "variable endpoints: the ClusterClass does not define it"},
-		"an override is wrong": {
+		"a required field is missing": {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {}}]"}, "variable endpoint: endpoint.host is required"},
+		"a value is not in the enum":  {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, type: C}}]"}, "endpoint.type should be one of [A B]"},
+		"a value is of another type":  {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: 5}}]"}, "endpoint.host must be of type string"},
+		"an item is too large":        {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, ports: [70000]}}]"}, "65535"},
+		"an undefined field":          {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, hots: y}}]"}, "does not define endpoint.hots"},
+		"an undefined variable":       {topologyCase{cluster: "[{name: endpoints, value: x}]"}, "variable endpoints: the ClusterClass does not define it"},
+		"an override is invalid": {
 			topologyCase{variables: endpoint, workers: "{class: default-worker, name: md-0, variables: {overrides: [{name: endpoint, value: {}}]}}"},
 			"variables of machineDeployment md-0: variable endpoint: endpoint.host is required",
 		},
-		"a variable of a patch is not there": {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {variable: vcd.site}}")}, `patch change of SomeClusterTemplate cluster: add /spec/x: variable vcd.site does not exist: there is no "vcd"`},
-		"a field of a variable is not there": {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {variable: builtin.cluster.nam}}")}, `variable builtin.cluster.nam does not exist: there is no "nam"`},
-		"an item is not there":               {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin.cluster.name[0]"}}`)}, "has no item 0"},
-		"an index is no number":              {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin[a]"}}`)}, "is not a name with an index"},
-		"a template is broken":               {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{{ if }}'}}")}, "patch change of SomeClusterTemplate cluster: add /spec/x: reading the template"},
-		"a template fails":                   {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {template: '{{ fail "no" }}'}}`)}, "rendering the template"},
-		"a template is not YAML":             {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{a'}}")}, "not YAML"},
-		"a path does not exist":              {topologyCase{patches: onCluster("{op: replace, path: /spec/template/spec/nowhere/x, value: 1}")}, "patch change of SomeClusterTemplate cluster: replace operation does not apply"},
-		"an operation is unknown":            {topologyCase{patches: onCluster("{op: change, path: /spec/x, value: 1}")}, "patch change"},
-		"an operation has no value":          {topologyCase{patches: onCluster("{op: add, path: /spec/x}")}, "requires one of value"},
+		"a variable of a patch does not exist": {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {variable: vcd.site}}")}, `patch change of SomeClusterTemplate cluster: add /spec/x: variable vcd.site does not exist: there is no "vcd"`},
+		"a field of a variable does not exist": {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {variable: builtin.cluster.nam}}")}, `variable builtin.cluster.nam does not exist: there is no "nam"`},
+		"an item does not exist":               {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin.cluster.name[0]"}}`)}, "has no item 0"},
+		"an index is not a number":             {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin[a]"}}`)}, "is not a name with an index"},
+		"a template is broken":                 {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{{ if }}'}}")}, "patch change of SomeClusterTemplate cluster: add /spec/x: reading the template"},
+		"a template fails":                     {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {template: '{{ fail "no" }}'}}`)}, "rendering the template"},
+		"a template is not YAML":               {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{a'}}")}, "not YAML"},
+		"a path does not exist":                {topologyCase{patches: onCluster("{op: replace, path: /spec/template/spec/nowhere/x, value: 1}")}, "patch change of SomeClusterTemplate cluster: replace operation does not apply"},
+		"an operation is unknown":              {topologyCase{patches: onCluster("{op: change, path: /spec/x, value: 1}")}, "patch change"},
+		"an operation has no value":            {topologyCase{patches: onCluster("{op: add, path: /spec/x}")}, "requires one of value"},
 		"a condition is broken": {
 			topologyCase{patches: strings.Replace(onCluster("{op: add, path: /spec/x, value: 1}"), "name: change,", "name: change, enabledIf: '{{ nothing }}',", 1)},
 			"patch change of SomeClusterTemplate cluster: enabledIf: reading the template",
 		},
-		"a class of workers is not there": {topologyCase{workers: "{class: large, name: md-1}"}, `machineDeployment md-1: the ClusterClass has no machineDeployment class "large"`},
+		"a worker class does not exist": {topologyCase{workers: "{class: large, name: md-1}"}, `machineDeployment md-1: the ClusterClass has no machineDeployment class "large"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -331,7 +332,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	}
 }
 
-func TestTemplatesThatDoNotFitAreNamed(t *testing.T) {
+func TestIncompatibleTemplatesAreNamed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*topology.Input)
 		want   string
@@ -344,11 +345,11 @@ func TestTemplatesThatDoNotFitAreNamed(t *testing.T) {
 			func(in *topology.Input) { in.Templates[0].SetAPIVersion("infra.example.com/v2") },
 			"SomeClusterTemplate cluster has version v2, but the ClusterClass refers to infra.example.com/v1",
 		},
-		"the template of a name is broken": {
+		"the name template is broken": {
 			func(in *topology.Input) { in.Class.Spec.ControlPlane.Naming.Template = "{{ .cluster.nam }}" },
 			`template "{{ .cluster.nam }}" of a name`,
 		},
-		"there are machine pools": {
+		"machine pools": {
 			func(in *topology.Input) {
 				in.Cluster.Spec.Topology.Workers.MachinePools = []clusterv1.MachinePoolTopology{{Name: "pool"}}
 			},
@@ -367,7 +368,7 @@ func TestTemplatesThatDoNotFitAreNamed(t *testing.T) {
 	}
 }
 
-func TestPatchesByRuntimeExtensionsAreNamed(t *testing.T) {
+func TestRuntimeExtensionPatchesAreNamed(t *testing.T) {
 	g := NewWithT(t)
 	in := inputOf(t, topologyCase{
 		cluster: "[{name: of-extension, value: x}]",
@@ -406,7 +407,7 @@ func TestTemplatesOfAClassAreListedOnce(t *testing.T) {
 	}))
 }
 
-func TestTheClassesOfTheRepositoryMakeClusters(t *testing.T) {
+func TestTheClassesOfTheRepositoryCreateClusters(t *testing.T) {
 	all := testflavors.Rendered()
 	maps.Copy(all, testflavors.Optional())
 	for _, path := range classes(t) {

@@ -49,7 +49,7 @@ func (s *lostSite) compose(t *testing.T, name string, vms ...string) vcd.VApp {
 	return vApp
 }
 
-// hide takes a vApp out of the user's sight.
+// hide makes a vApp invisible to the user.
 func (s *lostSite) hide(name string) {
 	s.sim.Edit(func(e *vcdsim.Editor) { e.SetOwner(e.VApp(name), "admin") })
 }
@@ -64,10 +64,10 @@ func TestEvidenceOfALostVM(t *testing.T) {
 		lost func(*lostSite, *vcd.Lost)
 		want vcd.Absence
 	}{
-		{"a VM that is there", func(*testing.T, *lostSite) {}, nil, vcd.Absence{Shown: true}},
+		{"an existing VM", func(*testing.T, *lostSite) {}, nil, vcd.Absence{Shown: true}},
 		{"one that vanished from its vApp", vanish, nil, vcd.Absence{ScopeShown: true, HomeShown: true}},
 		{
-			"where its vApp is known by name and marker",
+			"if its vApp is known by name and marker",
 			vanish,
 			func(_ *lostSite, l *vcd.Lost) {
 				l.VApp = ""
@@ -76,7 +76,7 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"but not where another cluster's vApp has the name",
+			"but not if another cluster's vApp has the name",
 			vanish,
 			func(_ *lostSite, l *vcd.Lost) {
 				l.VApp = ""
@@ -86,25 +86,25 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"where its vApp is not known",
+			"if its vApp is unknown",
 			vanish,
 			func(_ *lostSite, l *vcd.Lost) { l.VApp = "" },
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"one whose vApp is not shared any more, though another is",
+			"one whose vApp is no longer shared, although another is",
 			func(_ *testing.T, s *lostSite) { s.hide("own") },
 			func(s *lostSite, l *vcd.Lost) { l.Siblings = []string{s.other.VMs[0].ID} },
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"with all of the cluster",
+			"with all other objects of the cluster",
 			func(_ *testing.T, s *lostSite) { s.hide("own") },
 			nil,
 			vcd.Absence{ScopeShown: true, SiblingsHidden: true},
 		},
 		{
-			"one that was deleted",
+			"a deleted VM",
 			func(t *testing.T, s *lostSite) {
 				t.Helper()
 				task, err := s.session.VMs.DeleteVM(t.Context(), s.own.VMs[0].ID)
@@ -123,7 +123,7 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{ScopeShown: true, SiblingsHidden: true, Deleted: true},
 		},
 		{
-			"one that may not be read",
+			"an unreadable VM",
 			func(_ *testing.T, s *lostSite) {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
 			},
@@ -131,7 +131,7 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{Listed: true},
 		},
 		{
-			"one in a VDC that is not shown",
+			"a VM in an invisible VDC",
 			func(t *testing.T, s *lostSite) {
 				t.Helper()
 				vanish(t, s)
@@ -141,7 +141,7 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{HomeShown: true},
 		},
 		{
-			"where tasks are not shown",
+			"if tasks are invisible",
 			func(t *testing.T, s *lostSite) {
 				t.Helper()
 				vanish(t, s)
@@ -151,7 +151,7 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"one that was never recorded",
+			"a VM that was never recorded",
 			func(*testing.T, *lostSite) {},
 			func(_ *lostSite, l *vcd.Lost) { l.ID = "" },
 			vcd.Absence{ScopeShown: true, HomeShown: true},
@@ -192,28 +192,28 @@ func TestEvidenceOfALostVApp(t *testing.T) {
 		do   func(*testing.T, *lostSite)
 		want vcd.Absence
 	}{
-		{"a vApp that is there", func(*testing.T, *lostSite) {}, vcd.Absence{Shown: true}},
+		{"an existing vApp", func(*testing.T, *lostSite) {}, vcd.Absence{Shown: true}},
 		{
-			"one that is not shared any more",
+			"one that is no longer shared",
 			func(_ *testing.T, s *lostSite) { s.hide("own") },
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"one that vanished",
+			"a vanished vApp",
 			func(_ *testing.T, s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
 			},
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"one that may not be read",
+			"an unreadable vApp",
 			func(_ *testing.T, s *lostSite) {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
 			},
 			vcd.Absence{Listed: true},
 		},
 		{
-			"one that was deleted",
+			"a deleted vApp",
 			func(t *testing.T, s *lostSite) {
 				t.Helper()
 				removeVApp(t, s.session, s.own.ID)
@@ -235,7 +235,7 @@ func TestEvidenceOfALostVApp(t *testing.T) {
 	}
 }
 
-// TestEvidenceForAnAdministrator is what a user sees to whom all vApps and VDCs of the organization are shown.
+// TestEvidenceForAnAdministrator covers a user who can see all vApps and VDCs of the organization.
 func TestEvidenceForAnAdministrator(t *testing.T) {
 	tests := []struct {
 		name string
@@ -243,14 +243,14 @@ func TestEvidenceForAnAdministrator(t *testing.T) {
 		want vcd.Absence
 	}{
 		{
-			"a vApp that vanished",
+			"a vanished vApp",
 			func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
 			},
 			vcd.Absence{ScopeShown: true, SeesAll: true},
 		},
 		{
-			"with all others",
+			"with all other vApps",
 			func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")); e.DeleteVApp(e.VApp("other")) })
 			},
@@ -267,7 +267,7 @@ func TestEvidenceForAnAdministrator(t *testing.T) {
 			vcd.Absence{ScopeGone: true},
 		},
 		{
-			"while VDCs may not be listed",
+			"while VDCs must not be listed",
 			func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
@@ -290,7 +290,7 @@ func TestEvidenceForAnAdministrator(t *testing.T) {
 	}
 }
 
-// withSecondGateway gives the first VDC another edge gateway.
+// withSecondGateway adds an edge gateway to the first VDC.
 func withSecondGateway(c *vcdsim.Config) {
 	vdc := &c.Model.Orgs[1].VDCs[0]
 	second := vdc.EdgeGateways[0]
@@ -310,30 +310,30 @@ func TestEvidenceOfALostGateway(t *testing.T) {
 		do   func(*lostSite, string)
 		want vcd.Absence
 	}{
-		{"a gateway that is there", "capvcd", func(*lostSite, string) {}, vcd.Absence{Shown: true}},
+		{"an existing gateway", "capvcd", func(*lostSite, string) {}, vcd.Absence{Shown: true}},
 		{
-			"one that is gone, while another is shown",
+			"a deleted gateway, while another is visible",
 			"capvcd",
 			remove,
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"one of which VCD shows none to the user",
+			"a gateway of which VCD shows none to the user",
 			"capvcd",
 			func(s *lostSite, _ string) {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: list + "*", Status: http.StatusForbidden})
 			},
 			vcd.Absence{ScopeShown: true},
 		},
-		{"one that is gone with all others", "capvcd", removeAll, vcd.Absence{ScopeShown: true}},
+		{"a gateway that was deleted with all others", "capvcd", removeAll, vcd.Absence{ScopeShown: true}},
 		{
-			"one that is gone with all others, and the user sees all",
+			"a gateway that was deleted with all others, and the user can see all",
 			"admin",
 			removeAll,
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"one in a VDC that is not shown",
+			"a gateway in an invisible VDC",
 			"capvcd",
 			func(s *lostSite, id string) {
 				remove(s, id)
@@ -342,7 +342,7 @@ func TestEvidenceOfALostGateway(t *testing.T) {
 			vcd.Absence{HomeShown: true},
 		},
 		{
-			"one that is listed and cannot be read",
+			"a listed but unreadable gateway",
 			"capvcd",
 			func(s *lostSite, _ string) {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: list, Status: http.StatusForbidden, Count: 1})
@@ -373,7 +373,7 @@ func removeAll(s *lostSite, _ string) {
 	}
 }
 
-func TestNoAnswerIsNoEvidence(t *testing.T) {
+func TestAMissingResponseIsNoEvidence(t *testing.T) {
 	g := NewWithT(t)
 	s := newLostSite(t)
 	s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("lost-0")) })

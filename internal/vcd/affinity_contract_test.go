@@ -50,7 +50,7 @@ func TestLifeOfAnAffinityRule(t *testing.T) {
 		Equal([]bool{true, true, false, true}))
 
 	_, err = s.Affinity.CreateAffinityRule(ctx, p.vdc, wanted)
-	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a VM is in one rule")
+	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a VM can be in one rule only")
 
 	rule.Mandatory = true
 	task, err = s.Affinity.UpdateAffinityRule(ctx, rule)

@@ -29,7 +29,7 @@ func hang(t *testing.T, f *fakeVCD, op string) (release func()) {
 	return release
 }
 
-func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
+func TestAHangingSiteBlocksFewWorkers(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -46,7 +46,7 @@ func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
 			results <- err
 		}()
 	}
-	g.Eventually(clock.Waiting).Should(Equal(17), "three call, the others wait for them")
+	g.Eventually(clock.Waiting).Should(Equal(17), "three callers try, the others wait for them")
 	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(3))
 	clock.Advance(10 * time.Second)
 
@@ -55,7 +55,7 @@ func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
 	}
 	for range 10 {
 		_, err := s.VMs.VM(t.Context(), testVM)
-		g.Expect(err).To(MatchError(ErrUnavailable), "at once")
+		g.Expect(err).To(MatchError(ErrUnavailable), "immediately")
 	}
 	g.Expect(f.count(opVM)).To(Equal(3))
 	release()
@@ -63,10 +63,10 @@ func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
 		g.Eventually(results).Should(Receive())
 	}
 	f.on(opVM, answerVM)
-	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"), "it answers again")
+	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"), "it responds again")
 }
 
-func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
+func TestAHangingSiteDoesNotAffectOthers(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	hanging := newFakeVCD(t)
@@ -88,7 +88,7 @@ func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
 	clock.Advance(20 * time.Second)
 
 	_, err = pool.Session(t.Context(), hanging.config())
-	g.Expect(err).To(MatchError(ErrUnavailable), "no call that has to wait begins")
+	g.Expect(err).To(MatchError(ErrUnavailable), "no waiting call starts")
 	_, err = pool.Session(t.Context(), healthy.config())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(good.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
@@ -96,10 +96,10 @@ func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
 	cancel()
 	g.Eventually(ended).Should(BeClosed())
 	_, err = pool.Session(t.Context(), hanging.config())
-	g.Expect(err).NotTo(HaveOccurred(), "a caller that gave up says nothing of the site")
+	g.Expect(err).NotTo(HaveOccurred(), "a canceled call proves nothing about the site")
 }
 
-func TestOneSlowCallTurnsNobodyAway(t *testing.T) {
+func TestOneSlowCallDoesNotOpenTheBreaker(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -117,7 +117,7 @@ func TestOneSlowCallTurnsNobodyAway(t *testing.T) {
 	}
 }
 
-func TestOneCallFindsOutWhetherAnOutageIsOver(t *testing.T) {
+func TestOneCallProbesForTheEndOfAnOutage(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -127,12 +127,12 @@ func TestOneCallFindsOutWhetherAnOutageIsOver(t *testing.T) {
 		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable))
 	}
-	tried := f.count(opVM) // net/http tries again by itself when a connection was used before
+	tried := f.count(opVM) // net/http retries requests on a reused connection
 	for range 10 {
 		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable))
 	}
-	g.Expect(f.count(opVM)).To(Equal(tried), "the second failure in a row makes it an outage")
+	g.Expect(f.count(opVM)).To(Equal(tried), "the second failure in a row opens the breaker")
 	release := hang(t, f, opVM)
 	clock.Advance(45 * time.Second)
 	probed := make(chan error)
@@ -144,7 +144,7 @@ func TestOneCallFindsOutWhetherAnOutageIsOver(t *testing.T) {
 
 	_, err := s.VMs.VM(t.Context(), testVM)
 	g.Expect(err).To(MatchError(ErrUnavailable))
-	g.Expect(f.count(opVM)).To(Equal(tried+1), "only one call tries")
+	g.Expect(f.count(opVM)).To(Equal(tried+1), "only one call probes")
 	release()
 	g.Eventually(probed).Should(Receive())
 	f.on(opVM, answerVM)
@@ -152,7 +152,7 @@ func TestOneCallFindsOutWhetherAnOutageIsOver(t *testing.T) {
 	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 }
 
-func TestALoginThatHangsIsGivenUp(t *testing.T) {
+func TestAHangingLoginTimesOut(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	hang(t, f, opLogin)
@@ -164,7 +164,7 @@ func TestALoginThatHangsIsGivenUp(t *testing.T) {
 	g.Expect(err).NotTo(MatchError(context.DeadlineExceeded))
 }
 
-func TestALoginThatHangsAgainHoldsUpOneOnly(t *testing.T) {
+func TestARepeatedlyHangingLoginBlocksOneCallerOnly(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -184,12 +184,12 @@ func TestALoginThatHangsAgainHoldsUpOneOnly(t *testing.T) {
 
 	_, err := pool.Session(t.Context(), f.config())
 
-	g.Expect(err).To(MatchError(first), "no other call waits for the one that tries, which ends in another way")
+	g.Expect(err).To(MatchError(first), "no other call waits for the probe, which ends differently")
 	release()
 	g.Eventually(probed).Should(Receive(MatchError(ErrUnavailable)))
 }
 
-func TestWhoWaitsForALookupOfSomebodyElseIsPatientForAWhileOnly(t *testing.T) {
+func TestWaitingForASharedLookupTimesOut(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -212,7 +212,7 @@ func TestWhoWaitsForALookupOfSomebodyElseIsPatientForAWhileOnly(t *testing.T) {
 	release()
 }
 
-func TestSitesWithoutSessionsAreForgotten(t *testing.T) {
+func TestSitesWithoutSessionsAreDropped(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	first := newFakeVCD(t)
@@ -233,7 +233,7 @@ func TestSitesWithoutSessionsAreForgotten(t *testing.T) {
 	g.Expect(pool.sites).To(And(HaveLen(1), HaveKey(second.URL)))
 }
 
-func TestALookUpForEverybodyIsNotSentAway(t *testing.T) {
+func TestASharedLookupIsNotTurnedAway(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on("GET /api/query?type=orgVdc", func(w http.ResponseWriter, _ *http.Request) {

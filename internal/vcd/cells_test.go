@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// newCells is a target of two cells behind a balancer; nothing is known of it to the client but the balancer's address.
+// newCells returns a target of two cells behind a load balancer. The client only knows the load balancer's address.
 func newCells(t *testing.T, mods ...func(*vcdsim.Config)) *target {
 	t.Helper()
 	config := vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1, Cells: 2}
@@ -30,7 +30,7 @@ func newCells(t *testing.T, mods ...func(*vcdsim.Config)) *target {
 		}, mods...)
 }
 
-// newSimulated is a target on a simulator of its own.
+// newSimulated returns a target on its own simulator.
 func newSimulated(t *testing.T, config vcdsim.Config, opts vcd.PoolOptions, mods ...func(*vcdsim.Config)) *target {
 	t.Helper()
 	g := NewWithT(t)
@@ -65,7 +65,7 @@ func newSimulated(t *testing.T, config vcdsim.Config, opts vcd.PoolOptions, mods
 // taskTime is longer than tasks take.
 const taskTime = 5 * time.Minute
 
-// slowly makes tasks last until the returned clock is moved; so does nothing else.
+// slowly makes tasks, and nothing else, wait until the returned clock is advanced.
 func slowly(clock *vcdsim.SimClock) func(*vcdsim.Config) {
 	return func(c *vcdsim.Config) {
 		c.Profile = vcdsim.Recorded
@@ -73,7 +73,7 @@ func slowly(clock *vcdsim.SimClock) func(*vcdsim.Config) {
 	}
 }
 
-// logins is how many logins were let in.
+// logins returns the number of successful logins.
 func (to *target) logins() int {
 	n := 0
 	for _, r := range to.sim.Requests() {
@@ -84,16 +84,16 @@ func (to *target) logins() int {
 	return n
 }
 
-func TestCallsGoOnWhileCellsChange(t *testing.T) {
+func TestCallsContinueWhileCellsChange(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func(g *WithT, to *target, cell *vcdsim.Cell)
-		refused bool // a call may be refused, because the balancer does not know better
+		refused bool // a call may be rejected, because the load balancer has not noticed yet
 		logins  int  // at most
 	}{
 		{"a cell is stopped", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Stop() }, false, 2},
 		{
-			"a cell crashes and the balancer does not notice",
+			"a cell crashes and the load balancer does not notice",
 			func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Crash() },
 			true,
 			2,
@@ -107,7 +107,7 @@ func TestCallsGoOnWhileCellsChange(t *testing.T) {
 			1,
 		},
 		{
-			"the balancer has a new certificate",
+			"the load balancer has a new certificate",
 			func(g *WithT, to *target, _ *vcdsim.Cell) {
 				g.Expect(to.sim.RenewCertificate(false)).To(Succeed())
 			},
@@ -154,9 +154,9 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 		name   string
 		change func(to *target, cell *vcdsim.Cell)
 	}{
-		{"one cell after the other is restarted", func(_ *target, c *vcdsim.Cell) { c.Restart(0) }},
-		{"one cell after the other is in maintenance", func(_ *target, c *vcdsim.Cell) { c.Maintain(true) }},
-		{"one cell after the other crashes", func(_ *target, c *vcdsim.Cell) { c.Crash() }},
+		{"cells are restarted one by one", func(_ *target, c *vcdsim.Cell) { c.Restart(0) }},
+		{"cells enter maintenance one by one", func(_ *target, c *vcdsim.Cell) { c.Maintain(true) }},
+		{"cells crash one by one", func(_ *target, c *vcdsim.Cell) { c.Crash() }},
 		{
 			"sessions end",
 			func(to *target,
@@ -181,9 +181,9 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 
 			for _, cell := range to.sim.Cells() {
 				tt.change(to, cell)
-				asked := to.asked()
-				g.Eventually(to.asked, testtime.Patience, "1ms").Should(BeNumerically(">", asked+1),
-					"it is asked for again")
+				requestCount := to.requestCount()
+				g.Eventually(to.requestCount, testtime.Patience, "1ms").Should(BeNumerically(">", requestCount+1),
+					"it is requested again")
 				cell.Maintain(false)
 				cell.Start()
 			}
@@ -192,13 +192,13 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 			g.Eventually(woken, testtime.Patience, "5ms").Should(BeClosed())
 			ended, _ := s.Tasks.Task("m")
 			g.Expect(ended.State).To(Equal(vcd.TaskSucceeded), "%v", ended.Err)
-			g.Expect(to.logins()).To(BeNumerically("<=", 3), "one at first, and one for each cell")
+			g.Expect(to.logins()).To(BeNumerically("<=", 3), "one at first, and one per cell")
 			g.Expect(to.sim.State().VApps).To(HaveLen(1))
 		})
 	}
 }
 
-func TestATaskThatEndedWithItsCellIsToldOf(t *testing.T) {
+func TestATaskThatEndedWithItsCellIsReported(t *testing.T) {
 	g := NewWithT(t)
 	clock := vcdsim.NewManualClock(time.Now())
 	to := newCells(t, slowly(clock))
@@ -227,10 +227,10 @@ func (to *target) composing(t *testing.T) (*vcd.Session, vcd.Task) {
 	return s, task
 }
 
-// asked counts the requests at the balancer, answered or not.
-func (to *target) asked() int { return len(to.sim.Requests()) }
+// requestCount counts the requests at the load balancer, with or without a response.
+func (to *target) requestCount() int { return len(to.sim.Requests()) }
 
-func TestTheAddressInHrefsIsNeverCalled(t *testing.T) {
+func TestTheAddressInHrefsIsNeverContacted(t *testing.T) {
 	g := NewWithT(t)
 	var strayed atomic.Int32
 	public := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strayed.Add(1) }))
@@ -256,7 +256,7 @@ func TestTheAddressInHrefsIsNeverCalled(t *testing.T) {
 	g.Expect(to.logins()).To(Equal(1))
 }
 
-func TestCredentialsThatAreReplacedWhileATaskIsFollowed(t *testing.T) {
+func TestCredentialsAreReplacedWhileATaskIsFollowed(t *testing.T) {
 	tests := []struct {
 		name     string
 		old, new vcd.Credentials
@@ -283,12 +283,12 @@ func TestCredentialsThatAreReplacedWhileATaskIsFollowed(t *testing.T) {
 				e.ExpireSessions()
 			})
 
-			g.Eventually(woken, testtime.Patience, "5ms").Should(BeClosed(), "who follows the task looks for itself")
+			g.Eventually(woken, testtime.Patience, "5ms").Should(BeClosed(), "callers who follow the task look it up themselves")
 			unknown, _ := old.Tasks.Task("m")
 			g.Expect(unknown.State).To(Equal(vcd.TaskUnknown))
 			_, err := old.VDCs.FindVDC(t.Context(), to.vdc)
 			g.Expect(err).To(MatchError(vcd.ErrUnauthorized))
-			g.Expect(to.refusedLogins()).To(Equal(1), "the old ones are tried once")
+			g.Expect(to.refusedLogins()).To(Equal(1), "the old credentials are tried once")
 
 			to.config.Credentials = tt.new
 			to.config.Version = "2"
@@ -301,7 +301,7 @@ func TestCredentialsThatAreReplacedWhileATaskIsFollowed(t *testing.T) {
 	}
 }
 
-// refusedLogins is how many logins were refused.
+// refusedLogins returns the number of rejected logins.
 func (to *target) refusedLogins() int {
 	n := 0
 	for _, r := range to.sim.Requests() {
@@ -314,7 +314,7 @@ func (to *target) refusedLogins() int {
 	return n
 }
 
-func TestSessionsOfCredentialsThatNobodyUsesAreLoggedOut(t *testing.T) {
+func TestSessionsOfUnusedCredentialsAreLoggedOut(t *testing.T) {
 	g := NewWithT(t)
 	to := newCells(t, slowly(vcdsim.NewManualClock(time.Now())))
 	to.session(t)
@@ -338,7 +338,7 @@ func TestSessionsOfCredentialsThatNobodyUsesAreLoggedOut(t *testing.T) {
 	provider.Version = "another"
 	to.pool.Logout(t.Context(), provider)
 
-	g.Eventually(users, testtime.Patience, "5ms").Should(ConsistOf("capvcd"), "in whichever organization they worked")
+	g.Eventually(users, testtime.Patience, "5ms").Should(ConsistOf("capvcd"), "in any organization")
 
 	s, task := to.composing(t)
 	s.Tasks.Follow("m", task, nil)
@@ -347,5 +347,5 @@ func TestSessionsOfCredentialsThatNobodyUsesAreLoggedOut(t *testing.T) {
 	s.Tasks.Forget("m")
 	to.pool.Logout(t.Context(), to.config)
 	g.Eventually(users, testtime.Patience, "5ms").Should(BeEmpty())
-	g.Expect(to.session(t)).NotTo(BeIdenticalTo(s), "who needs it logs in again")
+	g.Expect(to.session(t)).NotTo(BeIdenticalTo(s), "callers log in again when needed")
 }

@@ -141,7 +141,7 @@ func checkNewVM(g Gomega, vm vcd.VM, p plan, vApp vcd.VApp) {
 	g.Expect(vm.NICs[0].Primary).To(BeTrue())
 }
 
-func TestSeveralVMsByOneTask(t *testing.T) {
+func TestOneTaskCreatesSeveralVMs(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newTarget(t)
@@ -184,7 +184,7 @@ func TestNetworksAndLeaseOfAVApp(t *testing.T) {
 
 	task, err = s.VApps.ConnectNetworks(ctx, vApp.ID, []vcd.Ref{p.network.Ref})
 	await(t, s, task, err)
-	g.Expect(s.VApps.VApp(ctx, vApp.ID)).To(HaveField("Networks", ConsistOf(to.network)), "once is enough")
+	g.Expect(s.VApps.VApp(ctx, vApp.ID)).To(HaveField("Networks", ConsistOf(to.network)), "once is sufficient")
 
 	task, err = s.VApps.SetLease(ctx, vApp.ID, 2*time.Hour, 0)
 	await(t, s, task, err)
@@ -192,7 +192,7 @@ func TestNetworksAndLeaseOfAVApp(t *testing.T) {
 	removeVApp(t, s, vApp.ID)
 }
 
-func TestWhatANetworkIs(t *testing.T) {
+func TestNetworkProperties(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)
@@ -218,7 +218,7 @@ func TestWhatANetworkIs(t *testing.T) {
 	g.Expect(byURN).To(Equal(p.network))
 }
 
-func TestWhatATemplateIs(t *testing.T) {
+func TestTemplateProperties(t *testing.T) {
 	to := newTarget(t)
 	g := NewWithT(t)
 	s := to.session(t)
@@ -253,7 +253,7 @@ func TestLookupsByURN(t *testing.T) {
 	g.Expect(s.VDCs.FindStorageProfile(ctx, p.vdc, p.spec.StorageProfile.ID)).To(Equal(*p.spec.StorageProfile))
 }
 
-func TestWhatDoesNotExistIsNamed(t *testing.T) {
+func TestMissingObjectsAreNamed(t *testing.T) {
 	to := newTarget(t)
 	s := to.session(t)
 	p := to.plan(t, s, "x")
@@ -321,7 +321,7 @@ func TestWhatDoesNotExistIsNamed(t *testing.T) {
 			`vApp "nope"` + in + absent,
 		},
 		{
-			"case matters",
+			"names are case-sensitive",
 			func() error { _, err := s.VDCs.FindVDC(t.Context(), "ACME-vdc"); return err },
 			vcd.ErrNotFound,
 			`VDC "ACME-vdc" in organization ` + s.Org() + absent,

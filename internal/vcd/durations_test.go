@@ -9,40 +9,40 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestWhenATaskIsExpectedToEnd(t *testing.T) {
+func TestExpectedEndOfATask(t *testing.T) {
 	start := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	after := start.Add
 	tests := []struct {
 		name     string
 		took     []time.Duration
 		progress int
-		asked    time.Time
+		polled   time.Time
 		want     time.Time
 	}{
-		{"nothing is known", nil, 0, after(time.Second), time.Time{}},
-		{"as its progress goes on", nil, 25, after(time.Second), after(4 * time.Second)},
+		{"without previous tasks", nil, 0, after(time.Second), time.Time{}},
+		{"according to its progress", nil, 25, after(time.Second), after(4 * time.Second)},
 		{
-			"after the usual time, whatever progress it reports",
+			"after the usual time, regardless of its progress",
 			[]time.Duration{4 * time.Second, 4500 * time.Millisecond},
 			99,
 			after(time.Second),
 			after(4500 * time.Millisecond),
 		},
 		{
-			"one earlier task is no custom",
+			"one earlier task is not sufficient",
 			[]time.Duration{4 * time.Second},
 			10,
 			after(time.Second),
 			after(10 * time.Second),
 		},
 		{
-			"where the time varies, as its progress goes on",
+			"if the time varies, according to its progress",
 			[]time.Duration{40 * time.Second, 60 * time.Second},
 			50,
 			after(20 * time.Second),
 			after(40 * time.Second),
 		},
-		{"the progress was seen before it was followed", nil, 50, start, time.Time{}},
+		{"the progress was observed before it was followed", nil, 50, start, time.Time{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestWhenATaskIsExpectedToEnd(t *testing.T) {
 			got := d.end(&followedTask{
 				task:     Task{Operation: "vappUpdateVm", Progress: tt.progress},
 				since:    start,
-				polledAt: tt.asked,
+				polledAt: tt.polled,
 			})
 
 			NewWithT(t).Expect(got).To(Equal(tt.want))
@@ -63,12 +63,12 @@ func TestWhenATaskIsExpectedToEnd(t *testing.T) {
 	}
 }
 
-func TestAPollWaitsForATaskThatIsAboutToEnd(t *testing.T) {
+func TestAPollWaitsForATaskAboutToEnd(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newTaskServer(t)
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
-	f.set(testTask, "running") // The server says: half of it is done.
+	f.set(testTask, "running") // The server reports 50% progress.
 	s.Tasks.Follow("m", Task{ID: testTask}, nil)
 	g.Eventually(clock.Waiting).Should(Equal(1))
 	clock.Advance(2 * time.Second)
@@ -77,7 +77,7 @@ func TestAPollWaitsForATaskThatIsAboutToEnd(t *testing.T) {
 
 	clock.Advance(2100 * time.Millisecond)
 	g.Consistently(func() int { return f.count(opQueryTask) }, "30ms").Should(Equal(1),
-		"too early would be two seconds too late")
+		"two seconds too early would cost two seconds")
 	f.set(testTask, "success")
 	clock.Advance(100 * time.Millisecond)
 

@@ -15,14 +15,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// newEdge is a target on the simulator with another model.
+// newEdge returns a target on the simulator with another model.
 func newEdge(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) *target {
 	t.Helper()
 	return newSimulated(t, vcdsim.Config{Model: model, Profile: vcdsim.Instant, Seed: 1},
 		vcd.PoolOptions{TaskPoll: 4 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000}, mods...)
 }
 
-// edgeOf is the gateway of the target's network.
+// edgeOf returns the gateway of the target's network.
 func (to *target) edgeOf(t *testing.T, s *vcd.Session) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -34,7 +34,7 @@ func (to *target) edgeOf(t *testing.T, s *vcd.Session) string {
 	return network.EdgeGateway.ID
 }
 
-// done waits for a task and returns what it worked on.
+// done waits for a task and returns its owner.
 func done(t *testing.T, s *vcd.Session, task vcd.Task, err error) vcd.Task {
 	t.Helper()
 	g := NewWithT(t)
@@ -92,7 +92,7 @@ func TestFeaturesOfTheAgreedVersion(t *testing.T) {
 		features.TransparentMode).To(BeTrue())
 }
 
-// balancer is a pool with a virtual service on a gateway.
+// A balancer is a pool with a virtual service on a gateway.
 type balancer struct{ gateway, pool, service string }
 
 func (to *target) balancer(t *testing.T, s *vcd.Session, name, address string) balancer {
@@ -134,7 +134,7 @@ func (to *target) balancer(t *testing.T, s *vcd.Session, name, address string) b
 	return balancer{edge, pool, service}
 }
 
-func TestLifeOfALoadBalancer(t *testing.T) {
+func TestLifecycleOfALoadBalancer(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())
@@ -146,7 +146,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	g.Expect(services).To(HaveLen(1))
 	full, err := s.Balancers.VirtualService(ctx, b.service)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(services[0]).To(Equal(full), "lists tell all of a virtual service")
+	g.Expect(services[0]).To(Equal(full), "lists contain the whole virtual service")
 	g.Expect(full.Address).To(Equal(netip.MustParseAddr("203.0.113.20")))
 	g.Expect(full.Ports).To(Equal([]vcd.ServicePort{{From: 80, To: 80, Profile: vcd.TCPProxy}}))
 	g.Expect(full.Application).To(Equal(vcd.L4))
@@ -177,7 +177,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	}))
 
 	_, err = s.Balancers.DeletePool(ctx, b.pool)
-	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a pool in use stays")
+	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a pool in use is kept")
 	task, err := s.Balancers.DeleteVirtualService(ctx, b.service)
 	done(t, s, task, err)
 	task, err = s.Balancers.DeletePool(ctx, b.pool)
@@ -185,13 +185,13 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	g.Expect(s.Balancers.Pools(ctx, b.gateway)).To(BeEmpty())
 	g.Expect(s.Balancers.VirtualServices(ctx, b.gateway)).To(BeEmpty())
 	_, err = s.Balancers.DeletePool(ctx, b.pool)
-	g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD does not tell what is gone from what is forbidden")
+	g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD responds the same for deleted and forbidden objects")
 }
 
-// ptr is a pointer to a value.
+// ptr returns a pointer to a value.
 func ptr[T any](v T) *T { return &v }
 
-func TestChangesKeepWhatOthersWrote(t *testing.T) {
+func TestChangesKeepForeignFields(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())
@@ -237,7 +237,7 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(task.State).To(Equal(vcd.TaskSucceeded))
 	_, calls := to.calls()
-	g.Expect(calls).To(HaveLen(1), "what is so already is not written: %v", calls)
+	g.Expect(calls).To(HaveLen(1), "unchanged objects are not written: %v", calls)
 
 	task, err = s.Balancers.UpdatePool(ctx, b.pool, vcd.PoolChange{Sticky: ptr(false), NoMonitors: []string{"TCP"}})
 	done(t, s, task, err)
@@ -257,7 +257,7 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 		To(Equal([]any{"203.0.113.21", 81, vcd.UDPFastPath, "d", b.pool}))
 }
 
-func TestPoolsByIPSet(t *testing.T) {
+func TestPoolsWithIPSets(t *testing.T) {
 	t.Run("of a gateway", func(t *testing.T) { testPoolsByIPSet(t, vcdsim.K8sTenant(), "urn:vcloud:gateway:") })
 	t.Run("of a VDC group", func(t *testing.T) {
 		testPoolsByIPSet(t, vcdsim.VDCGroupTenant(), "urn:vcloud:vdcGroup:")
@@ -320,7 +320,7 @@ func testPoolsByIPSet(t *testing.T, model vcdsim.Model, ownedBy string) {
 	g.Expect(s.Firewall.IPSets(ctx, owner)).To(BeEmpty())
 }
 
-func TestForwardings(t *testing.T) {
+func TestPortForwardings(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())
@@ -363,14 +363,14 @@ func TestForwardings(t *testing.T) {
 		Port:        80,
 		Profile:     vcd.Ref{ID: profile, Name: "p"},
 	}))
-	g.Expect(owner).To(Equal(edge), "VCD does not tell the id of a new rule")
+	g.Expect(owner).To(Equal(edge), "VCD does not return the ID of a new rule")
 	task, err = s.NAT.UpdateDNAT(ctx, edge, rules[0].ID, vcd.DNATChange{Port: ptr(81), Internal: ptr("192.168.8.3")})
 	done(t, s, task, err)
 	g.Expect(s.NAT.Rules(ctx,
 		edge)).To(ConsistOf(And(HaveField("Port", 81), HaveField("Internal", "192.168.8.3"),
 		HaveField("External", "203.0.113.30"))))
 	_, err = s.NAT.DeletePortProfile(ctx, profile)
-	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a profile in use stays")
+	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a profile in use is kept")
 	task, err = s.NAT.DeleteRule(ctx, edge, rules[0].ID)
 	done(t, s, task, err)
 	task, err = s.NAT.DeletePortProfile(ctx, profile)
@@ -436,7 +436,7 @@ func TestFloatingIPs(t *testing.T) {
 	g.Expect(s.IPSpaces.FloatingIPs(ctx,
 		space.ID)).To(Equal([]vcd.FloatingIP{{ID: id, Address: address, Usage: vcd.Unused}}))
 	_, err = s.IPSpaces.Allocate(ctx, space.ID, address)
-	g.Expect(err).To(MatchError(vcd.ErrInvalid), "it is not given twice")
+	g.Expect(err).To(MatchError(vcd.ErrInvalid), "it is not allocated twice")
 
 	task, err = s.IPSpaces.Mark(ctx, space.ID, id, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 		g.Expect(now.Address).To(Equal(address))

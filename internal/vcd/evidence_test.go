@@ -17,8 +17,8 @@ import (
 
 func TestAMissingOrganizationIsNoEvidence(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
-		"it is not shown": func(w http.ResponseWriter, _ *http.Request) { reply(w, `<QueryResultRecords total="0"/>`) },
-		"organizations may not be listed": func(w http.ResponseWriter, _ *http.Request) {
+		"it is invisible": func(w http.ResponseWriter, _ *http.Request) { reply(w, `<QueryResultRecords total="0"/>`) },
+		"organizations must not be listed": func(w http.ResponseWriter, _ *http.Request) {
 			xmlError(w, http.StatusForbidden, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", "no")
 		},
 	} {
@@ -45,21 +45,21 @@ func TestAMissingOrganizationIsNoEvidence(t *testing.T) {
 	}
 }
 
-func TestAnAnswerWithoutATaskIsNoSuccess(t *testing.T) {
+func TestAResponseWithoutATaskIsNotASuccess(t *testing.T) {
 	const op = "POST /api/vApp/vm-{id}/power/action/powerOn"
 	const remove = "DELETE /cloudapi/1.0.0/ssl/certificateLibrary/{id}"
 	tests := []struct {
 		name, body string
 		status     int
-		xml, json  bool // whether an answer of that API is one
+		xml, json  bool // whether it is a valid response of that API
 	}{
 		{"no content", "", http.StatusNoContent, false, true},
 		{"an empty success", "", http.StatusOK, false, true},
 		{"JSON", `{"id":"x"}`, http.StatusOK, false, true},
-		{"a page of something in front of VCD", `<html><body>Please log in</body></html>`, http.StatusOK, false, false},
+		{"a page of another server in front of VCD", `<html><body>Please log in</body></html>`, http.StatusOK, false, false},
 		{"a task without id and address", `<Task status="running"/>`, http.StatusAccepted, false, false},
 		{"accepted without a task", "", http.StatusAccepted, false, false},
-		{"part of something", `{"id":"x"}`, http.StatusPartialContent, false, false},
+		{"a partial response", `{"id":"x"}`, http.StatusPartialContent, false, false},
 		{"a task", fmt.Sprintf(`<Task status="running" id="%s"/>`, testTask), http.StatusAccepted, true, false},
 	}
 	for _, tt := range tests {
@@ -84,14 +84,14 @@ func TestAnAnswerWithoutATaskIsNoSuccess(t *testing.T) {
 			g.Expect(errJSON == nil).To(Equal(tt.json), "%v", errJSON)
 			for _, err := range []error{errXML, errJSON} {
 				if err != nil {
-					g.Expect(err).To(MatchError(ErrUnavailable), "what was asked for may be under way")
+					g.Expect(err).To(MatchError(ErrUnavailable), "the request may be in progress")
 				}
 			}
 		})
 	}
 }
 
-func TestATaskWithoutIDDoesNotHoldUpOthers(t *testing.T) {
+func TestATaskWithoutIDDoesNotBlockOthers(t *testing.T) {
 	g := NewWithT(t)
 	f := newTaskServer(t)
 	s := session(t, f.fakeVCD)
@@ -108,7 +108,7 @@ func TestATaskWithoutIDDoesNotHoldUpOthers(t *testing.T) {
 	g.Expect(f.rounds()).To(HaveEach(1))
 }
 
-func TestTheLogIsReadToItsEnd(t *testing.T) {
+func TestTheWholeTaskLogIsRead(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	const total = api.PageSize + 1
@@ -135,7 +135,7 @@ func TestTheLogIsReadToItsEnd(t *testing.T) {
 	g.Expect(a).To(Equal(Absence{Logged: true, Deleted: true}))
 }
 
-func TestUsesOfOneAddressMayBeTheSame(t *testing.T) {
+func TestOneAddressMayHaveIdenticalUses(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	const line = `{"ipAddress":"203.0.113.9","category":"DNAT","networkRef":{"id":"n"}}`

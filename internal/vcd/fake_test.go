@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
-// fakeClock stands still until it is told to go on.
+// fakeClock stands still until it is advanced.
 type fakeClock struct {
 	mu      sync.Mutex
 	now     time.Time
@@ -50,7 +50,7 @@ func (c *fakeClock) After(d time.Duration) <-chan time.Time {
 	return w.c
 }
 
-// Advance lets time pass.
+// Advance advances the clock.
 func (c *fakeClock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,20 +70,20 @@ func (c *fakeClock) fire() {
 	c.waiting = left
 }
 
-// Waiting says how many wait for time to pass.
+// Waiting returns the number of waiters.
 func (c *fakeClock) Waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.waiting)
 }
 
-// fakeVCD answers logins, and all else by the handlers of a test. It remembers what it was asked.
+// fakeVCD responds to logins, and to all other requests with the handlers of a test. It records the requests.
 type fakeVCD struct {
 	*httptest.Server
 
 	mu        sync.Mutex
 	versions  []string
-	cells     [][]string // versions of the cells that calls are handed round; nil: one cell
+	cells     [][]string // versions of the cells that share the calls; nil: one cell
 	turn      int
 	loginURL  string
 	passwords map[string]string // by user
@@ -92,7 +92,7 @@ type fakeVCD struct {
 	calls     []string
 	handlers  map[string]http.HandlerFunc // by operation
 	headers   []http.Header
-	replaced  *tls.Certificate // nil: that of httptest
+	replaced  *tls.Certificate // nil: the certificate of httptest
 }
 
 const (
@@ -153,7 +153,7 @@ func (f *fakeVCD) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*f.replaced}}, nil
 }
 
-// replaceCertificate makes new connections get another certificate; nil: the first one again.
+// replaceCertificate changes the certificate of new connections; nil: the first one again.
 func (f *fakeVCD) replaceCertificate(c *tls.Certificate) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -161,7 +161,7 @@ func (f *fakeVCD) replaceCertificate(c *tls.Certificate) {
 	f.CloseClientConnections()
 }
 
-// count says how often an operation was called.
+// count returns the number of calls of an operation.
 func (f *fakeVCD) count(op string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -174,7 +174,7 @@ func (f *fakeVCD) count(op string) int {
 	return n
 }
 
-// expire makes all tokens worthless.
+// expire invalidates all tokens.
 func (f *fakeVCD) expire() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,7 +187,7 @@ func (f *fakeVCD) setVersions(versions ...string) {
 	f.versions = versions
 }
 
-// setCells makes calls go to cells in turn, each with versions of its own.
+// setCells distributes calls to cells in turn, each with its own versions.
 func (f *fakeVCD) setCells(cells ...[]string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -271,7 +271,7 @@ func (f *fakeVCD) serveLogin(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Vmware-Vcloud-Access-Token", f.issue())
 }
 
-// issue makes a token; it is short, which the SDK would not send as bearer. The lock is held.
+// issue creates a token. It is short, and the SDK would not send it as a bearer token. The lock is held.
 func (f *fakeVCD) issue() string {
 	f.issued++
 	token := fmt.Sprintf("canary-token-%d", f.issued)
@@ -279,7 +279,7 @@ func (f *fakeVCD) issue() string {
 	return token
 }
 
-// reply writes to a client, which may be gone.
+// reply writes to a client, which may have disconnected.
 func reply(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 func xmlError(w http.ResponseWriter, status int, code, message string) {
@@ -295,7 +295,7 @@ func xmlTask(w http.ResponseWriter, status string) {
 		testTask, status)
 }
 
-// session logs in to a fake.
+// session logs in to a fake VCD.
 func session(t *testing.T, f *fakeVCD, mods ...func(*PoolOptions)) *Session {
 	t.Helper()
 	opts := PoolOptions{RequestsPerSecond: 10000, Burst: 10000}

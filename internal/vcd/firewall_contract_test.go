@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// theirRules puts rules of a person before all that is there.
+// theirRules inserts a user's rules before all others.
 func theirRules(to *target, edge string, names ...string) {
 	rules := make([]any, len(names))
 	for i, name := range names {
@@ -35,7 +35,7 @@ func theirRules(to *target, edge string, names ...string) {
 	})
 }
 
-func TestOneFirewallRuleComesAndGoesBesideOthers(t *testing.T) {
+func TestOneFirewallRuleIsAddedAndRemovedAmongOthers(t *testing.T) {
 	for _, version := range []vcdsim.Version{vcdsim.Version105, vcdsim.Version106} {
 		t.Run("of API "+string(version), func(t *testing.T) {
 			g := NewWithT(t)
@@ -89,19 +89,19 @@ func TestOneFirewallRuleComesAndGoesBesideOthers(t *testing.T) {
 			_, calls := to.calls()
 			g.Expect(calls).To(HaveLen(2), "%v", calls)
 			_, err = s.Firewall.DeleteRule(ctx, edge, rules[0].ID)
-			g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD does not tell what is gone from what is forbidden")
+			g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD responds the same for deleted and forbidden objects")
 			_, err = s.Firewall.CreateRule(ctx, edge, vcd.FirewallRuleSpec{
 				Name:        "late",
 				Destination: netip.MustParseAddr("203.0.113.20"),
 				Action:      "DROP",
 				Before:      rules[0].ID,
 			})
-			g.Expect(err).To(MatchError(vcd.ErrInvalid), "the rule that it should come before is gone")
+			g.Expect(err).To(MatchError(vcd.ErrInvalid), "the rule after it is gone")
 		})
 	}
 }
 
-func TestFirewallRulesOfOthersStayAsTheyAre(t *testing.T) {
+func TestForeignFirewallRulesAreUnchanged(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())
@@ -142,7 +142,7 @@ func TestFirewallRulesOfOthersStayAsTheyAre(t *testing.T) {
 		func(r vcdsim.Request) bool { return r.Method == http.MethodPut })).To(BeFalse())
 }
 
-func TestFirewallRulesWhereTheyCannotBe(t *testing.T) {
+func TestFirewallRulesOnUnsupportedGateways(t *testing.T) {
 	rule := vcd.FirewallRuleSpec{
 		Name:        "r",
 		Destination: netip.MustParseAddr("203.0.113.20"),

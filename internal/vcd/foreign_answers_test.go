@@ -9,14 +9,14 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestWhatDoesNotComeFromTheQueryServiceIsNoListOfNothing(t *testing.T) {
+func TestForeignResponsesAreNotEmptyLists(t *testing.T) {
 	const page = `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body>We are back soon.</body></html>`
 	tests := []struct {
 		name   string
 		answer http.HandlerFunc
 	}{
 		{
-			"a page of a load balancer that is well-formed",
+			"a well-formed page of a load balancer",
 			func(w http.ResponseWriter, _ *http.Request) { reply(w, page) },
 		},
 		{
@@ -26,7 +26,7 @@ func TestWhatDoesNotComeFromTheQueryServiceIsNoListOfNothing(t *testing.T) {
 			},
 		},
 		{
-			"a gateway in front of VCD that knows no such route",
+			"a gateway in front of VCD without such a route",
 			func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusNotFound)
 				reply(w, `{"message":"no Route matched with those values"}`)
@@ -49,7 +49,7 @@ func TestWhatDoesNotComeFromTheQueryServiceIsNoListOfNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoVMIsNone(t *testing.T) {
+func TestForeignDocumentsAreNotVMs(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, func(w http.ResponseWriter, _ *http.Request) { reply(w, `<html><body/></html>`) })

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// FuzzParseXML reads any documents: what is read and written again must read the same.
+// FuzzParseXML parses arbitrary documents. Writing and parsing a document again must not change it.
 func FuzzParseXML(f *testing.F) {
 	f.Add([]byte(vmDocument))
 	f.Add([]byte(`<a x="&lt;&quot;&#10;"><b:c xmlns:b="d">t&amp;</b:c></a>`))
@@ -24,7 +24,7 @@ func FuzzParseXML(f *testing.F) {
 		once := root.Document()
 		again, err := wire.ParseXML(once)
 		if err != nil {
-			t.Fatalf("%q does not read again: %v", once, err)
+			t.Fatalf("%q cannot be parsed again: %v", once, err)
 		}
 		if twice := again.Document(); string(once) != string(twice) {
 			t.Fatalf("%q became %q", once, twice)
@@ -32,7 +32,7 @@ func FuzzParseXML(f *testing.F) {
 	})
 }
 
-// FuzzReconfigured changes any documents: no panic, and what is not an error is XML.
+// FuzzReconfigured changes arbitrary documents: it must not panic, and the result must be an error or XML.
 func FuzzReconfigured(f *testing.F) {
 	f.Add([]byte(vmDocument), "guestinfo.a", "b", int64(40960))
 	f.Fuzz(func(t *testing.T, document []byte, key, value string, disk int64) {
@@ -41,12 +41,12 @@ func FuzzReconfigured(f *testing.F) {
 			return
 		}
 		if _, err := wire.ParseXML(body); err != nil {
-			t.Fatalf("%q is no XML", body)
+			t.Fatalf("%q is not XML", body)
 		}
 	})
 }
 
-// FuzzParseMarker reads descriptions that people wrote: what is found is a marker that reads back.
+// FuzzParseMarker parses descriptions by users. A marker that is found must survive a round trip.
 func FuzzParseMarker(f *testing.F) {
 	f.Add("x cluster-api-provider-vcd cluster=a machine=b y")
 	f.Fuzz(func(t *testing.T, description string) {
@@ -57,7 +57,7 @@ func FuzzParseMarker(f *testing.F) {
 	})
 }
 
-// FuzzVM reads any VMs.
+// FuzzVM parses arbitrary VMs.
 func FuzzVM(f *testing.F) {
 	f.Add([]byte(vmDocument))
 	f.Fuzz(func(_ *testing.T, document []byte) {

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestWhichTasksDeletedWhatTheyWorkedOn(t *testing.T) {
+func TestTasksThatDeletedTheirOwner(t *testing.T) {
 	const vApp, vm = "urn:vcloud:vapp:1", "urn:vcloud:vm:1"
 	tests := []struct {
 		name string
@@ -19,7 +19,7 @@ func TestWhichTasksDeletedWhatTheyWorkedOn(t *testing.T) {
 		{"not one that failed", Task{Operation: "vdcDeleteVapp", Owner: vApp, State: TaskFailed}, false},
 		{"the deletion of a VM", Task{Operation: "vappDeleteVm", Owner: vm, State: TaskSucceeded}, true},
 		{"not of a vApp, if one of its VMs was", Task{Operation: "vappDeleteVm", Owner: vApp, State: TaskSucceeded}, false},
-		{"not the deletion of something else", Task{Operation: "metadataDelete", Owner: vm, State: TaskSucceeded}, false},
+		{"not the deletion of another object", Task{Operation: "metadataDelete", Owner: vm, State: TaskSucceeded}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,11 +19,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
-// vmServer answers VM queries page by page.
+// vmServer responds to VM queries page by page.
 type vmServer struct {
 	*fakeVCD
 
-	rows    []string // names; all are in vApp "a"
+	rows    []string // names; all VMs are in vApp "a"
 	shift   int      // rows that vanish after the first page, this many times
 	filters []string
 }
@@ -134,7 +134,7 @@ func TestInventoryIsSharedUntilItIsTooOld(t *testing.T) {
 	g.Expect(f.count(opQueryVM)).To(Equal(3))
 }
 
-func TestInventoryGrowsByTheVAppsThatAreAskedFor(t *testing.T) {
+func TestInventoryIncludesRequestedVApps(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newVMServer(t, names(1)...)
@@ -149,10 +149,10 @@ func TestInventoryGrowsByTheVAppsThatAreAskedFor(t *testing.T) {
 	clock.Advance(time.Hour)
 	_, err := s.Inventory.VMs(t.Context(), inVDC(), "b", time.Minute)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(f.filters[2]).To(HaveSuffix("(containerName==b)"), "a was forgotten")
+	g.Expect(f.filters[2]).To(HaveSuffix("(containerName==b)"), "vApp a was dropped")
 }
 
-func TestCallersCannotSpoilTheInventory(t *testing.T) {
+func TestCallersCannotModifyTheInventory(t *testing.T) {
 	g := NewWithT(t)
 	f := newVMServer(t, names(2)...)
 	s := session(t, f.fakeVCD)
@@ -173,8 +173,8 @@ func TestPaging(t *testing.T) {
 	}{
 		{"one page", api.PageSize, 0, 1, nil},
 		{"three pages", 2*api.PageSize + 1, 0, 3, nil},
-		{"a row that vanishes between pages makes it ask again", 2 * api.PageSize, 1, 4, nil},
-		{"rows that keep vanishing make it give up", 3 * api.PageSize, 9, 4, ErrUnavailable},
+		{"a row that vanishes between pages causes a retry", 2 * api.PageSize, 1, 4, nil},
+		{"rows that keep vanishing cause an error", 3 * api.PageSize, 9, 4, ErrUnavailable},
 		{"none", 0, 0, 1, nil},
 	}
 	for _, tt := range tests {
@@ -197,7 +197,7 @@ func TestPaging(t *testing.T) {
 	}
 }
 
-func TestAFailureIsNotKept(t *testing.T) {
+func TestAFailureIsNotCached(t *testing.T) {
 	g := NewWithT(t)
 	f := newVMServer(t, names(1)...)
 	f.on(opQueryVM, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
@@ -212,7 +212,7 @@ func TestAFailureIsNotKept(t *testing.T) {
 	g.Expect(got).To(HaveLen(1))
 }
 
-func TestNamesThatWouldChangeTheFilterAreRefused(t *testing.T) {
+func TestNamesThatWouldChangeTheFilterAreRejected(t *testing.T) {
 	g := NewWithT(t)
 	f := newVMServer(t)
 	s := session(t, f.fakeVCD)

@@ -15,8 +15,8 @@ import (
 func TestIOPSOfTheFirstDiskAreReplaced(t *testing.T) {
 	shown := "<IopsAllocation><Reservation>500</Reservation><Limit>500</Limit></IopsAllocation><VirtualQuantityUnit>"
 	for name, document := range map[string]string{
-		"where VCD shows them": strings.Replace(vmDocument, "<VirtualQuantityUnit>", shown, 1),
-		"where it does not":    vmDocument,
+		"if VCD shows them":         strings.Replace(vmDocument, "<VirtualQuantityUnit>", shown, 1),
+		"if VCD does not show them": vmDocument,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -29,7 +29,7 @@ func TestIOPSOfTheFirstDiskAreReplaced(t *testing.T) {
 			g.Expect(vm.VmSpecSection.Modified).To(HaveValue(BeTrue()))
 			disks := vmFrom(&vm).Disks
 			g.Expect(disks).To(HaveLen(2))
-			g.Expect(disks[0].IOPS).To(BeNil(), "an independent disk stays as it is")
+			g.Expect(disks[0].IOPS).To(BeNil(), "an independent disk is unchanged")
 			g.Expect(disks[1]).To(Equal(Disk{ID: "2000", SizeMiB: 20480, IOPS: ptr.To[int64](1200)}))
 			g.Expect(string(body)).To(ContainSubstring("</IopsAllocation><VirtualQuantityUnit>"), "the order of the schema")
 		})

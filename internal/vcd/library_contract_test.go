@@ -38,7 +38,7 @@ func TestCertificates(t *testing.T) {
 	g.Expect(s.Balancers.Certificates(ctx)).To(BeEmpty())
 }
 
-func TestEntitiesAreWrittenOnlyAsTheyWereRead(t *testing.T) {
+func TestEntitiesAreWrittenOnlyIfUnchanged(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())
@@ -83,7 +83,7 @@ func TestEntitiesAreWrittenOnlyAsTheyWereRead(t *testing.T) {
 	g.Expect(err).To(MatchError(vcd.ErrForbidden))
 }
 
-func TestAnEntityIsMadeResolvedFoundAndDeleted(t *testing.T) {
+func TestAnEntityIsCreatedResolvedFoundAndDeleted(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())
@@ -103,7 +103,7 @@ func TestAnEntityIsMadeResolvedFoundAndDeleted(t *testing.T) {
 	g.Expect(id).To(HavePrefix("urn:vcloud:entity:vmware:capvcdCluster:"))
 	g.Expect(s.Entities.Find(ctx, kind, "c", "infra-1")).To(ConsistOf(vcd.Ref{ID: id, Name: "c"}))
 	g.Expect(s.Entities.Find(ctx, kind, "c", "infra-2")).To(BeEmpty())
-	g.Expect(s.Entities.Delete(ctx, id)).NotTo(Succeed(), "it is not resolved")
+	g.Expect(s.Entities.Delete(ctx, id)).NotTo(Succeed(), "it is unresolved")
 	g.Expect(s.Entities.Resolve(ctx, id)).To(BeEmpty())
 	read, err := s.Entities.Get(ctx, id)
 	g.Expect(err).NotTo(HaveOccurred())

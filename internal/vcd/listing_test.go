@@ -33,7 +33,7 @@ func TestOperationsNameNoObjects(t *testing.T) {
 	}
 }
 
-// pages answers a list page by page, whatever a test wants of it.
+// pages serves a list page by page, as specified by a test.
 func pages(answers ...string) http.HandlerFunc {
 	next := 0
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -42,7 +42,7 @@ func pages(answers ...string) http.HandlerFunc {
 	}
 }
 
-// page is a page of pools with ids from one number to another.
+// page returns a page of pools with a range of IDs.
 func page(total, from, to int) string {
 	out := fmt.Sprintf(`{"resultTotal":%d,"values":[`, total)
 	for i := from; i <= to; i++ {
@@ -63,15 +63,15 @@ func TestListsAreCompleteOrAnError(t *testing.T) {
 		kind    error
 	}{
 		{"one page", []string{page(2, 1, 2)}, 2, 1, nil},
-		{"no item", []string{page(0, 1, 0)}, 0, 1, nil},
+		{"no items", []string{page(0, 1, 0)}, 0, 1, nil},
 		{"two pages", []string{page(3, 1, 2), page(3, 3, 3)}, 3, 2, nil},
-		{"an item twice makes it ask again", []string{page(4, 1, 2), page(4, 2, 3), page(3, 1, 3)}, 3, 3, nil},
-		{"another total makes it ask again", []string{page(3, 1, 2), page(4, 3, 3), page(3, 1, 3)}, 3, 3, nil},
-		{"a page too few makes it ask again", []string{page(3, 1, 2), page(3, 1, 0), page(2, 1, 2)}, 2, 3, nil},
-		{"more than there are", []string{page(1, 1, 2)}, 0, 2, ErrUnavailable},
+		{"a duplicate item causes a retry", []string{page(4, 1, 2), page(4, 2, 3), page(3, 1, 3)}, 3, 3, nil},
+		{"another total causes a retry", []string{page(3, 1, 2), page(4, 3, 3), page(3, 1, 3)}, 3, 3, nil},
+		{"a missing page causes a retry", []string{page(3, 1, 2), page(3, 1, 0), page(2, 1, 2)}, 2, 3, nil},
+		{"more items than the total", []string{page(1, 1, 2)}, 0, 2, ErrUnavailable},
 		{"always the same page", []string{page(4, 1, 2)}, 0, 4, ErrUnavailable},
 		{"no total", []string{`{"values":[{"id":"1"}]}`}, 0, 1, ErrUnavailable},
-		{"no JSON", []string{`<html>`}, 0, 1, ErrUnavailable},
+		{"not JSON", []string{`<html>`}, 0, 1, ErrUnavailable},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestListsAreCompleteOrAnError(t *testing.T) {
 	}
 }
 
-func TestCursorsLeadThroughAList(t *testing.T) {
+func TestCursorsPageThroughAList(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	const op = "GET /cloudapi/1.0.0/edgeGateways/{id}/nat/rules"
@@ -112,16 +112,16 @@ func TestCursorsLeadThroughAList(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rules).To(HaveLen(3))
-	g.Expect(cursors).To(Equal([]string{"", "a+1", "a+2"}), "of a link only the cursor is used")
+	g.Expect(cursors).To(Equal([]string{"", "a+1", "a+2"}), "only the cursor of a link is used")
 	f.on(op, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Link", `<https://x/?cursor=1>;rel="nextPage"`)
 		reply(w, `{"values":[{"id":"1"}]}`)
 	})
 	_, err = session(t, f).NAT.Rules(t.Context(), testGateway)
-	g.Expect(err).To(MatchError(ErrUnavailable), "a list that goes round in circles is none")
+	g.Expect(err).To(MatchError(ErrUnavailable), "a circular list is invalid")
 }
 
-func TestWhatAChangeDoesNotNameStays(t *testing.T) {
+func TestAChangeKeepsOtherFields(t *testing.T) {
 	g := NewWithT(t)
 	var o wire.Object
 	g.Expect(json.Unmarshal(
@@ -129,7 +129,7 @@ func TestWhatAChangeDoesNotNameStays(t *testing.T) {
 		&o)).To(Succeed())
 
 	g.Expect(o.Set("description", "a")).To(BeFalse())
-	g.Expect(o.Set("members", []string{})).To(BeFalse(), "nothing and an empty list are the same")
+	g.Expect(o.Set("members", []string{})).To(BeFalse(), "a missing and an empty list are the same")
 	g.Expect(o.Set("description", "b")).To(BeTrue())
 
 	body, err := wire.EncodeJSON(o)
@@ -138,7 +138,7 @@ func TestWhatAChangeDoesNotNameStays(t *testing.T) {
 		Equal(`{"big":12345678901234567890.10,"description":"b","id":"x","members":null,"text":"<&>"}` + "\n"))
 }
 
-func TestATaskThatWasDoneAtOnce(t *testing.T) {
+func TestATaskThatFinishedAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on("POST /cloudapi/1.0.0/loadBalancer/pools", func(w http.ResponseWriter, _ *http.Request) {
@@ -159,8 +159,7 @@ func TestFeaturesByVersion(t *testing.T) {
 	g.Expect(featuresOf(transport.Version{Major: 37, Minor: 2})).To(HaveField("AllocateByValue", true))
 }
 
-// FuzzEdgeDecoders reads any documents; what is changed of one is JSON again, and a second change changes
-// nothing.
+// FuzzEdgeDecoders decodes arbitrary documents. A changed document is valid JSON, and a second change has no effect.
 func FuzzEdgeDecoders(f *testing.F) {
 	f.Add([]byte(`{"id":"x","edgeGatewayUplinks":[{"subnets":null},{"subnets":{"values":[{"gateway":"10.0.0.1","prefixLength":99}]}}]}`))
 	f.Add([]byte(`{"members":[{"ipAddress":"10.0.0.1","port":1},null],"healthMonitors":[null,{"type":"TCP"}],"persistenceProfile":null,"memberGroupRef":{}}`))
@@ -227,7 +226,7 @@ func changeTwice(t *testing.T, body []byte) {
 			continue
 		}
 		if _, err := wire.EncodeJSON(o); err != nil {
-			t.Fatalf("%q became no JSON: %v", body, err)
+			t.Fatalf("%q did not become JSON: %v", body, err)
 		}
 		if again, err := apply(o); again || err != nil {
 			t.Fatalf("%q is changed twice: %v %v", body, o, err)
@@ -235,7 +234,7 @@ func changeTwice(t *testing.T, body []byte) {
 	}
 }
 
-// used is a page of used addresses from 10.0.0.from on, of as many as there are in total.
+// used returns a page of used addresses from 10.0.0.from on, with the total number.
 func used(total, from, n int) string {
 	out := fmt.Sprintf(`{"resultTotal":%d,"values":[`, total)
 	for i := range n {
@@ -247,7 +246,7 @@ func used(total, from, n int) string {
 	return out + "]}"
 }
 
-func TestUsedAddressesOnSeveralPagesAreReadUntilTwoReadingsAgree(t *testing.T) {
+func TestPagedUsedAddressesAreReadUntilTwoReadsAgree(t *testing.T) {
 	first := used(130, 1, 128)
 	second := used(130, 129, 2)
 	shifted := used(130, 127, 2)
@@ -257,11 +256,11 @@ func TestUsedAddressesOnSeveralPagesAreReadUntilTwoReadingsAgree(t *testing.T) {
 		calls   int
 		kind    error
 	}{
-		{"one page has no order to lose", []string{used(128, 1, 128)}, 1, nil},
+		{"a single page has no order", []string{used(128, 1, 128)}, 1, nil},
 		{"the same order twice", []string{first, second, first, second}, 4, nil},
 		{"items moved between the pages", []string{first, shifted, first, second, first, second}, 6, nil},
 		{
-			"an order that never lasts",
+			"an order that always changes",
 			[]string{first, second, first, shifted, first, second, first, shifted},
 			8,
 			ErrUnavailable,

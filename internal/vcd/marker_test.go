@@ -15,20 +15,20 @@ func TestParseMarker(t *testing.T) {
 		want              Marker
 		found             bool
 	}{
-		{"a machine's", machine.String(), machine, true},
-		{"a cluster's", Marker{Cluster: "7c1"}.String(), Marker{Cluster: "7c1"}, true},
+		{"a machine's marker", machine.String(), machine, true},
+		{"a cluster's marker", Marker{Cluster: "7c1"}.String(), Marker{Cluster: "7c1"}, true},
 		{"people write around it", "Do not touch!\n" + machine.String() + " (asked Bob)", machine, true},
-		{"twice the same is one", machine.String() + "\n" + machine.String(), machine, true},
-		{"two owners are none", machine.String() + "\n" + Marker{Cluster: "other"}.String(), Marker{}, false},
+		{"the same marker twice is valid", machine.String() + "\n" + machine.String(), machine, true},
+		{"markers of two owners are not", machine.String() + "\n" + Marker{Cluster: "other"}.String(), Marker{}, false},
 		{
-			"two owners in one line are none",
+			"two owners in one line are invalid",
 			machine.String() + " " + Marker{Cluster: "other"}.String(),
 			Marker{},
 			false,
 		},
 		{"none", "a VM", Marker{}, false},
-		{"a longer word is none", "not-cluster-api-provider-vcd cluster=7c1", Marker{}, false},
-		{"no cluster is none", "cluster-api-provider-vcd machine=9d2", Marker{}, false},
+		{"a longer word is not a marker", "not-cluster-api-provider-vcd cluster=7c1", Marker{}, false},
+		{"a marker needs a cluster", "cluster-api-provider-vcd machine=9d2", Marker{}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestParseMarker(t *testing.T) {
 	}
 }
 
-func TestEveryMarkerOfWordsSurvives(t *testing.T) {
+func TestEveryMarkerSurvivesARoundTrip(t *testing.T) {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	const all = letters + ":._-"
 	for i := range 100_000 {
@@ -57,7 +57,7 @@ func TestEveryMarkerOfWordsSurvives(t *testing.T) {
 	}
 }
 
-// someWord makes a word from a number; every character occurs at every place.
+// someWord generates a word from a number. Every character occurs at every position.
 func someWord(n int, first, rest string) string {
 	word := []byte{first[n%len(first)]}
 	for n /= len(first); n > 0; n /= len(rest) {

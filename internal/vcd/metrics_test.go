@@ -16,10 +16,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
 
-// siteOf is the value of the label site for a fake.
+// siteOf returns the value of the label site for a fake.
 func siteOf(f *fakeVCD) string { return strings.TrimPrefix(f.URL, "https://") }
 
-// expectMetrics compares the named metrics with their text form, in which SITE stands for the fake.
+// expectMetrics compares the named metrics with their text format, in which SITE is replaced by the site of the fake.
 func expectMetrics(g *WithT, registry prometheus.Gatherer, f *fakeVCD, names []string, want string) {
 	var lines []string
 	for line := range strings.Lines(want) {
@@ -29,7 +29,7 @@ func expectMetrics(g *WithT, registry prometheus.Gatherer, f *fakeVCD, names []s
 	g.ExpectWithOffset(1, testutil.GatherAndCompare(registry, strings.NewReader(text), names...)).To(Succeed())
 }
 
-// value is that of one series, whose labels are given as in a query, or 0.
+// value returns the value of a series, whose labels are written as in a query, or 0.
 func value(g *WithT, registry prometheus.Gatherer, name string, labels map[string]string) float64 {
 	families, err := registry.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -53,7 +53,7 @@ func value(g *WithT, registry prometheus.Gatherer, name string, labels map[strin
 	return total
 }
 
-func TestCallsAreCountedByOperationAndWhatTheyEndIn(t *testing.T) {
+func TestCallsAreCountedByOperationAndResult(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
@@ -122,7 +122,7 @@ func TestSessionsAndLoginsAreCounted(t *testing.T) {
 	`)
 	f.on("DELETE /api/session", func(http.ResponseWriter, *http.Request) {})
 	g.Expect(pool.Close(t.Context())).To(Succeed())
-	g.Expect(testutil.GatherAndCount(registry, "capvcd_vcd_sessions")).To(BeZero(), "a pool that is closed has none")
+	g.Expect(testutil.GatherAndCount(registry, "capvcd_vcd_sessions")).To(BeZero(), "a closed pool has no series")
 }
 
 func TestPoolsOfARegistryShareTheirMetrics(t *testing.T) {
@@ -138,7 +138,7 @@ func TestPoolsOfARegistryShareTheirMetrics(t *testing.T) {
 	g.Expect(value(g, registry, "capvcd_vcd_logins_total", nil)).To(BeEquivalentTo(2))
 }
 
-func TestAnOutageShowsUntilTheSiteAnswers(t *testing.T) {
+func TestAnOutageIsReportedUntilTheSiteResponds(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	clock := newFakeClock()
@@ -157,7 +157,7 @@ func TestAnOutageShowsUntilTheSiteAnswers(t *testing.T) {
 	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeZero())
 	g.Expect(value(g, registry, "capvcd_vcd_outages_total", site)).To(BeEquivalentTo(1))
 	g.Expect(value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "outage"})).To(BeEquivalentTo(3),
-		"two calls found out")
+		"two calls noticed")
 
 	clock.Advance(time.Minute)
 	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeZero(), "not tried yet")
@@ -167,7 +167,7 @@ func TestAnOutageShowsUntilTheSiteAnswers(t *testing.T) {
 	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeEquivalentTo(1))
 }
 
-func TestWaitingIsCountedByWhatIsWaitedFor(t *testing.T) {
+func TestWaitsAreCountedByCause(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	clock := newFakeClock()
@@ -214,7 +214,7 @@ func TestTheRateLimitIsCounted(t *testing.T) {
 		o.Burst = 2 // for the login
 	})
 
-	g.Eventually(func() float64 { // A call that comes late finds what has become free meanwhile.
+	g.Eventually(func() float64 { // A late call uses resources that became free in the meantime.
 		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).NotTo(HaveOccurred())
 		return value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "rate_limit"})
@@ -224,7 +224,7 @@ func TestTheRateLimitIsCounted(t *testing.T) {
 		map[string]string{"by": "rate_limit"})).To(BeNumerically(">", 0))
 }
 
-func TestATaskIsCountedOnceHoweverManyFollowIt(t *testing.T) {
+func TestATaskIsCountedOnceForAllFollowers(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	registry := prometheus.NewRegistry()
@@ -265,7 +265,7 @@ func TestATaskIsCountedOnceHoweverManyFollowIt(t *testing.T) {
 	g.Expect(value(g, registry, "capvcd_vcd_tasks_running", nil)).To(BeZero())
 }
 
-func TestTheInventoryGrowsOldUntilVCDAnswersCompletely(t *testing.T) {
+func TestTheInventoryAgesUntilVCDRespondsCompletely(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	clock := newFakeClock()
@@ -292,10 +292,10 @@ func TestTheInventoryGrowsOldUntilVCDAnswersCompletely(t *testing.T) {
 		map[string]string{"result": "failure"})).To(BeEquivalentTo(1))
 	clock.Advance(forgetVApp + time.Second)
 	g.Expect(testutil.GatherAndCount(registry, "capvcd_vcd_inventory_age_seconds")).To(BeZero(),
-		"it is not asked for any more")
+		"it is no longer requested")
 }
 
-func TestNamesAndIdsMakeNoOperations(t *testing.T) {
+func TestNamesAndIDsDoNotCreateOperations(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	registry := prometheus.NewRegistry()
@@ -333,7 +333,7 @@ func TestNamesAndIdsMakeNoOperations(t *testing.T) {
 	g.Expect(operations()).To(Equal(once))
 }
 
-func TestATaskThatTookNoTimeIsCountedAsOneOfZeroSeconds(t *testing.T) {
+func TestAnInstantTaskIsCountedAsZeroSeconds(t *testing.T) {
 	g := NewWithT(t)
 	registry := prometheus.NewRegistry()
 	s := session(t, newFakeVCD(t), func(o *PoolOptions) { o.Metrics = registry })

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-func TestNewDisksComeBehindThoseOfTheVM(t *testing.T) {
+func TestNewDisksFollowExistingDisks(t *testing.T) {
 	disk := func(bus, unit int) string {
 		return fmt.Sprintf("<DiskSettings><DiskId>x</DiskId><SizeMb>1024</SizeMb><UnitNumber>%d</UnitNumber>"+
 			"<BusNumber>%d</BusNumber><AdapterType>4</AdapterType></DiskSettings>", unit, bus)
@@ -26,11 +26,11 @@ func TestNewDisksComeBehindThoseOfTheVM(t *testing.T) {
 		units []int
 		fails string
 	}{
-		{"behind the disk of the template", []string{disk(1, 0)}, 2, []int{1, 2}, ""},
-		{"behind an independent disk on the same bus", []string{disk(1, 0), disk(1, 3)}, 1, []int{4}, ""},
-		{"not behind disks on other buses", []string{disk(1, 0), disk(0, 9)}, 1, []int{1}, ""},
-		{"beside the controller's unit", []string{disk(1, 0), disk(1, 5)}, 3, []int{6, 8, 9}, ""},
-		{"no more than a bus takes", []string{disk(1, 14)}, 2, nil, "no free slot on its controller"},
+		{"after the disk of the template", []string{disk(1, 0)}, 2, []int{1, 2}, ""},
+		{"after an independent disk on the same bus", []string{disk(1, 0), disk(1, 3)}, 1, []int{4}, ""},
+		{"not after disks on other buses", []string{disk(1, 0), disk(0, 9)}, 1, []int{1}, ""},
+		{"skipping the controller's unit", []string{disk(1, 0), disk(1, 5)}, 3, []int{6, 8, 9}, ""},
+		{"up to the limit of a bus", []string{disk(1, 14)}, 2, nil, "no free slot on its controller"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func TestEqualConfigsShareASession(t *testing.T) {
 	g.Expect(sessions[0].Org()).To(Equal("acme"))
 }
 
-func TestWrongPasswordsAreTriedOncePerVersion(t *testing.T) {
+func TestIncorrectPasswordsAreTriedOncePerVersion(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	pool := NewPool(PoolOptions{})
@@ -61,8 +61,8 @@ func TestWrongPasswordsAreTriedOncePerVersion(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// A session may have the rights that its user had when it began.
-func TestAWriteThatIsForbiddenIsRepeatedInANewSession(t *testing.T) {
+// A session may keep the rights that its user had when it started.
+func TestAForbiddenWriteIsRepeatedInANewSession(t *testing.T) {
 	const powerOn = "POST /api/vApp/vm-{id}/power/action/powerOn"
 	g := NewWithT(t)
 	f := newFakeVCD(t)
@@ -79,17 +79,17 @@ func TestAWriteThatIsForbiddenIsRepeatedInANewSession(t *testing.T) {
 	g.Expect(logins()).To(Equal(1))
 	clock.Advance(10 * time.Second)
 	g.Expect(logins()).To(Equal(2))
-	g.Expect(logins()).To(Equal(2), "not each call")
+	g.Expect(logins()).To(Equal(2), "not every call")
 	clock.Advance(20 * time.Second)
 	g.Expect(logins()).To(Equal(3))
 	for range 24 * 60 {
 		clock.Advance(time.Minute)
 		logins()
 	}
-	g.Expect(logins()).To(BeNumerically("<", 60), "in a day: a right that is missing for good")
+	g.Expect(logins()).To(BeNumerically("<", 60), "in a day: a permanently missing right")
 }
 
-func TestAPasswordThatIsChangedAtVCDIsTriedOnce(t *testing.T) {
+func TestAPasswordChangedInVCDIsTriedOnce(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
@@ -106,7 +106,7 @@ func TestAPasswordThatIsChangedAtVCDIsTriedOnce(t *testing.T) {
 	g.Expect(f.count(opVM)).To(Equal(1))
 }
 
-func TestALoginThatFindsNothingIsNoProofOfAbsence(t *testing.T) {
+func TestALoginNotFoundErrorIsNoProofOfAbsence(t *testing.T) {
 	for _, status := range []int{http.StatusNotFound, http.StatusForbidden, http.StatusGone, http.StatusBadRequest} {
 		t.Run(http.StatusText(status)+" of something in front of VCD passes", func(t *testing.T) {
 			g := NewWithT(t)
@@ -147,7 +147,7 @@ func TestALoginThatFindsNothingIsNoProofOfAbsence(t *testing.T) {
 	}
 }
 
-func TestCredentialsThatWorkedAreTriedAgainAfterARefusal(t *testing.T) {
+func TestWorkingCredentialsAreRetriedAfterARejection(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -186,7 +186,7 @@ func TestCredentialsThatWorkedAreTriedAgainAfterARefusal(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestCredentialsThatNeverWorkedAreNotTriedAgain(t *testing.T) {
+func TestCredentialsThatNeverWorkedAreNotRetried(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -203,7 +203,7 @@ func TestCredentialsThatNeverWorkedAreNotTriedAgain(t *testing.T) {
 	g.Expect(f.count(opLogin)).To(Equal(1))
 }
 
-func TestAnAPITokenThatVCDDoesNotKnowIsRefused(t *testing.T) {
+func TestAnUnknownAPITokenIsRejected(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -224,7 +224,7 @@ func TestAnAPITokenThatVCDDoesNotKnowIsRefused(t *testing.T) {
 	g.Expect(f.count("POST /oauth/tenant/{org}/token")).To(Equal(1))
 }
 
-func TestAnotherServerIsNoVCD(t *testing.T) {
+func TestAnotherServerIsNotVCD(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on("GET /api/versions", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
@@ -236,7 +236,7 @@ func TestAnotherServerIsNoVCD(t *testing.T) {
 	g.Expect(err.Error()).To(HavePrefix("requesting the API versions: " + f.URL + " answers: "))
 }
 
-func TestWhyASiteCannotBeReachedIsSaidOnce(t *testing.T) {
+func TestTheCauseOfAnUnreachableSiteIsReportedOnce(t *testing.T) {
 	f := newFakeVCD(t)
 	done := make(chan struct{})
 	t.Cleanup(func() { close(done) })
@@ -261,7 +261,7 @@ func TestWhyASiteCannotBeReachedIsSaidOnce(t *testing.T) {
 	}
 }
 
-func TestAnOutageAtLoginIsRememberedForAMoment(t *testing.T) {
+func TestAnOutageAtLoginIsCachedBriefly(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -287,7 +287,7 @@ func TestAnOutageAtLoginIsRememberedForAMoment(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestSessionsThatAreForgottenAtOnceAreNoRefusal(t *testing.T) {
+func TestShortLivedSessionsAreNotRejectedCredentials(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -309,7 +309,7 @@ func TestSessionsThatAreForgottenAtOnceAreNoRefusal(t *testing.T) {
 		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable))
 	}
-	g.Expect(f.count(opLogin)).To(BeNumerically("<=", 2+2*9), "less and less often")
+	g.Expect(f.count(opLogin)).To(BeNumerically("<=", 2+2*9), "with backoff")
 
 	f.on(opLogin, nil)
 	clock.Advance(time.Minute)
@@ -340,10 +340,10 @@ func TestTokensAreReplacedBeforeTheyExpire(t *testing.T) {
 	_, err = s.VMs.VM(t.Context(), testVM)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.count(opLogin)).To(Equal(2))
-	g.Expect(f.count(opVM)).To(Equal(2), "no call was refused")
+	g.Expect(f.count(opVM)).To(Equal(2), "no call was rejected")
 }
 
-func TestATokenFromAClockThatIsBehindIsUsed(t *testing.T) {
+func TestATokenFromASlowClockIsUsed(t *testing.T) {
 	g := NewWithT(t)
 	claims := base64.RawURLEncoding.EncodeToString([]byte(`{"exp":1000}`))
 	f := newFakeVCD(t)
@@ -403,7 +403,7 @@ func TestIdleSessionsAreLoggedOut(t *testing.T) {
 	g.Eventually(func() int { return f.count("DELETE /api/session") }).Should(Equal(1))
 }
 
-func TestProvidersLogInElsewhereAndSayWhereTheyWork(t *testing.T) {
+func TestSystemAdministratorsLogInElsewhereAndSelectATenant(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.passwords["administrator@System"] = password

@@ -15,11 +15,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// The site that TestCallsGoThroughTheProxyOfTheEnvironment makes its other process call; empty in the first one.
+// proxiedSite is the environment variable with the site that TestCallsGoThroughTheProxyOfTheEnvironment calls in its
+// child process.
 const proxiedSite = "PROXIED_SITE"
 
-// TestCallsGoThroughTheProxyOfTheEnvironment runs itself again: what the environment says of proxies is read once per
-// process.
+// TestCallsGoThroughTheProxyOfTheEnvironment runs itself in a child process, because each process reads the proxy
+// variables only once.
 func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 	g := NewWithT(t)
 	if site := os.Getenv(proxiedSite); site != "" {
@@ -29,9 +30,9 @@ func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 		t.Log(err)
 		return
 	}
-	asked := make(chan string, 100)
+	requests := make(chan string, 100)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- fmt.Sprintf("%s %s", r.Method, r.Host)
+		requests <- fmt.Sprintf("%s %s", r.Method, r.Host)
 		w.WriteHeader(http.StatusBadGateway)
 	}))
 	t.Cleanup(proxy.Close)
@@ -54,14 +55,14 @@ func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 
 		if direct {
 			g.Expect(out).To(ContainSubstring(site + " cannot be reached: DNS"))
-			g.Expect(asked).NotTo(Receive())
+			g.Expect(requests).NotTo(Receive())
 			continue
 		}
 		g.Expect(out).To(ContainSubstring(site + " cannot be reached: proxy " + proxy.Listener.Addr().String() +
 			" cannot connect to vcd.proxied.example:443 (HTTP 502)"))
-		g.Expect(asked).To(Receive(Equal("CONNECT vcd.proxied.example:443")))
-		for len(asked) > 0 {
-			<-asked
+		g.Expect(requests).To(Receive(Equal("CONNECT vcd.proxied.example:443")))
+		for len(requests) > 0 {
+			<-requests
 		}
 	}
 }

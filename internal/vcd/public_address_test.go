@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestASiteWhosePublicAddressIsAnotherIsSearchedByID(t *testing.T) {
+func TestASiteWithAnotherPublicAddressIsSearchedByID(t *testing.T) {
 	to := newTarget(t, func(c *vcdsim.Config) { c.PublicURL = "https://vcd.example.com" })
 	simOnly(t, to)
 	g := NewWithT(t)

@@ -75,7 +75,7 @@ func TestReconfiguredSendsOnlyKeysThatChange(t *testing.T) {
 		strings.Index(text, `<Link rel="edit" href="https://x/virtual`)))
 }
 
-func TestReconfiguredGrowsTheVMsOwnDisk(t *testing.T) {
+func TestReconfiguredExpandsTheVMsDisk(t *testing.T) {
 	g := NewWithT(t)
 
 	body, err := reconfigured([]byte(vmDocument), VMChange{DiskMiB: 40960})
@@ -86,7 +86,7 @@ func TestReconfiguredGrowsTheVMsOwnDisk(t *testing.T) {
 	g.Expect(vm.VmSpecSection.Modified).To(HaveValue(BeTrue()))
 	disks := vm.VmSpecSection.DiskSection.DiskSettings
 	g.Expect(disks).To(HaveLen(2))
-	g.Expect(disks[0].SizeMb).To(Equal(int64(99999)), "an independent disk stays as it is")
+	g.Expect(disks[0].SizeMb).To(Equal(int64(99999)), "an independent disk is unchanged")
 	g.Expect(disks[1].SizeMb).To(Equal(int64(40960)))
 	g.Expect(disks[1].VirtualQuantity).To(HaveValue(Equal(int64(40960) << 20)))
 	g.Expect(string(body)).To(ContainSubstring(`<Unknown xmlns:n="http://example.com/new" n:thing="kept">`))
@@ -103,7 +103,7 @@ func TestReconfiguredKeepsBothPlacesOfADiskInStep(t *testing.T) {
 	g.Expect(string(body)).To(ContainSubstring(`<rasd:VirtualQuantity>42949672960</rasd:VirtualQuantity>`))
 }
 
-func TestReconfiguredRefuses(t *testing.T) {
+func TestReconfiguredRejectsInvalidChanges(t *testing.T) {
 	tests := []struct {
 		name, document string
 		change         VMChange
@@ -131,7 +131,7 @@ func TestReconfiguredRefuses(t *testing.T) {
 			ErrInvalid,
 			`VM "cp-0" has no hardware section that is visible to this user`,
 		},
-		{"no XML", `hello`, VMChange{}, ErrUnavailable, "the response is not XML from VCD"},
+		{"not XML", `hello`, VMChange{}, ErrUnavailable, "the response is not XML from VCD"},
 		{"broken XML", `<Vm><a></Vm>`, VMChange{}, ErrUnavailable, "the response is not XML from VCD"},
 	}
 	for _, tt := range tests {
@@ -155,7 +155,7 @@ func recordings(t *testing.T, pattern string) []string {
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "recordings", pattern))
 	if err != nil || len(files) == 0 {
-		t.Skip("recordings of a real VCD are not here: set VCD_GROUNDTRUTH to the folder that has them")
+		t.Skip("no recordings of a real VCD: set VCD_GROUNDTRUTH to their folder")
 	}
 	return files
 }

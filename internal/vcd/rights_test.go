@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestRightsAreReadOnceAndUnknownOnesMayBeThere(t *testing.T) {
+func TestRightsAreReadOnceAndMayBeUnknown(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)
@@ -24,7 +24,7 @@ func TestRightsAreReadOnceAndUnknownOnesMayBeThere(t *testing.T) {
 
 	s.Refresh()
 	to.sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/roles/rights", Status: 403, Count: 1})
-	g.Expect(s.MayHave(ctx, "Role: Create, Edit, Delete, or Copy")).To(BeTrue(), "Cannot see them")
+	g.Expect(s.MayHave(ctx, "Role: Create, Edit, Delete, or Copy")).To(BeTrue(), "the user cannot view them")
 
 	s.Refresh()
 	to.sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/roles/rights", Status: 503})

@@ -58,13 +58,13 @@ func account(t *testing.T, sim *vcdsim.Simulator, name string) string {
 	return vcdsimtest.ServiceAccount(t, sim, name, vcdsim.RoleCloudProvider)
 }
 
-// laterClock is the real one, some time ahead.
+// laterClock is the real clock, some time ahead.
 type laterClock struct{ ahead atomic.Int64 }
 
 func (c *laterClock) Now() time.Time                         { return time.Now().Add(time.Duration(c.ahead.Load())) }
 func (c *laterClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// login returns a pool of its own, as a program has it, and how it gets its session.
+// login returns a separate pool, as in a program, and a function that opens its session.
 func login(t *testing.T, sim *vcdsim.Simulator, tokens vcd.TokenStore) (*vcd.Pool, func() (*vcd.Session, error)) {
 	t.Helper()
 	return loginAt(t, sim, tokens, &laterClock{})
@@ -103,7 +103,7 @@ func TestServiceAccountsRotateTheirTokens(t *testing.T) {
 		sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
 		var all sync.WaitGroup
 		for _, session := range sessions {
-			for range 3 { // at the same time, with one token
+			for range 3 { // concurrently, with one token
 				all.Go(func() {
 					s, err := session()
 					if err == nil {
@@ -124,7 +124,7 @@ func TestServiceAccountsRotateTheirTokens(t *testing.T) {
 	}
 }
 
-func TestATokenThatCannotBeWrittenDownIsKept(t *testing.T) {
+func TestAnUnsavableTokenIsKept(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: account(t, sim, "ccm")}
@@ -132,23 +132,23 @@ func TestATokenThatCannotBeWrittenDownIsKept(t *testing.T) {
 	tokens.set(first, errors.New("no API server"))
 	pool, session := login(t, sim, tokens)
 	s, err := session()
-	g.Expect(err).NotTo(HaveOccurred(), "what the login gave works")
+	g.Expect(err).NotTo(HaveOccurred(), "the session of the login works")
 	g.Expect(tokens.token).To(Equal(first))
 
 	sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
 	_, err = s.VDCs.FindVDC(t.Context(), "acme-vdc")
-	g.Expect(err).NotTo(HaveOccurred(), "another login takes the token that is not written down")
+	g.Expect(err).NotTo(HaveOccurred(), "another login uses the unsaved token")
 
 	tokens.set(first, nil)
 	g.Expect(pool.Close(t.Context())).To(Succeed())
-	g.Expect(tokens.token).NotTo(Equal(first), "it is written down at the end at the latest")
+	g.Expect(tokens.token).NotTo(Equal(first), "it is saved at the latest when the pool is closed")
 	next, session := login(t, sim, tokens)
 	_, err = session()
 	g.Expect(err).NotTo(HaveOccurred(), "so that the next process can log in")
 	g.Expect(next.Close(t.Context())).To(Succeed())
 }
 
-func TestATokenThatWasRefusedIsTriedOnce(t *testing.T) {
+func TestARejectedTokenIsTriedOnce(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: "stolen"}
@@ -164,7 +164,7 @@ func TestATokenThatWasRefusedIsTriedOnce(t *testing.T) {
 
 const tokenLogin = "POST /oauth/tenant/token"
 
-func TestATokenThatSomebodyCorrectsWorksSoon(t *testing.T) {
+func TestACorrectedTokenWorksSoon(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: "mistyped"}
@@ -181,7 +181,7 @@ func TestATokenThatSomebodyCorrectsWorksSoon(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestATokenThatIsWrongElsewhereIsNotWrongHere(t *testing.T) {
+func TestATokenRejectedElsewhereIsTried(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	pool := vcd.NewPool(vcd.PoolOptions{})
@@ -198,10 +198,10 @@ func TestATokenThatIsWrongElsewhereIsNotWrongHere(t *testing.T) {
 	config.Org = "acme"
 	_, err = pool.Session(t.Context(), config)
 
-	g.Expect(err).NotTo(HaveOccurred(), "an organization that it is not for locks no other out")
+	g.Expect(err).NotTo(HaveOccurred(), "an organization outside the token's does not block the others")
 }
 
-// A late store reads a token, and then another process logs in with it, such as the process before this one.
+// A late store reads a token, and then another process logs in with it, for example the predecessor of this process.
 type late struct {
 	*safe
 
@@ -216,7 +216,7 @@ func (l *late) Load(ctx context.Context) (string, error) {
 	return token, err
 }
 
-func TestATokenThatSomebodyElseUsedInTheSameMomentIsReadAgain(t *testing.T) {
+func TestAConcurrentlyUsedTokenIsReadAgain(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	shared := &safe{token: account(t, sim, "manager")}
@@ -236,10 +236,10 @@ func TestATokenThatSomebodyElseUsedInTheSameMomentIsReadAgain(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(shared.stored).To(Equal(2))
 	g.Expect(sim.Counters()).To(HaveKeyWithValue(tokenLogin, 3+1),
-		"the first token was refused once, and the account's own request counts")
+		"the first token was rejected once, and the account's own request counts")
 }
 
-func TestATokenThatWasTakenAwayBeforeItWasWrittenDown(t *testing.T) {
+func TestATokenRevokedBeforeItWasSaved(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: account(t, sim, "ccm")}
@@ -261,7 +261,7 @@ func TestATokenThatWasTakenAwayBeforeItWasWrittenDown(t *testing.T) {
 	rival, used := login(t, sim, &safe{token: another})
 	defer func() { _ = rival.Close(context.WithoutCancel(t.Context())) }()
 	_, err = used()
-	g.Expect(err).To(MatchError(vcd.ErrUnauthorized), "what another process stored was logged in with")
+	g.Expect(err).To(MatchError(vcd.ErrUnauthorized), "the token stored by another process was used")
 }
 
 // A broken store has no token.
@@ -270,7 +270,7 @@ type broken struct{ err error }
 func (b broken) Load(context.Context) (string, error)        { return "", b.err }
 func (b broken) Store(context.Context, string, string) error { return b.err }
 
-func TestWhyThereIsNoTokenComesBack(t *testing.T) {
+func TestTheCauseOfAMissingTokenIsReturned(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	reason := errors.New("no API server")
@@ -283,7 +283,7 @@ func TestWhyThereIsNoTokenComesBack(t *testing.T) {
 	g.Expect(sim.Counters()).NotTo(HaveKey(tokenLogin))
 }
 
-func TestNobodyLogsInWhileAServiceAccountRests(t *testing.T) {
+func TestNoLoginWhileAServiceAccountIsSuspended(t *testing.T) {
 	g := NewWithT(t)
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: account(t, sim, "manager")}

@@ -16,13 +16,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// TestRequestsFollowTheSchema holds what is sent against VMware's schemas, which are not part of this repository. They
-// end with API 30 and do not know compute policies.
+// TestRequestsFollowTheSchema validates requests against VMware's schemas, which are not part of this repository. The
+// schemas end with API 30 and do not define compute policies.
 func TestRequestsFollowTheSchema(t *testing.T) {
 	g := NewWithT(t)
 	check := filepath.Join(filepath.Dir(filepath.Dir(recordings(t, "*_api_org.xml")[0])), "check-xml")
 	if _, err := exec.LookPath("xmllint"); err != nil {
-		t.Skip("xmllint is not here: install libxml2-utils")
+		t.Skip("xmllint is not installed: install libxml2-utils")
 	}
 	dir := t.TempDir()
 	f := newFakeVCD(t)
@@ -91,7 +91,7 @@ func TestRequestsFollowTheSchema(t *testing.T) {
 func TestRecordedVMsFollowTheSchemaAfterAChange(t *testing.T) {
 	files := recordings(t, "003_api_vApp_vm-*.xml")
 	if _, err := exec.LookPath("xmllint"); err != nil {
-		t.Skip("xmllint is not here: install libxml2-utils")
+		t.Skip("xmllint is not installed: install libxml2-utils")
 	}
 	g := NewWithT(t)
 	raw, err := os.ReadFile(files[0])

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestATemplateWithoutVMIsRefused(t *testing.T) {
+func TestATemplateWithoutVMIsRejected(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)
@@ -23,7 +23,7 @@ func TestATemplateWithoutVMIsRefused(t *testing.T) {
 		Equal(`template "no-vm" in catalog kubernetes has no VM: upload it again, or use another template`))
 }
 
-func TestLookupsAreRememberedAndHeal(t *testing.T) {
+func TestLookupsAreCachedAndRefreshed(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)
@@ -34,7 +34,7 @@ func TestLookupsAreRememberedAndHeal(t *testing.T) {
 
 	to.plan(t, s, "x")
 	_, counts := to.calls()
-	g.Expect(counts).To(BeEmpty(), "all is remembered")
+	g.Expect(counts).To(BeEmpty(), "all lookups are cached")
 
 	_, err := s.VDCs.FindSizingPolicy(ctx, p.vdc, "huge")
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
@@ -54,8 +54,9 @@ func TestLookupsAreRememberedAndHeal(t *testing.T) {
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
 }
 
-// The budget for one machine is 10 calls warm and 22 cold; what the controllers add on top of this is theirs to count.
-func TestCostOfAMachine(t *testing.T) {
+// The budget for one machine is 10 calls with a warm cache and 22 with a cold one. The controllers count their own
+// calls.
+func TestRequestBudgetOfAMachine(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)
@@ -63,7 +64,7 @@ func TestCostOfAMachine(t *testing.T) {
 
 	s := to.session(t)
 	p := to.plan(t, s, "cost-0")
-	for range 2 { // a machine asks for the ids that its cluster found by name
+	for range 2 { // a machine reads the IDs that its cluster found by name
 		g.Expect(s.VDCs.FindVDC(ctx, p.vdc.ID)).To(Equal(p.vdc))
 		g.Expect(s.Networks.FindNetwork(ctx, p.vdc, p.network.ID)).To(Equal(p.network))
 	}
@@ -96,7 +97,7 @@ func TestCostOfAMachine(t *testing.T) {
 	t.Logf("warm: %d calls: %v", total, counts)
 }
 
-// finish takes a VM that was just created until it has its address.
+// finish follows a newly created VM until it has its address.
 func finish(t *testing.T, s *vcd.Session, p plan, name string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -106,7 +107,7 @@ func finish(t *testing.T, s *vcd.Session, p plan, name string) {
 	g.Expect(err).NotTo(HaveOccurred())
 	row := rows[len(rows)-1]
 	g.Expect(row.Name).To(Equal(name))
-	vm, err := s.VMs.VM(ctx, row.ID) // the MAC addresses go into the metadata
+	vm, err := s.VMs.VM(ctx, row.ID) // the metadata contains the MAC addresses
 	g.Expect(err).NotTo(HaveOccurred())
 	task, err := s.VMs.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
 		ExtraConfig: map[string]string{"guestinfo.metadata": vm.NICs[0].MAC},
@@ -143,7 +144,7 @@ func TestForeignExtraConfigSurvives(t *testing.T) {
 	g.Expect(vm.ExtraConfig).To(Equal(map[string]string{"their.key": "1 < 2 & 3", "ours": "new"}))
 }
 
-func TestABusyVMIsBusy(t *testing.T) {
+func TestABusyVMIsReportedAsBusy(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)
@@ -166,7 +167,7 @@ func TestABusyVMIsBusy(t *testing.T) {
 	g.Expect(err.Error()).NotTo(ContainSubstring("entity.task"))
 }
 
-func TestAFailedTaskEndsWithItsReason(t *testing.T) {
+func TestAFailedTaskReturnsItsReason(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)
@@ -234,7 +235,7 @@ func TestAProviderWorksInATenant(t *testing.T) {
 	g.Expect(s.VApps.FindVApp(t.Context(), p.vdc, "provider")).To(HaveField("ID", vApp.ID))
 }
 
-func TestANetworkIsAskedForAgainOnceForgotten(t *testing.T) {
+func TestAForgottenNetworkIsLookedUpAgain(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)

@@ -19,9 +19,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
-// A target is what the contract is held against: the simulator, or a real VCD when VCD_URL is set. Then VCD_ORG,
-// VCD_USER and VCD_PASSWORD or VCD_API_TOKEN say who, and VCD_VDC, VCD_NETWORK, VCD_CATALOG, VCD_TEMPLATE,
-// VCD_SIZING_POLICY and VCD_PLACEMENT_POLICY say what to work with; VCD_CA_FILE and VCD_INSECURE are optional.
+// A target is the system that the contract is tested against: the simulator, or a real VCD if VCD_URL is set. Then
+// VCD_ORG, VCD_USER and VCD_PASSWORD or VCD_API_TOKEN select the user. VCD_VDC, VCD_NETWORK, VCD_CATALOG, VCD_TEMPLATE,
+// VCD_SIZING_POLICY and VCD_PLACEMENT_POLICY select the resources. VCD_CA_FILE and VCD_INSECURE are optional.
 type target struct {
 	sim    *vcdsim.Simulator // nil on a real VCD
 	pool   *vcd.Pool
@@ -107,11 +107,11 @@ func (to *target) startSimulator(t *testing.T, mods ...func(*vcdsim.Config)) {
 	}
 }
 
-// simOnly skips a test that changes the world behind the client's back.
+// simOnly skips a test that changes the simulator without using its API.
 func simOnly(t *testing.T, to *target) {
 	t.Helper()
 	if to.sim == nil {
-		t.Skip("needs the simulator: unset VCD_URL")
+		t.Skip("requires the simulator: unset VCD_URL")
 	}
 }
 
@@ -122,7 +122,7 @@ func (to *target) session(t *testing.T) *vcd.Session {
 	return s
 }
 
-// calls is how many calls were made besides task queries, with the list of them.
+// calls returns the number of calls except task queries, and their list.
 func (to *target) calls() (int, map[string]int) {
 	counts := to.sim.Counters()
 	maps.DeleteFunc(counts, func(op string, _ int) bool { return strings.Contains(op, "type=task") })
@@ -133,7 +133,7 @@ func (to *target) calls() (int, map[string]int) {
 	return total, counts
 }
 
-// await follows a task until it ends, as a controller would.
+// await follows a task until it ends, as a controller does.
 func await(t *testing.T, s *vcd.Session, task vcd.Task, err error) {
 	t.Helper()
 	g := NewWithT(t)
@@ -144,7 +144,7 @@ func await(t *testing.T, s *vcd.Session, task vcd.Task, err error) {
 	g.Expect(ended.State).To(Equal(vcd.TaskSucceeded))
 }
 
-// plan is what a machine is made of, found as a controller finds it.
+// plan resolves the resources of a machine as a controller does.
 type plan struct {
 	vdc     vcd.VDC
 	network vcd.Network
@@ -183,15 +183,15 @@ func (to *target) plan(t *testing.T, s *vcd.Session, name string) plan {
 	}
 }
 
-// removeVApp deletes a vApp step by step, as its owner would.
+// removeVApp deletes a vApp step by step, as its owner does.
 func removeVApp(t *testing.T, s *vcd.Session, id string) {
 	t.Helper()
 	for range 3 {
 		task, err := s.VApps.DeleteVApp(t.Context(), id)
 		if err != nil {
-			return // gone, which VCD may call forbidden
+			return // deleted, which VCD may report as forbidden
 		}
 		await(t, s, task, nil)
 	}
-	t.Fatal("vApp is still there")
+	t.Fatal("the vApp still exists")
 }

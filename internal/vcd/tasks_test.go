@@ -18,12 +18,12 @@ import (
 
 const opQueryTask = "GET /api/query?type=task"
 
-// taskServer answers task queries from states by UUID.
+// taskServer responds to task queries with states by UUID.
 type taskServer struct {
 	*fakeVCD
 
-	states map[string]string
-	asked  []int // tasks per query
+	states   map[string]string
+	perQuery []int // tasks per query
 }
 
 func newTaskServer(t *testing.T) *taskServer {
@@ -33,7 +33,7 @@ func newTaskServer(t *testing.T) *taskServer {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		ids := urn.UUIDPattern.FindAllString(r.URL.RawQuery, -1)
-		s.asked = append(s.asked, len(ids))
+		s.perQuery = append(s.perQuery, len(ids))
 		reply(w, `<QueryResultRecords total="%d" page="1" pageSize="128">`, len(ids))
 		for _, id := range ids {
 			if state := s.states[id]; state != "" {
@@ -52,16 +52,16 @@ func (s *taskServer) set(id, state string) {
 	s.states[urn.UUID(id)] = state
 }
 
-// rounds is for how many tasks each query was.
+// rounds returns the number of tasks in each query.
 func (s *taskServer) rounds() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.asked)
+	return slices.Clone(s.perQuery)
 }
 
 func taskID(n int) string { return fmt.Sprintf("urn:vcloud:task:%08d-4444-4444-8444-444444444444", n) }
 
-// tick lets the poller poll once more: at the latest, half as much after its distance.
+// tick makes the poller poll once more, at the latest after one and a half times its interval.
 func tick(g Gomega, clock *fakeClock, f *taskServer) {
 	before := f.count(opQueryTask)
 	g.Eventually(clock.Waiting).Should(BeNumerically(">", 0))
@@ -127,7 +127,7 @@ func TestWaiting(t *testing.T) {
 	wait(t.Context(), timeout)
 	timeout <- clock.Now()
 	g.Eventually(results).Should(Receive(&got))
-	g.Expect(got.task.State).To(Equal(TaskRunning), "it still runs when the time is up")
+	g.Expect(got.task.State).To(Equal(TaskRunning), "it is still running after the timeout")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	wait(ctx, nil)
@@ -154,7 +154,7 @@ func (ts *Tasks) rests() bool {
 	return ts.cancel == nil
 }
 
-func TestThePollerRestsWhenThereIsNothingToFollow(t *testing.T) {
+func TestThePollerIsIdleWithoutTasks(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newTaskServer(t)
@@ -173,10 +173,10 @@ func TestThePollerRestsWhenThereIsNothingToFollow(t *testing.T) {
 	tick(g, clock, f)
 }
 
-func TestWhyATaskFailedIsAskedAgainWhereVCDDoesNotAnswer(t *testing.T) {
+func TestTheCauseOfATaskFailureIsRequestedAgain(t *testing.T) {
 	tests := []struct {
 		name   string
-		failed int // so many answers
+		failed int // number of responses
 		kind   error
 	}{
 		{"once", 1, ErrQuota},
@@ -208,7 +208,7 @@ func TestWhyATaskFailedIsAskedAgainWhereVCDDoesNotAnswer(t *testing.T) {
 	}
 }
 
-func TestAFailedTaskSaysWhy(t *testing.T) {
+func TestAFailedTaskReportsItsCause(t *testing.T) {
 	tests := []struct {
 		name, body string
 		kind       error
@@ -220,9 +220,9 @@ func TestAFailedTaskSaysWhy(t *testing.T) {
 			ErrQuota,
 			"VM quota is used up. (HTTP 400 QUOTA_EXCEEDED)",
 		},
-		{"a task that was aborted", `<Task status="aborted"/>`, ErrUnavailable, "the task ended as aborted"},
+		{"an aborted task", `<Task status="aborted"/>`, ErrUnavailable, "the task ended as aborted"},
 		{
-			"something it needed is missing: that is no absence of its owner",
+			"a missing dependency does not prove the absence of its owner",
 			`<Task status="error"><Error majorErrorCode="404" minorErrorCode="RESOURCE_NOT_FOUND" message="No such network."/></Task>`,
 			ErrInvalid,
 			"No such network. (HTTP 404 RESOURCE_NOT_FOUND)",
@@ -251,7 +251,7 @@ func TestAFailedTaskSaysWhy(t *testing.T) {
 	}
 }
 
-func TestTasksAreReadOneByOneWhereTheQueryIsRefused(t *testing.T) {
+func TestTasksAreReadOneByOneIfTheQueryIsRejected(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newTaskServer(t)
@@ -270,7 +270,7 @@ func TestTasksAreReadOneByOneWhereTheQueryIsRefused(t *testing.T) {
 	g.Expect(task.State).To(Equal(TaskSucceeded))
 }
 
-func TestATaskThatIsGoneIsUnknownAtTheSecondLook(t *testing.T) {
+func TestAMissingTaskIsUnknownAfterTheSecondCheck(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newTaskServer(t)
@@ -318,7 +318,7 @@ func TestATaskThatEndedAtOnceIsNotPolled(t *testing.T) {
 	g.Expect(f.count(opQueryTask)).To(BeZero())
 }
 
-func TestTasksThatNobodyAsksForAreForgottenInTheEnd(t *testing.T) {
+func TestAbandonedTasksAreEventuallyDropped(t *testing.T) {
 	g := NewWithT(t)
 	f := newTaskServer(t)
 	clock := newFakeClock()
@@ -378,7 +378,7 @@ func TestClosingStopsThePoller(t *testing.T) {
 	g.Expect(strings.Join(f.calls, " ")).NotTo(ContainSubstring("task"))
 }
 
-func TestARefusedLoginEndsTheFollowing(t *testing.T) {
+func TestARejectedLoginEndsTheFollowing(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newTaskServer(t)
@@ -423,7 +423,7 @@ func TestPollingDoesNotKeepASessionAlive(t *testing.T) {
 	g.Expect(s.auth.UsedBefore(used.Add(time.Second))).To(BeTrue())
 }
 
-func TestWhatATaskMadeIsAskedForAlsoIfItWasSeenRunning(t *testing.T) {
+func TestTheResultOfATaskIsRequestedAfterItWasSeenRunning(t *testing.T) {
 	g := NewWithT(t)
 	f := newTaskServer(t)
 	s := session(t, f.fakeVCD)

@@ -36,7 +36,7 @@ func TestTheKubernetesVersionOfAnImage(t *testing.T) {
 	}
 }
 
-func TestVersionsAreTheSameButForWhatBuildersAppend(t *testing.T) {
+func TestVersionsMatchDespiteBuilderSuffixes(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(SameKubernetes("v1.34.1+vmware.1", "v1.34.1")).To(BeTrue())
 	g.Expect(SameKubernetes("1.34.1", "v1.34.1")).To(BeTrue())

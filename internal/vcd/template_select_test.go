@@ -47,13 +47,13 @@ func TestTemplatesThatAreNotSelected(t *testing.T) {
 		says  string
 	}{
 		{
-			"none of that name",
+			"no template with that name",
 			vcd.TemplateQuery{Catalog: "kubernetes", Pattern: "flatcar-*", Name: every},
 			vcd.ErrNotFound,
 			`a template that matches "name flatcar-*" in catalog kubernetes does not exist`,
 		},
 		{
-			"none with that metadata",
+			"no template with that metadata",
 			vcd.TemplateQuery{Catalog: "kubernetes", Name: every, Metadata: []vcd.TextMetadata{{Key: "role", Value: "node"}}},
 			vcd.ErrNotFound,
 			`"metadata role=node"`,
@@ -65,7 +65,7 @@ func TestTemplatesThatAreNotSelected(t *testing.T) {
 			`catalog "none" in organization acme does not exist`,
 		},
 		{
-			"a value that a filter cannot carry",
+			"a value that a filter cannot contain",
 			vcd.TemplateQuery{Catalog: "kubernetes", Name: every, Metadata: []vcd.TextMetadata{{Key: "role", Value: "a;b"}}},
 			vcd.ErrInvalid,
 			"cannot be looked up",
@@ -82,7 +82,7 @@ func TestTemplatesThatAreNotSelected(t *testing.T) {
 	}
 }
 
-func TestATemplateThatIsNotCompleteIsNotSelected(t *testing.T) {
+func TestAnIncompleteTemplateIsNotSelected(t *testing.T) {
 	to := newTarget(t)
 	simOnly(t, to)
 	g := NewWithT(t)

@@ -109,7 +109,7 @@ func TestThrottlingStopsAllCallsToTheSite(t *testing.T) {
 	g.Expect(f.count(opVM)).To(Equal(2))
 }
 
-// raw answers with text that need not be HTTP.
+// raw responds with text that need not be HTTP.
 func raw(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -129,7 +129,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 		text    string
 	}{
 		{
-			"busy, as VCD says it",
+			"busy, in VCD's words",
 			func(w http.ResponseWriter, _ *http.Request) { xmlError(w, 400, "BUSY_ENTITY", "The entity is busy.") },
 			ErrBusy,
 			"The entity is busy. (HTTP 400 BUSY_ENTITY)",
@@ -166,13 +166,13 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			"cannot be reached: malformed HTTP status code […]",
 		},
 		{
-			"a header line that is none",
+			"an invalid header line",
 			raw("HTTP/1.1 200 OK\r\ncanary\r\n\r\n"),
 			ErrUnavailable,
 			"cannot be reached: the response header is not HTTP",
 		},
 		{
-			"a length that is none",
+			"an invalid length",
 			raw("HTTP/1.1 200 OK\r\nContent-Length: canary\r\n\r\n"),
 			ErrUnavailable,
 			"cannot be reached: bad Content-Length […]",
@@ -187,7 +187,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			"the site redirects API requests (HTTP 302)",
 		},
 		{
-			"a connection that is cut",
+			"an interrupted connection",
 			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 			ErrUnavailable,
 			"cannot be reached: connection closed before a response was received",
@@ -224,7 +224,7 @@ func TestAHangingSiteIsUnavailable(t *testing.T) {
 	g.Expect(err.Error()).To(Equal(f.URL + " did not respond within 50ms"))
 }
 
-func TestTheCallersCancellationIsNoFailureOfTheSite(t *testing.T) {
+func TestACanceledCallIsNotASiteFailure(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	s := session(t, f)
@@ -259,7 +259,7 @@ func TestUntrustedCertificates(t *testing.T) {
 	g.Expect(other.count(opLogin)).To(BeZero())
 }
 
-func TestCredentialsGoToTheSiteOnly(t *testing.T) {
+func TestCredentialsAreSentOnlyToTheSite(t *testing.T) {
 	g := NewWithT(t)
 	thief := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("another host was called")
@@ -322,7 +322,7 @@ func TestTheRateIsLimitedPerSite(t *testing.T) {
 	g.Expect(time.Since(start)).To(BeNumerically(">=", 150*time.Millisecond)) // 12 calls, of which 3 are free
 }
 
-func TestACertificateThatIsReplacedEndsTheSession(t *testing.T) {
+func TestAReplacedCertificateEndsTheSession(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
@@ -338,11 +338,11 @@ func TestACertificateThatIsReplacedEndsTheSession(t *testing.T) {
 
 	for range 3 {
 		_, err = open()
-		g.Expect(err).To(MatchError(ErrTLS), "a login that works would hide what is wrong")
+		g.Expect(err).To(MatchError(ErrTLS), "a successful login would hide the problem")
 	}
 	clock.Advance(time.Minute)
 	_, err = open()
-	g.Expect(err).To(MatchError(ErrTLS), "the certificate is still another one")
+	g.Expect(err).To(MatchError(ErrTLS), "the certificate still differs")
 
 	f.replaceCertificate(nil)
 	clock.Advance(time.Minute)
@@ -352,7 +352,7 @@ func TestACertificateThatIsReplacedEndsTheSession(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// foreignCertificate is signed by itself.
+// foreignCertificate returns a self-signed certificate.
 func foreignCertificate(t *testing.T) *tls.Certificate {
 	t.Helper()
 	g := NewWithT(t)

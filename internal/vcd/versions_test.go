@@ -11,16 +11,16 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Versions of two releases whose oldest version is not the same.
+// Versions of two releases whose oldest versions differ.
 var (
 	oldCell = []string{"36.3", "37.2", "37.3", "38.0", "38.1"}
 	newCell = []string{"38.0", "38.1", "39.0"}
 )
 
-func TestCellsOfTwoReleasesAgreeOnWhatBothSpeak(t *testing.T) {
+func TestCellsOfTwoReleasesUseACommonVersion(t *testing.T) {
 	for name, cells := range map[string][][]string{
-		"where the old one is asked first": {oldCell, newCell},
-		"where the new one is asked first": {newCell, oldCell},
+		"if the old cell is first": {oldCell, newCell},
+		"if the new cell is first": {newCell, oldCell},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -37,7 +37,7 @@ func TestCellsOfTwoReleasesAgreeOnWhatBothSpeak(t *testing.T) {
 			g.Expect(s.transport.Site.AgreedVersion()).To(Equal("38.0"))
 			g.Expect(f.count(opLogin)).To(BeNumerically("<=", 4))
 			g.Expect(f.count("GET /api/versions")).To(BeNumerically("<=", 4))
-			g.Expect(f.issued).To(Equal(1), "one login is let in")
+			g.Expect(f.issued).To(Equal(1), "one login succeeds")
 		})
 	}
 }
@@ -59,7 +59,7 @@ func TestAWriteIsSentOnceToCellsOfTwoReleases(t *testing.T) {
 	g.Expect(done).To(Equal(1))
 }
 
-func TestAnUpgradeThatEndsSessionsToo(t *testing.T) {
+func TestAnUpgradeThatEndsSessions(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
@@ -70,10 +70,10 @@ func TestAnUpgradeThatEndsSessionsToo(t *testing.T) {
 	_, err := s.VMs.VM(t.Context(), testVM)
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(f.issued).To(Equal(2), "one login more")
+	g.Expect(f.issued).To(Equal(2), "one more login")
 }
 
-func TestCellsThatAgreeOnNothingAreUnavailable(t *testing.T) {
+func TestCellsWithoutACommonVersionAreUnavailable(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
@@ -85,14 +85,14 @@ func TestCellsThatAgreeOnNothingAreUnavailable(t *testing.T) {
 
 	_, err := s.VMs.VM(t.Context(), testVM)
 
-	g.Expect(err).To(MatchError(ErrUnavailable), "it is no fault of the request")
-	g.Expect(f.count(opVM)).To(Equal(5), "it does not go on for ever")
+	g.Expect(err).To(MatchError(ErrUnavailable), "the request is not at fault")
+	g.Expect(f.count(opVM)).To(Equal(5), "it does not continue forever")
 	f.setVersions(oldCell...)
 	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"),
-		"a version that was refused is taken if there is no other")
+		"a rejected version is used if there is no other")
 }
 
-func TestAVersionThatWasRefusedIsTakenAgainLater(t *testing.T) {
+func TestARejectedVersionIsRetriedLater(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -102,7 +102,7 @@ func TestAVersionThatWasRefusedIsTakenAgainLater(t *testing.T) {
 	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 	g.Expect(s.transport.Site.AgreedVersion()).To(Equal("38.0"))
 
-	f.setVersions("37.2", "37.3") // the upgrade was taken back
+	f.setVersions("37.2", "37.3") // the upgrade was rolled back
 	clock.Advance(10*time.Minute + time.Second)
 	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 
@@ -111,24 +111,24 @@ func TestAVersionThatWasRefusedIsTakenAgainLater(t *testing.T) {
 
 const opRules = "GET /cloudapi/2.0.0/edgeGateways/{id}/firewall/rules"
 
-// answerRules answers with the version that was asked for as the name of a rule.
+// answerRules responds with the requested version as the name of a rule.
 func answerRules(w http.ResponseWriter, r *http.Request) {
 	_, version, _ := strings.Cut(r.Header.Get("Accept"), "version=")
 	reply(w, `{"userDefinedRules":[{"id":"1","name":%q}]}`, version)
 }
 
-func TestACallAsksForTheVersionThatHasIt(t *testing.T) {
+func TestACallRequestsTheVersionThatIntroducedIt(t *testing.T) {
 	tests := []struct {
 		name     string
 		versions []string
-		asks     string // empty: it is not there
+		asks     string // empty: it does not exist
 		agreed   string
 	}{
-		{"where older ones are offered, too", []string{"37.2", "37.3", "38.0", "38.1", "39.0"}, "38.1", "37.2"},
-		{"where that one is not offered any more", []string{"37.2", "39.0", "39.1"}, "39.0", "37.2"},
-		{"where all have it", []string{"39.0", "39.1"}, "39.0", "39.0"},
-		{"where none has it", []string{"37.2", "38.0"}, "", "37.2"},
-		{"where only one has it that is not known here", []string{"37.3", "40.0"}, "", "37.3"},
+		{"if older ones are offered, too", []string{"37.2", "37.3", "38.0", "38.1", "39.0"}, "38.1", "37.2"},
+		{"if that version is no longer offered", []string{"37.2", "39.0", "39.1"}, "39.0", "37.2"},
+		{"if all cells have it", []string{"39.0", "39.1"}, "39.0", "39.0"},
+		{"if no cell has it", []string{"37.2", "38.0"}, "", "37.2"},
+		{"if the only common version is not supported here", []string{"37.3", "40.0"}, "", "37.3"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -151,31 +151,31 @@ func TestACallAsksForTheVersionThatHasIt(t *testing.T) {
 				g.Expect(rules).To(ConsistOf(HaveField("Name", tt.asks)))
 			}
 			g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
-			g.Expect(s.transport.Site.AgreedVersion()).To(Equal(tt.agreed), "all else stays at the agreed version")
+			g.Expect(s.transport.Site.AgreedVersion()).To(Equal(tt.agreed), "all other calls keep the agreed version")
 			g.Expect(f.count("GET /api/versions")).To(Equal(1))
 		})
 	}
 }
 
-func TestACallForALaterVersionAtCellsOfTwoReleases(t *testing.T) {
+func TestACallOfALaterVersionWithCellsOfTwoReleases(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opRules, answerRules)
-	s := session(t, f) // the cell knows 38.1
+	s := session(t, f) // the cell supports 38.1
 	f.setCells([]string{"37.2", "37.3"}, []string{"37.2", "38.1"})
 
 	for range 6 {
 		g.Expect(s.Firewall.Rules(t.Context(), testGateway)).To(ConsistOf(HaveField("Name", "38.1")),
-			"the other cell is asked")
+			"the other cell is called")
 	}
 	g.Expect(s.transport.Site.AgreedVersion()).To(Equal("37.2"))
 
 	f.setCells([]string{"37.2", "37.3"})
 	_, err := s.Firewall.Rules(t.Context(), testGateway)
-	g.Expect(err).To(MatchError(ErrUnavailable), "no cell has it by now")
+	g.Expect(err).To(MatchError(ErrUnavailable), "no cell has it any longer")
 }
 
-func TestAnUpgradeIsSeenWithinAnHour(t *testing.T) {
+func TestAnUpgradeIsNoticedWithinAnHour(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
@@ -190,14 +190,14 @@ func TestAnUpgradeIsSeenWithinAnHour(t *testing.T) {
 	g.Expect(f.count("GET /api/versions")).To(Equal(2))
 }
 
-func TestAListWithoutTheRulesOfUsersIsNoneOfVCD(t *testing.T) {
+func TestAListWithoutUserRulesIsNotFromVCD(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { reply(w, `{"systemRules":[]}`) })
 	s := session(t, f)
 
 	_, err := s.Firewall.Rules(t.Context(), testGateway)
-	g.Expect(err).To(MatchError(ErrUnavailable), "what is not complete is no list")
+	g.Expect(err).To(MatchError(ErrUnavailable), "an incomplete list is an error")
 
 	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { reply(w, `{"userDefinedRules":null}`) })
 	g.Expect(s.Firewall.Rules(t.Context(), testGateway)).To(BeEmpty())

@@ -18,19 +18,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// everyWrite makes the tests below interrupt runs at each write, instead of some.
+// everyWrite makes the tests below interrupt runs at each write, instead of at a sample.
 var everyWrite = flag.Bool("every-write", false, "interrupt and kill runs at every write (minutes)")
 
-// sampled is the step between the writes at which runs are interrupted without the flag. It is a prime, so that the writes
-// are of all kinds.
+// sampled is the step between the writes at which runs are interrupted without the flag. It is a prime, so that the
+// sample contains all kinds of writes.
 const sampled = 41
 
-// A trap counts the writes of a run, and springs at one of them, before or after the site did what it asks for.
+// A trap counts the writes of a run, and stops the run at one of them, before or after the site has executed it.
 type trap struct {
 	at     int
 	moment vcdsim.Moment
 	spring func()
-	// cut drops all connections from then on, as if the process were gone.
+	// cut drops all connections from then on, as if the process had ended.
 	cut bool
 
 	mu     sync.Mutex
@@ -56,7 +56,7 @@ func (tr *trap) gate(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool 
 	return !tr.cut
 }
 
-// runInto makes a run of all probes that is stopped at a write, and reports whether it got there.
+// runInto runs all probes until a trap stops the run at a write, and reports whether the write was reached.
 func (to *target) runInto(t *testing.T, at int, moment vcdsim.Moment, cut bool) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -81,7 +81,7 @@ func (to *target) runInto(t *testing.T, at int, moment vcdsim.Moment, cut bool) 
 	return tr.sprung
 }
 
-// eachWrite calls f with the numbers of writes, until one is past the last.
+// eachWrite calls f with the numbers of writes until the last one.
 func eachWrite(f func(n int) bool) {
 	step := sampled
 	if *everyWrite {
@@ -102,8 +102,8 @@ func TestAnInterruptedRunRemovesWhatItCreated(t *testing.T) {
 	})
 }
 
-// A task of the request that was interrupted may change a vApp while it is removed.
-func TestARefusedRemovalIsTriedAgainAfterAnInterruption(t *testing.T) {
+// A task of the interrupted request may change a vApp while it is removed.
+func TestARejectedRemovalIsRetriedAfterAnInterruption(t *testing.T) {
 	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", slower)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -129,7 +129,7 @@ func TestARefusedRemovalIsTriedAgainAfterAnInterruption(t *testing.T) {
 
 	to.Expect(err).To(MatchError("the run was interrupted: context canceled"))
 	to.Expect(to.left()).To(BeEmpty())
-	to.Expect(to.sim.Faults().List()).To(BeEmpty(), "the fault was met")
+	to.Expect(to.sim.Faults().List()).To(BeEmpty(), "the fault occurred")
 }
 
 func TestCleanUpRemovesWhatAKilledRunLeft(t *testing.T) {
@@ -147,10 +147,10 @@ func TestCleanUpRemovesWhatAKilledRunLeft(t *testing.T) {
 	})
 }
 
-// slower lets tasks run while a run is stopped, and probes see busy objects.
+// slower makes tasks slow while a run is stopped, and probes see busy objects.
 func slower(cfg *vcdsim.Config) { cfg.Profile.Scale = 0.002 }
 
-func TestWhatIsNotOfARunStays(t *testing.T) {
+func TestObjectsOutsideTheRunAreKept(t *testing.T) {
 	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", slower)
 	to.runInto(t, 12, vcdsim.Arrived, true)
 	state := to.sim.State()
@@ -165,14 +165,14 @@ func TestWhatIsNotOfARunStays(t *testing.T) {
 	to.Expect(leftovers()).To(ContainElement(ofRun))
 
 	to.sim.Edit(func(e *vcdsim.Editor) { e.CopyVApp(e.VApp(name), name+"-copied") })
-	to.Expect(leftovers()).NotTo(ContainElement(HaveField("Name", name+"-copied")), "it has the name, and no mark")
+	to.Expect(leftovers()).NotTo(ContainElement(HaveField("Name", name+"-copied")), "it has the name, but no marker")
 	to.Expect(leftovers()).To(ContainElement(ofRun))
 
 	to.sim.Edit(func(e *vcdsim.Editor) { e.MoveVM(e.VM(name+"-copied-"+state.VMs[0].Name), e.VApp(name)) })
-	to.Expect(leftovers()).NotTo(ContainElement(ofRun), "a VM of others is in it")
+	to.Expect(leftovers()).NotTo(ContainElement(ofRun), "it contains a foreign VM")
 }
 
-func TestADiskOfOthersStaysAttached(t *testing.T) {
+func TestAForeignDiskStaysAttached(t *testing.T) {
 	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", slower)
 	to.runInto(t, 12, vcdsim.Arrived, true)
 	session := to.login(t, "capvcd")
@@ -186,7 +186,7 @@ func TestADiskOfOthersStaysAttached(t *testing.T) {
 		to.Expect(err).NotTo(HaveOccurred())
 	}
 	state := to.sim.State()
-	const name = "capvcd-verify-00000000-disk" // It has the name of a run, and no mark.
+	const name = "capvcd-verify-00000000-disk" // It has the name of a run, but no marker.
 	send("/api/vdc/"+state.Model.Orgs[1].VDCs[0].ID+"/disk", "diskCreateParams",
 		`<DiskCreateParams xmlns="http://www.vmware.com/vcloud/v1.5"><Disk name="`+name+`" sizeMb="16"/></DiskCreateParams>`)
 	disk := ""

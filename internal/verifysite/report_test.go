@@ -16,14 +16,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// allowed are the values of a report that are no sentences.
+// allowed are the values in a report that are not sentences.
 var allowed = map[string]*regexp.Regexp{
 	"apiVersions": regexp.MustCompile(`^[0-9]{2}\.[0-9]$`),
 	"release":     regexp.MustCompile(`^[0-9]{1,2}(\.[0-9]{1,2}){2,3}\.[0-9]{7,9}$`),
 	"assumptions": regexp.MustCompile(`^(true|false|[0-9]{1,4}|[0-9]{2}\.[0-9])$`),
 }
 
-// expectClosed holds each leaf of a report against what may be there.
+// expectClosed compares each leaf of a report with the allowed values.
 func expectClosed(g *WithT, report []byte) {
 	var doc struct {
 		APIVersions []string          `json:"apiVersions"`
@@ -82,8 +82,8 @@ func FuzzAReportHasNothingOfTheSite(f *testing.F) {
 	})
 }
 
-// telling returns the tenant with names that are found again wherever they go.
-func telling() vcdsim.Model {
+// recognizable returns the tenant with names that are recognizable everywhere.
+func recognizable() vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	org := &m.Orgs[1]
 	org.FullName = "zztelling"
@@ -99,18 +99,18 @@ func telling() vcdsim.Model {
 	return m
 }
 
-func TestAReportHasNoNamesOfTheSiteAndTheSimulatorReadsIt(t *testing.T) {
-	to := newTarget(t, telling(), "capvcd", instant)
+func TestAReportContainsNoSiteNamesAndTheSimulatorReadsIt(t *testing.T) {
+	to := newTarget(t, recognizable(), "capvcd", instant)
 	secrets := `zztelling https://vcd.example.com 203.0.113.77 urn:vcloud:vm:7a0e0d4c-1111-4222-8333-444455556666 eyJhbGci.x.y`
 	o := options()
-	// There is one of each.
+	// There is one object of each kind.
 	o.VDC = ""
 	o.Network = ""
 	o.Template = ""
 	o.EdgeGateway = ""
 	v, err := verifysite.Prepare(t.Context(), to.session, o)
 	to.Expect(err).NotTo(HaveOccurred())
-	to.Expect(strings.Join(v.Plan(), "\n")).To(ContainSubstring("zztelling-template"), "people see what is used")
+	to.Expect(strings.Join(v.Plan(), "\n")).To(ContainSubstring("zztelling-template"), "users see the selected objects")
 	for _, operation := range []string{
 		"POST /cloudapi/1.0.0/loadBalancer/pools",
 		"GET /api/query?type=orgVdcStorageProfile",
@@ -124,7 +124,7 @@ func TestAReportHasNoNamesOfTheSiteAndTheSimulatorReadsIt(t *testing.T) {
 	}
 	result, err := v.Run(t.Context())
 	to.Expect(err).NotTo(HaveOccurred())
-	to.Expect(result.Findings).To(ContainElement(HaveField("Detail", ContainSubstring("zztelling"))), "people see details")
+	to.Expect(result.Findings).To(ContainElement(HaveField("Detail", ContainSubstring("zztelling"))), "users see details")
 
 	report, err := result.Report()
 
@@ -136,7 +136,7 @@ func TestAReportHasNoNamesOfTheSiteAndTheSimulatorReadsIt(t *testing.T) {
 	to.Expect(string(report)).To(ContainSubstring("release: 10.6.0.24056521"))
 	read, err := vcdsim.ReadAssumptions(bytes.NewReader(report))
 	to.Expect(err).NotTo(HaveOccurred())
-	to.Expect(read).To(Equal(vcdsim.DefaultAssumptions()), "the simulator is as it is")
+	to.Expect(read).To(Equal(vcdsim.DefaultAssumptions()), "the simulator matches")
 	to.Expect(to.left()).To(BeEmpty())
 }
 
@@ -158,7 +158,7 @@ func TestAReadOnlyRunWritesNothing(t *testing.T) {
 }
 
 func TestARunStaysWithinItsLimits(t *testing.T) {
-	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", instant) // in which each second write is made again
+	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", instant) // in which every second write is repeated
 	to.sim.Edit(func(e *vcdsim.Editor) {
 		e.Assumptions().MaxNetworkName = 120
 		e.Assumptions().MaxNetworkDescription = 2000
@@ -169,7 +169,7 @@ func TestARunStaysWithinItsLimits(t *testing.T) {
 	to.Expect(to.left()).To(BeEmpty())
 }
 
-func TestWhatASiteHasSeveralOfIsNamed(t *testing.T) {
+func TestAmbiguousObjectsAreNamed(t *testing.T) {
 	to := newTarget(t, vcdsim.K8sTenant(), "capvcd")
 	for name, tt := range map[string]struct {
 		change  func(*verifysite.Options)

@@ -17,10 +17,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// quick is a profile in which tasks last long enough to make another request meanwhile, and not longer.
+// quick is a profile with tasks that are just long enough for another request.
 var quick = vcdsim.Profile{Name: "quick", Scale: 0.01}
 
-// instant ends tasks with the answer to their request.
+// instant ends tasks with the response to their request.
 func instant(cfg *vcdsim.Config) { cfg.Profile = vcdsim.Instant }
 
 // A target is a simulated site with a session.
@@ -52,7 +52,7 @@ func newTarget(t *testing.T, model vcdsim.Model, user string, mods ...func(*vcds
 	return to
 }
 
-// login begins another session.
+// login starts another session.
 func (to *target) login(t *testing.T, user string) *vcd.Session {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{
@@ -72,7 +72,7 @@ func (to *target) login(t *testing.T, user string) *vcd.Session {
 	return session
 }
 
-// options name what the presets have several of.
+// options select the objects of which the presets have several.
 func options(only ...string) verifysite.Options {
 	return verifysite.Options{
 		VDC:         "acme-vdc",
@@ -84,7 +84,7 @@ func options(only ...string) verifysite.Options {
 	}
 }
 
-// verify makes a run and returns its findings by name.
+// verify runs the probes and returns the findings by name.
 func (to *target) verify(t *testing.T, o verifysite.Options) map[string]verifysite.Finding {
 	t.Helper()
 	v, err := verifysite.Prepare(t.Context(), to.session, o)
@@ -98,7 +98,7 @@ func (to *target) verify(t *testing.T, o verifysite.Options) map[string]verifysi
 	return byName
 }
 
-// left lists what is in the simulator beside its model.
+// left lists the objects in the simulator that are not in its model.
 func (to *target) left() []string {
 	state := to.sim.State()
 	var names []string
@@ -123,7 +123,7 @@ func field(e *vcdsim.Editor, name string) reflect.Value {
 	return reflect.ValueOf(e.Assumptions()).Elem().FieldByName(name)
 }
 
-// text is a value as a finding has it.
+// text formats a value as in a finding.
 func text(value any) string { return fmt.Sprint(value) }
 
 // written lists the requests that change something.

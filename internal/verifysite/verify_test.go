@@ -14,18 +14,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A switched is an assumption with the two ways in which the simulator is switched.
+// A switched is an assumption with the two values that the simulator uses.
 type switched struct {
 	name string
 	ways []any // empty: true and false
 }
 
-// A site is a model with a user, and the assumptions that it takes to see.
+// A site is a model with a user, and the assumptions that it can detect.
 type site struct {
 	name     string
 	model    vcdsim.Model
 	user     string
-	slow     bool // tasks last long enough to make another request meanwhile
+	slow     bool // tasks are just long enough for another request
 	prepare  func(t *testing.T, to *target)
 	switches []switched
 }
@@ -38,7 +38,7 @@ func bothWays(names ...string) []switched {
 	return all
 }
 
-// without is the tenant with a user whose role lacks some rights.
+// without returns the tenant with a user whose role lacks some rights.
 func without(rights ...string) vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	role := m.Orgs[1].Roles[0]
@@ -61,7 +61,7 @@ func balancerOf(m vcdsim.Model, field string, value any) vcdsim.Model {
 	return m
 }
 
-// allocated gives the organization a floating IP.
+// allocated allocates a floating IP to the organization.
 func allocated(t *testing.T, to *target) {
 	t.Helper()
 	spaces, err := to.session.IPSpaces.Public(t.Context())
@@ -72,11 +72,11 @@ func allocated(t *testing.T, to *target) {
 	to.Expect(err).NotTo(HaveOccurred())
 }
 
-// sites are those in which the probed assumptions are switched.
+// sites returns the sites on which the probed assumptions are switched.
 func sites() []site {
 	return []site{
 		{
-			name:  "tenant whose tasks last",
+			name:  "tenant with slow tasks",
 			model: vcdsim.K8sTenant(),
 			user:  "capvcd",
 			slow:  true,
@@ -106,19 +106,19 @@ func sites() []site {
 			switches: bothWays("ExtraConfigTakesRight"),
 		},
 		{
-			name:     "user without the right of the type",
+			name:     "user without the right to the type",
 			model:    without("vmware:capvcdCluster: Full Access"),
 			user:     "less",
 			switches: bothWays("EntitiesTakeRights"),
 		},
 		{
-			name:     "load balancer that preserves addresses of clients",
+			name:     "load balancer that preserves client addresses",
 			model:    vcdsim.CloudProvider(),
 			user:     "capvcd",
 			switches: bothWays("NewerFieldsRefused"),
 		},
 		{
-			name:     "load balancer without a service network of IPv6",
+			name:     "load balancer without an IPv6 service network",
 			model:    balancerOf(vcdsim.CloudProvider(), "ipv6ServiceNetworkDefinition", ""),
 			user:     "capvcd",
 			switches: bothWays("IPv6NeedsServiceNetwork"),
@@ -145,7 +145,7 @@ func sites() []site {
 	}
 }
 
-func TestARunSeesHowTheSiteIs(t *testing.T) {
+func TestARunDetectsTheBehaviorOfTheSite(t *testing.T) {
 	var all []string
 	for _, s := range sites() {
 		for _, x := range s.switches {
@@ -161,7 +161,7 @@ func TestARunSeesHowTheSiteIs(t *testing.T) {
 				s.prepare(t, to)
 			}
 			for _, x := range s.switches {
-				t.Run(x.name, func(t *testing.T) { to.seesBothWays(t, x) })
+				t.Run(x.name, func(t *testing.T) { to.verifyBothValues(t, x) })
 			}
 			to.Expect(to.sim.Unhandled()).To(BeEmpty())
 		})
@@ -169,13 +169,13 @@ func TestARunSeesHowTheSiteIs(t *testing.T) {
 	g := NewWithT(t)
 	for _, row := range verifysite.Table() {
 		if row.Probed() {
-			g.Expect(all).To(ContainElement(row.Name), "each probe is tried both ways")
+			g.Expect(all).To(ContainElement(row.Name), "each probe is tested with both values")
 		}
 	}
 }
 
-// seesBothWays switches an assumption of the simulator, and verifies the site each time.
-func (to *target) seesBothWays(t *testing.T, x switched) {
+// verifyBothValues switches an assumption of the simulator, and verifies the site with each value.
+func (to *target) verifyBothValues(t *testing.T, x switched) {
 	t.Helper()
 	g := NewWithT(t)
 	ways := x.ways

@@ -16,27 +16,27 @@ import (
 func TestLong(t *testing.T) {
 	for _, tc := range []struct{ name, version, commit, short, long string }{
 		{
-			"a release tells its commit, cut",
+			"a release has its short commit",
 			"v2.0.0",
 			"0123456789abcdef0123456789abcdef01234567",
 			"v2.0.0",
 			`^v2\.0\.0 \(commit 0123456789ab, go.*/.*\)$`,
 		},
 		{
-			"changes on top of the commit are told",
+			"changes on top of the commit are marked",
 			"v2.0.0",
 			"0123456789abcdef0123456789abcdef01234567-dirty",
 			"v2.0.0",
 			`^v2\.0\.0 \(commit 0123456789ab-dirty, go`,
 		},
 		{
-			"a build of no release is its commit",
+			"a build without a release has its commit",
 			"",
 			"0123456789abcdef",
 			"commit 0123456789ab",
 			`^commit 0123456789ab \(go`,
 		},
-		{"a short hash stays as it is", "", "0123", "commit 0123", `^commit 0123 \(go`},
+		{"a short hash is unchanged", "", "0123", "commit 0123", `^commit 0123 \(go`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

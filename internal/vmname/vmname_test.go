@@ -27,17 +27,17 @@ func input() vmname.Input {
 
 func TestNames(t *testing.T) {
 	tests := []struct{ name, template, want string }{
-		{"no template is the Machine's name", "", "prod-md-0-abcde-fghij"},
-		{"Cluster API's way", "{{ .cluster.name }}-{{ .machineDeployment.name }}", "prod-prod-md-0"},
-		{"a manifest's way", "acme-{{ .machine.metadata.name | trunc -5 }}", "acme-fghij"},
-		{"Go's way, as CAPVCD had it", "vm-{{ .machine.Name | sha256sum | trunc 7 }}", "vm-ec2c380"},
+		{"without a template the Machine's name", "", "prod-md-0-abcde-fghij"},
+		{"Cluster API's syntax", "{{ .cluster.name }}-{{ .machineDeployment.name }}", "prod-prod-md-0"},
+		{"syntax in a manifest", "acme-{{ .machine.metadata.name | trunc -5 }}", "acme-fghij"},
+		{"Go's syntax, as in CAPVCD", "vm-{{ .machine.Name | sha256sum | trunc 7 }}", "vm-ec2c380"},
 		{
 			"a label",
 			`{{ index .machine.metadata.labels "zone" }}-{{ .vcdMachine.Name | replace "prod" "p" }}`,
 			"a-p-md-0-abcde-fghij",
 		},
 		{"a choice", `{{ if .kubeadmControlPlane.name }}cp{{ else }}worker{{ end }}-{{ with .cluster }}{{ .name }}{{ end }}`, "worker-prod"},
-		{"blanks around it", "  {{ .machine.name }}\n", "prod-md-0-abcde-fghij"},
+		{"surrounding spaces", "  {{ .machine.name }}\n", "prod-md-0-abcde-fghij"},
 		{"a domain", "{{ .machine.name | trunc -5 }}.nodes.acme.example", "fghij.nodes.acme.example"},
 	}
 	for _, tt := range tests {
@@ -50,7 +50,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestRandomIsTheMachinesOwnForLife(t *testing.T) {
+func TestRandomIsStableForTheLifetimeOfAMachine(t *testing.T) {
 	g := NewWithT(t)
 	const text = "{{ .cluster.name }}-{{ .random }}"
 	first, err := vmname.Render(text, input())
@@ -68,7 +68,7 @@ func TestRandomIsTheMachinesOwnForLife(t *testing.T) {
 	g.Expect(third).NotTo(Equal(first))
 }
 
-func TestTemplatesThatGiveNoName(t *testing.T) {
+func TestTemplatesWithInvalidNames(t *testing.T) {
 	tests := []struct{ name, template, want string }{
 		{"broken", "{{", "parsing"},
 		{"environment", `{{ env "HOME" }}`, "env"},
@@ -84,7 +84,7 @@ func TestTemplatesThatGiveNoName(t *testing.T) {
 		{"a loop", `{{ range $i := 1000000000000 }}{{ end }}a`, "must not contain"},
 		{"a loop in a choice", `{{ if true }}{{ range $i := 1000000000000 }}{{ end }}{{ end }}a`, "must not contain"},
 		{
-			"a template that calls itself",
+			"a recursive template",
 			`{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`,
 			"must not define",
 		},

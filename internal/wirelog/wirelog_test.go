@@ -43,7 +43,7 @@ func (l *lines) text() string {
 // calls counts the calls in the log.
 func (l *lines) calls() int { return strings.Count(l.text(), "Sent a request to VCD") }
 
-// A logged session is one whose calls may be logged.
+// A logged session is a session whose calls may be logged.
 type logged struct {
 	*lines
 
@@ -96,7 +96,7 @@ func TestCallsAreLoggedFromVerbositySeven(t *testing.T) {
 	}
 }
 
-// variables returns the first of some values for the variable of the log.
+// variables sets the log variable to the first of some values.
 func variables(values []string) func(string) string {
 	return func(name string) string {
 		if name != Variable || len(values) == 0 {
@@ -106,7 +106,7 @@ func variables(values []string) func(string) string {
 	}
 }
 
-func TestTheVariableOfTheOriginalsSwitchesTheLogOn(t *testing.T) {
+func TestTheVariableOfCAPVCDEnablesTheLog(t *testing.T) {
 	for value, want := range map[string]bool{"": false, "false": false, "0": false, "true": true, "1": true, "yes": true} {
 		g := NewWithT(t)
 		l := newLogged(t, 0, value)
@@ -118,7 +118,7 @@ func TestTheVariableOfTheOriginalsSwitchesTheLogOn(t *testing.T) {
 	}
 }
 
-func TestASignalSwitchesTheLogOfCalls(t *testing.T) {
+func TestASignalTogglesTheLog(t *testing.T) {
 	g := NewWithT(t)
 	l := newLogged(t, 0)
 	l.wire.OnSignal(t.Context(), time.Minute)
@@ -134,7 +134,7 @@ func TestASignalSwitchesTheLogOfCalls(t *testing.T) {
 	g.Expect(l.calls()).To(Equal(1))
 }
 
-func TestTheLogOfCallsEndsByItself(t *testing.T) {
+func TestTheLogEndsAutomatically(t *testing.T) {
 	g := NewWithT(t)
 	l := newLogged(t, 0)
 
@@ -153,7 +153,7 @@ func TestTheLogOfCallsEndsByItself(t *testing.T) {
 	g.Expect(l.calls()).To(Equal(2))
 }
 
-func TestTheLogOfCallsGoesOnWhereItIsAlwaysOn(t *testing.T) {
+func TestTheLogStaysOnIfAlwaysEnabled(t *testing.T) {
 	g := NewWithT(t)
 	l := newLogged(t, level)
 	l.wire.switchFor(time.Minute)
@@ -165,7 +165,7 @@ func TestTheLogOfCallsGoesOnWhereItIsAlwaysOn(t *testing.T) {
 	g.Expect(l.calls()).To(Equal(before + 1))
 }
 
-func TestTheLogOfCallsIsSwitchedByHTTP(t *testing.T) {
+func TestTheLogIsToggledByHTTP(t *testing.T) {
 	g := NewWithT(t)
 	l := newLogged(t, 0)
 	handler := l.wire.Handler(10 * time.Minute)

@@ -43,7 +43,7 @@ func checkWire(t *testing.T, exchanges []vcdsim.Exchange) {
 	for _, v := range report.Violations {
 		t.Errorf("%s\n%s", v, v.Body)
 	}
-	t.Logf("%d shapes of JSON exchanges and %d of XML answers held to what VMware published: %d violations", report.JSON,
+	t.Logf("%d shapes of JSON exchanges and %d of XML answers compared with VMware's published documents: %d violations", report.JSON,
 		report.XML, len(report.Violations))
 	switch {
 	case report.JSON == 0:

@@ -78,7 +78,7 @@ var unusedRights = []audit.Allowance{
 		Verbs:     []string{"watch"},
 		Resources: []string{"namespaces"},
 		Why: "only an identity that selects namespaces by label needs them; " +
-			"TestANamespaceThatIsNotAllowedIsLookedAtAgain in controllers",
+			"TestADisallowedNamespaceIsCheckedAgain in controllers",
 	},
 	{
 		Verbs:     []string{"patch"},

@@ -77,7 +77,7 @@ func nodeNIC() guest.NIC {
 	}
 }
 
-// info returns guestinfo as the provider writes it, with changes.
+// info returns guestinfo as written by the provider, with changes.
 func info(changes ...map[string]string) map[string]string {
 	m := map[string]string{
 		"disk.enableUUID":             "1",
@@ -178,7 +178,7 @@ network.encoding: base64
 		want string
 	}{
 		{
-			name: "metadata may be JSON and without a network the first card asks DHCP",
+			name: "metadata may be JSON, and without a network the first interface uses DHCP",
 			nic:  dhcp,
 			want: "192.168.100.150",
 			keys: map[string]string{
@@ -196,7 +196,7 @@ network.encoding: base64
 			},
 		},
 		{
-			name: "gateway4 and an address with options still work",
+			name: "gateway4 and an address with options are still supported",
 			nic:  nodeNIC(),
 			want: "192.168.100.10",
 			keys: plainMeta(
@@ -204,7 +204,7 @@ network.encoding: base64
 				"gateway4: 192.168.100.1\n      addresses: [192.168.100.10/24: {label: x}]"),
 		},
 		{
-			name: "a jinja comment and a raw block are no expressions",
+			name: "a jinja comment and a raw block are not expressions",
 			nic:  nodeNIC(),
 			want: "192.168.100.10",
 			keys: plainUser(
@@ -239,13 +239,13 @@ func TestUserDataAloneBootsAGuest(t *testing.T) {
 		want    string // address
 	}{
 		{
-			"guest customization gives it name and address",
+			"guest customization assigns name and address",
 			[]guest.NIC{nodeNIC(), second, leased},
 			machine,
 			"192.168.100.10",
 		},
 		{
-			"without customization its first card asks DHCP",
+			"without customization the first interface uses DHCP",
 			[]guest.NIC{leased},
 			guest.Machine{UUID: machine.UUID, Hostname: "localhost"},
 			"10.9.0.7",
@@ -269,41 +269,41 @@ func TestUserDataAloneBootsAGuest(t *testing.T) {
 			}
 		})
 	}
-	t.Run("without customization a card with a static address stays without", func(t *testing.T) {
+	t.Run("without customization an interface with a static address has none", func(t *testing.T) {
 		_, err := guest.Read(map[string]string{"guestinfo.userdata": "#cloud-config\n{}"}, []guest.NIC{nodeNIC()},
 			guest.Machine{})
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("uses DHCP on its first NIC")))
 	})
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestReadRejectsInvalidInput(t *testing.T) {
 	tests := []struct {
 		name string
 		keys map[string]string
 		want string
 	}{
 		{
-			"no data at all",
+			"no data",
 			map[string]string{"guestinfo.metadata": "", "guestinfo.userdata": ""},
 			"the guest finds no data at all",
 		},
 		{
-			"data that is all redacted",
+			"fully redacted data",
 			map[string]string{"guestinfo.metadata": "---", "guestinfo.userdata": "---"},
 			"the guest finds no data at all",
 		},
 		{
-			"an encoding cloud-init does not know",
+			"an encoding that cloud-init does not support",
 			map[string]string{"guestinfo.metadata.encoding": "gz+base64"},
 			`encoding "gz+base64" is not one of`,
 		},
 		{
-			"base64 that is gzip in truth",
+			"gzip data encoded as base64 only",
 			map[string]string{"guestinfo.userdata.encoding": "base64"},
 			"guestinfo.userdata: decoded value is not UTF-8",
 		},
 		{
-			"gzip that is none",
+			"invalid gzip data",
 			map[string]string{"guestinfo.userdata": b64("#cloud-config")},
 			"guestinfo.userdata: value is not gzip data",
 		},
@@ -319,7 +319,7 @@ func TestReadRefuses(t *testing.T) {
 			"larger than",
 		},
 		{
-			"a value that is too large",
+			"an oversized value",
 			map[string]string{"guestinfo.userdata": strings.Repeat("x", guest.MaxValue+1)},
 			"guestinfo.userdata: 65537 bytes are more than the 65536",
 		},
@@ -329,12 +329,12 @@ func TestReadRefuses(t *testing.T) {
 			map[string]string{"guestinfo.metadata": b64("[]"), "guestinfo.metadata.encoding": "b64"},
 			"not a YAML mapping",
 		},
-		{"no instance id", plainMeta("instance-id", "instanceid"), "instance-id is missing"},
+		{"no instance ID", plainMeta("instance-id", "instanceid"), "instance-id is missing"},
 		{"no host name", plainMeta("local-hostname", "local-host"), "takes its name from local-hostname"},
 		{"a bad host name", plainMeta("local-hostname: demo", "local-hostname: demo_"), "is not a host name"},
 		{"network version 1", plainMeta("version: 2", "version: 1"), `version is "1"`},
 		{
-			"a card that is not there",
+			"a nonexistent interface",
 			plainMeta("00:50:56:01:00:0A", "00:50:56:01:00:0F"),
 			"is not a NIC of this VM (it has 00:50:56:01:00:0a)",
 		},
@@ -354,20 +354,20 @@ func TestReadRefuses(t *testing.T) {
 			"not an address with a prefix length",
 		},
 		{
-			"DHCP on a card with a pool address",
+			"DHCP on an interface with a pool address",
 			plainMeta("addresses: [192.168.100.10/24]", "dhcp4: true"),
 			"asks DHCP but VCD's address mode is POOL",
 		},
-		{"a key netplan does not know", plainMeta("set-name", "setname"), "unknown key setname"},
+		{"an unknown netplan key", plainMeta("set-name", "setname"), "unknown key setname"},
 		{
-			"an override netplan does not know",
+			"an unknown netplan override",
 			plainMeta("addresses: [192.168.100.10/24]", "dhcp4: true\n      dhcp4-overrides: {use-hostnames: false}"),
 			"unknown key use-hostnames in dhcp4-overrides",
 		},
-		{"a gateway elsewhere", plainMeta("via: 192.168.100.1", "via: 10.0.0.1"), "gateway 10.0.0.1 is outside"},
+		{"a gateway outside the subnet", plainMeta("via: 192.168.100.1", "via: 10.0.0.1"), "gateway 10.0.0.1 is outside"},
 		{"a route without gateway", plainMeta(", via: 192.168.100.1", ""), "via is missing"},
-		{"a bad name server", plainMeta("[192.168.100.1]", "[dns.example]"), `"dns.example" is not an address`},
-		{"an address family that never comes", plainMeta("ipv4: true", "ipv6: true"), "wait-on-network.ipv6"},
+		{"an invalid name server", plainMeta("[192.168.100.1]", "[dns.example]"), `"dns.example" is not an address`},
+		{"an address family without addresses", plainMeta("ipv4: true", "ipv6: true"), "wait-on-network.ipv6"},
 		{"user data without header", plainUser("#cloud-config", "#!/bin/sh"), "does not begin with #cloud-config"},
 		{"another template language", plainUser("jinja", "basic"), `template "basic" is not jinja`},
 		{
@@ -378,7 +378,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a jinja statement", plainUser("{{ v1.local_hostname }}", "{% if x %}"), "statements other than raw"},
 		{"an unclosed expression", plainUser("{{ v1.local_hostname }}", "{{ x"), "is not closed"},
 		{"a mapping as a variable", plainUser("ds.meta_data.local_hostname", "ds.meta_data"), "is not a simple value"},
-		{"a file without path", plainUser("path: /run/kubeadm/kubeadm.yaml", "file: x"), "write_files[0]: no path"},
+		{"a file without a path", plainUser("path: /run/kubeadm/kubeadm.yaml", "file: x"), "write_files[0]: no path"},
 		{"an unknown file encoding", plainUser("gz+b64", "gz+b65"), `encoding "gz+b65" is unknown`},
 		{"a command that is a mapping", plainUser("[kubeadm, init]", "a: b"), "entry 1 is neither a string nor a list"},
 		{"broken YAML", plainUser("runcmd:", "\truncmd:"), "not YAML"},
@@ -394,7 +394,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-func TestReadRefusesACardLeftDown(t *testing.T) {
+func TestReadRejectsADownInterface(t *testing.T) {
 	g := NewWithT(t)
 	storage := guest.NIC{
 		MAC:     "00:50:56:01:00:0b",

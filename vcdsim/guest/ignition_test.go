@@ -19,7 +19,7 @@ const nodeUnit = "[Match]\nPermanentMACAddress=00:50:56:01:00:0A\n\n[Network]\nA
 
 func dataURL(text string) string { return "data:," + url.PathEscape(text) }
 
-// ignitionFiles returns a configuration with files, which may be followed by more of its JSON.
+// ignitionFiles returns a configuration with files, optionally followed by more JSON.
 func ignitionFiles(files map[string]string, more ...string) string {
 	var entries []string
 	for path, content := range files {
@@ -56,7 +56,7 @@ func TestIgnitionWritesFilesUsersAndCommands(t *testing.T) {
 	g.Expect(f.Content).To(Equal("kind: x"))
 }
 
-func TestIgnitionTakesNothingFromTheMetadata(t *testing.T) {
+func TestIgnitionIgnoresTheMetadata(t *testing.T) {
 	g := NewWithT(t)
 
 	id, err := readIgnition(ignitionFiles(map[string]string{"/etc/systemd/network/10.network": nodeUnit}), nodeNIC())
@@ -85,7 +85,7 @@ func TestIgnitionMergesConfigurations(t *testing.T) {
 	}{
 		{"version 3 calls it merge", "3.3.0", "merge", `[{"source": "` + dataURL(child) + `"}]`, "child"},
 		{"version 2 calls it append", "2.3.0", "append", `[{"source": "` + dataURL(child) + `"}]`, "child"},
-		{"version 2 knows no merge", "2.3.0", "merge", `[{"source": "` + dataURL(child) + `"}]`, "parent"},
+		{"version 2 has no merge", "2.3.0", "merge", `[{"source": "` + dataURL(child) + `"}]`, "parent"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestIgnitionMergesConfigurations(t *testing.T) {
 	}
 }
 
-func TestIgnitionThatIsWrongIsRefused(t *testing.T) {
+func TestInvalidIgnitionIsRejected(t *testing.T) {
 	endless := `{"ignition": {"version": "3.3.0"}}`
 	for range 9 {
 		endless = `{"ignition": {"version": "3.3.0", "config": {"merge": [{"source": "` + dataURL(endless) + `"}]}}}`
@@ -116,18 +116,18 @@ func TestIgnitionThatIsWrongIsRefused(t *testing.T) {
 		name, config, want string
 	}{
 		{"no version", "{}", "guestinfo.ignition.config.data: ignition.version"},
-		{"a configuration from elsewhere", `{"ignition": {"version": "3.3.0", "config": {"replace": {"source": "https://x"}}}}`, "not a data URL"},
-		{"too many that name each other", endless, "too deeply"},
-		{"a host name that is none", ignitionFiles(map[string]string{"/etc/hostname": "a_b"}), `"a_b" is not a host name`},
+		{"a configuration from another site", `{"ignition": {"version": "3.3.0", "config": {"replace": {"source": "https://x"}}}}`, "not a data URL"},
+		{"too many configurations that include each other", endless, "too deeply"},
+		{"an invalid host name", ignitionFiles(map[string]string{"/etc/hostname": "a_b"}), `"a_b" is not a host name`},
 		{"a setting that does not exist", unit("[Network]\nAddr=192.168.100.10/24\n"), "unknown setting Addr"},
 		{"a section that does not exist", unit("[Nets]\n"), "section Nets"},
 		{"an address without a length", unit("[Network]\nAddress=192.168.100.10\n"), "prefix length"},
 		{"another address than VCD's", unit("[Network]\nAddress=192.168.100.11/24\n"), "but VCD assigned 192.168.100.10/24"},
-		{"a gateway elsewhere", unit(strings.ReplaceAll(nodeUnit, "Gateway=192.168.100.1", "Gateway=10.0.0.1")), "outside the subnets"},
-		{"a route to nowhere", unit(nodeUnit + "[Route]\nDestination=a\nGateway=192.168.100.1\n"), "is not a subnet"},
-		{"a unit of another card", unit(strings.ReplaceAll(nodeUnit, ":0A", ":0b")), "no file in"},
-		{"DHCP where VCD has a pool", unit("[Network]\nDHCP=yes\n"), "asks DHCP but VCD's address mode is POOL"},
-		{"a card that is left alone", unit("[Link]\nUnmanaged=yes\n"), "the guest does not configure it"},
+		{"a gateway outside the subnet", unit(strings.ReplaceAll(nodeUnit, "Gateway=192.168.100.1", "Gateway=10.0.0.1")), "outside the subnets"},
+		{"a route without a destination", unit(nodeUnit + "[Route]\nDestination=a\nGateway=192.168.100.1\n"), "is not a subnet"},
+		{"a unit of another interface", unit(strings.ReplaceAll(nodeUnit, ":0A", ":0b")), "no file in"},
+		{"DHCP although VCD uses a pool", unit("[Network]\nDHCP=yes\n"), "asks DHCP but VCD's address mode is POOL"},
+		{"an unconfigured interface", unit("[Link]\nUnmanaged=yes\n"), "the guest does not configure it"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestIgnitionThatIsWrongIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheFirstUnitThatMatchesACardCounts(t *testing.T) {
+func TestTheFirstMatchingUnitConfiguresAnInterface(t *testing.T) {
 	g := NewWithT(t)
 	lease := guest.NIC{MAC: "00:50:56:01:00:0B", Mode: guest.ModeDHCP, Address: netip.MustParsePrefix("10.20.0.5/24")}
 	none := guest.NIC{MAC: "00:50:56:01:00:0c", Mode: guest.ModeNone}
@@ -154,7 +154,7 @@ func TestTheFirstUnitThatMatchesACardCounts(t *testing.T) {
 	g.Expect(id.Address()).To(Equal(nodeNIC().Address.Addr()), "the other has no default route")
 }
 
-func TestIgnitionDeletesItsConfigurationAndTheNextBootGoesOn(t *testing.T) {
+func TestIgnitionDeletesItsConfigurationAndTheNextBootSucceeds(t *testing.T) {
 	g := NewWithT(t)
 	id, err := readIgnition(ignitionFiles(map[string]string{"/etc/systemd/network/10.network": nodeUnit}), nodeNIC())
 	g.Expect(err).NotTo(HaveOccurred())

@@ -20,7 +20,7 @@ import (
 
 const bootWithin = 2 * time.Minute
 
-// data is guestinfo of a VM with the address that VCD gave it.
+// data returns the guestinfo of a VM with the address that VCD assigned.
 func (s *site) data(vm vcdsim.VM) map[string]string {
 	nic := vm.NICs[0]
 	addresses := "dhcp4: true"
@@ -43,7 +43,7 @@ network:
 	}
 }
 
-// boot creates a VM and waits until it is up.
+// boot creates a VM and waits until it has booted.
 func (s *site) boot(t *testing.T, name, mode string) (vapp, vm string) {
 	t.Helper()
 	vapp, vm = s.vm(name, mode)
@@ -74,7 +74,7 @@ func (s *site) inVM(name, path string) string {
 	return string(data)
 }
 
-// groupsOf are the control groups of a VM's first process.
+// groupsOf returns the control groups of a VM's first process.
 func (s *site) groupsOf(name string) []string {
 	pid, err := os.ReadFile(filepath.Join(s.dir, "vms", s.state(name).ID, "pid"))
 	s.Expect(err).NotTo(HaveOccurred())
@@ -83,7 +83,7 @@ func (s *site) groupsOf(name string) []string {
 	groups, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(first)), "cgroup"))
 	s.Expect(err).NotTo(HaveOccurred())
 	return slices.DeleteFunc(strings.Split(strings.TrimSpace(string(groups)), "\n"), func(line string) bool {
-		return strings.HasPrefix(line, "0::") && strings.Contains(string(groups), ":pids:") // version 2 is not used then
+		return strings.HasPrefix(line, "0::") && strings.Contains(string(groups), ":pids:") // version 2 is not used in that case
 	})
 }
 
@@ -120,7 +120,7 @@ func TestAVMBootsFromItsGuestinfo(t *testing.T) {
 	s.Eventually(func() []string { return hypervisor.Left(s.dir) }, time.Minute).Should(BeEmpty())
 }
 
-func TestDHCPGivesTheAddressThatVCDShows(t *testing.T) {
+func TestDHCPAssignsTheAddressShownByVCD(t *testing.T) {
 	s := start(t, stateDir(t))
 	s.boot(t, "node", "DHCP")
 	s.Eventually(func() string { return s.state("node").NICs[0].Address }, bootWithin).Should(Equal("192.168.100.150"))
@@ -151,7 +151,7 @@ func TestAGuestPowersItselfOff(t *testing.T) {
 	s.Eventually(func() []string { return hypervisor.Left(s.dir) }, bootWithin).Should(BeEmpty())
 }
 
-func TestAVMWithoutAnImageSaysWhichIsMissing(t *testing.T) {
+func TestAMissingImageIsNamed(t *testing.T) {
 	s := start(t, stateDir(t))
 	s.sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].Catalogs[0].Templates[0].Name = "other" })
 	_, vm := s.vm("node", "POOL")

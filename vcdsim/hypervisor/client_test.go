@@ -34,7 +34,7 @@ var (
 
 func TestMain(m *testing.M) { testtime.Main(m) }
 
-// A site is a simulator whose VMs boot, and a client that is logged in to it.
+// A site is a simulator whose VMs boot, with a logged-in client.
 type site struct {
 	*WithT
 
@@ -45,7 +45,8 @@ type site struct {
 	token      string
 }
 
-// images returns the folder of images and the name of one; without any, and where none can boot, it skips the test.
+// images returns the folder of images and the name of one of them. It skips the test if there are none or none can
+// boot.
 func images(t *testing.T) (dir, name string) {
 	t.Helper()
 	if testing.Short() {
@@ -70,7 +71,7 @@ func images(t *testing.T) (dir, name string) {
 	return dir, strings.TrimSuffix(filepath.Base(found[len(found)-1]), ".json")
 }
 
-// stateDir makes a folder; that of t.TempDir has a longer name than the addresses of sockets may have.
+// stateDir creates a folder. The path of t.TempDir is too long for socket addresses.
 func stateDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "vms-") //nolint:usetesting // see above
@@ -135,7 +136,7 @@ func (s *site) call(method, path, body string) *xmltree.Node {
 	return tree
 }
 
-// ok makes a write and waits for its task.
+// ok sends a write and waits for its task.
 func (s *site) ok(method, path, body string) *xmltree.Node {
 	answer := s.call(method, path, body)
 	task := answer

@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// asked is a request for an address by a card, with a client id unless it is empty.
-func asked(g *WithT, card, client string) *dhcpv4.DHCPv4 {
+// request returns a DHCP request of a network card, with a client ID unless it is empty.
+func request(g *WithT, card, client string) *dhcpv4.DHCPv4 {
 	mac, err := net.ParseMAC(card)
 	g.Expect(err).NotTo(HaveOccurred())
 	options := []dhcpv4.Modifier{dhcpv4.WithHwAddr(mac), dhcpv4.WithMessageType(dhcpv4.MessageTypeRequest)}
@@ -26,7 +26,7 @@ func asked(g *WithT, card, client string) *dhcpv4.DHCPv4 {
 	return m
 }
 
-func TestDHCPGivesAReservedAddressByTheIDOfAClientAndUpdatesDNS(t *testing.T) {
+func TestDHCPAssignsReservedAddressesByClientIDAndUpdatesDNS(t *testing.T) {
 	g := NewWithT(t)
 	const (
 		own    = "00:50:56:00:00:01"
@@ -54,12 +54,12 @@ func TestDHCPGivesAReservedAddressByTheIDOfAClientAndUpdatesDNS(t *testing.T) {
 
 	found, ok := h.hub.names.lookup(name)
 	g.Expect(ok).To(BeTrue())
-	g.Expect(found).To(ConsistOf(before), "until the client asks")
+	g.Expect(found).To(ConsistOf(before), "until the client requests it")
 	g.Expect(h.Holder(client)).To(BeEmpty())
 	for _, card := range []string{own, other} {
-		o, ok := d.find(asked(g, card, client))
+		o, ok := d.find(request(g, card, client))
 		g.Expect(ok).To(BeTrue())
-		answer, acknowledged, err := o.answer(asked(g, card, client))
+		answer, acknowledged, err := o.answer(request(g, card, client))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(acknowledged).To(BeTrue())
 		g.Expect(answer.YourIPAddr.String()).To(Equal(address.String()), card)
@@ -69,11 +69,11 @@ func TestDHCPGivesAReservedAddressByTheIDOfAClientAndUpdatesDNS(t *testing.T) {
 	}
 	found, _ = h.hub.names.lookup(name + ".")
 	g.Expect(found).To(ConsistOf(address))
-	o, ok := d.find(asked(g, own, ""))
+	o, ok := d.find(request(g, own, ""))
 	g.Expect(ok).To(BeTrue())
-	g.Expect(o.nic.Address).To(Equal(node.Address), "the card itself keeps its own")
-	_, ok = d.find(asked(g, other, "another"))
+	g.Expect(o.nic.Address).To(Equal(node.Address), "the interface itself keeps its address")
+	_, ok = d.find(request(g, other, "another"))
 	g.Expect(ok).To(BeFalse())
-	_, ok = elsewhere.find(asked(g, other, client))
-	g.Expect(ok).To(BeFalse(), "the address is of another network")
+	_, ok = elsewhere.find(request(g, other, client))
+	g.Expect(ok).To(BeFalse(), "the address is in another network")
 }

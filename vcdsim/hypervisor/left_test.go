@@ -58,11 +58,11 @@ func TestAKilledSimulatorLeavesNothing(t *testing.T) {
 	g.Eventually(func() []string { return inGroups(dir) }, time.Minute).Should(BeEmpty(), "VMs end with the simulator")
 	h, err := hypervisor.New(hypervisor.Options{Images: from, Dir: dir})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(hypervisor.Left(dir)).To(BeEmpty(), "the next start sweeps")
+	g.Expect(hypervisor.Left(dir)).To(BeEmpty(), "the next start cleans up")
 	g.Expect(h.Close()).To(Succeed())
 }
 
-// inGroups lists the processes in the control groups that a state folder names.
+// inGroups lists the processes in the control groups of a state folder.
 func inGroups(dir string) []string {
 	recorded, err := os.ReadFile(filepath.Join(dir, "control-groups"))
 	var out []string

@@ -27,14 +27,14 @@ const mountinfo = `30 20 0:26 / /sys/fs/cgroup rw - tmpfs none rw
 34 30 0:30 / /sys/fs/cgroup/unified rw - cgroup2 none rw
 `
 
-func TestWhereControlGroupsAre(t *testing.T) {
+func TestControlGroupLocations(t *testing.T) {
 	for _, tc := range []struct {
 		name, own, mounts string
 		want              groupPlan
 		message           string
 	}{
 		{
-			"version 1, beside a version 2 without controllers",
+			"version 1, alongside a version 2 without controllers",
 			"4:cpu,cpuacct:/\n3:memory:/docker/a/b\n2:name=systemd:/s\n1:pids:/not/mounted\n0::/\n",
 			mountinfo,
 			groupPlan{
@@ -46,7 +46,7 @@ func TestWhereControlGroupsAre(t *testing.T) {
 			"",
 		},
 		{
-			"version 2 alone: at the top, because a group with processes gives no controllers",
+			"version 2 alone: at the top, because a group with processes cannot have controllers",
 			"0::/user.slice/session\n",
 			"30 20 0:26 / /sys/fs/cgroup rw - cgroup2 none rw,nsdelegate\n",
 			groupPlan{unified: true, roots: []string{"/sys/fs/cgroup/sim"}},
@@ -85,12 +85,12 @@ func TestArgumentsOfNspawn(t *testing.T) {
 	l.groups.unified = true
 	l.image.ImageStore = ""
 	g.Expect(l.environment()).To(ContainElement("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1"))
-	g.Expect(l.arguments()).NotTo(ContainElement(ContainSubstring("/var/lib/etcd")), "it is no node's image")
+	g.Expect(l.arguments()).NotTo(ContainElement(ContainSubstring("/var/lib/etcd")), "it is not a node image")
 	g.Expect(l.files.overlay(l.image)).To(Equal(
 		"lowerdir=/top:/base,upperdir=/state/vms/vm/upper,workdir=/state/vms/vm/work"))
 }
 
-func TestAVMsCommandLineIsKnown(t *testing.T) {
+func TestAVMsCommandLineIsRecognized(t *testing.T) {
 	g := NewWithT(t)
 	f := files{"/state/vms/a"}
 	g.Expect(isNspawnOf("/usr/bin/systemd-nspawn\x00--quiet\x00--directory=/state/vms/a/root\x00/init\x00", f)).To(BeTrue())
@@ -99,7 +99,7 @@ func TestAVMsCommandLineIsKnown(t *testing.T) {
 	g.Expect(isNspawnOf("", f)).To(BeFalse(), "none")
 }
 
-func TestAFolderOfOthersIsRefused(t *testing.T) {
+func TestAForeignFolderIsRejected(t *testing.T) {
 	g := NewWithT(t)
 	dir := shortDir(t)
 	file := filepath.Join(dir, "vms", "precious")
@@ -110,12 +110,12 @@ func TestAFolderOfOthersIsRefused(t *testing.T) {
 	g.Expect(os.WriteFile(filepath.Join(dir, lockFile), nil, 0o600)).To(Succeed())
 	s, err := openState(dir)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(file).NotTo(BeADirectory(), "left by a simulator that was killed")
+	g.Expect(file).NotTo(BeADirectory(), "left by a killed simulator")
 	g.Expect(s.close()).To(Succeed())
 	g.Expect(dir).NotTo(BeADirectory())
 }
 
-func TestWhatAVMHasIsReadableInIt(t *testing.T) {
+func TestFilesOfAVMAreReadableInsideIt(t *testing.T) {
 	g := NewWithT(t)
 	store := t.TempDir()
 	g.Expect(os.WriteFile(filepath.Join(store, "meta.db"), []byte("db"), 0o600)).To(Succeed())
@@ -159,7 +159,7 @@ func TestAnImageStoreIsCopiedToAnotherFilesystem(t *testing.T) {
 	g.Expect(filepath.Join(to, "half")).NotTo(BeADirectory())
 }
 
-func TestAGuestThatDiesSaysWhy(t *testing.T) {
+func TestACrashedGuestReportsTheCause(t *testing.T) {
 	g := NewWithT(t)
 	console := filepath.Join(t.TempDir(), "console.log")
 	g.Expect(os.WriteFile(console, []byte("1\n2\n3\n4\n\n5\r\nno init\n"), 0o600)).To(Succeed())
@@ -192,7 +192,7 @@ func TestLogsOfVMsAreCopied(t *testing.T) {
 		To(BeEquivalentTo("ready"))
 }
 
-func TestThreadsOfTheirOwnAreNotTheFirst(t *testing.T) {
+func TestDedicatedThreadsAreNotTheMainThread(t *testing.T) {
 	g := NewWithT(t)
 	for range 100 {
 		g.Expect(onThread(func() error {
@@ -204,7 +204,7 @@ func TestThreadsOfTheirOwnAreNotTheFirst(t *testing.T) {
 	}
 }
 
-func TestOnlyFilesOfDisksThatAreGoneAreRemoved(t *testing.T) {
+func TestOnlyFilesOfDeletedDisksAreRemoved(t *testing.T) {
 	g := NewWithT(t)
 	s := &stateDir{dir: t.TempDir()}
 	g.Expect(os.MkdirAll(filepath.Dir(s.disk("a")), 0o700)).To(Succeed())
@@ -217,10 +217,10 @@ func TestOnlyFilesOfDisksThatAreGoneAreRemoved(t *testing.T) {
 	g.Expect(pruneDisks(listed, []vcdsim.Disk{{ID: "kept"}})).To(Succeed())
 	g.Expect(s.disk("gone")).NotTo(BeARegularFile())
 	g.Expect(s.disk("kept")).To(BeARegularFile())
-	g.Expect(s.disk("new")).To(BeARegularFile(), "it may be of a disk that is newer than the state")
+	g.Expect(s.disk("new")).To(BeARegularFile(), "it may belong to a disk newer than the state")
 }
 
-// shortDir makes a folder; that of t.TempDir has a longer name than the addresses of sockets may have.
+// shortDir creates a folder. The path of t.TempDir is too long for socket addresses.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "vms-") //nolint:usetesting // see above
@@ -231,7 +231,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-func TestGuestinfoAnswers(t *testing.T) {
+func TestGuestinfoResponses(t *testing.T) {
 	g := NewWithT(t)
 	var wrote []string
 	info, err := serveGuestinfo(t.Context(), t.TempDir(), map[string]string{
@@ -275,12 +275,12 @@ func TestImages(t *testing.T) {
 	g.Expect(images(dir)).Error().To(MatchError(ContainSubstring("an absolute init path are required")))
 }
 
-func TestMemoryIsTheVMs(t *testing.T) {
+func TestMeminfoShowsTheMemoryOfTheVM(t *testing.T) {
 	NewWithT(t).Expect(meminfo("MemTotal:       24000000 kB\nBuffers:  1 kB\n", 2048)).
 		To(Equal("MemTotal:        2097152 kB\nBuffers:  1 kB\n"))
 }
 
-func TestWhatTheKernelLacks(t *testing.T) {
+func TestMissingKernelFeatures(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(checkFilesystems("nodev\toverlay\nnodev\tcgroup2\n")).To(Succeed())
 	g.Expect(checkFilesystems("nodev\tcgroup\n")).To(MatchError(ContainSubstring("overlayfs")))
@@ -298,7 +298,7 @@ func TestALimitIsRaisedAndNeverLowered(t *testing.T) {
 	g.Expect(raiseTo(512, file+"-missing")).Error().To(HaveOccurred())
 }
 
-func TestNamesOfVMs(t *testing.T) {
+func TestVMNames(t *testing.T) {
 	g := NewWithT(t)
 	n := newNames(nil)
 	n.add(vcdsim.GuestVM{Name: "node", Hostname: "localhost", NICs: []vcdsim.GuestNIC{{Address: netip.MustParseAddr("10.0.0.5")}}})
@@ -319,7 +319,7 @@ func TestNamesOfVMs(t *testing.T) {
 	g.Expect(n.answer([]byte("no request"))).To(BeNil())
 }
 
-func TestNamesAreServedByUDPAndTCP(t *testing.T) {
+func TestDNSIsServedOverUDPAndTCP(t *testing.T) {
 	g := NewWithT(t)
 	n := newNames(nil)
 	n.add(vcdsim.GuestVM{Name: "node", Hostname: "node", NICs: []vcdsim.GuestNIC{{Address: netip.MustParseAddr("10.0.0.5")}}})
@@ -340,6 +340,6 @@ func TestNamesAreServedByUDPAndTCP(t *testing.T) {
 	}
 }
 
-func TestNamesOfCardsAreShortEnough(t *testing.T) {
+func TestInterfaceNamesFitTheKernelLimit(t *testing.T) {
 	NewWithT(t).Expect(len(outerName("00:50:56:01:AA:bb"))).To(BeNumerically("<", 16))
 }

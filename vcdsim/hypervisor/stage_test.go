@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
 )
 
-func TestTheStageIsReadFromWhatTheSystemWrote(t *testing.T) {
+func TestTheStageIsDerivedFromTheFilesOfTheVM(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	write := func(path string) {

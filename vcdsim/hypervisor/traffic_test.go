@@ -23,7 +23,7 @@ import (
 
 const cloudAPI = "/cloudapi/1.0.0/"
 
-// make creates something of the JSON API and returns the id of the task's owner.
+// make creates an object of the JSON API and returns the ID of the task's owner.
 func (s *site) make(path, body string) string {
 	res, err := s.http.Do(s.request(http.MethodPost, cloudAPI+path, body))
 	s.Expect(err).NotTo(HaveOccurred())
@@ -45,7 +45,7 @@ func (s *site) show(path string) map[string]any {
 	return out
 }
 
-// outside is a client that reaches the networks of the VMs by the proxy.
+// outside returns a client that reaches the networks of the VMs through the proxy.
 func (s *site) outside(t *testing.T) *http.Client {
 	t.Helper()
 	server := httptest.NewServer(s.hypervisor.Outside())
@@ -109,7 +109,7 @@ func TestTheEdgeGatewayCarriesTraffic(t *testing.T) {
 	s.Eventually(func() any { return s.show("loadBalancer/pools/" + pool)["members"] }, bootWithin).Should(HaveExactElements(
 		HaveKeyWithValue("healthStatus", "UP"), HaveKeyWithValue("healthStatus", "DOWN")))
 	s.Eventually(func() string { return s.inVM("web", "srv/site") }, bootWithin).Should(ContainSubstring("SupportedVersions"),
-		"VMs reach VCD where its listener is")
+		"VMs reach VCD at its listener")
 	s.Expect(get("https://192.0.2.1/api/versions")()).To(ContainSubstring("SupportedVersions"), "through CONNECT, verified")
 
 	s.ok(http.MethodPost, vm+"/power/action/powerOff", "")
@@ -143,5 +143,5 @@ func TestIndependentDisksOutliveTheirVMs(t *testing.T) {
 	s.Eventually(func() []string { return hypervisor.Left(s.dir) }, bootWithin).Should(BeEmpty())
 }
 
-// inside is where the simulator's API is for VMs.
+// inside is the address of the simulator's API for VMs.
 var inside = netip.MustParseAddrPort("192.0.2.1:443")

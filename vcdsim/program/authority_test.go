@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// get asks the program whose output is given for its versions, trusting what is in a file.
+// get requests the versions of the program with the given output, trusting the certificates in a file.
 func get(g *WithT, out *gbytes.Buffer, caFile string) error {
 	ca, err := os.ReadFile(caFile)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -34,12 +34,12 @@ func get(g *WithT, out *gbytes.Buffer, caFile string) error {
 	return err
 }
 
-// address is where the program says that it listens.
+// address returns the address in the program's output.
 func address(out *gbytes.Buffer) string {
 	return string(regexp.MustCompile(`VCD_SITE=(\S+)`).FindSubmatch(out.Contents())[1])
 }
 
-func TestTheAuthorityOutlivesTheProgram(t *testing.T) {
+func TestTheCertificateAuthoritySurvivesARestart(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "vcdsim", "ca.pem")
 	var first []byte
 	for range 2 {
@@ -61,12 +61,12 @@ func TestTheAuthorityOutlivesTheProgram(t *testing.T) {
 	g.Expect(os.Remove(ca + ".key")).To(Succeed())
 	var out bytes.Buffer
 	g.Expect(run(t.Context(), []string{"--ca-file", ca}, &out, &out)).To(MatchError(ContainSubstring("without its key")))
-	g.Expect(os.ReadFile(ca)).To(Equal(first), "a file that may be another program's stays")
+	g.Expect(os.ReadFile(ca)).To(Equal(first), "a file of another program is kept")
 	g.Expect(os.WriteFile(ca+".key", first, 0o600)).To(Succeed())
 	g.Expect(run(t.Context(), []string{"--ca-file", ca}, &out, &out)).To(MatchError(ContainSubstring("to create a new one")))
 }
 
-func TestACertificateIsServedAsItIs(t *testing.T) {
+func TestACertificateIsServedUnchanged(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	cert := filepath.Join(dir, "tls.crt")
@@ -85,7 +85,7 @@ func TestACertificateIsServedAsItIs(t *testing.T) {
 		&out)).To(MatchError(ContainSubstring("reading the certificate authority of --ca-file")))
 }
 
-// served is the certificate that a site shows.
+// served returns the certificate that a site presents.
 func served(g *WithT, site string) *x509.Certificate {
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(site, "https://"),
 		&tls.Config{InsecureSkipVerify: true})

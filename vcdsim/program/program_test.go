@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { testtime.Main(m) }
 
-// run runs the program as it is, without an extension.
+// run runs the program without an extension.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return runWith(ctx, args, stdout, stderr, Plain{})
 }
@@ -49,7 +49,7 @@ func runFor(t *testing.T, args []string, f func(g *WithT, out *gbytes.Buffer)) {
 	g.Eventually(ended).Should(Receive(BeNil()))
 }
 
-func TestItRunsUntilInterrupted(t *testing.T) {
+func TestTheProgramRunsUntilInterrupted(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	runFor(t, []string{"--ca-file", ca}, func(g *WithT, out *gbytes.Buffer) {
 		g.Expect(os.ReadFile(ca)).To(HavePrefix("-----BEGIN CERTIFICATE-----"))
@@ -68,7 +68,7 @@ func TestItRunsUntilInterrupted(t *testing.T) {
 	})
 }
 
-func TestTheStateIsKeptInAFile(t *testing.T) {
+func TestTheStateIsPersistedToAFile(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state.json")
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	args := []string{"--state", state, "--ca-file", ca, "--preset", "k8s-tenant", "--cells", "2", "--clock", "manual"}
@@ -151,7 +151,7 @@ func TestBadFlags(t *testing.T) {
 			[]string{"--preset", "huge"},
 		},
 		{"a preset and a model", "--model and --preset are mutually exclusive", []string{"--preset", "zones", "--model", "x"}},
-		{"a model that is not there", "reading the model: open nowhere.yaml", []string{"--model", "nowhere.yaml"}},
+		{"a nonexistent model", "reading the model: open nowhere.yaml", []string{"--model", "nowhere.yaml"}},
 		{"an unknown profile", `profile "warp" is not one of`, []string{"--profile", "warp"}},
 		{"an unknown version", `API version "1.0" is not one of`, []string{"--api-version", "1.0"}},
 		{"an unknown flag", "unknown flag: --presett; see --help", []string{"--presett", "large"}},
@@ -159,19 +159,19 @@ func TestBadFlags(t *testing.T) {
 		{"no certificate", "reading --tls-cert and --tls-key", []string{"--tls-key", "x", "--tls-cert", "y"}},
 		{"an argument", `unexpected argument "x"`, []string{"x"}},
 		{
-			"a clock that is none",
+			"an invalid clock",
 			`clock "cuckoo" is not real, manual, a time or a number`,
 			[]string{"--clock", "cuckoo"},
 		},
 		{
-			"a configuration that is none",
+			"an invalid configuration",
 			`--print "xml" is not one of capi, csi, env, govcd, identity, terraform, model, assumptions`,
 			[]string{"--print", "xml"},
 		},
-		{"an address that cannot be", "listening on", []string{"--listen", "256.0.0.1:1"}},
-		{"a public address that is none", "is not a URL", []string{"--public-url", "x"}},
+		{"an invalid address", "listening on", []string{"--listen", "256.0.0.1:1"}},
+		{"an invalid public address", "is not a URL", []string{"--public-url", "x"}},
 		{
-			"two at once",
+			"two problems at once",
 			"profile \"warp\" is not one of instant, fast, recorded\nclock",
 			[]string{"--profile", "warp", "--clock", "0"},
 		},
@@ -181,12 +181,12 @@ func TestBadFlags(t *testing.T) {
 			var out bytes.Buffer
 			args := append([]string{"--ca-file", filepath.Join(t.TempDir(), "ca.pem")}, tc.args...)
 			g.Expect(run(t.Context(), args, &out, &out)).To(MatchError(ContainSubstring(tc.message)))
-			g.Expect(out.String()).To(BeEmpty(), "the error says it, in a line")
+			g.Expect(out.String()).To(BeEmpty(), "the error contains it, in one line")
 		})
 	}
 }
 
-func TestAClockThatStandsAtATime(t *testing.T) {
+func TestAClockStoppedAtATime(t *testing.T) {
 	args := []string{"--ca-file", filepath.Join(t.TempDir(), "ca.pem"), "--clock", "2026-03-01T12:00:00Z"}
 	o, err := parse(args, &bytes.Buffer{}, Plain{})
 	g := NewWithT(t)
@@ -212,7 +212,7 @@ func TestHelp(t *testing.T) {
 	g.Expect(out.String()).To(ContainSubstring("--control-token"))
 }
 
-func TestAssumptionsAreThoseOfTheFile(t *testing.T) {
+func TestAssumptionsComeFromTheFile(t *testing.T) {
 	g := NewWithT(t)
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	g.Expect(os.WriteFile(file, []byte("release: 10.6.0.24056521\nassumptions: {SharedVIPStays: true}\n"), 0o600)).To(Succeed())

@@ -47,7 +47,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-func TestToKeepsOneOfEachShape(t *testing.T) {
+func TestToKeepsOneExchangeOfEachShape(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	observe, err := record.To(dir)

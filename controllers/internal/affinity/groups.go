@@ -18,8 +18,8 @@ type Group struct {
 	Name string // unique within the cluster; empty: the machine is in no group
 	// Together is true if the VMs are kept on one host.
 	Together bool
-	// Ruled is true if the VM of the machine belongs in the rule of the group.
-	Ruled bool
+	// NeedsRule is true if the VM of the machine belongs in the rule of the group.
+	NeedsRule bool
 	// Required is true if the machine requests a rule that VCD never violates.
 	Required bool
 }
@@ -29,16 +29,16 @@ type Group struct {
 func GroupOf(m *infrav1.VCDMachine) Group {
 	if affinity := m.Spec.Affinity; affinity != nil {
 		return Group{
-			Name:     "affinity-" + affinity.Group,
-			Together: true,
-			Ruled:    true,
-			Required: affinity.Policy == infrav1.AffinityRequired,
+			Name:      "affinity-" + affinity.Group,
+			Together:  true,
+			NeedsRule: true,
+			Required:  affinity.Policy == infrav1.AffinityRequired,
 		}
 	}
 	policy := m.Spec.AntiAffinity
 	group := Group{
-		Ruled:    policy == infrav1.AntiAffinityPreferred || policy == infrav1.AntiAffinityRequired,
-		Required: policy == infrav1.AntiAffinityRequired,
+		NeedsRule: policy == infrav1.AntiAffinityPreferred || policy == infrav1.AntiAffinityRequired,
+		Required:  policy == infrav1.AntiAffinityRequired,
 	}
 	name := m.Labels[clusterv1.MachineDeploymentNameLabel]
 	if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
@@ -52,10 +52,10 @@ func GroupOf(m *infrav1.VCDMachine) Group {
 	return group
 }
 
-// Asked reports whether any of the machines requests a rule.
-func Asked(machines []infrav1.VCDMachine) bool {
+// Requested reports whether any of the machines requests a rule.
+func Requested(machines []infrav1.VCDMachine) bool {
 	for i := range machines {
-		if GroupOf(&machines[i]).Ruled {
+		if GroupOf(&machines[i]).NeedsRule {
 			return true
 		}
 	}

@@ -54,7 +54,7 @@ func PlanFor(infraID string, members []Member, rules []vcd.AffinityRule) Plan {
 	ours, taken := sortRules(infraID, rules)
 	byRule := map[string][]Member{}
 	for _, m := range members {
-		if m.Group.Ruled {
+		if m.Group.NeedsRule {
 			name := ruleName(infraID, m.Group.Name)
 			byRule[name] = append(byRule[name], m)
 		}

@@ -18,7 +18,7 @@ const id = "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-3333-4444-55555
 
 var controlPlane = ruleName(id, "control-plane")
 
-// vms returns VMs by single letters.
+// vms returns VMs for single letters.
 func vms(letters string) []vcd.Ref {
 	var refs []vcd.Ref
 	for _, letter := range letters {
@@ -30,9 +30,9 @@ func vms(letters string) []vcd.Ref {
 func members(policy infrav1.AntiAffinity, stay, leave string) []Member {
 	var all []Member
 	group := Group{
-		Name:     "control-plane",
-		Ruled:    policy != infrav1.AntiAffinityNone,
-		Required: policy == infrav1.AntiAffinityRequired,
+		Name:      "control-plane",
+		NeedsRule: policy != infrav1.AntiAffinityNone,
+		Required:  policy == infrav1.AntiAffinityRequired,
 	}
 	for _, vm := range vms(stay) {
 		all = append(all, Member{Group: group, VM: vm})
@@ -56,7 +56,7 @@ func mandatory(r *vcd.AffinityRule) { r.Mandatory = true }
 
 func disabled(r *vcd.AffinityRule) { r.Enabled = false }
 
-// hidden returns members that VCD does not show.
+// hidden returns members that are invisible in VCD.
 func hidden(letters string) []Member {
 	all := members(infrav1.AntiAffinityPreferred, letters, "")
 	for i := range all {
@@ -83,70 +83,70 @@ func TestPlan(t *testing.T) {
 			nil,
 		},
 		{
-			"one that must be kept is mandatory",
+			"a required rule is mandatory",
 			members(hard, "ab", ""),
 			nil,
 			[]Step{{Create, rule("", controlPlane, "ab", mandatory)}},
 			nil,
 		},
 		{
-			"a rule stays while a VM of its group is hidden",
+			"a rule is kept while a VM of its group is hidden",
 			append(members(soft, "a", ""), hidden("b")...),
 			[]vcd.AffinityRule{rule("1", controlPlane, "a")},
 			nil,
 			[]string{"a"},
 		},
 		{
-			"VMs that are shown get their rule beside one that is hidden",
+			"visible VMs get their rule even if another is hidden",
 			append(members(soft, "ab", ""), hidden("c")...),
 			nil,
 			[]Step{{Create, rule("", controlPlane, "ab")}},
 			nil,
 		},
 		{
-			"nothing changes at rest",
+			"no changes are needed",
 			members(soft, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
 			nil,
 			[]string{"a", "b"},
 		},
 		{
-			"all that came are added by one write",
+			"all new VMs are added by one write",
 			members(soft, "abcd", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
 			[]Step{{Update, rule("1", controlPlane, "abcd")}},
 			[]string{"a", "b"},
 		},
 		{
-			"a VM that leaves costs no write",
+			"a leaving VM causes no write",
 			members(soft, "ab", "c"),
 			[]vcd.AffinityRule{rule("1", controlPlane, "abc")},
 			nil,
 			[]string{"a", "b"},
 		},
 		{
-			"it is left out of a write for another",
+			"it is omitted from a write for another VM",
 			members(soft, "abd", "c"),
 			[]vcd.AffinityRule{rule("1", controlPlane, "abc")},
 			[]Step{{Update, rule("1", controlPlane, "abd")}},
 			[]string{"a", "b"},
 		},
 		{
-			"a rule goes with its second VM",
+			"a rule is deleted with its second VM",
 			members(soft, "a", "b"),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
 			[]Step{{Delete, rule("1", controlPlane, "ab")}},
 			[]string{"a"},
 		},
 		{
-			"a VM that a person added is taken out",
+			"a manually added VM is removed",
 			members(soft, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "abx")},
 			[]Step{{Update, rule("1", controlPlane, "ab")}},
 			[]string{"a", "b"},
 		},
 		{
-			"a rule that a person disabled is enabled",
+			"a manually disabled rule is enabled",
 			members(soft, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab", disabled)},
 			[]Step{{Update, rule("1", controlPlane, "ab")}},
@@ -167,21 +167,21 @@ func TestPlan(t *testing.T) {
 			nil,
 		},
 		{
-			"the rule of a MachineDeployment that is gone goes",
+			"the rule of a deleted MachineDeployment is deleted",
 			members(soft, "a", ""),
 			[]vcd.AffinityRule{rule("1", ruleName(id, "md-old"), "")},
 			[]Step{{Delete, rule("1", ruleName(id, "md-old"), "")}},
 			[]string{"a"},
 		},
 		{
-			"a second rule of one group goes",
+			"a second rule of one group is deleted",
 			members(soft, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab"), rule("2", controlPlane, "")},
 			[]Step{{Delete, rule("2", controlPlane, "")}},
 			[]string{"a", "b"},
 		},
 		{
-			"rules of others stay",
+			"foreign rules are kept",
 			members(soft, "a", ""),
 			[]vcd.AffinityRule{rule("1", "theirs", "xy"), rule("2", ruleName(strings.Repeat("9", 36), "md"), "pq")},
 			nil,
@@ -201,7 +201,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestAVMInARuleOfAnotherOwnerIsLeftThere(t *testing.T) {
+func TestAVMInAForeignRuleStaysThere(t *testing.T) {
 	g := NewWithT(t)
 
 	p := PlanFor(id, members(infrav1.AntiAffinityRequired, "abc", ""),
@@ -223,16 +223,16 @@ func TestGroups(t *testing.T) {
 		labels map[string]string
 		want   Group
 	}{
-		{"a machine of none", nil, Group{}},
+		{"a machine without a group", nil, Group{}},
 		{
 			"a control plane",
 			map[string]string{clusterv1.MachineControlPlaneLabel: ""},
-			Group{Name: "control-plane", Ruled: true, Required: true},
+			Group{Name: "control-plane", NeedsRule: true, Required: true},
 		},
 		{
 			"a worker",
 			map[string]string{clusterv1.MachineDeploymentNameLabel: "md-0"},
-			Group{Name: "md-md-0", Ruled: true, Required: true},
+			Group{Name: "md-md-0", NeedsRule: true, Required: true},
 		},
 	}
 	for _, tt := range tests {
@@ -245,8 +245,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestARuleIsRequiredWhenAllOfItsMachinesAskForThat is about a rollout of templates with another policy.
-func TestARuleIsRequiredWhenAllOfItsMachinesAskForThat(t *testing.T) {
+// TestARuleIsRequiredIfAllItsMachinesRequireIt covers a rollout of templates with another policy.
+func TestARuleIsRequiredIfAllItsMachinesRequireIt(t *testing.T) {
 	g := NewWithT(t)
 	newer := members(infrav1.AntiAffinityRequired, "cd", "")
 	older := members(infrav1.AntiAffinityPreferred, "ab", "")
@@ -261,7 +261,7 @@ func TestARuleIsRequiredWhenAllOfItsMachinesAskForThat(t *testing.T) {
 	g.Expect(replaced.Steps).To(Equal([]Step{{Create, rule("", controlPlane, "cd", mandatory)}}))
 }
 
-func TestNamesOfRulesAreMarkersThatFit(t *testing.T) {
+func TestRuleNamesAreMarkersWithinTheLengthLimit(t *testing.T) {
 	g := NewWithT(t)
 	long := strings.Repeat("x", 253)
 
@@ -271,7 +271,7 @@ func TestNamesOfRulesAreMarkersThatFit(t *testing.T) {
 	g.Expect(ruleName(strings.ToUpper(id), "x")).To(Equal(ruleName(id, "x")))
 }
 
-func TestWhoWaitsIsWokenOnce(t *testing.T) {
+func TestWaitersAreNotifiedOnce(t *testing.T) {
 	g := NewWithT(t)
 	var s Settled
 	woken := 0
@@ -288,19 +288,19 @@ func TestWhoWaitsIsWokenOnce(t *testing.T) {
 	g.Expect(s.Has("c", "a", func() {})).To(BeFalse())
 }
 
-// together returns members of a group whose VMs are kept on one host.
+// together returns members of a group whose VMs share a host.
 func together(letters string) []Member {
 	var all []Member
 	for _, vm := range vms(letters) {
-		all = append(all, Member{Group: Group{Name: "affinity-cache", Together: true, Ruled: true}, VM: vm})
+		all = append(all, Member{Group: Group{Name: "affinity-cache", Together: true, NeedsRule: true}, VM: vm})
 	}
 	return all
 }
 
-// onOneHost makes a rule keep its VMs together.
+// onOneHost changes a rule to an affinity rule.
 func onOneHost(r *vcd.AffinityRule) { r.Apart = false }
 
-func TestPlanOfVMsOnOneHost(t *testing.T) {
+func TestPlanForVMsOnOneHost(t *testing.T) {
 	name := ruleName(id, "affinity-cache")
 	tests := []struct {
 		name      string
@@ -311,30 +311,30 @@ func TestPlanOfVMsOnOneHost(t *testing.T) {
 	}{
 		{"a single VM needs no rule", together("a"), nil, nil, nil},
 		{"two VMs get one rule", together("ab"), nil, []Step{{Create, rule("", name, "ab", onOneHost)}}, nil},
-		{"nothing changes at rest", together("ab"), []vcd.AffinityRule{rule("1", name, "ab", onOneHost)}, nil, nil},
+		{"no changes are needed", together("ab"), []vcd.AffinityRule{rule("1", name, "ab", onOneHost)}, nil, nil},
 		{
-			"a rule that was made to separate them is changed back",
+			"a rule that was changed to separate them is changed back",
 			together("ab"),
 			[]vcd.AffinityRule{rule("1", name, "ab")},
 			[]Step{{Update, rule("1", name, "ab", onOneHost)}},
 			nil,
 		},
 		{
-			"the rule goes with the last but one VM",
+			"the rule is deleted with the last VM but one",
 			together("a"),
 			[]vcd.AffinityRule{rule("1", name, "ab", onOneHost)},
 			[]Step{{Delete, rule("1", name, "ab", onOneHost)}},
 			nil,
 		},
 		{
-			"a VM can be in an anti-affinity rule of another owner as well",
+			"a VM can also be in a foreign anti-affinity rule",
 			together("ab"),
 			[]vcd.AffinityRule{rule("9", "theirs", "ax")},
 			[]Step{{Create, rule("", name, "ab", onOneHost)}},
 			nil,
 		},
 		{
-			"a VM cannot be in an affinity rule of another owner as well",
+			"a VM cannot also be in a foreign affinity rule",
 			together("abc"),
 			[]vcd.AffinityRule{rule("9", "theirs", "ax", onOneHost)},
 			[]Step{{Create, rule("", name, "bc", onOneHost)}},
@@ -353,15 +353,15 @@ func TestPlanOfVMsOnOneHost(t *testing.T) {
 	}
 }
 
-func TestAMachineNamesItsGroupOrHasThatOfItsPool(t *testing.T) {
+func TestAMachineUsesItsOwnGroupOrThatOfItsPool(t *testing.T) {
 	g := NewWithT(t)
 	m := &infrav1.VCDMachine{}
 	m.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md-0"}
 
 	m.Spec.AntiAffinity = infrav1.AntiAffinityRequired
-	g.Expect(GroupOf(m)).To(Equal(Group{Name: "md-md-0", Ruled: true, Required: true}))
+	g.Expect(GroupOf(m)).To(Equal(Group{Name: "md-md-0", NeedsRule: true, Required: true}))
 	m.Spec.AntiAffinity = infrav1.AntiAffinityNone
 	g.Expect(GroupOf(m)).To(Equal(Group{Name: "md-md-0"}))
 	m.Spec.Affinity = &infrav1.Affinity{Group: "cache", Policy: infrav1.AffinityRequired}
-	g.Expect(GroupOf(m)).To(Equal(Group{Name: "affinity-cache", Together: true, Ruled: true, Required: true}))
+	g.Expect(GroupOf(m)).To(Equal(Group{Name: "affinity-cache", Together: true, NeedsRule: true, Required: true}))
 }

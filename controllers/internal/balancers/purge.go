@@ -111,7 +111,7 @@ func (p *Purge) Proceed(ctx context.Context, r Request, on Gateways) phases.Resu
 		on.Name)
 }
 
-// isComplete reports whether the last attempt found nothing, at a time when nothing could be created any more.
+// isComplete reports whether the last attempt found nothing, after the creation of further objects became impossible.
 func (p *Purge) isComplete(r Request) bool {
 	return p.err == nil && (r.Endpoint || p.removal.IsZero() || p.attempted.Sub(p.removal) >= Afterlife)
 }

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestOneBatchAtATimeIsCreatedInAVApp(t *testing.T) {
+func TestOneBatchAtATimeIsCreatedPerVApp(t *testing.T) {
 	g := NewWithT(t)
 	var q Queues
 	var woken []string
@@ -30,21 +30,21 @@ func TestOneBatchAtATimeIsCreatedInAVApp(t *testing.T) {
 		_, ok = q.Begin("v", c(name))
 		g.Expect(ok).To(BeFalse())
 	}
-	g.Expect(q.Leave("v", "a")).To(BeFalse(), "its request is under way")
+	g.Expect(q.Leave("v", "a")).To(BeFalse(), "its request is in flight")
 	g.Expect(q.Leave("v", "d")).To(BeTrue())
 
 	first.End()
 	g.Expect(woken).To(ConsistOf("b", "c"))
 	second, ok := q.Begin("v", c("c"))
 	g.Expect(ok).To(BeTrue())
-	g.Expect(names(second)).To(ConsistOf("b", "c"), "those who wait together are created together")
+	g.Expect(names(second)).To(ConsistOf("b", "c"), "waiting members are created together")
 	g.Expect(q.Leave("v", "b")).To(BeFalse())
 
 	second.End()
 	g.Expect(q.byVApp).To(BeEmpty())
 }
 
-func TestAMemberThatFailedInABatchIsCreatedAlone(t *testing.T) {
+func TestAMemberThatFailedInABatchIsCreatedSeparately(t *testing.T) {
 	g := NewWithT(t)
 	var q Queues
 	busy, _ := q.Begin("v", Member{Key: "x", Wake: func() {}})
@@ -61,7 +61,7 @@ func TestAMemberThatFailedInABatchIsCreatedAlone(t *testing.T) {
 	g.Expect(alone.Members).To(HaveLen(1))
 }
 
-func TestRequestsAboutVMsAndOfTheVAppExcludeEachOther(t *testing.T) {
+func TestRequestsForVMsAndForTheirVAppExcludeEachOther(t *testing.T) {
 	g := NewWithT(t)
 	var q Queues
 	var woken []string
@@ -71,7 +71,7 @@ func TestRequestsAboutVMsAndOfTheVAppExcludeEachOther(t *testing.T) {
 	done, ok := q.Write("v", "a", wake("a"))
 	g.Expect(ok).To(BeTrue())
 	other, ok := q.Write("v", "b", wake("b"))
-	g.Expect(ok).To(BeTrue(), "VMs of one vApp are changed at the same time")
+	g.Expect(ok).To(BeTrue(), "VMs of one vApp are changed concurrently")
 	_, ok = q.Begin("v", creator)
 	g.Expect(ok).To(BeFalse())
 	done()
@@ -97,7 +97,7 @@ func TestRequestsAboutVMsAndOfTheVAppExcludeEachOther(t *testing.T) {
 	g.Expect(q.byVApp).To(BeEmpty())
 }
 
-func TestAVAppIsFreeWhenItsTaskEndedUnseen(t *testing.T) {
+func TestAVAppIsFreeAfterItsTaskEndedUnnoticed(t *testing.T) {
 	g := NewWithT(t)
 	var q Queues
 	var woken []string
@@ -108,7 +108,7 @@ func TestAVAppIsFreeWhenItsTaskEndedUnseen(t *testing.T) {
 	batch.End()
 	q.Write("v", "a", wake("a"))
 
-	running = false // The session that followed the task was closed: Ended is not called.
+	running = false // The session that followed the task was closed, so Ended is not called.
 	done, ok := q.Write("v", "b", wake("b"))
 	g.Expect(ok).To(BeTrue())
 	done()

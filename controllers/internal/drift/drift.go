@@ -94,8 +94,8 @@ type Observed struct {
 	VM   *vcd.VM // nil: not read
 	// Marker is the ownership marker of the machine.
 	Marker vcd.Marker
-	// WishedMiB is the requested size of the first disk; 0 if the size at creation is acceptable.
-	WishedMiB int64
+	// RequestedMiB is the requested size of the first disk; 0 if the size at creation is acceptable.
+	RequestedMiB int64
 }
 
 // Differences returns the differences of a VM that do not stop its Node from working. The most severe one comes first.
@@ -172,19 +172,19 @@ func (m Made) location(s Observed) []Difference {
 // or if the requested size is smaller than the disk.
 func (m Made) disk(s Observed) []Difference {
 	is := FirstDisk(*s.VM).SizeMiB
-	expected := max(m.DiskMiB, s.WishedMiB)
+	expected := max(m.DiskMiB, s.RequestedMiB)
 	switch {
 	case is != expected:
 		return []Difference{{
 			infrav1.DiskChangedReason,
 			fmt.Sprintf("the first disk has %dMi instead of %dMi: set spec.diskSize to its actual size", is, expected),
 		}}
-	case s.WishedMiB > 0 && s.WishedMiB < is:
+	case s.RequestedMiB > 0 && s.RequestedMiB < is:
 		return []Difference{{
 			infrav1.DiskTooSmallReason,
 			fmt.Sprintf("spec.diskSize is %dMi, the first disk has %dMi and cannot shrink: set spec.diskSize to "+
 				"this size",
-				s.WishedMiB, is),
+				s.RequestedMiB, is),
 		}}
 	}
 	return nil

@@ -60,17 +60,17 @@ func reasonsOf(found []Difference) []string {
 	return reasons
 }
 
-func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
+func TestDifferencesWithAWorkingNode(t *testing.T) {
 	tests := []struct {
-		name    string
-		change  func(*vcd.VM, *vcd.VMRecord)
-		wished  int64
-		reasons []string
-		words   string
+		name      string
+		change    func(*vcd.VM, *vcd.VMRecord)
+		requested int64
+		reasons   []string
+		words     string
 	}{
-		{"an untouched VM is as it was made", func(*vcd.VM, *vcd.VMRecord) {}, 0, nil, ""},
+		{"an untouched VM has no differences", func(*vcd.VM, *vcd.VMRecord) {}, 0, nil, ""},
 		{
-			"a VM can lose its marker, which is worst",
+			"a lost marker is the worst difference",
 			func(v *vcd.VM, _ *vcd.VMRecord) {
 				v.Description = "mine"
 				v.CPUs = 8
@@ -80,70 +80,70 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 			"add \"" + marker.String() + "\" to it",
 		},
 		{
-			"a VM can be renamed",
+			"a renamed VM",
 			func(_ *vcd.VM, r *vcd.VMRecord) { r.Name = "mine" },
 			0,
 			[]string{infrav1.VMRenamedReason},
 			"named mine, but was created as cp-0",
 		},
 		{
-			"a VM can be moved to another vApp",
+			"a VM moved to another vApp",
 			func(_ *vcd.VM, r *vcd.VMRecord) { r.VApp = vcd.Ref{ID: "urn:other", Name: "attic"} },
 			0,
 			[]string{infrav1.VMMovedReason},
 			"vApp attic",
 		},
 		{
-			"a VM can be moved to another VDC",
+			"a VM moved to another VDC",
 			func(_ *vcd.VM, r *vcd.VMRecord) { r.VDC = vcd.Ref{ID: "urn:other", Name: "attic"} },
 			0,
 			[]string{infrav1.VMMovedReason},
 			"VDC attic",
 		},
 		{
-			"a VM can get other CPUs",
+			"changed CPUs",
 			func(v *vcd.VM, _ *vcd.VMRecord) { v.CPUs = 8 },
 			0,
 			[]string{infrav1.ComputeChangedReason},
 			"has 8 CPUs, but had 2 at creation",
 		},
 		{
-			"a VM can get other memory",
+			"changed memory",
 			func(v *vcd.VM, _ *vcd.VMRecord) { v.MemoryMiB = 8192 },
 			0,
 			[]string{infrav1.ComputeChangedReason},
 			"has 8192 MiB of memory, but had 4096 at creation",
 		},
 		{
-			"a VM can get another sizing policy",
+			"a changed sizing policy",
 			func(v *vcd.VM, _ *vcd.VMRecord) { v.SizingPolicyID = "urn:large" },
 			0,
 			[]string{infrav1.PolicyChangedReason},
 			"sizing policy is urn:large, but was urn:small at creation",
 		},
 		{
-			"a VM can lose its placement policy",
+			"a removed placement policy",
 			func(v *vcd.VM, _ *vcd.VMRecord) { v.PlacementPolicyID = "" },
 			0,
 			[]string{infrav1.PolicyChangedReason},
 			"placement policy is none, but was urn:rack-a at creation",
 		},
 		{
-			"a VM can get another storage profile",
+			"a changed storage profile",
 			func(v *vcd.VM, _ *vcd.VMRecord) { v.StorageProfile.ID = "urn:fast" },
 			0,
 			[]string{infrav1.PolicyChangedReason},
 			"storage profile",
 		},
 		{
-			"a storage profile that is renamed is the same",
+			"a renamed storage profile is no difference",
 			func(v *vcd.VM, _ *vcd.VMRecord) { v.StorageProfile.Name = "renamed" },
 			0,
 			nil,
 			"",
 		},
 		{
-			"a VM can get another NIC",
+			"an added NIC",
 			func(v *vcd.VM, _ *vcd.VMRecord) {
 				v.NICs = append(v.NICs, vcd.NIC{MAC: "00:50:56:00:00:03", Network: "dmz"})
 			},
@@ -152,29 +152,29 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 			"network dmz was added",
 		},
 		{
-			"a disk can be grown in VCD",
+			"an expanded disk",
 			func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks[1].SizeMiB = 30720 },
 			0,
 			[]string{infrav1.DiskChangedReason},
 			"has 30720Mi instead of 20480Mi",
 		},
 		{
-			"a disk can be grown in VCD beyond what is wished",
+			"a disk can be expanded in VCD beyond the requested size",
 			func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks[1].SizeMiB = 40960 },
 			30720,
 			[]string{infrav1.DiskChangedReason},
 			"instead of 30720Mi",
 		},
 		{
-			"a wished disk must not be smaller than it is",
+			"a requested disk must not be smaller than it is",
 			func(*vcd.VM, *vcd.VMRecord) {},
 			10240,
 			[]string{infrav1.DiskTooSmallReason},
 			"cannot shrink",
 		},
-		{"independent disks come and go", func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks = v.Disks[1:] }, 0, nil, ""},
+		{"independent disks may be attached and detached", func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks = v.Disks[1:] }, 0, nil, ""},
 		{
-			"all differences are reported, the worst as the reason",
+			"all differences are reported, with the worst as the reason",
 			func(v *vcd.VM, r *vcd.VMRecord) {
 				r.Name = "mine"
 				r.VApp.ID = "urn:other"
@@ -194,11 +194,11 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 			tt.change(&vm, &row)
 
 			found := made.Differences(Observed{
-				Name:      "cp-0",
-				Row:       row,
-				VM:        &vm,
-				Marker:    marker,
-				WishedMiB: tt.wished,
+				Name:         "cp-0",
+				Row:          row,
+				VM:           &vm,
+				Marker:       marker,
+				RequestedMiB: tt.requested,
 			})
 
 			g.Expect(reasonsOf(found)).To(Equal(tt.reasons))
@@ -211,7 +211,7 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 	}
 }
 
-func TestDifferencesWithoutTheVMAreThoseOfTheInventory(t *testing.T) {
+func TestDifferencesWithoutTheVMComeFromTheInventory(t *testing.T) {
 	g := NewWithT(t)
 	row := aRow()
 	row.Name = "mine"
@@ -219,11 +219,11 @@ func TestDifferencesWithoutTheVMAreThoseOfTheInventory(t *testing.T) {
 	made := From(aVM(), "urn:vdc")
 
 	g.Expect(reasonsOf(made.Differences(Observed{Name: "cp-0", Row: row}))).To(Equal([]string{infrav1.VMRenamedReason}))
-	g.Expect(made.Suspicious(row)).To(BeTrue(), "so the VM is read")
-	g.Expect(made.Suspicious(aRow())).To(BeFalse(), "what a row does not say is no difference")
+	g.Expect(made.Suspicious(row)).To(BeTrue(), "the VM is read for that reason")
+	g.Expect(made.Suspicious(aRow())).To(BeFalse(), "missing values of a row are no differences")
 }
 
-func TestDifferencesThatTheGuestCannotWorkWith(t *testing.T) {
+func TestDifferencesThatBreakTheGuest(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func([]infrav1.NICStatus) []infrav1.NICStatus
@@ -231,7 +231,7 @@ func TestDifferencesThatTheGuestCannotWorkWith(t *testing.T) {
 		words   string
 	}{
 		{
-			"untouched NICs are as they were made",
+			"untouched NICs have no differences",
 			func(n []infrav1.NICStatus) []infrav1.NICStatus { return n },
 			nil,
 			"",
@@ -243,7 +243,7 @@ func TestDifferencesThatTheGuestCannotWorkWith(t *testing.T) {
 			"",
 		},
 		{
-			"an address of a pool can change",
+			"a changed address of a pool",
 			func(n []infrav1.NICStatus) []infrav1.NICStatus { n[0].Address = "192.168.100.66"; return n },
 			[]string{infrav1.AddressChangedReason},
 			"has address 192.168.100.66 in VCD, but its guest is configured with 192.168.100.10",
@@ -255,19 +255,19 @@ func TestDifferencesThatTheGuestCannotWorkWith(t *testing.T) {
 			"",
 		},
 		{
-			"an address that Cannot see is unknown",
+			"an invisible address is unknown",
 			func(n []infrav1.NICStatus) []infrav1.NICStatus { n[0].Address = ""; return n },
 			nil,
 			"",
 		},
 		{
-			"a NIC can be removed",
+			"a removed NIC",
 			func(n []infrav1.NICStatus) []infrav1.NICStatus { return n[:1] },
 			[]string{infrav1.NICsChangedReason},
 			"NIC 1 (00:50:56:00:00:02) on network storage was removed",
 		},
 		{
-			"a NIC can be connected elsewhere",
+			"a NIC on another network",
 			func(n []infrav1.NICStatus) []infrav1.NICStatus { n[0].Network = "dmz"; return n },
 			[]string{infrav1.NICsChangedReason},
 			"connected to network dmz, but was created on nodes",

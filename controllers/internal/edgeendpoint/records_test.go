@@ -177,7 +177,7 @@ func TestMachinesOfACopyTakeNoneOfTheOriginalsOut(t *testing.T) {
 	w.Expect(w.members()).To(Equal(before))
 }
 
-func TestAFloatingIPThatIsAllocatedByHandMeanwhileIsNotTaken(t *testing.T) {
+func TestAConcurrentlyAllocatedFloatingIPIsNotTaken(t *testing.T) {
 	w := newWorld(t, onSpaces(), nil)
 	intended := func() string { return strings.Join(w.VCDCluster().Spec.RecordedState.EndpointAddresses, ",") }
 	for range 20 {

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// A bench is an owner that claims addresses, a pool, and the API server between them.
+// A bench has an owner that claims addresses, a pool, and the API server between them.
 type bench struct {
 	*WithT
 
@@ -51,7 +51,7 @@ func (b *bench) claim() ipam.Claim {
 	return ipam.Claim{Name: "m-0-0-0", Pool: b.pool.IPPoolReference, Field: "spec.networks[0].poolRefs[0]"}
 }
 
-// ensure lets the provider work, then ensures the claim once.
+// ensure runs the provider, then ensures the claim once.
 func (b *bench) ensure(claim ipam.Claim) (ipam.Address, phases.Result) {
 	b.Expect(b.pool.Serve(b.ctx, b.client)).To(Succeed())
 	address, out, err := b.claims.Ensure(b.ctx, claim)
@@ -59,7 +59,7 @@ func (b *bench) ensure(claim ipam.Claim) (ipam.Address, phases.Result) {
 	return address, out
 }
 
-// settle ensures the claim until it is done, or a user has to act.
+// settle ensures the claim until it is done or needs action by a user.
 func (b *bench) settle(claim ipam.Claim) (address ipam.Address, out phases.Result) {
 	for range 10 {
 		if address, out = b.ensure(claim); out == phases.Done || out.IsProblem() {
@@ -107,7 +107,7 @@ func TestAClaimSurvivesAMove(t *testing.T) {
 	b.Expect(metav1.IsControlledBy(b.object(&ipamv1.IPAddressClaim{}), b.claims.Owner)).To(BeTrue())
 }
 
-func TestAHeldAddressIsFreedByItsOwnerOnly(t *testing.T) {
+func TestAHeldAddressIsReleasedOnlyByItsOwner(t *testing.T) {
 	pool := nodes("10.0.0.5")
 	b := newBench(t, pool, pool.Object())
 	address, _ := b.settle(b.claim())
@@ -116,7 +116,7 @@ func TestAHeldAddressIsFreedByItsOwnerOnly(t *testing.T) {
 	b.Expect(b.client.Delete(b.ctx, b.object(&ipamv1.IPAddressClaim{}))).To(Succeed())
 
 	claims, addresses := b.left()
-	b.Expect([]int{claims, addresses}).To(Equal([]int{0, 1}), "the pool took the claim back, not the address")
+	b.Expect([]int{claims, addresses}).To(Equal([]int{0, 1}), "the pool revoked the claim, but not the address")
 	inUse := b.claim()
 	inUse.InUse = true
 	_, out := b.ensure(inUse)
@@ -126,7 +126,7 @@ func TestAHeldAddressIsFreedByItsOwnerOnly(t *testing.T) {
 	b.Expect([]int{claims, addresses}).To(Equal([]int{0, 0}))
 }
 
-func TestADeletedClaimIsNotUsedAgain(t *testing.T) {
+func TestADeletedClaimIsNotReused(t *testing.T) {
 	pool := nodes("10.0.0.5", "10.0.0.6")
 	b := newBench(t, pool, pool.Object())
 	address, _ := b.settle(b.claim())
@@ -138,10 +138,10 @@ func TestADeletedClaimIsNotUsedAgain(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(out.Message).To(Equal("Waiting for an earlier IPAddressClaim m-0-0-0 to be deleted"))
 	_, out = b.settle(b.claim())
-	b.Expect(out).To(Equal(phases.Done), "nothing uses the address, so another is claimed")
+	b.Expect(out).To(Equal(phases.Done), "the address is unused, so another is claimed")
 }
 
-func TestAnotherPoolBeforeTheVMExistsMeansAnotherClaim(t *testing.T) {
+func TestChangingThePoolBeforeTheVMExistsReplacesTheClaim(t *testing.T) {
 	pool := nodes("10.0.0.5")
 	other := controllertest.NewPool("others", 0, "", "10.0.1.5")
 	b := newBench(t, pool, pool.Object(), other.Object())
@@ -158,12 +158,12 @@ func TestAnotherPoolBeforeTheVMExistsMeansAnotherClaim(t *testing.T) {
 
 	b.Expect(out).To(Equal(phases.Done))
 	b.Expect(address.Addr.String()).To(Equal("10.0.1.5"))
-	b.Expect(address.Bits).To(BeZero(), "the pool gives no prefix")
+	b.Expect(address.Bits).To(BeZero(), "the pool has no prefix")
 	claims, addresses := b.left()
 	b.Expect([]int{claims, addresses}).To(Equal([]int{1, 1}))
 }
 
-func TestWhatIsWrongWithAPoolIsNamed(t *testing.T) {
+func TestPoolProblemsAreNamed(t *testing.T) {
 	exhausted := nodes()
 	full := exhausted.Object().(*unstructured.Unstructured)
 	full.Object["status"] = map[string]any{"ipAddresses": map[string]any{"free": int64(0)}}
@@ -205,12 +205,12 @@ func TestWhatIsWrongWithAPoolIsNamed(t *testing.T) {
 
 			b.Expect(out.Reason).To(Equal(tt.reason))
 			b.Expect(out.Message).To(And(ContainSubstring(tt.words), ContainSubstring(tt.remedy)))
-			b.Expect(out.After).To(BeNumerically(">", 0), "it heals by itself")
+			b.Expect(out.After).To(BeNumerically(">", 0), "it recovers by itself")
 		})
 	}
 }
 
-func TestAClaimOfAnotherIsLeftAlone(t *testing.T) {
+func TestAForeignClaimIsNotTouched(t *testing.T) {
 	pool := nodes("10.0.0.5")
 	foreign := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("m-0-0-0")}
 	b := newBench(t, pool, pool.Object(), foreign)
@@ -222,7 +222,7 @@ func TestAClaimOfAnotherIsLeftAlone(t *testing.T) {
 	b.object(&ipamv1.IPAddressClaim{})
 }
 
-func TestReleasingFreesWhatTheCacheDoesNotShowYet(t *testing.T) {
+func TestReleaseIncludesClaimsMissingFromTheCache(t *testing.T) {
 	pool := nodes("10.0.0.5")
 	b := newBench(t, pool, pool.Object())
 	address, _ := b.settle(b.claim())
@@ -236,7 +236,7 @@ func TestReleasingFreesWhatTheCacheDoesNotShowYet(t *testing.T) {
 	b.Expect([]int{claims, addresses}).To(Equal([]int{0, 0}))
 }
 
-// emptyCache has seen nothing yet.
+// emptyCache is a cache that has not seen any object yet.
 type emptyCache struct{ client.Client }
 
 func (emptyCache) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 )
 
-func TestWhatIsKnownOfAnObjectGoesWithIt(t *testing.T) {
+func TestStateIsDroppedWithItsObject(t *testing.T) {
 	g := NewWithT(t)
 	var store local.Store[int]
 	*store.Of("a") = 1

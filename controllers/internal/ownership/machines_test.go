@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 )
 
-// claim returns the claim of a machine to the VM of instance ID "a".
+// claim returns a machine's claim to the VM with instance ID "a".
 func claim(uid string, mods ...func(*ownership.Claim)) ownership.Claim {
 	m := &infrav1.VCDMachine{}
 	m.UID = types.UID(uid)
@@ -28,7 +28,7 @@ func claim(uid string, mods ...func(*ownership.Claim)) ownership.Claim {
 	return c
 }
 
-func TestOneOfTwoMachinesOwnsAVM(t *testing.T) {
+func TestOnlyOneOfTwoMachinesOwnsAVM(t *testing.T) {
 	refused := func(c *ownership.Claim) { c.Refused = true }
 	ready := func(c *ownership.Claim) { c.Machine.Status.Initialization.Provisioned = ptr.To(true) }
 	later := func(c *ownership.Claim) {
@@ -38,11 +38,11 @@ func TestOneOfTwoMachinesOwnsAVM(t *testing.T) {
 		name         string
 		owner, other ownership.Claim
 	}{
-		{"the one that the VM was created for", claim("a", later, refused), claim("b", ready)},
-		{"else the one of an accepted cluster", claim("c", later), claim("b", refused, ready)},
-		{"else the one that was ready here", claim("c", later, ready), claim("b")},
-		{"else the older one", claim("c"), claim("b", later)},
-		{"else always the same one", claim("b"), claim("c")},
+		{"the machine for which the VM was created", claim("a", later, refused), claim("b", ready)},
+		{"otherwise the machine of an accepted cluster", claim("c", later), claim("b", refused, ready)},
+		{"otherwise the machine that was ready here", claim("c", later, ready), claim("b")},
+		{"otherwise the older machine", claim("c"), claim("b", later)},
+		{"otherwise always the same machine", claim("b"), claim("c")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// chained is a Secret with a token, and with what the annotation says of others.
+// chained returns a Secret with a token, and with the annotation about the chain of tokens.
 func chained(token string, chain *TokenChain) *corev1.Secret {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "token", UID: "uid-of-token"},
@@ -30,7 +30,7 @@ func immutable(secret *corev1.Secret) *corev1.Secret {
 	return secret
 }
 
-func TestTheChainOfAToken(t *testing.T) {
+func TestTokenChain(t *testing.T) {
 	one := fingerprint("one")
 	two := fingerprint("two")
 	known := &TokenChain{Holder: ManagerHolds, First: one, Last: two}
@@ -40,19 +40,19 @@ func TestTheChainOfAToken(t *testing.T) {
 		want     TokenChain
 		outdated bool
 	}{
-		{"an unused token begins one", chained("one", nil), TokenChain{First: one, Last: one}, false},
-		{"white space around it is not part of it", chained(" one\n", nil), TokenChain{First: one, Last: one}, false},
-		{"the token that we wrote goes on with it", chained("two", known), *known, false},
+		{"an unused token starts a chain", chained("one", nil), TokenChain{First: one, Last: one}, false},
+		{"surrounding white space is ignored", chained(" one\n", nil), TokenChain{First: one, Last: one}, false},
+		{"the manager's token continues its chain", chained("two", known), *known, false},
 		{
-			"what a user writes begins anew, and has no holder",
+			"a user's token starts a new chain without a holder",
 			chained("three", known),
 			TokenChain{First: fingerprint("three"), Last: fingerprint("three")},
 			false,
 		},
-		{"the first token cannot come back", chained("one", known), *known, true},
-		{"no token is none", chained("", known), TokenChain{}, false},
+		{"the first token is never restored", chained("one", known), *known, true},
+		{"an empty token is not a token", chained("", known), TokenChain{}, false},
 		{
-			"an invalid annotation is none",
+			"an invalid annotation is ignored",
 			func() *corev1.Secret {
 				s := chained("two", nil)
 				s.Annotations = map[string]string{infrav1.TokenChainAnnotation: `{"holder":"me","last":5`}
@@ -62,7 +62,7 @@ func TestTheChainOfAToken(t *testing.T) {
 			false,
 		},
 		{
-			"CAPVCD's key has it, too",
+			"CAPVCD's key, too",
 			&corev1.Secret{Data: map[string][]byte{infrav1.SecretRefreshToken: []byte("one")}},
 			TokenChain{First: one, Last: one},
 			false,
@@ -93,52 +93,52 @@ func TestATokenHasOneUser(t *testing.T) {
 		holder string
 		want   string
 	}{
-		{"the manager takes a new one", account, chained("two", nil), ManagerHolds, ""},
+		{"the manager takes a new token", account, chained("two", nil), ManagerHolds, ""},
 		{"so does a cloud controller manager", account, chained("two", nil), "infra-1", ""},
-		{"the manager goes on with its own", account, chained("two", managers), ManagerHolds, ""},
-		{"a cluster goes on with its own", account, chained("two", clusters), "infra-1", ""},
+		{"the manager continues with its own", account, chained("two", managers), ManagerHolds, ""},
+		{"a cluster continues with its own", account, chained("two", clusters), "infra-1", ""},
 		{
-			"the manager's is not given to a cluster",
+			"the manager's token is not given to a cluster",
 			account,
 			chained("two", managers),
 			"infra-1",
 			infrav1.TokenInUseReason,
 		},
-		{"a cluster's is not the manager's", account, chained("two", clusters), ManagerHolds, infrav1.TokenInUseReason},
+		{"a cluster's token is not given to the manager", account, chained("two", clusters), ManagerHolds, infrav1.TokenInUseReason},
 		{
-			"a cluster's is not another cluster's",
+			"a cluster's token is not given to another cluster",
 			account,
 			chained("two", clusters),
 			"infra-2",
 			infrav1.TokenInUseReason,
 		},
-		{"a token that was granted anew is free", account, chained("three", clusters), ManagerHolds, ""},
+		{"a newly granted token is free", account, chained("three", clusters), ManagerHolds, ""},
 		{
-			"a token that is long gone is not tried",
+			"an outdated token is not tried",
 			account,
 			chained("one", managers),
 			ManagerHolds,
 			infrav1.TokenOutdatedReason,
 		},
 		{
-			"the manager does not take what it cannot write",
+			"the manager does not take a token that it cannot save",
 			account,
 			immutable(chained("two", nil)),
 			ManagerHolds,
 			infrav1.TokenNotWritableReason,
 		},
-		{"which is not for others to write", account, immutable(chained("two", nil)), "infra-1", ""},
+		{"which others may not write", account, immutable(chained("two", nil)), "infra-1", ""},
 		{
-			"a rotating token is not used as if it stayed",
+			"a rotating token is not used like a static one",
 			user,
 			chained("two", managers),
 			ManagerHolds,
 			infrav1.TokenInUseReason,
 		},
-		{"nor gives it away as such", user, chained("two", clusters), "infra-1", infrav1.TokenInUseReason},
+		{"nor hands it over as such", user, chained("two", clusters), "infra-1", infrav1.TokenInUseReason},
 		{"a user's token may be shared", user, chained("two", nil), ManagerHolds, ""},
-		{"also in a Secret that had another", user, chained("three", managers), ManagerHolds, ""},
-		{"a password is none", user, &corev1.Secret{}, ManagerHolds, ""},
+		{"even in a Secret that had another token", user, chained("three", managers), ManagerHolds, ""},
+		{"a password is not a token", user, &corev1.Secret{}, ManagerHolds, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

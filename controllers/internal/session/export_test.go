@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// What the tests of package session_test need. They are outside because controllertest imports this package.
+// Helpers for package session_test. The tests are external because controllertest imports this package.
 const LoginPoll = loginPoll
 
 var Fingerprint = fingerprint

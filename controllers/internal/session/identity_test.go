@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// sharedIdentity is a VCDClusterIdentity that the tests' namespace may use, with its Secret.
+// sharedIdentity returns a VCDClusterIdentity that allows the tests' namespace, with its Secret.
 func sharedIdentity(site string, orgs ...string) []client.Object {
 	i := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
 	i.Spec.Site = site
@@ -36,38 +36,38 @@ func sharedIdentity(site string, orgs ...string) []client.Object {
 	}
 }
 
-func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
+func TestAnIdentityIsOnlyForItsSite(t *testing.T) {
 	tests := []struct {
 		name, identity, cluster, want string
 	}{
 		{"the same site", "https://vcd.example.com", "https://vcd.example.com", ""},
-		{"a slash at the end of either", "https://vcd.example.com", "https://vcd.example.com/", ""},
-		{"host names have no case", "https://VCD.example.com", "https://vcd.Example.com", ""},
+		{"a trailing slash in either", "https://vcd.example.com", "https://vcd.example.com/", ""},
+		{"host names are case-insensitive", "https://VCD.example.com", "https://vcd.Example.com", ""},
 		{"the port of https may be said", "https://vcd.example.com", "https://vcd.example.com:443", ""},
 		{"another host", "https://vcd.example.com", "https://evil.example.com", infrav1.SiteNotAllowedReason},
 		{
-			"a host that begins the same",
+			"a host with the same prefix",
 			"https://vcd.example.com",
 			"https://vcd.example.com.evil.example",
 			infrav1.SiteNotAllowedReason,
 		},
 		{
-			"a host that ends the same",
+			"a host with the same suffix",
 			"https://vcd.example.com",
 			"https://evilvcd.example.com",
 			infrav1.SiteNotAllowedReason,
 		},
 		{
-			"a host behind what looks like a user",
+			"a host after a user name",
 			"https://vcd.example.com",
 			"https://vcd.example.com@evil.example",
 			infrav1.SiteNotAllowedReason,
 		},
 		{"another port", "https://vcd.example.com", "https://vcd.example.com:8443", infrav1.SiteNotAllowedReason},
 		{"without TLS", "https://vcd.example.com", "http://vcd.example.com:443", infrav1.SiteNotAllowedReason},
-		{"what is no URL", "https://vcd.example.com", "https://vcd.example.com:%", infrav1.SiteNotAllowedReason},
-		{"an identity from before it had a site", "", "https://vcd.example.com", infrav1.SiteNotAllowedReason},
-		{"nothing is not the same as nothing", "", "", infrav1.SiteNotAllowedReason},
+		{"an invalid URL", "https://vcd.example.com", "https://vcd.example.com:%", infrav1.SiteNotAllowedReason},
+		{"an identity from before the site field", "", "https://vcd.example.com", infrav1.SiteNotAllowedReason},
+		{"two empty sites are not the same", "", "", infrav1.SiteNotAllowedReason},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(out.Reason).To(Equal(tt.want))
 			if tt.want == "" {
-				g.Expect(config.Site).To(Equal(tt.identity), "credentials go where the identity says")
+				g.Expect(config.Site).To(Equal(tt.identity), "credentials are sent to the identity's site")
 				return
 			}
 			g.Expect(out.Message).To(And(ContainSubstring("spec.site of VCDClusterIdentity shared"),
@@ -94,19 +94,19 @@ func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
 	}
 }
 
-func TestAClusterIdentityIsForItsOrganizations(t *testing.T) {
+func TestAClusterIdentityIsOnlyForItsOrganizations(t *testing.T) {
 	const site = "https://vcd.example.com"
 	tests := []struct {
 		name string
 		orgs []string
 		want string
 	}{
-		{"the organization", []string{"acme"}, ""},
-		{"one of several", []string{"other", "acme"}, ""},
+		{"the same organization", []string{"acme"}, ""},
+		{"one of several organizations", []string{"other", "acme"}, ""},
 		{"any", []string{infrav1.AnyOrg}, ""},
 		{"another", []string{"other"}, infrav1.OrgNotAllowedReason},
-		{"no pattern but any", []string{"ac*"}, infrav1.OrgNotAllowedReason},
-		{"an identity from before it had organizations", nil, infrav1.OrgNotAllowedReason},
+		{"no pattern except any", []string{"ac*"}, infrav1.OrgNotAllowedReason},
+		{"an identity from before the organizations field", nil, infrav1.OrgNotAllowedReason},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAClusterIdentityIsForItsOrganizations(t *testing.T) {
 	}
 }
 
-func TestASecretIsNotReadForAForeignSite(t *testing.T) {
+func TestASecretIsNotReadForAnotherSite(t *testing.T) {
 	w := controllertest.New(t)
 	c := w.VCDCluster()
 	c.Spec.Site = "https://evil.example.com"
@@ -148,7 +148,7 @@ func TestASecretIsNotReadForAForeignSite(t *testing.T) {
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.SecretNotFoundReason)
 }
 
-func TestASiteWhereNothingAnswers(t *testing.T) {
+func TestASiteThatDoesNotRespond(t *testing.T) {
 	w := controllertest.New(t)
 	moveTo := func(site string) {
 		i := controllertest.NewIdentity("")
@@ -168,7 +168,7 @@ func TestASiteWhereNothingAnswers(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestAnIdentityThatIsNarrowedStopsItsMachines(t *testing.T) {
+func TestNarrowingAnIdentityStopsItsMachines(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("m1")...)
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.ReadyReason)
 	i := controllertest.NewIdentity(w.Sim.URL())
@@ -187,7 +187,7 @@ func TestAnIdentityThatIsNarrowedStopsItsMachines(t *testing.T) {
 	w.Expect(w.Sim.Requests()).To(HaveLen(before))
 }
 
-func TestANamespaceThatIsNotAllowedIsLookedAtAgain(t *testing.T) {
+func TestADisallowedNamespaceIsCheckedAgain(t *testing.T) {
 	g := NewWithT(t)
 	i := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
 	i.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}}
@@ -200,10 +200,10 @@ func TestANamespaceThatIsNotAllowedIsLookedAtAgain(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out.Reason).To(Equal(infrav1.NamespaceNotAllowedReason))
-	g.Expect(out.After).To(Equal(session.RemedyPoll), "no watch sees the labels of a Namespace change")
+	g.Expect(out.After).To(Equal(session.RemedyPoll), "no watch notices changed labels of a Namespace")
 }
 
-func TestCredentialsThatWorkedBeforeARestartAreTriedAgain(t *testing.T) {
+func TestCredentialsThatWorkedBeforeARestartAreRetried(t *testing.T) {
 	w := controllertest.New(t)
 	w.Ready()
 	password := func(password string) {
@@ -225,7 +225,7 @@ func TestCredentialsThatWorkedBeforeARestartAreTriedAgain(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
+func TestClusterIdentityIsOnlyForItsNamespaces(t *testing.T) {
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
 	tests := []struct {
 		name    string
@@ -233,17 +233,17 @@ func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
 		want    string
 	}{
 		{"no namespace is allowed by default", nil, infrav1.NamespaceNotAllowedReason},
-		{"an empty choice is no namespace", &infrav1.AllowedNamespaces{}, infrav1.NamespaceNotAllowedReason},
+		{"an empty list allows no namespace", &infrav1.AllowedNamespaces{}, infrav1.NamespaceNotAllowedReason},
 		{
-			"another namespace is not this one",
+			"another namespace is not allowed",
 			&infrav1.AllowedNamespaces{List: []string{"team-b"}},
 			infrav1.NamespaceNotAllowedReason,
 		},
 		{"a listed namespace", &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}, ""},
 		{"a selected namespace", &infrav1.AllowedNamespaces{Selector: selector}, ""},
-		{"an empty selector is everybody", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}, ""},
+		{"an empty selector allows all namespaces", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}, ""},
 		{
-			"an invalid selector is no namespace",
+			"an invalid selector allows no namespace",
 			&infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
 				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Nonsense"}},
 			}},
@@ -285,9 +285,9 @@ func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
 	}
 }
 
-// TestAShortGapOfCredentialsIsNoticedByMachines deletes a Secret, and writes it again before its cluster notices: no
-// watch wakes the machine that noticed.
-func TestAShortGapOfCredentialsIsNoticedByMachines(t *testing.T) {
+// TestMachinesNoticeAShortGapInCredentials deletes a Secret, and recreates it before its cluster notices. No watch
+// triggers a reconcile of the machine that noticed.
+func TestMachinesNoticeAShortGapInCredentials(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("m1")...)
 	w.Ready("m1")
 	secret := w.Secret("tenant-credentials")

@@ -28,7 +28,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// newAccountEnv makes an environment whose cluster logs in as a service account.
+// newAccountEnv returns an environment whose cluster logs in as a service account.
 func newAccountEnv(t *testing.T, objects ...client.Object) *controllertest.Env {
 	t.Helper()
 	w := controllertest.New(t, objects...)
@@ -38,8 +38,8 @@ func newAccountEnv(t *testing.T, objects ...client.Object) *controllertest.Env {
 
 func expireSessions(w *controllertest.Env) { w.Sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() }) }
 
-// afterAWhile is when sessions try again after what went wrong.
-func afterAWhile(w *controllertest.Env) { w.Clock.Add(int64(session.LoginPoll)) }
+// skipLoginPause advances the clock until sessions retry after a failure.
+func skipLoginPause(w *controllertest.Env) { w.Clock.Add(int64(session.LoginPoll)) }
 
 func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	w := newAccountEnv(t, controllertest.NewMachine("m1")...)
@@ -53,14 +53,14 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	for range 5 {
 		expireSessions(w)
 		w.EventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.ReadyReason)
-		afterAWhile(w)
+		skipLoginPause(w)
 		w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 		seen[w.Token()] = true
 	}
 
 	w.Expect(w.AccountLogins()).To(BeNumerically("~", before+5, 1),
-		"our own change of the token is no reason to log in again")
-	w.Expect(len(seen)).To(BeNumerically(">=", 6), "each login gives another token")
+		"the manager's change of the token causes no new login")
+	w.Expect(len(seen)).To(BeNumerically(">=", 6), "each login returns a new token")
 	w.Expect(w.VCDCluster().Spec.RecordedState.CredentialsAccepted).To(Equal(version))
 	w.Restart(t, events.NewFakeRecorder(1000))
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -77,7 +77,7 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	}))
 }
 
-func TestATokenThatAPersonReplacesIsUsedAtOnce(t *testing.T) {
+func TestAManuallyReplacedTokenIsUsedAtOnce(t *testing.T) {
 	w := newAccountEnv(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	replaced := w.Token()
@@ -90,7 +90,7 @@ func TestATokenThatAPersonReplacesIsUsedAtOnce(t *testing.T) {
 		w.Expect(err).NotTo(HaveOccurred())
 		w.Expect(result.RequeueAfter).To(BeNumerically("<", time.Minute), "another process may store the next token")
 	}
-	w.Expect(w.AccountLogins()).To(Equal(before+1), "a token that was refused is tried once")
+	w.Expect(w.AccountLogins()).To(Equal(before+1), "a rejected token is tried once")
 	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.IdentityReadyCondition)).NotTo(ContainSubstring("mistyped"))
 
 	w.WriteToken(replaced)
@@ -101,33 +101,33 @@ func TestATokenThatAPersonReplacesIsUsedAtOnce(t *testing.T) {
 	before = w.AccountLogins()
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.AccountLogins()).To(Equal(before+1),
-		"what a person writes is logged in with, although the session before still works")
+		"a user's token is used to log in, although the previous session still works")
 	w.Expect(w.Token()).NotTo(Equal(another))
 }
 
-func TestTheFirstTokenComesBack(t *testing.T) {
+func TestTheFirstTokenIsRestored(t *testing.T) {
 	w := newAccountEnv(t)
 	first := w.Token()
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	last := w.Token()
 	before := w.AccountLogins()
 
-	w.WriteToken(first) // as a program does that holds the Secret against a repository
+	w.WriteToken(first) // as a GitOps tool does that compares the Secret with a repository
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenOutdatedReason)
 	expireSessions(w)
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenOutdatedReason)
-	w.Expect(w.AccountLogins()).To(Equal(before), "a token that VCD has replaced is never tried")
+	w.Expect(w.AccountLogins()).To(Equal(before), "a token replaced by VCD is never tried")
 
 	w.WriteToken(last)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-func TestTheAnswerToALoginIsLost(t *testing.T) {
+func TestALostLoginResponse(t *testing.T) {
 	w := newAccountEnv(t)
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: controllertest.AccountLogin, DropAfter: true, Count: 1})
 
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.SiteUnreachableReason)
-	afterAWhile(w)
+	skipLoginPause(w)
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRejectedReason)
 	w.Expect(conditions.GetMessage(w.VCDCluster(),
 		infrav1.IdentityReadyCondition)).To(ContainSubstring("grant the service account again"))
@@ -136,7 +136,7 @@ func TestTheAnswerToALoginIsLost(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-// refuseWrites makes writes of the credentials fail while refuse says why.
+// refuseWrites makes writes of the credentials fail while refuse returns an error.
 func refuseWrites(t *testing.T, w *controllertest.Env, refuse func(*corev1.Secret) error) {
 	t.Helper()
 	watched, ok := w.Client.(client.WithWatch)
@@ -154,7 +154,7 @@ func refuseWrites(t *testing.T, w *controllertest.Env, refuse func(*corev1.Secre
 	w.Restart(t, events.NewFakeRecorder(1000))
 }
 
-func TestNobodyLogsInWhileTheNextTokenCannotBeWritten(t *testing.T) {
+func TestNoLoginWhileTheNextTokenCannotBeSaved(t *testing.T) {
 	w := newAccountEnv(t)
 	first := w.Token()
 	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "tenant-credentials",
@@ -167,15 +167,15 @@ func TestNobodyLogsInWhileTheNextTokenCannotBeWritten(t *testing.T) {
 	})
 
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenNotWritableReason)
-	w.Expect(w.AccountLogins()).To(Equal(1), "but for the grant itself")
+	w.Expect(w.AccountLogins()).To(Equal(1), "except for the grant itself")
 
 	refusal = nil
-	afterAWhile(w)
+	skipLoginPause(w)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.Token()).NotTo(Equal(first))
 }
 
-func TestATokenIsWrittenAlthoughSomebodyElseWritesTheSecret(t *testing.T) {
+func TestATokenIsSavedDespiteConcurrentWritesToTheSecret(t *testing.T) {
 	w := newAccountEnv(t)
 	conflicts := 3
 	refuseWrites(t, w, func(*corev1.Secret) error {
@@ -191,7 +191,7 @@ func TestATokenIsWrittenAlthoughSomebodyElseWritesTheSecret(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
-// pauseCluster pauses the Cluster, or goes on.
+// pauseCluster pauses or unpauses the Cluster.
 func pauseCluster(w *controllertest.Env, paused bool) {
 	cluster := controllertest.NewCAPICluster()
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
@@ -199,7 +199,7 @@ func pauseCluster(w *controllertest.Env, paused bool) {
 	w.Expect(w.Client.Update(w.Ctx, cluster)).To(Succeed())
 }
 
-func TestNobodyLogsInForPausedClusters(t *testing.T) {
+func TestNoLoginForPausedClusters(t *testing.T) {
 	w := newAccountEnv(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	s, _, err := w.Cluster.Identities.Open(w.Ctx, w.Cluster.Sessions, w.VCDCluster())
@@ -211,11 +211,11 @@ func TestNobodyLogsInForPausedClusters(t *testing.T) {
 	expireSessions(w)
 	_, err = s.FindTemplate(w.Ctx, "kubernetes", "ubuntu-2404-kube-v1.36.3")
 
-	w.Expect(err).To(MatchError(ContainSubstring("are paused")), "what goes on in the background, too")
-	w.Expect(w.Token()).To(Equal(token), "what moves to another management cluster is the last token")
+	w.Expect(err).To(MatchError(ContainSubstring("are paused")), "including background work")
+	w.Expect(w.Token()).To(Equal(token), "the last token moves to the other management cluster")
 	w.Expect(w.AccountLogins()).To(Equal(before))
 	pauseCluster(w, false)
-	afterAWhile(w)
+	skipLoginPause(w)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.AccountLogins()).To(Equal(before + 1))
 }
@@ -249,7 +249,7 @@ func TestSeveralNamespacesUseAServiceAccount(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
-	w.Expect(string(secret.Data["refreshToken"])).NotTo(Equal(before), "the token is written where it was")
+	w.Expect(string(secret.Data["refreshToken"])).NotTo(Equal(before), "the token is written to its original Secret")
 	w.Expect(secret.Data).NotTo(HaveKey("apiToken"))
 }
 
@@ -267,13 +267,13 @@ func TestTheSessionOfAServiceAccountEndsWithItsIdentity(t *testing.T) {
 		"5ms").Should(Equal(1))
 }
 
-// held reports whether clusterctl has to wait with the Secret.
+// held reports whether clusterctl has to wait for the Secret.
 func held(w *controllertest.Env) bool {
 	_, held := w.Secret("tenant-credentials").Annotations[clusterctlv1.BlockMoveAnnotation]
 	return held
 }
 
-func TestATokenMovesWhenNobodyLogsInAnyMore(t *testing.T) {
+func TestATokenMovesOnceNoClusterCanLogIn(t *testing.T) {
 	w := newAccountEnv(t)
 	held := func() bool {
 		w.Identify("tenant")
@@ -295,7 +295,7 @@ func TestATokenMovesWhenNobodyLogsInAnyMore(t *testing.T) {
 	w.Expect(held()).To(BeFalse(), "a user's token stays the same")
 }
 
-func TestATokenThatIsNotWrittenDownDoesNotMove(t *testing.T) {
+func TestAnUnsavedTokenDoesNotMove(t *testing.T) {
 	w := newAccountEnv(t)
 	first := w.Token()
 	written := true
@@ -322,9 +322,8 @@ func TestATokenThatIsNotWrittenDownDoesNotMove(t *testing.T) {
 	w.Expect(w.Token()).NotTo(Equal(first))
 }
 
-// TestTheCacheOfOneNamespaceIsEnough logs in with a VCDClusterIdentity, whose Secret is in a namespace that the cache
-// lacks.
-func TestTheCacheOfOneNamespaceIsEnough(t *testing.T) {
+// TestACacheOfOneNamespaceIsEnough logs in with a VCDClusterIdentity whose Secret is in a namespace outside the cache.
+func TestACacheOfOneNamespaceIsEnough(t *testing.T) {
 	g := NewWithT(t)
 	all := controllertest.NewClient()
 	cache := interceptor.NewClient(all.(client.WithWatch), interceptor.Funcs{
@@ -346,7 +345,7 @@ func TestTheCacheOfOneNamespaceIsEnough(t *testing.T) {
 	g.Expect(users).To(Equal(session.Users{}))
 }
 
-// TestUsersOf counts who may log in with a Secret: a move must not find its token spent.
+// TestUsersOf counts the possible users of a Secret: a move must not find its token spent.
 func TestUsersOf(t *testing.T) {
 	paused := map[string]string{clusterv1.PausedAnnotation: ""}
 	cluster := func(name, identity string, annotations map[string]string) client.Object {
@@ -370,7 +369,7 @@ func TestUsersOf(t *testing.T) {
 			name: "an identity without users is neither active nor paused",
 		},
 		{
-			name:    "a cluster with another identity is no user",
+			name:    "a cluster with another identity does not count",
 			objects: []client.Object{cluster("c", "other", nil)},
 		},
 		{
@@ -389,7 +388,7 @@ func TestUsersOf(t *testing.T) {
 			users:   session.Users{Active: 1},
 		},
 		{
-			name:    "a zone whose clusters move is paused with them",
+			name:    "a zone is paused with the clusters that move",
 			objects: []client.Object{zone("z", "mine", nil), cluster("c", "other", paused)},
 			users:   session.Users{Paused: 1},
 		},

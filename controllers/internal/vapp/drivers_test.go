@@ -19,7 +19,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// countingClient counts lists, and refuses them while it is down.
+// countingClient counts lists, and fails them while it is down.
 type countingClient struct {
 	client.Client
 	lists int
@@ -34,7 +34,7 @@ func (r *countingClient) List(ctx context.Context, list client.ObjectList, opts 
 	return r.Client.List(ctx, list, opts...)
 }
 
-func TestWorkloadClustersAreLookedAtSeldom(t *testing.T) {
+func TestWorkloadClustersAreCheckedInfrequently(t *testing.T) {
 	g := NewWithT(t)
 	workload := &countingClient{Client: fake.NewFakeClient()}
 	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) { return workload, nil })
@@ -42,7 +42,7 @@ func TestWorkloadClustersAreLookedAtSeldom(t *testing.T) {
 	now := time.Now()
 
 	_, known := drivers.In(t.Context(), cluster, now)
-	g.Expect(known).To(BeTrue(), "nothing runs before the control plane does")
+	g.Expect(known).To(BeTrue(), "nothing runs before the control plane")
 	g.Expect(workload.lists).To(BeZero())
 
 	cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
@@ -50,17 +50,17 @@ func TestWorkloadClustersAreLookedAtSeldom(t *testing.T) {
 		_, known = drivers.In(t.Context(), cluster, now.Add(driversAge-time.Second))
 	}
 	g.Expect(known).To(BeTrue())
-	g.Expect(workload.lists).To(Equal(3), "one look is three lists")
+	g.Expect(workload.lists).To(Equal(3), "one check is three lists")
 
 	workload.down = context.DeadlineExceeded
 	_, known = drivers.In(t.Context(), cluster, now.Add(3*driversAge))
-	g.Expect(known).To(BeTrue(), "the last answer holds for a while")
+	g.Expect(known).To(BeTrue(), "the last response is cached for a while")
 	_, known = drivers.In(t.Context(), cluster, now.Add(driversAge+driversMemory))
 	g.Expect(known).To(BeFalse())
 	g.Expect(workload.lists).To(Equal(5))
 }
 
-func TestAKindThatIsNotServedDoesNotRun(t *testing.T) {
+func TestAnUnservedKindDoesNotCountAsRunning(t *testing.T) {
 	g := NewWithT(t)
 	workload := &countingClient{Client: fake.NewFakeClient(), down: &meta.NoKindMatchError{}}
 	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) { return workload, nil })
@@ -73,7 +73,7 @@ func TestAKindThatIsNotServedDoesNotRun(t *testing.T) {
 	g.Expect(found).To(BeEmpty())
 }
 
-func TestOurCloudControllerManagerIsNoLegacyDriverWhateverItsVersion(t *testing.T) {
+func TestTheBundledCloudControllerManagerIsNeverALegacyDriver(t *testing.T) {
 	g := NewWithT(t)
 	ours := &appsv1.Deployment{}
 	theirs := &appsv1.Deployment{}
@@ -95,7 +95,7 @@ func TestOurCloudControllerManagerIsNoLegacyDriverWhateverItsVersion(t *testing.
 	g.Expect(found).To(Equal([]string{"cloud-provider-for-cloud-director:1.6.1"}))
 }
 
-func TestAWorkloadClusterThatHasNotAnsweredYetIsAskedAgainSoon(t *testing.T) {
+func TestAnUnresponsiveWorkloadClusterIsCheckedAgainSoon(t *testing.T) {
 	g := NewWithT(t)
 	workload := &countingClient{Client: fake.NewFakeClient(), down: context.DeadlineExceeded}
 	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) { return workload, nil })
@@ -108,24 +108,24 @@ func TestAWorkloadClusterThatHasNotAnsweredYetIsAskedAgainSoon(t *testing.T) {
 	workload.down = nil
 	_, known = drivers.In(t.Context(), cluster, now.Add(UnknownRetry))
 
-	g.Expect(known).To(BeTrue(), "a machine waits for the answer")
+	g.Expect(known).To(BeTrue(), "a machine waits for the response")
 }
 
-func TestImagesBoundToOneVApp(t *testing.T) {
+func TestImagesLimitedToOneVApp(t *testing.T) {
 	const csi, ccm = "projects.registry.vmware.com/vmware-cloud-director/cloud-director-named-disk-csi-driver",
 		"mirror:5000/x/cloud-provider-for-cloud-director"
 	tests := []struct {
 		name, image string
 		want        bool
 	}{
-		{"the last CSI driver of VMware", csi + ":1.6.0", true},
-		{"an older one", csi + ":1.3.2", true},
-		{"a build of it", csi + ":1.6.1-beta.3", true},
-		{"a successor", csi + ":1.7.0", false},
-		{"a digest says nothing", csi + "@sha256:0123", true},
-		{"a branch says nothing", csi + ":main", true},
-		{"the last cloud provider of VMware", ccm + ":1.6.1", true},
-		{"its successor", ccm + ":v1.6.2", false},
+		{"VMware's last CSI driver", csi + ":1.6.0", true},
+		{"an older version", csi + ":1.3.2", true},
+		{"a build of that version", csi + ":1.6.1-beta.3", true},
+		{"a later version", csi + ":1.7.0", false},
+		{"a digest has no version", csi + "@sha256:0123", true},
+		{"a branch has no version", csi + ":main", true},
+		{"VMware's last cloud provider", ccm + ":1.6.1", true},
+		{"a later version", ccm + ":v1.6.2", false},
 		{"a later major version", ccm + ":v2", false},
 		{"something else", "registry.k8s.io/sig-storage/csi-attacher:v4.0.0", false},
 	}

@@ -30,18 +30,18 @@ var accesses = map[infrav1.VMMetadataAccess]vcd.MetadataAccess{
 	infrav1.VMMetadataPrivate:   vcd.MetadataPrivate,
 }
 
-// Wished converts the metadata in a spec to entries of VCD.
-func Wished(spec []infrav1.VMMetadataEntry) []vcd.MetadataEntry {
-	var wished []vcd.MetadataEntry
+// Desired converts the metadata in a spec to entries of VCD.
+func Desired(spec []infrav1.VMMetadataEntry) []vcd.MetadataEntry {
+	var desired []vcd.MetadataEntry
 	for _, entry := range spec {
-		wished = append(wished, vcd.MetadataEntry{
+		desired = append(desired, vcd.MetadataEntry{
 			Key:    entry.Key,
 			Type:   types[entry.Type],
 			Access: accesses[entry.Access],
 			Value:  ptr.Deref(entry.Value, ""),
 		})
 	}
-	return wished
+	return desired
 }
 
 // A Record contains the entries, by key, that the provider wrote to a VM or is about to write. Entries that it does not
@@ -100,10 +100,10 @@ func keyOf[K ~string, V comparable](names map[K]V, value V) K {
 	return ""
 }
 
-// Missing returns the wished entries that were not written, or were written differently.
-func (r Record) Missing(wished []vcd.MetadataEntry) []vcd.MetadataEntry {
+// Missing returns the desired entries that were not written, or were written differently.
+func (r Record) Missing(desired []vcd.MetadataEntry) []vcd.MetadataEntry {
 	var missing []vcd.MetadataEntry
-	for _, entry := range wished {
+	for _, entry := range desired {
 		if was, ok := r[entry.Key]; !ok || !was.is(entry) {
 			missing = append(missing, entry)
 		}
@@ -111,24 +111,24 @@ func (r Record) Missing(wished []vcd.MetadataEntry) []vcd.MetadataEntry {
 	return missing
 }
 
-// is reports whether an entry was written as wished. It compares times as instants, because VCD may change their
+// is reports whether an entry was written as desired. It compares times as instants, because VCD may change their
 // format.
-func (w Written) is(wished vcd.MetadataEntry) bool {
-	if w.Type != wished.Type || w.Access != wished.Access {
+func (w Written) is(desired vcd.MetadataEntry) bool {
+	if w.Type != desired.Type || w.Access != desired.Access {
 		return false
 	}
 	if w.Type != vcd.MetadataDateTime {
-		return w.Value == wished.Value
+		return w.Value == desired.Value
 	}
 	was, err1 := time.Parse(time.RFC3339, w.Value)
-	is, err2 := time.Parse(time.RFC3339, wished.Value)
+	is, err2 := time.Parse(time.RFC3339, desired.Value)
 	return err1 == nil && err2 == nil && was.Equal(is)
 }
 
-// Obsolete returns the keys that were written and are no longer wished, sorted.
-func (r Record) Obsolete(wished []vcd.MetadataEntry) []string {
+// Obsolete returns the keys that were written and are no longer desired, sorted.
+func (r Record) Obsolete(desired []vcd.MetadataEntry) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(r)), func(key string) bool {
-		return slices.ContainsFunc(wished, func(entry vcd.MetadataEntry) bool { return entry.Key == key })
+		return slices.ContainsFunc(desired, func(entry vcd.MetadataEntry) bool { return entry.Key == key })
 	})
 }
 

@@ -12,38 +12,38 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// text is an entry that holds text.
+// text returns an entry of type string.
 func text(key, value string) vcd.MetadataEntry {
 	return vcd.MetadataEntry{Key: key, Type: vcd.MetadataString, Access: vcd.MetadataReadWrite, Value: value}
 }
 
-// written returns the record of entries.
+// written returns the record of written entries.
 func written(entries ...vcd.MetadataEntry) Record {
 	return Record{}.Ask(entries).Seen(entries)
 }
 
-func TestWhatIsMissingAndWhatIsObsolete(t *testing.T) {
+func TestMissingAndObsoleteEntries(t *testing.T) {
 	at := func(value string) vcd.MetadataEntry {
 		return vcd.MetadataEntry{Key: "a", Type: vcd.MetadataDateTime, Access: vcd.MetadataReadWrite, Value: value}
 	}
 	tests := []struct {
-		name            string
-		written, wished []vcd.MetadataEntry
-		missing         []vcd.MetadataEntry
-		obsolete        []string
+		name             string
+		written, desired []vcd.MetadataEntry
+		missing          []vcd.MetadataEntry
+		obsolete         []string
 	}{
 		{"nothing", nil, nil, nil, nil},
 		{"a new key", nil, []vcd.MetadataEntry{text("a", "1")}, []vcd.MetadataEntry{text("a", "1")}, nil},
 		{"an empty value", nil, []vcd.MetadataEntry{text("a", "")}, []vcd.MetadataEntry{text("a", "")}, nil},
 		{
-			"what is written already",
+			"everything is written already",
 			[]vcd.MetadataEntry{text("a", "1")},
 			[]vcd.MetadataEntry{text("a", "1")},
 			nil,
 			nil,
 		},
 		{
-			"one changed, two gone",
+			"one entry changed, two removed",
 			[]vcd.MetadataEntry{text("a", "1"), text("c", "3"), text("b", "2")},
 			[]vcd.MetadataEntry{text("a", "9")},
 			[]vcd.MetadataEntry{text("a", "9")},
@@ -69,13 +69,13 @@ func TestWhatIsMissingAndWhatIsObsolete(t *testing.T) {
 			g := NewWithT(t)
 			record := RecordOf(written(tt.written...).Entries())
 
-			g.Expect(record.Missing(tt.wished)).To(Equal(tt.missing))
-			g.Expect(record.Obsolete(tt.wished)).To(ConsistOf(tt.obsolete))
+			g.Expect(record.Missing(tt.desired)).To(Equal(tt.missing))
+			g.Expect(record.Obsolete(tt.desired)).To(ConsistOf(tt.obsolete))
 		})
 	}
 }
 
-func TestARecordOfNothingHasNoEntries(t *testing.T) {
+func TestAnEmptyRecordHasNoEntries(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(RecordOf(nil).Entries()).To(BeNil())
@@ -86,7 +86,7 @@ func TestARecordOfNothingHasNoEntries(t *testing.T) {
 		}))
 }
 
-func TestWhatVCDNamesOtherwiseIsRecordedAsTheAPICanSayIt(t *testing.T) {
+func TestUnknownTypesAreRecordedInTheTermsOfTheAPI(t *testing.T) {
 	g := NewWithT(t)
 
 	entries := Record{"a": {Type: "MetadataOtherValue", Access: "OTHER", Value: "1"}}.Entries()
@@ -96,22 +96,22 @@ func TestWhatVCDNamesOtherwiseIsRecordedAsTheAPICanSayIt(t *testing.T) {
 	}))
 }
 
-func TestWhatWasAskedForIsOpenUntilVCDShowsIt(t *testing.T) {
+func TestRequestedEntriesArePendingUntilVCDShowsThem(t *testing.T) {
 	g := NewWithT(t)
-	wished := []vcd.MetadataEntry{text("a", "2"), text("b", "")}
+	desired := []vcd.MetadataEntry{text("a", "2"), text("b", "")}
 
-	record := RecordOf(written(text("a", "1")).Ask(wished).Entries())
+	record := RecordOf(written(text("a", "1")).Ask(desired).Entries())
 
 	g.Expect(record.Open()).To(BeTrue())
-	g.Expect(record.Missing(wished)).To(Equal(wished))
+	g.Expect(record.Missing(desired)).To(Equal(desired))
 	g.Expect(record.Obsolete(nil)).To(Equal([]string{"a", "b"}))
 	record = record.Seen([]vcd.MetadataEntry{text("a", "2"), text("b", ""), text("theirs", "x")})
 	g.Expect(record.Open()).To(BeFalse())
-	g.Expect(record.Missing(wished)).To(BeEmpty())
+	g.Expect(record.Missing(desired)).To(BeEmpty())
 	g.Expect(record).NotTo(HaveKey("theirs"))
 }
 
-func TestAnEntryOfTheOtherDomainIsNotOurs(t *testing.T) {
+func TestAnEntryInTheOtherDomainIsNotOwned(t *testing.T) {
 	g := NewWithT(t)
 	private := text("a", "1")
 	private.Access = vcd.MetadataPrivate
@@ -121,7 +121,7 @@ func TestAnEntryOfTheOtherDomainIsNotOurs(t *testing.T) {
 	g.Expect(record).To(BeEmpty())
 }
 
-func TestDefaultsOfASpec(t *testing.T) {
-	NewWithT(t).Expect(Wished([]infrav1.VMMetadataEntry{{Key: "a", Value: ptr.To("1")}})).To(
+func TestSpecDefaults(t *testing.T) {
+	NewWithT(t).Expect(Desired([]infrav1.VMMetadataEntry{{Key: "a", Value: ptr.To("1")}})).To(
 		Equal([]vcd.MetadataEntry{text("a", "1")}))
 }

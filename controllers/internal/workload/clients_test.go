@@ -23,7 +23,7 @@ import (
 
 var demo = client.ObjectKey{Namespace: "default", Name: "demo"}
 
-// apiServer counts what it is asked, and has one ConfigMap.
+// apiServer counts its requests, and has one ConfigMap.
 func apiServer(t *testing.T) (url string, discoveries, gets *atomic.Int64) {
 	t.Helper()
 	discoveries = &atomic.Int64{}
@@ -58,7 +58,7 @@ func kubeconfigSecret(t *testing.T, url string) *corev1.Secret {
 	}
 }
 
-func TestAWorkloadClusterIsCalledOnDemand(t *testing.T) {
+func TestAWorkloadClusterIsContactedOnDemand(t *testing.T) {
 	g := NewWithT(t)
 	url, discoveries, gets := apiServer(t)
 	secret := kubeconfigSecret(t, url)
@@ -73,18 +73,18 @@ func TestAWorkloadClusterIsCalledOnDemand(t *testing.T) {
 
 	_, err := clients.Open(t.Context(), demo)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(discoveries.Load()+gets.Load()).To(BeZero(), "to open a client calls nothing")
+	g.Expect(discoveries.Load()+gets.Load()).To(BeZero(), "opening a client makes no request")
 	first := read()
 	known := discoveries.Load()
 	g.Expect(read()).To(BeIdenticalTo(first))
 	g.Expect(gets.Load()).To(BeEquivalentTo(2))
-	g.Expect(discoveries.Load()).To(Equal(known), "what an API server serves is asked once")
+	g.Expect(discoveries.Load()).To(Equal(known), "the discovery document is requested once")
 
 	clients.now = func() time.Time { return time.Now().Add(2 * idleTime) }
-	g.Expect(read()).NotTo(BeIdenticalTo(first), "an unused one is not kept")
+	g.Expect(read()).NotTo(BeIdenticalTo(first), "an unused client is not cached")
 }
 
-func TestAnotherKubeconfigIsAnotherClient(t *testing.T) {
+func TestANewKubeconfigCreatesANewClient(t *testing.T) {
 	g := NewWithT(t)
 	before, _, _ := apiServer(t)
 	after, _, gets := apiServer(t)
@@ -106,9 +106,9 @@ func TestAnotherKubeconfigIsAnotherClient(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("default/demo")))
 }
 
-func TestAKubeconfigThatReachesOutOfItselfIsRefused(t *testing.T) {
+func TestAKubeconfigWithExternalReferencesIsRejected(t *testing.T) {
 	for name, user := range map[string]*clientcmdapi.AuthInfo{
-		"a file with a token": {TokenFile: filepath.Join(t.TempDir(), "token")},
+		"a token file": {TokenFile: filepath.Join(t.TempDir(), "token")},
 		"a program": {Exec: &clientcmdapi.ExecConfig{
 			Command:         "true",
 			APIVersion:      "client.authentication.k8s.io/v1",

@@ -29,7 +29,7 @@ func TestInitialized(t *testing.T) {
 			name: "a new cluster",
 		},
 		{
-			name:   "a control plane that is being created",
+			name:   "a control plane under creation",
 			status: clusterv1.ClusterStatus{Conditions: condition(metav1.ConditionFalse)},
 		},
 		{

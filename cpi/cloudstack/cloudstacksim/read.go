@@ -148,11 +148,11 @@ func (c *call) page(key string, found []Object) (any, error) {
 	if (c.get("pagesize") == "") != (c.get("page") == "") {
 		return nil, invalid("parameters page and pagesize require each other")
 	}
-	if asked, err := strconv.Atoi(c.get("pagesize")); err == nil {
-		if asked > size {
+	if requested, err := strconv.Atoi(c.get("pagesize")); err == nil {
+		if requested > size {
 			return nil, invalid(fmt.Sprintf("Page size can't exceed max allowed page size value: %d", size))
 		}
-		size = asked
+		size = requested
 	}
 	if n, err := strconv.Atoi(c.get("page")); err == nil {
 		page = n

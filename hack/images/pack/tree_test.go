@@ -24,14 +24,14 @@ func tree() Tree {
 	}
 }
 
-func TestALayerHasFoldersBeforeTheirFiles(t *testing.T) {
+func TestALayerListsFoldersBeforeTheirFiles(t *testing.T) {
 	g := NewWithT(t)
 	created := time.Unix(1_700_000_000, 0)
 
 	raw, err := tree().Tar(created)
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tree().Tar(created)).To(Equal(raw), "the same tree gives the same bytes")
+	g.Expect(tree().Tar(created)).To(Equal(raw), "packing is deterministic")
 	var names []string
 	for r := tar.NewReader(bytes.NewReader(raw)); ; {
 		h, err := r.Next()
@@ -59,7 +59,7 @@ func TestATreeIsWrittenToAFolder(t *testing.T) {
 	g.Expect(info.Mode().Perm()).To(BeEquivalentTo(0o755))
 }
 
-func TestAnImageSaysHowItIsRun(t *testing.T) {
+func TestAnImageHasAnEntrypointAndAUser(t *testing.T) {
 	g := NewWithT(t)
 
 	image, err := Image{

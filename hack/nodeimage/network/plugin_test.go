@@ -65,7 +65,7 @@ func TestPodsOfOtherNodesAreRoutedToTheirNodes(t *testing.T) {
 		netip.MustParsePrefix("fd00:2::/64"): netip.MustParseAddr("fd00::2"),
 	}))
 	g.Expect(p.apply(t.Context(), []*corev1.Node{own, other})).To(Succeed())
-	g.Expect(*rulesets).To(HaveLen(1), "what did not change is not written again")
+	g.Expect(*rulesets).To(HaveLen(1), "unchanged routes are not written again")
 
 	other.Status.Addresses[0].Address = "192.168.0.3"
 	g.Expect(p.apply(t.Context(), []*corev1.Node{own, other})).To(Succeed())
@@ -84,7 +84,7 @@ func TestANodeWithoutPodCIDRsIsNotConfigured(t *testing.T) {
 	g.Expect(p.file).NotTo(BeAnExistingFile())
 }
 
-func TestTheConfigurationIsThatOfTheReferencePlugIns(t *testing.T) {
+func TestTheConfigurationMatchesTheReferencePlugins(t *testing.T) {
 	g := NewWithT(t)
 	p, _, _ := newPlugin(t)
 
@@ -99,7 +99,7 @@ func TestTheConfigurationIsThatOfTheReferencePlugIns(t *testing.T) {
 		{"type": "portmap", "capabilities": {"portMappings": true}}]}`))
 }
 
-func TestOnlyWhatLeavesTheClusterIsMasqueraded(t *testing.T) {
+func TestOnlyTrafficLeavingTheClusterIsMasqueraded(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(ruleset([]netip.Prefix{

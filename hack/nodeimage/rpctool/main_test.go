@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// serve answers as the hypervisor does, from a map that info-set writes to.
+// serve responds as the hypervisor does, from a map that info-set changes.
 func serve(t *testing.T, values map[string]string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sock")
@@ -46,7 +46,7 @@ func reply(values map[string]string, request string) string {
 	return "0"
 }
 
-func TestAQuestionIsAnswered(t *testing.T) {
+func TestARequestIsAnswered(t *testing.T) {
 	g := NewWithT(t)
 	sock := serve(t, map[string]string{"guestinfo.metadata": "instance-id: \x00binary\n", "guestinfo.empty": ""})
 
@@ -56,7 +56,7 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	g.Expect(exchange(sock, "info-get guestinfo.userdata")).To(BeEquivalentTo("---"))
 }
 
-func TestAValueOfAMebibyteArrivesWhole(t *testing.T) {
+func TestAValueOfOneMebibyteArrivesComplete(t *testing.T) {
 	g := NewWithT(t)
 	value := strings.Repeat("x", 1<<20)
 	sock := serve(t, map[string]string{"guestinfo.userdata": value})
@@ -64,7 +64,7 @@ func TestAValueOfAMebibyteArrivesWhole(t *testing.T) {
 	g.Expect(exchange(sock, "info-get guestinfo.userdata")).To(HaveLen(len(value)))
 }
 
-func TestAnUnknownKeyIsRefusedInTheWordsOfVMware(t *testing.T) {
+func TestAnUnknownKeyIsRejectedWithVMwaresMessage(t *testing.T) {
 	g := NewWithT(t)
 
 	_, err := exchange(serve(t, nil), "info-get guestinfo.unknown")
@@ -72,7 +72,7 @@ func TestAnUnknownKeyIsRefusedInTheWordsOfVMware(t *testing.T) {
 	g.Expect(err).To(MatchError("No value found"))
 }
 
-func TestWithoutAHypervisorTheErrorSaysSo(t *testing.T) {
+func TestAMissingHypervisorIsReported(t *testing.T) {
 	g := NewWithT(t)
 
 	_, err := exchange(filepath.Join(t.TempDir(), "sock"), "info-get guestinfo.metadata")

@@ -21,7 +21,7 @@ const (
 
 var update = flag.Bool("update", false, "write docs/reference/cloudstack-config.md")
 
-// sections are the headers of sections as people write them.
+// sections are the headers of sections in their usual spelling.
 var sections = map[string]string{"global": "[Global]", "loadbalancer": "[LoadBalancer]"}
 
 // TestPage compares the reference page with the schema.

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// original is a cloud-config as the original documents it.
+// original is the cloud-config from the documentation of the original program.
 const original = `[Global]
 api-url = https://cloud.example.com/client/api
 api-key = key
@@ -31,7 +31,7 @@ func parse(file string) (Config, []string, error) {
 	return c, warnings, err
 }
 
-func TestTheOriginalsFileIsRead(t *testing.T) {
+func TestTheFileOfTheOriginalIsRead(t *testing.T) {
 	g := NewWithT(t)
 
 	c, warnings, err := parse(original)
@@ -53,7 +53,7 @@ func TestTheOriginalsFileIsRead(t *testing.T) {
 	g.Expect(c.Global.MaxAge.Duration).To(Equal(30 * time.Second))
 }
 
-func TestFurtherKeys(t *testing.T) {
+func TestAdditionalKeys(t *testing.T) {
 	g := NewWithT(t)
 	file := `; the cloud
 [Global]
@@ -76,13 +76,13 @@ include-control-plane = yes
 		HaveField("Algorithm", "leastconn"), HaveField("IncludeControlPlane", true)))
 }
 
-func TestWhatIsWrong(t *testing.T) {
+func TestInvalidConfigurations(t *testing.T) {
 	tests := []struct {
 		name, file string
 		want       []string // each line of the error
 	}{
 		{
-			"nothing is there",
+			"an empty file",
 			"",
 			[]string{
 				"global.api-url: is missing: set an address such as https://cloud.example.com/client/api",
@@ -100,14 +100,14 @@ func TestWhatIsWrong(t *testing.T) {
 			},
 		},
 		{
-			"an address with a key in it",
+			"an address that contains a key",
 			strings.Replace(original, "/client/api", "/client/api?apikey=a", 1),
 			[]string{
 				"global.api-url (line 2): must not contain a user or query: set api-key and secret-key",
 			},
 		},
 		{
-			"no URL",
+			"an invalid URL",
 			strings.Replace(original, "https://", "", 1),
 			[]string{
 				"global.api-url (line 2): must be an address of the form https://host/client/api",
@@ -122,7 +122,7 @@ func TestWhatIsWrong(t *testing.T) {
 			},
 		},
 		{
-			"values that cannot be",
+			"invalid values",
 			original + "region = a b\nca-file = /none\nmax-age = 1ms\n[LoadBalancer]\nalgorithm = best\nclass-only = true\n",
 			[]string{
 				"global.ssl-no-verify (line 7): trusts any certificate, so ca-file has no effect: remove one",
@@ -134,7 +134,7 @@ func TestWhatIsWrong(t *testing.T) {
 			},
 		},
 		{
-			"no INI",
+			"not INI",
 			"api-url = x\n",
 			[]string{"line 1: is before the first section: begin with a line such as " +
 				"[Global]"},

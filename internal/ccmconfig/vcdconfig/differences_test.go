@@ -18,21 +18,21 @@ func TestDifferences(t *testing.T) {
 		found, wanted func(*Config)
 		want          []Difference
 	}{
-		{"equal ones have none", func(*Config) {}, func(*Config) {}, nil},
+		{"equal configurations", func(*Config) {}, func(*Config) {}, nil},
 		{
-			"an internal range that is lost",
+			"a removed internal range",
 			func(c *Config) { c.LoadBalancer.OneArm = arm },
 			func(*Config) {},
 			[]Difference{{"loadbalancer.oneArm", "192.168.8.2-192.168.8.100", ""}},
 		},
 		{
-			"an external subnet that is new",
+			"a new external subnet",
 			func(*Config) {},
 			func(c *Config) { c.LoadBalancer.VIPSubnet = netip.MustParsePrefix("203.0.113.0/24") },
 			[]Difference{{"loadbalancer.vipSubnet", "", "203.0.113.0/24"}},
 		},
 		{
-			"another id is another default certificate, too",
+			"another ID means another default certificate, too",
 			func(c *Config) { c.ClusterID = "prod" },
 			func(*Config) {},
 			[]Difference{{"clusterid", "prod", "id"}, {"loadbalancer.certAlias", "prod-cert", "id-cert"}},
@@ -44,7 +44,7 @@ func TestDifferences(t *testing.T) {
 			nil,
 		},
 		{
-			"defaults written out",
+			"explicit defaults",
 			func(c *Config) {
 				c.LoadBalancer.Enabled = new(true)
 				c.LoadBalancer.Algorithm = "ROUND_ROBIN"
@@ -54,7 +54,7 @@ func TestDifferences(t *testing.T) {
 			nil,
 		},
 		{
-			"how to log in, whom to trust, and how often to ask",
+			"login, trust and polling settings",
 			func(c *Config) {
 				c.VCD.User = "u"
 				c.VCD.Secret = "s"
@@ -72,9 +72,9 @@ func TestDifferences(t *testing.T) {
 			func(c *Config) { c.VAppName = "new" },
 			[]Difference{{"vAppName", "old", "new"}},
 		},
-		{"a vApp that is not needed", func(c *Config) { c.VAppName = "old" }, func(*Config) {}, nil},
+		{"a vApp that is not required", func(c *Config) { c.VAppName = "old" }, func(*Config) {}, nil},
 		{
-			"what CPI cannot do",
+			"settings that CPI does not have",
 			func(*Config) {},
 			func(c *Config) {
 				c.LoadBalancer.EngineGroup = "seg"
@@ -84,7 +84,7 @@ func TestDifferences(t *testing.T) {
 			nil,
 		},
 		{
-			"a gateway more",
+			"an additional gateway",
 			func(c *Config) { c.LoadBalancer.Gateways = []Gateway{{Name: "dmz"}} },
 			func(*Config) {},
 			[]Difference{{"loadbalancer.gateways[0].name", "dmz", ""}},

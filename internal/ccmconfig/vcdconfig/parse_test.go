@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// legacy is the file that VMware's manifests ship, filled in.
+// legacy is the file in VMware's manifests, filled in.
 const legacy = `
 vcd:
   host: https://vcd.example.com/
@@ -187,10 +187,10 @@ func TestProblems(t *testing.T) {
 	tests := []struct {
 		name string
 		file string
-		want []string // all that is reported
+		want []string // all problems
 	}{
 		{
-			"all that is missing is reported at once",
+			"all missing keys are reported at once",
 			"{}",
 			[]string{
 				"vcd.host: is missing", "vcd.org: is missing", "vcd.vdc: is missing", "clusterid: is missing",
@@ -198,23 +198,23 @@ func TestProblems(t *testing.T) {
 			},
 		},
 		{
-			"a cluster without load balancers needs no network and no id",
+			"a cluster without load balancers needs no network and no ID",
 			"vcd: {host: https://h, org: o, vdc: v}\nloadbalancer: {enabled: false}",
 			nil,
 		},
 		{"an unknown key", minimal + "nodes: {zonez: []}\n", []string{"nodes.zonez (line 5): is not a key"}},
 		{
-			"a key in another spelling",
+			"a key with another spelling",
 			minimal + "nodes: {vappnameprefix: x}\n",
 			[]string{"nodes.vAppNamePrefix may be intended"},
 		},
 		{
-			"a key where older versions had it",
+			"a key at the location of older versions",
 			minimal + "network: x\n",
 			[]string{"loadbalancer.gateways[…].network or loadbalancer.network may be intended"},
 		},
 		{
-			"a key that is set twice",
+			"a duplicate key",
 			minimal + "vAppName: a\nvAppName: b\n",
 			[]string{"vAppName (line 6): is duplicated"},
 		},
@@ -234,7 +234,7 @@ func TestProblems(t *testing.T) {
 			[]string{"nodes.vApps (line 5): must be a list"},
 		},
 		{
-			"values of the wrong kind",
+			"values of the wrong type",
 			minimal + "nodes: {maxAge: soon, addresses: {internal: {nics: [a, 1], cidrs: " +
 				"[10.0.0.1]}, families: [IPv5]}}\n",
 			[]string{"nodes.maxAge", "nics (line 5): element 1", "cidrs (line 5): element 1", `"IPv5"`},
@@ -250,12 +250,12 @@ func TestProblems(t *testing.T) {
 			[]string{"without user"},
 		},
 		{
-			"a certificate file that cannot be read",
+			"an unreadable certificate file",
 			strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundleFile: /x", 1),
 			[]string{"vcd.caBundleFile (line 2): cannot be read"},
 		},
 		{
-			"certificates that are none",
+			"invalid certificates",
 			strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundle: x", 1),
 			[]string{"no certificate"},
 		},
@@ -265,12 +265,12 @@ func TestProblems(t *testing.T) {
 			[]string{"zones[1].name", "zones[1].vdc", "zones[2].vdc"},
 		},
 		{
-			"an id that cannot be a marker",
+			"an ID that is not a valid marker",
 			strings.Replace(minimal, "c1", "two words", 1),
 			[]string{"clusterid (line 4)"},
 		},
 		{
-			"an id that was never filled in",
+			"an ID that was never filled in",
 			strings.Replace(minimal, "c1", "CLUSTER_ID", 1),
 			[]string{"clusterid (line 4): is still CLUSTER_ID"},
 		},
@@ -316,7 +316,7 @@ func TestProblems(t *testing.T) {
 
 func TestNoRuntimeDefinedEntity(t *testing.T) {
 	for name, file := range map[string]string{
-		"an id that means none":      strings.Replace(minimal, "c1", "NO_RDE_1234", 1),
+		"an ID that disables it":     strings.Replace(minimal, "c1", "NO_RDE_1234", 1),
 		"a section that disables it": strings.Replace(legacy, "vAppName", "rde: {enabled: false}\nvAppName", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestNoRuntimeDefinedEntity(t *testing.T) {
 	}
 }
 
-func TestAddressesThatKubeVIPAnnounces(t *testing.T) {
+func TestAddressesAnnouncedByKubeVIP(t *testing.T) {
 	const file = `
 vcd: {host: https://vcd.example.com, org: acme, vdc: acme-vdc}
 loadbalancer: %s
@@ -343,10 +343,10 @@ loadbalancer: %s
 	t.Run("replace the load balancers of VCD without a class", func(t *testing.T) {
 		g := NewWithT(t)
 		c, err := parse(`{kubeVIP: {addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.20}]}}`)
-		g.Expect(err).NotTo(HaveOccurred(), "neither network nor clusterid are needed")
+		g.Expect(err).NotTo(HaveOccurred(), "neither network nor clusterid is required")
 		g.Expect(c.LoadBalancer.Disabled()).To(BeTrue())
 	})
-	t.Run("are beside them with a class", func(t *testing.T) {
+	t.Run("are served in addition, with a class", func(t *testing.T) {
 		g := NewWithT(t)
 		c, err := parse(`{enabled: true, kubeVIP: {class: a/b, addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.20}]}}`)
 		g.Expect(err).To(MatchError(ContainSubstring("loadbalancer.network")))

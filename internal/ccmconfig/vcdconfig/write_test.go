@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// read writes a configuration, as the manager does, and reads it, as the cloud controller manager does.
+// read writes a configuration as the manager does, and reads it as the cloud controller manager does.
 func read(g *WithT, c Config) (Config, []string) {
 	raw, err := yaml.Marshal(c)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -24,7 +24,7 @@ func read(g *WithT, c Config) (Config, []string) {
 	return got, warnings
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWrittenConfigurationIsReadBack(t *testing.T) {
 	g := NewWithT(t)
 	arm, err := ParseRange("")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -79,11 +79,11 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 
 	got, warnings := read(g, want)
 
-	g.Expect(warnings).To(ConsistOf(ContainSubstring("insecureSkipVerify")), "no key that has no effect")
+	g.Expect(warnings).To(ConsistOf(ContainSubstring("insecureSkipVerify")), "no key without an effect")
 	g.Expect(got).To(Equal(want))
 }
 
-func TestWhatIsNotWrittenHasItsDefault(t *testing.T) {
+func TestOmittedKeysHaveTheirDefaults(t *testing.T) {
 	g := NewWithT(t)
 
 	got, warnings := read(g, Config{
@@ -103,13 +103,13 @@ func TestParseRange(t *testing.T) {
 		want       Range
 		wrong      bool
 	}{
-		{"nothing is CPI's range", "", addresses("192.168.8.2", "192.168.8.100"), false},
+		{"an empty value is CPI's range", "", addresses("192.168.8.2", "192.168.8.100"), false},
 		{"a range", "10.0.0.1-10.0.0.9", addresses("10.0.0.1", "10.0.0.9"), false},
 		{"blanks", "10.0.0.1 - 10.0.0.9", addresses("10.0.0.1", "10.0.0.9"), false},
 		{"one address", "10.0.0.1", Range{}, true},
 		{"backwards", "10.0.0.9-10.0.0.1", Range{}, true},
 		{"two families", "10.0.0.9-fd00::1", Range{}, true},
-		{"a word", "a-b", Range{}, true},
+		{"a word instead of a range", "a-b", Range{}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -137,7 +137,7 @@ func TestEveryKeyOfTheVSphereCPI(t *testing.T) {
 	}))
 	g.Expect([]string{second.Server, second.User, string(second.Password)}).To(Equal([]string{"vc2.example.com", "u2", "p2"}))
 	g.Expect(second.Port).To(Equal(443))
-	g.Expect(second.Insecure).To(BeTrue(), "the global flag wins over a section's")
+	g.Expect(second.Insecure).To(BeTrue(), "the global flag overrides a section's")
 	g.Expect(second.Datacenters).To(Equal([]string{"DC2"}))
 	g.Expect(ini.Nodes.InternalCIDRs).To(Equal([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}))
 	g.Expect(ini.Nodes.ExcludeExternal).To(HaveLen(2))
@@ -179,7 +179,7 @@ func TestTheEnvironment(t *testing.T) {
 	g.Expect(c.Nodes.InternalCIDRs).To(HaveLen(1))
 }
 
-func TestMoreVCentersInTheEnvironment(t *testing.T) {
+func TestSeveralVCentersInTheEnvironment(t *testing.T) {
 	g := NewWithT(t)
 
 	c, _, err := Parse(nil, environment("VSPHERE_VCENTER_A=a.example.com", "VCENTER_A_USERNAME=ua", "VCENTER_A_PASSWORD=p=a=",
@@ -208,14 +208,14 @@ func TestMoreVCentersInTheEnvironment(t *testing.T) {
 		SecretName:      "sb",
 		SecretNamespace: "nb",
 		Families:        []string{"ipv4"},
-	}), "no family is IPv4")
+	}), "no family means IPv4")
 
 	_, _, err = Parse(nil, environment("VSPHERE_VCENTER_A=a", "VCENTER_A_PORT=x", "VCENTER_A_IP_FAMILY=ipv5", "VCENTER_A_INSECURE=maybe"))
 	g.Expect(strings.Split(err.Error(), "\n")).To(ConsistOf(HavePrefix("VCENTER_A_PORT: is"), HavePrefix("VCENTER_A_IP_FAMILY: element 1 is"),
 		HavePrefix("VCENTER_A_INSECURE: is")))
 }
 
-func TestVariablesWinOverTheFile(t *testing.T) {
+func TestVariablesOverrideTheFile(t *testing.T) {
 	g := NewWithT(t)
 	const file = `
 global: {user: file, password: file, port: 1, insecureFlag: true, datacenters: [FILE]}
@@ -249,13 +249,13 @@ nodes: {internalNetworkSubnetCidr: [10.0.0.0/8, 172.16.0.0/12]}
 	g.Expect(err).To(MatchError(And(ContainSubstring("global.port"), ContainSubstring("variable VSPHERE_VCENTER_PORT"))))
 }
 
-func TestWhatIsWrong(t *testing.T) {
+func TestInvalidConfigurations(t *testing.T) {
 	tests := []struct {
 		name, file string
 		want       []string // each line of the error
 	}{
 		{
-			"nothing is there",
+			"an empty file",
 			"",
 			[]string{"vcenter: is missing: set a vCenter, such as vcenter: " +
 				"{vc.example.com: {}}"},
@@ -279,7 +279,7 @@ func TestWhatIsWrong(t *testing.T) {
 			},
 		},
 		{
-			"half of a key pair, a wrong port and host",
+			"half of a key pair, an invalid port and host",
 			"vcenter:\n  a: {server: 'https://a', user: u, port: 70000}\n",
 			[]string{
 				`vcenter.a.server (line 2): is "https://a", but must be a host name or address: without scheme, user and path`,
@@ -295,7 +295,7 @@ func TestWhatIsWrong(t *testing.T) {
 				`nodes.internalNetworkSubnetCidr (line 2): element 2 is "x", but must be a CIDR such as 192.168.8.0/24`,
 			},
 		},
-		{"one vCenter twice", "vcenter: {a: {}, b: {server: A}}", []string{"vcenter.b (line 1): is the same vCenter as a: remove one"}},
+		{"a duplicate vCenter", "vcenter: {a: {}, b: {server: A}}", []string{"vcenter.b (line 1): is the same vCenter as a: remove one"}},
 		{
 			"labels",
 			"vcenter: {a: {}}\nlabels: {zone: z, region: z, host: kubernetes.io/host, cluster: 'a b'}",
@@ -305,9 +305,9 @@ func TestWhatIsWrong(t *testing.T) {
 				`labels.host (line 2): is "kubernetes.io/host", but labels of kubernetes.io are reserved for Kubernetes: use your own domain`,
 			},
 		},
-		{"too often", "vcenter: {a: {}}\nnodes: {maxAge: 1ms}", []string{"nodes.maxAge (line 2): is 1ms, but must be from 1s to 10m0s"}},
-		{"no INI", "[Global\n", []string{"the configuration is not INI:", `line 1: is not a header of the form [section] or [section "name"]`}},
-		{"no YAML", "a: [\n", []string{"the configuration is not YAML: yaml: line 1: did not find expected node content"}},
+		{"too short an interval", "vcenter: {a: {}}\nnodes: {maxAge: 1ms}", []string{"nodes.maxAge (line 2): is 1ms, but must be from 1s to 10m0s"}},
+		{"not INI", "[Global\n", []string{"the configuration is not INI:", `line 1: is not a header of the form [section] or [section "name"]`}},
+		{"not YAML", "a: [\n", []string{"the configuration is not YAML: yaml: line 1: did not find expected node content"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

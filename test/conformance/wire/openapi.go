@@ -176,7 +176,7 @@ func (o *OpenAPI) check(x vcdsim.Exchange) []Violation {
 	p := o.find(x.URI)
 	if p == nil || p.item.GetOperation(x.Method) == nil {
 		if !refused {
-			report("route", "the document does not know "+x.Method+" on this path", nil)
+			report("route", "the document does not define "+x.Method+" on this path", nil)
 		}
 		return out
 	}
@@ -194,7 +194,7 @@ func (o *OpenAPI) check(x vcdsim.Exchange) []Violation {
 	}
 	answer := op.Responses.Value(strconv.Itoa(x.Status))
 	if answer == nil {
-		report("response", "the document does not know this status", x.Response)
+		report("response", "the document does not define this status", x.Response)
 		return out
 	}
 	for _, what := range o.checkBody(answer.Value.Content, x.Response, response) {
@@ -234,11 +234,11 @@ func (o *OpenAPI) checkBody(content openapi3.Content, body []byte, dir direction
 	body = bytes.TrimSpace(body)
 	switch {
 	case schema == nil && len(body) > 0 && dir == response:
-		return []string{"the document has no body here"}
+		return []string{"the document defines no body here"}
 	case schema == nil || len(body) == 0 && dir == request:
 		return nil
 	case len(body) == 0:
-		return []string{"there is no body"}
+		return []string{"the body is missing"}
 	}
 	var v any
 	if err := json.Unmarshal(body, &v); err != nil {
@@ -320,7 +320,7 @@ func (o *OpenAPI) unknownFields(at string, schema *openapi3.Schema, v any) []str
 			case p != nil:
 				out = append(out, o.unknownFields(at+"/"+k, p, item)...)
 			case !open:
-				out = append(out, at+"/"+k+": the document does not know this field")
+				out = append(out, at+"/"+k+": the document does not define this field")
 			}
 		}
 	}

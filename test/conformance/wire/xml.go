@@ -42,7 +42,7 @@ func CheckXML(groundTruth, scratch string, exchanges []vcdsim.Exchange) ([]Viola
 	docs := xmlExchanges(exchanges)
 	if err := os.WriteFile(filepath.Join(scratch, "driver.xsd"), fmt.Appendf(nil, driver, groundTruth),
 		0o600); err != nil {
-		return nil, 0, fmt.Errorf("writing the schemas' driver: %w", err)
+		return nil, 0, fmt.Errorf("writing the driver schema: %w", err)
 	}
 	const batch = 200
 	var out []Violation
@@ -137,7 +137,7 @@ func (o Order) Check(exchanges []vcdsim.Exchange) []Violation {
 					Operation: x.Operation,
 					Status:    x.Status,
 					Where:     "order",
-					What:      fmt.Sprintf("in %s, %s comes before %s; recordings have it behind", parent, before, after),
+					What:      fmt.Sprintf("in %s, %s comes before %s; recordings have it after", parent, before, after),
 					Body:      excerpt(x.Response),
 				})
 			}

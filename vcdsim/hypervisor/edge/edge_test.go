@@ -75,7 +75,7 @@ func TestTable(t *testing.T) {
 			}},
 		},
 		{
-			"a virtual service that is disabled, or has no pool",
+			"a virtual service that is disabled or has no pool",
 			[]vcdsim.Document{
 				members,
 				document(servicePath, "s", `{"enabled": false, "virtualIpAddress": "203.0.113.9", "loadBalancerPoolRef": {"id": "p"}, `+ports+`}`),
@@ -84,7 +84,7 @@ func TestTable(t *testing.T) {
 			nil,
 		},
 		{
-			"a pool that is disabled still listens",
+			"a disabled pool still listens",
 			[]vcdsim.Document{
 				document(poolPath, "p", `{"enabled": false, "defaultPort": 1, "members": [{"ipAddress": "10.0.0.6"}]}`),
 				document(servicePath, "s", `{"name": "s", "virtualIpAddress": "203.0.113.9", "loadBalancerPoolRef": {"id": "p"}, "servicePorts": [{"portStart": 1}]}`),
@@ -92,7 +92,7 @@ func TestTable(t *testing.T) {
 			[]Route{{Listener: Listener{"tcp", at("203.0.113.9:1")}, Name: "s", Pool: "p", Monitor: "TCP"}},
 		},
 		{
-			"a DNAT rule with the inner port of its profile",
+			"a DNAT rule with the internal port of its profile",
 			[]vcdsim.Document{
 				document(profilePath, "a", `{"applicationPorts": [{"protocol": "UDP", "destinationPorts": ["5353"]}]}`),
 				document(natPath, "n", `{"name": "n", "type": "DNAT", "externalAddresses": "203.0.113.7", "internalAddresses": "192.168.8.2",
@@ -105,7 +105,7 @@ func TestTable(t *testing.T) {
 			}},
 		},
 		{
-			"rules that proxies cannot follow",
+			"rules that proxies cannot implement",
 			[]vcdsim.Document{
 				document(natPath, "n", `{"type": "DNAT", "externalAddresses": "203.0.113.7", "internalAddresses": "192.168.8.2"}`),
 				document(natPath, "m", `{"type": "SNAT", "externalAddresses": "203.0.113.7", "dnatExternalPort": "1"}`),
@@ -117,7 +117,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// host is the network of this machine.
+// host is the network of the test machine.
 type host struct{}
 
 func (host) Listen(l Listener) (net.Listener, error) { return net.Listen(l.Network, l.At.String()) }
@@ -142,7 +142,7 @@ func free(g *WithT, network string) Listener {
 	return Listener{network, at(l.Addr().String())}
 }
 
-// echo serves a name to every connection until the function it returns is called.
+// echo responds with a name to every connection until the returned function is called.
 func echo(g *WithT, name string) (Target, func()) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -193,7 +193,7 @@ func TestTheProxyFollowsRoutesAndHealth(t *testing.T) {
 	g.Eventually(ask).Should(Equal("refused"))
 }
 
-func TestPacketsGoToATargetAndBack(t *testing.T) {
+func TestPacketsReachATargetAndReturn(t *testing.T) {
 	g := NewWithT(t)
 	target, err := net.ListenPacket("udp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -225,7 +225,7 @@ func TestPacketsGoToATargetAndBack(t *testing.T) {
 	}
 }
 
-func TestWeightsShareConnections(t *testing.T) {
+func TestWeightsDistributeConnections(t *testing.T) {
 	targets := []Target{{Weight: 2}, {Weight: 1}}
 	var got []int
 	for n := range 6 {

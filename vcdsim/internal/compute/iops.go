@@ -34,40 +34,40 @@ func readDiskIOPS(c *cloud.Cloud, vm *store.VM, d *store.VMDisk, settings *xmltr
 	if placed {
 		setIOPS(d, profile.IOPS.DefaultOf(d.SizeMiB))
 	}
-	wished, given := wishedIOPS(settings, d)
+	requested, given := requestedIOPS(settings, d)
 	switch {
-	case !given, !placed && wished == d.IOPS.Reservation:
+	case !given, !placed && requested == d.IOPS.Reservation:
 		return nil
-	case !profile.IOPS.Enabled && (wished == 0 || c.Assume.IOPSIgnoredWithoutLimits):
+	case !profile.IOPS.Enabled && (requested == 0 || c.Assume.IOPSIgnoredWithoutLimits):
 		return nil
 	case !profile.IOPS.Enabled:
 		return store.BadRequest("The storage profile %q does not support IOPS.", profile.Name)
 	}
-	if most := profile.IOPS.MaxOf(d.SizeMiB); profile.IOPS.Limits() && (wished == 0 || wished > most) {
+	if most := profile.IOPS.MaxOf(d.SizeMiB); profile.IOPS.Limits() && (requested == 0 || requested > most) {
 		return store.Refuse(400, codeSoftLimit, "Requested disk iops %d for virtual machine \"%s\" exceeds maximum allowed iops %d.",
-			wished, vm.Name, most)
+			requested, vm.Name, most)
 	}
 	others := c.Store.IOPSAllocated(profile.ID) - allocatedTo(vm, d)
-	if limit := profile.IOPS.Limit; limit > 0 && others+wished > limit {
+	if limit := profile.IOPS.Limit; limit > 0 && others+requested > limit {
 		return store.Refuse(400, codeSoftLimit, "Requested disk iops %d for virtual machine \"%s\" exceeds the limit %d of storage profile %q.",
-			wished, vm.Name, limit, profile.Name)
+			requested, vm.Name, limit, profile.Name)
 	}
-	setIOPS(d, wished)
+	setIOPS(d, requested)
 	return nil
 }
 
-// wishedIOPS returns the requested IOPS, which a request can contain in two forms. Clients that change one form send
+// requestedIOPS returns the requested IOPS, which a request can contain in two forms. Clients that change one form send
 // the other unchanged.
-func wishedIOPS(settings *xmltree.Node, d *store.VMDisk) (wished int64, given bool) {
+func requestedIOPS(settings *xmltree.Node, d *store.VMDisk) (requested int64, given bool) {
 	plain, isPlain := settings.Int("iops")
 	if isPlain && plain != d.IOPS.Reservation {
 		return plain, true
 	}
-	wished, given = settings.Int("IopsAllocation", "Reservation")
+	requested, given = settings.Int("IopsAllocation", "Reservation")
 	if !given {
 		return plain, isPlain
 	}
-	return wished, true
+	return requested, true
 }
 
 // allocatedTo returns the IOPS that a disk of a VM currently has on its storage profile.

@@ -27,7 +27,7 @@ func TestFilters(t *testing.T) {
 		filter string
 		want   bool
 	}{
-		{"the empty filter takes all", "", true},
+		{"the empty filter matches all", "", true},
 		{"equality", "name==node-1", true},
 		{"inequality", "name!=node-1", false},
 		{"a missing attribute is empty", "nothing==x", false},

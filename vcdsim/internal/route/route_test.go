@@ -39,7 +39,7 @@ func TestFind(t *testing.T) {
 		{"a trailing slash", "GET", "/api/org/", route.Found, "orgs", "GET /api/org", map[string]string{}},
 		{"an id", "GET", "/api/org/" + id, route.Found, "org", "GET /api/org", map[string]string{"id": id}},
 		{
-			"a prefix before the id",
+			"a prefix before the ID",
 			"GET",
 			"/api/vApp/vm-" + id,
 			route.Found,
@@ -84,7 +84,7 @@ func TestFind(t *testing.T) {
 			map[string]string{"id": urn},
 		},
 		{
-			"a literal wins over a variable",
+			"a literal takes precedence over a variable",
 			"GET",
 			"/cloudapi/1.0.0/sessions/current",
 			route.Found,
@@ -93,7 +93,7 @@ func TestFind(t *testing.T) {
 			map[string]string{},
 		},
 		{"another method", "PUT", "/api/org", route.WrongMethod, "", "PUT /api/org", nil},
-		{"an unknown path loses its ids", "GET", "/api/media/" + id, route.Unknown, "", "GET /api/media", nil},
+		{"an unknown path loses its IDs", "GET", "/api/media/" + id, route.Unknown, "", "GET /api/media", nil},
 		{
 			"an unknown path with a URN",
 			"GET",
@@ -103,7 +103,7 @@ func TestFind(t *testing.T) {
 			"GET /cloudapi/1.0.0/edges/x",
 			nil,
 		},
-		{"an empty id", "GET", "/api/vApp/vm-", route.Unknown, "", "GET /api/vApp/vm-", nil},
+		{"an empty ID", "GET", "/api/vApp/vm-", route.Unknown, "", "GET /api/vApp/vm-", nil},
 		{"a broken escape", "GET", "/api/org/%zz", route.Unknown, "", "GET /api/org/%zz", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzReadErrorBody reads errors of anything that answers on the way.
+// FuzzReadErrorBody reads errors of arbitrary servers on the path to VCD.
 func FuzzReadErrorBody(f *testing.F) {
 	f.Add([]byte(`<Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 1 ] m" minorErrorCode="BUSY_ENTITY"/>`))
 	f.Add([]byte(`{"minorErrorCode":"X","message":"m"}`))

@@ -30,7 +30,7 @@ func TestStatusErrorKind(t *testing.T) {
 		{"a name in use is a conflict", &StatusError{Status: 400, Code: "DUPLICATE_NAME"}, ErrConflict},
 		{"404 is not found", &StatusError{Status: 404}, ErrNotFound},
 		{
-			"403 is forbidden, which proves no absence",
+			"403 is forbidden, which does not prove absence",
 			&StatusError{Status: 403, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"},
 			ErrForbidden,
 		},
@@ -39,14 +39,14 @@ func TestStatusErrorKind(t *testing.T) {
 		{"503 with a delay is throttled", &StatusError{Status: 503, retryAfter: time.Second}, ErrThrottled},
 		{"503 without one is unavailable", &StatusError{Status: 503}, ErrUnavailable},
 		{
-			"500 is unavailable, whatever its text",
+			"500 is unavailable, regardless of its text",
 			&StatusError{Status: 500, Message: "VDC_COMPOSE_VAPP is busy"},
 			ErrUnavailable,
 		},
 		{"502 is unavailable, not absent", &StatusError{Status: 502}, ErrUnavailable},
-		{"a proxy's 404 is no absence", &StatusError{Status: 404, foreign: true}, ErrUnavailable},
-		{"a firewall's 403 is none either", &StatusError{Status: 403, foreign: true}, ErrUnavailable},
-		{"a full VDC is a quota even as a 500", &StatusError{Status: 500, Code: "QUOTA_EXCEEDED"}, ErrQuota},
+		{"a proxy's 404 does not prove absence", &StatusError{Status: 404, foreign: true}, ErrUnavailable},
+		{"nor does a firewall's 403", &StatusError{Status: 403, foreign: true}, ErrUnavailable},
+		{"a full VDC is a quota error even with status 500", &StatusError{Status: 500, Code: "QUOTA_EXCEEDED"}, ErrQuota},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,13 +66,13 @@ func TestReadErrors(t *testing.T) {
 		name, body, code, text string
 	}{
 		{
-			"XML, without the request's id",
+			"XML, without the request's ID",
 			`<?xml version="1.0"?><Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 1b-2c ] The entity is gone." majorErrorCode="404" minorErrorCode="X"/>`,
 			"X",
 			"The entity is gone. (HTTP 404 X)",
 		},
 		{
-			"busy, without the task's id",
+			"busy, without the task's ID",
 			`<Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 7 ] Unable to perform this action. Contact your cloud administrator. VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:4e8)" minorErrorCode="BUSY_ENTITY"/>`,
 			"BUSY_ENTITY",
 			"Unable to perform this action. Contact your cloud administrator. (HTTP 404 BUSY_ENTITY)",
@@ -119,7 +119,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-func TestMessagesRepeatNothingThatWasEncoded(t *testing.T) {
+func TestMessagesDoNotRepeatEncodedText(t *testing.T) {
 	g := NewWithT(t)
 	name := strings.Repeat("n", 128)
 
@@ -129,7 +129,7 @@ func TestMessagesRepeatNothingThatWasEncoded(t *testing.T) {
 	g.Expect(got).To(Equal("vApp " + name + ": the value […] of guestinfo.userdata is too long"))
 }
 
-func TestLongMessagesAreCut(t *testing.T) {
+func TestLongMessagesAreTruncated(t *testing.T) {
 	g := NewWithT(t)
 
 	got := TidyMessage(strings.Repeat("ä", maxMessage))
@@ -146,12 +146,12 @@ func TestRetryAfter(t *testing.T) {
 	}{
 		{"seconds", "7", 7 * time.Second},
 		{"a date", "Sat, 01 Aug 2026 12:01:00 GMT", time.Minute},
-		{"a date in the past is no delay", "Sat, 01 Aug 2026 11:00:00 GMT", 0},
-		{"nonsense is no delay", "soon", 0},
-		{"a day is not waited for", "86400", maxRetryAfter},
-		{"nor more seconds than there are", "9223372036854775807", maxRetryAfter},
-		{"nor a date by a clock that is ahead", "Sun, 02 Aug 2026 12:00:00 GMT", maxRetryAfter},
-		{"nothing is no delay", "", 0},
+		{"a date in the past is not a delay", "Sat, 01 Aug 2026 11:00:00 GMT", 0},
+		{"an invalid value is not a delay", "soon", 0},
+		{"a day is too long", "86400", maxRetryAfter},
+		{"an overflowing number of seconds is, too", "9223372036854775807", maxRetryAfter},
+		{"a date from a fast clock is, too", "Sun, 02 Aug 2026 12:00:00 GMT", maxRetryAfter},
+		{"an empty value is not a delay", "", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,12 +167,12 @@ func TestLookupErrors(t *testing.T) {
 		want string
 	}{
 		{
-			"what does not exist",
+			"missing objects",
 			&LookupError{Kind: "template", Name: "x", In: "catalog c", Err: ErrNotFound},
 			`template "x" in catalog c does not exist or is not visible to this user`,
 		},
 		{
-			"what cannot be used",
+			"unusable objects",
 			&LookupError{Kind: "template", Name: "x", Reason: "has no VM", Err: ErrInvalid},
 			`template "x" has no VM`,
 		},
@@ -194,7 +194,7 @@ func TestIgnoreNotFound(t *testing.T) {
 	g.Expect(IgnoreNotFound(&StatusError{Status: 403})).NotTo(Succeed())
 }
 
-func TestCancellationStaysWhatItIs(t *testing.T) {
+func TestCancellationIsPreserved(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

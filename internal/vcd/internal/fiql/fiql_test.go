@@ -25,7 +25,7 @@ func TestFilters(t *testing.T) {
 	g.Expect(CheckName("vApp", "Prod cluster_1.a-b", "")).To(Succeed())
 }
 
-func TestFiltersAreCutIntoChunks(t *testing.T) {
+func TestFiltersAreSplitIntoChunks(t *testing.T) {
 	g := NewWithT(t)
 	values := []string{strings.Repeat("a", 30), strings.Repeat("b", 30), strings.Repeat("c", 30)}
 

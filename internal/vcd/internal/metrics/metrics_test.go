@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-func TestThereAreBoundedlyManySeries(t *testing.T) {
+func TestTheNumberOfSeriesIsBounded(t *testing.T) {
 	g := NewWithT(t)
 	registry := prometheus.NewRegistry()
 	m := New(registry)

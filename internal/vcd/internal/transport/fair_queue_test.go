@@ -21,7 +21,7 @@ func newTestQueue(inFlight int) *fairQueue {
 	return newFairQueue(rate.NewLimiter(10, 1), inFlight, RealClock{})
 }
 
-// oneCall makes a call that takes no time.
+// oneCall makes a call without duration.
 func oneCall(ctx context.Context, queue *fairQueue) error {
 	_, err := queue.acquire(ctx)
 	if err == nil {
@@ -34,7 +34,7 @@ func TestCallersAreServedInRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		queue := newTestQueue(8)
-		g.Expect(oneCall(t.Context(), queue)).To(Succeed(), "takes what is free")
+		g.Expect(oneCall(t.Context(), queue)).To(Succeed(), "takes the free slot")
 		var mu sync.Mutex
 		var order []string
 		start := func(caller string) {
@@ -60,7 +60,7 @@ func TestCallersAreServedInRotation(t *testing.T) {
 	})
 }
 
-func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
+func TestOneBusyCallerDoesNotBlockOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		queue := newTestQueue(8)
@@ -71,10 +71,10 @@ func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
 		}
 		synctest.Wait()
 
-		g.Expect(results).To(HaveLen(192), "eight wait, no other is held up")
+		g.Expect(results).To(HaveLen(192), "eight calls wait, no other is blocked")
 		start := time.Now()
 		g.Expect(oneCall(As(t.Context(), "few"), queue)).To(Succeed())
-		g.Expect(time.Since(start)).To(BeNumerically("<=", 300*time.Millisecond), "one turn of the other comes before")
+		g.Expect(time.Since(start)).To(BeNumerically("<=", 300*time.Millisecond), "one turn of the other caller is first")
 
 		var latest time.Duration
 		for range 192 {
@@ -84,18 +84,18 @@ func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
 			g.Expect(failure.RetryAfter(err)).To(And(BeNumerically(">=", minDelay), BeNumerically("<=", maxDelay)))
 			latest = max(latest, failure.RetryAfter(err))
 		}
-		g.Expect(latest).To(BeNumerically(">", maxDelay/2), "they do not come back all at once")
+		g.Expect(latest).To(BeNumerically(">", maxDelay/2), "they do not return all at once")
 		<-time.After(time.Minute)
 	})
 }
 
-func TestWorkThatWasBegunIsNotSentAway(t *testing.T) {
+func TestStartedWorkIsNotTurnedAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		queue := newTestQueue(1)
 		ctx := As(t.Context(), "many")
 		g.Expect(oneCall(ctx, queue)).To(Succeed())
-		_, err := queue.acquire(t.Context()) // holds the only place
+		_, err := queue.acquire(t.Context()) // holds the only slot
 		g.Expect(err).NotTo(HaveOccurred())
 		begun := make(chan error, 2)
 		for range 2 {
@@ -111,7 +111,7 @@ func TestWorkThatWasBegunIsNotSentAway(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsLongForAFirstCall(t *testing.T) {
+func TestFirstCallsAreServedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		queue := newTestQueue(1)
@@ -126,11 +126,11 @@ func TestNobodyWaitsLongForAFirstCall(t *testing.T) {
 
 		queue.release()
 		<-time.After(time.Second)
-		g.Expect(oneCall(As(t.Context(), "a"), queue)).To(Succeed(), "those who gave up are forgotten")
+		g.Expect(oneCall(As(t.Context(), "a"), queue)).To(Succeed(), "canceled callers are dropped")
 	})
 }
 
-func TestTheQueuesOfCallersWhoWentAreForgotten(t *testing.T) {
+func TestQueuesOfFinishedCallersAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		queue := newTestQueue(1)

@@ -17,31 +17,31 @@ func TestOperation(t *testing.T) {
 		name, method, url, want string
 	}{
 		{
-			"ids are taken out",
+			"IDs are removed",
 			"GET",
 			"https://h/api/vApp/vm-22222222-2222-4222-8222-222222222222",
 			"GET /api/vApp/vm-{id}",
 		},
 		{
-			"actions stay",
+			"actions are kept",
 			"POST",
 			"https://h/api/vApp/vapp-22222222-2222-4222-8222-222222222222/action/recomposeVApp",
 			"POST /api/vApp/vapp-{id}/action/recomposeVApp",
 		},
 		{
-			"URNs are taken out",
+			"URNs are removed",
 			"GET",
 			"https://h/cloudapi/1.0.0/orgVdcNetworks/urn:vcloud:network:22222222-2222-4222-8222-222222222222/dhcp",
 			"GET /cloudapi/1.0.0/orgVdcNetworks/{id}/dhcp",
 		},
 		{
-			"a query has its type, also with semicolons",
+			"a query keeps its type, also with semicolons",
 			"GET",
 			"https://h/api/query?filter=a==b;c==d&type=vm",
 			"GET /api/query?type=vm",
 		},
-		{"organizations are taken out", "POST", "https://h/oauth/tenant/acme/token", "POST /oauth/tenant/{org}/token"},
-		{"slashes at the end make no difference", "PUT", "https://h/api/x/", "PUT /api/x"},
+		{"organizations are removed", "POST", "https://h/oauth/tenant/acme/token", "POST /oauth/tenant/{org}/token"},
+		{"trailing slashes make no difference", "PUT", "https://h/api/x/", "PUT /api/x"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestParseSite(t *testing.T) {
 	}
 }
 
-func TestParseSiteRefuses(t *testing.T) {
+func TestParseSiteRejectsInvalidInput(t *testing.T) {
 	for _, address := range []string{
 		"", "vcd.example.com", "http://vcd.example.com",
 		"https://u:canary@vcd.example.com", "https://vcd/x?y=z",

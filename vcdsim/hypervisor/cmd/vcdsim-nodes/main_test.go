@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { testtime.Main(m) }
 
-// vm makes what a VM with a console has in the state folder.
+// vm creates the files of a VM with a console in the state folder.
 func vm(t *testing.T, name, console string) (file string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -60,7 +60,7 @@ func TestTheConsoleIsFollowed(t *testing.T) {
 	g.Eventually(done).Should(Receive(Succeed()))
 }
 
-func TestAVMThatIsOffHasNoShell(t *testing.T) {
+func TestAPoweredOffVMHasNoShell(t *testing.T) {
 	vm(t, "node", "")
 	g := NewWithT(t)
 	g.Expect(vmCommand(t.Context(), []string{"shell", "node"}, nil, nil)).To(MatchError("VM node is off"))
@@ -68,7 +68,7 @@ func TestAVMThatIsOffHasNoShell(t *testing.T) {
 		To(MatchError("VM other does not exist; existing VMs: node"))
 }
 
-func TestArgumentsOfVMsAreChecked(t *testing.T) {
+func TestVMArgumentsAreValidated(t *testing.T) {
 	for _, args := range [][]string{
 		{"console"},
 		{"console", "a", "b"},
