@@ -22,5 +22,11 @@ func checkManifest(plan Plan) findings {
 	if plan.plainPods != "" {
 		f.warn(plan.plainPodsRemedy, "%s", plan.plainPods)
 	}
+	if plugin := plan.missingNetworkPlugin; plugin != "" {
+		f.warn("apply cni-"+plugin+".yaml of make cni in that namespace, or another ClusterResourceSet or HelmChartProxy that "+
+			"selects this label",
+			"nothing in the namespace of Cluster %s installs the network plug-in of its label %s=%s, and without it Nodes "+
+				"are not Ready", plan.Name, networkPluginLabel, plugin)
+	}
 	return f
 }
