@@ -15,7 +15,7 @@ trap 'rm -r "$work"' EXIT
 main() {
 	download calico "$work/calico.yaml"
 	download cilium "$work/cilium.tgz"
-	go build -C helm -o "$work/helm" .
+	go build -C helm -ldflags='-s -w' -o "$work/helm" .
 
 	# Organization networks route no pod addresses: all traffic between nodes takes the tunnel.
 	sed 's/"CrossSubnet"/"Always"/' "$work/calico.yaml" >"$work/cni-calico"

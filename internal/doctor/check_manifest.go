@@ -23,10 +23,9 @@ func checkManifest(plan Plan) findings {
 		f.warn(plan.plainPodsRemedy, "%s", plan.plainPods)
 	}
 	if plugin := plan.missingNetworkPlugin; plugin != "" {
-		f.warn("apply cni-"+plugin+".yaml of make cni in that namespace, or another ClusterResourceSet or HelmChartProxy that "+
-			"selects this label",
-			"nothing in the namespace of Cluster %s installs the network plug-in of its label %s=%s, and without it Nodes "+
-				"are not Ready", plan.Name, networkPluginLabel, plugin)
+		f.warn("apply cni-"+plugin+".yaml of a release or of make cni in this namespace, or create such an object",
+			"label %s=%s of Cluster %s selects a network plug-in that no ClusterResourceSet or HelmChartProxy in its namespace "+
+				"installs, so Nodes will not be Ready", networkPluginLabel, plugin, plan.Name)
 	}
 	return f
 }
