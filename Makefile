@@ -106,6 +106,10 @@ manifests: ## Write the files of a release to out/release/VERSION.
 chart: ## Write the Helm chart of the cloud controller manager to out/release/VERSION.
 	$(GO) run ./addons/cmd/ccm-chart -out $(OUT)/release/$(VERSION) -version $(VERSION) -epoch $(SOURCE_DATE_EPOCH)
 
+.PHONY: cni
+cni: ## Write network plug-ins for label cni of Clusters to out/release/VERSION (downloads them). CNI_REGISTRY is the registry of their images.
+	hack/cni-manifests.sh $(OUT)/release/$(VERSION)
+
 .PHONY: site
 site: ## Write this documentation as a site with search to out/site, and check its links (needs Node.js and npm). RELEASES=--releases adds the tagged versions.
 	rm -rf $(OUT)/site && hack/site.sh $(OUT)/site $(RELEASES)

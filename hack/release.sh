@@ -23,6 +23,7 @@ rm -rf "$release"
 make manifests OUT="$folder" VERSION="$version" >/dev/null
 go run ./addons/cmd/ccm-manifests -out "$release" -version "$version"
 make chart OUT="$folder" VERSION="$version" >/dev/null
+make cni OUT="$folder" VERSION="$version" >/dev/null
 make images OUT="$folder" VERSION="$version"
 cp "$folder"/images/*.cdx.json "$release/"
 

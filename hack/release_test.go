@@ -37,7 +37,7 @@ func TestARelease(t *testing.T) {
 		"linux/arm64",
 		"darwin/amd64",
 		"darwin/arm64",
-	}, " "))
+	}, " "), "CNI_SOURCES="+standIns(t))
 	// The output is printed immediately, so that slow or hanging steps are visible.
 	cmd.Stdout = os.Stdout
 	cmd.Stderr = os.Stderr
@@ -60,6 +60,8 @@ func TestARelease(t *testing.T) {
 		"cluster-template.yaml",
 		"cluster-template-flatcar.yaml",
 		"clusterclass-quick-start.yaml",
+		"cni-cilium.yaml",
+		"cni-images.txt",
 		"cloud-director-ccm.yaml",
 		"cloudstack-ccm.yaml",
 		"vsphere-cloud-controller-manager.yaml",

@@ -51,6 +51,7 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 
 			objects := render(t, flavor, needed)
 
+			g.Expect(find[*clusterv1.Cluster](objects, "demo").Labels).To(HaveKeyWithValue("cni", "none"))
 			cluster := find[*infrav1.VCDCluster](objects, "demo")
 			g.Expect(cluster.Spec.OVDCNetwork).To(Equal("nodes"))
 			if slices.Contains(withKubeVIP, flavor) {
@@ -102,6 +103,7 @@ func TestRenderWithAllVariables(t *testing.T) {
 
 	objects := render(t, "", all)
 
+	g.Expect(find[*clusterv1.Cluster](objects, "demo").Labels).To(HaveKeyWithValue("cni", optional["CNI"]))
 	cluster := find[*infrav1.VCDCluster](objects, "demo")
 	g.Expect(cluster.Spec.ControlPlaneLoadBalancer.KubeVIP.Interface).To(Equal("ens192"))
 	g.Expect(cluster.Spec.ControlPlaneLoadBalancer.KubeVIP.Image).To(Equal("registry.example.com/kube-vip:v0.9.1"))

@@ -10,9 +10,12 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -174,7 +177,7 @@ func (p *program) plan(ctx context.Context, f doctorFlags) (doctor.Plan, request
 
 // readManifests reads the plan from files. Missing objects of a ClusterClass are read from the management cluster.
 func (p *program) readManifests(ctx context.Context, paths []string) (doctor.Plan, error) {
-	from := doctor.Sources{Lookup: p.lookUp}
+	from := doctor.Sources{Lookup: p.lookUp, List: p.list}
 	for _, path := range paths {
 		manifest, err := p.openManifest(path)
 		if err != nil {
@@ -185,6 +188,9 @@ func (p *program) readManifests(ctx context.Context, paths []string) (doctor.Pla
 	}
 	return doctor.ReadPlan(ctx, from)
 }
+
+// listTimeout is short, because the result is optional.
+const listTimeout = 5 * time.Second
 
 // lookUp reads an object from the management cluster.
 func (p *program) lookUp(ctx context.Context, key doctor.Key) (*unstructured.Unstructured, error) {
@@ -199,6 +205,27 @@ func (p *program) lookUp(ctx context.Context, key doctor.Key) (*unstructured.Uns
 		return nil, err
 	}
 	return object, nil
+}
+
+// list reads the objects of a kind from the management cluster.
+func (p *program) list(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]*unstructured.Unstructured, error) {
+	c, ofContext, err := p.connect(first(p.access.contexts))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	objects := &unstructured.UnstructuredList{}
+	objects.SetGroupVersionKind(kind)
+	err = c.List(ctx, objects, client.InNamespace(cmp.Or(namespace, p.access.namespace, ofContext)))
+	if err != nil && !meta.IsNoMatchError(err) {
+		return nil, err
+	}
+	found := make([]*unstructured.Unstructured, 0, len(objects.Items))
+	for i := range objects.Items {
+		found = append(found, &objects.Items[i])
+	}
+	return found, nil
 }
 
 func (p *program) openManifest(path string) (io.ReadCloser, error) {

@@ -19,6 +19,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
@@ -268,6 +269,28 @@ func TestDoctorChecksATopologyWhoseClassIsInTheManagementCluster(t *testing.T) {
 	code := s.run(t, "doctor", "-f", s.file(t, "demo.yaml", s.topologyOf()), "--ca-file", ca)
 
 	s.Expect(code).To(Equal(exitOK), s.out.String()+s.errors.String())
+}
+
+func TestDoctorReadsWhetherTheManagementClusterInstallsTheNetworkPlugin(t *testing.T) {
+	s := newShell(t)
+	s.objects = s.identity()
+	ca := s.file(t, "ca.pem", string(s.sim.CA()))
+	topology := strings.Replace(s.topologyOf(), "{name: demo}", "{name: demo, labels: {cni: cilium}}", 1)
+	args := []string{"doctor", "-f", s.file(t, "demo.yaml", topology), "-f", quickStart, "--ca-file", ca}
+
+	s.Expect(s.run(t, args...)).To(Equal(exitOK), s.out.String()+s.errors.String())
+	s.Expect(s.out.String()).To(ContainSubstring("WARNING  manifest"))
+	set := &unstructured.Unstructured{}
+	s.Expect(yaml.Unmarshal([]byte(`
+apiVersion: addons.cluster.x-k8s.io/v1beta2
+kind: ClusterResourceSet
+metadata: {name: cni-cilium, namespace: team-a}
+spec: {clusterSelector: {matchLabels: {cni: cilium}}}
+`), &set.Object)).To(Succeed())
+	s.objects = append(s.objects, set)
+
+	s.Expect(s.run(t, args...)).To(Equal(exitOK), s.out.String()+s.errors.String())
+	s.Expect(s.out.String()).NotTo(ContainSubstring("WARNING  manifest"))
 }
 
 func TestDoctorSuggestsARemedyIfNoClassIsFound(t *testing.T) {

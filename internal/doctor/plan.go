@@ -41,6 +41,8 @@ type Plan struct {
 
 	plainPods       string // reason why pods get no proxy settings; empty if they get them or no proxy is planned
 	plainPodsRemedy string
+
+	missingNetworkPlugin string // the network plug-in that the Cluster selects, if it will not be installed
 }
 
 // Machines are a number of identical machines.

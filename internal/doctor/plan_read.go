@@ -21,6 +21,9 @@ type Sources struct {
 
 	// Lookup reads the parts of a ClusterClass that the manifests lack. If it is nil, the manifests must be complete.
 	Lookup Lookup
+
+	// List finds out whether the network plug-in of the cluster will be installed. If it is nil, it is unknown.
+	List List
 }
 
 // ReadPlan reads a plan from manifests. They contain either a VCDCluster, its VCDMachineTemplates and the objects that
@@ -56,6 +59,7 @@ func ReadPlan(ctx context.Context, from Sources) (Plan, error) {
 	}
 	plan, err := planOf(m)
 	plan.external = external
+	plan.missingNetworkPlugin = missingNetworkPlugin(ctx, m.objects, from.List)
 	return plan, err
 }
 

@@ -198,7 +198,7 @@ var helm = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	folder := filepath.Join(root, "test", "helm")
+	folder := filepath.Join(root, "hack", "helm")
 	source, err := os.ReadFile(filepath.Join(folder, "main.go"))
 	if err != nil {
 		return "", err
@@ -224,7 +224,7 @@ func rendered(g *WithT, values string) ([]unstructured.Unstructured, error) {
 	g.Expect(err).NotTo(HaveOccurred())
 	var archive bytes.Buffer
 	g.Expect(chart.Write(&archive, files, time.Unix(0, 0))).To(Succeed())
-	cmd := exec.CommandContext(context.Background(), program, values)
+	cmd := exec.CommandContext(context.Background(), program, "ccm", values)
 	cmd.Stdin = &archive
 	var out, problem bytes.Buffer
 	cmd.Stdout = &out

@@ -76,12 +76,8 @@ EOF
 		"docs/networking/migrate-from-cloudstack-provider.md": {before: manifests + "kubectl apply -f cloudstack-secret.yaml\n"},
 		"docs/networking/cloudstack.md":                       {before: manifests + shop + node, after: removeShop + "\n" + removeNode},
 		"docs/networking/cni.md": {
-			before: `kubectl create configmap cilium --from-literal=cilium.yaml=''
-kubectl apply -f "$SAMPLES/2"
-kubectl label cluster demo cni=cilium
-until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
-`,
-			after: "kubectl delete clusterresourceset --all",
+			before: "echo > kube-flannel.yml\n",
+			after:  `kubectl apply -f "$SAMPLES/3"` + "\nkubectl delete clusterresourceset cni-flannel",
 		},
 		"docs/get-started/prerequisites.md":    {before: login},
 		"docs/get-started/node-images.md":      {before: login},
@@ -193,10 +189,6 @@ func notRun() map[string]map[string]string {
 			"clusterctl generate cluster demo --infrastructure vcd --flavor topology --kubernetes-version v1.36.3 \\":                  "has the name of the cluster of README: test/templates makes clusters of the class",
 			`kubectl patch clusterclass quick-start --type merge -p '{"spec":{"kubernetesVersions":["v1.34.3","v1.35.4","v1.36.3"]}}'`: "needs a cluster of an older version than that of the page",
 		},
-		"docs/networking/cni.md": {
-			`export POD_CIDR=10.244.0.0/16 SERVICE_CIDR=10.96.0.0/16    # before clusterctl generate cluster`:                            internet,
-			`helm template cilium cilium --repo https://helm.cilium.io --namespace kube-system --set ipam.mode=kubernetes > cilium.yaml`: internet, //nolint:dupword // As printed.
-		},
 		"docs/operate/delete-clusters.md": {
 			`kubectl delete cluster demo`: firstCluster,
 		},
@@ -206,7 +198,6 @@ func notRun() map[string]map[string]string {
 		"docs/get-started/first-cluster.md": {
 			"git clone https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd && cd cluster-api-provider-vcd": internet,
 			"clusterctl generate cluster demo --infrastructure vcd --kubernetes-version v1.36.3 > demo.yaml":                "is a summary of the page, before the setup",
-			"clusterctl get kubeconfig demo > demo.kubeconfig":                                                              "the simulated API servers of workload clusters take no manifests",
 		},
 		"docs/operate/flatcar.md": {
 			"export EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION=true   # before clusterctl init; the feature gate of Cluster API's kubeadm providers": forms,

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testcni"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
@@ -49,6 +50,7 @@ type world struct {
 
 	site             *simsite.Site
 	clone, home, bin string
+	plugins          string        // the list of published network plug-ins
 	replace          []string      // pairs of printed texts and their replacements
 	limit            time.Duration // of the commands of a page
 }
@@ -108,6 +110,9 @@ func (w *world) cloneRepository(t *testing.T) {
 	for _, folder := range []string{w.clone, w.home, w.bin} {
 		g.Expect(os.MkdirAll(folder, 0o750)).To(Succeed())
 	}
+	plugins, err := testcni.WriteSources(w.home)
+	g.Expect(err).NotTo(HaveOccurred())
+	w.plugins = plugins
 	g.Expect(os.WriteFile(filepath.Join(w.clone, "ca.pem"), w.site.Simulator.CA(), 0o600)).To(Succeed())
 	kubeconfig, err := os.ReadFile(w.Kubeconfig())
 	g.Expect(err).NotTo(HaveOccurred())
@@ -282,6 +287,7 @@ func (w *world) environment(t *testing.T) []string {
 		"XDG_CONFIG_HOME=",
 		"SAMPLES=" + w.home + "/samples",
 		"CLUSTERCTL_DISABLE_VERSIONCHECK=true",
+		"CNI_SOURCES=" + w.plugins,
 		"TOKEN=" + token,
 		"CCM_TOKEN=" + ccmToken,
 		"VCD_CA_BUNDLE_B64=" + base64.StdEncoding.EncodeToString(w.site.Simulator.CA()),

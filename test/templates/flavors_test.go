@@ -60,6 +60,7 @@ type flavoredCluster struct {
 	endpoint             string // CONTROL_PLANE_ENDPOINT_IP; empty if the user sets none
 	controlPlanes, nodes int
 	networks             string // of its machines, instead of the one of the cluster
+	cni                  string // CNI; empty if the user sets none
 	check                func(*stage, flavoredCluster)
 }
 
@@ -76,11 +77,11 @@ const twoNICs = `
 
 func flavored() []flavoredCluster {
 	return []flavoredCluster{
-		{"ipam", "", 3, 4, "", (*stage).allFromPools},
-		{"edge-gateway", "", 3, 4, "", (*stage).behindTheGateway},
-		{"dual-stack", "192.168.100.220", 1, 2, "", (*stage).ofBothFamilies},
-		{"bgp", "10.99.0.10", 1, 2, "", (*stage).announcedByBGP},
-		{"flatcar", "192.168.100.221", 1, 2, twoNICs, (*stage).withIgnition},
+		{"ipam", "", 3, 4, "", "cilium", (*stage).allFromPools},
+		{"edge-gateway", "", 3, 4, "", "calico", (*stage).behindTheGateway},
+		{"dual-stack", "192.168.100.220", 1, 2, "", "cilium-dual-stack", (*stage).ofBothFamilies},
+		{"bgp", "10.99.0.10", 1, 2, "", "none", (*stage).announcedByBGP},
+		{"flatcar", "192.168.100.221", 1, 2, twoNICs, "", (*stage).withIgnition},
 	}
 }
 
@@ -133,12 +134,14 @@ func TestFlavorsComeUp(t *testing.T) {
 	}
 	s := newStage(t)
 	s.apply([]byte(pools))
+	s.offerNetworkPlugins()
 	for _, c := range flavored() {
 		s.create(c)
 	}
 
 	for _, c := range flavored() {
 		s.available(c)
+		s.hasNetworkPlugin(c)
 		c.check(s, c)
 	}
 
@@ -165,6 +168,9 @@ func (s *stage) create(c flavoredCluster) {
 	delete(variables, "CONTROL_PLANE_ENDPOINT_IP")
 	if c.endpoint != "" {
 		variables["CONTROL_PLANE_ENDPOINT_IP"] = c.endpoint
+	}
+	if c.cni != "" {
+		variables["CNI"] = c.cni
 	}
 	maps.Copy(variables, s.site.Variables())
 	s.Expect(s.w.LocalRepository(stack.Repository{

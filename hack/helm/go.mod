@@ -1,4 +1,4 @@
-module github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/helm
+module github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/helm
 
 go 1.26.0
 
