@@ -402,6 +402,7 @@ const recorded = `{providerID: "vmware-cloud-director://urn:vcloud:vm:` + uuid1 
 deploymentZone: z, ovdcID: "urn:vcloud:vdc:` + uuid1 + `", vAppNumber: 2, template: {id: "urn:vcloud:vapptemplate:` + uuid1 + `", name: a}, creationRequestedAt: "2026-08-01T12:00:00Z",
 poweredOnAt: "2026-08-01T12:00:00Z", missingSince: "2026-08-01T12:00:00Z", deleteRequestedAt: "2026-08-01T12:00:00Z",
 vmGoneAt: "2026-08-01T12:00:00Z", bootstrapDataRemoved: {guest: Running}, poweredOnAgain: {count: 1, lastAt: "2026-08-01T12:00:00Z"},
+restart: {requestedAt: "2026-08-01T12:00:00Z", failedAt: "2026-08-01T12:00:00Z"},
 vm: {cpus: 2, nics: [{macAddress: "00:50:56:00:00:01"}]}, vmMetadata: [{key: a, access: ReadWrite}]}}`
 
 func TestWhatIsRecordedOfAMachineIsGuarded(t *testing.T) {
@@ -434,6 +435,7 @@ func TestWhatIsRecordedOfAMachineIsGuarded(t *testing.T) {
 		{"a VM that is to be taken as it is", `{vm: }`, nil},
 		{"metadata that are to be written again", `{vmMetadata: }`, nil},
 		{"attempts that are forgotten", `{poweredOnAgain: }`, nil},
+		{"an update that is to be tried again", `{restart: }`, nil},
 		{"bootstrap data that are to be searched for", `{bootstrapDataRemoved: }`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
