@@ -72,25 +72,53 @@ func TestHardwareIsUpdatedInPlace(t *testing.T) {
 		cpus, memoryMiB int64
 		restarts        int
 	}{
-		{"CPUs and memory are added to a VM that allows it", hotAdds, func(s *infrav1.VCDMachineSpec) {
-			s.CPUs = 8
-			s.Memory = ptr.To(resource.MustParse("16Gi"))
-		}, 8, 16 << 10, 0},
+		{
+			"CPUs and memory are added to a VM that allows it",
+			hotAdds,
+			func(s *infrav1.VCDMachineSpec) {
+				s.CPUs = 8
+				s.Memory = ptr.To(resource.MustParse("16Gi"))
+			},
+			8,
+			16 << 10,
+			0,
+		},
 		{"a VM without hot add is restarted", func(*vcdsim.Editor, *vcdsim.VM) {}, eightCPUs, 8, 12 << 10, 1},
 		{"a VM is restarted for fewer CPUs", hotAdds, func(s *infrav1.VCDMachineSpec) { s.CPUs = 2 }, 2, 12 << 10, 1},
-		{"a VM is restarted for less memory", hotAdds, func(s *infrav1.VCDMachineSpec) {
-			s.Memory = ptr.To(resource.MustParse("8Gi"))
-		}, 6, 8 << 10, 1},
-		{"a VM is restarted if its sockets do not divide the CPUs", func(e *vcdsim.Editor, vm *vcdsim.VM) {
-			hotAdds(e, vm)
-			vm.CoresPerSocket = 6
-		}, eightCPUs, 8, 12 << 10, 1},
-		{"a VM is restarted once for CPUs, although it allows memory", func(_ *vcdsim.Editor, vm *vcdsim.VM) {
-			vm.MemoryHotAdd = true
-		}, func(s *infrav1.VCDMachineSpec) {
-			s.CPUs = 8
-			s.Memory = ptr.To(resource.MustParse("16Gi"))
-		}, 8, 16 << 10, 1},
+		{
+			"a VM is restarted for less memory",
+			hotAdds,
+			func(s *infrav1.VCDMachineSpec) {
+				s.Memory = ptr.To(resource.MustParse("8Gi"))
+			},
+			6,
+			8 << 10,
+			1,
+		},
+		{
+			"a VM is restarted if its sockets do not divide the CPUs",
+			func(e *vcdsim.Editor, vm *vcdsim.VM) {
+				hotAdds(e, vm)
+				vm.CoresPerSocket = 6
+			},
+			eightCPUs,
+			8,
+			12 << 10,
+			1,
+		},
+		{
+			"a VM is restarted once for CPUs, although it allows memory",
+			func(_ *vcdsim.Editor, vm *vcdsim.VM) {
+				vm.MemoryHotAdd = true
+			},
+			func(s *infrav1.VCDMachineSpec) {
+				s.CPUs = 8
+				s.Memory = ptr.To(resource.MustParse("16Gi"))
+			},
+			8,
+			16 << 10,
+			1,
+		},
 		{
 			"the same value in another notation is no change",
 			hotAdds,
@@ -121,18 +149,27 @@ func TestHardwareIsNotUpdated(t *testing.T) {
 		name   string
 		change func(*controllertest.Env)
 	}{
-		{"unless in-place updates are enabled", func(w *controllertest.Env) {
-			w.Machine.InPlaceUpdates = false
-			updateInPlace(w, eightCPUs)
-		}},
-		{"unless Cluster API updates the machine", func(w *controllertest.Env) {
-			m := w.VCDMachine("md-0")
-			eightCPUs(&m.Spec)
-			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
-		}},
-		{"if Cluster API updates anything else", func(w *controllertest.Env) {
-			updateInPlace(w, func(*infrav1.VCDMachineSpec) {})
-		}},
+		{
+			"unless in-place updates are enabled",
+			func(w *controllertest.Env) {
+				w.Machine.InPlaceUpdates = false
+				updateInPlace(w, eightCPUs)
+			},
+		},
+		{
+			"unless Cluster API updates the machine",
+			func(w *controllertest.Env) {
+				m := w.VCDMachine("md-0")
+				eightCPUs(&m.Spec)
+				w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+			},
+		},
+		{
+			"if Cluster API updates anything else",
+			func(w *controllertest.Env) {
+				updateInPlace(w, func(*infrav1.VCDMachineSpec) {})
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,19 +23,28 @@ type field struct {
 
 // fields are the fields that can change in place. All other changes replace the machine.
 var fields = []field{
-	{"cpus", func(current, desired *infrav1.VCDMachineSpec) bool {
-		return desired.CPUs > 0 && hasNoPolicy(current, desired)
-	}},
-	{"memory", func(current, desired *infrav1.VCDMachineSpec) bool {
-		return desired.Memory != nil && hasNoPolicy(current, desired)
-	}},
-	{"diskSize", func(current, desired *infrav1.VCDMachineSpec) bool {
-		// The size in the template is not known here, so that a first size may be below it.
-		return current.DiskSize != nil && desired.DiskSize != nil && desired.DiskSize.Cmp(*current.DiskSize) >= 0
-	}},
-	{"powerOffPolicy", always},
-	{"powerOffMode", always},
-	{"shutdownTimeoutSeconds", always},
+	{
+		name: "cpus",
+		allows: func(current, desired *infrav1.VCDMachineSpec) bool {
+			return desired.CPUs > 0 && hasNoPolicy(current, desired)
+		},
+	},
+	{
+		name: "memory",
+		allows: func(current, desired *infrav1.VCDMachineSpec) bool {
+			return desired.Memory != nil && hasNoPolicy(current, desired)
+		},
+	},
+	{
+		name: "diskSize",
+		allows: func(current, desired *infrav1.VCDMachineSpec) bool {
+			// The size in the template is not known here, so that a first size may be below it.
+			return current.DiskSize != nil && desired.DiskSize != nil && desired.DiskSize.Cmp(*current.DiskSize) >= 0
+		},
+	},
+	{name: "powerOffPolicy", allows: always},
+	{name: "powerOffMode", allows: always},
+	{name: "shutdownTimeoutSeconds", allows: always},
 }
 
 func always(_, _ *infrav1.VCDMachineSpec) bool { return true }

@@ -34,9 +34,10 @@ func TestMachinesAreUpdatedInPlace(t *testing.T) {
 	l.born()
 	machines := l.machineUIDs()
 	workers := l.name + "-md-0"
+	vms := l.State().VMs
 	l.Edit(func(e *vcdsim.Editor) {
-		for i := range l.State().VMs {
-			if name := l.State().VMs[i].Name; strings.HasPrefix(name, workers) {
+		for i := range vms {
+			if name := vms[i].Name; strings.HasPrefix(name, workers) {
 				e.VM(name).CPUHotAdd = true
 				e.VM(name).MemoryHotAdd = true
 			}
