@@ -258,6 +258,9 @@ func TestAStoppedVMRunsAgainThoughItsUpdateIsWithdrawn(t *testing.T) {
 		return w.VCDMachine("md-0").Spec.RecordedState.Restart
 	}, controllertest.Patience, "5ms").Should(BeZero())
 	w.Expect(w.Sim.State().VMs).To(HaveExactElements(HaveField("PoweredOn", true)))
+	_, err := w.ReconcileMachine("md-0")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(conditions.Get(w.VCDMachine("md-0"), infrav1.HardwareUpdatedCondition)).To(BeNil(), "no update is left")
 }
 
 func TestRejectedHardwareLeavesTheVMRunning(t *testing.T) {
