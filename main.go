@@ -30,6 +30,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/conversion"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/inplace"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/options"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
@@ -147,6 +148,7 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 	})
 	r.CloudProvider.Image = o.CloudProviderImage()
 	r.CloudProvider.SyncPeriod = o.CloudProviderSyncPeriod
+	r.Machine.InPlaceUpdates = o.InPlaceUpdates
 	r.PodProxy.SyncPeriod = o.CloudProviderSyncPeriod
 	var skip []crdmigrator.Phase
 	for _, phase := range o.SkipCRDMigrationPhases {
@@ -184,8 +186,17 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		r.ServingCert.SetupWithManager(ctx, mgr, options.Concurrency(podProxyConcurrency)),
 		r.Remediation.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
 		migrator.SetupWithManager(ctx, mgr, options.Concurrency(1)),
-		webhooks.Setup(mgr),
+		webhooks.Setup(mgr, webhooks.Options{InPlaceUpdates: o.InPlaceUpdates}),
+		serveHooks(mgr, o),
 		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),
 		mgr.AddReadyzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),
 	)
+}
+
+// serveHooks serves the hooks for in-place updates, if they are enabled, on the port of the webhooks.
+func serveHooks(mgr manager.Manager, o *options.Options) error {
+	if !o.InPlaceUpdates {
+		return nil
+	}
+	return inplace.Register(mgr.GetWebhookServer())
 }

@@ -402,6 +402,7 @@ const recorded = `{providerID: "vmware-cloud-director://urn:vcloud:vm:` + uuid1 
 deploymentZone: z, ovdcID: "urn:vcloud:vdc:` + uuid1 + `", vAppNumber: 2, template: {id: "urn:vcloud:vapptemplate:` + uuid1 + `", name: a}, creationRequestedAt: "2026-08-01T12:00:00Z",
 poweredOnAt: "2026-08-01T12:00:00Z", missingSince: "2026-08-01T12:00:00Z", deleteRequestedAt: "2026-08-01T12:00:00Z",
 vmGoneAt: "2026-08-01T12:00:00Z", bootstrapDataRemoved: {guest: Running}, poweredOnAgain: {count: 1, lastAt: "2026-08-01T12:00:00Z"},
+restart: {requestedAt: "2026-08-01T12:00:00Z", failedAt: "2026-08-01T12:00:00Z"},
 vm: {cpus: 2, nics: [{macAddress: "00:50:56:00:00:01"}]}, vmMetadata: [{key: a, access: ReadWrite}]}}`
 
 func TestMachineRecordsAreProtected(t *testing.T) {
@@ -434,6 +435,7 @@ func TestMachineRecordsAreProtected(t *testing.T) {
 		{"a VM to accept as is", `{vm: }`, nil},
 		{"metadata to write again", `{vmMetadata: }`, nil},
 		{"forgotten attempts", `{poweredOnAgain: }`, nil},
+		{"an update to retry", `{restart: }`, nil},
 		{"bootstrap data to search again", `{bootstrapDataRemoved: }`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -79,6 +79,9 @@ const (
 	EndpointJoinedCondition = "EndpointJoined"
 	// PoweredOnCondition is True while the VM is powered on.
 	PoweredOnCondition = "PoweredOn"
+	// HardwareUpdatedCondition is True when the VM has the CPUs and memory of the spec. It exists while Cluster API
+	// updates the machine in place.
+	HardwareUpdatedCondition = "HardwareUpdated"
 	// AddressesClaimedCondition is True when the addresses from IPAM pools or from the spec are known and valid. It
 	// exists on machines with such addresses.
 	AddressesClaimedCondition = "AddressesClaimed"

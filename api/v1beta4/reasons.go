@@ -445,8 +445,12 @@ const (
 	// NoNameserversReason means that neither the networks of the machine nor its NICs have DNS servers, so its guest
 	// may not resolve names. Set DNS servers of the network in VCD, or nameservers in spec.networks.
 	NoNameserversReason = "NoNameservers"
-	// ShuttingDownReason means that the guest is shutting down before deletion. Wait.
+	// ShuttingDownReason means that the guest is shutting down, before deletion or for an in-place update. Wait.
 	ShuttingDownReason = "ShuttingDown"
+	// HardwareRejectedReason means that VCD rejected new CPUs or memory of an in-place update. The VM runs with its
+	// previous ones. Fix the cause in the message and remove spec.recordedState.restart of the VCDMachine, or replace the
+	// machine.
+	HardwareRejectedReason = "HardwareRejected"
 	// GuestNotShutDownReason means that the guest does not shut down, and spec.powerOffMode Soft prevents the power-off
 	// of its VM. Shut down the guest, or set spec.powerOffMode to TrySoft.
 	GuestNotShutDownReason = "GuestNotShutDown"

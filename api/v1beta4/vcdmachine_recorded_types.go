@@ -79,6 +79,11 @@ type VCDMachineRecordedState struct {
 	// +optional
 	Reset RequestedReset `json:"reset,omitempty,omitzero"`
 
+	// restart is the power cycle of the VM for an in-place update of its CPUs and memory. It is removed when the VM runs
+	// with them. After a failure, remove it to retry at once.
+	// +optional
+	Restart RecordedRestart `json:"restart,omitempty,omitzero"`
+
 	// bootstrapDataRemoved says that the VM was found without bootstrap data. It is removed when the VM may contain
 	// bootstrap data again; remove it to check the VM again.
 	// +optional
@@ -178,6 +183,22 @@ type RequestedReset struct {
 	// sentAt is the time of the request to VCD. It is stored before the request is sent, so that a VM is not reset twice.
 	// +optional
 	SentAt *metav1.Time `json:"sentAt,omitempty"`
+}
+
+// RecordedRestart is the power cycle of a VM for an in-place update.
+type RecordedRestart struct {
+	// requestedAt is the time when the power cycle began. It is stored before the first request is sent, so that the VM
+	// is powered on again after a restart of the controllers.
+	// +required
+	RequestedAt *metav1.Time `json:"requestedAt,omitempty"`
+
+	// shutdownRequestedAt is the time of the request to shut the guest down.
+	// +optional
+	ShutdownRequestedAt *metav1.Time `json:"shutdownRequestedAt,omitempty"`
+
+	// failedAt is the time when VCD rejected the CPUs and memory. The VM is powered on with its previous ones.
+	// +optional
+	FailedAt *metav1.Time `json:"failedAt,omitempty"`
 }
 
 // GuestState is the state of a guest.

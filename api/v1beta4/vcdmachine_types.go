@@ -48,7 +48,7 @@ type VCDMachineSpec struct {
 	SizingPolicy string `json:"sizingPolicy,omitempty"`
 
 	// cpus is the number of virtual CPUs, instead of a sizing policy: cannot be set together with sizingPolicy. That of
-	// the policy or the template if empty. Immutable once the VM exists.
+	// the policy or the template if empty. Immutable once the VM exists, except for in-place updates by Cluster API.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
@@ -56,7 +56,7 @@ type VCDMachineSpec struct {
 
 	// memory is the size of the memory, such as 8Gi, instead of a sizing policy: cannot be set together with
 	// sizingPolicy. A multiple of 4Mi, from 512Mi to 6Ti. That of the policy or the template if empty. Immutable once the
-	// VM exists.
+	// VM exists, except for in-place updates by Cluster API.
 	// +optional
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
@@ -190,7 +190,7 @@ const (
 	PowerOffPowerOn PowerOffPolicy = "PowerOn"
 )
 
-// PowerOffMode is how the VM of a deleted machine is powered off.
+// PowerOffMode is how the VM of a deleted machine is powered off, and a VM that is powered off for an in-place update.
 // +kubebuilder:validation:Enum=TrySoft;Soft;Hard
 type PowerOffMode string
 
@@ -280,8 +280,6 @@ type VCDMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.template) ? has(oldSelf.template) && self.template == oldSelf.template : !has(oldSelf.template))",fieldPath=".template",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.templateSelector) ? has(oldSelf.templateSelector) && self.templateSelector == oldSelf.templateSelector : !has(oldSelf.templateSelector))",fieldPath=".templateSelector",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.sizingPolicy) ? has(oldSelf.sizingPolicy) && self.sizingPolicy == oldSelf.sizingPolicy : !has(oldSelf.sizingPolicy))",fieldPath=".sizingPolicy",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.cpus) ? has(oldSelf.cpus) && self.cpus == oldSelf.cpus : !has(oldSelf.cpus))",fieldPath=".cpus",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.memory) ? has(oldSelf.memory) && self.memory == oldSelf.memory : !has(oldSelf.memory))",fieldPath=".memory",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.hardwareVersion) ? has(oldSelf.hardwareVersion) && self.hardwareVersion == oldSelf.hardwareVersion : !has(oldSelf.hardwareVersion))",fieldPath=".hardwareVersion",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy))",fieldPath=".placementPolicy",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.storageProfile) ? has(oldSelf.storageProfile) && self.storageProfile == oldSelf.storageProfile : !has(oldSelf.storageProfile))",fieldPath=".storageProfile",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"

@@ -50,6 +50,16 @@ func (b *backoff) failing(what step, now time.Time, desired infrav1.VCDMachineSp
 	return last.out
 }
 
+// last returns why a step last failed, although its retry may no longer be delayed. It returns false if the step has
+// not failed since it last succeeded.
+func (b *backoff) last(what step) (phases.Result, bool) {
+	last, ok := b.byStep[what]
+	return last.out, ok
+}
+
+// forget ends the delay of a step, as if it had never failed.
+func (b *backoff) forget(what step) { delete(b.byStep, what) }
+
 // succeeded ends the delay of a step. If the step creates the VM, it also ends the delays of the other steps that
 // create VMs.
 func (b *backoff) succeeded(what step) {

@@ -55,6 +55,7 @@ type Reconciler struct {
 	Drivers          *vapp.Drivers
 	Apart            *affinity.Settled // which VMs are in the rules that must keep them apart, or together
 	Endpoints        *edgeendpoint.Endpoints
+	InPlaceUpdates   bool             // whether Cluster API may change CPUs and memory of VMs
 	Gather           time.Duration    // how long to wait for machines to create together; 0: one second
 	Now              func() time.Time // nil: time.Now
 

@@ -86,7 +86,7 @@ func newDeletion(s *scope) deletion {
 		vdc:      s.target.vdc,
 		observer: newObserver(s),
 		lost:     func(id string) *lostVM { return newLost(s, id) },
-		shutdown: newShutdown(s),
+		shutdown: newShutdown(s, &s.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt),
 		records:  s.records,
 		tasks:    newTasks(s),
 		recorder: s.reconciler.Recorder,

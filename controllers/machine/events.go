@@ -48,6 +48,22 @@ func vmReset(r events.EventRecorder, m *infrav1.VCDMachine, n int32) {
 	phases.Happened(r, m, "VMReset", fmt.Sprintf("Requested reset %d of the VM for a VCDRemediation", n))
 }
 
+// hardwareUpdated records that the CPUs and memory of the VM of m were changed in place.
+func hardwareUpdated(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.VM) {
+	phases.Happened(r, m, "HardwareUpdated",
+		fmt.Sprintf("Changed the VM to %d CPUs and %d MiB of memory", vm.CPUs, vm.MemoryMiB))
+}
+
+// vmRestarting records that the VM of m is restarted because its new CPUs or memory cannot be added while it runs.
+func vmRestarting(r events.EventRecorder, m *infrav1.VCDMachine) {
+	phases.Happened(r, m, "VMRestarting", "Restarting the VM to change its CPUs and memory")
+}
+
+// hardwareRejected records that VCD rejected new CPUs or memory of the VM of m.
+func hardwareRejected(r events.EventRecorder, m *infrav1.VCDMachine, why string) {
+	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.HardwareRejectedReason, infrav1.HardwareRejectedReason, "%s", why)
+}
+
 // diskExpanded records that the first disk of the VM of m was expanded.
 func diskExpanded(r events.EventRecorder, m *infrav1.VCDMachine, size string) {
 	phases.Happened(r, m, "DiskExpanded", "Expanded the first disk to "+size+"; the guest must expand its file "+

@@ -23,6 +23,7 @@ const (
 	MaxNotedDisks          = maxNotedDisks
 	CancelRetry            = cancelRetry
 	DefaultShutdownTimeout = defaultShutdownTimeout
+	HardwareRetry          = hardwareRetry
 )
 
 var (

@@ -22,6 +22,7 @@ func provisioning() []phases.Phase[*scope] {
 		{Condition: infrav1.AdoptedCondition, Run: reconcileAdopted, Applies: isAdopted},
 		{Condition: infrav1.BootstrapInjectedCondition, Run: reconcileBootstrapInjected},
 		{Condition: infrav1.EndpointJoinedCondition, Run: joinEndpoint, Applies: joinsBeforePowerOn},
+		{Condition: infrav1.HardwareUpdatedCondition, Run: reconcileHardware, Applies: updatesHardware, Optional: true},
 		{Condition: infrav1.PoweredOnCondition, Run: reconcilePower},
 		{Condition: infrav1.AddressesReadyCondition, Run: reconcileAddresses},
 		{Condition: infrav1.EndpointJoinedCondition, Run: joinEndpoint, Applies: joinsAfterDHCP},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -28,19 +29,21 @@ type cancellation struct {
 	refused bool      // VCD rejected it
 }
 
-// shutdown shuts down the guest before the VM is deleted.
+// shutdown shuts down the guest before the VM is deleted or powered off for a change.
 type shutdown struct {
 	session      *session.Session
 	inputs       *inputs
+	requestedAt  **metav1.Time // recorded time of the request
 	tasks        tasks
 	cancellation *cancellation
 	now          func() time.Time
 }
 
-func newShutdown(s *scope) shutdown {
+func newShutdown(s *scope, requestedAt **metav1.Time) shutdown {
 	return shutdown{
 		session:      s.session,
 		inputs:       &s.inputs,
+		requestedAt:  requestedAt,
 		tasks:        newTasks(s),
 		cancellation: &s.state.cancellation,
 		now:          s.now,
@@ -122,7 +125,7 @@ func (s shutdown) request(ctx context.Context, vm *vcd.VM) (out phases.Result, r
 		return out, "", err
 	}
 	if _, asked := s.left(); !asked {
-		s.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt = timeOf(s.now())
+		*s.requestedAt = timeOf(s.now())
 	}
 	return s.tasks.start(stepShutdown, task), "", nil
 }
@@ -144,7 +147,7 @@ func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Result, error) 
 		switch {
 		case !t.ShutsDown():
 		case !asked: // The shutdown was requested, but the response was lost.
-			s.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt = timeOf(s.now())
+			*s.requestedAt = timeOf(s.now())
 		case left > 0:
 		case s.isSoft():
 			return phases.Fail(session.BusyPoll, infrav1.GuestNotShutDownReason,
@@ -182,14 +185,13 @@ func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Re
 // left returns the time that remains for the guest to shut down, negative after the timeout. It returns false if no
 // shutdown was requested. The time counts from a record on the object, so that a restart does not extend it.
 func (s shutdown) left() (time.Duration, bool) {
-	record := &s.inputs.vcdMachine.Spec.RecordedState
-	if record.ShutdownRequestedAt == nil {
+	if *s.requestedAt == nil {
 		return 0, false
 	}
-	if now := s.now(); record.ShutdownRequestedAt.After(now.Add(time.Second)) { // The clock was set back.
-		record.ShutdownRequestedAt = timeOf(now)
+	if now := s.now(); (*s.requestedAt).After(now.Add(time.Second)) { // The clock was set back.
+		*s.requestedAt = timeOf(now)
 	}
-	return record.ShutdownRequestedAt.Add(s.timeout()).Sub(s.now()), true
+	return (*s.requestedAt).Add(s.timeout()).Sub(s.now()), true
 }
 
 // isSoft reports whether the VM must not be powered off while its guest runs.

@@ -27,6 +27,9 @@ const (
 	// stepConsolidate makes a linked clone independent of its template.
 	stepConsolidate step = "Consolidating the VM"
 
+	stepHotAdd step = "Adding CPUs and memory to the running VM"
+	stepResize step = "Changing CPUs and memory of the VM"
+
 	stepPowerOn    step = "Powering on the VM"
 	stepReset      step = "Resetting the VM"
 	stepGrow       step = "Expanding the disk"

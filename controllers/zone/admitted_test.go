@@ -46,7 +46,7 @@ func admitChanges(t *testing.T, w *controllertest.Env) {
 		},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(webhooks.Setup(mgr)).To(Succeed())
+	w.Expect(webhooks.Setup(mgr, webhooks.Options{})).To(Succeed())
 	patches, ok := w.Client.(client.WithWatch)
 	w.Expect(ok).To(BeTrue())
 	w.Client = interceptor.NewClient(patches, interceptor.Funcs{

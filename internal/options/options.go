@@ -60,6 +60,7 @@ type Options struct {
 	MachineConcurrency     int
 	IdentityConcurrency    int
 	SkipCRDMigrationPhases []string
+	InPlaceUpdates         bool
 
 	CloudProviderRegistry   string
 	CloudProviderVersion    string
@@ -156,6 +157,9 @@ func (o *Options) addWorkFlags() {
 	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", 100, "Maximum rate of requests to the Kubernetes API server, "+
 		"per second.")
 	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", 200, "Maximum burst of requests to the Kubernetes API server.")
+	fs.BoolVar(&o.InPlaceUpdates, "in-place-updates", false,
+		"Serve Cluster API's hooks for in-place updates, so that CPUs, memory and disks of machines change without "+
+			"replacement. Requires an ExtensionConfig, and the feature gates RuntimeSDK and InPlaceUpdates of Cluster API.")
 	fs.StringSliceVar(&o.SkipCRDMigrationPhases, "skip-crd-migration-phases", nil,
 		"Phases of the migration of stored objects to skip: "+
 			"StorageVersionMigration, CleanupManagedFields.")

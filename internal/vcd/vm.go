@@ -29,6 +29,10 @@ type VM struct {
 	CPUs        int64
 	MemoryMiB   int64
 
+	CoresPerSocket int64 // 0 if unknown
+	CPUHotAdd      bool  // CPUs can be added while the VM runs
+	MemoryHotAdd   bool  // memory can be added while the VM runs
+
 	HardwareVersion string // such as vmx-19; empty if unknown
 
 	SizingPolicyID    string
@@ -147,6 +151,10 @@ func vmFrom(doc *types.Vm) VM {
 	if spec := doc.VmSpecSection; spec != nil {
 		readSpec(spec, &vm)
 	}
+	if can := doc.VMCapabilities; can != nil {
+		vm.CPUHotAdd = can.CPUHotAddEnabled
+		vm.MemoryHotAdd = can.MemoryHotAddEnabled
+	}
 	return vm
 }
 
@@ -185,10 +193,13 @@ func readHardware(hardware *types.VirtualHardwareSection, vm *VM) {
 	}
 }
 
-// readSpec reads CPUs, memory, the hardware version and the disks. It overrides the sizes that readHardware read.
+// readSpec reads CPUs, their cores, memory, the hardware version and the disks. It overrides the sizes that readHardware read.
 func readSpec(spec *types.VmSpecSection, vm *VM) {
 	if spec.NumCpus != nil {
 		vm.CPUs = int64(*spec.NumCpus)
+	}
+	if spec.NumCoresPerSocket != nil {
+		vm.CoresPerSocket = int64(*spec.NumCoresPerSocket)
 	}
 	if spec.MemoryResourceMb != nil {
 		vm.MemoryMiB = spec.MemoryResourceMb.Configured

@@ -26,7 +26,7 @@ func TestWhatExistedBeforeCanBeCreatedAgain(t *testing.T) {
 			c.Finalizers = []string{infrav1.ClusterFinalizer}
 		}
 
-		warningsOfM, errM := machineValidator().ValidateCreate(t.Context(), m)
+		warningsOfM, errM := machineValidator(false).ValidateCreate(t.Context(), m)
 		warningsOfC, errC := clusterValidator().ValidateCreate(t.Context(), c)
 
 		if existed {

@@ -3,8 +3,14 @@
 package webhooks
 
 import (
+	"context"
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
@@ -74,5 +80,32 @@ func machineFixedErrors(oldM, newM *infrav1.VCDMachine) field.ErrorList {
 		{"extraConfig", before.ExtraConfig, after.ExtraConfig},
 		{"networks", before.Networks, after.Networks},
 		{"vmNamingTemplate", before.VMNamingTemplate, after.VMNamingTemplate},
-	}, "is immutable once the VM exists: create a new VCDMachineTemplate and roll it out")
+	}, immutableWithVM)
+}
+
+// immutableWithVM is the problem of a changed field that was used to create the VM.
+const immutableWithVM = "is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+
+// hardwareChangeErrors rejects other CPUs or memory of an existing VM. An in-place update may make these changes.
+func hardwareChangeErrors(before, after *infrav1.VCDMachineSpec) field.ErrorList {
+	if before.ProviderID == "" {
+		return nil
+	}
+	return fixedErrors([]fixedField{
+		{"cpus", before.CPUs, after.CPUs},
+		{"memory", before.Memory, after.Memory},
+	}, immutableWithVM)
+}
+
+// isInPlaceUpdate reports whether a request belongs to an in-place update: it sets the annotation of such updates, or it
+// is a dry run, with which Cluster API determines whether it can update a machine in place.
+func isInPlaceUpdate(ctx context.Context, m *infrav1.VCDMachine) (bool, error) {
+	if _, ok := m.Annotations[clusterv1.UpdateInProgressAnnotation]; ok {
+		return true, nil
+	}
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return false, fmt.Errorf("reading the admission request: %w", err)
+	}
+	return ptr.Deref(request.DryRun, false), nil
 }

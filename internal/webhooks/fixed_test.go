@@ -6,6 +6,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
@@ -71,4 +75,63 @@ func TestAVMCannotBeMadeAnother(t *testing.T) {
 	after.Spec.ProviderID = before.Spec.ProviderID
 	g.Expect(machineFixedErrors(before, after)).To(ConsistOf(
 		HaveField("Field", "spec.template"), HaveField("Field", "spec.networks")))
+}
+
+func TestCPUsAndMemoryChangeOnlyInPlace(t *testing.T) {
+	resized := func(s *infrav1.VCDMachineSpec) {
+		s.CPUs = 8
+		s.Memory = ptr.To(resource.MustParse("16Gi"))
+	}
+	refused := []string{"spec.cpus", "spec.memory"}
+	tests := []struct {
+		name            string
+		enabled, dryRun bool
+		annotated       bool
+		change          func(*infrav1.VCDMachineSpec)
+		fields          []string
+	}{
+		{"a user cannot change them", true, false, false, resized, refused},
+		{"Cluster API can change them", true, false, true, resized, nil},
+		{"Cluster API can try to change them", true, true, false, resized, nil},
+		{"not even Cluster API, if in-place updates are disabled", false, false, true, resized, refused},
+		{"not even in a dry run, if in-place updates are disabled", false, true, false, resized, refused},
+		{
+			"Cluster API cannot change anything else",
+			true,
+			false,
+			true,
+			func(s *infrav1.VCDMachineSpec) { s.Template = "other" },
+			[]string{"spec.template"},
+		},
+		{
+			"the same value in another notation is no change",
+			true,
+			false,
+			false,
+			func(s *infrav1.VCDMachineSpec) { s.Memory = ptr.To(resource.MustParse("8192Mi")) },
+			nil,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			before := machine()
+			before.Spec.SizingPolicy = ""
+			before.Spec.CPUs = 4
+			before.Spec.Memory = ptr.To(resource.MustParse("8Gi"))
+			before.Spec.ProviderID = someProviderID
+			after := before.DeepCopy()
+			tt.change(&after.Spec)
+			if tt.annotated {
+				metav1.SetMetaDataAnnotation(&after.ObjectMeta, clusterv1.UpdateInProgressAnnotation, "")
+			}
+
+			_, err := machineValidator(tt.enabled).ValidateUpdate(request(tt.dryRun), before, after)
+
+			g.Expect(refusedFields(g, err)).To(Equal(tt.fields))
+
+			before.Spec.ProviderID = ""
+			g.Expect(hardwareChangeErrors(&before.Spec, &after.Spec)).To(BeEmpty(), "no VM exists yet")
+		})
+	}
 }

@@ -24,7 +24,9 @@ import (
 // minDiskSize detects sizes without a unit, such as 40 bytes.
 var minDiskSize = resource.MustParse("1Gi")
 
-func machineValidator() *validator[*infrav1.VCDMachine] {
+// machineValidator returns the validator of VCDMachines. inPlace reports whether Cluster API may change CPUs and memory
+// of existing VMs.
+func machineValidator(inPlace bool) *validator[*infrav1.VCDMachine] {
 	return &validator[*infrav1.VCDMachine]{
 		kind:      "VCDMachine",
 		finalizer: infrav1.MachineFinalizer,
@@ -34,8 +36,17 @@ func machineValidator() *validator[*infrav1.VCDMachine] {
 			return append(errs, vmNameErrors(m)...)
 		},
 		recorded: recordedChangeErrors,
-		changes: func(_ context.Context, oldM, newM *infrav1.VCDMachine) (field.ErrorList, error) {
-			return append(machineFixedErrors(oldM, newM), diskChangeErrors(&oldM.Spec, &newM.Spec)...), nil
+		changes: func(ctx context.Context, oldM, newM *infrav1.VCDMachine) (field.ErrorList, error) {
+			errs := append(machineFixedErrors(oldM, newM), diskChangeErrors(&oldM.Spec, &newM.Spec)...)
+			hardware := hardwareChangeErrors(&oldM.Spec, &newM.Spec)
+			if len(hardware) == 0 || !inPlace {
+				return append(errs, hardware...), nil
+			}
+			updating, err := isInPlaceUpdate(ctx, newM)
+			if err != nil || updating {
+				return errs, err
+			}
+			return append(errs, hardware...), nil
 		},
 	}
 }

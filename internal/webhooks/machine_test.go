@@ -29,7 +29,7 @@ func TestVCDMachineFeatures(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, machineValidator(), machine()) })
+		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, machineValidator(false), machine()) })
 	}
 }
 
@@ -289,7 +289,7 @@ func TestVCDMachineValues(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, machineValidator(), machine()) })
+		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, machineValidator(false), machine()) })
 	}
 }
 
@@ -338,7 +338,7 @@ func TestVCDMachineDiskChanges(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			_, err := machineValidator().ValidateUpdate(request(false), tt.oldObj, tt.newObj)
+			_, err := machineValidator(false).ValidateUpdate(request(false), tt.oldObj, tt.newObj)
 
 			g.Expect(refusedFields(g, err)).To(Equal(tt.refused))
 			if tt.words != "" {

@@ -19,7 +19,7 @@ func Validate(object *unstructured.Unstructured) error {
 	case "VCDClusterTemplate":
 		return validateCreation(clusterTemplateValidator(), object)
 	case "VCDMachine":
-		return validateCreation(machineValidator(), object)
+		return validateCreation(machineValidator(false), object)
 	case "VCDMachineTemplate":
 		return validateCreation(machineTemplateValidator(), object)
 	case "VCDIdentity":

@@ -108,7 +108,7 @@ func TestWhatIdentifiesAVMIsWrittenOnce(t *testing.T) {
 					refused = append(refused, "spec.recordedState."+name)
 				}
 
-				_, err := machineValidator().ValidateUpdate(t.Context(), before, after)
+				_, err := machineValidator(false).ValidateUpdate(t.Context(), before, after)
 
 				g.Expect(refusedFields(g, err)).To(Equal(refused))
 			})
@@ -124,7 +124,7 @@ func TestAMoveBringsAlongWhatIdentifiesAVM(t *testing.T) {
 	m.Spec.RecordedState.InstanceID = "old-uid"
 	m.Spec.RecordedState.VMName = "cp-0"
 
-	_, err := machineValidator().ValidateCreate(t.Context(), m)
+	_, err := machineValidator(false).ValidateCreate(t.Context(), m)
 
 	g.Expect(err).NotTo(HaveOccurred())
 }

@@ -28,14 +28,19 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta4-vcdfailuredomain,mutating=false,failurePolicy=fail,sideEffects=None,matchPolicy=Equivalent,admissionReviewVersions=v1,groups=infrastructure.cluster.x-k8s.io,resources=vcdfailuredomains,versions=v1beta4,name=validation.vcdfailuredomain.infrastructure.cluster.x-k8s.io
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta4-vcddeploymentzone,mutating=false,failurePolicy=fail,sideEffects=None,matchPolicy=Equivalent,admissionReviewVersions=v1,groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones,versions=v1beta4,name=validation.vcddeploymentzone.infrastructure.cluster.x-k8s.io
 
+// Options are the options of the webhooks.
+type Options struct {
+	InPlaceUpdates bool // whether Cluster API may change CPUs and memory of VMs
+}
+
 // Setup registers the webhooks of all kinds with the manager.
-func Setup(mgr ctrl.Manager) error {
+func Setup(mgr ctrl.Manager, o Options) error {
 	clusters := clusterValidator()
 	clusters.byController = (&managerUser{client: mgr.GetClient()}).sent
 	return errors.Join(
 		setup(mgr, &infrav1.VCDCluster{}, clusters, conversion.VCDCluster()),
 		setup(mgr, &infrav1.VCDClusterTemplate{}, clusterTemplateValidator(), conversion.VCDClusterTemplate()),
-		setup(mgr, &infrav1.VCDMachine{}, machineValidator(), conversion.VCDMachine()),
+		setup(mgr, &infrav1.VCDMachine{}, machineValidator(o.InPlaceUpdates), conversion.VCDMachine()),
 		setup(mgr, &infrav1.VCDMachineTemplate{}, machineTemplateValidator(), conversion.VCDMachineTemplate()),
 		setup(mgr, &infrav1.VCDIdentity{}, identityValidator(), nil),
 		setup(mgr, &infrav1.VCDClusterIdentity{}, clusterIdentityValidator(), nil),

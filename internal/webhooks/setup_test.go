@@ -31,7 +31,7 @@ import (
 func TestSetupServesWhatIsConfigured(t *testing.T) {
 	g := NewWithT(t)
 	mux := http.NewServeMux()
-	g.Expect(Setup(managerWithMux(t, mux))).To(Succeed())
+	g.Expect(Setup(managerWithMux(t, mux), Options{})).To(Succeed())
 
 	configured := configuredPaths(t)
 
@@ -92,7 +92,7 @@ func managerWithMux(t *testing.T, mux *http.ServeMux) ctrl.Manager {
 func TestSetupServesConversions(t *testing.T) {
 	g := NewWithT(t)
 	mux := http.NewServeMux()
-	g.Expect(Setup(managerWithMux(t, mux))).To(Succeed())
+	g.Expect(Setup(managerWithMux(t, mux), Options{})).To(Succeed())
 	review := `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": {"uid": "1",
 		"desiredAPIVersion": "` + infrav1.GroupVersion.String() + `", "objects": [{"kind": "VCDCluster",
 		"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "metadata": {"name": "a", "namespace": "b"},

@@ -42,6 +42,7 @@ type life struct {
 	workers        int
 	balancer       map[string]any // spec.loadBalancer of the VCDCluster; nil: as in the template
 	perMachine     bool           // each VM has a separate vApp
+	inPlace        bool           // machines have their own CPUs and memory, and rollouts add no machines
 
 	flavor string            // its template is cluster-template<flavor>.yaml
 	values map[string]string // of additional variables of the template
@@ -128,11 +129,24 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 		}
 	case "KubeadmControlPlane":
 		put(l.replica.label, "spec", "machineTemplate", "metadata", "labels", clusterv1.WatchLabel)
+		if l.inPlace {
+			put(int64(0), "spec", "rollout", "strategy", "rollingUpdate", "maxSurge")
+		}
 	case "MachineDeployment":
 		put(l.replica.label, "spec", "template", "metadata", "labels", clusterv1.WatchLabel)
+		if l.inPlace {
+			put(string(clusterv1.RollingUpdateMachineDeploymentStrategyType), "spec", "rollout", "strategy", "type")
+			put(int64(0), "spec", "rollout", "strategy", "rollingUpdate", "maxSurge")
+			put(int64(1), "spec", "rollout", "strategy", "rollingUpdate", "maxUnavailable")
+		}
 	case "MachineHealthCheck":
 		put("100%", "spec", "remediation", "triggerIf", "unhealthyLessThanOrEqualTo")
 	case "VCDMachineTemplate":
+		if l.inPlace {
+			unstructured.RemoveNestedField(object.Object, "spec", "template", "spec", "sizingPolicy")
+			put(int64(2), "spec", "template", "spec", "cpus")
+			put("4Gi", "spec", "template", "spec", "memory")
+		}
 		if l.flavor != "" {
 			return // Its zones define the networks.
 		}
@@ -207,13 +221,8 @@ func (l *life) rollControlPlane(name string, change func(*infrav1.VCDMachineSpec
 	l.t.Helper()
 	old := l.name + "-control-plane"
 	l.copyTemplate(old, name, change)
-	plane := &unstructured.Unstructured{}
-	plane.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta2")
-	plane.SetKind("KubeadmControlPlane")
-	plane.SetNamespace(l.namespace)
-	plane.SetName(old)
 	l.replaceAll(old, func() {
-		l.patch(plane, fmt.Sprintf(`{"spec":{"machineTemplate":{"spec":{"infrastructureRef":{"name":%q}}}}}`, name))
+		l.patch(l.plane(), fmt.Sprintf(`{"spec":{"machineTemplate":{"spec":{"infrastructureRef":{"name":%q}}}}}`, name))
 	})
 }
 

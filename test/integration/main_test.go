@@ -20,6 +20,7 @@ import (
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -92,8 +93,10 @@ func run(m *testing.M) int {
 		Dir: dir,
 		Out: os.Stderr,
 		Env: shared.workloads.Env(),
+		// One test updates machines in place. Without an ExtensionConfig, this has no effect on the others.
+		Variables: map[string]string{"EXP_RUNTIME_SDK": "true", "EXP_IN_PLACE_UPDATES": "true"},
 		// The tests search the most verbose log for secrets.
-		ManagerArgs: []string{"--watch-filter=" + sharedLabel, "--v=5"},
+		ManagerArgs: []string{"--watch-filter=" + sharedLabel, "--v=5", "--in-place-updates"},
 	})
 	if err != nil {
 		return report(err)
@@ -127,7 +130,7 @@ func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme,
-		addonsv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme,
+		addonsv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme, runtimev1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			panic(err)

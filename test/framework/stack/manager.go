@@ -143,6 +143,9 @@ func (m *Manager) rewire(ctx context.Context) error {
 	return m.stack.Apply(ctx, slices.Concat(crds, webhooks)...)
 }
 
+// WebhookURL returns the address of the manager's webhook server. Its certificate is signed by [Stack.CA].
+func (m *Manager) WebhookURL() string { return fmt.Sprintf("https://127.0.0.1:%d", m.ports.webhook) }
+
 // args returns the arguments of the Deployment, then those that differ without containers, then the caller's.
 func (m *Manager) args() []string {
 	ours := []string{

@@ -26,6 +26,9 @@ type pki struct {
 	key   *ecdsa.PrivateKey
 }
 
+// CA returns the certificate authority of the API server and of all webhook servers, as PEM.
+func (s *Stack) CA() []byte { return s.pki.caPEM }
+
 // pair is a certificate and its key as PEM.
 type pair struct {
 	cert, key []byte
