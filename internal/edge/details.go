@@ -115,6 +115,9 @@ func (g *gateway) readPool(ctx context.Context, s *vcd.Session, id string) (lb.P
 		return lb.Pool{}, err
 	}
 	known := readPool{pool: fullPool(p), at: now}
+	if known.pool.Check, err = g.readCheck(ctx, s, p); err != nil {
+		return lb.Pool{}, err
+	}
 	for _, row := range g.pools.known() {
 		if row.ID == id {
 			known.hints = *row.Hints

@@ -52,6 +52,7 @@ func newModel(mods ...func(*model)) *model {
 			Premium:          true,
 			MovesSharedVIP:   true,
 			SourceRanges:     true,
+			HealthMonitors:   true,
 			MaxMembers:       100,
 		},
 		certs: []CertificateItem{{Object: Object{

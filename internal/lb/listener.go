@@ -36,6 +36,8 @@ type Listener struct {
 	Certificate Certificate
 	// Monitor of the members. The zero value means the default: TCP for TCP, UDP for UDP.
 	Monitor Monitor
+	// Check contains settings of the monitor. The zero value means a monitor that VCD defines.
+	Check HealthCheck
 }
 
 // key identifies the listener among those of its owner. It consists of properties that clients see, so that renaming

@@ -30,6 +30,8 @@ const (
 	KindRule loadbalancer.Kind = "dnat-rule"
 	// KindFirewall is a rule of the edge gateway's firewall.
 	KindFirewall loadbalancer.Kind = "firewall-rule"
+	// KindMonitor is a health monitor with its own settings. It belongs to a pool, whose steps write it.
+	KindMonitor loadbalancer.Kind = "health-monitor"
 	// KindHost is a VM or a gateway inside the organization. It only occurs in a [loadbalancer.Use].
 	KindHost loadbalancer.Kind = "host"
 )
@@ -155,6 +157,9 @@ type Pool struct {
 	Members []netip.Addr
 	// Monitors never contains NONE.
 	Monitors []Monitor
+	// Check is the health monitor with its own settings that belongs to the pool. A desired pool has either a Check or
+	// Monitors.
+	Check PoolCheck
 	// Sticky is persistence by client address.
 	Sticky bool
 	// Algorithm; if it is empty, a new pool gets ROUND_ROBIN.
@@ -186,6 +191,9 @@ func (p Pool) hash() string {
 		hashed = append(hashed, string(m))
 	}
 	hashed = append(hashed, words(p.Members)...)
+	if p.Check != (PoolCheck{}) {
+		hashed = append(hashed, p.Check.words()...)
+	}
 	return short(hashed...)
 }
 
@@ -195,7 +203,7 @@ func (p Pool) differs(have Pool) bool {
 		return false
 	}
 	if p.NodePort != have.NodePort || p.Sticky != have.Sticky || p.Algorithm != "" && p.Algorithm != have.Algorithm ||
-		!p.sameMembers(have) {
+		!p.sameMembers(have) || p.Check != have.Check {
 		return true
 	}
 	return slices.ContainsFunc(p.Monitors, func(m Monitor) bool { return !slices.Contains(have.Monitors, m) })
@@ -208,9 +216,12 @@ func (p Pool) mayDiffer(have Pool) bool {
 	if have.Full || h == nil || have.State != Realized {
 		return false
 	}
-	return h.ByGroup != (p.Group != Ref{}) || !h.Monitored && len(p.Monitors) > 0 ||
+	return h.ByGroup != (p.Group != Ref{}) || !h.Monitored && p.IsMonitored() ||
 		!h.ByGroup && h.Members >= 0 && h.Members != len(p.Members)
 }
+
+// IsMonitored reports whether the pool has a monitor.
+func (p Pool) IsMonitored() bool { return len(p.Monitors) > 0 || p.Check != (PoolCheck{}) }
 
 // sameMembers reports whether a pool that was read in full has the desired members.
 func (p Pool) sameMembers(have Pool) bool {

@@ -133,6 +133,7 @@ func validateListener(in input, l Listener) outcome {
 			"port %d requests TLS on layer 4, which requires the feature set PREMIUM of the load balancer: use "+
 				"appProtocol https", l.Port)
 	}
+	out.add(validateCheck(in, l))
 	return out
 }
 
