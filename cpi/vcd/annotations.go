@@ -32,6 +32,7 @@ type settings struct {
 	algorithm     string
 	monitor       lb.Monitor
 	check         lb.HealthCheck
+	redirect      int
 	profiles      map[int]lb.Application
 	aliases       map[int]string
 	secret        string
@@ -194,6 +195,14 @@ var annotations = service.Annotations[settings]{
 			Help: "Classes of status codes that probes of the health monitors `http` and `https` accept: " +
 				code(lb.StatusClasses()) + "; `2xx` and `3xx` by default. Requires VCD 10.6.",
 			Parse: func(w *settings, v string) (err error) { w.check.Codes, err = statusClasses(v); return err },
+		},
+		{
+			Name:    "http-redirect-https",
+			Value:   "port",
+			Example: "443",
+			Help: "Port to which the load balancer redirects the requests of ports with appProtocol `http`, as HTTPS " +
+				"(status code 301). Requires VCD 10.5.",
+			Parse: func(w *settings, v string) (err error) { w.redirect, err = count(v); return err },
 		},
 		{
 			Name:    "port-profiles",

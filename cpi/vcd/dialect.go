@@ -96,6 +96,11 @@ func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
 	for _, p := range wish.Desired.Ports {
 		out.Listeners = append(out.Listeners, e.listener(p))
 	}
+	if e.redirect != 0 && !slices.ContainsFunc(out.Listeners, func(l lb.Listener) bool { return l.Redirect != 0 }) {
+		wish.Notice(service.InvalidAnnotation,
+			"the annotation %s has no effect, because no port is HTTP: set the appProtocol of a port to http, or remove it",
+			prefix+"http-redirect-https")
+	}
 	e.noticeIgnored()
 	e.reserve()
 	wish.Desired.Extra = out
@@ -130,6 +135,9 @@ func (e *extension) reserve() {
 // listener returns the VCD-specific part of a port.
 func (e *extension) listener(p service.Port) lb.Listener {
 	l := lb.Listener{Application: e.application(p), Monitor: e.monitor, Check: e.check}
+	if l.Application == lb.HTTP {
+		l.Redirect = e.redirect
+	}
 	if l.Application.TLS() {
 		l.Certificate = e.certificate(p.Number)
 		e.wish.Terminates = true

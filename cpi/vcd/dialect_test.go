@@ -303,7 +303,8 @@ func TestWhatNothingComesOfIsTold(t *testing.T) {
 				"192.168.9.0/24"),
 			"has no effect without",
 		},
-		"ports that the Service does not have": {annotated("avi-ssl-ports", "1, 2, 3"), "3 ports"},
+		"a redirect of a Service without a port of HTTP": {annotated("http-redirect-https", "443"), "because no port is HTTP"},
+		"ports that the Service does not have":           {annotated("avi-ssl-ports", "1, 2, 3"), "3 ports"},
 		"an own time for session affinity": {
 			func(s *corev1.Service) {
 				s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP

@@ -4,10 +4,12 @@ package vcd_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
@@ -71,6 +73,33 @@ func TestAServiceHasItsOwnHealthChecks(t *testing.T) {
 
 	c.Eventually(func() error { return c.them.EnsureLoadBalancerDeleted(t.Context(), "", s) }).Should(Succeed())
 	c.Expect(c.monitors()).To(BeEmpty())
+}
+
+func TestAServiceRedirectsToHTTPS(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
+	s := c.service("shop", func(s *corev1.Service) {
+		s.Spec.Ports[0].AppProtocol = ptr.To("http")
+		s.Annotations = map[string]string{prefix + "http-redirect-https": "443"}
+	})
+	policies := func() string {
+		var out []string
+		for _, doc := range c.sim.State().Documents {
+			if strings.HasSuffix(doc.Path, "/httpPolicy/requestRules") {
+				out = append(out, string(doc.Body))
+			}
+		}
+		return strings.Join(out, " ")
+	}
+
+	c.ensured(t, s)
+	c.Expect(policies()).To(And(ContainSubstring(`"protocol":"HTTPS"`), ContainSubstring(`"port":443`)))
+	writes := c.writes()
+	c.ensured(t, s)
+	c.Expect(c.writes()).To(Equal(writes), "the second time changes nothing")
+
+	s.Annotations = nil
+	c.ensured(t, s)
+	c.Expect(policies()).NotTo(ContainSubstring("HTTPS"))
 }
 
 func TestHealthChecksOfAServiceRequireVCD106(t *testing.T) {

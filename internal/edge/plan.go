@@ -99,6 +99,7 @@ func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilit
 		Disabled:       f.balancer.Known && !f.balancer.Enabled,
 		SourceRanges:   f.features.SingleFirewallRule && d.opts.SourceRanges,
 		HealthMonitors: f.features.HealthMonitors,
+		HTTPPolicies:   f.features.HTTPPolicies,
 		MaxMembers:     maxMembers,
 	}, nil
 }

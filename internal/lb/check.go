@@ -177,6 +177,17 @@ func MonitorDescription(pool string) string {
 	return Marker{Owner: m.Owner, Listener: m.Listener}.String()
 }
 
+// pendingWrite is the hash in the marker of a virtual service while its rules are being written.
+const pendingWrite = "pending"
+
+// PendingRules returns the description of a virtual service whose rules are about to be written. It differs from the
+// final description in the hash of the rules.
+func PendingRules(final string) string {
+	m, _ := ParseMarker(final)
+	m.Wrote = pendingWrite
+	return describe(final, m)
+}
+
 // Announced returns the description of a pool whose health monitor is about to be created. It has the marker of the
 // final description, except for the hash of the content: until that is written, the pool is not complete.
 func Announced(final string) string {

@@ -53,6 +53,7 @@ func newModel(mods ...func(*model)) *model {
 			MovesSharedVIP:   true,
 			SourceRanges:     true,
 			HealthMonitors:   true,
+			HTTPPolicies:     true,
 			MaxMembers:       100,
 		},
 		certs: []CertificateItem{{Object: Object{

@@ -78,6 +78,10 @@ type VirtualService struct {
 	Pool        Ref
 	EngineGroup Ref
 	Transparent bool
+	// Redirect is the port to which HTTP requests are redirected, as HTTPS. 0 means no redirect. Lists do not show it:
+	// RulesRead is set on an observed virtual service if it was read.
+	Redirect  int
+	RulesRead bool
 	// Health in VCD's terms (UP, DOWN, …).
 	Health string
 }
@@ -136,6 +140,8 @@ func (vs VirtualService) differs(have VirtualService) bool {
 	case vs.Protocol != have.Protocol, vs.Port != have.Port, vs.Application != have.Application, vs.SSL != have.SSL:
 		return true
 	case vs.Transparent != have.Transparent, vs.Certificate.Name != have.Certificate.Name:
+		return true
+	case have.RulesRead && vs.Redirect != have.Redirect:
 		return true
 	case vs.Pool.ID == "", vs.Pool.ID != have.Pool.ID:
 		return true

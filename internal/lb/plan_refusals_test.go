@@ -42,6 +42,31 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   "require VCD 10.6 (API version 39.0): remove the annotations",
 		},
 		{
+			name: "a redirect before VCD 10.5",
+			mods: []func(*model){func(m *model) { m.caps.HTTPPolicies = false }},
+			change: func(d *Desired) {
+				d.Listeners[0].Application = HTTP
+				d.Listeners[0].Redirect = 443
+			},
+			reason: Unsupported,
+			says:   "requires VCD 10.5 (API version 38.0): remove the annotation",
+		},
+		{
+			name:   "a redirect of a port that is not HTTP",
+			change: func(d *Desired) { d.Listeners[0].Redirect = 443 },
+			reason: Unsupported,
+			says:   "set its appProtocol to http",
+		},
+		{
+			name: "a redirect to a port that there is not",
+			change: func(d *Desired) {
+				d.Listeners[0].Application = HTTP
+				d.Listeners[0].Redirect = 70000
+			},
+			reason: InvalidPort,
+			says:   "to port 70000: use the port of HTTPS",
+		},
+		{
 			name: "settings of health checks without a monitor",
 			change: func(d *Desired) {
 				d.Listeners[0].Monitor = MonitorNone
