@@ -52,8 +52,11 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   "requires VCD 10.5 (API version 38.0): remove the annotation",
 		},
 		{
-			name:   "a redirect of a port that is not HTTP",
-			change: func(d *Desired) { d.Listeners[0].Redirect = 443 },
+			name: "a redirect of a port that is not HTTP",
+			change: func(d *Desired) {
+				d.Listeners[0].Application = L4
+				d.Listeners[0].Redirect = 443
+			},
 			reason: Unsupported,
 			says:   "set its appProtocol to http",
 		},
