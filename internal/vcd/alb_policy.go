@@ -38,14 +38,27 @@ type wireRedirect struct {
 	KeepQuery  bool   `json:"keepQuery"`
 }
 
+// matchedProtocol is the protocol of the requests that are redirected.
+const matchedProtocol = "HTTP"
+
+// redirectAction returns the redirect to HTTPS on a port, with host, path and query of the request.
+func redirectAction(port int) wireRedirect {
+	return wireRedirect{
+		Protocol:   "HTTPS",
+		Port:       port,
+		StatusCode: http.StatusMovedPermanently,
+		KeepQuery:  true,
+	}
+}
+
 // redirectTo returns the rule that redirects HTTP requests to HTTPS on a port.
 func redirectTo(port int) wireRequestRule {
 	o := wire.Object{}
 	o.Set("name", redirectRule)
 	o.Set("active", true)
 	o.Set("logging", false)
-	o.Set("matchCriteria", map[string]string{"protocol": "HTTP"})
-	o.Set("redirectAction", wireRedirect{Protocol: "HTTPS", Port: port, StatusCode: http.StatusMovedPermanently, KeepQuery: true})
+	o.Set("matchCriteria", map[string]string{"protocol": matchedProtocol})
+	o.Set("redirectAction", redirectAction(port))
 	return wireRequestRule(o)
 }
 
@@ -61,18 +74,17 @@ func (b *Balancers) Redirect(ctx context.Context, service string) (int, error) {
 	if i < 0 {
 		return 0, nil
 	}
+	rule := wire.Object(rules[i])
+	var active bool
+	var match struct {
+		Protocol string `json:"protocol"`
+	}
 	var action wireRedirect
-	_ = json.Unmarshal(rules[i]["redirectAction"], &action) // may be null
-	for field, raw := range redirectTo(action.Port) {
-		if field == "redirectAction" {
-			var want wireRedirect
-			_ = json.Unmarshal(raw, &want) // written above
-			if action != want {
-				return -1, nil
-			}
-		} else if field == "active" && !wire.SameJSON(rules[i][field], raw) {
-			return -1, nil
-		}
+	_ = json.Unmarshal(rule["active"], &active)         // false unless it is true
+	_ = json.Unmarshal(rule["matchCriteria"], &match)   // may be null
+	_ = json.Unmarshal(rule["redirectAction"], &action) // may be null
+	if !active || match.Protocol != matchedProtocol || action != redirectAction(action.Port) {
+		return -1, nil
 	}
 	return action.Port, nil
 }
