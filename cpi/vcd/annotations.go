@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,7 +31,8 @@ type settings struct {
 	engineGroup   string
 	algorithm     string
 	monitor       lb.Monitor
-	interval      time.Duration
+	check         lb.HealthCheck
+	redirect      int
 	profiles      map[int]lb.Application
 	aliases       map[int]string
 	secret        string
@@ -150,14 +152,57 @@ var annotations = service.Annotations[settings]{
 			Name:    "health-interval",
 			Value:   "duration",
 			Example: "10s",
-			Help: "Time between two probes of a node. Health monitors of VCD have no interval, so the " +
-				"annotation is ignored and an event reports it.",
-			Parse: func(w *settings, v string) (err error) {
-				if w.interval, err = time.ParseDuration(v); err == nil && w.interval < time.Second {
-					err = fmt.Errorf("%s is less than a second", v)
-				}
-				return err
-			},
+			Help: "Time between two probes of a node, in whole seconds; 10 seconds by default. Like all settings of " +
+				"health checks, it requires VCD 10.6.",
+			Parse: func(w *settings, v string) (err error) { w.check.Interval, err = seconds(v); return err },
+		},
+		{
+			Name:    "health-timeout",
+			Value:   "duration",
+			Example: "3s",
+			Help: "Time to wait for the response to a probe, in whole seconds and less than the interval; 4 seconds " +
+				"by default. Requires VCD 10.6.",
+			Parse: func(w *settings, v string) (err error) { w.check.Timeout, err = seconds(v); return err },
+		},
+		{
+			Name:    "health-failures",
+			Value:   "number",
+			Example: "2",
+			Help: "Failed probes in a row after which a node gets no traffic, 1 to 50; 3 by default. Requires VCD " +
+				"10.6.",
+			Parse: func(w *settings, v string) (err error) { w.check.Failures, err = count(v); return err },
+		},
+		{
+			Name:    "health-successes",
+			Value:   "number",
+			Example: "2",
+			Help: "Successful probes in a row after which a node gets traffic again, 1 to 50; 3 by default. " +
+				"Requires VCD 10.6.",
+			Parse: func(w *settings, v string) (err error) { w.check.Successes, err = count(v); return err },
+		},
+		{
+			Name:    "health-path",
+			Value:   "path",
+			Example: "/healthz",
+			Help: "Path that probes of the health monitors `http` and `https` request; `/` by default. Requires VCD " +
+				"10.6.",
+			Parse: func(w *settings, v string) error { w.check.Path = v; return nil },
+		},
+		{
+			Name:    "health-codes",
+			Value:   "classes",
+			Example: "2xx, 3xx",
+			Help: "Classes of status codes that probes of the health monitors `http` and `https` accept: " +
+				code(lb.StatusClasses()) + "; `2xx` and `3xx` by default. Requires VCD 10.6.",
+			Parse: func(w *settings, v string) (err error) { w.check.Codes, err = statusClasses(v); return err },
+		},
+		{
+			Name:    "http-redirect-https",
+			Value:   "port",
+			Example: "443",
+			Help: "Port to which the load balancer redirects the requests of ports with appProtocol `http`, as HTTPS " +
+				"(status code 301). Requires VCD 10.5.",
+			Parse: func(w *settings, v string) (err error) { w.redirect, err = count(v); return err },
 		},
 		{
 			Name:    "port-profiles",
@@ -222,6 +267,38 @@ var annotations = service.Annotations[settings]{
 			Parse: func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
 		},
 	},
+}
+
+// seconds parses a duration of whole seconds.
+func seconds(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err == nil && (d < time.Second || d%time.Second != 0) {
+		err = fmt.Errorf("%q is not a number of whole seconds: use a value such as 5s", s)
+	}
+	return d, err
+}
+
+// count parses a positive number.
+func count(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%q is not a positive number", s)
+	}
+	return n, nil
+}
+
+// statusClasses parses a list of classes of status codes.
+func statusClasses(s string) (string, error) {
+	var out []string
+	for word := range strings.SplitSeq(s, ",") {
+		class, err := oneOf(strings.ToLower(strings.TrimSpace(word)), lb.StatusClasses())
+		if err != nil {
+			return "", fmt.Errorf("%w: use classes of status codes, %s", err, strings.Join(lb.StatusClasses(), ", "))
+		}
+		out = append(out, class)
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), ","), nil
 }
 
 func oneOf(s string, known []string) (string, error) {

@@ -96,6 +96,11 @@ func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
 	for _, p := range wish.Desired.Ports {
 		out.Listeners = append(out.Listeners, e.listener(p))
 	}
+	if e.redirect != 0 && !slices.ContainsFunc(out.Listeners, func(l lb.Listener) bool { return l.Redirect != 0 }) {
+		wish.Notice(service.InvalidAnnotation,
+			"the annotation %s has no effect, because no port is HTTP: set the appProtocol of a port to http, or remove it",
+			prefix+"http-redirect-https")
+	}
 	e.noticeIgnored()
 	e.reserve()
 	wish.Desired.Extra = out
@@ -129,7 +134,10 @@ func (e *extension) reserve() {
 
 // listener returns the VCD-specific part of a port.
 func (e *extension) listener(p service.Port) lb.Listener {
-	l := lb.Listener{Application: e.application(p), Monitor: e.monitor}
+	l := lb.Listener{Application: e.application(p), Monitor: e.monitor, Check: e.check}
+	if l.Application == lb.HTTP {
+		l.Redirect = e.redirect
+	}
 	if l.Application.TLS() {
 		l.Certificate = e.certificate(p.Number)
 		e.wish.Terminates = true
@@ -196,10 +204,6 @@ func (e *extension) noticeIgnored() {
 // On nodes without endpoints, a local traffic policy makes kube-proxy drop TCP, which monitors detect, but also UDP,
 // which they do not detect.
 func (e *extension) noticeIgnoredProbes() {
-	if e.interval != 0 {
-		e.wish.Notice(lb.Unsupported, "this VCD version has no intervals for health monitors: its default is "+
-			"used")
-	}
 	if e.monitor == "" && slices.ContainsFunc(e.wish.Desired.Ports,
 		func(p service.Port) bool { return p.Protocol == loadbalancer.UDP && p.HealthPort != 0 }) {
 		e.wish.Notice(lb.Unsupported,

@@ -303,7 +303,8 @@ func TestWhatNothingComesOfIsTold(t *testing.T) {
 				"192.168.9.0/24"),
 			"has no effect without",
 		},
-		"ports that the Service does not have": {annotated("avi-ssl-ports", "1, 2, 3"), "3 ports"},
+		"a redirect of a Service without a port of HTTP": {annotated("http-redirect-https", "443"), "because no port is HTTP"},
+		"ports that the Service does not have":           {annotated("avi-ssl-ports", "1, 2, 3"), "3 ports"},
 		"an own time for session affinity": {
 			func(s *corev1.Service) {
 				s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
@@ -327,7 +328,7 @@ func TestTheRest(t *testing.T) {
 	g := NewWithT(t)
 	in := web(annotated("engine-group", "seg", "algorithm", "least_load", "share-ip", "dns", "preserve-client-ip",
 		"true", "gateway", "dmz", "health-monitor", "ping",
-		"health-interval", "5s", "load-balancer-ip", "203.0.113.7, 2001:db8::7",
+		"health-interval", "5s", "health-timeout", "2s", "health-failures", "2", "health-successes", "4", "load-balancer-ip", "203.0.113.7, 2001:db8::7",
 		"internal", "true", "internal-subnet", "192.168.9.0/24"),
 		func(s *corev1.Service) {
 			s.Spec.LoadBalancerIP = "203.0.113.8"
@@ -377,7 +378,12 @@ func TestTheRest(t *testing.T) {
 		Algorithm:        "LEAST_LOAD",
 	}))
 	g.Expect(wish.Desired.Listeners[0].Monitor).To(Equal(lb.MonitorPing))
-	g.Expect(wish.Notices).To(ContainElement(HaveField("Message", ContainSubstring("no intervals"))))
+	g.Expect(wish.Desired.Listeners[0].Check).To(Equal(lb.HealthCheck{
+		Interval:  5 * time.Second,
+		Timeout:   2 * time.Second,
+		Successes: 4,
+		Failures:  2,
+	}))
 }
 
 func TestALocalTrafficPolicyDoesNotHelpUDP(t *testing.T) {
@@ -423,6 +429,24 @@ func TestWhatIsWrong(t *testing.T) {
 			[]func(*corev1.Service){annotated("algorithm", "best")},
 			[]string{service.InvalidAnnotation},
 			`"BEST"`,
+		},
+		{
+			"an interval of health checks that is not a number of seconds",
+			[]func(*corev1.Service){annotated("health-interval", "1500ms")},
+			[]string{service.InvalidAnnotation},
+			"whole seconds",
+		},
+		{
+			"a number of failed health checks that is none",
+			[]func(*corev1.Service){annotated("health-failures", "0")},
+			[]string{service.InvalidAnnotation},
+			"not a positive number",
+		},
+		{
+			"a status code in place of a class",
+			[]func(*corev1.Service){annotated("health-codes", "2xx, 404")},
+			[]string{service.InvalidAnnotation},
+			"1xx, 2xx, 3xx, 4xx, 5xx",
 		},
 		{
 			"a key of a shared address that another line follows",

@@ -29,6 +29,7 @@ type details struct {
 	mu          sync.Mutex
 	pools       map[string]readPool
 	sets        map[string]readSet
+	redirects   map[string]readRedirect
 	hinted      map[string]lb.Hints // hints when the last portion was read
 	lastPortion time.Time           // time of that read
 	next        int                 // start of the next portion
@@ -41,13 +42,19 @@ type readPool struct {
 	at    time.Time
 }
 
+// A readRedirect is the redirect of a virtual service that was read.
+type readRedirect struct {
+	port int
+	at   time.Time
+}
+
 type readSet struct {
 	set lb.Set
 	at  time.Time
 }
 
 func newDetails(opts Options) details {
-	return details{opts: opts, pools: map[string]readPool{}, sets: map[string]readSet{}}
+	return details{opts: opts, pools: map[string]readPool{}, sets: map[string]readSet{}, redirects: map[string]readRedirect{}}
 }
 
 // forget drops the cached content of an object that is being written.
@@ -57,6 +64,7 @@ func (d *details) forget(id string) {
 	delete(d.pools, id)
 	delete(d.hinted, id)
 	delete(d.sets, id)
+	delete(d.redirects, id)
 }
 
 // pool adds the cached content to a listed pool, if it was read within MaxAge.
@@ -115,6 +123,9 @@ func (g *gateway) readPool(ctx context.Context, s *vcd.Session, id string) (lb.P
 		return lb.Pool{}, err
 	}
 	known := readPool{pool: fullPool(p), at: now}
+	if known.pool.Check, err = g.readCheck(ctx, s, p); err != nil {
+		return lb.Pool{}, err
+	}
 	for _, row := range g.pools.known() {
 		if row.ID == id {
 			known.hints = *row.Hints
@@ -137,6 +148,30 @@ func (g *gateway) readSet(ctx context.Context, s *vcd.Session, id string) error 
 	g.details.mu.Lock()
 	defer g.details.mu.Unlock()
 	g.details.sets[id] = readSet{fullSet(set), now}
+	return nil
+}
+
+// service adds the cached redirect to a listed virtual service, if it was read recently.
+func (d *details) service(vs lb.VirtualService) lb.VirtualService {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known, ok := d.redirects[vs.ID]; ok && d.opts.Clock.Now().Sub(known.at) <= hintAge {
+		vs.Redirect = known.port
+		vs.RulesRead = true
+	}
+	return vs
+}
+
+// readRedirect reads the redirect of a virtual service.
+func (g *gateway) readRedirect(ctx context.Context, s *vcd.Session, id string) error {
+	now := g.driver.opts.Clock.Now()
+	port, err := s.Balancers.Redirect(ctx, id)
+	if err != nil {
+		return err
+	}
+	g.details.mu.Lock()
+	defer g.details.mu.Unlock()
+	g.details.redirects[id] = readRedirect{port, now}
 	return nil
 }
 
@@ -181,14 +216,20 @@ func (o *observation) readPortion(ctx context.Context) error {
 	g := o.gateway
 	for _, x := range g.duePortion(o.query.Owner.Cluster) {
 		var err error
-		if x.set {
+		switch {
+		case x.set:
 			err = g.readSet(ctx, o.session, x.id)
-		} else {
+		case x.service:
+			err = g.readRedirect(ctx, o.session, x.id)
+		default:
 			_, err = g.readPool(ctx, o.session, x.id)
 		}
 		if err != nil && !errors.Is(err, vcd.ErrForbidden) && !errors.Is(err, vcd.ErrNotFound) {
 			return err
 		}
+	}
+	for i, vs := range o.out.Services {
+		o.out.Services[i] = g.details.service(vs)
 	}
 	for i, p := range o.out.Pools {
 		o.out.Pools[i] = g.details.pool(p)
@@ -199,10 +240,11 @@ func (o *observation) readPortion(ctx context.Context) error {
 	return nil
 }
 
-// A member is a pool or set in a portion.
+// A member is a pool, a set or the rules of a virtual service in a portion.
 type member struct {
-	id  string
-	set bool
+	id      string
+	set     bool
+	service bool
 }
 
 // duePortion returns the objects to read in full now, if a portion is due.
@@ -217,7 +259,12 @@ func (g *gateway) duePortion(cluster string) []member {
 	}
 	for _, s := range g.sets.known() {
 		if m, origin := lb.OwnerOf(cluster, lb.KindSet, s.Name, s.Description); origin == lb.Marked && m.For(g.id) {
-			all = append(all, member{s.ID, true})
+			all = append(all, member{id: s.ID, set: true})
+		}
+	}
+	for _, vs := range g.services.known() {
+		if m, origin := lb.OwnerOf(cluster, lb.KindService, vs.Name, vs.Description); origin == lb.Marked && m.Wrote != "" {
+			all = append(all, member{id: vs.ID, service: true})
 		}
 	}
 	return g.details.portion(pools, all)

@@ -34,6 +34,7 @@ type gateway struct {
 	used         *list[lb.UsedAddress]
 	groups       *list[lb.EngineGroup]
 	hosts        *list[loadbalancer.Use]
+	monitors     *list[lb.Object] // those with their own settings
 
 	details     details
 	refusals    refusals
@@ -99,6 +100,7 @@ func (d *Driver) newGateway(id string) *gateway {
 		read:   onGateway(g, g.readUsed),
 	}
 	g.groups = listOf(d, onGateway(g, g.readGroups), func(x *lb.EngineGroup) *lb.Object { return &x.Object })
+	g.monitors = listOf(d, onGateway(g, g.readMonitors), func(x *lb.Object) *lb.Object { return x })
 	g.hosts = &list[loadbalancer.Use]{
 		driver: d,
 		id:     func(x loadbalancer.Use) string { return x.Address.String() + x.Name },
@@ -262,6 +264,17 @@ func (g *gateway) readFirewall(ctx context.Context, s *vcd.Session) ([]lb.Firewa
 	}
 	rules, err := converted(firewallOf)(s.Firewall.Rules(ctx, g.id))
 	return rules, g.rights.tolerate(lb.KindFirewall, err)
+}
+
+// readMonitors lists the health monitors with their own settings, if VCD supports them.
+func (g *gateway) readMonitors(ctx context.Context, s *vcd.Session) ([]lb.Object, error) {
+	f, err := g.fact(ctx, s)
+	if err != nil || !f.features.HealthMonitors {
+		return nil, err
+	}
+	monitors, err := s.Balancers.HealthMonitors(ctx, g.id)
+	monitors = slices.DeleteFunc(monitors, func(m vcd.HealthMonitor) bool { return m.SystemDefined })
+	return converted(func(m vcd.HealthMonitor) lb.Object { return object(m.Ref, m.Description, "") })(monitors, err)
 }
 
 // readUsed lists the used addresses, unless all uplinks use IP Spaces, where allocations show which addresses are used.

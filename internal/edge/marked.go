@@ -29,7 +29,7 @@ type Marked struct {
 // reasons why objects of some kinds are not visible. Objects of kinds that do not belong to one gateway
 // ([lb.OnGateway]) belong to the organization. Errors are those of Observe.
 func (d *Driver) Marked(ctx context.Context, gateway string) (all []Marked, hidden []error, err error) {
-	err = d.scan(ctx, gateway, allKinds, func(kind loadbalancer.Kind, o lb.Object, x any) {
+	err = d.scan(ctx, gateway, append(slices.Clone(allKinds), lb.KindMonitor), func(kind loadbalancer.Kind, o lb.Object, x any) {
 		if cluster, by := lb.ClusterOf(kind, o.Name, o.Description); cluster != "" {
 			m := Marked{Object: o, Kind: kind, Cluster: cluster, By: by, Addresses: addressesOn(x)}
 			switch x := x.(type) {

@@ -96,9 +96,11 @@ func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilit
 		PreserveClientIP: f.features.TransparentMode && f.balancer.Transparent,
 		Premium: f.balancer.Premium ||
 			!f.balancer.Enabled,
-		Disabled:     f.balancer.Known && !f.balancer.Enabled,
-		SourceRanges: f.features.SingleFirewallRule && d.opts.SourceRanges,
-		MaxMembers:   maxMembers,
+		Disabled:       f.balancer.Known && !f.balancer.Enabled,
+		SourceRanges:   f.features.SingleFirewallRule && d.opts.SourceRanges,
+		HealthMonitors: f.features.HealthMonitors,
+		HTTPPolicies:   f.features.HTTPPolicies,
+		MaxMembers:     maxMembers,
 	}, nil
 }
 

@@ -24,6 +24,8 @@ type PurgeOptions struct {
 	Gone bool
 	// NAT is set if load balancers may be behind DNAT rules ([PlanOptions.NAT]).
 	NAT bool
+	// Thorough also removes health monitors if nothing else of the cluster is left. They outlive pools that a user deleted.
+	Thorough bool
 	// Before is called before each step. Its error ends the purge. Nil disables it.
 	Before func(ctx context.Context, owner loadbalancer.Owner, step lb.Step) error
 }
@@ -50,6 +52,7 @@ type purge struct {
 }
 
 func (p purge) run(ctx context.Context) error {
+	hadServices := false
 	for range maxRounds {
 		owners, err := p.driver.Owners(ctx, p.gateway, p.Cluster)
 		if err != nil {
@@ -58,9 +61,15 @@ func (p purge) run(ctx context.Context) error {
 		if p.Only != nil {
 			owners = slices.DeleteFunc(owners, func(o loadbalancer.Owner) bool { return !p.Only(o) })
 		}
+		if len(owners) == 0 && (p.Thorough || hadServices) {
+			if err := p.removeMonitors(ctx); err != nil {
+				return err
+			}
+		}
 		if len(owners) == 0 {
 			return p.verify(ctx)
 		}
+		hadServices = hadServices || slices.ContainsFunc(owners, isService)
 		slices.Reverse(owners) // objects that all Services share are removed last
 		steps := 0
 		for _, owner := range owners {
@@ -75,6 +84,52 @@ func (p purge) run(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("%w: objects still remain", loadbalancer.ErrUnknown)
+}
+
+func isService(o loadbalancer.Owner) bool { return !o.WholeCluster() && !o.IsEndpoint() }
+
+// removeMonitors removes the health monitors whose pools are gone.
+func (p purge) removeMonitors(ctx context.Context) error {
+	s, err := p.driver.session(ctx)
+	if err != nil {
+		return classified(err)
+	}
+	g := p.driver.at(p.gateway)
+	monitors, err := g.monitors.get(ctx, s, demand{maxAge: p.driver.opts.MaxAge, after: p.driver.next()})
+	if err != nil {
+		return classified(err)
+	}
+	release, err := g.queue.acquire(ctx)
+	if err != nil {
+		return classified(err)
+	}
+	defer release()
+	w := writer{
+		gateway: g,
+		session: s,
+	}
+	for _, m := range monitors {
+		marker, ok := lb.ParseMarker(m.Description)
+		if !ok || marker.Owner.Cluster != p.Cluster || p.Only != nil && !p.Only(marker.Owner) {
+			continue
+		}
+		step := lb.Step{
+			Verb: lb.Delete,
+			Kind: lb.KindMonitor,
+			Name: m.Name,
+			ID:   m.ID,
+		}
+		if p.Before != nil {
+			if err := p.Before(ctx, marker.Owner, step); err != nil {
+				return err
+			}
+		}
+		g.monitors.invalidate()
+		if err := deleteMonitor(ctx, w, m.ID); err != nil {
+			return classified(fmt.Errorf("%s: %w", step, err))
+		}
+	}
+	return nil
 }
 
 // verify returns an error if an empty list may be due to a missing right, because only DNAT rules may be left.
@@ -206,6 +261,7 @@ func scanners(g *gateway) map[loadbalancer.Kind]scanner {
 		lb.KindProfile:     scannerOf(lb.KindProfile, g.profiles),
 		lb.KindCertificate: scannerOf(lb.KindCertificate, g.certificates),
 		lb.KindFirewall:    scannerOf(lb.KindFirewall, g.firewall),
+		lb.KindMonitor:     scannerOf(lb.KindMonitor, g.monitors),
 	}
 }
 

@@ -10,10 +10,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
+// createPool creates a pool. A pool with health checks of its own is created without them, and then updated, so that its
+// marker announces the health monitor.
 func createPool(ctx context.Context, w writer, step lb.Step) error {
 	want := *step.Pool
 	if err := resolve(ctx, w, w.gateway.sets, &want.Group); err != nil {
 		return err
+	}
+	checked := want.Check != (lb.PoolCheck{})
+	if checked {
+		want.Description = lb.Announced(want.Description)
 	}
 	_, err := create(ctx, w, w.gateway.pools, listedPool(step, want), func() (vcd.Task, error) {
 		return w.session.Balancers.CreatePool(ctx, vcd.ServerPool{
@@ -28,7 +34,15 @@ func createPool(ctx context.Context, w writer, step lb.Step) error {
 			Sticky:      want.Sticky,
 		})
 	})
-	return replanPool(ctx, w, want, err)
+	if err != nil || !checked {
+		return replanPool(ctx, w, want, err)
+	}
+	created := lb.Ref{Name: step.Name}
+	if err := resolve(ctx, w, w.gateway.pools, &created); err != nil {
+		return err
+	}
+	step.ID = created.ID
+	return updatePool(ctx, w, step)
 }
 
 func updatePool(ctx context.Context, w writer, step lb.Step) error {
@@ -37,7 +51,11 @@ func updatePool(ctx context.Context, w writer, step lb.Step) error {
 		return err
 	}
 	change := poolChange(want, step.FormerMonitors)
-	err := update(ctx, w, objectUpdate[lb.Pool]{
+	var err error
+	if change.Check, err = writeCheck(ctx, w, step); err != nil {
+		return replanPool(ctx, w, want, err)
+	}
+	err = update(ctx, w, objectUpdate[lb.Pool]{
 		list:  w.gateway.pools,
 		step:  step,
 		start: func() (vcd.Task, error) { return w.session.Balancers.UpdatePool(ctx, step.ID, change) },
@@ -46,7 +64,44 @@ func updatePool(ctx context.Context, w writer, step lb.Step) error {
 	return replanPool(ctx, w, want, err)
 }
 
+// writeCheck writes the health monitor of a pool, and returns it. It returns nil, and removes a former monitor, if the
+// pool should have none.
+func writeCheck(ctx context.Context, w writer, step lb.Step) (*vcd.HealthMonitor, error) {
+	have := knownPool(w, step.ID)
+	if step.Pool.Check == (lb.PoolCheck{}) {
+		if isChecked(have) {
+			return nil, removeMonitor(ctx, w, step)
+		}
+		return nil, nil
+	}
+	if !isChecked(have) {
+		if err := announceCheck(ctx, w, step); err != nil {
+			return nil, err
+		}
+	}
+	m, err := ensureMonitor(ctx, w, step)
+	return &m, err
+}
+
+// announceCheck writes the marker of an existing pool that is about to get a health monitor.
+func announceCheck(ctx context.Context, w writer, step lb.Step) error {
+	description := lb.Announced(step.Pool.Description)
+	return update(ctx, w, objectUpdate[lb.Pool]{
+		list: w.gateway.pools,
+		step: step,
+		start: func() (vcd.Task, error) {
+			return w.session.Balancers.UpdatePool(ctx, step.ID, vcd.PoolChange{Description: &description})
+		},
+		edit: func(p *lb.Pool) { p.Description = description },
+	})
+}
+
 func deletePool(ctx context.Context, w writer, step lb.Step) error {
+	if isChecked(knownPool(w, step.ID)) {
+		if err := removeMonitor(ctx, w, step); err != nil {
+			return err
+		}
+	}
 	return remove(ctx, w, w.gateway.pools, step.ID, func() (vcd.Task, error) {
 		return w.session.Balancers.DeletePool(ctx, step.ID)
 	})
@@ -89,7 +144,7 @@ func listedPool(step lb.Step, want lb.Pool) lb.Pool {
 	hints := &lb.Hints{
 		ByGroup:   want.Group.ID != "",
 		Members:   len(want.Members),
-		Monitored: len(want.Monitors) > 0,
+		Monitored: want.IsMonitored(),
 	}
 	if hints.ByGroup {
 		hints.Members = unknownMembers

@@ -22,6 +22,9 @@ func createService(ctx context.Context, w writer, step lb.Step) error {
 		return err
 	}
 	want.Health = "PENDING"
+	if want.Redirect != 0 { // the next plan writes the rules
+		want.Description = lb.PendingRules(want.Description)
+	}
 	v4, v6 := byFamily(want.VIPs)
 	mine := addressesOfService(want)
 	before := mine.occupants(g.services.known(), nil)
@@ -57,6 +60,15 @@ func updateService(ctx context.Context, w writer, step lb.Step) error {
 	if err != nil {
 		return err
 	}
+	if want.Redirect == 0 && hasRules(w, step.ID) {
+		if err := writeRedirect(ctx, w, step.ID, 0); err != nil {
+			return err
+		}
+	}
+	final := want.Description
+	if want.Redirect != 0 {
+		want.Description = lb.PendingRules(final)
+	}
 	v4, v6 := byFamily(want.VIPs)
 	ports := servicePorts(want)
 	application := vcd.Application(want.Application)
@@ -81,10 +93,45 @@ func updateService(ctx context.Context, w writer, step lb.Step) error {
 			*vs = want
 		},
 	})
+	if err == nil && want.Redirect != 0 {
+		return completeRedirect(ctx, w, step, want.Redirect, final)
+	}
 	if err = replanServiceIfDeleted(ctx, w, want, err); !shared || !errors.Is(err, vcd.ErrInvalid) {
 		return err
 	}
 	return updateInPlace(ctx, w, step.ID, change, err)
+}
+
+// hasRules reports whether a virtual service has, or may have, rules of this program.
+func hasRules(w writer, id string) bool {
+	for _, vs := range w.gateway.services.known() {
+		if m, _ := lb.ParseMarker(vs.Description); vs.ID == id {
+			return m.Wrote != ""
+		}
+	}
+	return false
+}
+
+// completeRedirect writes the redirect of a virtual service, and then its final description.
+func completeRedirect(ctx context.Context, w writer, step lb.Step, port int, final string) error {
+	if err := writeRedirect(ctx, w, step.ID, port); err != nil {
+		return err
+	}
+	return update(ctx, w, objectUpdate[lb.VirtualService]{
+		list: w.gateway.services,
+		step: step,
+		start: func() (vcd.Task, error) {
+			return w.session.Balancers.UpdateVirtualService(ctx, step.ID, vcd.VirtualServiceChange{Description: &final})
+		},
+		edit: func(vs *lb.VirtualService) { vs.Description = final },
+	})
+}
+
+func writeRedirect(ctx context.Context, w writer, id string, port int) error {
+	w.gateway.details.forget(id)
+	task, err := w.session.Balancers.SetRedirect(ctx, id, port)
+	_, err = w.wait(ctx, task, err)
+	return err
 }
 
 // movesShared reports whether an update changes an address that the virtual service shares, as far as is known.

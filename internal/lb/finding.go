@@ -28,6 +28,8 @@ const (
 	CertificateNotFound = "CertificateNotFound"
 	// InvalidRange: a range or subnet of addresses is missing or invalid.
 	InvalidRange = "InvalidRange"
+	// InvalidHealthCheck: a setting of health checks is out of bounds.
+	InvalidHealthCheck = "InvalidHealthCheck"
 	// AddressInUse: the address is in use elsewhere.
 	AddressInUse = "AddressInUse"
 	// AddressOutOfRange: the address does not belong to the gateway.

@@ -65,6 +65,7 @@ func followPool(in input, x owned[Pool]) outcome {
 		NodePort: have.NodePort,
 		Members:  limitMembers(in, in.desired.members(f)),
 		Monitors: writtenMonitors(m),
+		Check:    have.Check,
 		Sticky:   have.Sticky,
 	}
 	if x.old {

@@ -74,6 +74,10 @@ type Capabilities struct {
 	Premium bool
 	// SourceRanges: firewall rules may be created and deleted individually.
 	SourceRanges bool
+	// HealthMonitors: health monitors may have their own settings (VCD 10.6 and later).
+	HealthMonitors bool
+	// HTTPPolicies: virtual services may have rules for HTTP requests (VCD 10.5 and later).
+	HTTPPolicies bool
 	// MaxMembers is the maximum number of members in a pool without an IP set; 0 means no limit.
 	MaxMembers int
 }

@@ -71,7 +71,7 @@ func (m *model) observe(q Query) Observed {
 
 // hints are what lists show of a pool's members and monitors.
 func (m *model) hints(x Pool) *Hints {
-	h := &Hints{ByGroup: x.Group != Ref{}, Members: len(x.Members), Monitored: len(x.Monitors) > 0}
+	h := &Hints{ByGroup: x.Group != Ref{}, Members: len(x.Members), Monitored: x.IsMonitored()}
 	for _, s := range m.sets {
 		if s.ID == x.Group.ID {
 			h.Members = len(s.Members)

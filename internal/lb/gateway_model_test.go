@@ -52,6 +52,8 @@ func newModel(mods ...func(*model)) *model {
 			Premium:          true,
 			MovesSharedVIP:   true,
 			SourceRanges:     true,
+			HealthMonitors:   true,
+			HTTPPolicies:     true,
 			MaxMembers:       100,
 		},
 		certs: []CertificateItem{{Object: Object{

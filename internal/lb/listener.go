@@ -36,6 +36,10 @@ type Listener struct {
 	Certificate Certificate
 	// Monitor of the members. The zero value means the default: TCP for TCP, UDP for UDP.
 	Monitor Monitor
+	// Check contains settings of the monitor. The zero value means a monitor that VCD defines.
+	Check HealthCheck
+	// Redirect is the port to which an HTTP listener redirects requests, as HTTPS. 0 means no redirect.
+	Redirect int
 }
 
 // key identifies the listener among those of its owner. It consists of properties that clients see, so that renaming

@@ -50,6 +50,8 @@ type Marker struct {
 	Share string
 	// Probe is the monitor that was written to a pool, if it is not the default monitor of the listener.
 	Probe Monitor
+	// Checked is set on a pool that has, or is about to get, a health monitor with its own settings.
+	Checked bool
 	// Wrote is a short hash of the last written content that lists do not show; empty if lists show everything. With
 	// it, an object that was not read in full can be compared with the desired state.
 	Wrote string
@@ -93,6 +95,9 @@ func (m Marker) words(named bool) string {
 	add("share=", m.Share)
 	add("wrote=", m.Wrote)
 	add("probe=", string(m.Probe))
+	if m.Checked {
+		words = append(words, "check=own")
+	}
 	return strings.Join(words, " ")
 }
 
@@ -173,6 +178,7 @@ var markerFields = map[string]func(m *Marker, value string){
 	"share":    func(m *Marker, v string) { m.Share = v },
 	"wrote":    func(m *Marker, v string) { m.Wrote = v },
 	"probe":    func(m *Marker, v string) { m.Probe = Monitor(v) },
+	"check":    func(m *Marker, v string) { m.Checked = v == "own" },
 	"gateway":  func(m *Marker, v string) { m.Gateway = v },
 
 	"forwarded": func(m *Marker, v string) { m.Forwarded = v == "yes" },

@@ -30,6 +30,8 @@ const (
 	KindRule loadbalancer.Kind = "dnat-rule"
 	// KindFirewall is a rule of the edge gateway's firewall.
 	KindFirewall loadbalancer.Kind = "firewall-rule"
+	// KindMonitor is a health monitor with its own settings. It belongs to a pool, whose steps write it.
+	KindMonitor loadbalancer.Kind = "health-monitor"
 	// KindHost is a VM or a gateway inside the organization. It only occurs in a [loadbalancer.Use].
 	KindHost loadbalancer.Kind = "host"
 )
@@ -76,6 +78,10 @@ type VirtualService struct {
 	Pool        Ref
 	EngineGroup Ref
 	Transparent bool
+	// Redirect is the port to which HTTP requests are redirected, as HTTPS. 0 means no redirect. Lists do not show it:
+	// RulesRead is set on an observed virtual service if it was read.
+	Redirect  int
+	RulesRead bool
 	// Health in VCD's terms (UP, DOWN, …).
 	Health string
 }
@@ -135,6 +141,8 @@ func (vs VirtualService) differs(have VirtualService) bool {
 		return true
 	case vs.Transparent != have.Transparent, vs.Certificate.Name != have.Certificate.Name:
 		return true
+	case have.RulesRead && vs.Redirect != have.Redirect:
+		return true
 	case vs.Pool.ID == "", vs.Pool.ID != have.Pool.ID:
 		return true
 	}
@@ -155,6 +163,9 @@ type Pool struct {
 	Members []netip.Addr
 	// Monitors never contains NONE.
 	Monitors []Monitor
+	// Check is the health monitor with its own settings that belongs to the pool. A desired pool has either a Check or
+	// Monitors.
+	Check PoolCheck
 	// Sticky is persistence by client address.
 	Sticky bool
 	// Algorithm; if it is empty, a new pool gets ROUND_ROBIN.
@@ -186,6 +197,9 @@ func (p Pool) hash() string {
 		hashed = append(hashed, string(m))
 	}
 	hashed = append(hashed, words(p.Members)...)
+	if p.Check != (PoolCheck{}) {
+		hashed = append(hashed, p.Check.words()...)
+	}
 	return short(hashed...)
 }
 
@@ -195,7 +209,7 @@ func (p Pool) differs(have Pool) bool {
 		return false
 	}
 	if p.NodePort != have.NodePort || p.Sticky != have.Sticky || p.Algorithm != "" && p.Algorithm != have.Algorithm ||
-		!p.sameMembers(have) {
+		!p.sameMembers(have) || p.Check != have.Check {
 		return true
 	}
 	return slices.ContainsFunc(p.Monitors, func(m Monitor) bool { return !slices.Contains(have.Monitors, m) })
@@ -208,9 +222,12 @@ func (p Pool) mayDiffer(have Pool) bool {
 	if have.Full || h == nil || have.State != Realized {
 		return false
 	}
-	return h.ByGroup != (p.Group != Ref{}) || !h.Monitored && len(p.Monitors) > 0 ||
+	return h.ByGroup != (p.Group != Ref{}) || !h.Monitored && p.IsMonitored() ||
 		!h.ByGroup && h.Members >= 0 && h.Members != len(p.Members)
 }
+
+// IsMonitored reports whether the pool has a monitor.
+func (p Pool) IsMonitored() bool { return len(p.Monitors) > 0 || p.Check != (PoolCheck{}) }
 
 // sameMembers reports whether a pool that was read in full has the desired members.
 func (p Pool) sameMembers(have Pool) bool {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -32,6 +33,100 @@ func TestWhatIsRefused(t *testing.T) {
 			change: func(d *Desired) { encrypt(d, Certificate{Alias: "shop"}) },
 			reason: CertificateNotFound,
 			says:   "several",
+		},
+		{
+			name:   "settings of health checks before VCD 10.6",
+			mods:   []func(*model){func(m *model) { m.caps.HealthMonitors = false }},
+			change: func(d *Desired) { d.Listeners[0].Check.Interval = 5 * time.Second },
+			reason: Unsupported,
+			says:   "require VCD 10.6 (API version 39.0): remove the annotations",
+		},
+		{
+			name: "a redirect before VCD 10.5",
+			mods: []func(*model){func(m *model) { m.caps.HTTPPolicies = false }},
+			change: func(d *Desired) {
+				d.Listeners[0].Application = HTTP
+				d.Listeners[0].Redirect = 443
+			},
+			reason: Unsupported,
+			says:   "requires VCD 10.5 (API version 38.0): remove the annotation",
+		},
+		{
+			name: "a redirect of a port that is not HTTP",
+			change: func(d *Desired) {
+				d.Listeners[0].Application = L4
+				d.Listeners[0].Redirect = 443
+			},
+			reason: Unsupported,
+			says:   "set its appProtocol to http",
+		},
+		{
+			name: "a redirect to a port that there is not",
+			change: func(d *Desired) {
+				d.Listeners[0].Application = HTTP
+				d.Listeners[0].Redirect = 70000
+			},
+			reason: InvalidPort,
+			says:   "to port 70000: use the port of HTTPS",
+		},
+		{
+			name: "settings of health checks without a monitor",
+			change: func(d *Desired) {
+				d.Listeners[0].Monitor = MonitorNone
+				d.Listeners[0].Check.Failures = 2
+			},
+			reason: Unsupported,
+			says:   "no health monitor",
+		},
+		{
+			name:   "a path for a monitor that sends no requests",
+			change: func(d *Desired) { d.Listeners[0].Check.Path = "/healthz" },
+			reason: Unsupported,
+			says:   "but the health monitor tcp: set the health monitor to http or https",
+		},
+		{
+			name:   "an interval that is too short",
+			change: func(d *Desired) { d.Listeners[0].Check.Interval = time.Second },
+			reason: InvalidHealthCheck,
+			says:   "is 1s: use 2s to 1h0m0s",
+		},
+		{
+			name: "a timeout that is not shorter than the interval",
+			change: func(d *Desired) {
+				d.Listeners[0].Check = HealthCheck{Interval: 5 * time.Second, Timeout: 5 * time.Second}
+			},
+			reason: InvalidHealthCheck,
+			says:   "less than the interval of 5s",
+		},
+		{
+			name:   "too many failed health checks",
+			change: func(d *Desired) { d.Listeners[0].Check.Failures = 51 },
+			reason: InvalidHealthCheck,
+			says:   "allows 51 failed health checks: use 1 to 50",
+		},
+		{
+			name:   "too many successful health checks",
+			change: func(d *Desired) { d.Listeners[0].Check.Successes = 51 },
+			reason: InvalidHealthCheck,
+			says:   "needs 51 successful health checks: use 1 to 50",
+		},
+		{
+			name: "a path that would begin another header",
+			change: func(d *Desired) {
+				d.Listeners[0].Monitor = MonitorHTTP
+				d.Listeners[0].Check.Path = "/ HTTP/1.0\r\nHost: x"
+			},
+			reason: InvalidHealthCheck,
+			says:   "begin it with a slash, without spaces",
+		},
+		{
+			name: "a single status code",
+			change: func(d *Desired) {
+				d.Listeners[0].Monitor = MonitorHTTP
+				d.Listeners[0].Check.Codes = "200"
+			},
+			reason: InvalidHealthCheck,
+			says:   `"200"`,
 		},
 		{
 			name:   "TLS without a certificate",

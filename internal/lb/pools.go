@@ -20,8 +20,12 @@ func planPools(in input, lb design) (map[string]Ref, outcome) {
 			Group:     lb.nodes.ref,
 			Members:   members,
 			Monitors:  b.listener.monitors(),
+			Check:     b.listener.check(),
 			Sticky:    in.desired.Sticky,
 			Algorithm: in.desired.Algorithm,
+		}
+		if want.Check != (PoolCheck{}) {
+			want.Monitors = nil
 		}
 		ref, out := planPool(in, b, want)
 		pools[b.key()] = ref
@@ -69,6 +73,7 @@ func planPool(in input, b binding, want Pool) (Ref, outcome) {
 	m := b.marker(in.desired.Owner)
 	m.Wrote = want.hash()
 	m.Probe = nonDefaultProbe(want, b.listener.Protocol)
+	m.Checked = want.Check != (PoolCheck{})
 	want.Description = describe(have.Description, m)
 	if !have.exists() {
 		name := nameFor(KindPool, in.desired.Owner, b.key())

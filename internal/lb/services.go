@@ -2,6 +2,8 @@
 
 package lb
 
+import "strconv"
+
 // planServices plans the virtual service of each listener.
 func planServices(in input, lb design) outcome {
 	out := in.outcome()
@@ -49,6 +51,7 @@ func desiredService(in input, lb design, b binding) VirtualService {
 		Pool:        lb.pools[b.key()],
 		EngineGroup: lb.placements[b.key()].engine,
 		Transparent: in.desired.PreserveClientIP,
+		Redirect:    b.listener.Redirect,
 	}
 }
 
@@ -57,6 +60,9 @@ func desiredService(in input, lb design, b binding) VirtualService {
 func serviceMarker(in input, lb design, b binding) Marker {
 	m := b.marker(in.desired.Owner)
 	m.Share = in.desired.Share
+	if port := b.listener.Redirect; port != 0 {
+		m.Wrote = short("redirect", strconv.Itoa(port))
+	}
 	m.Filtered = len(in.desired.SourceRanges) > 0
 	m.Forwarded = !lb.frontend.translated && len(in.owned.rules)+len(in.owned.profiles) > 0
 	switch {

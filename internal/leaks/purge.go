@@ -154,9 +154,10 @@ func (p purge) balancers(ctx context.Context, gateways []string) error {
 	nat := slices.ContainsFunc(p.plan.Delete, func(x Object) bool { return x.Kind == string(lb.KindRule) })
 	for _, gateway := range gateways {
 		err := driver.Purge(ctx, gateway, edge.PurgeOptions{
-			Cluster: p.Cluster,
-			NAT:     nat,
-			Only:    p.may,
+			Cluster:  p.Cluster,
+			NAT:      nat,
+			Only:     p.may,
+			Thorough: len(p.of(string(lb.KindMonitor))) > 0,
 			Before: func(_ context.Context, _ loadbalancer.Owner, step lb.Step) error {
 				p.Step(string(step.Kind) + " " + step.Name)
 				return nil

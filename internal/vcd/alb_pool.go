@@ -34,9 +34,11 @@ type ServerPool struct {
 	Algorithm   string // ROUND_ROBIN, LEAST_CONNECTIONS …; empty in a new pool: VCD's default
 	DefaultPort int
 	Members     []PoolMember
-	MemberGroup Ref // IP set whose addresses are the members, or zero; see Features.MemberGroups
-	Monitors    []string
-	Sticky      bool // persistence by the address of the client
+	MemberGroup Ref      // IP set whose addresses are the members, or zero; see Features.MemberGroups
+	Monitors    []string // their types
+	// Checks are those monitors that are objects with their own settings; see Features.HealthMonitors.
+	Checks []Ref
+	Sticky bool // persistence by the address of the client
 }
 
 // A PoolMember is an address to which a pool sends traffic.
@@ -51,11 +53,13 @@ type PoolChange struct {
 	Description *string
 	Algorithm   *string
 	DefaultPort *int
-	Members     *[]PoolMember // replaces a member group
-	MemberGroup *string       // replaces members
-	Monitors    []string      // types to add if missing; existing monitors are kept
-	NoMonitors  []string      // types to remove, unless Monitors contains them
-	Sticky      *bool         // false removes persistence by client address only
+	Members     *[]PoolMember  // replaces a member group
+	MemberGroup *string        // replaces members
+	Monitors    []string       // types to add if missing; existing monitors are kept
+	NoMonitors  []string       // types of monitors without settings to remove, unless Monitors contains them
+	Check       *HealthMonitor // a monitor with settings to add if it is missing
+	NoCheck     *string        // ID of a monitor with settings to remove
+	Sticky      *bool          // false removes persistence by client address only
 }
 
 type wirePool struct {
@@ -65,13 +69,13 @@ type wirePool struct {
 	MemberGroupType string `json:"memberGroupType"` // in summaries
 	ActiveMonitors  bool   `json:"activeMonitoringEnabled"`
 
-	Gateway        *wire.Ref        `json:"gatewayRef"`
-	Algorithm      string           `json:"algorithm"`
-	DefaultPort    int              `json:"defaultPort"`
-	Members        []wirePoolMember `json:"members"`
-	MemberGroup    *wire.Ref        `json:"memberGroupRef"`
-	HealthMonitors []wireType       `json:"healthMonitors"`
-	Persistence    wireType         `json:"persistenceProfile"`
+	Gateway        *wire.Ref         `json:"gatewayRef"`
+	Algorithm      string            `json:"algorithm"`
+	DefaultPort    int               `json:"defaultPort"`
+	Members        []wirePoolMember  `json:"members"`
+	MemberGroup    *wire.Ref         `json:"memberGroupRef"`
+	HealthMonitors []wirePoolMonitor `json:"healthMonitors"`
+	Persistence    wireType          `json:"persistenceProfile"`
 }
 
 type wirePoolMember struct {
@@ -81,7 +85,15 @@ type wirePoolMember struct {
 	Enabled bool   `json:"enabled"`
 }
 
-// A wireType is a health monitor, a persistence profile or another profile that is identified by its type.
+// A wirePoolMonitor is a health monitor of a pool. Before API 39.0, it has no ID.
+type wirePoolMonitor struct {
+	wire.Ref
+	wireType
+
+	SystemDefined *bool `json:"systemDefined"`
+}
+
+// A wireType is a persistence profile or another profile that is identified by its type.
 type wireType struct {
 	Type string `json:"type,omitempty"`
 }
@@ -107,6 +119,9 @@ func (w *wirePool) pool() ServerPool {
 	}
 	for _, m := range w.HealthMonitors {
 		p.Monitors = append(p.Monitors, m.Type)
+		if m.SystemDefined != nil && !*m.SystemDefined {
+			p.Checks = append(p.Checks, refOf(&m.Ref))
+		}
 	}
 	return p
 }
@@ -172,7 +187,8 @@ func (c PoolChange) apply(o wire.Object) (bool, error) {
 	return wire.Either(
 		wire.SetIf(o, "name", c.Name), wire.SetIf(o, "description", c.Description), wire.SetIf(o, "algorithm", c.Algorithm),
 		wire.SetIf(o, "defaultPort", c.DefaultPort), wire.SetBy(o, c.MemberGroup, setMemberGroup), wire.SetBy(o, c.Members, setMembers),
-		setMonitors(o, c.Monitors, c.NoMonitors), wire.SetBy(o, c.Sticky, setSticky),
+		setMonitors(o, c.Monitors, c.NoMonitors), wire.SetBy(o, c.NoCheck, removeCheck), wire.SetBy(o, c.Check, addCheck),
+		wire.SetBy(o, c.Sticky, setSticky),
 	), nil
 }
 
@@ -220,12 +236,12 @@ func setMembers(o wire.Object, members []PoolMember) bool {
 }
 
 // setMonitors adds monitors of the types in add that the pool lacks, and removes those of the types in remove. It keeps
-// all others.
+// all others, also monitors of these types with their own settings.
 func setMonitors(o wire.Object, add, remove []string) bool {
 	var now []wire.Object
 	_ = json.Unmarshal(o["healthMonitors"], &now) // may be null
 	list := slices.DeleteFunc(slices.Clone(now), func(m wire.Object) bool {
-		return slices.Contains(remove, m.Text("type")) && !slices.Contains(add, m.Text("type"))
+		return slices.Contains(remove, m.Text("type")) && !slices.Contains(add, m.Text("type")) && !hasSettings(m)
 	})
 	same := len(list) == len(now)
 	for _, t := range add {
@@ -237,6 +253,37 @@ func setMonitors(o wire.Object, add, remove []string) bool {
 		}
 	}
 	return !same && o.Set("healthMonitors", list)
+}
+
+// hasSettings reports whether a monitor of a pool is an object with its own settings.
+func hasSettings(m wire.Object) bool {
+	systemDefined := true
+	if raw, ok := m["systemDefined"]; ok {
+		_ = json.Unmarshal(raw, &systemDefined) // may be null
+	}
+	return !systemDefined
+}
+
+// addCheck adds a monitor with settings, unless the pool has it.
+func addCheck(o wire.Object, check HealthMonitor) bool {
+	var now []wire.Object
+	_ = json.Unmarshal(o["healthMonitors"], &now) // may be null
+	if slices.ContainsFunc(now, func(m wire.Object) bool { return m.Text("id") == check.ID }) {
+		return false
+	}
+	monitor := wire.Object{}
+	monitor.Set("id", check.ID)
+	monitor.Set("name", check.Name)
+	monitor.Set("type", check.Type)
+	return o.Set("healthMonitors", append(now, monitor))
+}
+
+// removeCheck removes the monitor with an ID.
+func removeCheck(o wire.Object, id string) bool {
+	var now []wire.Object
+	_ = json.Unmarshal(o["healthMonitors"], &now) // may be null
+	left := slices.DeleteFunc(slices.Clone(now), func(m wire.Object) bool { return m.Text("id") == id })
+	return len(left) != len(now) && o.Set("healthMonitors", left)
 }
 
 func setSticky(o wire.Object, sticky bool) bool {

@@ -19,6 +19,8 @@ type Features struct {
 	IPSpaces           bool // gateways with addresses from IP Spaces: API 37.1, VCD 10.4.1
 	AllocateByValue    bool // allocating a specific address of an IP Space: API 37.2, VCD 10.4.2
 	SingleFirewallRule bool // creating a single firewall rule of a gateway: API 38.1, VCD 10.5.1
+	HTTPPolicies       bool // rules for the HTTP requests of virtual services: API 38.0, VCD 10.5.0
+	HealthMonitors     bool // health monitors with settings, as objects of a gateway: API 39.0, VCD 10.6.0
 }
 
 // Features returns the features of the agreed API version, and those of requests that use a later version if VCD offers
@@ -34,9 +36,16 @@ func (s *Session) Features(ctx context.Context) (Features, error) {
 		return Features{}, errors.New("the negotiated API version " + text + " is invalid")
 	}
 	features := featuresOf(version)
-	_, err = s.transport.Site.OfferedSince(singleRuleAPI)
-	features.SingleFirewallRule = err == nil
+	features.SingleFirewallRule = s.offers(singleRuleAPI)
+	features.HTTPPolicies = s.offers(httpPolicyAPI)
+	features.HealthMonitors = s.offers(healthMonitorAPI)
 	return features, nil
+}
+
+// offers reports whether the site offers an API version or a later one.
+func (s *Session) offers(since transport.Version) bool {
+	_, err := s.transport.Site.OfferedSince(since)
+	return err == nil
 }
 
 func featuresOf(agreed transport.Version) Features {
@@ -52,4 +61,11 @@ func featuresOf(agreed transport.Version) Features {
 }
 
 // laterCalls are the requests that need a later API version than the oldest supported one.
-var laterCalls = []transport.LaterCalls{{Under: secondFirewallPath, Since: singleRuleAPI}}
+var laterCalls = []transport.LaterCalls{
+	{Under: secondFirewallPath, Since: singleRuleAPI},
+	{Under: monitorsPath, Since: healthMonitorAPI},
+	{Under: gatewaysPath, Containing: monitorSummariesPath, Since: healthMonitorAPI},
+	{Under: servicesPath + "/", Containing: httpPolicyPath, Since: httpPolicyAPI},
+	// Older versions do not show the IDs of the health monitors of a pool, so a write could lose those with settings.
+	{Under: poolsPath + "/", Since: healthMonitorAPI, Optional: true},
+}

@@ -56,6 +56,13 @@ var NetworkNeeds = []Need{
 	},
 	{"", "/cloudapi/1.0.0/loadBalancer/pools", "", []string{rightBalancerConfigure}, "LOAD_BALANCER_POOL_CONFIGURE"},
 	{
+		"",
+		"/cloudapi/1.0.0/loadBalancer/healthMonitors",
+		"",
+		[]string{rightBalancerConfigure},
+		"LOAD_BALANCER_HEALTH_MONITOR_CONFIGURE",
+	},
+	{
 		http.MethodGet,
 		"/cloudapi/1.0.0/applicationPortProfiles",
 		"",

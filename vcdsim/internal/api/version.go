@@ -36,6 +36,9 @@ var introduced = []struct{ under, since string }{
 	{"/cloudapi/1.0.0/serviceAccounts", "37.0"},
 	{"/cloudapi/2.0.0/edgeGateways", "38.1"},
 	{"/cloudapi/1.0.0/tokens", "36.1"},
+	{"/cloudapi/1.0.0/loadBalancer/healthMonitors", "39.0"},
+	{"/cloudapi/1.0.0/edgeGateways/loadBalancer/healthMonitorSummaries", "39.0"},
+	{"/cloudapi/1.0.0/loadBalancer/virtualServices/httpPolicy", "38.0"},
 }
 
 // Served returns an error if the operation does not exist in the API version of the request.

@@ -217,6 +217,7 @@ func (c *Collection) commitRemove(s *cloud.Cloud, t *store.Task) error {
 		return cloud.Gone(c.Title, t.Work.Document)
 	}
 	s.Store.Documents.Remove(c.Path, d)
+	RemoveDocumentsOf(s, store.Bare(d.ID())) // such as the HTTP policies of a virtual service
 	return nil
 }
 

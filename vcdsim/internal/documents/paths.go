@@ -8,6 +8,9 @@ const AssignmentPath = "1.0.0/loadBalancer/serviceEngineGroups/assignments"
 // PoolPath is the path of load balancer pools.
 const PoolPath = "1.0.0/loadBalancer/pools"
 
+// MonitorPath is the path of health monitors with their own settings.
+const MonitorPath = "1.0.0/loadBalancer/healthMonitors"
+
 // ServicePath is the path of virtual services.
 const ServicePath = "1.0.0/loadBalancer/virtualServices"
 

@@ -288,7 +288,7 @@ func deleteEdge(r *api.Request) (*api.Response, error) {
 			}
 		}
 	}
-	for _, path := range []string{documents.PoolPath, documents.ServicePath, documents.AssignmentPath} {
+	for _, path := range []string{documents.PoolPath, documents.ServicePath, documents.MonitorPath, documents.AssignmentPath} {
 		for _, d := range r.Cloud.Store.Documents[path] {
 			if d.Parent == g.ID {
 				return nil, documents.InUse("edge gateway", g.Name, store.Text(d.Body, "name")+" "+d.ID())

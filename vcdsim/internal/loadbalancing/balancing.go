@@ -13,6 +13,7 @@ func Collections() []*documents.Collection {
 	return []*documents.Collection{
 		poolCollection(),
 		serviceCollection(),
+		monitorCollection(),
 		controllerCollection(),
 		cloudCollection(),
 		engineCollection(),

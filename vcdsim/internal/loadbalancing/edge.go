@@ -19,6 +19,7 @@ func Routes(add api.AddRoute) {
 		cloud.LatencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/edgeGateways/{gateway}/loadBalancer/virtualServiceSummaries",
 		summaries(documents.ServicePath, serviceSummary), cloud.LatencyCloudAPI)
+	monitorRoutes(add)
 	add("GET", "/cloudapi/1.0.0/nsxAlbResources/importableClouds", listImportableClouds, cloud.LatencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/nsxAlbResources/importableServiceEngineGroups", listImportableEngines, cloud.LatencyCloudAPI)
 	add("POST", "/cloudapi/"+enginePath+"/{id}/sync", syncEngines, cloud.LatencyWrite)
@@ -36,7 +37,7 @@ func prepareBalancer(r *api.Request, body map[string]any) error {
 	}
 	on, _ := body["enabled"].(bool)
 	if !on {
-		for _, path := range []string{documents.ServicePath, documents.PoolPath, documents.AssignmentPath} {
+		for _, path := range []string{documents.ServicePath, documents.PoolPath, documents.MonitorPath, documents.AssignmentPath} {
 			for _, d := range r.Cloud.Store.Documents[path] {
 				if d.Parent == g.ID {
 					return documents.InUse("load balancer of", g.Name, store.Text(d.Body, "name")+" "+d.ID())

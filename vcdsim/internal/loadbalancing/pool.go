@@ -97,7 +97,7 @@ func preparePool(r *api.Request, body map[string]any, old *store.Object) error {
 	if err := completeMemberGroup(r.Session, r.Cloud.Store, body); err != nil {
 		return err
 	}
-	if err := cmp.Or(completeMembers(body), completeMonitors(body), completePersistence(&r.Cloud.Assume, g, body)); err != nil {
+	if err := cmp.Or(completeMembers(body), completeMonitors(r, g.ID, body), completePersistence(&r.Cloud.Assume, g, body)); err != nil {
 		return err
 	}
 	return checkCertificates(r.Session, r.Cloud.Store, documents.Members(body, "caCertificateRefs"))
@@ -152,19 +152,6 @@ func completeMembers(body map[string]any) error {
 		if err := documents.WithinBounds(m, documents.Bound{Field: "port", From: 1, To: 65535}, documents.Bound{Field: "ratio", From: 1, To: 20}); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func completeMonitors(body map[string]any) error {
-	monitors, _ := body["healthMonitors"].([]any)
-	for _, x := range monitors {
-		m, ok := x.(map[string]any)
-		if !ok || !slices.Contains([]string{"HTTP", "HTTPS", "TCP", "UDP", "PING"}, store.Text(m, "type")) {
-			return store.BadRequest("The health monitor type %q is invalid.", store.Text(m, "type"))
-		}
-		m["name"] = "System-" + store.Text(m, "type")
-		m["systemDefined"] = true
 	}
 	return nil
 }
@@ -280,6 +267,7 @@ func showPool(r *api.Request, d *store.Object, out map[string]any) {
 	out["enabledMemberCount"] = on
 	out["upMemberCount"] = up
 	out["virtualServiceRefs"] = refs
+	out["healthMonitors"] = shownMonitors(r, d.Body)
 	var shown []any
 	for _, m := range PoolMembers(d.Body) {
 		shown = append(shown, memberJSON(m, BalancingOf(r.Cloud).MemberHealth(d, m, health)))

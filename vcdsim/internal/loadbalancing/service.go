@@ -256,10 +256,16 @@ func serviceSummary(r *api.Request, d *store.Object) map[string]any {
 	return out
 }
 
+// gatewayInPath returns the gateway in the path of a request.
+func gatewayInPath(r *api.Request) (*store.EdgeGateway, error) {
+	_, _, g, err := gateways.EdgeByID(r.Session, r.Cloud.Store, r.Vars["gateway"])
+	return g, err
+}
+
 // summaries returns a handler that lists the objects of a collection on a gateway.
 func summaries(path string, summary func(*api.Request, *store.Object) map[string]any) api.Handler {
 	return func(r *api.Request) (*api.Response, error) {
-		_, _, g, err := gateways.EdgeByID(r.Session, r.Cloud.Store, r.Vars["gateway"])
+		g, err := gatewayInPath(r)
 		if err != nil {
 			return nil, err
 		}

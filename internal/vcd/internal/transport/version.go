@@ -33,6 +33,16 @@ const (
 type LaterCalls struct {
 	Under string // prefix of their paths
 	Since Version
+	// Containing is a part of their paths after Under. It may be empty.
+	Containing string
+	// Optional means that they use the agreed version if VCD offers no version that supports them.
+	Optional bool
+}
+
+// match reports whether a path belongs to the requests.
+func (l LaterCalls) match(path string) bool {
+	rest, under := strings.CutPrefix(path, l.Under)
+	return under && strings.Contains(rest, l.Containing)
 }
 
 // RefuseVersion records that VCD, or one of its cells, rejected a version, and discards the agreement on it.
@@ -63,13 +73,17 @@ func (s *Site) agree(document []byte) (string, error) {
 // the path.
 func (s *Site) VersionFor(path, agreed string) (string, error) {
 	for _, later := range s.later {
-		if !strings.HasPrefix(path, later.Under) {
+		if !later.match(path) {
 			continue
 		}
 		if version, ok := ParseVersion(agreed); ok && version.Compare(later.Since) >= 0 {
 			return agreed, nil
 		}
-		return s.OfferedSince(later.Since)
+		version, err := s.OfferedSince(later.Since)
+		if err != nil && later.Optional {
+			return agreed, nil
+		}
+		return version, err
 	}
 	return agreed, nil
 }
