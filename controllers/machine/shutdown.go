@@ -121,9 +121,7 @@ func (s shutdown) request(ctx context.Context, vm *vcd.VM) (out phases.Result, r
 		out, err = s.tasks.refuse(stepShutdown, err)
 		return out, "", err
 	}
-	if _, asked := s.left(); !asked {
-		s.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt = timeOf(s.now())
-	}
+	s.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt = timeOf(s.now()) // Each request has its own timeout.
 	return s.tasks.start(stepShutdown, task), "", nil
 }
 
