@@ -104,7 +104,7 @@ func TestVMThatIsBeingAskedForIsNotLookedFor(t *testing.T) {
 	}
 	s := w.Machine.NewScope(m, w.VCDCluster())
 	w.Machine.Batches().Join(s.Line(), batch.Member{Key: s.Key()})
-	turn, ok := w.Machine.Batches().Begin(s.Line(), batch.Member{Key: "b"})
+	turn, ok := w.Machine.Batches().Begin(s.Line(), batch.Member{Key: "b"}, time.Now())
 	w.Expect(ok).To(BeTrue())
 
 	out, err := s.ObserveRenamed(w.Ctx) // A call would need a session.
