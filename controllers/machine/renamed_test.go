@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"io"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
