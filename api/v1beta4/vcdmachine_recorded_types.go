@@ -119,7 +119,7 @@ type VCDMachineRecordedState struct {
 	// +optional
 	VMNotFoundSince *metav1.Time `json:"vmNotFoundSince,omitempty"`
 
-	// shutdownRequestedAt is the time of the request to shut the guest down before deletion.
+	// shutdownRequestedAt is the time of the last request to shut the guest down before deletion.
 	// +optional
 	ShutdownRequestedAt *metav1.Time `json:"shutdownRequestedAt,omitempty"`
 

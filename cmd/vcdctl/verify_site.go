@@ -23,6 +23,7 @@ type verifyFlags struct {
 
 	yes     bool
 	cleanUp bool
+	runs    []string // that --clean-up is limited to; empty: all
 	report  string
 }
 
@@ -61,6 +62,8 @@ issue. Exit code 2 means that the site differs from the simulator.`,
 	flags.BoolVar(&f.yes, "yes", false, "Skip the confirmation before objects are created or removed.")
 	flags.BoolVar(&f.cleanUp, "clean-up", false, "Remove the objects of earlier runs from the organization; "+
 		"runs no probes.")
+	flags.StringSliceVar(&f.runs, "run", nil, "Runs whose objects --clean-up removes; all if not set. Required with --yes, "+
+		"because nothing shows whether a run has ended.")
 	flags.StringVar(&f.report, "report", "", "Output file for the results, without data that identifies the "+
 		"site.")
 	c.MarkFlagsMutuallyExclusive("clean-up", "read-only")
@@ -177,8 +180,14 @@ func (p *program) cleanUpSite(ctx context.Context, f verifyFlags) error {
 	for _, kind := range hidden {
 		fmt.Fprintf(p.errors, "Warning: %s are not visible to the user, so some may remain\n", kind)
 	}
+	if len(f.runs) > 0 {
+		leftovers = slices.DeleteFunc(leftovers, func(x verifysite.Leftover) bool { return !slices.Contains(f.runs, x.Run) })
+	}
 	if err := p.printLeftovers(leftovers); err != nil || len(leftovers) == 0 {
 		return err
+	}
+	if f.yes && len(f.runs) == 0 {
+		return errors.New("--clean-up with --yes does not ask whether a run is in progress: set --run to the runs that have ended")
 	}
 	if err := p.askConfirmation(f.yes, "Remove these objects? A run in progress would fail."); err != nil {
 		return err

@@ -69,6 +69,35 @@ func TestADifferenceIsAFinding(t *testing.T) {
 	s.Expect(s.out.String()).To(MatchRegexp(`(?m)^EmptyPageBeyondEnd +true +false +a page after the last`))
 }
 
+// leaveProfiles adds an object of each run.
+func (s *shell) leaveProfiles(runs ...string) {
+	s.sim.Edit(func(e *vcdsim.Editor) {
+		for _, run := range runs {
+			e.AddDocument("1.0.0/applicationPortProfiles", "applicationPortProfile", e.Model.Orgs[1].ID, "", map[string]any{
+				"name":            "capvcd-verify-" + run + "-profile",
+				"description":     "vcdctl verify-site " + run + ": vcdctl verify-site --clean-up removes it",
+				"scope":           "TENANT",
+				"contextEntityId": "urn:vcloud:vdc:" + e.VDC("acme-vdc").ID,
+			})
+		}
+	})
+}
+
+func TestCleanUpWithoutAQuestionRemovesOnlyNamedRuns(t *testing.T) {
+	s := newShell(t)
+	s.objects = s.identity()
+	s.leaveProfiles("11111111", "22222222")
+	cleaning := []string{"verify-site", "--clean-up", "--yes", "--identity", "tenant", "--org", "acme", "-n", "team-a"}
+
+	s.Expect(s.run(t, cleaning...)).NotTo(Equal(exitOK))
+	s.Expect(s.out.String()).To(And(ContainSubstring("11111111"), ContainSubstring("22222222")))
+	s.Expect(s.errors.String()).To(ContainSubstring("set --run to the runs that have ended"))
+
+	s.Expect(s.run(t, append(cleaning, "--run", "11111111")...)).To(Equal(exitOK), s.errors.String())
+	s.Expect(s.run(t, cleaning...)).NotTo(Equal(exitOK))
+	s.Expect(s.out.String()).To(And(Not(ContainSubstring("11111111")), ContainSubstring("22222222")))
+}
+
 func TestCleanUpOfASiteWithoutOrphanedResources(t *testing.T) {
 	s := newShell(t)
 	s.objects = s.identity()

@@ -89,6 +89,11 @@ func noteRemoved(in *inputs, vm vcd.VM) {
 	in.vcdMachine.Spec.RecordedState.BootstrapDataRemoved = removed
 }
 
+// forgetRemoval discards the recorded removal. A power-off reverts the changes of the guest, so the data may reappear.
+func forgetRemoval(m *infrav1.VCDMachine) {
+	m.Spec.RecordedState.BootstrapDataRemoved = infrav1.BootstrapDataRemoved{}
+}
+
 // bootedSince reports whether the guest booted since the removal of its bootstrap data was recorded. A power cycle
 // reverts the changes of the guest, and VCD's inventory does not show it.
 func bootedSince(machine *clusterv1.Machine, noted string) bool {

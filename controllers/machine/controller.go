@@ -151,6 +151,7 @@ func ended(s *scope, pass phases.Pass) {
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	s.state.freshness.settled = s.complete && pass.Err == nil && !slices.Contains(pass.Due, infrav1.VMInSyncCondition)
 	s.creation.release()
+	s.vm.end()
 	pass.Within(s.schedule.after)
 	m := s.inputs.vcdMachine
 	if !pass.Complete || !m.DeletionTimestamp.IsZero() || s.inputs.provisioned() {

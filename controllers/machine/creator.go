@@ -36,6 +36,13 @@ func (c *creation) release() {
 	c.current = batch.Batch{}
 }
 
+// postpone ends the current batch, which its members continue at a later time.
+func (c *creation) postpone(until time.Time) {
+	c.current.Postpone(until)
+	c.current = batch.Batch{}
+	c.joined = true
+}
+
 // A creator creates the machine's VM, and VMs of other machines, in the machine's vApp.
 type creator struct {
 	session     *session.Session

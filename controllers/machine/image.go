@@ -117,17 +117,11 @@ func (p *placer) checkCompute(ctx context.Context) (phases.Result, error) {
 // defaultSizingProblem returns a problem if CPUs and memory cannot be set because the default sizing policy of the VDC
 // defines them.
 func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Result, error) {
-	spec := p.inputs.vcdMachine.Spec
 	fixed, err := p.session.FindDefaultSizing(ctx, p.target.vdc)
 	if err != nil {
 		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "remove spec.cpus and spec.memory")
 	}
-	if spec.CPUs > 0 && fixed.CPUs > 0 || spec.Memory != nil && fixed.MemoryMiB > 0 {
-		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
-			"spec.cpus and spec.memory cannot be set in VDC %s, whose default sizing policy %s defines them: "+
-				"set spec.sizingPolicy instead", p.target.vdc.Name, fixed.Name), nil
-	}
-	return phases.Done, nil
+	return session.Problem(checks.DefaultSizing(&p.inputs.vcdMachine.Spec, p.target.vdc, fixed)), nil
 }
 
 // checkHardware returns a problem if the VM cannot have the requested version of virtual hardware.

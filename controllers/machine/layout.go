@@ -64,7 +64,7 @@ func (l layout) problem(ctx context.Context, vApp vcd.VApp) (phases.Result, erro
 			"vApp %s exists but does not belong to this cluster: rename or delete it in VCD, or recreate the "+
 				"cluster with another spec.vApp.name", vApp.Name), nil
 	case len(vApp.Tasks) > 0:
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name), nil
+		return vAppBusy(session.BusyPoll, vApp.Name), nil
 	}
 	return phases.Done, nil
 }

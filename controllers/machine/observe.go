@@ -205,7 +205,7 @@ func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 	if o.vm.now() != nil {
 		return phases.Done, nil
 	}
-	vm, err := o.session.VM(ctx, o.inputs.vmID())
+	vm, err := o.fetch(ctx, o.inputs.vmID())
 	if err != nil {
 		return session.Unread(err, "Reading VM "+o.inputs.vmID())
 	}
@@ -227,10 +227,23 @@ func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
+// fetch reads the recorded VM once in a pass, and again after a change of ours.
+func (o observer) fetch(ctx context.Context, id string) (vcd.VM, error) {
+	if known := o.vm.fresh; known != nil && known.ID == id {
+		return *known, nil
+	}
+	vm, err := o.session.VM(ctx, id)
+	if err == nil {
+		known := vm
+		o.vm.fresh = &known
+	}
+	return vm, err
+}
+
 // owned reads the VM before it is changed. It returns a problem if the VM does not have the machine's marker: a
 // recorded ID alone does not prove ownership.
 func (o observer) owned(ctx context.Context) (vcd.VM, phases.Result, error) {
-	vm, err := o.session.VM(ctx, o.inputs.vmID())
+	vm, err := o.fetch(ctx, o.inputs.vmID())
 	if err != nil {
 		out, err := session.Unread(err, "Reading VM "+o.inputs.vmID())
 		return vm, out, err
@@ -263,7 +276,7 @@ func (o observer) ensureOwned(ctx context.Context) (phases.Result, error) {
 
 // read reads the VM of a running machine. If that fails, the known VM is kept until a later read.
 func (o observer) read(ctx context.Context) error {
-	vm, err := o.session.VM(ctx, o.vm.row.ID)
+	vm, err := o.fetch(ctx, o.vm.row.ID)
 	if err != nil {
 		o.vm.readNext = o.now().Add(inventoryEvery)
 		return err
@@ -278,7 +291,7 @@ func (o observer) read(ctx context.Context) error {
 // power cycle.
 func noteShown(m *infrav1.VCDMachine, vm vcd.VM) {
 	if !guestinfo.Redacted(vm.ExtraConfig) {
-		m.Spec.RecordedState.BootstrapDataRemoved = infrav1.BootstrapDataRemoved{}
+		forgetRemoval(m)
 	}
 }
 

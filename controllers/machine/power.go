@@ -168,8 +168,7 @@ func (p power) powerOnAgain(ctx context.Context) (phases.Result, error) {
 	defer done()
 	next := past.next(now)
 	record.PoweredOnAgain = next.record()
-	// A power-off reverts the changes of the guest, so the bootstrap data may have reappeared.
-	record.BootstrapDataRemoved = infrav1.BootstrapDataRemoved{}
+	forgetRemoval(p.inputs.vcdMachine)
 	if err := p.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
 	}

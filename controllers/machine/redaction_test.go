@@ -111,6 +111,36 @@ func booted(w *controllertest.Env, name, id string) {
 	w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
 }
 
+func TestAnAddressAndANodeInOnePassCostOneReadOfTheVM(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	makeIdle(w, "cp-0")
+	w.ExpectSettled("cp-0")
+	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.8.77" })
+	nodeOf(w, "cp-0")
+	w.Sim.ResetCounters()
+
+	m := reconcileAt(w, machine.InventoryEvery, "cp-0")
+
+	w.Expect(m.Status.NICs[0].Address).To(Equal("192.168.8.77"))
+	w.Expect(conditions.IsTrue(m, infrav1.BootstrapDataRemovedCondition)).To(BeTrue())
+	w.Expect(w.Sim.Counters()[readVMCall]).To(Equal(1))
+}
+
+func TestAReadBeforeAWriteIsNotUsedAfterIt(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	makeIdle(w, "cp-0")
+	w.Sim.Edit(back)
+	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.8.77" })
+	nodeOf(w, "cp-0")
+
+	m := reconcileAt(w, machine.InventoryEvery, "cp-0")
+	w.Expect(m.Status.NICs[0].Address).To(Equal("192.168.8.77"))
+	w.Expect(m.Spec.RecordedState.BootstrapDataRemoved).To(BeZero(), "its removal has only begun")
+
+	w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
+	w.Expect(w.Sim.State().VMs[0].ExtraConfig).To(HaveKeyWithValue(guestinfo.KeyUserdata, "---"))
+}
+
 func TestABootCausesOneReadOfTheVM(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	makeIdle(w, "cp-0")

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"io"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,7 +105,7 @@ func TestVMWithARequestInFlightIsNotSearched(t *testing.T) {
 	}
 	s := w.Machine.NewScope(m, w.VCDCluster())
 	w.Machine.Batches().Join(s.Line(), batch.Member{Key: s.Key()})
-	turn, ok := w.Machine.Batches().Begin(s.Line(), batch.Member{Key: "b"})
+	turn, ok := w.Machine.Batches().Begin(s.Line(), batch.Member{Key: "b"}, time.Now())
 	w.Expect(ok).To(BeTrue())
 
 	out, err := s.ObserveRenamed(w.Ctx) // A call would need a session.

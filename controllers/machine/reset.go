@@ -59,7 +59,7 @@ func (r reset) send(ctx context.Context, wanted *infrav1.RequestedReset) (phases
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
 			nil
 	}
-	request, possible := r.requestFor(vm)
+	request, possible := r.requestFor(vm.Status)
 	if !possible {
 		return powerProblem(vm.Status), nil
 	}
@@ -69,6 +69,9 @@ func (r reset) send(ctx context.Context, wanted *infrav1.RequestedReset) (phases
 	}
 	defer done()
 	wanted.SentAt = timeOf(r.now())
+	if vm.Status == vcd.StatusPoweredOff {
+		forgetRemoval(r.inputs.vcdMachine)
+	}
 	if err := r.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
 	}
@@ -84,14 +87,12 @@ func (r reset) send(ctx context.Context, wanted *infrav1.RequestedReset) (phases
 	return r.again(wanted, out), err
 }
 
-// requestFor returns the request that makes a VM boot. It reports false if the state of the VM allows no such request.
-func (r reset) requestFor(vm vcd.VM) (request func(context.Context, string) (vcd.Task, error), possible bool) {
-	switch vm.Status {
+// requestFor returns the request that makes a VM in a state boot. It reports false if the state allows no such request.
+func (r reset) requestFor(status vcd.Status) (request func(context.Context, string) (vcd.Task, error), possible bool) {
+	switch status {
 	case vcd.StatusPoweredOn:
 		return r.session.Reset, true
 	case vcd.StatusPoweredOff:
-		// The power-off reverted the changes of the guest, so the bootstrap data may have reappeared.
-		r.inputs.vcdMachine.Spec.RecordedState.BootstrapDataRemoved = infrav1.BootstrapDataRemoved{}
 		return r.session.PowerOn, true
 	default:
 		return nil, false

@@ -62,15 +62,15 @@ func (s shutdown) settleTask() phases.Result {
 }
 
 // ask requests a shutdown of the guest once and waits for its end until the timeout. If the VM must not be powered off,
-// insist does so instead.
+// requestRepeatedly does so instead.
 func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	switch {
 	case s.isSoft():
-		return s.insist(ctx, vm)
+		return s.requestRepeatedly(ctx, vm)
 	case s.timeout() == 0:
 		return phases.Done, nil
 	}
-	if left, asked := s.left(); asked {
+	if left, requested := s.left(); requested {
 		if left <= 0 || s.tasks.failing(stepShutdown) != phases.Done {
 			return phases.Done, nil
 		}
@@ -84,14 +84,14 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	return out, err
 }
 
-// insist requests a shutdown of the guest, and again whenever a request has ended without effect after the timeout. It never
+// requestRepeatedly requests a shutdown of the guest, and again whenever a request has ended without effect after the timeout. It never
 // gives up, because the VM must not be powered off.
-func (s shutdown) insist(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
+func (s shutdown) requestRepeatedly(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	if out := s.tasks.failing(stepShutdown); out != phases.Done {
 		return phases.Fail(out.After, infrav1.GuestNotShutDownReason, "The guest of VM %s does not shut down: %s. %s",
 			vm.Name, out.Message, endOfWait), nil
 	}
-	if left, asked := s.left(); asked && left > 0 {
+	if left, requested := s.left(); requested && left > 0 {
 		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason,
 			"Waiting for the guest to shut down"), nil
 	}
@@ -124,9 +124,7 @@ func (s shutdown) request(ctx context.Context, vm *vcd.VM) (out phases.Result, r
 		out, err = s.tasks.refuse(stepShutdown, err)
 		return out, "", err
 	}
-	if _, asked := s.left(); !asked {
-		*s.requestedAt = timeOf(s.now())
-	}
+	*s.requestedAt = timeOf(s.now()) // Each request has its own timeout.
 	return s.tasks.start(stepShutdown, task), "", nil
 }
 
@@ -142,11 +140,11 @@ func (s shutdown) suspended(vm *vcd.VM) phases.Result {
 // await waits for the tasks of a VM before its deletion. It cancels a shutdown that takes too long, because VCD rejects
 // a power-off until the shutdown ends. If the VM must not be powered off, await only reports the slow shutdown.
 func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
-	left, asked := s.left()
+	left, requested := s.left()
 	for _, t := range vm.Tasks {
 		switch {
 		case !t.ShutsDown():
-		case !asked: // The shutdown was requested, but the response was lost.
+		case !requested: // The shutdown was requested, but the response was lost.
 			*s.requestedAt = timeOf(s.now())
 		case left > 0:
 		case s.isSoft():

@@ -175,6 +175,41 @@ func TestSoftModeWaitsForTheGuest(t *testing.T) {
 	w.Expect(w.Sim.Counters()).To(And(HaveKeyWithValue(cancelCall, 1), HaveKeyWithValue(powerOffCall, 1)))
 }
 
+func TestInModeSoftASecondRequestHasItsOwnTimeout(t *testing.T) {
+	w := newHangingEnv(t, inMode(infrav1.PowerOffSoft))
+	eventuallyShutsDown(w, "cp-0")
+	w.Later(machine.DefaultShutdownTimeout + time.Second)
+	expectNoPowerOff(w, "has not shut down in 1m0s")
+
+	w.Driver().Post("/api/task/"+runningShutdown(w).ID+"/action/cancel", "")
+	again := 24 * time.Hour
+	w.Eventually(func() int {
+		again += time.Minute // A task that was seen to fail delays the next request.
+		w.Later(again)
+		isGone(w, "cp-0")
+		return w.Sim.Counters()[shutdownCall]
+	}, controllertest.Patience, "5ms").Should(Equal(2))
+
+	w.Later(again + machine.DefaultShutdownTimeout/2)
+	isGone(w, "cp-0")
+	w.Expect(conditions.GetReason(w.VCDMachine("cp-0"), infrav1.VMDeletedCondition)).To(
+		Equal(infrav1.TaskRunningReason), "the guest has half of the timeout left")
+	w.Later(again + machine.DefaultShutdownTimeout + time.Minute)
+	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.GuestNotShutDownReason)
+	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(shutdownCall, 2))
+}
+
+// runningShutdown returns the task that shuts down a guest.
+func runningShutdown(w *controllertest.Env) vcdsim.Task {
+	for _, task := range w.Sim.State().Tasks {
+		if task.OperationName == "vappShutdownGuest" && task.Status == vcdsim.TaskRunning {
+			return task
+		}
+	}
+	w.Expect("a task that shuts down a guest").To(BeEmpty())
+	return vcdsim.Task{}
+}
+
 func TestSoftModeKeepsTheVMOfAGuestThatCannotShutDown(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

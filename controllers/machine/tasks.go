@@ -95,6 +95,7 @@ func (t tasks) beginWrite(what step) (done func(), out phases.Result) {
 		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: waiting for another task on vApp %s",
 			what, t.inputs.vAppName())
 	}
+	t.vm.changed()
 	return done, phases.Done
 }
 
@@ -163,17 +164,19 @@ func (t tasks) settle(what step) (out phases.Result, ended bool) {
 	if !ok {
 		return t.failing(what), false
 	}
-	switch task.State {
-	case vcd.TaskRunning:
+	if task.State == vcd.TaskRunning {
 		return running(what), false
+	}
+	t.vm.changed()
+	switch task.State {
 	case vcd.TaskFailed:
 		t.session.Forget(key)
 		t.forget(what)
 		return t.failed(what, session.TaskFailure(task, string(what))), false
-	case vcd.TaskSucceeded, vcd.TaskUnknown:
+	case vcd.TaskRunning, vcd.TaskSucceeded, vcd.TaskUnknown:
 	}
 	t.session.Forget(key)
-	t.session.Invalidate(t.vdc)
+	t.session.InvalidateBefore(t.vdc, task.Noticed)
 	if task.State == vcd.TaskUnknown {
 		t.vm.forget() // Its result is unknown: read the VM.
 		return phases.Done, false

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -52,7 +53,11 @@ func (c creator) prepareVApp(ctx context.Context) (phases.Result, error) {
 		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that are created at the same time"),
 			nil
 	}
-	current, ok := c.tasks.queues.Begin(c.inputs.queueName(), mine)
+	if left := c.tasks.queues.Postponed(c.inputs.queueName(), mine.Key, c.now()); left > 0 {
+		c.pass.joined = true
+		return vAppBusy(left, name), nil
+	}
+	current, ok := c.tasks.queues.Begin(c.inputs.queueName(), mine, c.now())
 	if !ok {
 		c.pass.joined = true
 		return phases.Wait(session.TaskPoll, infrav1.EntityBusyReason,
@@ -76,6 +81,9 @@ func (c creator) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, err
 		return phases.Done, err
 	case out.Reason == infrav1.NameConflictReason && c.inputs.vAppNumber() > 1:
 		return c.layout.next(ctx, vApp.Name+" belongs to another owner")
+	case out.Reason == infrav1.EntityBusyReason:
+		c.pass.postpone(c.now().Add(out.After))
+		return out, nil
 	case out != phases.Done:
 		return out, nil
 	}
@@ -89,6 +97,11 @@ func (c creator) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, err
 		return phases.Done, nil
 	}
 	return c.makeRoom(ctx, vApp)
+}
+
+// vAppBusy waits for the end of a task that locks the vApp.
+func vAppBusy(after time.Duration, vApp string) phases.Result {
+	return phases.Wait(after, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp)
 }
 
 // makeRoom takes the next step towards a vApp to which the machine's VM can be added.

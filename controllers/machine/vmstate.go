@@ -11,8 +11,9 @@ import (
 
 // A vmState caches the recorded VM as VCD showed it. It is kept between passes.
 type vmState struct {
-	row  *vcd.VMRecord // in the inventory of this pass; nil: not listed, or not queried
-	full *vcd.VM       // as last read, with later changes by the manager's tasks
+	row   *vcd.VMRecord // in the inventory of this pass; nil: not listed, or not queried
+	fresh *vcd.VM       // as read in this pass; nil: not read, or a request or task of the manager may have changed it since
+	full  *vcd.VM       // as last read, with later changes by the manager's tasks
 
 	writtenMetadata   map[string]string // the guest's metadata that was last written
 	requestedDiskMiB  int64             // the last requested size of its first disk
@@ -30,6 +31,7 @@ type vmState struct {
 // begin starts a pass, which has observed nothing yet.
 func (v *vmState) begin() {
 	v.row = nil
+	v.fresh = nil
 	v.current = false
 	if v.outdated {
 		v.full = nil
@@ -65,6 +67,12 @@ func (v *vmState) use(id string, client *session.Machines) bool {
 // expire makes the next pass of a machine that is being created read the VM again. Until then, the
 // changes by the manager's tasks stay known.
 func (v *vmState) expire() { v.expires = time.Time{} }
+
+// end ends a pass. The VM as read may be large, and no later pass may rely on it.
+func (v *vmState) end() { v.fresh = nil }
+
+// changed makes the rest of the pass read the VM again, because a request or task of the manager may have changed it.
+func (v *vmState) changed() { v.fresh = nil }
 
 // forget makes the next pass read the VM again.
 func (v *vmState) forget() { v.outdated = true }

@@ -29,3 +29,13 @@ func AnyStorage(vdc vcd.VDC) *Finding {
 	return finding(infrav1.StorageProfileNotFoundReason, "ask the provider to add or enable one",
 		"VDC %s has no enabled storage profile, so it cannot create VMs", vdc.Name)
 }
+
+// DefaultSizing reports that a machine without a sizing policy sets CPUs or memory that the default sizing policy of its
+// VDC defines.
+func DefaultSizing(spec *infrav1.VCDMachineSpec, vdc vcd.VDC, policy vcd.Policy) *Finding {
+	if (spec.CPUs == 0 || policy.CPUs == 0) && (spec.Memory == nil || policy.MemoryMiB == 0) {
+		return nil
+	}
+	return finding(infrav1.PlacementInvalidReason, "set spec.sizingPolicy instead",
+		"spec.cpus and spec.memory cannot be set in VDC %s, whose default sizing policy %s defines them", vdc.Name, policy.Name)
+}

@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
@@ -30,11 +31,20 @@ func (l loads) sum(ctx context.Context, in *vcd.VDCs, at place) load {
 		sum.vms += m.Count
 		sum.mhz += m.Count * size.CPUs * at.capacity.VCPUMHz
 		sum.memoryMiB += m.Count * size.MemoryMiB
-		if profile, err := in.FindStorageProfile(ctx, at.vdc, m.Spec.StorageProfile); err == nil {
-			sum.diskMiB[profile.ID] += m.Count * size.DiskMiB
+		sum.addDisk(ctx, in, at.vdc, m.Spec.StorageProfile, m.Count*size.DiskMiB)
+		for _, disk := range m.Spec.AdditionalDisks {
+			profile := cmp.Or(disk.StorageProfile, m.Spec.StorageProfile)
+			sum.addDisk(ctx, in, at.vdc, profile, m.Count*sizes.InMiB(disk.Size))
 		}
 	}
 	return sum
+}
+
+// addDisk adds disks with a storage profile, if it is found. Another check reports a missing profile.
+func (l load) addDisk(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, profile string, sizeMiB int64) {
+	if found, err := in.FindStorageProfile(ctx, vdc, profile); err == nil {
+		l.diskMiB[found.ID] += sizeMiB
+	}
 }
 
 // checkCapacity compares the requirements of planned machines with the free capacity of a VDC. Without machines, it

@@ -105,16 +105,21 @@ func demandOn(name string, plan Plan) demand {
 func checkNetwork(network vcd.Network, usage vcd.NetworkUsage, d demand) findings {
 	var f findings
 	name := network.Name
-	free, limited := usage.Addresses.Free()
+	free := max(0, usage.Addresses.Limit-usage.Addresses.Used)
+	pooled := slices.ContainsFunc(network.Subnets, func(n vcd.Subnet) bool { return len(n.StaticPool) > 0 })
 	dhcp := slices.ContainsFunc(network.Subnets, func(n vcd.Subnet) bool { return len(n.DHCPPool) > 0 })
 	switch {
 	case usage.Status == vcd.RealizationFailed:
 		f.problem("ask an administrator to repair or recreate it",
 			"VCD could not create network %s as it is configured", name)
-	case d.fromPool > 0 && !limited:
+	case d.fromPool > 0 && !pooled:
 		f.problem("add a static pool to the network, or set addressSource of the NIC to DHCP",
 			"network %s has no static pool, but NICs use it for addresses", name)
-	case limited && free < max(d.fromPool, 1) && (d.fromPool > 0 || d.noMachines):
+	case d.fromPool > 0 && !usage.Counted:
+		f.warn("compare the planned addresses with the static pool in VCD",
+			"VCD did not report the size of the static pool of network %s, from which %d addresses are planned", name,
+			d.fromPool)
+	case pooled && usage.Counted && free < max(d.fromPool, 1) && (d.fromPool > 0 || d.noMachines):
 		f.problem("enlarge the static pool of the network, or release addresses in it",
 			"network %s has %d free addresses of %d in its static pool, but %d are planned", name, free,
 			usage.Addresses.Limit, d.fromPool)
@@ -122,6 +127,10 @@ func checkNetwork(network vcd.Network, usage vcd.NetworkUsage, d demand) finding
 		f.warn("configure DHCP on the network, set addressSource of the NIC to StaticPool, or ensure that the "+
 			"network relays DHCP to your server, whose ranges are not visible in VCD",
 			"network %s has no visible DHCP range, but NICs use DHCP", name)
+	case !pooled:
+		f.fact("%s has no static pool", name)
+	case !usage.Counted:
+		f.fact("%s has a static pool of unknown size", name)
 	default:
 		f.fact("%s has %d free addresses", name, free)
 	}

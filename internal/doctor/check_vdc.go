@@ -3,7 +3,9 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -74,50 +76,67 @@ func names(refs []vcd.Ref) []string {
 // checkStorage checks that the storage profiles of machines exist. Without machines, it checks the default one.
 func checkStorage(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Machines) findings {
 	var f findings
-	for _, name := range profiles(machines) {
-		if _, err := in.FindStorageProfile(ctx, vdc, name); err != nil {
-			remedy := checks.StorageProfile.Remedy("spec.storageProfile of the VCDMachineTemplate")
-			if name == "" {
+	for _, choice := range profiles(machines) {
+		if _, err := in.FindStorageProfile(ctx, vdc, choice.name); err != nil {
+			remedy := checks.StorageProfile.Remedy(choice.field + " of the VCDMachineTemplate")
+			if choice.name == "" {
 				remedy = "set spec.storageProfile of the VCDMachineTemplate, or set and enable a default one in " +
 					"the VDC"
 			}
-			f.unread(err, "looking up storage profile "+name, remedy)
+			f.unread(err, "looking up storage profile "+choice.name, remedy)
 		}
 	}
 	return f
 }
 
-// profiles returns the names of the storage profiles of machines. An empty name is the default profile.
-func profiles(machines []Machines) []string {
-	if len(machines) == 0 {
-		return []string{""}
-	}
-	var all []string
-	for _, m := range machines {
-		if !slices.Contains(all, m.Spec.StorageProfile) {
-			all = append(all, m.Spec.StorageProfile)
+// A profileChoice is a storage profile, and the first field that selects it.
+type profileChoice struct {
+	name  string // empty: the default profile
+	field string
+}
+
+// profiles returns the storage profiles of the disks of machines, without duplicates.
+func profiles(machines []Machines) []profileChoice {
+	var all []profileChoice
+	add := func(name, field string) {
+		if !slices.ContainsFunc(all, func(known profileChoice) bool { return known.name == name }) {
+			all = append(all, profileChoice{name: name, field: field})
 		}
+	}
+	for _, m := range machines {
+		add(m.Spec.StorageProfile, "spec.storageProfile")
+		for i, disk := range m.Spec.AdditionalDisks {
+			if disk.StorageProfile != "" {
+				add(disk.StorageProfile, fmt.Sprintf("spec.additionalDisks[%d].storageProfile", i))
+			}
+		}
+	}
+	if len(all) == 0 {
+		add("", "spec.storageProfile")
 	}
 	return all
 }
 
-// findPolicies looks up the placement policies and sizing policies of machines. It returns the sizing policies by name.
+// findPolicies looks up the placement policies and sizing policies of machines. It returns the sizing policies by name;
+// an empty name is the default one of the VDC.
 func findPolicies(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Machines) (map[string]vcd.Policy, findings) {
 	var f findings
 	sizing := map[string]vcd.Policy{}
-	seen := map[string]bool{"": true}
 	for _, m := range machines {
-		if name := m.Spec.SizingPolicy; !seen[name] {
-			seen[name] = true
-			found, err := in.FindSizingPolicy(ctx, vdc, name)
+		name := m.Spec.SizingPolicy
+		if _, seen := sizing[name]; !seen {
+			found, err := findSizing(ctx, in, vdc, name)
 			if err != nil {
-				f.unread(err, "looking up sizing policy "+name,
+				f.unread(err, "looking up sizing policy "+cmp.Or(name, "of VDC "+vdc.Name),
 					checks.SizingPolicy.Remedy("spec.sizingPolicy of the VCDMachineTemplate"))
 			}
 			sizing[name] = found
 		}
+		if name == "" {
+			f.foundOf(m, Problem, checks.DefaultSizing(&m.Spec, vdc, sizing[name]))
+		}
 	}
-	seen = map[string]bool{"": true}
+	seen := map[string]bool{"": true}
 	for _, m := range machines {
 		name := m.Spec.PlacementPolicy
 		if seen[name] {
@@ -130,4 +149,12 @@ func findPolicies(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Mac
 		}
 	}
 	return sizing, f
+}
+
+// findSizing finds a sizing policy by name. An empty name is the default one of the VDC.
+func findSizing(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, name string) (vcd.Policy, error) {
+	if name == "" {
+		return in.FindDefaultSizing(ctx, vdc)
+	}
+	return in.FindSizingPolicy(ctx, vdc, name)
 }

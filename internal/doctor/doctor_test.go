@@ -448,6 +448,43 @@ func vdcFaults() []fault {
 			remedy: "spec.storageProfile",
 		},
 		{
+			name: "the storage profile of an additional disk does not exist",
+			text: []string{
+				"sizingPolicy: small}}}",
+				"sizingPolicy: small, additionalDisks: [{size: 10Gi}, {size: 10Gi, storageProfile: gold}]}}}",
+			},
+			check:  "storage",
+			says:   `"gold"`,
+			remedy: "spec.additionalDisks[1].storageProfile",
+		},
+		{
+			name:   "storage is too small for additional disks",
+			model:  func(m *vcdsim.Model) { vdcOf(m).StorageProfiles[0].LimitMiB = 150_000 },
+			text:   []string{"sizingPolicy: small}}}", "sizingPolicy: small, additionalDisks: [{size: 20Gi}]}}}"},
+			check:  "capacity",
+			says:   "150000 MiB left of 150000, but 204800 are planned",
+			remedy: "another storage profile",
+		},
+		{
+			name: "memory is too small for the default sizing policy of the VDC",
+			model: func(m *vcdsim.Model) {
+				vdcOf(m).Policies = []string{"large"}
+				vdcOf(m).Compute.MemoryLimit = 64 << 10
+			},
+			text:   []string{", sizingPolicy: small", ""},
+			check:  "capacity",
+			says:   "65536 MiB of memory left of 65536, but 81920 are planned",
+			remedy: "smaller sizing",
+		},
+		{
+			name:   "the default sizing policy of the VDC sets the CPUs",
+			model:  func(m *vcdsim.Model) { vdcOf(m).Policies = []string{"large"} },
+			text:   []string{", sizingPolicy: small", ", cpus: 2"},
+			check:  "policy",
+			says:   "whose default sizing policy large defines them",
+			remedy: "set spec.sizingPolicy",
+		},
+		{
 			name:   "the sizing policy does not exist",
 			text:   []string{"sizingPolicy: small", "sizingPolicy: huge"},
 			check:  "policy",

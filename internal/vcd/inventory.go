@@ -76,6 +76,7 @@ type inventory struct {
 	shot       snapshot
 	complete   time.Time // start of the last successful query; zero: never
 	generation int       // number of invalidations
+	changed    time.Time // snapshots that started earlier are outdated
 }
 
 // A snapshot is the complete result of one query, or its error.
@@ -114,7 +115,18 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 	return slices.Clone(shot.rows[vApp]), shot.err
 }
 
-// Invalidate makes the next [Inventory.VMs] of the VDC query VCD. Call it after a write and after a task has finished.
+// InvalidateBefore makes the next [Inventory.VMs] of the VDC query VCD, unless the inventory was queried at or after a
+// time. Call it after a task has finished, with the time when that was noticed: all followers of the task share a query.
+func (i *Inventory) InvalidateBefore(vdc VDC, at time.Time) {
+	inv := i.of(vdc)
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	if at.After(inv.changed) {
+		inv.changed = at
+	}
+}
+
+// Invalidate makes the next [Inventory.VMs] of the VDC query VCD. Call it after a write.
 func (i *Inventory) Invalidate(vdc VDC) {
 	inv := i.of(vdc)
 	inv.mu.Lock()
@@ -145,7 +157,7 @@ func (inv *inventory) usable(vApp string, since time.Time, maxAge time.Duration)
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	shot := inv.shot
-	if !shot.vApps[vApp] || shot.generation != inv.generation {
+	if !shot.vApps[vApp] || shot.generation != inv.generation || shot.started.Before(inv.changed) {
 		return snapshot{}, false
 	}
 	oldest := since

@@ -134,6 +134,32 @@ func TestInventoryIsSharedUntilItIsTooOld(t *testing.T) {
 	g.Expect(f.count(opQueryVM)).To(Equal(3))
 }
 
+func TestInventoryIsSharedByAllThatNoticedAnEndBeforeIt(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newVMServer(t, names(3)...)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	queries := func() int {
+		_, err := s.Inventory.VMs(t.Context(), inVDC(), "a", time.Minute)
+		g.Expect(err).NotTo(HaveOccurred())
+		return f.count(opQueryVM)
+	}
+	g.Expect(queries()).To(Equal(1))
+
+	clock.Advance(time.Second)
+	noticed := clock.Now()
+	s.Inventory.InvalidateBefore(inVDC(), noticed)
+	clock.Advance(time.Second)
+	g.Expect(queries()).To(Equal(2))
+	s.Inventory.InvalidateBefore(inVDC(), noticed)
+	g.Expect(queries()).To(Equal(2), "the query was sent after the end was noticed")
+
+	clock.Advance(time.Second)
+	s.Inventory.InvalidateBefore(inVDC(), clock.Now())
+	s.Inventory.InvalidateBefore(inVDC(), noticed)
+	g.Expect(queries()).To(Equal(3), "an older end does not replace a newer one")
+}
+
 func TestInventoryIncludesRequestedVApps(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()

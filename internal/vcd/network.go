@@ -241,7 +241,8 @@ type NetworkUsage struct {
 	Ref
 
 	Status    Realization
-	Addresses Amount // used and total addresses of the static pools; a limit of 0: none, or unknown
+	Counted   bool   // VCD reported the number of addresses in static pools
+	Addresses Amount // used and total addresses of the static pools
 }
 
 type wireUsage struct {
@@ -259,6 +260,7 @@ func (n *Networks) Usage(ctx context.Context, network Ref) (NetworkUsage, error)
 			return NetworkUsage{
 				Ref:       refOf(&w.Ref),
 				Status:    w.Status,
+				Counted:   w.Total != nil,
 				Addresses: Amount{Used: wire.Number(w.Used), Limit: wire.Number(w.Total)},
 			}
 		})

@@ -40,6 +40,7 @@ type Task struct {
 	Result    string // result of a task of the JSON API: a JSON document, mostly empty
 	Started   time.Time
 	Ended     time.Time
+	Noticed   time.Time // when [Tasks] noticed its end, by the clock of the session; zero: it is running
 
 	// needsOwner is true if Owner must be read when the task has finished, because the JSON API only returns the URL of
 	// the task.

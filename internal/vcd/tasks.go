@@ -388,6 +388,7 @@ func (ts *Tasks) note(t *followedTask, now Task) {
 	}
 	ts.countEnded(now)
 	ts.usual.learn(now)
+	now.Noticed = ts.clock.Now()
 	t.task = now
 	ts.wakeLocked(t)
 }

@@ -94,6 +94,7 @@ func TestFollow(t *testing.T) {
 		Operation: "vappUpdateVm",
 		State:     TaskSucceeded,
 		Progress:  50,
+		Noticed:   clock.Now(),
 	}))
 	tick(g, clock, f)
 	g.Eventually(f.rounds).Should(Equal([]int{5, 5, 4}))

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 // Versions are the versions of a site.
@@ -18,7 +20,7 @@ type Versions struct {
 }
 
 var (
-	versionText = regexp.MustCompile(`^[0-9]{2}\.[0-9]$`)
+	versionText = regexp.MustCompile(`^[0-9]{2,3}\.[0-9]{1,2}$`)
 	releaseText = regexp.MustCompile(`^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}(\.[0-9]{1,2})?\.[0-9]{7,9}\b`)
 )
 
@@ -52,6 +54,14 @@ func (s *Session) OfferedVersions(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("reading the API versions: %w", err)
 	}
 	versions := slices.DeleteFunc(offered.Versions, func(v string) bool { return !versionText.MatchString(v) })
-	slices.Sort(versions)
+	slices.SortFunc(versions, CompareVersions)
 	return versions, nil
+}
+
+// CompareVersions compares two API versions, such as 39.1. It returns a negative number if a is older than b, 0 if they
+// are equal, and a positive number if a is newer. Other texts count as the oldest version.
+func CompareVersions(a, b string) int {
+	first, _ := transport.ParseVersion(a)
+	second, _ := transport.ParseVersion(b)
+	return first.Compare(second)
 }

@@ -42,6 +42,18 @@ func TestCellsOfTwoReleasesUseACommonVersion(t *testing.T) {
 	}
 }
 
+func TestOfferedVersionsAreSortedByNumber(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	s := session(t, f)
+	f.setCells([]string{"100.0", "38.1", "39.10", "39.2", "40.0.0-alpha"})
+
+	offered, err := s.OfferedVersions(t.Context())
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(offered).To(Equal([]string{"38.1", "39.2", "39.10", "100.0"}))
+}
+
 func TestAWriteIsSentOnceToCellsOfTwoReleases(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)

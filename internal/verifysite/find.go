@@ -262,7 +262,7 @@ const secondFirewall = "38.1"
 // firewallRules returns the path of a gateway's rules in an API version.
 func firewallRules(gateway, version string) string {
 	path := gatewayPath
-	if version >= secondFirewall {
+	if vcd.CompareVersions(version, secondFirewall) >= 0 {
 		path = firewallPath
 	}
 	return path + url.PathEscape(gateway) + "/firewall/rules"

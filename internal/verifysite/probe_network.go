@@ -157,7 +157,7 @@ func (b *bench) firewallRule(version string, position map[string]any) vcd.RawCal
 		"direction":   "IN_OUT",
 		"ipProtocol":  "IPV4",
 	}
-	if version >= secondFirewall {
+	if vcd.CompareVersions(version, secondFirewall) >= 0 {
 		body["active"] = false
 		body["destinationFirewallIpAddresses"] = []string{"192.0.2.1"}
 	} else {

@@ -24,7 +24,7 @@ type report struct {
 var fullRelease = regexp.MustCompile(`^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}(\.[0-9]{1,2})?\.[0-9]{7,9}$`)
 
 // versionText matches an API version, such as 39.0.
-var versionText = regexp.MustCompile(`^[0-9]{2}\.[0-9]$`)
+var versionText = regexp.MustCompile(`^[0-9]{2,3}\.[0-9]{1,2}$`)
 
 // Report returns the result as YAML. It contains nothing that identifies the site.
 func (r Result) Report() ([]byte, error) {

@@ -89,14 +89,14 @@ func (b *bench) findVersions(ctx context.Context, _ Options) error {
 
 // since returns the offered versions that are not older than version.
 func (b *bench) since(version string) []string {
-	return slices.DeleteFunc(slices.Clone(b.versions), func(v string) bool { return v < version })
+	return slices.DeleteFunc(slices.Clone(b.versions), func(v string) bool { return vcd.CompareVersions(v, version) < 0 })
 }
 
 // before returns the newest offered version that is older than version, or the empty string.
 func (b *bench) before(version string) string {
 	newest := ""
 	for _, v := range b.versions {
-		if v < version {
+		if vcd.CompareVersions(v, version) < 0 {
 			newest = v
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -41,17 +42,29 @@ type queue struct {
 	inFlight map[string]bool // keys of the batch; nil: no batch is in flight
 	running  func() bool     // reports whether the task of the last request still locks the vApp; nil: no task
 
+	postponed postponement
+
 	writing int               // number of requests in flight about single VMs of the vApp
 	held    map[string]func() // wake functions of machines whose requests were held back, by key
+}
+
+// A postponement is the wait of a machine whose batch found the vApp locked by a task that no request of ours started.
+// No other machine tries before its end.
+type postponement struct {
+	by    string // key of the machine
+	until time.Time
 }
 
 // busy reports whether a request or task locks the vApp. VCD then refuses all other writes to it and its VMs.
 func (l *queue) busy() bool { return l.inFlight != nil || l.running != nil && l.running() }
 
-// A Batch holds the members that one machine creates for all. No other batch of the vApp begins before End is called.
+// A Batch holds the members that one machine creates for all. No other batch of the vApp begins before End or Postpone
+// is called.
 type Batch struct {
 	Members []Member // sorted by name
 	End     func()
+	// Postpone ends the batch, whose members wait again. Until the given time, no other machine begins a batch.
+	Postpone func(until time.Time)
 }
 
 // Join adds m to the members that wait for a vApp. The next batch contains it.
@@ -71,18 +84,20 @@ func (q *Queues) of(vApp string) *queue {
 	return q.byVApp[vApp]
 }
 
-// Begin joins m, and begins a batch. It returns false while another batch is in flight, which creates m, or wakes it at
-// its end.
-func (q *Queues) Begin(vApp string, m Member) (Batch, bool) {
+// Begin joins m, and begins a batch. It returns false while another batch is in flight or postponed, which creates m, or
+// wakes it at its end.
+func (q *Queues) Begin(vApp string, m Member, now time.Time) (Batch, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.of(vApp)
 	l.waiting[m.Key] = m
-	if l.busy() || l.writing > 0 {
+	if l.busy() || l.writing > 0 || now.Before(l.postponed.until) {
 		return Batch{}, false
 	}
 	l.inFlight = map[string]bool{}
+	l.postponed = postponement{}
 	b := Batch{End: func() { q.end(vApp) }}
+	b.Postpone = func(until time.Time) { q.postpone(vApp, postponement{by: m.Key, until: until}, b.Members) }
 	for key, other := range l.waiting {
 		if key == m.Key || !m.Alone && !other.Alone {
 			b.Members = append(b.Members, other)
@@ -92,6 +107,17 @@ func (q *Queues) Begin(vApp string, m Member) (Batch, bool) {
 	}
 	slices.SortFunc(b.Members, func(a, b Member) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })
 	return b, true
+}
+
+// Postponed returns how much longer the batch that a machine postponed has to wait; zero or less if it does not wait.
+func (q *Queues) Postponed(vApp, key string, now time.Time) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.byVApp[vApp]
+	if l == nil || l.postponed.by != key {
+		return 0
+	}
+	return l.postponed.until.Sub(now)
 }
 
 // Started locks the vApp until the task of the batch's request has ended.
@@ -117,6 +143,19 @@ func (q *Queues) end(vApp string) {
 	l := q.byVApp[vApp]
 	l.inFlight = nil
 	q.wake(vApp, l)
+}
+
+// postpone ends a batch without waking its members, which would only find the same lock.
+func (q *Queues) postpone(vApp string, p postponement, members []Member) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.byVApp[vApp]
+	l.inFlight = nil
+	l.postponed = p
+	for _, m := range members {
+		l.waiting[m.Key] = m
+	}
+	q.wakeHeld(l)
 }
 
 // Write begins a request about one VM of a vApp. It returns false while a batch or its task locks the vApp, because VCD
@@ -149,12 +188,17 @@ func (q *Queues) wake(vApp string, l *queue) {
 	if len(l.waiting) == 0 {
 		delete(q.byVApp, vApp)
 	}
+	q.wakeHeld(l)
+	for _, m := range l.waiting {
+		m.Wake()
+	}
+}
+
+// wakeHeld wakes the machines whose requests were held back.
+func (q *Queues) wakeHeld(l *queue) {
 	for key, wake := range l.held {
 		delete(l.held, key)
 		wake()
-	}
-	for _, m := range l.waiting {
-		m.Wake()
 	}
 }
 
@@ -168,6 +212,9 @@ func (q *Queues) Leave(vApp, key string) bool {
 		return true
 	}
 	delete(l.waiting, key)
+	if l.postponed.by == key {
+		l.postponed = postponement{}
+	}
 	return !l.inFlight[key]
 }
 

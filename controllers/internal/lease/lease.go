@@ -150,7 +150,7 @@ func (k Keeper) settle() (after time.Duration, pending bool) {
 		return session.TaskPoll, true
 	}
 	k.Session.Forget(key)
-	k.Session.Invalidate(k.VDC)
+	k.Session.InvalidateBefore(k.VDC, t.Noticed)
 	if t.State == vcd.TaskFailed {
 		k.Renewals.failed(k.Row.VApp.ID, t.Err.Error())
 		return 0, false
