@@ -95,7 +95,12 @@ func (c HealthCheck) complete(m Monitor) HealthCheck {
 // words returns the settings for a hash.
 func (c PoolCheck) words() []string {
 	return []string{
-		string(c.Type), c.Interval.String(), c.Timeout.String(), strconv.Itoa(c.Successes), strconv.Itoa(c.Failures), c.Path,
+		string(c.Type),
+		c.Interval.String(),
+		c.Timeout.String(),
+		strconv.Itoa(c.Successes),
+		strconv.Itoa(c.Failures),
+		c.Path,
 		c.Codes,
 	}
 }
