@@ -54,7 +54,7 @@ func (s *stage) hasNetworkPlugin(c flavoredCluster) {
 			found[d.Name] = d.Annotations
 		}
 		g.Expect(found).To(Equal(agents))
-	}).Should(Succeed(), "flavour %s", c.flavor)
+	}, bringUp, "250ms").Should(Succeed(), "flavor %s", c.flavor)
 }
 
 // workloadClient returns a client of the administrator of a cluster.

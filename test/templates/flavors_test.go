@@ -200,7 +200,7 @@ func (s *stage) available(c flavoredCluster) {
 			g.Expect(conditions.IsTrue(&machines[i], clusterv1.ReadyCondition)).To(BeTrue(), "%s: %v",
 				machines[i].Name, machines[i].Status.Conditions)
 		}
-	}, bringUp, "250ms").Should(Succeed(), "flavour %s", c.flavor)
+	}, bringUp, "250ms").Should(Succeed(), "flavor %s", c.flavor)
 }
 
 func (s *stage) vcdCluster(g Gomega, c flavoredCluster) *infrav1.VCDCluster {
