@@ -71,7 +71,7 @@ func (u hardwareUpdate) next(ctx context.Context) (phases.Result, error) {
 	if out := u.settle(); out != phases.Done {
 		return out, nil
 	}
-	if u.restart.RequestedAt == nil && !u.isWanted() {
+	if u.restart.RequestedAt == nil && !u.needsChange() {
 		return phases.Done, nil
 	}
 	vm, out, err := u.observe(ctx)
@@ -79,7 +79,7 @@ func (u hardwareUpdate) next(ctx context.Context) (phases.Result, error) {
 		return out, err
 	}
 	change := u.change(vm.CPUs, vm.MemoryMiB)
-	u.startOver(vm)
+	u.resetAfterFailure(vm)
 	switch {
 	case change == (hardware{}):
 		return u.finish(ctx, vm)
@@ -132,9 +132,9 @@ func (u hardwareUpdate) noteRejection() {
 	hardwareRejected(u.recorder, u.inputs.vcdMachine, out.Message)
 }
 
-// isWanted reports whether the recorded configuration of the VM lacks the CPUs or the memory of the spec, or is not
+// needsChange reports whether the recorded configuration of the VM lacks the CPUs or the memory of the spec, or is not
 // known.
-func (u hardwareUpdate) isWanted() bool {
+func (u hardwareUpdate) needsChange() bool {
 	made, ok := u.inputs.made()
 	return !ok || u.change(made.CPUs, made.MemoryMiB) != (hardware{})
 }
@@ -143,11 +143,11 @@ func (u hardwareUpdate) isWanted() bool {
 func (u hardwareUpdate) change(cpus, memoryMiB int64) hardware {
 	spec := &u.inputs.vcdMachine.Spec
 	var change hardware
-	if wished := int64(spec.CPUs); wished > 0 && wished != cpus {
-		change.cpus = wished
+	if desired := int64(spec.CPUs); desired > 0 && desired != cpus {
+		change.cpus = desired
 	}
-	if wished := sizes.Memory(spec); wished > 0 && wished != memoryMiB {
-		change.memoryMiB = wished
+	if desired := sizes.Memory(spec); desired > 0 && desired != memoryMiB {
+		change.memoryMiB = desired
 	}
 	return change
 }
@@ -180,8 +180,8 @@ func (u hardwareUpdate) observe(ctx context.Context) (vcd.VM, phases.Result, err
 	}
 }
 
-// startOver ends a failed attempt if the next one is due.
-func (u hardwareUpdate) startOver(vm vcd.VM) {
+// resetAfterFailure forgets a failed attempt if the next one is due.
+func (u hardwareUpdate) resetAfterFailure(vm vcd.VM) {
 	if at := u.restart.FailedAt; at != nil && vm.Status == vcd.StatusPoweredOn && !u.now().Before(at.Add(hardwareRetry)) {
 		*u.restart = infrav1.RecordedRestart{}
 	}
@@ -189,7 +189,7 @@ func (u hardwareUpdate) startOver(vm vcd.VM) {
 
 // finish records the new hardware, and makes sure that a VM that was powered off for it runs again.
 func (u hardwareUpdate) finish(ctx context.Context, vm vcd.VM) (phases.Result, error) {
-	if recorded := u.inputs.vcdMachine.Spec.RecordedState.VM; recorded != nil && u.isWanted() {
+	if recorded := u.inputs.vcdMachine.Spec.RecordedState.VM; recorded != nil && u.needsChange() {
 		recorded.CPUs = vm.CPUs
 		recorded.MemoryMiB = vm.MemoryMiB
 		hardwareUpdated(u.recorder, u.inputs.vcdMachine, vm)
