@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -23,6 +24,7 @@ type attempt struct {
 	events    *eventDeduper
 
 	service  *corev1.Service
+	patience time.Duration // how long to wait for a slot at the location
 	wish     service.Wish
 	location string // ID; empty until it is found
 	// neverReady means that the load balancer has never been usable. If it cannot be created, everything created for it

@@ -48,7 +48,7 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 
 // inQueue reconciles at the location when a slot is free there. Cleanup at other locations does not hold a slot.
 func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
-	free, err := a.queues.locations.wait(ctx, a.location, a.planner.clock.After(2*soon))
+	free, err := a.queues.slotAt(ctx, a.location, a.planner.clock, a.patience)
 	if errors.Is(err, loadbalancer.ErrBusy) {
 		return nil, retry(soon, "waiting for other load balancers at %s", a.where())
 	}

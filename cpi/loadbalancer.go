@@ -179,10 +179,39 @@ func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1
 	return nil, s.Spec.Type != corev1.ServiceTypeLoadBalancer && l.records.remembered(s), errors.Join(unseen...)
 }
 
-// EnsureLoadBalancer reconciles the load balancer of a Service. It returns a retry error if it must wait.
+// EnsureLoadBalancer reconciles the load balancer of a Service. It waits for other work at its location, and returns a
+// retry error if it must wait longer.
 func (l *LoadBalancers) EnsureLoadBalancer(
 	ctx context.Context, _ string, s *corev1.Service, _ []*corev1.Node,
 ) (*corev1.LoadBalancerStatus, error) {
+	return l.ensureCurrent(ctx, s, slotTimeout)
+}
+
+// UpdateLoadBalancer applies changes of nodes, and all other changes. It does not wait for other work: the service
+// controller updates all Services before it looks at the next change of nodes, and drift repair follows soon.
+func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, _ string, s *corev1.Service,
+	_ []*corev1.Node,
+) error {
+	log := klog.FromContext(ctx).V(2).WithValues("service", klog.KObj(s))
+	const delayed = "The update of a load balancer to changed nodes is delayed"
+	if l.queues.isBusy(s.UID) {
+		log.Info(delayed, "reason", "other work on the Service runs")
+		return nil
+	}
+	_, err := l.ensureCurrent(ctx, s, 0)
+	var retry *api.RetryError
+	if errors.As(err, &retry) {
+		log.Info(delayed, "reason", err.Error())
+		return nil
+	}
+	return err
+}
+
+// ensureCurrent reconciles the load balancer of a Service as it is in the cache. It waits for other work on the Service,
+// and up to patience for a slot at its location.
+func (l *LoadBalancers) ensureCurrent(ctx context.Context, s *corev1.Service, patience time.Duration) (
+	*corev1.LoadBalancerStatus, error,
+) {
 	if s.Spec.LoadBalancerClass != nil {
 		return nil, cloudprovider.ImplementedElsewhere
 	}
@@ -195,28 +224,7 @@ func (l *LoadBalancers) EnsureLoadBalancer(
 	if now == nil {
 		return s.Status.LoadBalancer.DeepCopy(), nil
 	}
-	return l.ensure(ctx, now)
-}
-
-// UpdateLoadBalancer applies changes of nodes, and all other changes. Waiting is not an error here, because drift
-// repair follows soon. It does not wait for other work on the Service: the service controller updates all Services
-// before it looks at the next change of nodes.
-func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, s *corev1.Service,
-	nodes []*corev1.Node,
-) error {
-	log := klog.FromContext(ctx).V(2).WithValues("service", klog.KObj(s))
-	const delayed = "The update of a load balancer to changed nodes is delayed"
-	if l.queues.isBusy(s.UID) {
-		log.Info(delayed, "reason", "other work on the Service runs")
-		return nil
-	}
-	_, err := l.EnsureLoadBalancer(ctx, cluster, s, nodes)
-	var retry *api.RetryError
-	if errors.As(err, &retry) {
-		log.Info(delayed, "reason", err.Error())
-		return nil
-	}
-	return err
+	return l.ensure(ctx, now, patience)
 }
 
 // EnsureLoadBalancerDeleted removes all objects of a Service at all locations. It succeeds only after another
@@ -238,8 +246,11 @@ func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 	return nil
 }
 
-// ensure runs one attempt for a Service from the cache. The caller holds the lock of the Service.
-func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.LoadBalancerStatus, error) {
+// ensure runs one attempt for a Service from the cache. It waits up to patience for a slot at the location. The caller
+// holds the lock of the Service.
+func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service, patience time.Duration) (
+	*corev1.LoadBalancerStatus, error,
+) {
 	if err := l.store.load(ctx); err != nil {
 		return nil, err
 	}
@@ -258,6 +269,7 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 		states:    l.states,
 		events:    l.events,
 		service:   s,
+		patience:  patience,
 		wish:      service.For(in),
 		neverReady: len(s.Status.LoadBalancer.Ingress) == 0 &&
 			!l.states.get(s.UID).provisioned,

@@ -245,7 +245,7 @@ func TestASlowLocationDoesNotBlockOthers(t *testing.T) {
 	_, err := b.ensure(quick)
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.them.UpdateLoadBalancer(context.Background(), "", next, nil)).To(Succeed(), "an update does not wait")
-	b.clock.Step(2 * soon)
+	b.clock.Step(slotTimeout)
 	b.Eventually(waited).Should(Receive(&err))
 	b.mustRetry(err, "gateway slow")
 

@@ -20,8 +20,9 @@ const (
 	// removalRounds is how often one call observes, plans and runs steps, because a removal cannot request an early
 	// retry.
 	removalRounds = 6
-	// slotTimeout is how long a removal waits for other work at a location. After an error, the service controller
-	// backs off for up to five minutes, in which the location may be idle.
+	// slotTimeout is how long a creation or removal waits for other work at a location. After the error of a removal, the
+	// service controller backs off for up to five minutes, in which the location may be idle. Creations wait as long, so
+	// that they keep their place between the removals.
 	slotTimeout = 5 * time.Minute
 )
 
@@ -58,12 +59,9 @@ func (r removal) removeEach(ctx context.Context, locations []string, but func(lo
 
 // removeInSlot waits for a slot at a location and removes the objects there, except for steps that but matches.
 func (r removal) removeInSlot(ctx context.Context, location string, but func(loadbalancer.Step) bool) error {
-	free, ok := r.queues.locations.try(location)
-	if !ok {
-		var err error
-		if free, err = r.queues.locations.wait(ctx, location, r.planner.clock.After(slotTimeout)); err != nil {
-			return err
-		}
+	free, err := r.queues.slotAt(ctx, location, r.planner.clock, slotTimeout)
+	if err != nil {
+		return err
 	}
 	defer free()
 	return r.remove(ctx, location, but)

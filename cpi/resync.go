@@ -158,7 +158,7 @@ func (r *resync) repair(ctx context.Context, s *corev1.Service) {
 	if s = r.balancers.records.current(s); s == nil {
 		return
 	}
-	status, err := r.balancers.ensure(ctx, s)
+	status, err := r.balancers.ensure(ctx, s, 0)
 	log := klog.FromContext(ctx)
 	switch {
 	case err != nil && !isRetry(err):
