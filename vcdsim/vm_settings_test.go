@@ -73,50 +73,6 @@ func TestHardwareSettings(t *testing.T) {
 	c.refused(http.MethodPost, vm+"/action/disableNestedHypervisor", "", 400, "BAD_REQUEST")
 }
 
-func TestHardwareOfARunningVM(t *testing.T) {
-	resize := func(spec string) string {
-		return `<Vm ` + xmlns + ` name="node"><VmSpecSection Modified="true">` + spec + `</VmSpecSection></Vm>`
-	}
-	memory := func(mib string) string {
-		return `<MemoryResourceMb><Configured>` + mib + `</Configured></MemoryResourceMb>`
-	}
-	tests := []struct {
-		name         string
-		cpus, memory bool // whether CPUs or memory can be added
-		change       string
-		refused      bool
-	}{
-		{"CPUs that can be added", true, true, `<NumCpus>4</NumCpus>`, false},
-		{"CPUs that cannot be added", false, true, `<NumCpus>4</NumCpus>`, true},
-		{"fewer CPUs", true, true, `<NumCpus>1</NumCpus>`, true},
-		{"other sockets", true, true, `<NumCpus>4</NumCpus><NumCoresPerSocket>2</NumCoresPerSocket>`, true},
-		{"memory that can be added", true, true, memory("8192"), false},
-		{"memory that cannot be added", true, false, memory("8192"), true},
-		{"less memory", true, true, memory("1024"), true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			c := start(t)
-			vm := c.node("node")
-			c.sim.Edit(func(e *vcdsim.Editor) {
-				v := e.VM("node")
-				v.CPUs = 2
-				v.CoresPerSocket = 1
-				v.MemoryMiB = 4096
-				v.CPUHotAdd = tt.cpus
-				v.MemoryHotAdd = tt.memory
-			})
-			c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
-
-			if tt.refused {
-				c.refused(http.MethodPost, vm+"/action/reconfigureVm", resize(tt.change), 400, "BAD_REQUEST")
-				c.ok(http.MethodPost, vm+"/power/action/powerOff", "")
-			}
-			c.ok(http.MethodPost, vm+"/action/reconfigureVm", resize(tt.change))
-		})
-	}
-}
-
 func TestOldOperatingSystemsAreSupported(t *testing.T) {
 	c := start(t)
 	version := c.get(c.vdc()).xml.At("Capabilities", "SupportedHardwareVersions").Children[0].Attr("href")

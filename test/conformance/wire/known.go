@@ -46,6 +46,11 @@ var tolerances = []tolerance{
 		"added to the uplinks of IP Spaces in API 38"),
 	tolerate(`\w+ /cloudapi/1.0.0/(nsxTResources/tier0RouterInterfaces|loadBalancer/virtualServices/httpPolicy/\w+)`,
 		"does not define .* on this path", "added in API 38"),
+	tolerate(`\w+ /cloudapi/1.0.0/(loadBalancer/healthMonitors|edgeGateways/loadBalancer/healthMonitorSummaries)`,
+		"does not define .* on this path", "added in API 39"),
+	tolerate(`.* /cloudapi/1.0.0/loadBalancer/pools`,
+		"/healthMonitors/.*/(id|description|sendInterval|receiveTimeout|successfulChecksCount|failedChecksCount|httpSettings): "+
+			".*not define", "added to health monitors in API 39"),
 	tolerate(`PUT /cloudapi/1.0.0/loadBalancer/controllers`, "^/password: .*missing",
 		"go-vcloud-director sends the object as read, without the password"),
 	tolerate(`.* /api/query type=nsxTManager`, "NsxTManagerRecord",

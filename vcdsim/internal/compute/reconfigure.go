@@ -30,9 +30,6 @@ func changeVM(r *api.Request, edit changeReader) (*api.Response, error) {
 	if err := permitChange(c, r, vm); err != nil {
 		return nil, err
 	}
-	if err := checkHotAdd(c, vm); err != nil {
-		return nil, err
-	}
 	return StartVM(r, vm, store.Work{Op: cloud.OpUpdateVM, Change: c})
 }
 
@@ -48,24 +45,6 @@ func permitChange(c *store.VMChange, r *api.Request, before *store.VM) error {
 		if err := access.PermittedBy(r, &access.Need{Rights: []string{part.right}, Operation: "VAPP_UPDATE_VM"}); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// checkHotAdd refuses a change of CPUs or memory of a running VM, except for an addition that the VM allows while it
-// runs.
-func checkHotAdd(c *store.VMChange, before *store.VM) error {
-	after := &c.VM
-	switch {
-	case !c.Compute || before.Status != store.PoweredOn:
-		return nil
-	case after.CPUs < before.CPUs, after.CPUs > before.CPUs && !before.CPUHotAdd,
-		after.CoresPerSocket != before.CoresPerSocket:
-		return store.BadRequest("The CPUs of VM %q cannot be changed from %d to %d while it is powered on.", before.Name,
-			before.CPUs, after.CPUs)
-	case after.MemoryMiB < before.MemoryMiB, after.MemoryMiB > before.MemoryMiB && !before.MemoryHotAdd:
-		return store.BadRequest("The memory of VM %q cannot be changed from %d MB to %d MB while it is powered on.",
-			before.Name, before.MemoryMiB, after.MemoryMiB)
 	}
 	return nil
 }
