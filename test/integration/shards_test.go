@@ -132,7 +132,7 @@ func (s *site) relabel(label string, objects ...client.Object) {
 func (s *site) patch(obj client.Object, change func()) {
 	s.t.Helper()
 	s.g.Expect(s.get(obj)).To(Succeed())
-	before := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
+	before := obj.DeepCopyObject().(client.Object)
 	change()
 	s.g.Expect(shared.client.Patch(s.t.Context(), obj, client.MergeFrom(before))).To(Succeed())
 }
