@@ -184,6 +184,14 @@ func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1
 func (l *LoadBalancers) EnsureLoadBalancer(
 	ctx context.Context, _ string, s *corev1.Service, _ []*corev1.Node,
 ) (*corev1.LoadBalancerStatus, error) {
+	if s.Spec.LoadBalancerClass != nil {
+		return nil, cloudprovider.ImplementedElsewhere
+	}
+	unlock, err := l.queues.services.wait(ctx, string(s.UID), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	return l.ensureCurrent(ctx, s, slotTimeout)
 }
 
@@ -192,12 +200,17 @@ func (l *LoadBalancers) EnsureLoadBalancer(
 func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, _ string, s *corev1.Service,
 	_ []*corev1.Node,
 ) error {
+	if s.Spec.LoadBalancerClass != nil {
+		return cloudprovider.ImplementedElsewhere
+	}
 	log := klog.FromContext(ctx).V(2).WithValues("service", klog.KObj(s))
 	const delayed = "The update of a load balancer to changed nodes is delayed"
-	if l.queues.isBusy(s.UID) {
+	unlock, ok := l.queues.services.try(string(s.UID))
+	if !ok {
 		log.Info(delayed, "reason", "other work on the Service runs")
 		return nil
 	}
+	defer unlock()
 	_, err := l.ensureCurrent(ctx, s, 0)
 	var retry *api.RetryError
 	if errors.As(err, &retry) {
@@ -207,19 +220,11 @@ func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, _ string, s *cor
 	return err
 }
 
-// ensureCurrent reconciles the load balancer of a Service as it is in the cache. It waits for other work on the Service,
-// and up to patience for a slot at its location.
+// ensureCurrent reconciles the load balancer of a Service as it is in the cache. It waits up to patience for a slot at
+// its location. The caller holds the lock of the Service.
 func (l *LoadBalancers) ensureCurrent(ctx context.Context, s *corev1.Service, patience time.Duration) (
 	*corev1.LoadBalancerStatus, error,
 ) {
-	if s.Spec.LoadBalancerClass != nil {
-		return nil, cloudprovider.ImplementedElsewhere
-	}
-	unlock, err := l.queues.services.wait(ctx, string(s.UID), nil)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
 	now := l.records.current(s)
 	if now == nil {
 		return s.Status.LoadBalancer.DeepCopy(), nil

@@ -22,15 +22,22 @@ type hardware struct {
 // hardwareChange returns the change that gives a VM that never ran the hardware in the spec of its machine, except for
 // additional disks. requested is the last requested change.
 func hardwareChange(m *infrav1.VCDMachine, vm vcd.VM, requested hardware) hardware {
-	change := hardware{diskIOPS: iopsChange(int64(m.Spec.DiskIOPS), drift.FirstDisk(vm), requested.diskIOPS)}
-	if desired := int64(m.Spec.CPUs); desired > 0 && desired != vm.CPUs {
-		change.cpus = desired
-	}
-	if desired := sizes.Memory(&m.Spec); desired > 0 && desired != vm.MemoryMiB {
-		change.memoryMiB = desired
-	}
+	change := sizeChange(&m.Spec, vm.CPUs, vm.MemoryMiB)
+	change.diskIOPS = iopsChange(int64(m.Spec.DiskIOPS), drift.FirstDisk(vm), requested.diskIOPS)
 	if desired := m.Spec.HardwareVersion; desired != vm.HardwareVersion && vm.HardwareVersion != "" {
 		change.version = desired
+	}
+	return change
+}
+
+// sizeChange returns the change that gives a VM the CPUs and the memory of the spec.
+func sizeChange(spec *infrav1.VCDMachineSpec, cpus, memoryMiB int64) hardware {
+	var change hardware
+	if desired := int64(spec.CPUs); desired > 0 && desired != cpus {
+		change.cpus = desired
+	}
+	if desired := sizes.Memory(spec); desired > 0 && desired != memoryMiB {
+		change.memoryMiB = desired
 	}
 	return change
 }

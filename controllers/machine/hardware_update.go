@@ -13,7 +13,6 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -141,15 +140,7 @@ func (u hardwareUpdate) needsChange() bool {
 
 // change returns the change that gives a VM the CPUs and the memory of the spec.
 func (u hardwareUpdate) change(cpus, memoryMiB int64) hardware {
-	spec := &u.inputs.vcdMachine.Spec
-	var change hardware
-	if desired := int64(spec.CPUs); desired > 0 && desired != cpus {
-		change.cpus = desired
-	}
-	if desired := sizes.Memory(spec); desired > 0 && desired != memoryMiB {
-		change.memoryMiB = desired
-	}
-	return change
+	return sizeChange(&u.inputs.vcdMachine.Spec, cpus, memoryMiB)
 }
 
 // observe reads the VM. It waits for unfinished tasks, and reports a state in which the VM cannot be changed.
@@ -244,8 +235,7 @@ func (u hardwareUpdate) stop(ctx context.Context, vm vcd.VM) (phases.Result, err
 	if u.restart.RequestedAt == nil {
 		u.tasks.backoff.forget(stepResize)
 		u.restart.RequestedAt = timeOf(u.now())
-		// A power-off reverts the changes of the guest, so the bootstrap data may reappear.
-		u.inputs.vcdMachine.Spec.RecordedState.BootstrapDataRemoved = infrav1.BootstrapDataRemoved{}
+		forgetRemoval(u.inputs.vcdMachine)
 		if err := u.records.patcher.Save(ctx); err != nil {
 			return phases.Done, err
 		}

@@ -84,8 +84,8 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	return out, err
 }
 
-// requestRepeatedly requests a shutdown of the guest, and again whenever a request has ended without effect after the timeout. It never
-// gives up, because the VM must not be powered off.
+// requestRepeatedly requests a shutdown of the guest, and again whenever a request has ended without effect after the
+// timeout. It never gives up, because the VM must not be powered off.
 func (s shutdown) requestRepeatedly(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	if out := s.tasks.failing(stepShutdown); out != phases.Done {
 		return phases.Fail(out.After, infrav1.GuestNotShutDownReason, "The guest of VM %s does not shut down: %s. %s",
