@@ -93,10 +93,16 @@ func OptT(name, value string) *Node {
 // RFC 3339, for which the package time has a fast path.
 func formatTime(t time.Time) string {
 	const seconds = len("2006-01-02T15:04:05")
-	var buffer [len(time.RFC3339Nano)]byte
-	out := t.AppendFormat(buffer[:0], time.RFC3339)
-	ms := strconv.Itoa(t.Nanosecond()/int(time.Millisecond) + 1000)
-	return string(out[:seconds]) + "." + ms[1:] + string(out[seconds:])
+	var buffer [len("2006-01-02T15:04:05.000-07:00")]byte
+	rfc := t.AppendFormat(buffer[:0], time.RFC3339)
+	ms := t.Nanosecond() / int(time.Millisecond)
+	out := buffer[:len(rfc)+len(".000")]
+	copy(out[seconds+len(".000"):], rfc[seconds:])
+	out[seconds] = '.'
+	out[seconds+1] = byte('0' + ms/100)
+	out[seconds+2] = byte('0' + ms/10%10)
+	out[seconds+3] = byte('0' + ms%10)
+	return string(out)
 }
 
 func text(v any) string {
