@@ -104,7 +104,7 @@ func (a *attempt) observe(ctx context.Context, round int) (loadbalancer.Plan, er
 // belongs to another one.
 func (a *attempt) unobserved(ctx context.Context, err error) error {
 	if errors.Is(err, loadbalancer.ErrRefused) && a.locations.replaced(ctx, a.wish.Location, a.location) {
-		return retry(soon, "%s was replaced by another object with its name: the load balancer is created there", a.where())
+		return retry(soon, "%s was replaced by another object with the same name: the load balancer is created in that one", a.where())
 	}
 	return a.failed(ctx, 0, 0, err)
 }

@@ -51,7 +51,7 @@ func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Result, err
 		return session.Unread(err, "Reading VM "+vm.Name)
 	}
 	if len(now.Tasks) > 0 || !isLeftover(l.inputs, now) {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "VM %s was created just now", vm.Name), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "VM %s was just created", vm.Name), nil
 	}
 	out, err := l.tasks.write(stepCleanUp, func() (vcd.Task, error) { return l.session.DeleteVM(ctx, vm.ID) })
 	if err == nil && out.Reason == infrav1.TaskRunningReason {

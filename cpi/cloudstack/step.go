@@ -231,7 +231,7 @@ func findAssociated(
 	for _, a := range came {
 		names = append(names, a.IPAddress)
 	}
-	return cloudstack.Address{}, fmt.Errorf("%w; this associated one of the addresses %s: release the unused one",
+	return cloudstack.Address{}, fmt.Errorf("%w; one of the addresses %s is unused: release it",
 		wrong, strings.Join(names, ", "))
 }
 

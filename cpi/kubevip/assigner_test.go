@@ -412,7 +412,7 @@ func TestRequestedAddresses(t *testing.T) {
 		"in the annotation of kube-vip":        {annotated("192.168.100.242"), "192.168.100.242", ""},
 		"of another Service":                   {requests("192.168.100.240"), "192.168.100.241", "AddressInUse address 192.168.100.240 is that of Service shop/first"},
 		"of another Service, in an annotation": {annotated("192.168.100.240"), "192.168.100.241", "AddressInUse"},
-		"outside the ranges":                   {requests("192.168.100.1"), "192.168.100.241", "AddressOutOfRange address 192.168.100.1 is in none of the ranges"},
+		"outside the ranges":                   {requests("192.168.100.1"), "192.168.100.241", "AddressOutOfRange address 192.168.100.1 is outside the ranges"},
 		"outside, in an annotation":            {annotated("192.168.100.1"), "192.168.100.241", "AddressOutOfRange"},
 		"of a family that the Service lacks":   {requests("fd00:100::1"), "192.168.100.241", "InvalidFamilies"},
 		"that is invalid":                      {requests("example.com"), "192.168.100.241", "AddressOutOfRange"},

@@ -116,7 +116,7 @@ func (p pool) free(family corev1.IPFamily, held claims) netip.Addr {
 // refuses returns the reason why a Service cannot have an address, or nil if it can.
 func (p pool) refuses(addr netip.Addr, uid types.UID, held claims) *loadbalancer.Finding {
 	if !slices.ContainsFunc(p.ranges, func(r Range) bool { return r.contains(addr) }) {
-		return &loadbalancer.Finding{Reason: reasonOutside, Message: fmt.Sprintf("address %s is in none of the ranges %s: request another", addr, p)}
+		return &loadbalancer.Finding{Reason: reasonOutside, Message: fmt.Sprintf("address %s is outside the ranges %s: request another", addr, p)}
 	}
 	switch by, taken := held[addr]; {
 	case taken && by.UID == uid:

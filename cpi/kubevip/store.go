@@ -102,7 +102,7 @@ func decode(object *corev1.ConfigMap) (claims, error) {
 	for key, value := range object.Data {
 		addr, err := netip.ParseAddr(strings.ReplaceAll(key, "_", ":"))
 		if err != nil {
-			return nil, fmt.Errorf("key %q of ConfigMap %s is no address: delete the key", key, ClaimsName)
+			return nil, fmt.Errorf("key %q of ConfigMap %s is not an address: delete the key", key, ClaimsName)
 		}
 		var by holder
 		if err := json.Unmarshal([]byte(value), &by); err != nil || by.UID == "" {

@@ -252,7 +252,7 @@ var annotations = service.Annotations[settings]{
 				"their ports differ. A key has 1 to 32 letters, digits, dots, dashes and underscores.",
 			Parse: func(w *settings, v string) error {
 				if !shareKey.MatchString(v) {
-					return fmt.Errorf("%q has more than 32 characters, or others than letters, digits and ._-", v)
+					return fmt.Errorf("%q is longer than 32 characters, or contains characters other than letters, digits and ._-", v)
 				}
 				w.Share = v
 				return nil

@@ -70,7 +70,7 @@ func (m remover) marked(ctx context.Context, k kind, refs []vcd.Ref, pathOf func
 
 // errUnmarked means that an object has a name of this run but not its mark, so nothing proves that it belongs to the
 // run.
-var errUnmarked = errors.New("an object with a name of this run has no mark of the run: check it in VCD")
+var errUnmarked = errors.New("an object has a name of this run but not its marker: check it in VCD")
 
 // isOurs reports whether a name belongs to this run.
 func (m remover) isOurs(name string) bool {

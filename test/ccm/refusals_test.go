@@ -39,7 +39,7 @@ func TestWhatCannotBe(t *testing.T) {
 		},
 		{"an address outside the gateway's", []change{at("192.0.2.1")}, "192.0.2.1", []change{at("")}},
 		{"the gateway's own address", []change{at("100.64.1.1")}, "100.64.1.1", []change{at("")}},
-		{"what is no address", []change{at("web.example.com")}, "web.example.com", []change{at("")}},
+		{"an invalid address", []change{at("web.example.com")}, "web.example.com", []change{at("")}},
 		{
 			"SCTP",
 			[]change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP }},

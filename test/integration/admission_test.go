@@ -29,7 +29,7 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 		{"an id that is free text", func(c *infrav1.VCDClusterSpec) { c.InfraID = "prod" }, "spec.infraID"},
 		{"no organization", func(c *infrav1.VCDClusterSpec) { c.Org = "" }, "spec.org"},
 		{
-			"a virtual IP that is no address",
+			"an invalid virtual IP",
 			func(c *infrav1.VCDClusterSpec) { c.ControlPlaneEndpoint.Host = "192.168.100.0/24" },
 			"spec.controlPlaneEndpoint",
 		},
@@ -289,7 +289,7 @@ func TestAdmissionRefusesMachines(t *testing.T) {
 			"spec.networks",
 		},
 		{
-			"a name server that is no address",
+			"an invalid name server",
 			func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{Nameservers: []string{"dns"}}} },
 			"nameservers",
 		},

@@ -311,8 +311,8 @@ func TestAMemberKeepsItsRecordedAddressUnlessItsVMHasOneOfTheFamily(t *testing.T
 			[]string{v4, v6, "10.0.0.9"},
 			false,
 		},
-		"addresses that were not read":               {"2001:db8::40", v4, nil, nil, true},
-		"a record that is no address, though it has": {"2001:db8::40", "a", []infrav1.NICStatus{own}, []string{v4, v6}, false},
+		"addresses that were not read":                          {"2001:db8::40", v4, nil, nil, true},
+		"an invalid address in the record of a VM that has one": {"2001:db8::40", "a", []infrav1.NICStatus{own}, []string{v4, v6}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -84,7 +84,7 @@ func Refusal(err error, doing string) (phases.Result, error) {
 			doing, err).NoAccess(), nil
 	case errors.Is(err, vcd.ErrConflict):
 		return phases.Fail(FirstRetry, infrav1.NameConflictReason,
-			"%s: %v: it was created just now, or is not visible to the user of the identity", doing, err), nil
+			"%s: %v: it was just created, or is not visible to the user of the identity", doing, err), nil
 	case errors.Is(err, vcd.ErrInvalid):
 		return phases.Fail(RemedyPoll, infrav1.RequestRejectedReason, "%s: %v", doing, err), nil
 	}

@@ -239,7 +239,7 @@ func (c *call) createPolicy() (any, error) {
 		params[c.get(at+"name")] = c.get(at + "value")
 	}
 	if params["bad"] != nil {
-		return nil, invalid("Validation failed: bad is no parameter of the method")
+		return nil, invalid("Validation failed: bad is not a parameter of the method")
 	}
 	c.sim.objects[Policies] = slices.DeleteFunc(c.sim.objects[Policies],
 		func(o Object) bool { return o["lbruleid"] == rule["id"] })
