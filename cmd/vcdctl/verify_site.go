@@ -34,7 +34,7 @@ func (p *program) verifySiteCommand() *cobra.Command {
 		Short: "Compare a site with the simulator",
 		Long: `Tests the assumptions of the simulator vcdsim on a live site. Each assumption has a probe, or a reason why it has none.
 Probes create a limited number of small objects: the command lists them first and asks for confirmation. Each object
-has the mark of the run, is created stopped or disabled if possible, and is removed at the end, also after Ctrl-C.
+has the marker of the run, is created stopped or disabled if possible, and is removed at the end, also after Ctrl-C.
 Use --clean-up to remove the objects of a run that was killed.
 
 The file of --report contains versions and results, but no names, addresses, IDs or credentials: attach it to an

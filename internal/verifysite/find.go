@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// find lists the objects of a kind with the mark of any run.
+// find lists the objects of a kind with the marker of any run.
 func (m remover) find(ctx context.Context, k kind, in place) ([]Leftover, error) {
 	switch k {
 	case kindVApp:
@@ -43,7 +43,7 @@ func (m remover) find(ctx context.Context, k kind, in place) ([]Leftover, error)
 	return all, nil
 }
 
-// marked returns the objects with the mark of a run. Lists may lack descriptions, so it reads each object whose name
+// marked returns the objects with the marker of a run. Lists may lack descriptions, so it reads each object whose name
 // matches.
 func (m remover) marked(ctx context.Context, k kind, refs []vcd.Ref, pathOf func(id string) string) ([]Leftover, error) {
 	var all []Leftover
@@ -68,7 +68,7 @@ func (m remover) marked(ctx context.Context, k kind, refs []vcd.Ref, pathOf func
 	return all, nil
 }
 
-// errUnmarked means that an object has a name of this run but not its mark, so nothing proves that it belongs to the
+// errUnmarked means that an object has a name of this run but not its marker, so nothing proves that it belongs to the
 // run.
 var errUnmarked = errors.New("an object has a name of this run but not its marker: check it in VCD")
 
@@ -77,7 +77,7 @@ func (m remover) isOurs(name string) bool {
 	return m.run != "" && strings.HasPrefix(name, nameOf(m.run, ""))
 }
 
-// owner reads an object and returns the run that it belongs to, by its mark and its name, or the empty string.
+// owner reads an object and returns the run that it belongs to, by its marker and its name, or the empty string.
 func (m remover) owner(ctx context.Context, x Leftover) (string, error) {
 	isXML := x.kind == kindVApp || x.kind == kindDisk
 	got, err := m.calls.session.Raw(ctx, vcd.RawCall{Method: http.MethodGet, Path: x.path, JSON: !isXML, Version: x.version})

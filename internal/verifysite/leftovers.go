@@ -21,7 +21,7 @@ const (
 	entityPath   = "/cloudapi/1.0.0/entities"
 )
 
-// A Leftover is an object with the mark of a run.
+// A Leftover is an object with the marker of a run.
 type Leftover struct {
 	Run  string `json:"run"`
 	Kind string `json:"kind"`
@@ -45,7 +45,7 @@ var removal = []kind{
 	kindService, kindPool, kindNAT, kindProfile, kindGroup, kindFirewall, kindEntity, kindVApp, kindDisk,
 }
 
-// A remover finds and removes objects with the mark of a run.
+// A remover finds and removes objects with the marker of a run.
 type remover struct {
 	calls    caller
 	run      string   // current run; empty: none

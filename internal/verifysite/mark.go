@@ -30,7 +30,7 @@ func markOf(run string) string {
 	return "vcdctl verify-site " + run + ": vcdctl verify-site --clean-up removes it"
 }
 
-// runOf returns the run that an object belongs to, or the empty string. Its name and its mark must contain the same
+// runOf returns the run that an object belongs to, or the empty string. Its name and its marker must contain the same
 // run.
 func runOf(name, description string) string {
 	match := runName.FindStringSubmatch(name)

@@ -43,7 +43,7 @@ func (b *bench) refusedAlone(ctx context.Context, k kind, requested, control vcd
 	return err == nil, err
 }
 
-// document returns the body of a request with a name and the mark of the run.
+// document returns the body of a request with a name and the marker of the run.
 func (b *bench) document(what string, fields map[string]any) map[string]any {
 	body := map[string]any{"name": b.nextName(what), "description": markOf(b.run)}
 	for name, value := range fields {
@@ -94,7 +94,7 @@ func maxNetworkDescription(ctx context.Context, b *bench) (outcome, error) {
 }
 
 const (
-	// shortest is a length that exceeds every name and mark of a run.
+	// shortest is a length that exceeds every name and marker of a run.
 	shortest = 100
 	// endless is a length that exceeds the limit of every limited field.
 	endless = 8192

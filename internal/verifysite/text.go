@@ -19,7 +19,7 @@ const (
 	needsCellRestart  Text = "it requires a provider to restart a cell"
 	needsMeasurements Text = "durations depend on the load of the site, so it would require many VMs to measure " +
 		"the effect of one"
-	needsMark Text = "the request that allocates an address has no field for a mark, so an interrupted " +
+	needsMark Text = "the request that allocates an address has no field for a marker, so an interrupted " +
 		"run could leave an address allocated"
 
 	// Reasons why a run skips a probe.

@@ -210,9 +210,9 @@ func (v *Verification) Plan() []string {
 	}
 	return append(lines,
 		"The names of all created objects begin with "+nameOf(b.run, "")+", and their descriptions contain the "+
-			"mark of the run.",
+			"marker of the run.",
 		"Limits of the whole run: "+limitsText()+".",
-		"It does not change templates, networks, gateways, catalogs, or any object without the mark of this "+
+		"It does not change templates, networks, gateways, catalogs, or any object without the marker of this "+
 			"run. NAT rules, firewall rules and virtual services are created disabled; virtual services "+
 			"have no members.",
 		"It removes the created objects at the end and after Ctrl-C. Use --clean-up to remove the objects of a "+

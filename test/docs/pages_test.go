@@ -105,6 +105,11 @@ sed -i "s,https://127.0.0.1:8443,$(kubectl get vcdcluster demo -o jsonpath='{.sp
 `,
 			replace: []string{"SIM=172.18.0.1:8443", `SIM="$(kubectl get vcdcluster demo -o jsonpath='{.spec.site}' | cut -c9-)"`},
 		},
+		"docs/get-started/verify-site.md": {replace: []string{"verify-site --network", "verify-site --yes --network"}},
+		"docs/networking/kube-vip-services.md": {
+			before: "kubectl create deployment shop --image=registry.example.com/shop\n",
+			after:  "kubectl delete deployment,service shop --wait=false",
+		},
 		"docs/networking/migrate-from-vsphere-cpi.md": {before: manifests + "kubectl apply -f vsphere-cloud-config.yaml\n"},
 		"docs/networking/vsphere.md":                  {before: manifests + node, after: removeNode},
 		"docs/reference/vcdctl.md": {
@@ -132,11 +137,12 @@ clusterctl generate cluster other --infrastructure vcd --kubernetes-version v1.3
 const (
 	containers = "needs containers: the stack runs no pods"
 	internet   = "downloads from the internet more than Go modules"
-	registries = "needs a registry of images, and programs that are no Go modules"
+	registries = "needs a registry of images, and programs that are not Go modules"
 	moves      = "needs a second management cluster: test/move moves clusters by clusterctl move"
 	asRoot     = "needs root and images that take half an hour: make e2e-real runs it"
 	byCI       = "is what CI runs, or takes minutes to hours"
 	forms      = "has … or ids that a person fills in"
+	adoption   = "needs a cluster of CAPVCD: tests in test/capvcd adopt some"
 	forSites   = "creates VMs and rules at a site, and asks first: tests of internal/verifysite make such runs"
 	releasing  = "publishes; all but the push is run by make test-release"
 	unitTests  = "runs tests that make test runs"
@@ -236,11 +242,18 @@ func notRun() map[string]map[string]string {
 			`clusterctl describe cluster demo --show-conditions all     # from the top: which object is not ready`: containers,
 			`vcdctl support-bundle demo -n team-a -f demo.tar.gz`:                                                  containers,
 		},
+		"docs/get-started/migrate-from-capvcd.md": {
+			`vcdctl adopt --dry-run                                  # result for each VM, vApp and load balancer`: adoption,
+			`vcdctl adopt --dry-run`: adoption,
+		},
 		"docs/get-started/node-images.md": {
 			`git clone https://github.com/kubernetes-sigs/image-builder && cd image-builder/images/capi`: internet,
 		},
 		"docs/operate/upgrade-kubernetes.md": {
 			`kubectl patch cluster demo --type merge -p '{"spec":{"topology":{"version":"v1.36.4"}}}'`: classPage,
+		},
+		"docs/operate/update-in-place.md": {
+			`export EXP_RUNTIME_SDK=true EXP_IN_PLACE_UPDATES=true   # before clusterctl init or upgrade; EXP_IN_PLACE_UPDATES also configures this provider`: internet,
 		},
 		"docs/operate/upgrade-provider.md": {
 			`clusterctl upgrade plan`: internet,
@@ -259,7 +272,7 @@ func notRun() map[string]map[string]string {
 			`go test ./internal/lb -run TestAdoption -v     # such as this one`: unitTests,
 		},
 		"docs/reference/vcdctl.md": {
-			`vcdctl adopt --dry-run --config vcd.yaml --context mgmt-1`:                            "needs a cluster of CAPVCD: tests of cmd/vcdctl adopt one",
+			`vcdctl adopt --dry-run --config vcd.yaml --context mgmt-1`:                            adoption,
 			`vcdctl purge --cluster-id 7a0e… --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
 			`vcdctl verify-site --read-only --identity tenant --org acme`:                          forSites,
 		},
