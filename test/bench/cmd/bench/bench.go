@@ -43,30 +43,62 @@ type bench struct {
 	client     client.Client
 }
 
-func (b *bench) run(ctx context.Context) error {
+func (b *bench) run(ctx context.Context) (result, error) {
 	if err := b.start(ctx); err != nil {
-		return err
+		return result{}, err
 	}
-	b.site.Simulator.ResetCounters()
-	before, err := cpuSeconds()
+	machines := b.clusters * (b.controlPlanes + b.workers)
+	creation, err := b.measure(func() error { return b.create(ctx, machines) })
 	if err != nil {
-		return err
+		return result{}, err
 	}
+	r := b.result(machines, creation)
+	if b.rest > 0 {
+		b.say("all machines are up; measuring the rest for %s after %s", b.rest, settle)
+		if err := b.wait(ctx, settle); err != nil {
+			return r, err
+		}
+		r.Rest, err = b.measure(func() error { return b.wait(ctx, b.rest) })
+	}
+	return r, err
+}
+
+// create creates all clusters and waits until their machines are up.
+func (b *bench) create(ctx context.Context, machines int) error {
 	began := time.Now()
 	if err := b.createClusters(ctx); err != nil {
 		return err
 	}
 	b.say("all objects are created after %.0f s", time.Since(began).Seconds())
-	machines := b.clusters * (b.controlPlanes + b.workers)
-	if err := b.await(ctx, machines); err != nil {
-		return err
-	}
-	took := time.Since(began)
-	after, err := cpuSeconds()
+	return b.await(ctx, machines)
+}
+
+// settle is the time between the creation and the rest, in which controllers finish their last reconciles.
+const settle = 30 * time.Second
+
+// measure returns the resources that a function used.
+func (b *bench) measure(work func() error) (spent, error) {
+	before, err := b.use()
 	if err != nil {
-		return err
+		return spent{}, err
 	}
-	return b.report(took, machines, subtract(after, before))
+	if err := work(); err != nil {
+		return spent{}, err
+	}
+	after, err := b.use()
+	return after.since(before), err
+}
+
+// wait waits while the manager runs.
+func (b *bench) wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case err := <-b.management.Failed():
+		return err
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // start starts the simulator, and a management cluster with this provider in it.

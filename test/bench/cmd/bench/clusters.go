@@ -92,6 +92,9 @@ func (b *bench) render(template []byte, n int) ([]client.Object, error) {
 	}
 }
 
+// endpointsPerBlock is the number of control plane endpoints in one /24 of the network.
+const endpointsPerBlock = 250
+
 func (b *bench) variables(n int) map[string]string {
 	variables := b.site.Variables()
 	maps.Copy(variables, map[string]string{
@@ -101,7 +104,7 @@ func (b *bench) variables(n int) map[string]string {
 		"WORKER_MACHINE_COUNT":            strconv.Itoa(b.workers),
 		"VCD_CONTROL_PLANE_SIZING_POLICY": "small",
 		"VCD_WORKER_SIZING_POLICY":        "small",
-		"CONTROL_PLANE_ENDPOINT_IP":       fmt.Sprintf("10.0.200.%d", n+1),
+		"CONTROL_PLANE_ENDPOINT_IP":       fmt.Sprintf("10.0.%d.%d", 200+n/endpointsPerBlock, n%endpointsPerBlock+1),
 	})
 	return variables
 }

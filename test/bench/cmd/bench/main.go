@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -55,6 +57,12 @@ type options struct {
 	timeout           time.Duration
 	profiler          string
 	managerArgs       []string
+	// curve contains the numbers of clusters of several runs. If it is empty, there is one run with clusters.
+	curve []int
+	// plot and results are the files for the curve as SVG, and for all results as JSON. Empty names write none.
+	plot, results string
+	// rest is how long the manager is measured when all machines are up.
+	rest time.Duration
 }
 
 func command(ctx context.Context, args []string, out io.Writer) error {
@@ -62,9 +70,34 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{options: opts, out: out, began: time.Now()}
-	err = b.run(ctx)
-	return errors.Join(err, b.close())
+	results, err := runAll(ctx, opts, out)
+	if err == nil && len(opts.curve) > 0 {
+		err = reportCurve(results, opts.plot, out)
+	}
+	return errors.Join(err, writeResults(opts.results, results))
+}
+
+// runAll runs the benchmark for each number of clusters, each with a management cluster of its own. It returns the
+// results so far with an error.
+func runAll(ctx context.Context, opts options, out io.Writer) ([]result, error) {
+	sizes := opts.curve
+	if len(sizes) == 0 {
+		sizes = []int{opts.clusters}
+	}
+	var results []result
+	for _, clusters := range sizes {
+		opts.clusters = clusters
+		b := &bench{options: opts, out: out, began: time.Now()}
+		r, err := b.run(ctx)
+		if err := errors.Join(err, b.close()); err != nil {
+			return results, fmt.Errorf("%d clusters: %w", clusters, err)
+		}
+		results = append(results, r)
+		if err := r.print(out); err != nil {
+			return results, err
+		}
+	}
+	return results, nil
 }
 
 func parse(args []string, out io.Writer) (options, error) {
@@ -77,13 +110,17 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.SetOutput(out)
 	flags.StringVar(&opts.setup, "setup", setupFull, "full: all of Cluster API, and simulated clusters; machines: "+
 		"its core and bare machines, which shows the manager alone")
-	flags.IntVar(&opts.clusters, "clusters", 100, "number of clusters, at most 200")
+	flags.IntVar(&opts.clusters, "clusters", 100, fmt.Sprintf("number of clusters, at most %d", mostClusters))
 	flags.IntVar(&opts.controlPlanes, "control-planes", 1, "number of control planes of each cluster of set-up full")
 	flags.IntVar(&opts.workers, "workers", 2, "number of workers of each cluster")
 	profile := flags.String("profile", vcdsim.Instant.Name,
 		"how long the simulated VCD takes: instant, fast (a tenth of a real one) or recorded (as a real one)")
 	flags.StringVar(&opts.dir, "dir", filepath.Join(cache, "bench"), "folder for logs, kubeconfigs and data")
 	flags.DurationVar(&opts.timeout, "timeout", 30*time.Minute, "how long the clusters may take to come up")
+	curve := flags.String("curve", "", "numbers of clusters of several runs, such as 10,100,300; instead of --clusters")
+	flags.StringVar(&opts.plot, "plot", "", "file for the curve as SVG")
+	flags.StringVar(&opts.results, "results", "", "file for the results as JSON")
+	flags.DurationVar(&opts.rest, "rest", 0, "how long to measure the manager when all machines are up, such as 10m")
 	flags.StringVar(&opts.profiler, "profiler-address", "", "where the manager serves pprof, such as localhost:6060")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
@@ -96,10 +133,37 @@ func parse(args []string, out io.Writer) (options, error) {
 	if opts.setup != setupFull && opts.setup != setupMachines {
 		return opts, fmt.Errorf("--setup %s is neither full nor machines", opts.setup)
 	}
-	if opts.clusters < 1 || opts.clusters > 200 || opts.workers < 0 || opts.controlPlanes < 1 {
-		return opts, fmt.Errorf("--clusters %d, --workers %d, --control-planes %d: from 1 to 200 clusters, no fewer "+
-			"workers than none, and one control plane at least", opts.clusters, opts.workers, opts.controlPlanes)
+	if opts.curve, err = numbers(*curve); err != nil {
+		return opts, fmt.Errorf("--curve: %w", err)
+	}
+	if opts.workers < 0 || opts.controlPlanes < 1 {
+		return opts, fmt.Errorf("--workers %d, --control-planes %d: set at least one control plane, and no negative number",
+			opts.workers, opts.controlPlanes)
+	}
+	for _, clusters := range append([]int{opts.clusters}, opts.curve...) {
+		if clusters < 1 || clusters > mostClusters {
+			return opts, fmt.Errorf("%d clusters: set a number from 1 to %d", clusters, mostClusters)
+		}
 	}
 	opts.dir, err = filepath.Abs(opts.dir)
 	return opts, err
+}
+
+// mostClusters is the largest number of clusters: the network of the model has addresses for ten machines of each.
+const mostClusters = 1500
+
+// numbers parses a list such as 10,100.
+func numbers(list string) ([]int, error) {
+	var out []int
+	for field := range strings.SplitSeq(list, ",") {
+		if field == "" {
+			continue
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a number", field)
+		}
+		out = append(out, n)
+	}
+	return out, nil
 }

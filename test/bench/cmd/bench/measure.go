@@ -3,16 +3,11 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -65,23 +60,35 @@ func children(f func(pid int, name string, stat []string)) error {
 	return nil
 }
 
-// residentMemory returns a figure of the resident memory of a program that this process started, in MiB. VmHWM is the
-// peak, RssAnon the current private memory, and RssFile the part of the binary that is currently mapped.
-func residentMemory(program, figure string) float64 {
-	var found float64
+// memory is the resident memory of a program, in MiB.
+type memory struct {
+	Peak   float64 `json:"peakMiB"`
+	Own    float64 `json:"ownMiB"`    // private memory
+	Binary float64 `json:"binaryMiB"` // the part of the binary that is mapped
+}
+
+// memoryOf returns the memory of a program that this process started. VmHWM is the peak, RssAnon the private memory,
+// and RssFile the mapped part of the binary.
+func memoryOf(program string) memory {
+	figures := map[string]float64{}
 	_ = children(func(pid int, name string, _ []string) {
 		if name != program {
 			return
 		}
 		content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		for line := range strings.Lines(string(content)) {
-			if value, ok := strings.CutPrefix(line, figure+":"); ok {
-				kib, _ := strconv.ParseFloat(strings.Fields(value)[0], 64)
-				found = kib / 1024
+			figure, value, _ := strings.Cut(line, ":")
+			if fields := strings.Fields(value); len(fields) == 2 && fields[1] == "kB" {
+				kib, _ := strconv.ParseFloat(fields[0], 64)
+				figures[figure] = kib / 1024
 			}
 		}
 	})
-	return found
+	return memory{
+		Peak:   figures["VmHWM"],
+		Own:    figures["RssAnon"],
+		Binary: figures["RssFile"],
+	}
 }
 
 func subtract(after, before map[string]float64) map[string]float64 {
@@ -92,60 +99,59 @@ func subtract(after, before map[string]float64) map[string]float64 {
 	return difference
 }
 
-// managerProgram is the name of this provider's binary.
-const managerProgram = "manager"
+// A usage is the use of resources since a usage before it.
+type usage struct {
+	time  time.Time
+	cpu   map[string]float64 // processor time in seconds, by program
+	calls map[string]int     // calls to VCD, by operation
+}
 
-// report prints the table of results and the bottleneck.
-func (b *bench) report(took time.Duration, machines int, cpu map[string]float64) error {
-	calls := 0
-	counters := b.site.Simulator.Counters()
-	for _, n := range counters {
-		calls += n
+// use returns the resources that were used so far.
+func (b *bench) use() (usage, error) {
+	cpu, err := cpuSeconds()
+	return usage{time: time.Now(), cpu: cpu, calls: b.site.Simulator.Counters()}, err
+}
+
+// since returns the resources that were used since another time.
+func (u usage) since(before usage) spent {
+	calls := map[string]int{}
+	for operation, n := range u.calls {
+		calls[operation] = n - before.calls[operation]
 	}
+	return spent{
+		Seconds: u.time.Sub(before.time).Seconds(),
+		CPU:     subtract(u.cpu, before.cpu),
+		Calls:   calls,
+	}
+}
+
+// spent is the use of resources in a period.
+type spent struct {
+	Seconds float64            `json:"seconds"`
+	CPU     map[string]float64 `json:"cpuSeconds"`
+	Calls   map[string]int     `json:"calls"`
+}
+
+// calls returns the number of all calls to VCD.
+func (s spent) calls() int {
+	sum := 0
+	for _, n := range s.Calls {
+		sum += n
+	}
+	return sum
+}
+
+// cpu returns the processor time of all programs, in seconds.
+func (s spent) cpu() float64 {
+	sum := 0.0
+	for _, used := range s.CPU {
+		sum += used
+	}
+	return sum
+}
+
+// loadAverage returns the load of the machine.
+func loadAverage() string {
 	load, _ := os.ReadFile("/proc/loadavg")
-	w := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', 0)
-	line := func(what, format string, args ...any) {
-		_, _ = fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...))
-	}
-	line("\nset-up", "%s, profile %s, %d CPUs, load %s", b.setup, b.profile.Name, runtime.NumCPU(),
-		strings.TrimSpace(string(load)))
-	line("clusters, machines", "%d, %d", b.clusters, machines)
-	line("time until all are up", "%.0f s", took.Seconds())
-	line("manager: peak memory", "%.1f MiB; at the end %.1f MiB of its own and %.1f MiB of its binary",
-		residentMemory(managerProgram, "VmHWM"), residentMemory(managerProgram, "RssAnon"),
-		residentMemory(managerProgram, "RssFile"))
-	line("manager: processor time", "%.1f s", cpu[managerProgram])
-	line("VCD: calls", "%d, %.1f per machine, %.1f per second", calls, float64(calls)/float64(machines),
-		float64(calls)/took.Seconds())
-	line("VCD: logins", "%d", counters["POST /cloudapi/1.0.0/sessions"])
-	frequent := slices.SortedFunc(maps.Keys(counters), func(a, b string) int { return counters[b] - counters[a] })
-	for _, operation := range frequent[:min(len(frequent), 8)] {
-		line("  "+operation, "%d", counters[operation])
-	}
-	total := 0.0
-	for _, used := range cpu {
-		total += used
-	}
-	busiest := slices.SortedFunc(maps.Keys(cpu), func(a, b string) int { return cmp.Compare(cpu[b], cpu[a]) })
-	line("processors", "%.0f %% busy with the programs below", 100*total/took.Seconds()/float64(runtime.NumCPU()))
-	for _, name := range busiest {
-		line("  "+name, "%.1f s, %.0f %%", cpu[name], 100*cpu[name]/total)
-	}
-	line("bottleneck", "%s",
-		b.bottleneck(busiest[0], total/took.Seconds()/float64(runtime.NumCPU()), float64(calls)/took.Seconds()))
-	return w.Flush()
+	return strings.TrimSpace(string(load))
 }
-
-// bottleneck names the resource that a run waited for most.
-func (b *bench) bottleneck(busiest string, busy, callsPerSecond float64) string {
-	switch {
-	case busy > 0.8:
-		return "the processors, most of all " + busiest
-	case callsPerSecond > 0.8*defaultRate:
-		return fmt.Sprintf("the manager's limit of %d calls per second to a VCD", defaultRate)
-	}
-	return "waiting: polls of tasks, Cluster API's retries, other work on this machine"
-}
-
-// defaultRate is the manager's default of --vcd-requests-per-second.
-const defaultRate = 20
