@@ -84,17 +84,28 @@ func BenchmarkStart10000(b *testing.B) {
 	}
 }
 
+// BenchmarkQuery10000 measures pages of new lists, and further pages of the same list.
 func BenchmarkQuery10000(b *testing.B) {
 	d := newDirect(b)
 	for name, path := range pages(d.sim) {
-		b.Run(name, func(b *testing.B) {
-			before := processorTime(b)
-			for b.Loop() {
-				d.get(b, path)
-			}
-			b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
+		b.Run(name+"/NewList", func(b *testing.B) {
+			d.benchmark(b, path, func() { d.sim.Edit(func(*vcdsim.Editor) {}) })
+		})
+		b.Run(name+"/SameList", func(b *testing.B) {
+			d.benchmark(b, path, func() {})
 		})
 	}
+}
+
+// benchmark gets a path again and again, and calls between before each request.
+func (d *direct) benchmark(b *testing.B, path string, between func()) {
+	b.Helper()
+	before := processorTime(b)
+	for b.Loop() {
+		between()
+		d.get(b, path)
+	}
+	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
 // processorTime returns the CPU time of the process. Other programs affect it less than the elapsed time.
@@ -140,10 +151,32 @@ func TestTenThousandVMs(t *testing.T) {
 	g.Expect(d.sim.State().VMs).To(HaveLen(largest))
 	g.Expect(used).To(BeNumerically("<", 100<<20))
 	for name, path := range pages(d.sim) {
-		allocations := testing.AllocsPerRun(3, func() { d.get(t, path) })
+		allocations := testing.AllocsPerRun(3, func() {
+			d.sim.Edit(func(*vcdsim.Editor) {})
+			d.get(t, path)
+		})
 		t.Logf("%s: %.0f allocations", name, allocations)
 		g.Expect(allocations).To(BeNumerically("<", 4*largest), name)
 	}
 	g.Expect(string(d.get(t, "/api/query?type=vm&pageSize=128&page=79"))).To(ContainSubstring(fmt.Sprintf(`total="%d"`,
 		largest+1)))
+}
+
+// TestPagesOfALongListShowChanges changes a VM between two requests for the same page.
+func TestPagesOfALongListShowChanges(t *testing.T) {
+	g := NewWithT(t)
+	d := newDirect(t)
+	const page = "/api/query?type=vm&pageSize=2&sortDesc=name"
+	g.Expect(d.get(t, page)).To(Equal(d.get(t, page)), "nothing has changed")
+	g.Expect(string(d.get(t, page))).NotTo(ContainSubstring("zzz"))
+
+	vm := d.sim.State().VMs[7].ID
+	g.Expect(d.get(t, page)).NotTo(BeEmpty())
+	d.sim.Edit(func(e *vcdsim.Editor) { e.VM(vm).Name = "zzz" })
+	g.Expect(string(d.get(t, page))).To(ContainSubstring(`name="zzz"`))
+
+	next := string(d.get(t, page+"&page=2"))
+	g.Expect(next).To(ContainSubstring(`page="2"`))
+	g.Expect(next).NotTo(ContainSubstring("zzz"), "another page of the same list")
+	g.Expect(string(d.get(t, page+"&filter=name==zzz"))).To(ContainSubstring(`total="1"`), "another list")
 }

@@ -228,6 +228,8 @@ func notRun() map[string]map[string]string {
 		},
 		"docs/networking/proxy.md": {
 			`clusterctl generate cluster demo --infrastructure vcd --flavor proxy …   # HTTP_PROXY_URL, HTTPS_PROXY_URL, PROXY_EXCEPTIONS`: forms,
+			`kubectl create secret generic demo-proxy --from-literal=username=demo --from-literal=password="$PROXY_PASSWORD"`:              "needs a cluster with a proxy: tests of controllers/cluster create one",
+			`ssh root@node cat /etc/dnf/dnf.conf`: "needs a node with dnf: tests of internal/nodeproxy check its files",
 		},
 		"docs/contribute/releases.md": {
 			`git switch --detach v2.0.0                     # the tag, with a clean work tree`:          releasing,
@@ -254,6 +256,7 @@ func notRun() map[string]map[string]string {
 		},
 		"docs/operate/update-in-place.md": {
 			`export EXP_RUNTIME_SDK=true EXP_IN_PLACE_UPDATES=true   # before clusterctl init or upgrade; EXP_IN_PLACE_UPDATES also configures this provider`: internet,
+			`kubectl patch vcdmachine demo-md-0-abcde --type=json -p '[{"op":"remove","path":"/spec/recordedState/restart"}]'`:                                "needs a machine whose update VCD rejected: tests of controllers/machine update one",
 		},
 		"docs/operate/upgrade-provider.md": {
 			`clusterctl upgrade plan`: internet,

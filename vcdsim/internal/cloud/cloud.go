@@ -6,7 +6,6 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
@@ -25,7 +24,7 @@ type Cloud struct {
 
 	Ctx context.Context //nolint:containedctx // the simulator's lifetime, for its guests
 
-	Mu      sync.Mutex // guards the fields below
+	Mu      Guard // guards the fields below
 	Store   *store.Store
 	IDs     *ids.Source
 	Assume  Assumptions

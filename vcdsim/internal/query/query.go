@@ -20,13 +20,20 @@ import (
 
 // Routes adds the routes of the query service.
 func Routes(add api.AddRoute) {
-	add("GET", "/api/query", runQuery, cloud.LatencyQuery)
-	add("GET", "/api/admin/vdc/{id}/edgeGateways", api.With2(vdcs.OwnVDC, vdcQuery("edgeGateway")), cloud.LatencyQuery)
-	add("GET", "/api/admin/vdc/{id}/networks", api.With2(vdcs.OwnVDC, vdcQuery("orgVdcNetwork")), cloud.LatencyQuery)
+	q := &queries{}
+	add("GET", "/api/query", q.run, cloud.LatencyQuery)
+	add("GET", "/api/admin/vdc/{id}/edgeGateways", api.With2(vdcs.OwnVDC, q.ofVDC("edgeGateway")), cloud.LatencyQuery)
+	add("GET", "/api/admin/vdc/{id}/networks", api.With2(vdcs.OwnVDC, q.ofVDC("orgVdcNetwork")), cloud.LatencyQuery)
 }
 
-// vdcQuery returns a handler that lists the objects of a type in a VDC. It runs a query with a filter for the VDC.
-func vdcQuery(name string) func(*api.Request, *store.Org, *store.VDC) (*api.Response, error) {
+// queries serves the query service. It keeps the last list, so that a client that reads page after page of a long list
+// causes one search and one collection of sort keys.
+type queries struct {
+	last lastList
+}
+
+// ofVDC returns a handler that lists the objects of a type in a VDC. It runs a query with a filter for the VDC.
+func (q *queries) ofVDC(name string) func(*api.Request, *store.Org, *store.VDC) (*api.Response, error) {
 	return func(r *api.Request, _ *store.Org, v *store.VDC) (*api.Response, error) {
 		filter := "vdc==" + r.Site.Href("vdc", v.ID)
 		if more := r.Query.Get("filter"); more != "" {
@@ -34,11 +41,11 @@ func vdcQuery(name string) func(*api.Request, *store.Org, *store.VDC) (*api.Resp
 		}
 		r.Query["type"] = name
 		r.Query["filter"] = filter
-		return runQuery(r)
+		return q.run(r)
 	}
 }
 
-func runQuery(r *api.Request) (*api.Response, error) {
+func (q *queries) run(r *api.Request) (*api.Response, error) {
 	name := r.Query.Get("type")
 	if name == "" {
 		return queryList(r.Site, r.Session), nil
@@ -50,11 +57,11 @@ func runQuery(r *api.Request) (*api.Response, error) {
 	if _, err := queryFormat(r.Query, name); err != nil {
 		return nil, err
 	}
-	rows, err := matchingRows(r, qt)
+	l, err := q.last.listOf(r, qt)
 	if err != nil {
 		return nil, err
 	}
-	return rowsPage(r, name, qt, rows)
+	return pageOf(r, name, qt, l)
 }
 
 // queryTypeOf returns the type with the given name. Its element is the one of the caller's rows.
@@ -117,23 +124,22 @@ func queryPage(assume *cloud.Assumptions, query api.Values) (size, page int, err
 	return min(size, api.MaxPage), page, nil
 }
 
-// rowsPage returns the requested page of the rows.
-func rowsPage(r *api.Request, name string, qt queryType, rows []row) (*api.Response, error) {
+// pageOf returns the requested page of a list.
+func pageOf(r *api.Request, name string, qt queryType, l *list) (*api.Response, error) {
 	size, page, err := queryPage(&r.Cloud.Assume, r.Query)
 	if err != nil {
 		return nil, err
 	}
-	if page > 1 && (page-1)*size >= len(rows) && !r.Cloud.Assume.EmptyPageBeyondEnd {
+	if page > 1 && (page-1)*size >= l.len() && !r.Cloud.Assume.EmptyPageBeyondEnd {
 		return nil, store.BadRequest("The page %d does not exist.", page)
 	}
 	format, err := queryFormat(r.Query, name)
 	if err != nil {
 		return nil, err
 	}
-	from := min((page-1)*size, len(rows))
-	to := min(from+size, len(rows))
-	sortRows(r.Query, rows, qt.sortedByID, from, to)
-	n := xmltree.New(containerElement(name, format), wire.Namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size),
+	from := min((page-1)*size, l.len())
+	to := min(from+size, l.len())
+	n := xmltree.New(containerElement(name, format), wire.Namespaces(), xmltree.A("total", l.len()), xmltree.A("pageSize", size),
 		xmltree.A("page", page),
 		xmltree.A("name", name), xmltree.A("type", formatType(format)),
 		xmltree.A("href", r.Site.Base()+pageURI(r.Query, page, format)))
@@ -145,11 +151,11 @@ func rowsPage(r *api.Request, name string, qt queryType, rows []row) (*api.Respo
 		other("firstPage", 1)
 		other("previousPage", page-1)
 	}
-	if to < len(rows) {
+	if to < l.len() {
 		other("nextPage", page+1)
-		other("lastPage", (len(rows)+size-1)/size)
+		other("lastPage", (l.len()+size-1)/size)
 	}
-	for _, of := range rows[from:to] {
+	for _, of := range l.rows(from, to) {
 		n.Add(of.record().rowNode(r.Site, r.Query, name, qt.element, format))
 	}
 	return &api.Response{Status: http.StatusOK, XML: n}, nil

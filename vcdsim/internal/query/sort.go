@@ -10,22 +10,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 )
 
-// sortRows sorts the rows from one index to another, as if all rows were sorted. The order of the other rows is
-// undefined.
-func sortRows(query api.Values, rows []row, sortedByID bool, from, to int) {
-	key, sign := sortKey(query)
-	if sortedByID && key == "id" && sign > 0 {
-		return
-	}
-	keyed := keyedRows(rows, columnOf(key))
-	sortRange(keyed, from, to, func(a, b *keyedRow) int {
-		return cmp.Or(sign*a.compare(b), cmp.Compare(a.place, b.place))
-	})
-	for i := range keyed {
-		rows[i] = keyed[i].row
-	}
-}
-
 // sortKey returns the attribute by which a query sorts, and -1 if the order is descending.
 func sortKey(query api.Values) (key string, sign int) {
 	if key = query.Get("sortAsc"); key != "" {

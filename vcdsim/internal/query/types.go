@@ -14,6 +14,7 @@ type queryType struct {
 	attributes string
 	rows       func(r *api.Request) []row // in the order of IDs if sortedByID
 	sortedByID bool
+	timeless   bool // rows change only if the store changes, not with time
 }
 
 // queryTypes maps the names of query types to the types. Under the names in adminTypes, providers get the same rows.
@@ -30,6 +31,7 @@ var queryTypes = map[string]queryType{
 			"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref org",
 		rows:       vmRows,
 		sortedByID: true,
+		timeless:   true,
 	},
 	"vApp": {
 		element: "VAppRecord",
