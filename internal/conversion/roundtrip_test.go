@@ -73,7 +73,7 @@ func TestCAPVCDObjectsSurviveARoundTrip(t *testing.T) {
 				after := tr.convert(tr.convert(before, j.hub()), j.spoke())
 				takeNote(after)
 
-				g.Expect(equality.Semantic.DeepEqual(before, after)).To(BeTrue(), diff.Diff(before, after))
+				g.Expect(equality.Semantic.DeepEqual(before, after)).To(BeTrue(), differences(before, after))
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestStorageVersionObjectsSurviveARoundTrip(t *testing.T) {
 				spoke := tr.convert(before, j.spoke())
 				after := tr.convert(spoke, j.hub())
 
-				g.Expect(equality.Semantic.DeepEqual(before, after)).To(BeTrue(), diff.Diff(before, after))
+				g.Expect(equality.Semantic.DeepEqual(before, after)).To(BeTrue(), differences(before, after))
 				// The API server also converts metadata alone.
 				empty := j.spoke()
 				tr.name(empty)
@@ -117,10 +117,16 @@ func TestConvertedObjectsSurviveARoundTrip(t *testing.T) {
 
 				after := tr.convert(tr.convert(before, j.spoke()), j.hub())
 
-				g.Expect(equality.Semantic.DeepEqual(before, after)).To(BeTrue(), diff.Diff(before, after))
+				g.Expect(equality.Semantic.DeepEqual(before, after)).To(BeTrue(), differences(before, after))
 			}
 		})
 	}
+}
+
+// differences returns a function that describes the differences between two objects. Their comparison takes much longer
+// than the round trip, so only a failed test calls it.
+func differences(before, after object) func() string {
+	return func() string { return diff.Diff(before, after) }
 }
 
 // A traveller fills and converts objects.
