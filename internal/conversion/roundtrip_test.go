@@ -24,7 +24,7 @@ import (
 )
 
 // rounds is the number of objects per kind, version and round trip.
-const rounds = 1000
+const rounds = 300
 
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
