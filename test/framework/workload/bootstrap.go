@@ -37,8 +37,8 @@ func (w *Workloads) check(p *plan) error {
 	return w.checkToken(c, p.token)
 }
 
-// checkAuthorities returns an error if a joining node trusts or brings other certificate authorities than the
-// cluster's.
+// checkAuthorities returns an error if a joining node does not trust the certificate authority of the cluster, or has
+// different certificate authorities.
 func (c *cluster) checkAuthorities(p *plan) error {
 	if !p.anyCA && !c.ca.pinned(p.caHashes) {
 		return fmt.Errorf("kubeadm join: the cluster at %s has CA %s, which caCertHashes does not pin", p.endpoint,

@@ -77,7 +77,7 @@ var (
 	publishCommand = regexp.MustCompile(`vmtoolsd --cmd "info-set (guestinfo\.\S+) ([^"$]+)"`)
 )
 
-// findKubeadm returns the kubeadm command of the user data. found reports whether there is one.
+// findKubeadm returns the kubeadm command of the user data. found reports whether one exists.
 func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
 	for _, command := range u.Commands {
 		command = scriptOf(u, command)

@@ -18,7 +18,7 @@ import (
 const manifests = "/etc/kubernetes/manifests/"
 
 // readKubeVIP finds kube-vip's static pod in the files of a control plane node and checks that it would serve the
-// endpoint. Without the pod, something else must serve the endpoint.
+// endpoint. Without the pod, the endpoint must be served outside the cluster.
 func (p *plan) readKubeVIP(u *guest.Userdata) error {
 	for _, f := range u.Files {
 		if !strings.HasPrefix(f.Path, manifests) || !strings.Contains(f.Content, "kube-vip") {

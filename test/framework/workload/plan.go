@@ -17,7 +17,7 @@ import (
 
 const controlPlaneRole = "node-role.kubernetes.io/control-plane"
 
-// plan is the first boot of a guest, computed from its guestinfo and the Kubernetes version of its template.
+// A plan is the first boot of a guest, computed from its guestinfo and the Kubernetes version of its template.
 type plan struct {
 	// init selects kubeadm init instead of kubeadm join.
 	init         bool
