@@ -125,7 +125,7 @@ func testLoadBalancersKept(t *testing.T) {
 	t.Helper()
 	c := newBalancedCluster(t, shared.replica)
 	c.createBalancer()
-	made := c.balancerObjects()
+	objects := c.balancerObjects()
 	c.expectRejectedCredentialsReported()
 	c.patch(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)},
 		fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, infrav1.KeepLoadBalancersAnnotation))
@@ -134,7 +134,7 @@ func testLoadBalancersKept(t *testing.T) {
 	c.killCCMWithLastVM()
 	c.waitUntilGone()
 
-	c.g.Expect(c.balancerObjects()).To(Equal(made))
+	c.g.Expect(c.balancerObjects()).To(Equal(objects))
 	c.g.Expect(c.events(c.remembered)).To(ContainElement(And(ContainSubstring("Warning "+
 		infrav1.LoadBalancersNotDeletedReason), ContainSubstring(c.remembered.Spec.InfraID))))
 }
@@ -182,12 +182,12 @@ func (c *balancedCluster) expectRejectedCredentialsReported() {
 	})
 	c.g.Expect(shared.client.Create(c.t.Context(), c.service("late"))).To(Succeed())
 	c.t.Cleanup(func() { c.removeService("late") })
-	const refused = "VCDCredentialsRejected"
+	const rejected = "VCDCredentialsRejected"
 	c.g.Eventually(func() []string { return c.warnings(addons.Namespace, "Pod", c.name) }, timeout,
-		"100ms").Should(ContainElement(refused))
+		"100ms").Should(ContainElement(rejected))
 	c.g.Eventually(func() []string { return c.warnings(c.namespace, "Service", "late") }, timeout,
-		"100ms").Should(ContainElement(refused))
-	c.g.Expect(c.warnings(c.namespace, "Service", "shop")).NotTo(ContainElement(refused), "the Service is up to date and does not wait")
+		"100ms").Should(ContainElement(rejected))
+	c.g.Expect(c.warnings(c.namespace, "Service", "shop")).NotTo(ContainElement(rejected), "the Service is up to date and does not wait")
 	c.g.Expect(c.warnings(c.namespace, "Service", "late")).NotTo(ContainElement("LoadBalancerRejected"),
 		"the Service is valid")
 }

@@ -164,7 +164,7 @@ func TestGuestsThatFailToBootstrap(t *testing.T) {
 				vm.KubernetesVersion = "v1.35.0"
 				return vm
 			},
-			"asks for Kubernetes v1.36.3 but the template holds v1.35.0",
+			"requires Kubernetes v1.36.3 but the template contains v1.35.0",
 		},
 		{
 			"kube-vip for another address",
@@ -187,7 +187,7 @@ func TestGuestsThatFailToBootstrap(t *testing.T) {
 		{
 			"a first control plane at an endpoint that is in use",
 			func(b *fixture) vcdsim.GuestVM { return b.vm("bad", 5, b.initData()) },
-			"answers already, for cluster demo",
+			"is already in use by cluster demo",
 		},
 		{
 			"a joining node with the CA hash of another cluster",

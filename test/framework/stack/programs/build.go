@@ -28,9 +28,9 @@ type Options struct {
 	Cache string
 	// Source is the folder of the nested modules. If it is empty, it is found from the working folder.
 	Source string
-	// Assets is a folder with programs that are used if they have the pinned version, such as the folder of
-	// KUBEBUILDER_ASSETS. If Present is set, programs in PATH are used, too.
-	Assets  string
+	// Assets is a folder with installed programs, such as the folder of KUBEBUILDER_ASSETS.
+	Assets string
+	// Present makes the build copy installed programs of the pinned version, from Assets or PATH.
 	Present bool
 	// Out receives the progress. Nil discards it.
 	Out io.Writer

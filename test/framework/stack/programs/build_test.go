@@ -172,13 +172,13 @@ func TestInstalledProgramsOfThePinnedVersionAreCopied(t *testing.T) {
 	for name, test := range map[string]struct {
 		inAssets, inPath string
 		reuse            bool
-		taken            string
+		copied           string
 	}{
-		"from the folder of assets":              {inAssets: "v1.2.3", inPath: "v1.2.3", reuse: true, taken: "assets"},
-		"from PATH":                              {inPath: "v1.2.3", reuse: true, taken: "path"},
-		"from PATH if that of assets is another": {inAssets: "v1.2.2", inPath: "v1.2.3", reuse: true, taken: "path"},
-		"a longer version does not match":        {inPath: "v1.2.30", reuse: true},
-		"none without Present":                   {inAssets: "v1.2.3", inPath: "v1.2.3"},
+		"from the folder of assets": {inAssets: "v1.2.3", inPath: "v1.2.3", reuse: true, copied: "assets"},
+		"from PATH":                 {inPath: "v1.2.3", reuse: true, copied: "path"},
+		"from PATH if the version in assets differs": {inAssets: "v1.2.2", inPath: "v1.2.3", reuse: true, copied: "path"},
+		"a longer version does not match":            {inPath: "v1.2.30", reuse: true},
+		"none without Present":                       {inAssets: "v1.2.3", inPath: "v1.2.3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -200,12 +200,12 @@ func TestInstalledProgramsOfThePinnedVersionAreCopied(t *testing.T) {
 			set, err := build(t.Context(), opts, groups)
 
 			g.Expect(err).NotTo(HaveOccurred())
-			if test.taken == "" {
+			if test.copied == "" {
 				g.Expect(out.String()).To(ContainSubstring("Building tiny"))
 				return
 			}
 			g.Expect(out.String()).To(Equal("Taking tiny v1.2.3 from " +
-				filepath.Join(dir, test.taken, "tiny") + " (1 of 1)\n"))
+				filepath.Join(dir, test.copied, "tiny") + " (1 of 1)\n"))
 			g.Expect(os.ReadFile(set.Bin("tiny"))).To(HavePrefix("#!/bin/sh"))
 		})
 	}
