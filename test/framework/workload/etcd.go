@@ -93,8 +93,8 @@ func isLeader(pod, other *corev1.Pod) bool {
 	return err != nil || since.After(otherSince)
 }
 
-// leaderTimestamp returns the current time in the format that the in-memory server uses when leadership is moved through
-// etcd's API.
+// leaderTimestamp returns the current time in the format that the in-memory server uses when etcd's API moves the
+// leadership.
 func leaderTimestamp() string { return time.Now().Format(time.RFC3339) }
 
 // etcdPods returns the members, except for those that were removed through etcd's API.
