@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// upgradeFrom is the initial Kubernetes version of upgrades. They end at programs.KubernetesVersion.
+	// upgradeFrom is the initial Kubernetes version of upgrades. The target version is programs.KubernetesVersion.
 	upgradeFrom = "v1.35.4"
 	// chainFrom is the initial version of a chained upgrade, which goes through upgradeFrom.
 	chainFrom = "v1.34.3"
-	// endpoint is the placeholder for the control plane endpoint in templates, which the proxy replaces with a free
+	// endpoint is the placeholder for the control plane endpoint in templates. The proxy replaces it with a free
 	// address.
 	endpoint = "192.0.2.1"
-	// usual is the default template for users.
-	usual = "cluster-template.yaml"
+	// defaultTemplate is the default template for users.
+	defaultTemplate = "cluster-template.yaml"
 )
 
 // variables returns the variables that a user of the simulated tenant sets in clusterctl.yaml, and the variables of the
@@ -61,10 +61,11 @@ func intervals() map[string][]string {
 	}
 }
 
-// writeRepository writes a release of this provider with the specs' templates for clusterctl, and its configuration.
+// writeRepository writes a clusterctl repository with a release of this provider and the templates of the specs, and
+// returns the path of the configuration of clusterctl.
 func writeRepository(s suite, variables map[string]string) (string, error) {
-	files, err := simsite.ReleaseFiles(s.Root, s.Components, "templates/"+usual, "templates/"+class,
-		"templates/"+ofClass)
+	files, err := simsite.ReleaseFiles(s.Root, s.Components, "templates/"+defaultTemplate, "templates/"+class,
+		"templates/"+classTemplate)
 	if err != nil {
 		return "", err
 	}
@@ -72,9 +73,9 @@ func writeRepository(s suite, variables map[string]string) (string, error) {
 		return "", err
 	}
 	for flavor, change := range flavors() {
-		template, err := change(files[usual])
+		template, err := change(files[defaultTemplate])
 		if err != nil {
-			return "", fmt.Errorf("making template %s: %w", flavor, err)
+			return "", fmt.Errorf("creating template %s: %w", flavor, err)
 		}
 		files["cluster-template-"+flavor+".yaml"] = template
 	}

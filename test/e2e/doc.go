@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package e2e runs the end-to-end specs that Cluster API shares with its providers (sigs.k8s.io/cluster-api/test/e2e)
-// against this provider: its manager as shipped, the real Cluster API, a simulated VMware Cloud Director, and simulated
+// against this provider: the manager as shipped, the real Cluster API, a simulated VMware Cloud Director, and simulated
 // workload clusters. It needs no containers. `make e2e` runs the specs; plain `go test` skips them. After each spec,
 // the simulated VCD must be empty.
 //
-// These specs run: QuickStart, which also checks that owner references, finalizers and resource versions are restored
-// and then stay unchanged, and again with a ClusterClass; MachineDeploymentScale; MachineDeploymentRemediation;
+// These specs run: QuickStart, which also checks that owner references and finalizers are restored and that resource
+// versions become stable, and again with a ClusterClass; MachineDeploymentScale; MachineDeploymentRemediation;
 // ClusterDeletion; KCPAndMachineDeploymentRollout; ClusterUpgradeConformance without conformance tests, for a Cluster
 // without a class, for one with a class, and over several versions; ClusterClassChanges; ClusterClassRollout; Scale.
 // The clusters have no CNI, because simulated nodes become ready without one. The ClusterClass is the shipped
 // templates/clusterclass-quick-start.yaml.
 //
 // These specs do not run:
-//   - K8SConformance, Autoscaler, NodeDrainTimeout: they need pods that run, or that are at least scheduled and
-//     evicted.
+//   - K8SConformance, Autoscaler, NodeDrainTimeout: they need running pods, or at least scheduling and eviction.
 //   - SelfHosted, ClusterctlUpgrade: they install providers as Deployments and wait until these are available.
 //   - ClusterInPlaceUpdate and ClusterUpgradeWithRuntimeSDK: they need Cluster API's test extension, behind a Service.
 //   - KCPRemediation: its machines run a script that reads its next step from a ConfigMap, but simulated guests run no

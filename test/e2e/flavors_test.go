@@ -18,40 +18,41 @@ const (
 	upgradedWorkers      = "upgraded-workers"
 )
 
-// flavors returns the additional templates that specs need, as functions that change the default template.
+// flavors returns the additional flavors of specs. Each function creates the template of a flavor from the default
+// template.
 func flavors() map[string]func([]byte) ([]byte, error) {
-	return map[string]func([]byte) ([]byte, error){"upgrades": upgrades, "taints": tainted, "md-remediation": remedied}
+	return map[string]func([]byte) ([]byte, error){"upgrades": withUpgrade, "taints": withTaints, "md-remediation": withRemediation}
 }
 
-// The shipped ClusterClass, its Cluster, and the class for a chained upgrade, which is the same with a list of
-// versions.
+// The shipped ClusterClass and its cluster template, the same with a list of versions for the chained upgrade, and a
+// cluster template with taints.
 const (
 	class           = "clusterclass-quick-start.yaml"
-	ofClass         = "cluster-template-topology.yaml"
+	classTemplate   = "cluster-template-topology.yaml"
 	chainedClass    = "clusterclass-chained.yaml"
-	ofChainedClass  = "cluster-template-chained.yaml"
+	chainedTemplate = "cluster-template-chained.yaml"
 	taintedTopology = "cluster-template-topology-taints.yaml"
 )
 
-// addTopologies adds the files for specs of ClusterClasses to the files of a release.
+// addTopologies adds the files for specs with ClusterClasses to the files of a release.
 func addTopologies(files map[string][]byte) error {
 	var err error
-	if files[taintedTopology], err = taintedOfClass(files[ofClass]); err != nil {
+	if files[taintedTopology], err = withTopologyTaints(files[classTemplate]); err != nil {
 		return err
 	}
 	chained := func(manifest []byte) []byte {
 		return bytes.ReplaceAll(manifest, []byte("quick-start"), []byte("chained"))
 	}
-	files[ofChainedClass] = chained(files[ofClass])
+	files[chainedTemplate] = chained(files[classTemplate])
 	files[chainedClass], err = replaceOnce(chained(files[class]), []byte("\nspec:\n  infrastructure:\n"), fmt.Appendf(nil,
 		"\nspec:\n  kubernetesVersions: [%s, %s, %s]\n  infrastructure:\n", chainFrom, upgradeFrom,
 		programs.KubernetesVersion))
 	return err
 }
 
-// taintedOfClass sets the initial taints on control planes and workers that the spec of rollouts expects, and no
-// others: no cloud controller manager would remove its taint.
-func taintedOfClass(template []byte) ([]byte, error) {
+// withTopologyTaints sets exactly the initial taints on control planes and workers that the rollout spec expects. It
+// disables the cloud controller manager, because nothing would remove its taint.
+func withTopologyTaints(template []byte) ([]byte, error) {
 	const taints = `
 %[1]staints:
 %[1]s  - {key: pre-existing-always-taint, value: always-value, effect: PreferNoSchedule, propagation: Always}
@@ -72,8 +73,8 @@ func taintedOfClass(template []byte) ([]byte, error) {
 
 var separator = []byte("\n---\n")
 
-// upgrades starts with the VM template of the old Kubernetes version, and adds machine templates with the new one.
-func upgrades(template []byte) ([]byte, error) {
+// withUpgrade sets the VM template of the old Kubernetes version, and adds machine templates with that of the new one.
+func withUpgrade(template []byte) ([]byte, error) {
 	const variable = `"${VCD_TEMPLATE_NAME}"`
 	var added [][]byte
 	for from, to := range map[string]string{
@@ -87,7 +88,7 @@ func upgrades(template []byte) ([]byte, error) {
 		}
 	}
 	if len(added) != 2 {
-		return nil, errors.New("the usual template has not got the two machine templates that were expected")
+		return nil, errors.New("the default template does not have the two expected machine templates")
 	}
 	old := bytes.ReplaceAll(template, []byte(variable), []byte(simsite.TemplateName(upgradeFrom)))
 	result := append([][]byte{old}, added...)
@@ -95,8 +96,8 @@ func upgrades(template []byte) ([]byte, error) {
 		[]byte(simsite.TemplateName(programs.KubernetesVersion))), nil
 }
 
-// tainted sets the initial taints on control planes and workers that the spec of rollouts expects.
-func tainted(template []byte) ([]byte, error) {
+// withTaints sets the initial taints on control planes and workers that the rollout spec expects.
+func withTaints(template []byte) ([]byte, error) {
 	taints := []byte(`
       taints:
         - {key: pre-existing-on-initialization-taint, value: on-initialization-value, effect: PreferNoSchedule, propagation: OnInitialization}
@@ -113,12 +114,12 @@ func tainted(template []byte) ([]byte, error) {
 	return template, nil
 }
 
-// remedied adds a MachineHealthCheck that immediately replaces a worker whose node has a condition that only the spec
-// sets.
-func remedied(template []byte) ([]byte, error) {
+// withRemediation extends the MachineHealthCheck, so that it soon replaces a worker whose Node has a condition that
+// only the spec sets.
+func withRemediation(template []byte) ([]byte, error) {
 	conditions := []byte("\n    unhealthyNodeConditions:")
-	ours := []byte("\n      - {type: e2e.remediation.condition, status: \"False\", timeoutSeconds: 5}")
-	template, err := replaceOnce(template, conditions, slices.Concat(conditions, ours))
+	added := []byte("\n      - {type: e2e.remediation.condition, status: \"False\", timeoutSeconds: 5}")
+	template, err := replaceOnce(template, conditions, slices.Concat(conditions, added))
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func remedied(template []byte) ([]byte, error) {
 
 func replaceOnce(template, old, replacement []byte) ([]byte, error) {
 	if bytes.Count(template, old) != 1 {
-		return nil, fmt.Errorf("a template has not got %q once", old)
+		return nil, fmt.Errorf("a template does not contain %q exactly once", old)
 	}
 	return bytes.Replace(template, old, replacement, 1), nil
 }

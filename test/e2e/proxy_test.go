@@ -19,14 +19,14 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// Last bytes of the addresses for control plane endpoints. They are in the network of the nodes, but outside its pools.
+// First and last host of the range of control plane endpoints, in the network of the nodes but outside its pools.
 const (
 	firstEndpoint = 200
 	lastEndpoint  = 250
 )
 
-// A proxy is the framework's access to the management cluster. It gives each cluster a separate endpoint, and reaches
-// workload clusters through the HTTP proxy of the simulated guests.
+// A proxy is the ClusterProxy of the management cluster. It assigns a separate endpoint to each cluster, and connects
+// to workload clusters through the HTTP proxy of the simulated guests.
 type proxy struct {
 	framework.ClusterProxy
 
@@ -48,7 +48,7 @@ func (p *proxy) Create(ctx context.Context, resources []byte, options ...framewo
 	return p.ClusterProxy.Create(ctx, p.withEndpoint(resources), options...)
 }
 
-// GetWorkloadCluster returns the access to a workload cluster.
+// GetWorkloadCluster returns the ClusterProxy of a workload cluster.
 func (p *proxy) GetWorkloadCluster(ctx context.Context, namespace, name string,
 	options ...framework.Option,
 ) framework.ClusterProxy {
@@ -59,17 +59,17 @@ func (p *proxy) GetWorkloadCluster(ctx context.Context, namespace, name string,
 	return p.ClusterProxy.GetWorkloadCluster(ctx, namespace, name, options...)
 }
 
-// withEndpoint replaces the endpoint of a template with one that no other cluster has used.
+// withEndpoint replaces the placeholder for the endpoint with an unused address.
 func (p *proxy) withEndpoint(resources []byte) []byte {
 	if !bytes.Contains(resources, []byte(endpoint)) {
 		return resources
 	}
 	next := firstEndpoint + p.used.Add(1) - 1
-	Expect(next).To(BeNumerically("<=", lastEndpoint), "no address is left for another control plane endpoint")
+	Expect(next).To(BeNumerically("<=", lastEndpoint), "no free address for another control plane endpoint")
 	return bytes.ReplaceAll(resources, []byte(endpoint), fmt.Appendf(nil, "192.168.100.%d", next))
 }
 
-// withoutSubresource sends changes of a node's status to the node itself, because simulated API servers have no
+// withoutSubresource patches Nodes instead of their status subresource, because simulated API servers have no
 // subresources.
 type withoutSubresource struct{ http.RoundTripper }
 

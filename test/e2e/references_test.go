@@ -51,7 +51,7 @@ func owners() []ownerAssertions {
 			"VCDCluster":         ownedBy(cluster),
 			"VCDMachine":         ownedBy(machine),
 			"VCDMachineTemplate": ownedBy(cluster),
-			"VCDIdentity":        ownedBy(), // Its Secret is deleted with it. Deleting a cluster does not delete it.
+			"VCDIdentity":        ownedBy(), // It owns its Secret, and outlives the cluster.
 			"Secret":             secretOwners,
 		},
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// suite is the site of all specs and its management cluster.
+// A suite is the simulated site of all specs, with its management cluster.
 type suite struct {
 	*simsite.Site
 	*framework.ManagementCluster
@@ -36,7 +36,7 @@ func startSuite(ctx context.Context, dir string) (suite, error) {
 	return suite{Site: s, ManagementCluster: w}, nil
 }
 
-// tenant returns the usual tenant of the simulator with additional templates, which have the initial Kubernetes
+// tenant returns the default tenant of the simulator with additional templates, which have the initial Kubernetes
 // versions of upgrades.
 func tenant() vcdsim.Model {
 	model := vcdsim.K8sTenant()

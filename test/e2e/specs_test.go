@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework"
 )
 
-var _ = Describe("Quick start, and objects that are mended after damage", Label("quick-start"), func() {
+var _ = Describe("Quick start, with resilience of owner references and finalizers", Label("quick-start"), func() {
 	clusterapi.QuickStartSpec(ctx, func() clusterapi.QuickStartSpecInput {
 		return clusterapi.QuickStartSpecInput{
 			E2EConfig:               config,
@@ -26,8 +26,8 @@ var _ = Describe("Quick start, and objects that are mended after damage", Label(
 	})
 })
 
-// resilience removes owners and finalizers from all objects of a cluster, and checks that they are restored and then
-// stay unchanged.
+// resilience removes owner references and finalizers from all objects of a cluster, and checks that they are restored
+// and that resource versions become stable.
 func resilience(proxy framework.ClusterProxy, namespace, clusterName string) {
 	filter := clusterctlcluster.FilterClusterObjectsWithNameFilter(clusterName)
 	By("Removing all owner references")
@@ -36,7 +36,7 @@ func resilience(proxy framework.ClusterProxy, namespace, clusterName string) {
 	framework.ValidateOwnerReferencesOnUpdate(ctx, proxy, namespace, clusterName, filter, owners()...)
 	By("Removing all finalizers")
 	framework.ValidateFinalizersResilience(ctx, proxy, namespace, clusterName, filter, finalizers()...)
-	By("Waiting for all objects to rest")
+	By("Waiting until all resource versions are stable")
 	framework.ValidateResourceVersionStable(ctx, framework.ValidateResourceVersionStableInput{
 		ClusterProxy:             proxy,
 		Namespace:                namespace,

@@ -21,7 +21,7 @@ import (
 
 var enabled = flag.Bool("e2e", false, "Run the end-to-end specs; without it they are skipped.")
 
-// ctx is the context of all specs, which need it while the tree of specs is built.
+// ctx is the context of all specs. It is a variable because specs use it while Ginkgo builds their tree.
 var ctx = context.Background()
 
 // BeforeSuite sets these variables, which all specs share.
@@ -63,11 +63,11 @@ var _ = BeforeSuite(func() {
 	management = newProxy(shared)
 })
 
-// After each spec, its cluster is deleted. Nothing of it may be left in VCD, and no unknown request may have been sent
-// to VCD.
+// Each spec deletes its cluster. Afterwards, no orphaned resources may exist in VCD, VCD may not have received unknown
+// requests, and no program may have exited.
 var _ = AfterEach(func() {
-	Eventually(shared.Left).WithPolling(time.Second).Should(BeEmpty(), "left in the simulated VCD")
-	Expect(shared.Failed()).NotTo(Receive(), "a program ended by itself")
+	Eventually(shared.Left).WithPolling(time.Second).Should(BeEmpty(), "orphaned resources in the simulated VCD")
+	Expect(shared.Failed()).NotTo(Receive(), "a program exited unexpectedly")
 })
 
 var _ = AfterSuite(func() {

@@ -25,7 +25,7 @@ var _ = Describe("Quick start with a ClusterClass", Label("quick-start-topology"
 	})
 })
 
-var _ = Describe("Many clusters at a time", Label("scale"), func() {
+var _ = Describe("Several clusters at the same time", Label("scale"), func() {
 	clusterapi.ScaleSpec(ctx, func() clusterapi.ScaleSpecInput {
 		return clusterapi.ScaleSpecInput{
 			E2EConfig:                       config,
@@ -50,7 +50,7 @@ var _ = Describe("Changing a ClusterClass", Label("clusterclass-changes"), func(
 			Flavor:                   "topology",
 			ModifyControlPlaneFields: map[string]any{"spec.kubeadmConfigSpec.verbosity": int64(4)},
 			ModifyMachineDeploymentBootstrapConfigTemplateFields: map[string]any{"spec.template.spec.verbosity": int64(4)},
-			// A patch of the class sets the spec. Labels come from the template itself.
+			// A patch of the class overwrites the spec, but not the labels of the template.
 			ModifyMachineDeploymentInfrastructureMachineTemplateFields: map[string]any{
 				"spec.template.metadata.labels": map[string]any{"changed": "true"},
 			},
@@ -66,29 +66,29 @@ var _ = Describe("Rolling out a ClusterClass", Label("clusterclass-rollout"), fu
 			BootstrapClusterProxy:          management,
 			ArtifactFolder:                 artifacts,
 			Flavor:                         "topology-taints",
-			FilterMetadataBeforeValidation: withoutOurs,
+			FilterMetadataBeforeValidation: withoutProviderMetadata,
 		}
 	})
 })
 
-// withoutOurs returns the labels and annotations without those that this provider adds.
-func withoutOurs(object client.Object) clusterv1.ObjectMeta {
-	ours := func(key, _ string) bool { return strings.HasPrefix(key, "infrastructure.cluster.x-k8s.io/") }
+// withoutProviderMetadata returns the labels and annotations of an object, except those of this provider.
+func withoutProviderMetadata(object client.Object) clusterv1.ObjectMeta {
+	added := func(key, _ string) bool { return strings.HasPrefix(key, "infrastructure.cluster.x-k8s.io/") }
 	meta := clusterv1.ObjectMeta{Labels: maps.Clone(object.GetLabels()), Annotations: maps.Clone(object.GetAnnotations())}
-	maps.DeleteFunc(meta.Labels, ours)
-	maps.DeleteFunc(meta.Annotations, ours)
+	maps.DeleteFunc(meta.Labels, added)
+	maps.DeleteFunc(meta.Annotations, added)
 	return meta
 }
 
-var _ = Describe("Upgrading Kubernetes by one field", Label("upgrade-topology"), func() {
+var _ = Describe("Upgrading Kubernetes with spec.topology.version", Label("upgrade-topology"), func() {
 	upgradeByTopology("topology", upgradeFrom)
 })
 
-var _ = Describe("Upgrading Kubernetes over several versions by one field", Label("upgrade-chained"), func() {
+var _ = Describe("Upgrading Kubernetes over several versions with spec.topology.version", Label("upgrade-chained"), func() {
 	upgradeByTopology("chained", chainFrom)
 })
 
-// upgradeByTopology changes only spec.topology.version: the class chooses the VM template.
+// upgradeByTopology changes only spec.topology.version. The class selects the VM template.
 func upgradeByTopology(flavor, from string) {
 	clusterapi.ClusterUpgradeConformanceSpec(ctx, func() clusterapi.ClusterUpgradeConformanceSpecInput {
 		upgrade := *config

@@ -13,16 +13,16 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// The figures of an idle machine, and the limits for a busy one.
+// The limits on an idle machine, and the timeouts on a busy one.
 const (
-	goalShown, goalHealed   = 10 * time.Second, 30 * time.Second
-	limitShown, limitHealed = 60 * time.Second, 120 * time.Second
+	idleReported, idleFixed   = 10 * time.Second, 30 * time.Second
+	limitReported, limitFixed = 60 * time.Second, 120 * time.Second
 )
 
-// A row has the measurements of one mistake.
+// A row contains the measurements of one mistake.
 type row struct {
 	mistake, object, text string
-	shown, healed         float64 // seconds
+	reported, fixed       float64 // seconds
 }
 
 func TestMistakesOfTheFirstHour(t *testing.T) {
@@ -32,7 +32,7 @@ func TestMistakesOfTheFirstHour(t *testing.T) {
 		for _, m := range mistakes() {
 			t.Run(m.name, func(t *testing.T) {
 				t.Parallel()
-				r := try(t, m)
+				r := runTrial(t, m)
 				mu.Lock()
 				defer mu.Unlock()
 				rows = append(rows, r)
@@ -43,57 +43,57 @@ func TestMistakesOfTheFirstHour(t *testing.T) {
 	t.Log(table(rows))
 	if *idle {
 		for _, r := range rows {
-			NewWithT(t).Expect(r.shown).To(BeNumerically("<=", goalShown.Seconds()), r.mistake)
-			NewWithT(t).Expect(r.healed).To(BeNumerically("<=", goalHealed.Seconds()), r.mistake)
+			NewWithT(t).Expect(r.reported).To(BeNumerically("<=", idleReported.Seconds()), r.mistake)
+			NewWithT(t).Expect(r.fixed).To(BeNumerically("<=", idleFixed.Seconds()), r.mistake)
 		}
 	}
 }
 
-// try makes a mistake, waits until the object reports it, corrects it, and waits until everything is healthy.
-func try(t *testing.T, m mistake) row {
+// runTrial makes a mistake, waits until the object reports it, fixes it, and waits until all objects are ready.
+func runTrial(t *testing.T, m mistake) row {
 	t.Helper()
 	w := newTrial(t)
-	if m.make != nil {
-		m.make(w)
+	if m.setup != nil {
+		m.setup(w)
 	}
-	began := time.Now()
+	start := time.Now()
 	w.apply()
 	if m.later != nil {
-		w.Eventually(func() string { return w.ready(w.machine) }, limitHealed, "100ms").Should(HavePrefix("True"))
-		began = time.Now()
+		w.Eventually(func() string { return w.ready(w.machine) }, limitFixed, "100ms").Should(HavePrefix("True"))
+		start = time.Now()
 		m.later(w)
 	}
-	var looked conditioned = w.cluster
+	var subject conditioned = w.cluster
 	if m.inMachine {
-		looked = w.machine
+		subject = w.machine
 	}
 
 	reason := MatchRegexp("^(False|Unknown) " + m.reason + ":")
-	w.Eventually(func() string { return w.ready(looked) }, limitShown, "100ms").Should(reason)
-	r := row{mistake: m.name, object: fmt.Sprintf("%T", looked), shown: seconds(began), text: oneLine(w.ready(looked))}
-	for _, words := range m.says {
+	w.Eventually(func() string { return w.ready(subject) }, limitReported, "100ms").Should(reason)
+	r := row{mistake: m.name, object: fmt.Sprintf("%T", subject), reported: seconds(start), text: oneLine(w.ready(subject))}
+	for _, words := range m.messages {
 		w.Expect(r.text).To(ContainSubstring(words))
 	}
-	w.Eventually(func() []string { return w.warnings(looked) }, limitShown, "100ms").
+	w.Eventually(func() []string { return w.warnings(subject) }, limitReported, "100ms").
 		Should(ContainElement(HavePrefix(m.reason + ": ")))
 
-	began = time.Now()
-	m.mend(w)
+	start = time.Now()
+	m.fix(w)
 	if m.inMachine || w.machine != nil {
-		w.Eventually(func() string { return w.ready(w.machine) }, limitHealed, "100ms").Should(HavePrefix("True"))
+		w.Eventually(func() string { return w.ready(w.machine) }, limitFixed, "100ms").Should(HavePrefix("True"))
 	}
-	w.Eventually(func() string { return w.ready(w.cluster) }, limitHealed, "100ms").Should(HavePrefix("True"))
-	r.healed = seconds(began)
+	w.Eventually(func() string { return w.ready(w.cluster) }, limitFixed, "100ms").Should(HavePrefix("True"))
+	r.fixed = seconds(start)
 	w.remove()
 	return r
 }
 
-// table prints the measurements.
+// table formats the measurements.
 func table(rows []row) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%-46s %6s %6s  what is seen\n", "mistake", "shown", "healed")
+	fmt.Fprintf(&b, "\n%-46s %8s %8s  condition\n", "mistake", "reported", "fixed")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%-46s %5.1fs %5.1fs  %s %s\n", r.mistake, r.shown, r.healed,
+		fmt.Fprintf(&b, "%-46s %7.1fs %7.1fs  %s %s\n", r.mistake, r.reported, r.fixed,
 			strings.TrimPrefix(r.object, "*v1beta4."), r.text)
 	}
 	return b.String()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package firsthour makes the typical mistakes of people who set up a cluster for the first time, on a real API server
-// with Cluster API and this provider as it is shipped. It measures when the object that they look at reports the
-// remedy, and when it recovers.
+// Package firsthour makes the typical mistakes of users who set up their first cluster, on a real API server with
+// Cluster API and this provider as it is shipped. It measures the time until the object that they look at reports the
+// remedy, and the time until it recovers.
 package firsthour
 
 import (
@@ -25,20 +25,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
-// api is the API server of the management cluster of all mistakes.
+// api is the client of the management cluster, which all trials share.
 var api client.Client
 
-// enabled runs the mistakes, which take minutes and a management cluster.
+// enabled enables the tests, which take minutes and start a management cluster.
 var enabled = flag.Bool("firsthour", false, "Make the mistakes; without it they are skipped.")
 
-// idle compares the figures with those of an idle machine.
+// idle requires the limits of an idle machine.
 var idle = flag.Bool("idle", false, "fail beyond the figures of an idle machine")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	parallel := "40" // They mostly wait.
+	parallel := "40" // Trials mostly wait.
 	if *idle {
-		parallel = "3" // The other tests are load, too.
+		parallel = "3" // Parallel trials are load, too.
 	}
 	if err := flag.Set("test.parallel", parallel); err != nil {
 		os.Exit(report(err))
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	if !*enabled {
-		fmt.Fprintln(os.Stderr, "skipped: make test-firsthour makes the mistakes")
+		fmt.Fprintln(os.Stderr, "skipped: run make test-firsthour")
 		return 0
 	}
 	dir, err := os.MkdirTemp("", "firsthour-")

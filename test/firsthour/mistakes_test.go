@@ -19,24 +19,25 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A mistake is an error that a user makes, what they see, and how they correct it.
+// A mistake is an error of a user, the expected report, and its correction.
 type mistake struct {
-	name string
-	make func(*trial) // before anything is created
-	// later makes the mistake when cluster and machine are ready; nil: before they are created.
+	name  string
+	setup func(*trial) // makes the mistake before the objects are created
+	// later makes the mistake after cluster and machine are ready. Nil means that setup makes the mistake.
 	later func(*trial)
 
-	inMachine bool     // the VCDMachine reports it, not the VCDCluster
-	reason    string   // of the condition and of the event
-	says      []string // parts of the message: the object or field, and the cause
-	mend      func(*trial)
+	inMachine bool     // the VCDMachine reports the mistake, not the VCDCluster
+	reason    string   // of the condition and the event
+	messages  []string // parts of the message: the object or field, and the cause
+	fix       func(*trial)
 }
 
-// inVCD changes something in VCD.
+// inVCD returns a change in VCD.
 func inVCD(change func(*vcdsim.Editor)) func(*trial) {
 	return func(w *trial) { w.sim.Edit(change) }
 }
 
+// editCluster returns a change of the VCDCluster.
 func editCluster(change func(*infrav1.VCDCluster)) func(*trial) {
 	return func(w *trial) { update(w, w.cluster, change) }
 }
@@ -48,18 +49,18 @@ func mistakes() []mistake {
 func credentialMistakes() []mistake {
 	return []mistake{
 		{
-			name:   "a wrong password",
-			make:   func(w *trial) { w.secret.Data[infrav1.SecretPassword] = []byte("pasword") },
-			reason: infrav1.CredentialsRejectedReason,
-			says:   []string{"VCDIdentity", "vcd", "Secret"},
-			mend:   func(w *trial) { w.put(infrav1.SecretPassword, []byte("password")) },
+			name:     "a wrong password",
+			setup:    func(w *trial) { w.secret.Data[infrav1.SecretPassword] = []byte("pasword") },
+			reason:   infrav1.CredentialsRejectedReason,
+			messages: []string{"VCDIdentity", "vcd", "Secret"},
+			fix:      func(w *trial) { w.put(infrav1.SecretPassword, []byte("password")) },
 		},
 		{
-			name:   "no Secret",
-			make:   func(w *trial) { w.secret = nil },
-			reason: infrav1.SecretNotFoundReason,
-			says:   []string{"Secret", "vcd"},
-			mend: func(w *trial) {
+			name:     "no Secret",
+			setup:    func(w *trial) { w.secret = nil },
+			reason:   infrav1.SecretNotFoundReason,
+			messages: []string{"Secret", "vcd"},
+			fix: func(w *trial) {
 				w.create(&corev1.Secret{
 					ObjectMeta: w.meta("vcd"),
 					Data: map[string][]byte{
@@ -71,11 +72,11 @@ func credentialMistakes() []mistake {
 			},
 		},
 		{
-			name:   "a certificate authority that is not trusted",
-			make:   func(w *trial) { delete(w.secret.Data, infrav1.SecretCABundle) },
-			reason: infrav1.CertificateNotTrustedReason,
-			says:   []string{"spec.tls.caBundle", "ca.crt", "VCDIdentity"},
-			mend:   func(w *trial) { w.put(infrav1.SecretCABundle, w.sim.CA()) },
+			name:     "an untrusted certificate authority",
+			setup:    func(w *trial) { delete(w.secret.Data, infrav1.SecretCABundle) },
+			reason:   infrav1.CertificateNotTrustedReason,
+			messages: []string{"spec.tls.caBundle", "ca.crt", "VCDIdentity"},
+			fix:      func(w *trial) { w.put(infrav1.SecretCABundle, w.sim.CA()) },
 		},
 		{
 			name: "a new certificate authority at the site",
@@ -86,35 +87,35 @@ func credentialMistakes() []mistake {
 			},
 			inMachine: true,
 			reason:    infrav1.CertificateNotTrustedReason,
-			says:      []string{"spec.tls.caBundle", "ca.crt"},
-			mend:      func(w *trial) { w.put(infrav1.SecretCABundle, w.sim.CA()) },
+			messages:  []string{"spec.tls.caBundle", "ca.crt"},
+			fix:       func(w *trial) { w.put(infrav1.SecretCABundle, w.sim.CA()) },
 		},
 		{
-			name:   "an identity with another name",
-			make:   func(w *trial) { w.cluster.Spec.IdentityRef.Name = "vdc" },
-			reason: infrav1.IdentityNotFoundReason,
-			says:   []string{"spec.identityRef", "vdc"},
-			mend:   editCluster(func(c *infrav1.VCDCluster) { c.Spec.IdentityRef.Name = "vcd" }),
+			name:     "a wrong identity name",
+			setup:    func(w *trial) { w.cluster.Spec.IdentityRef.Name = "vdc" },
+			reason:   infrav1.IdentityNotFoundReason,
+			messages: []string{"spec.identityRef", "vdc"},
+			fix:      editCluster(func(c *infrav1.VCDCluster) { c.Spec.IdentityRef.Name = "vcd" }),
 		},
 		{
-			name:   "a wrong organization",
-			make:   func(w *trial) { w.cluster.Spec.Org = "acne" },
-			reason: infrav1.CredentialsRejectedReason,
-			says:   []string{"spec.org"},
-			mend:   editCluster(func(c *infrav1.VCDCluster) { c.Spec.Org = "acme" }),
+			name:     "a wrong organization",
+			setup:    func(w *trial) { w.cluster.Spec.Org = "acne" },
+			reason:   infrav1.CredentialsRejectedReason,
+			messages: []string{"spec.org"},
+			fix:      editCluster(func(c *infrav1.VCDCluster) { c.Spec.Org = "acme" }),
 		},
 	}
 }
 
-// at sets a wrong address of the site in all objects, as a template does.
-func at(site string) func(*trial) {
+// wrongSite sets a wrong site URL in all objects, as a wrong variable of a template does.
+func wrongSite(site string) func(*trial) {
 	return func(w *trial) {
 		w.cluster.Spec.Site = site
 		w.identity.Spec.Site = site
 	}
 }
 
-// correctSite corrects the address of the site.
+// correctSite fixes the site URL in all objects.
 func correctSite(w *trial) {
 	update(w, w.identity, func(i *infrav1.VCDIdentity) { i.Spec.Site = w.sim.URL() })
 	update(w, w.cluster, func(c *infrav1.VCDCluster) { c.Spec.Site = w.sim.URL() })
@@ -123,42 +124,42 @@ func correctSite(w *trial) {
 func siteMistakes() []mistake {
 	return []mistake{
 		{
-			name: "an address that is not VCD's",
-			make: func(w *trial) {
+			name: "a server that is not VCD",
+			setup: func(w *trial) {
 				web := httptest.NewTLSServer(http.NotFoundHandler())
 				w.cleanup(web.Close)
-				at(web.URL)(w)
+				wrongSite(web.URL)(w)
 				w.secret.Data[infrav1.SecretCABundle] = bytes.Join([][]byte{w.sim.CA(), pemOf(web)}, nil)
 			},
-			reason: infrav1.SiteUnreachableReason,
-			says:   []string{"127.0.0.1", "not a response from VCD", "spec.site"},
-			mend:   correctSite,
+			reason:   infrav1.SiteUnreachableReason,
+			messages: []string{"127.0.0.1", "not a response from VCD", "spec.site"},
+			fix:      correctSite,
 		},
 		{
-			name:   "a name that DNS does not know",
-			make:   at("https://vcd.example.invalid"),
-			reason: infrav1.SiteUnreachableReason,
-			says:   []string{"vcd.example.invalid", "DNS", "spec.site"},
-			mend:   correctSite,
+			name:     "an unknown host name",
+			setup:    wrongSite("https://vcd.example.invalid"),
+			reason:   infrav1.SiteUnreachableReason,
+			messages: []string{"vcd.example.invalid", "DNS", "spec.site"},
+			fix:      correctSite,
 		},
 		{
-			name:   "a port that refuses",
-			make:   at("https://127.0.0.1:1"),
-			reason: infrav1.SiteUnreachableReason,
-			says:   []string{"127.0.0.1:1", "refused", "spec.site"},
-			mend:   correctSite,
+			name:     "a port that refuses connections",
+			setup:    wrongSite("https://127.0.0.1:1"),
+			reason:   infrav1.SiteUnreachableReason,
+			messages: []string{"127.0.0.1:1", "refused", "spec.site"},
+			fix:      correctSite,
 		},
 		{
-			name: "an address that does not answer",
-			make: func(w *trial) {
+			name: "a server that does not respond",
+			setup: func(w *trial) {
 				silent, err := (&net.ListenConfig{}).Listen(w.ctx, "tcp", "127.0.0.1:0")
 				w.Expect(err).NotTo(HaveOccurred())
 				w.cleanup(func() { _ = silent.Close() })
-				at("https://" + silent.Addr().String())(w)
+				wrongSite("https://" + silent.Addr().String())(w)
 			},
-			reason: infrav1.SiteUnreachableReason,
-			says:   []string{"127.0.0.1", "did not respond", "spec.site"},
-			mend:   correctSite,
+			reason:   infrav1.SiteUnreachableReason,
+			messages: []string{"127.0.0.1", "did not respond", "spec.site"},
+			fix:      correctSite,
 		},
 	}
 }
@@ -170,31 +171,31 @@ func pemOf(s *httptest.Server) []byte {
 func nameMistakes() []mistake {
 	return []mistake{
 		{
-			name:   "a wrong VDC",
-			make:   func(w *trial) { w.cluster.Spec.OVDC = "acme-vcd" },
-			reason: infrav1.VDCNotFoundReason,
-			says:   []string{"acme-vcd", "spec.ovdc"},
-			mend:   editCluster(func(c *infrav1.VCDCluster) { c.Spec.OVDC = "acme-vdc" }),
+			name:     "a wrong VDC",
+			setup:    func(w *trial) { w.cluster.Spec.OVDC = "acme-vcd" },
+			reason:   infrav1.VDCNotFoundReason,
+			messages: []string{"acme-vcd", "spec.ovdc"},
+			fix:      editCluster(func(c *infrav1.VCDCluster) { c.Spec.OVDC = "acme-vdc" }),
 		},
 		{
-			name:   "a wrong network",
-			make:   func(w *trial) { w.cluster.Spec.OVDCNetwork = "node" },
-			reason: infrav1.NetworkNotFoundReason,
-			says:   []string{"node", "spec.ovdcNetwork"},
-			mend:   editCluster(func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "nodes" }),
+			name:     "a wrong network",
+			setup:    func(w *trial) { w.cluster.Spec.OVDCNetwork = "node" },
+			reason:   infrav1.NetworkNotFoundReason,
+			messages: []string{"node", "spec.ovdcNetwork"},
+			fix:      editCluster(func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "nodes" }),
 		},
 		{
-			name: "an edge gateway that is misspelt",
-			make: func(w *trial) {
+			name: "a misspelled edge gateway",
+			setup: func(w *trial) {
 				w.machine = nil
 				w.cluster.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{
 					Type:        infrav1.EndpointEdgeGateway,
 					EdgeGateway: &infrav1.EdgeGatewayEndpoint{Name: "acme-gateway"},
 				}
 			},
-			reason: infrav1.EdgeGatewayNotFoundReason,
-			says:   []string{"acme-gateway", "spec.controlPlaneLoadBalancer.edgeGateway"},
-			mend: editCluster(func(c *infrav1.VCDCluster) {
+			reason:   infrav1.EdgeGatewayNotFoundReason,
+			messages: []string{"acme-gateway", "spec.controlPlaneLoadBalancer.edgeGateway"},
+			fix: editCluster(func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneLoadBalancer.EdgeGateway.Name = "acme-vdc-gateway"
 			}),
 		},
@@ -208,42 +209,42 @@ func endpointMistakes() []mistake {
 	return []mistake{
 		{
 			name: "the virtual IP of another cluster",
-			make: func(w *trial) {
+			setup: func(w *trial) {
 				w.create(w.identity)
 				w.create(w.secret)
 				first := w.newCluster("first")
 				w.createCluster(first)
-				w.Eventually(func() string { return w.ready(first) }, limitShown, "100ms").Should(HavePrefix("True"))
+				w.Eventually(func() string { return w.ready(first) }, limitReported, "100ms").Should(HavePrefix("True"))
 			},
-			reason: infrav1.VIPInUseReason,
-			says:   []string{"192.168.100.200", "VCDCluster first", "spec.controlPlaneEndpoint"},
-			mend:   editCluster(address("192.168.100.201")),
+			reason:   infrav1.VIPInUseReason,
+			messages: []string{"192.168.100.200", "VCDCluster first", "spec.controlPlaneEndpoint"},
+			fix:      editCluster(address("192.168.100.201")),
 		},
 		{
 			name: "the virtual IP of a VM",
-			make: func(w *trial) {
+			setup: func(w *trial) {
 				w.sim.Edit(func(e *vcdsim.Editor) {
 					vm := e.VM("acme-vdc-vapp-000-000")
 					vm.NICs[0].Mode = "MANUAL"
 					vm.NICs[0].Address = "192.168.100.200"
 				})
 			},
-			reason: infrav1.VIPInUseReason,
-			says:   []string{"192.168.100.200", "acme-vdc-vapp-000-000", "spec.controlPlaneEndpoint"},
-			mend:   editCluster(address("192.168.100.201")),
+			reason:   infrav1.VIPInUseReason,
+			messages: []string{"192.168.100.200", "acme-vdc-vapp-000-000", "spec.controlPlaneEndpoint"},
+			fix:      editCluster(address("192.168.100.201")),
 		},
 		{
-			name:   "a virtual IP in the static pool",
-			make:   func(w *trial) { address("192.168.100.20")(w.cluster) },
-			reason: infrav1.VIPInStaticPoolReason,
-			says:   []string{"192.168.100.20", "spec.controlPlaneEndpoint"},
-			mend:   editCluster(address("192.168.100.200")),
+			name:     "a virtual IP in the static pool",
+			setup:    func(w *trial) { address("192.168.100.20")(w.cluster) },
+			reason:   infrav1.VIPInStaticPoolReason,
+			messages: []string{"192.168.100.20", "spec.controlPlaneEndpoint"},
+			fix:      editCluster(address("192.168.100.200")),
 		},
 	}
 }
 
-// withMachine creates another machine of the cluster, like a user who cannot change the existing one.
-func withMachine(w *trial) {
+// replaceMachine replaces the machine with a valid one, because the existing one is immutable.
+func replaceMachine(w *trial) {
 	w.Expect(api.Delete(w.ctx, &clusterv1.Machine{ObjectMeta: w.meta(w.machine.Name)})).To(Succeed())
 	w.machine = w.newMachine("demo-1")
 	w.createMachine(w.machine)
@@ -259,57 +260,57 @@ func machineMistakes() []mistake {
 	}
 	return []mistake{
 		{
-			name:      "a network without a free address",
-			make:      func(w *trial) { w.sim.Edit(static("192.168.100.10")) }, // the address of another VM
+			name:      "no free address in the network",
+			setup:     func(w *trial) { w.sim.Edit(static("192.168.100.10")) }, // used by another VM
 			inMachine: true,
 			reason:    infrav1.TaskFailedReason,
-			says:      []string{"insufficient IP addresses", "add IP addresses"},
-			mend:      inVCD(static("192.168.100.99")),
+			messages:  []string{"insufficient IP addresses", "add IP addresses"},
+			fix:       inVCD(static("192.168.100.99")),
 		},
 		{
 			name:      "a wrong template",
-			make:      func(w *trial) { w.machine.Spec.Template = "ubuntu-2404-kube-v1.36.4" },
+			setup:     func(w *trial) { w.machine.Spec.Template = "ubuntu-2404-kube-v1.36.4" },
 			inMachine: true,
 			reason:    infrav1.TemplateNotFoundReason,
-			says:      []string{"ubuntu-2404-kube-v1.36.4"},
-			mend:      withMachine,
+			messages:  []string{"ubuntu-2404-kube-v1.36.4"},
+			fix:       replaceMachine,
 		},
 		{
 			name:      "a wrong catalog",
-			make:      func(w *trial) { w.machine.Spec.Catalog = "kubernets" },
+			setup:     func(w *trial) { w.machine.Spec.Catalog = "kubernets" },
 			inMachine: true,
 			reason:    infrav1.CatalogNotFoundReason,
-			says:      []string{"kubernets"},
-			mend:      withMachine,
+			messages:  []string{"kubernets"},
+			fix:       replaceMachine,
 		},
 		{
-			name:      "a sizing policy that is missing",
-			make:      func(w *trial) { w.machine.Spec.SizingPolicy = "tiny" },
+			name:      "a missing sizing policy",
+			setup:     func(w *trial) { w.machine.Spec.SizingPolicy = "tiny" },
 			inMachine: true,
 			reason:    infrav1.SizingPolicyNotFoundReason,
-			says:      []string{"tiny", "acme-vdc"},
-			mend:      withMachine,
+			messages:  []string{"tiny", "acme-vdc"},
+			fix:       replaceMachine,
 		},
 		{
-			name:      "a storage profile that is missing",
-			make:      func(w *trial) { w.machine.Spec.StorageProfile = "gold" },
+			name:      "a missing storage profile",
+			setup:     func(w *trial) { w.machine.Spec.StorageProfile = "gold" },
 			inMachine: true,
 			reason:    infrav1.StorageProfileNotFoundReason,
-			says:      []string{"gold", "acme-vdc"},
-			mend:      withMachine,
+			messages:  []string{"gold", "acme-vdc"},
+			fix:       replaceMachine,
 		},
 		{
-			name:      "a right that is missing",
-			make:      inVCD(role(roleWithoutVMs)),
+			name:      "a missing right",
+			setup:     inVCD(role(roleWithoutVMs)),
 			inMachine: true,
 			reason:    infrav1.ForbiddenReason,
-			says:      []string{"Creating the vApp", "grant the right"},
-			mend:      inVCD(role(vcdsim.RoleClusterAuthor)),
+			messages:  []string{"Creating the vApp", "grant the right"},
+			fix:       inVCD(role(vcdsim.RoleClusterAuthor)),
 		},
 	}
 }
 
-// role assigns a role to the user of the manager.
+// role returns a change that assigns a role to the user of the manager.
 func role(name string) func(*vcdsim.Editor) {
 	return func(e *vcdsim.Editor) { e.SetRole("acme", "capvcd", name) }
 }

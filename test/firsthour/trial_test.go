@@ -25,7 +25,7 @@ import (
 // roleWithoutVMs has all rights that a user of the manager needs, except the right to create VMs.
 const roleWithoutVMs = "Kubernetes Cluster Author without VMs"
 
-// A trial is one user with a VCD and a namespace, in which a cluster with a machine is created.
+// A trial is a user with a simulated VCD, and a namespace for a cluster with a machine.
 type trial struct {
 	*WithT
 
@@ -34,14 +34,14 @@ type trial struct {
 	namespace string
 	cleanup   func(func())
 
-	// The objects to create, which mistakes change.
+	// The objects to create, which setup may change.
 	identity *infrav1.VCDIdentity
-	secret   *corev1.Secret // nil: forgotten
+	secret   *corev1.Secret // nil if missing
 	cluster  *infrav1.VCDCluster
-	machine  *infrav1.VCDMachine // nil: none
+	machine  *infrav1.VCDMachine // nil if the trial has no machine
 }
 
-// newTrial starts a VCD, and prepares the objects of a user who makes no mistake.
+// newTrial starts a simulated VCD, and prepares valid objects.
 func newTrial(t *testing.T) *trial {
 	t.Helper()
 	w := &trial{WithT: NewWithT(t), ctx: t.Context(), cleanup: t.Cleanup}
@@ -117,7 +117,7 @@ func (w *trial) newMachine(name string) *infrav1.VCDMachine {
 	return m
 }
 
-// create creates an object as soon as webhooks accept it, unless it exists.
+// create creates an object unless it exists, and retries while webhooks are unavailable.
 func (w *trial) create(obj client.Object) {
 	if obj.GetUID() != "" {
 		return
@@ -128,7 +128,7 @@ func (w *trial) create(obj client.Object) {
 			return nil
 		}
 		return err
-	}, limitShown, "100ms").Should(Succeed())
+	}, limitReported, "100ms").Should(Succeed())
 }
 
 // createCluster creates a VCDCluster with its Cluster.
@@ -181,10 +181,10 @@ func update[T client.Object](w *trial, obj T, change func(T)) {
 		}
 		change(obj)
 		return api.Update(w.ctx, obj)
-	}, limitShown, "50ms").Should(Succeed())
+	}, limitReported, "50ms").Should(Succeed())
 }
 
-// put changes a key of the Secret.
+// put sets a key of the Secret.
 func (w *trial) put(key string, value []byte) {
 	update(w, w.secret, func(s *corev1.Secret) { s.Data[key] = value })
 }
@@ -223,7 +223,7 @@ func (w *trial) warnings(obj client.Object) []string {
 	return found
 }
 
-// remove deletes everything, so that the manager stops working on it.
+// remove deletes the clusters, so that the manager stops reconciling them.
 func (w *trial) remove() {
 	clusters := &clusterv1.ClusterList{}
 	w.Expect(api.List(w.ctx, clusters, client.InNamespace(w.namespace))).To(Succeed())
@@ -232,10 +232,10 @@ func (w *trial) remove() {
 	}
 }
 
-// seconds returns the time since a moment in seconds.
+// seconds returns the seconds since the given time.
 func seconds(since time.Time) float64 { return time.Since(since).Seconds() }
 
-// oneLine shortens a message to one line.
+// oneLine joins the lines of a message.
 func oneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }

@@ -41,13 +41,13 @@ func BuildManager(ctx context.Context, root, path string) error {
 // tags are the build tags of released programs, as in the Makefile.
 const tags = "grpcnotrace"
 
-// Build builds a program of the repository, given by its package, and writes it to path. Most test packages build the
-// manager. Go does not link a program again if the output file is up to date. Therefore all builds link to one file in
-// the folder out and copy it.
+// Build builds the given package of the repository, and writes the program to path. Most test packages build the
+// manager, and Go links only if the output file is outdated. Therefore all builds link to the same file in the folder
+// out, which Build copies.
 func Build(ctx context.Context, root, program, path string) error {
 	folder := filepath.Join(root, "out", "tests")
 	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return fmt.Errorf("making the folder of programs: %w", err)
+		return fmt.Errorf("creating the folder of programs: %w", err)
 	}
 	unlock, err := process.LockWait(ctx, filepath.Join(folder, "lock"), func(string) {})
 	if err != nil {
@@ -67,9 +67,9 @@ func copyProgram(from, to string) error {
 		return fmt.Errorf("reading a program: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
-		return fmt.Errorf("making the folder of a program: %w", err)
+		return fmt.Errorf("creating the folder of a program: %w", err)
 	}
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may still run
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // the old program may be running
 		return fmt.Errorf("removing an older program: %w", err)
 	}
 	if err := os.WriteFile(to, content, 0o700); err != nil { //nolint:gosec // a program

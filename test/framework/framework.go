@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package framework runs a management cluster of real programs with this provider installed as it is shipped, for the
-// test suites and for the quickstart. Package simsite adds a simulated VMware Cloud Director, and package workload the
+// test suites and the quickstart. Package simsite adds a simulated VMware Cloud Director, and package workload adds the
 // nodes of workload clusters.
 package framework
 

@@ -14,13 +14,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestAHealthCheckReplacesNothingForLackOfAccess checks that, with the documented health check, wrong credentials do
-// not replace any of ten nodes. None is replaced while the credentials are wrong, for many times the timeout of the
-// check, nor afterwards, while the machines are observed again one by one.
-func TestAHealthCheckReplacesNothingForLackOfAccess(t *testing.T) {
+// TestHealthCheckReplacesNothingWithoutAccess checks that the documented health check replaces none of ten nodes
+// because of wrong credentials. None is replaced while VCD rejects the credentials, for many times the timeout of the
+// check. None is replaced afterwards, while the machines are observed again one by one.
+func TestHealthCheckReplacesNothingWithoutAccess(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, shared.replica, 9)
-	l.born()
+	l := newTestCluster(t, shared.replica, 9)
+	l.provision()
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}
 	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":[`+
 		`{"type":"InfrastructureReady","status":"False","timeoutSeconds":1}]},`+
@@ -40,23 +40,23 @@ func TestAHealthCheckReplacesNothingForLackOfAccess(t *testing.T) {
 	l.eventuallyAll("True " + infrav1.ReadyReason)
 	l.g.Consistently(l.machineUIDs, "10s", "500ms").Should(Equal(before))
 	l.up()
-	l.die()
+	l.destroy()
 }
 
-// TestNothingIsLostWhenAVAppIsNoLongerShared hides the vApp of one machine, but not those of its siblings, from the
-// user of the manager, for longer than the proof of a loss takes. The documented health check replaces nothing, no Node
-// is removed, and nothing is created or deleted in VCD. Once the vApp is shared again, everything is healthy.
+// TestNothingIsLostWhenAVAppIsNoLongerShared hides the vApp of one machine, but not those of the other machines, from
+// the user of the manager, for longer than the proof of a loss takes. The documented health check replaces nothing, no
+// Node is removed, and nothing is created or deleted in VCD. Once the vApp is shared again, all machines are healthy.
 func TestNothingIsLostWhenAVAppIsNoLongerShared(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, shared.replica, 2)
+	l := newTestCluster(t, shared.replica, 2)
 	l.perMachine = true
-	l.born()
+	l.provision()
 	l.patch(&clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}, `{"spec":{"checks":{"unhealthyMachineConditions":[`+
 		`{"type":"InfrastructureReady","status":"False","timeoutSeconds":1}]}}}`)
 	workload := l.workloadClient()
 	before := l.machineUIDs()
 	vms := l.State().VMs
-	worker, vm := l.aWorker()
+	worker, vm := l.anyWorker()
 	owner := func(user string) {
 		l.Edit(func(e *vcdsim.Editor) { e.SetOwner(e.VApp(e.VM(vm).VAppID), user) })
 	}
@@ -78,7 +78,7 @@ func TestNothingIsLostWhenAVAppIsNoLongerShared(t *testing.T) {
 		l.trigger(machine)
 		return l.state(machine, clusterv1.ReadyCondition)
 	}
-	l.g.Eventually(state, ages, "1s").Should(HavePrefix("Unknown " + infrav1.VMUnverifiedReason))
+	l.g.Eventually(state, longTimeout, "1s").Should(HavePrefix("Unknown " + infrav1.VMUnverifiedReason))
 	l.g.Consistently(func(g Gomega) {
 		g.Expect(state()).To(HavePrefix("Unknown "))
 		g.Expect(l.machineUIDs()).To(Equal(before))
@@ -90,11 +90,11 @@ func TestNothingIsLostWhenAVAppIsNoLongerShared(t *testing.T) {
 	l.eventuallyAll("True " + infrav1.ReadyReason)
 	l.g.Expect(l.machineUIDs()).To(Equal(before))
 	l.up()
-	l.die()
+	l.destroy()
 }
 
 // machineUIDs returns the UIDs of the Machines that are not being deleted, by name.
-func (l *life) machineUIDs() map[string]types.UID {
+func (l *testCluster) machineUIDs() map[string]types.UID {
 	uids := map[string]types.UID{}
 	for _, m := range l.machines() {
 		if m.DeletionTimestamp.IsZero() {
@@ -106,13 +106,13 @@ func (l *life) machineUIDs() map[string]types.UID {
 
 // eventuallyAll makes the manager reconcile all machines until the Ready condition of each begins with a status and a
 // reason.
-func (l *life) eventuallyAll(prefix string) {
+func (l *testCluster) eventuallyAll(prefix string) {
 	l.t.Helper()
 	for _, m := range l.machines() {
 		machine := &infrav1.VCDMachine{ObjectMeta: l.meta(m.Spec.InfrastructureRef.Name)}
 		l.g.Eventually(func() (string, error) {
 			l.trigger(machine)
 			return l.state(machine, clusterv1.ReadyCondition)
-		}, ages, "250ms").Should(HavePrefix(prefix), "the inventory is minutes old when nothing is wrong")
+		}, longTimeout, "250ms").Should(HavePrefix(prefix), "in the steady state, the inventory is refreshed only every few minutes")
 	}
 }

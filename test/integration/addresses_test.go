@@ -30,7 +30,7 @@ func (s *site) pool(kind, name, namespace, addresses, gateway string) infrav1.IP
 	return infrav1.IPPoolReference{Name: name, Kind: kind, APIGroup: "ipam.cluster.x-k8s.io"}
 }
 
-func TestNodesWithAddressesOfTheInClusterProvider(t *testing.T) {
+func TestNodesGetAddressesFromTheInClusterProvider(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	nodes := s.pool("InClusterIPPool", "nodes", s.namespace, "192.168.100.121-192.168.100.122", "192.168.100.1")
@@ -48,9 +48,9 @@ func TestNodesWithAddressesOfTheInClusterProvider(t *testing.T) {
 	s.ready(first)
 	s.ready(second)
 	third := s.machine("pooled", "pooled-2", withPools)
-	s.g.Eventually(func() (string, error) { return s.state(third, infrav1.AddressesClaimedCondition) }, patience,
+	s.g.Eventually(func() (string, error) { return s.state(third, infrav1.AddressesClaimedCondition) }, timeout,
 		"100ms").Should(And(ContainSubstring(infrav1.PoolExhaustedReason), ContainSubstring("spec.networks[0].poolRefs[0]")))
-	s.g.Expect(s.State().VMs).To(HaveLen(2), "nothing is made for a machine without an address")
+	s.g.Expect(s.State().VMs).To(HaveLen(2), "no VM is created for a machine without an address")
 	s.deleteMachine("pooled-0")
 	s.ready(third)
 
@@ -73,5 +73,5 @@ func TestNodesWithAddressesOfTheInClusterProvider(t *testing.T) {
 		g.Expect(shared.client.List(t.Context(), addresses, client.InNamespace(s.namespace))).To(Succeed())
 		g.Expect(claims.Items).To(BeEmpty())
 		g.Expect(addresses.Items).To(BeEmpty())
-	}, patience, "100ms").Should(Succeed())
+	}, timeout, "100ms").Should(Succeed())
 }

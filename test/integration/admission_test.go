@@ -14,9 +14,9 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// TestAdmissionRefusesWhatItCanKnow sends invalid objects to a real API server with the schema, CEL rules and webhooks
-// as they are shipped.
-func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
+// TestAdmissionRejectsInvalidClusters sends invalid VCDClusters to a real API server with the shipped schema, CEL rules
+// and webhooks.
+func TestAdmissionRejectsInvalidClusters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	clusters := []struct {
@@ -26,7 +26,7 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 	}{
 		{"a site without https", func(c *infrav1.VCDClusterSpec) { c.Site = "http://vcd.example.com" }, "spec.site"},
 		{"a site with a path", func(c *infrav1.VCDClusterSpec) { c.Site = "https://vcd.example.com/api" }, "spec.site"},
-		{"an id that is free text", func(c *infrav1.VCDClusterSpec) { c.InfraID = "prod" }, "spec.infraID"},
+		{"an infrastructure ID that is not a UUID", func(c *infrav1.VCDClusterSpec) { c.InfraID = "prod" }, "spec.infraID"},
 		{"no organization", func(c *infrav1.VCDClusterSpec) { c.Org = "" }, "spec.org"},
 		{
 			"an invalid virtual IP",
@@ -39,7 +39,7 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			"spec.controlPlaneEndpoint",
 		},
 		{
-			"a pool and another source of addresses",
+			"a pool beside another address source",
 			func(c *infrav1.VCDClusterSpec) {
 				c.ControlPlaneLoadBalancer.KubeVIP.PoolRefs = []infrav1.IPPoolReference{{
 					APIGroup: "ipam.cluster.x-k8s.io",
@@ -50,7 +50,7 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			"spec.controlPlaneLoadBalancer.kubeVIP.poolRefs",
 		},
 		{
-			"a second pool without a first",
+			"a secondary pool without a primary pool",
 			func(c *infrav1.VCDClusterSpec) {
 				c.ControlPlaneLoadBalancer.KubeVIP.SecondaryPoolRefs = []infrav1.IPPoolReference{{
 					APIGroup: "ipam.cluster.x-k8s.io",
@@ -82,19 +82,19 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			"spec.controlPlaneLoadBalancer.kubeVIP.bgp.peers",
 		},
 		{
-			"settings of another endpoint",
+			"settings of another endpoint type",
 			func(c *infrav1.VCDClusterSpec) { c.ControlPlaneLoadBalancer.Type = infrav1.EndpointExternal },
 			"spec.controlPlaneLoadBalancer",
 		},
 		{
-			"an endpoint of two types",
+			"settings of two endpoint types",
 			func(c *infrav1.VCDClusterSpec) {
 				c.ControlPlaneLoadBalancer.EdgeGateway = &infrav1.EdgeGatewayEndpoint{}
 			},
 			"spec.controlPlaneLoadBalancer.edgeGateway",
 		},
 		{
-			"a range in two-arm mode",
+			"an internal range in two-arm mode",
 			func(c *infrav1.VCDClusterSpec) {
 				c.LoadBalancer.OneArm.InternalRange = infrav1.AddressRange{StartIP: "10.0.0.1", EndIP: "10.0.0.9"}
 			},
@@ -106,31 +106,31 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			"spec.cloudProvider.identityRef",
 		},
 		{
-			"no mode of the cloud controller manager",
+			"no cloud provider mode",
 			func(c *infrav1.VCDClusterSpec) { c.CloudProvider = infrav1.CloudProviderSpec{} },
 			"spec.cloudProvider",
 		},
 		{
-			"a subnet that is none",
+			"an invalid subnet",
 			func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.VIPSubnet = "10.0.0.1" },
 			"spec.loadBalancer.vipSubnet",
 		},
 		{
-			"a further gateway that is nowhere",
+			"a further gateway without an edge gateway or network",
 			func(c *infrav1.VCDClusterSpec) {
 				c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{{Name: "dmz"}}
 			},
 			"spec.loadBalancer.edgeGateways[0].edgeGateway",
 		},
 		{
-			"a further gateway in two places",
+			"a further gateway with both an edge gateway and a network",
 			func(c *infrav1.VCDClusterSpec) {
 				c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{{Name: "dmz", EdgeGateway: "dmz", Network: "nodes"}}
 			},
 			"spec.loadBalancer.edgeGateways[0].edgeGateway",
 		},
 		{
-			"two further gateways of one name",
+			"two further gateways with the same name",
 			func(c *infrav1.VCDClusterSpec) {
 				c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{
 					{Name: "dmz", EdgeGateway: "dmz"},
@@ -140,26 +140,26 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			"spec.loadBalancer.edgeGateways[1]",
 		},
 		{
-			"an algorithm that VCD does not have",
+			"an unknown algorithm",
 			func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.Algorithm = "BEST" },
 			"spec.loadBalancer.algorithm",
 		},
 		{
-			"a NIC that no VM has",
+			"a NIC index that is out of range",
 			func(c *infrav1.VCDClusterSpec) {
 				c.CloudProvider.Nodes.Addresses.External.NICs = []int32{10}
 			},
 			"spec.cloudProvider.nodes.addresses.external.nics[0]",
 		},
 		{
-			"a zone that can be no label",
+			"a zone name that is not a valid label value",
 			func(c *infrav1.VCDClusterSpec) {
 				c.CloudProvider.Nodes.Zones = []infrav1.CloudProviderZone{{Name: "rack a"}}
 			},
 			"spec.cloudProvider.nodes.zones[0].name",
 		},
 		{
-			"Nodes of an external cloud controller manager",
+			"node settings with an external cloud controller manager",
 			func(c *infrav1.VCDClusterSpec) {
 				c.CloudProvider = infrav1.CloudProviderSpec{
 					Mode:  infrav1.CloudProviderExternal,
@@ -199,7 +199,7 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 	}
 }
 
-func TestAdmissionRefusesIdentities(t *testing.T) {
+func TestAdmissionRejectsInvalidIdentities(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	identities := []struct {
@@ -220,7 +220,7 @@ func TestAdmissionRefusesIdentities(t *testing.T) {
 			"spec.orgs[1]",
 		},
 		{
-			"an organization beside any",
+			"an organization beside the wildcard",
 			func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "*"} },
 			"spec.orgs[1]",
 		},
@@ -244,14 +244,14 @@ func TestAdmissionRefusesIdentities(t *testing.T) {
 	}
 }
 
-// TestAdmissionCannotKnowTheIdentity checks that a condition, not admission, reports an identity for another site,
-// because the identity may be created after the cluster.
-func TestAdmissionCannotKnowTheIdentity(t *testing.T) {
+// TestAdmissionDoesNotReadTheIdentity checks that admission accepts an identity for another site, which a condition
+// reports. The identity may be created after the cluster.
+func TestAdmissionDoesNotReadTheIdentity(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("strayed", func(c *infrav1.VCDCluster) { c.Spec.Site = "https://vcd.example.com" })
 
-	s.g.Eventually(func() (string, error) { return s.state(c, infrav1.IdentityReadyCondition) }, patience, "50ms").
+	s.g.Eventually(func() (string, error) { return s.state(c, infrav1.IdentityReadyCondition) }, timeout, "50ms").
 		Should(HavePrefix("False " + infrav1.SiteNotAllowedReason))
 
 	s.g.Expect(s.Requests()).To(BeEmpty())
@@ -259,12 +259,12 @@ func TestAdmissionCannotKnowTheIdentity(t *testing.T) {
 		s.g.Expect(s.get(c)).To(Succeed())
 		c.Spec.Site = s.URL()
 		return shared.client.Update(t.Context(), c)
-	}, patience).Should(Succeed())
+	}, timeout).Should(Succeed())
 	s.ready(c)
 	s.deleteCluster("strayed")
 }
 
-func TestAdmissionRefusesMachines(t *testing.T) {
+func TestAdmissionRejectsInvalidMachines(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	machines := []struct {
@@ -279,7 +279,7 @@ func TestAdmissionRefusesMachines(t *testing.T) {
 			"spec.networks",
 		},
 		{
-			"addresses for a pool",
+			"static addresses with the source StaticPool",
 			func(m *infrav1.VCDMachineSpec) {
 				m.Networks = []infrav1.NetworkSpec{{
 					AddressSource: infrav1.AddressStaticPool,
@@ -294,12 +294,12 @@ func TestAdmissionRefusesMachines(t *testing.T) {
 			"nameservers",
 		},
 		{
-			"a naming template that cannot be read",
+			"a naming template that does not parse",
 			func(m *infrav1.VCDMachineSpec) { m.VMNamingTemplate = "{{ .machine" },
 			"spec.vmNamingTemplate",
 		},
 		{
-			"a negative disk",
+			"a negative disk size",
 			func(m *infrav1.VCDMachineSpec) { q := resource.MustParse("-1Gi"); m.DiskSize = &q },
 			"spec.diskSize",
 		},
@@ -319,7 +319,7 @@ func TestAdmissionRefusesMachines(t *testing.T) {
 	}
 }
 
-func TestWhatExistsCannotBecomeSomethingElse(t *testing.T) {
+func TestImmutableFieldsCannotChange(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("fixed")
@@ -327,18 +327,18 @@ func TestWhatExistsCannotBecomeSomethingElse(t *testing.T) {
 	s.ready(m)
 	s.g.Eventually(func() (bool, error) {
 		return c.Status.Initialization.Provisioned != nil, s.get(c)
-	}, patience).Should(BeTrue())
+	}, timeout).Should(BeTrue())
 
-	// A patch, which is not refused if the manager has written to the object in the meantime.
-	become := func(obj client.Object, spec string) error {
+	// A merge patch, so that concurrent writes of the manager cause no conflict.
+	patchSpec := func(obj client.Object, spec string) error {
 		return shared.client.Patch(t.Context(), obj,
 			client.RawPatch(types.MergePatchType, []byte(`{"spec":{`+spec+`}}`)))
 	}
-	s.g.Expect(become(c,
+	s.g.Expect(patchSpec(c,
 		`"controlPlaneEndpoint":{"host":"192.168.100.201","port":6443}`)).To(
 		MatchError(ContainSubstring("spec.controlPlaneEndpoint")))
-	s.g.Expect(become(c, `"infraID":"0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"`)).To(MatchError(ContainSubstring("spec.infraID")))
-	s.g.Expect(become(m,
+	s.g.Expect(patchSpec(c, `"infraID":"0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"`)).To(MatchError(ContainSubstring("spec.infraID")))
+	s.g.Expect(patchSpec(m,
 		`"providerID":"vmware-cloud-director://urn:vcloud:vm:00000000-0000-0000-0000-000000000000"`)).To(
 		MatchError(ContainSubstring("spec.providerID")))
 

@@ -23,23 +23,23 @@ func TestAPausedClusterIsLeftAlone(t *testing.T) {
 	s.pause("paused", true)
 
 	for _, obj := range []conditioned{c, m} {
-		s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.PausedCondition) }, patience,
+		s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.PausedCondition) }, timeout,
 			"100ms").Should(HavePrefix("True"))
 	}
 	s.quiet(c, m)
 	since := len(s.Requests())
 	s.g.Expect(shared.client.Delete(t.Context(), m.DeepCopy())).To(Succeed())
 	s.g.Consistently(func() int { return len(s.Requests()) - since }, "2s", "200ms").Should(BeZero(),
-		"VCD was asked for a paused cluster")
+		"requests to VCD for a paused cluster")
 	s.g.Expect(s.State().VMs).To(HaveLen(1))
 	s.pause("paused", false)
-	s.g.Eventually(func() error { return s.get(m) }, patience, "100ms").ShouldNot(Succeed(), "the deletion goes on")
+	s.g.Eventually(func() error { return s.get(m) }, timeout, "100ms").ShouldNot(Succeed(), "the deletion continues after the pause")
 	s.deleteMachine("paused-0")
 	s.deleteCluster("paused")
 	s.empty()
 }
 
-func TestWhatSomebodyElseManagesIsLeftAlone(t *testing.T) {
+func TestExternallyManagedClusterIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("managed", func(c *infrav1.VCDCluster) {

@@ -20,10 +20,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/audit"
 )
 
-const lists = "API servers that cannot stream lists to those who watch are asked for lists"
+const lists = "lists are the fallback for API servers without streaming lists"
 
-// unusedRights are the rights that these tests need not use, and why the manager has them.
-var unusedRights = []audit.Allowance{
+// allowedUnusedRights are the rights that these tests do not have to use, with the reasons why the manager has them.
+var allowedUnusedRights = []audit.Allowance{
 	{
 		Verbs:     []string{"list"},
 		Resources: []string{"secrets", "namespaces"},
@@ -66,7 +66,7 @@ var unusedRights = []audit.Allowance{
 		Verbs:     []string{"create"},
 		Group:     "infrastructure.cluster.x-k8s.io",
 		Resources: []string{"vcdidentities"},
-		Why:       "credentials of CAPVCD are moved to one: TestUpgradeFromCAPVCD in test/capvcd",
+		Why:       "the upgrade from CAPVCD moves its credentials to a VCDIdentity: TestUpgradeFromCAPVCD in test/capvcd",
 	},
 	{
 		Verbs:     []string{"patch"},
@@ -77,19 +77,19 @@ var unusedRights = []audit.Allowance{
 	{
 		Verbs:     []string{"watch"},
 		Resources: []string{"namespaces"},
-		Why: "only an identity that selects namespaces by label needs them; " +
+		Why: "needed only by identities that select namespaces by label: " +
 			"TestADisallowedNamespaceIsCheckedAgain in controllers",
 	},
 	{
 		Verbs:     []string{"patch"},
 		Group:     "events.k8s.io",
 		Resources: []string{"events"},
-		Why:       "an event that repeats within minutes is counted up",
+		Why:       "an event that repeats within minutes becomes a series",
 	},
 	{
 		Verbs:     []string{"patch"},
 		Resources: []string{"events"},
-		Why:       "so is that of a manager that becomes the working one again",
+		Why:       "an event of leader election repeats if a manager becomes the leader again",
 	},
 	{
 		Verbs:     []string{"patch"},
@@ -110,7 +110,7 @@ var unusedRights = []audit.Allowance{
 		Verbs:     []string{"patch"},
 		Group:     "infrastructure.cluster.x-k8s.io",
 		Resources: []string{"vcdclustertemplates", "vcdmachinetemplates", "vcdremediationtemplates"},
-		Why:       "so does the migrator",
+		Why:       "Cluster API's migrator, after a release that changes the stored version",
 	},
 	{
 		Verbs:     []string{"patch"},
@@ -137,13 +137,13 @@ var unusedRights = []audit.Allowance{
 			"vcdclusters/finalizers", "vcdmachines/finalizers", "vcdidentities/finalizers",
 			"vcdclusteridentities/finalizers",
 		},
-		Why: "asked for inside the API server, when we set blockOwnerDeletion: " +
-			"OwnerReferencesPermissionEnforcement is on here",
+		Why: "checked by the admission plugin OwnerReferencesPermissionEnforcement, which is enabled here, for " +
+			"blockOwnerDeletion; such checks are not in the audit log",
 	},
 }
 
-// auditRights compares the requests of the manager with the role that it is shipped with. No request may have been
-// denied. After all tests, no right may be unused without a reason.
+// auditRights compares the requests of the manager with its shipped role, and returns the exit code. It fails if a
+// request was denied. If all tests ran, it also fails if a right is unused without a reason in allowedUnusedRights.
 func auditRights(code int) int {
 	requests, err := readAudit(shared.AuditLog())
 	if err != nil {
@@ -157,16 +157,16 @@ func auditRights(code int) int {
 	for _, denied := range found.Denied {
 		code = report(fmt.Errorf("the manager may not %s", denied))
 	}
-	if code != 0 || !everythingRan() {
+	if code != 0 || !allTestsRan() {
 		return code
 	}
-	left, stale := audit.Excuse(found.Unused, rights, unusedRights)
+	left, stale := audit.Excuse(found.Unused, rights, allowedUnusedRights)
 	for _, right := range left {
 		code = report(fmt.Errorf(
-			"the right to %s was not used: remove it, use it in a test, or explain it in unusedRights", right))
+			"the right to %s was not used: remove it, use it in a test, or explain it in allowedUnusedRights", right))
 	}
 	for _, a := range stale {
-		code = report(fmt.Errorf("unusedRights excuses %v %v of %q, which is not granted", a.Verbs, a.Resources,
+		code = report(fmt.Errorf("allowedUnusedRights excuses %v %v of %q, which is not granted", a.Verbs, a.Resources,
 			a.Group))
 	}
 	fmt.Fprintf(os.Stderr,
@@ -175,8 +175,8 @@ func auditRights(code int) int {
 	return code
 }
 
-// everythingRan reports whether no test was skipped.
-func everythingRan() bool {
+// allTestsRan reports whether no flag selected tests.
+func allTestsRan() bool {
 	return flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""
 }
 
@@ -217,7 +217,7 @@ func shippedRights(components []byte) ([]audit.Right, error) {
 	}
 }
 
-// isForUsers reports whether a role is aggregated to the built-in roles of users.
+// isForUsers reports whether a role is aggregated to built-in roles for users.
 func isForUsers(role *unstructured.Unstructured) bool {
 	for label := range role.GetLabels() {
 		if strings.HasPrefix(label, "rbac.authorization.k8s.io/aggregate-to-") {

@@ -25,7 +25,7 @@ func poolRef(name string) infrav1.IPPoolReference {
 	return infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: name}
 }
 
-// endpointMistakes are the mistakes in virtual IPs.
+// endpointMistakes returns the mistakes in virtual IPs.
 func endpointMistakes() []mistake {
 	pools := func(names ...string) func(*infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) {
@@ -43,10 +43,10 @@ func endpointMistakes() []mistake {
 			reason:    infrav1.PoolNotFoundReason,
 			names:     "spec.controlPlaneLoadBalancer.kubeVIP.poolRefs[0]",
 			inCluster: true,
-			mend:      func(s *site) { s.create(s.inClusterPool("nowhere", "192.168.100.203")) },
+			fix:       func(s *site) { s.create(s.inClusterPool("nowhere", "192.168.100.203")) },
 		},
 		{
-			name: "a pool of virtual IPs without a free one",
+			name: "an exhausted pool of virtual IPs",
 			prepare: func(s *site) {
 				s.create(s.inClusterPool("small", "192.168.100.203"))
 				s.ready(s.cluster("first", pools("small")))
@@ -55,7 +55,7 @@ func endpointMistakes() []mistake {
 			reason:    infrav1.PoolExhaustedReason,
 			names:     "spec.controlPlaneLoadBalancer.kubeVIP.poolRefs[0]",
 			inCluster: true,
-			mend:      func(s *site) { s.deleteCluster("first") },
+			fix:       func(s *site) { s.deleteCluster("first") },
 		},
 		{
 			name:      "the virtual IP of another cluster",
@@ -63,10 +63,10 @@ func endpointMistakes() []mistake {
 			reason:    infrav1.VIPInUseReason,
 			names:     "VCDCluster first",
 			inCluster: true,
-			mend:      func(s *site) { s.deleteCluster("first") },
+			fix:       func(s *site) { s.deleteCluster("first") },
 		},
 		{
-			name: "a BGP peer whose password is nowhere",
+			name: "a BGP peer with a missing password Secret",
 			cluster: func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneLoadBalancer.KubeVIP.BGP = &infrav1.KubeVIPBGP{
 					ASNumber:        65001,
@@ -81,7 +81,7 @@ func endpointMistakes() []mistake {
 			reason:    infrav1.PeerPasswordMissingReason,
 			names:     "Secret router",
 			inCluster: true,
-			mend: func(s *site) {
+			fix: func(s *site) {
 				s.create(&corev1.Secret{
 					ObjectMeta: s.meta("router"),
 					Data:       map[string][]byte{infrav1.SecretPassword: []byte("s3cret")},
@@ -97,7 +97,7 @@ func endpointMistakes() []mistake {
 			reason:    infrav1.NameResolutionFailedReason,
 			names:     "api.invalid",
 			inCluster: true,
-			mend: func(s *site) {
+			fix: func(s *site) {
 				c := &infrav1.VCDCluster{ObjectMeta: s.meta("bad")}
 				s.g.Expect(s.get(c)).To(Succeed())
 				before := client.MergeFrom(c.DeepCopy()) // the manager writes to the object at the same time

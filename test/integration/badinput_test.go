@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// healing is how long it may take until a correction is observed. The manager checks VCD once a minute.
-const healing = "5m"
+// recoveryTimeout limits the time until the manager observes a correction. It checks VCD once a minute.
+const recoveryTimeout = "5m"
 
 // A mistake is wrong input to a cluster with a machine, and its correction.
 type mistake struct {
@@ -27,10 +27,10 @@ type mistake struct {
 	cluster func(*infrav1.VCDCluster)
 	machine func(*infrav1.VCDMachine)
 
-	inCluster bool   // the VCDCluster reports it, not the VCDMachine
-	reason    string // of the condition and of the event
-	names     string // the field that the message names
-	mend      func(*site)
+	inCluster bool   // the VCDCluster reports the mistake, not the VCDMachine
+	reason    string // of the condition and the event
+	names     string // the field or object that the message names
+	fix       func(*site)
 }
 
 func mistakes() []mistake {
@@ -45,7 +45,7 @@ func clusterMistakes() []mistake {
 			reason:    infrav1.VDCNotFoundReason,
 			names:     "spec.ovdc",
 			inCluster: true,
-			mend:      edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Name = "nowhere" }),
+			fix:       edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Name = "nowhere" }),
 		},
 		{
 			name:      "an unknown network",
@@ -53,7 +53,7 @@ func clusterMistakes() []mistake {
 			reason:    infrav1.NetworkNotFoundReason,
 			names:     "spec.ovdcNetwork",
 			inCluster: true,
-			mend:      edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Networks[0].Name = "nowhere" }),
+			fix:       edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Networks[0].Name = "nowhere" }),
 		},
 		{
 			name:      "wrong credentials",
@@ -61,15 +61,15 @@ func clusterMistakes() []mistake {
 			reason:    infrav1.CredentialsRejectedReason,
 			names:     "password",
 			inCluster: true,
-			mend:      func(s *site) { s.credentials(map[string]string{infrav1.SecretPassword: s.password()}) },
+			fix:       func(s *site) { s.credentials(map[string]string{infrav1.SecretPassword: s.password()}) },
 		},
 		{
-			name:      "a self-signed certificate without its authority",
+			name:      "a certificate of an unknown authority",
 			prepare:   func(s *site) { s.credentials(map[string]string{infrav1.SecretCABundle: ""}) },
 			reason:    infrav1.CertificateNotTrustedReason,
 			names:     "spec.tls.caBundle",
 			inCluster: true,
-			mend:      func(s *site) { s.credentials(map[string]string{infrav1.SecretCABundle: string(s.CA())}) },
+			fix:       func(s *site) { s.credentials(map[string]string{infrav1.SecretCABundle: string(s.CA())}) },
 		},
 		{
 			name: "a virtual IP inside the static pool",
@@ -79,7 +79,7 @@ func clusterMistakes() []mistake {
 			reason:    infrav1.VIPInStaticPoolReason,
 			names:     "spec.controlPlaneEndpoint",
 			inCluster: true,
-			mend: edit(func(e *vcdsim.Editor) {
+			fix: edit(func(e *vcdsim.Editor) {
 				pool := &e.Model.Orgs[1].VDCs[0].Networks[0].StaticPool[0]
 				pool.From = pool.From.Next()
 				for pool.From.String() != "192.168.100.21" {
@@ -122,53 +122,53 @@ func machineMistakes() []mistake {
 			machine: func(m *infrav1.VCDMachine) { m.Spec.Catalog = "nowhere" },
 			reason:  infrav1.CatalogNotFoundReason,
 			names:   "spec.catalog",
-			mend:    edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].Catalogs[0].Name = "nowhere" }),
+			fix:     edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].Catalogs[0].Name = "nowhere" }),
 		},
 		{
 			name:    "an unknown template",
 			machine: func(m *infrav1.VCDMachine) { m.Spec.Template = "nowhere" },
 			reason:  infrav1.TemplateNotFoundReason,
 			names:   "spec.template",
-			mend:    edit(rename(template, "nowhere")),
+			fix:     edit(rename(template, "nowhere")),
 		},
 		{
 			name:    "a template with no VM",
 			machine: func(m *infrav1.VCDMachine) { m.Spec.Template = "no-vm" },
 			reason:  infrav1.TemplateInvalidReason,
 			names:   "spec.template",
-			mend:    edit(func(e *vcdsim.Editor) { rename("no-vm", "away")(e); rename(template, "no-vm")(e) }),
+			fix:     edit(func(e *vcdsim.Editor) { rename("no-vm", "away")(e); rename(template, "no-vm")(e) }),
 		},
 		{
 			name:    "an unknown sizing policy",
 			machine: func(m *infrav1.VCDMachine) { m.Spec.SizingPolicy = "nowhere" },
 			reason:  infrav1.SizingPolicyNotFoundReason,
 			names:   "spec.sizingPolicy",
-			mend:    edit(policy("large", "nowhere")),
+			fix:     edit(policy("large", "nowhere")),
 		},
 		{
 			name:    "an unknown placement policy",
 			machine: func(m *infrav1.VCDMachine) { m.Spec.PlacementPolicy = "nowhere" },
 			reason:  infrav1.PlacementPolicyNotFoundReason,
 			names:   "spec.placementPolicy",
-			mend:    edit(policy("rack-a", "nowhere")),
+			fix:     edit(policy("rack-a", "nowhere")),
 		},
 		{
 			name:    "an unknown network of a NIC",
 			machine: func(m *infrav1.VCDMachine) { m.Spec.Networks = []infrav1.NetworkSpec{{}, {Name: "nowhere"}} },
 			reason:  infrav1.NetworkNotFoundReason,
 			names:   "spec.networks[1].name",
-			mend:    edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Networks[1].Name = "nowhere" }),
+			fix:     edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Networks[1].Name = "nowhere" }),
 		},
 		{
 			name:   "bootstrap data too large",
 			reason: infrav1.BootstrapDataTooLargeReason,
 			names:  "Secret machine-bootstrap",
-			mend:   func(s *site) { s.bootstrap("machine-bootstrap", "#cloud-config\n") },
+			fix:    func(s *site) { s.bootstrap("machine-bootstrap", "#cloud-config\n") },
 		},
 	}
 }
 
-func TestBadInputIsToldAndHeals(t *testing.T) {
+func TestInvalidInputIsReportedAndCanBeFixed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range mistakes() {
 		t.Run(tt.name, func(t *testing.T) {
@@ -185,17 +185,17 @@ func TestBadInputIsToldAndHeals(t *testing.T) {
 				subject = c
 			}
 
-			s.g.Eventually(func() (string, error) { return s.state(subject, "Ready") }, patience, "100ms").Should(And(
+			s.g.Eventually(func() (string, error) { return s.state(subject, "Ready") }, timeout, "100ms").Should(And(
 				HavePrefix("False "+tt.reason), ContainSubstring(tt.names)))
-			s.g.Eventually(func() []string { return s.events(subject) }, patience, "100ms").Should(ContainElement(And(
+			s.g.Eventually(func() []string { return s.events(subject) }, timeout, "100ms").Should(ContainElement(And(
 				HavePrefix("Warning "+tt.reason), ContainSubstring(tt.names))))
-			s.sound()
-			s.g.Expect(s.State().VMs).To(BeEmpty(), "something was made of bad input")
-			s.g.Expect(s.State().VApps).To(BeEmpty(), "something was made of bad input")
+			s.checkConditions()
+			s.g.Expect(s.State().VMs).To(BeEmpty(), "invalid input created objects in VCD")
+			s.g.Expect(s.State().VApps).To(BeEmpty(), "invalid input created objects in VCD")
 
-			tt.mend(s)
+			tt.fix(s)
 
-			s.g.Eventually(func() (string, error) { return s.state(m, "Ready") }, healing,
+			s.g.Eventually(func() (string, error) { return s.state(m, "Ready") }, recoveryTimeout,
 				"250ms").Should(HavePrefix("True"))
 			s.g.Expect(s.State().VMs).To(HaveLen(1))
 			s.deleteMachine("machine")
@@ -232,12 +232,12 @@ func (tt mistake) changesToMachine() []func(*infrav1.VCDMachine) {
 	return []func(*infrav1.VCDMachine){tt.machine}
 }
 
-// edit corrects something in VCD.
+// edit returns a correction in VCD.
 func edit(f func(*vcdsim.Editor)) func(*site) {
 	return func(s *site) { s.Edit(f) }
 }
 
-// bootstrap writes bootstrap data, before or after the creation of the machine that uses it.
+// bootstrap creates or updates the Secret with the bootstrap data of a machine.
 func (s *site) bootstrap(name, value string) {
 	s.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: s.meta(name)}

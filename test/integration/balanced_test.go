@@ -34,35 +34,35 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// clusterLabel is on the Nodes and Services of a balancedCluster's cluster.
+// clusterLabel is the label of the Nodes and Services of a balancedCluster. Its value is the name of the cluster.
 const clusterLabel = "integration.test/cluster"
 
 // uninitialized is the taint that kubelets set on Nodes until a cloud controller manager removes it.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// A balancedCluster is a whole cluster with its real cloud controller manager: the program that is shipped, with the
+// A balancedCluster is a test cluster with the real cloud controller manager. The shipped program runs with the
 // arguments and files that the manager rendered and Cluster API applied. The simulated clusters support neither
-// Services nor leases. Therefore, the program works on those in the API server of the management cluster, where it only
-// sees the objects of its own cluster.
+// Services nor leases. Therefore, the program uses the API server of the management cluster, where it only sees the
+// objects of its cluster.
 type balancedCluster struct {
 	*guest
 
-	remembered *infrav1.VCDCluster // its state when the cluster was up
-	front      *httptest.Server    // the API server from its point of view
+	remembered *infrav1.VCDCluster // as read before the deletion of the cluster
+	front      *httptest.Server    // the API server that the cloud controller manager uses
 	process    *process.Process
 }
 
-// buildCCM builds the program once.
+// buildCCM builds the cloud controller manager once, and returns the path of the binary.
 var buildCCM = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(shared.Dir(), "bin", "cpi")
 	return path, framework.Build(context.Background(), shared.Root, "./cmd/cpi", path)
 })
 
-// further is the edge gateway that these clusters have in addition to that of their nodes. Services select it by this
-// name.
+// further is the name of an edge gateway of these clusters, in addition to that of their nodes. Services select it by
+// this name.
 const further = "dmz"
 
-// withFurtherGateway adds the further gateway to the first VDC, with separate addresses.
+// withFurtherGateway adds the further gateway to the first VDC, with its own external addresses.
 func withFurtherGateway(c *vcdsim.Config) {
 	vdc := &c.Model.Orgs[1].VDCs[0]
 	gateway := vdc.EdgeGateways[0]
@@ -81,35 +81,35 @@ func withFurtherGateway(c *vcdsim.Config) {
 	vdc.EdgeGateways = append(vdc.EdgeGateways, gateway)
 }
 
-// newBalancedCluster creates a cluster with a further gateway. It checks load balancers only on changes, so that its
-// requests are predictable.
+// newBalancedCluster creates a cluster with a further gateway. It checks for drift once an hour, so that the requests
+// to VCD are predictable.
 func newBalancedCluster(t *testing.T, c replica) *balancedCluster {
 	t.Helper()
-	l := newLife(t, c, 1, withFurtherGateway)
+	l := newTestCluster(t, c, 1, withFurtherGateway)
 	l.balancer = map[string]any{
 		"edgeGateways":         []any{map[string]any{"name": further, "edgeGateway": further}},
 		"driftIntervalSeconds": int64(3600),
 	}
-	l.born()
-	return &balancedCluster{guest: &guest{life: l, workload: l.workloadClient()}}
+	l.provision()
+	return &balancedCluster{guest: &guest{testCluster: l, workload: l.workloadClient()}}
 }
 
 func keyOf(obj client.Object) client.ObjectKey { return client.ObjectKeyFromObject(obj) }
 
-// ours returns the metadata of an object that the cloud controller manager sees.
-func (c *balancedCluster) ours(name string) metav1.ObjectMeta {
+// labeledMeta returns the metadata of an object that is visible to the cloud controller manager.
+func (c *balancedCluster) labeledMeta(name string) metav1.ObjectMeta {
 	meta := c.meta(name)
 	meta.Labels = map[string]string{clusterLabel: c.name}
 	return meta
 }
 
-// start does the work of kubelet: it mounts and runs the pod in the workload cluster. It waits until the Nodes have
-// their addresses.
+// start acts as kubelet: it mounts the volumes of the pod and runs its program. It waits until the Nodes are
+// initialized and have their addresses.
 func (c *balancedCluster) start() {
 	c.t.Helper()
 	binary, err := buildCCM()
 	c.g.Expect(err).NotTo(HaveOccurred())
-	c.reports("False " + infrav1.CloudProviderUnavailableReason)
+	c.waitForCloudProvider("False " + infrav1.CloudProviderUnavailableReason)
 	deployment := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
 	c.g.Expect(c.guest.get(deployment)).To(Succeed())
 	pod := deployment.Spec.Template.Spec
@@ -138,9 +138,9 @@ func (c *balancedCluster) start() {
 			g.Expect(shared.client.Get(c.t.Context(), keyOf(node), node)).To(Succeed())
 			g.Expect(node.Spec.Taints).NotTo(ContainElement(HaveField("Key", uninitialized)))
 			g.Expect(node.Status.Addresses).To(ContainElement(HaveField("Type", corev1.NodeInternalIP)))
-		}, patience, "100ms").Should(Succeed())
+		}, timeout, "100ms").Should(Succeed())
 	}
-	c.works()
+	c.markAvailable()
 }
 
 // mount writes the volumes of a pod below root.
@@ -171,12 +171,12 @@ func (c *balancedCluster) mount(pod corev1.PodSpec, root string) {
 	}
 }
 
-// environment reads the variables of a pod.
+// environment returns the environment variables of a pod.
 func (c *balancedCluster) environment(pod corev1.PodSpec) []string {
 	c.t.Helper()
 	var out []string
 	for _, e := range pod.Containers[0].Env {
-		if e.ValueFrom == nil { // The address of the API server: the program has a kubeconfig.
+		if e.ValueFrom == nil { // The address of the API server, which is in the kubeconfig instead.
 			continue
 		}
 		ref := e.ValueFrom.SecretKeyRef
@@ -196,8 +196,8 @@ func withoutProxies() []string {
 		func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") })
 }
 
-// serve serves the API server with only the Nodes and Services of the cluster, and returns the path of a kubeconfig for
-// it.
+// serve starts a proxy to the API server that only shows the Nodes and Services of the cluster. It returns the path of
+// a kubeconfig for the proxy.
 func (c *balancedCluster) serve(dir string) string {
 	c.t.Helper()
 	target, err := url.Parse(shared.RESTConfig().Host)
@@ -236,15 +236,16 @@ func (c *balancedCluster) closeFront() {
 	c.front.Close()
 }
 
-// losesItsAPIServer stops the API server that the cloud controller manager sees, as the removal of the last control
-// plane does, and waits until the program exits.
-func (c *balancedCluster) losesItsAPIServer() {
+// stopAPIServer stops the API server that the cloud controller manager sees, as the removal of the last control plane
+// machine does, and waits until the program exits.
+func (c *balancedCluster) stopAPIServer() {
 	c.t.Helper()
 	c.closeFront()
-	c.g.Eventually(c.process.Done(), patience, "100ms").Should(BeClosed(), "the lease is lost")
+	c.g.Eventually(c.process.Done(), timeout, "100ms").Should(BeClosed(), "the program exits when it loses its lease")
 }
 
-// register creates the Nodes of the workload cluster again, as kubelets do that wait for a cloud controller manager.
+// register copies the Nodes of the workload cluster to the management cluster, with the taint that kubelets set for the
+// cloud controller manager.
 func (c *balancedCluster) register() []*corev1.Node {
 	c.t.Helper()
 	list := &corev1.NodeList{}

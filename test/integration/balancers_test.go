@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// managersUser is the user of the manager in VCD. Cloud controller managers have separate users.
+// managersUser is the VCD user of the manager. Cloud controller managers have separate users.
 const managersUser = "capvcd"
 
 // TestLoadBalancersGoWithTheirCluster deletes clusters whose real cloud controller manager has created a load balancer,
@@ -33,10 +33,10 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"on all gateways, also what a cloud controller manager that works on makes again", testMadeAgain},
-		{"also if the manager is killed at each step", testKilledWhileRemoving},
-		{"also if the manager is killed while VCD is silent", testKilledInAnOutage},
-		{"but not with the annotation that keeps them", testLoadBalancersKept},
+		{"on all gateways, with a cloud controller manager that recreates objects", testRecreatedObjectsAreDeleted},
+		{"while the manager is killed at each step", testKilledDuringDeletion},
+		{"while the manager is killed during an outage of VCD", testKilledDuringOutage},
+		{"unless an annotation keeps them", testLoadBalancersKept},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -45,18 +45,18 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	}
 }
 
-func testMadeAgain(t *testing.T) {
+func testRecreatedObjectsAreDeleted(t *testing.T) {
 	t.Helper()
 	c := newBalancedCluster(t, shared.replica)
-	c.serves()
-	c.servesFurther()
-	c.delete()
-	// The last check removes objects that the cloud controller manager recreated before it. Another check follows.
+	c.createBalancer()
+	c.createFurtherBalancer()
+	c.deleteCluster()
+	// The final check removes objects that the cloud controller manager recreated before it. Another check follows.
 	c.g.Eventually(func() (bool, error) {
-		last, err := c.lastCheck()
-		return last && len(c.made()) == 0, err
-	}, ages, "100ms").Should(BeTrue(), "what was there is removed")
-	// No last check in the meantime.
+		last, err := c.onlyFinalCheckRemains()
+		return last && len(c.balancerObjects()) == 0, err
+	}, longTimeout, "100ms").Should(BeTrue(), "the existing load balancers are deleted")
+	// Prevents the final check in the meantime.
 	c.Faults().Add(vcdsim.Fault{
 		Operation: "GET /cloudapi/*",
 		User:      managersUser,
@@ -64,32 +64,32 @@ func testMadeAgain(t *testing.T) {
 	})
 
 	c.change(func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, port("more", 8080)) })
-	c.g.Eventually(c.made, patience, "100ms").ShouldNot(BeEmpty(), "it was to make something again")
+	c.g.Eventually(c.balancerObjects, timeout, "100ms").ShouldNot(BeEmpty(), "the cloud controller manager recreates objects")
 	c.g.Expect(c.process.Err()).NotTo(HaveOccurred())
-	c.losesItsAPIServer()
+	c.stopAPIServer()
 	c.Faults().Clear()
 
-	c.gone()
-	c.g.Expect(c.made()).To(BeEmpty())
+	c.waitUntilGone()
+	c.g.Expect(c.balancerObjects()).To(BeEmpty())
 	c.g.Expect(c.events(c.remembered)).To(ContainElement(ContainSubstring("LoadBalancersDeleted")))
 }
 
-func testKilledWhileRemoving(t *testing.T) {
+func testKilledDuringDeletion(t *testing.T) {
 	t.Helper()
 	c := newBalancedCluster(t, newReplica(t, "balancers", quickPoll))
-	c.serves()
+	c.createBalancer()
 	k := chaos.New(t, chaos.Options{Victim: c.replica, Flow: "delete"})
 	c.SetGate(func(ctx context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
-		return !balancing(r) || k.Gate(ctx, m, r)
+		return !isBalancerRequest(r) || k.Gate(ctx, m, r)
 	})
 
-	c.delete()
+	c.deleteCluster()
 	k.During("delete", func() {
-		c.diesWithItsMachines()
-		c.gone()
+		c.killCCMWithLastVM()
+		c.waitUntilGone()
 	})
 
-	c.g.Expect(c.made()).To(BeEmpty())
+	c.g.Expect(c.balancerObjects()).To(BeEmpty())
 	c.g.Expect(k.Writes("delete")).NotTo(BeEmpty())
 	for _, w := range k.Writes("delete") {
 		c.g.Expect(k.Killed(vcdsim.Arrived, w)).To(BeTrue(), "the manager was not killed before %v", w)
@@ -97,98 +97,99 @@ func testKilledWhileRemoving(t *testing.T) {
 	}
 }
 
-func testKilledInAnOutage(t *testing.T) {
+func testKilledDuringOutage(t *testing.T) {
 	t.Helper()
 	c := newBalancedCluster(t, newReplica(t, "outage", quickPoll))
-	c.serves()
+	c.createBalancer()
 	c.Faults().Add(vcdsim.Fault{
 		Operation: "GET /cloudapi/1.0.0/edgeGateways*",
 		User:      managersUser,
 		Status:    http.StatusServiceUnavailable,
 	})
-	c.delete()
-	c.diesWithItsMachines()
+	c.deleteCluster()
+	c.killCCMWithLastVM()
 	for range 2 {
-		c.g.Eventually(c.unanswered, ages, "100ms").Should(BeTrue())
+		c.g.Eventually(c.waitsForVCD, longTimeout, "100ms").Should(BeTrue())
 		c.g.Expect(c.replica.Kill()).To(Succeed())
 		c.g.Expect(c.replica.Start(t.Context())).To(Succeed())
 	}
-	c.g.Expect(c.made()).NotTo(BeEmpty())
+	c.g.Expect(c.balancerObjects()).NotTo(BeEmpty())
 	c.Faults().Clear()
 
-	c.gone()
+	c.waitUntilGone()
 
-	c.g.Expect(c.made()).To(BeEmpty())
+	c.g.Expect(c.balancerObjects()).To(BeEmpty())
 }
 
 func testLoadBalancersKept(t *testing.T) {
 	t.Helper()
 	c := newBalancedCluster(t, shared.replica)
-	c.serves()
-	made := c.made()
-	c.reportsRefusal()
+	c.createBalancer()
+	objects := c.balancerObjects()
+	c.expectRejectedCredentialsReported()
 	c.patch(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)},
 		fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, infrav1.KeepLoadBalancersAnnotation))
 
-	c.delete()
-	c.diesWithItsMachines()
-	c.gone()
+	c.deleteCluster()
+	c.killCCMWithLastVM()
+	c.waitUntilGone()
 
-	c.g.Expect(c.made()).To(Equal(made))
+	c.g.Expect(c.balancerObjects()).To(Equal(objects))
 	c.g.Expect(c.events(c.remembered)).To(ContainElement(And(ContainSubstring("Warning "+
 		infrav1.LoadBalancersNotDeletedReason), ContainSubstring(c.remembered.Spec.InfraID))))
 }
 
-// serves waits until the cloud controller manager has created a load balancer for a Service with two ports.
-func (c *balancedCluster) serves() {
+// createBalancer starts the cloud controller manager, and waits until it has created a load balancer for a Service with
+// two ports.
+func (c *balancedCluster) createBalancer() {
 	c.t.Helper()
 	c.remembered = c.vcdCluster()
-	c.g.Expect(c.made()).To(BeEmpty())
+	c.g.Expect(c.balancerObjects()).To(BeEmpty())
 	c.start()
 	service := c.service("shop")
 	c.g.Expect(shared.client.Create(c.t.Context(), service)).To(Succeed())
-	c.t.Cleanup(func() { c.dropService("shop") })
+	c.t.Cleanup(func() { c.removeService("shop") })
 	c.g.Eventually(func(g Gomega) {
-		g.Expect(c.life.get(service)).To(Succeed())
+		g.Expect(c.testCluster.get(service)).To(Succeed())
 		g.Expect(service.Status.LoadBalancer.Ingress).To(HaveLen(1))
-	}, patience, "100ms").Should(Succeed())
-	c.g.Expect(c.made()).To(HaveLen(2*2+1), "a pool and a virtual service for each port, and the IP set of the cluster")
+	}, timeout, "100ms").Should(Succeed())
+	c.g.Expect(c.balancerObjects()).To(HaveLen(2*2+1), "a pool and a virtual service for each port, and the IP set of the cluster")
 }
 
-// servesFurther waits until the cloud controller manager has created a load balancer on the further gateway, which it
-// finds in the configuration from the manager.
-func (c *balancedCluster) servesFurther() {
+// createFurtherBalancer waits until the cloud controller manager has created a load balancer on the further gateway,
+// which it finds in the configuration from the manager.
+func (c *balancedCluster) createFurtherBalancer() {
 	c.t.Helper()
 	service := c.service("api")
 	metav1.SetMetaDataAnnotation(&service.ObjectMeta, "service.beta.kubernetes.io/vcloud-gateway", further)
 	c.g.Expect(shared.client.Create(c.t.Context(), service)).To(Succeed())
-	c.t.Cleanup(func() { c.dropService("api") })
+	c.t.Cleanup(func() { c.removeService("api") })
 	c.g.Eventually(func(g Gomega) {
-		g.Expect(c.life.get(service)).To(Succeed())
+		g.Expect(c.testCluster.get(service)).To(Succeed())
 		g.Expect(service.Status.LoadBalancer.Ingress).To(ConsistOf(HaveField("IP", HavePrefix("203.0.113.2"))),
 			"an address of that gateway")
-	}, patience, "100ms").Should(Succeed())
-	c.g.Expect(c.made()).To(HaveLen(2*(2*2+1)), "each gateway has its own IP set")
+	}, timeout, "100ms").Should(Succeed())
+	c.g.Expect(c.balancerObjects()).To(HaveLen(2*(2*2+1)), "each gateway has its own IP set")
 }
 
-// reportsRefusal changes the password of the cloud controller manager in VCD. Events on its pod and on a waiting
-// Service must report the refusal, once each.
-func (c *balancedCluster) reportsRefusal() {
+// expectRejectedCredentialsReported changes the password of the cloud controller manager in VCD. Events on its pod and
+// on a waiting Service must report the rejected credentials.
+func (c *balancedCluster) expectRejectedCredentialsReported() {
 	c.t.Helper()
 	c.Edit(func(e *vcdsim.Editor) {
 		e.SetPassword("acme", e.Model.Orgs[1].Users[2].Name, "another")
 		e.ExpireSessions()
 	})
 	c.g.Expect(shared.client.Create(c.t.Context(), c.service("late"))).To(Succeed())
-	c.t.Cleanup(func() { c.dropService("late") })
-	const refused = "VCDCredentialsRejected"
-	c.g.Eventually(func() []string { return c.warnings(addons.Namespace, "Pod", c.name) }, patience,
-		"100ms").Should(ContainElement(refused))
-	c.g.Eventually(func() []string { return c.warnings(c.namespace, "Service", "late") }, patience,
-		"100ms").Should(ContainElement(refused))
-	c.g.Expect(c.warnings(c.namespace, "Service", "shop")).NotTo(ContainElement(refused), "it does not wait")
+	c.t.Cleanup(func() { c.removeService("late") })
+	const rejected = "VCDCredentialsRejected"
+	c.g.Eventually(func() []string { return c.warnings(addons.Namespace, "Pod", c.name) }, timeout,
+		"100ms").Should(ContainElement(rejected))
+	c.g.Eventually(func() []string { return c.warnings(c.namespace, "Service", "late") }, timeout,
+		"100ms").Should(ContainElement(rejected))
+	c.g.Expect(c.warnings(c.namespace, "Service", "shop")).NotTo(ContainElement(rejected), "the Service is up to date and does not wait")
 	c.g.Expect(c.warnings(c.namespace, "Service", "late")).NotTo(ContainElement("LoadBalancerRejected"),
-		"it is not the Service's fault")
+		"the Service is valid")
 }
 
 // warnings returns the reasons of Warning events about an object.
@@ -208,7 +209,7 @@ func (c *balancedCluster) warnings(namespace, kind, name string) []string {
 // service returns a Service with two ports.
 func (c *balancedCluster) service(name string) *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: c.ours(name),
+		ObjectMeta: c.labeledMeta(name),
 		Spec: corev1.ServiceSpec{
 			Type:     corev1.ServiceTypeLoadBalancer,
 			Selector: map[string]string{"app": name},
@@ -221,59 +222,59 @@ func port(name string, number int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Port: number, Protocol: corev1.ProtocolTCP}
 }
 
-// change changes the Service.
+// change updates the Service "shop".
 func (c *balancedCluster) change(change func(*corev1.Service)) {
 	c.t.Helper()
 	c.g.Eventually(func() error {
 		service := &corev1.Service{ObjectMeta: c.meta("shop")}
-		if err := c.life.get(service); err != nil {
+		if err := c.testCluster.get(service); err != nil {
 			return err
 		}
 		change(service)
 		return shared.client.Update(c.t.Context(), service)
-	}, patience, "100ms").Should(Succeed())
+	}, timeout, "100ms").Should(Succeed())
 }
 
-// delete deletes the cluster, but not its Service.
-func (c *balancedCluster) delete() {
+// deleteCluster deletes the cluster, but not its Service. It does not wait.
+func (c *balancedCluster) deleteCluster() {
 	c.t.Helper()
 	c.g.Expect(shared.client.Delete(c.t.Context(), &clusterv1.Cluster{ObjectMeta: c.meta(c.name)})).To(Succeed())
 }
 
-// diesWithItsMachines waits until no VMs exist, and stops the cloud controller manager, which ran on one of them.
-func (c *balancedCluster) diesWithItsMachines() {
+// killCCMWithLastVM waits until no VMs exist, and stops the cloud controller manager, which ran on one of them.
+func (c *balancedCluster) killCCMWithLastVM() {
 	c.t.Helper()
-	c.g.Eventually(func() []vcdsim.VM { return c.State().VMs }, ages, "50ms").Should(BeEmpty())
+	c.g.Eventually(func() []vcdsim.VM { return c.State().VMs }, longTimeout, "50ms").Should(BeEmpty())
 	c.g.Expect(c.process.Kill()).To(Succeed())
 }
 
-// gone waits until the cluster is gone.
-func (c *balancedCluster) gone() {
+// waitUntilGone waits until the cluster is gone.
+func (c *balancedCluster) waitUntilGone() {
 	c.t.Helper()
-	c.g.Eventually(func() error { return c.life.get(&clusterv1.Cluster{ObjectMeta: c.meta(c.name)}) }, ages,
+	c.g.Eventually(func() error { return c.testCluster.get(&clusterv1.Cluster{ObjectMeta: c.meta(c.name)}) }, longTimeout,
 		"250ms").ShouldNot(Succeed())
 	c.empty()
 }
 
-// lastCheck reports whether all load balancers are removed, and only the last check remains.
-func (c *balancedCluster) lastCheck() (bool, error) {
+// onlyFinalCheckRemains reports whether all load balancers are deleted, except for the final check.
+func (c *balancedCluster) onlyFinalCheckRemains() (bool, error) {
 	state, err := c.state(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, infrav1.LoadBalancersDeletedCondition)
 	return strings.HasPrefix(state, "False "+infrav1.WaitingForFinalCheckReason), err
 }
 
-// unanswered reports whether the removal of load balancers waits for VCD.
-func (c *balancedCluster) unanswered() (bool, error) {
+// waitsForVCD reports whether the deletion of load balancers waits for VCD.
+func (c *balancedCluster) waitsForVCD() (bool, error) {
 	state, err := c.state(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, infrav1.LoadBalancersDeletedCondition)
 	return strings.HasPrefix(state, "Unknown "), err
 }
 
-// balancing reports whether a request is about load balancers.
-func balancing(r vcdsim.Request) bool {
+// isBalancerRequest reports whether a request concerns load balancers.
+func isBalancerRequest(r vcdsim.Request) bool {
 	return strings.Contains(r.Path, "/loadBalancer/") || strings.Contains(r.Path, "/firewallGroups")
 }
 
-// made lists the objects of load balancers in VCD.
-func (c *balancedCluster) made() []string {
+// balancerObjects lists the objects of load balancers in VCD, sorted by path.
+func (c *balancedCluster) balancerObjects() []string {
 	var out []string
 	for _, d := range c.State().Documents {
 		if strings.Contains(string(d.Body), "cluster="+c.remembered.Spec.InfraID) {
@@ -284,7 +285,7 @@ func (c *balancedCluster) made() []string {
 	return out
 }
 
-func (c *balancedCluster) dropService(name string) {
+func (c *balancedCluster) removeService(name string) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
 	ctx := context.WithoutCancel(c.t.Context())
 	if err := shared.client.Get(ctx, keyOf(service), service); err != nil {

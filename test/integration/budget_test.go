@@ -24,7 +24,7 @@ const (
 
 const taskQuery = "GET /api/query type=task"
 
-func TestCreatingAMachineCosts(t *testing.T) {
+func TestRequestsPerMachineStayWithinBudget(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Fast })
 	c := s.cluster("cheap")
@@ -43,7 +43,7 @@ func TestCreatingAMachineCosts(t *testing.T) {
 	t.Logf("warm: %s", list(warmCalls))
 	s.g.Expect(sum(coldCalls)).To(BeNumerically("<=", coldBudget), list(coldCalls))
 	s.g.Expect(sum(warmCalls)).To(BeNumerically("<=", warmBudget), list(warmCalls))
-	s.tasksAreAskedSeldom()
+	s.expectFewTaskQueries()
 
 	s.deleteMachine("cold")
 	s.deleteMachine("warm")
@@ -67,7 +67,7 @@ func (s *site) quiet(objects ...conditioned) {
 		before := now()
 		<-time.After(3 * time.Second)
 		return slices.Equal(now(), before)
-	}, patience, "1ms").Should(BeTrue())
+	}, timeout, "1ms").Should(BeTrue())
 }
 
 // calls counts the requests since index by operation, without task queries.
@@ -81,9 +81,9 @@ func (s *site) calls(since int) map[string]int {
 	return counts
 }
 
-// tasksAreAskedSeldom checks that a session queries tasks at most once in two seconds. Queries take different times to
-// arrive, so two of them may be closer to each other than when they were sent, but not all of them.
-func (s *site) tasksAreAskedSeldom() {
+// expectFewTaskQueries checks that a session queries tasks at most once every two seconds on average. Because latencies
+// differ, two queries may arrive at a shorter interval than they were sent.
+func (s *site) expectFewTaskQueries() {
 	s.t.Helper()
 	arrived := map[string][]time.Time{}
 	for _, r := range s.Requests() {

@@ -28,41 +28,41 @@ const (
 	systemCanary = "canary-in-the-password-of-the-system-c0de"
 )
 
-// A guest is a life with a client of its workload cluster, where Cluster API's own controller applies the manifests
-// that the manager renders.
+// A guest is a test cluster with a client for its workload cluster. Cluster API applies there the manifests that the
+// manager renders.
 type guest struct {
-	*life
+	*testCluster
 
 	workload client.Client
 }
 
-// TestTheCloudProviderOfAWholeCluster follows the cloud controller manager of one cluster from its installation to its
-// end.
-func TestTheCloudProviderOfAWholeCluster(t *testing.T) {
+// TestCloudControllerManagerOfACluster follows the cloud controller manager of a cluster from its installation to the
+// deletion of the cluster.
+func TestCloudControllerManagerOfACluster(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, newReplica(t, "ccm", "--cloud-provider-sync-period=2s",
+	l := newTestCluster(t, newReplica(t, "ccm", "--cloud-provider-sync-period=2s",
 		"--cloud-provider-registry=registry.example.com/vcd", "--cloud-provider-version=v2.0.0"), 0,
 		func(c *vcdsim.Config) { c.Model.Orgs[1].Users[2].APITokens = []string{ccmToken} })
-	l.born()
-	gst := &guest{life: l, workload: l.workloadClient()}
+	l.provision()
+	gst := &guest{testCluster: l, workload: l.workloadClient()}
 
-	gst.arrives()
-	gst.rotates()
-	gst.comesBack()
-	gst.dropsWhatIsNotNeeded()
-	gst.givesWayToAnother()
-	gst.keepsSystemOut()
+	gst.testInstallation()
+	gst.testRotation()
+	gst.testRepair()
+	gst.testDroppedObjects()
+	gst.testConflict()
+	gst.testSystemAdministrator()
 
-	l.die()
+	l.destroy()
 	sets := &addonsv1.ClusterResourceSetList{}
 	l.g.Eventually(func(g Gomega) {
 		g.Expect(shared.client.List(t.Context(), sets, client.InNamespace(l.namespace))).To(Succeed())
 		g.Expect(sets.Items).To(BeEmpty())
 		g.Expect(l.secretsOfSets()).To(BeEmpty())
-	}, patience, "250ms").Should(Succeed(), "what was made for the cluster goes with it")
+	}, timeout, "250ms").Should(Succeed(), "the ClusterResourceSet and its Secrets are deleted with the cluster")
 }
 
-func (l *life) workloadClient() client.Client {
+func (l *testCluster) workloadClient() client.Client {
 	l.t.Helper()
 	kubeconfig, err := shared.workloads.AdminKubeconfig(l.name)
 	l.g.Expect(err).NotTo(HaveOccurred())
@@ -73,8 +73,8 @@ func (l *life) workloadClient() client.Client {
 	return workload
 }
 
-// secretsOfSets returns the Secrets with manifests in the management cluster.
-func (l *life) secretsOfSets() []corev1.Secret {
+// secretsOfSets returns the Secrets of ClusterResourceSets in the management cluster.
+func (l *testCluster) secretsOfSets() []corev1.Secret {
 	list := &corev1.SecretList{}
 	l.g.Expect(shared.client.List(l.t.Context(), list, client.InNamespace(l.namespace),
 		client.MatchingFields{"type": string(addonsv1.ClusterResourceSetSecretType)})).To(Succeed())
@@ -89,17 +89,17 @@ func inCluster(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: addons.Namespace, Name: name}
 }
 
-// reports waits for a state of CloudProviderReady.
-func (gst *guest) reports(prefix string) {
+// waitForCloudProvider waits until the state of CloudProviderReady has the prefix. See site.state for the format.
+func (gst *guest) waitForCloudProvider(prefix string) {
 	gst.t.Helper()
 	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}
-	gst.g.Eventually(func() (string, error) { return gst.state(c, infrav1.CloudProviderReadyCondition) }, patience,
+	gst.g.Eventually(func() (string, error) { return gst.state(c, infrav1.CloudProviderReadyCondition) }, timeout,
 		"100ms").Should(HavePrefix(prefix))
 }
 
-// works marks a pod as available, as kubelet would, until the condition reports it. The in-memory server has no status
-// subresource, so that each apply removes the status, and each change increases the generation.
-func (gst *guest) works() {
+// markAvailable marks a pod as available, as kubelet would, until the condition reports it. The in-memory server has no
+// status subresource, so that each apply removes the status, and each change increases the generation.
+func (gst *guest) markAvailable() {
 	gst.t.Helper()
 	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}
 	gst.g.Eventually(func() (string, error) {
@@ -120,13 +120,13 @@ func (gst *guest) works() {
 			}
 		}
 		return gst.state(c, infrav1.CloudProviderReadyCondition)
-	}, patience, "250ms").Should(HavePrefix("True"))
+	}, timeout, "250ms").Should(HavePrefix("True"))
 }
 
-func (gst *guest) arrives() {
-	gst.t.Log("arriving")
-	gst.reports("False " + infrav1.CloudProviderUnavailableReason)
-	gst.works()
+func (gst *guest) testInstallation() {
+	gst.t.Log("installation")
+	gst.waitForCloudProvider("False " + infrav1.CloudProviderUnavailableReason)
+	gst.markAvailable()
 	d := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
 	config := &corev1.ConfigMap{ObjectMeta: inCluster(addons.ConfigMapName)}
 	gst.g.Expect(gst.get(d)).To(Succeed())
@@ -134,24 +134,24 @@ func (gst *guest) arrives() {
 		Equal("registry.example.com/vcd/cloud-provider-for-cloud-director:v2.0.0"))
 	gst.g.Expect(gst.get(config)).To(Succeed())
 	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}
-	gst.g.Expect(gst.life.get(c)).To(Succeed())
+	gst.g.Expect(gst.testCluster.get(c)).To(Succeed())
 	gst.g.Expect(config.Data[addons.ConfigKey]).To(And(ContainSubstring("clusterid: "+c.Spec.InfraID),
 		ContainSubstring("host: "+gst.URL())))
-	gst.holdsCredentials(infrav1.SecretPassword, gst.password())
+	gst.waitForCredentials(infrav1.SecretPassword, gst.password())
 }
 
-// holdsCredentials waits until a key of the Secret in the workload cluster has a value.
-func (gst *guest) holdsCredentials(key, value string) {
+// waitForCredentials waits until a key of the Secret in the workload cluster has a value.
+func (gst *guest) waitForCredentials(key, value string) {
 	gst.t.Helper()
 	gst.g.Eventually(func() (string, error) {
 		secret := &corev1.Secret{ObjectMeta: inCluster(addons.ManagedCredentialsName)}
 		err := gst.get(secret)
 		return string(secret.Data[key]), err
-	}, patience, "100ms").Should(Equal(value))
+	}, timeout, "100ms").Should(Equal(value))
 }
 
-// identitySecret changes a key of the Secret of the cloud controller manager's identity.
-func (gst *guest) identitySecret(values map[string]string) {
+// updateIdentitySecret changes keys of the Secret of the cloud controller manager's identity.
+func (gst *guest) updateIdentitySecret(values map[string]string) {
 	gst.t.Helper()
 	data := map[string]any{}
 	for key, value := range values {
@@ -162,33 +162,33 @@ func (gst *guest) identitySecret(values map[string]string) {
 	gst.patch(&corev1.Secret{ObjectMeta: gst.meta(gst.name + "-ccm-credentials")}, string(raw))
 }
 
-func (gst *guest) rotates() {
-	gst.t.Log("other credentials")
-	gst.identitySecret(map[string]string{"apiToken": ccmToken})
-	gst.holdsCredentials(addons.RefreshTokenKey, ccmToken)
-	gst.holdsCredentials(infrav1.SecretPassword, "")
-	gst.works()
+func (gst *guest) testRotation() {
+	gst.t.Log("rotated credentials")
+	gst.updateIdentitySecret(map[string]string{"apiToken": ccmToken})
+	gst.waitForCredentials(addons.RefreshTokenKey, ccmToken)
+	gst.waitForCredentials(infrav1.SecretPassword, "")
+	gst.markAvailable()
 }
 
-func (gst *guest) comesBack() {
-	gst.t.Log("deleted by hand")
+func (gst *guest) testRepair() {
+	gst.t.Log("manual deletion")
 	d := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
 	gst.g.Expect(gst.workload.Delete(gst.t.Context(), d)).To(Succeed())
-	gst.g.Eventually(func() error { return gst.get(&appsv1.Deployment{ObjectMeta: d.ObjectMeta}) }, patience,
+	gst.g.Eventually(func() error { return gst.get(&appsv1.Deployment{ObjectMeta: d.ObjectMeta}) }, timeout,
 		"100ms").Should(Succeed())
-	gst.works()
+	gst.markAvailable()
 	gst.g.Expect(gst.events(gst.vcdCluster())).To(ContainElement(And(ContainSubstring("CloudProviderRepaired"),
 		ContainSubstring(addons.DeploymentName))))
 }
 
 func (gst *guest) vcdCluster() *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}
-	gst.g.Expect(gst.life.get(c)).To(Succeed())
+	gst.g.Expect(gst.testCluster.get(c)).To(Succeed())
 	return c
 }
 
-func (gst *guest) dropsWhatIsNotNeeded() {
-	gst.t.Log("dropped by a release")
+func (gst *guest) testDroppedObjects() {
+	gst.t.Log("object dropped by a release")
 	infraID := gst.vcdCluster().Spec.InfraID
 	old := &corev1.ConfigMap{ObjectMeta: inCluster("of-an-old-release")}
 	foreign := &corev1.ConfigMap{ObjectMeta: inCluster("foreign")}
@@ -201,14 +201,14 @@ func (gst *guest) dropsWhatIsNotNeeded() {
 	gst.g.Expect(err).NotTo(HaveOccurred())
 	gst.patch(&corev1.Secret{ObjectMeta: gst.meta(gst.name + "-cloud-provider")}, string(patch))
 
-	gst.g.Eventually(func() bool { return apierrors.IsNotFound(gst.get(old.DeepCopy())) }, patience,
+	gst.g.Eventually(func() bool { return apierrors.IsNotFound(gst.get(old.DeepCopy())) }, timeout,
 		"100ms").Should(BeTrue())
-	gst.g.Expect(gst.get(foreign)).To(Succeed(), "what is not ours stays")
-	gst.works()
+	gst.g.Expect(gst.get(foreign)).To(Succeed(), "an object without the ownership annotation stays")
+	gst.markAvailable()
 }
 
-// mode sets the mode of the cloud provider, which selects who installs the cloud controller manager.
-func (gst *guest) mode(mode infrav1.CloudProviderMode) {
+// setMode sets the cloud provider mode, which determines who installs the cloud controller manager.
+func (gst *guest) setMode(mode infrav1.CloudProviderMode) {
 	gst.t.Helper()
 	identity := "null"
 	if mode == infrav1.CloudProviderManaged {
@@ -218,13 +218,13 @@ func (gst *guest) mode(mode infrav1.CloudProviderMode) {
 		fmt.Sprintf(`{"spec":{"cloudProvider":{"mode":%q,"identityRef":%s}}}`, mode, identity))
 }
 
-func (gst *guest) givesWayToAnother() {
-	gst.t.Log("removed, and refused beside another")
+func (gst *guest) testConflict() {
+	gst.t.Log("removal, and conflict with another cloud controller manager")
 	d := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
-	gst.mode(infrav1.CloudProviderNone)
-	gst.g.Eventually(func() bool { return apierrors.IsNotFound(gst.get(d.DeepCopy())) }, patience,
+	gst.setMode(infrav1.CloudProviderNone)
+	gst.g.Eventually(func() bool { return apierrors.IsNotFound(gst.get(d.DeepCopy())) }, timeout,
 		"100ms").Should(BeTrue())
-	gst.g.Eventually(gst.secretsOfSets, patience, "100ms").Should(BeEmpty())
+	gst.g.Eventually(gst.secretsOfSets, timeout, "100ms").Should(BeEmpty())
 	other := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
 	other.Spec.Template.Spec.Containers = []corev1.Container{{
 		Name:  "vmware-cloud-director-ccm",
@@ -232,22 +232,22 @@ func (gst *guest) givesWayToAnother() {
 	}}
 	gst.g.Expect(gst.workload.Create(gst.t.Context(), other)).To(Succeed())
 
-	gst.mode(infrav1.CloudProviderManaged)
+	gst.setMode(infrav1.CloudProviderManaged)
 
-	gst.reports("False " + infrav1.CloudProviderConflictReason + ": Another cloud controller manager is installed in " +
+	gst.waitForCloudProvider("False " + infrav1.CloudProviderConflictReason + ": Another cloud controller manager is installed in " +
 		"the workload cluster: remove Deployment kube-system/vmware-cloud-director-ccm")
 	gst.g.Expect(gst.secretsOfSets()).To(BeEmpty())
 	gst.g.Expect(gst.workload.Delete(gst.t.Context(), other)).To(Succeed())
 	gst.patch(&infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}, `{"metadata":{"annotations":{"look":"now"}}}`)
-	gst.works()
+	gst.markAvailable()
 }
 
-// keepsSystemOut sets the name of a system administrator in the identity of the cloud controller manager. No part of it
-// may leave its own Secret.
-func (gst *guest) keepsSystemOut() {
-	gst.t.Log("a system administrator")
-	gst.identitySecret(map[string]string{"apiToken": "", "username": "System/administrator", "password": systemCanary})
-	gst.reports("False " + infrav1.IdentityNotShareableReason)
+// testSystemAdministrator sets the credentials of a system administrator in the identity of the cloud controller
+// manager. The password must not leave the Secret of the identity.
+func (gst *guest) testSystemAdministrator() {
+	gst.t.Log("credentials of a system administrator")
+	gst.updateIdentitySecret(map[string]string{"apiToken": "", "username": "System/administrator", "password": systemCanary})
+	gst.waitForCloudProvider("False " + infrav1.IdentityNotShareableReason)
 	forms := []string{systemCanary, base64.StdEncoding.EncodeToString([]byte(systemCanary))}
 	lists := map[client.ObjectList]client.Client{
 		&corev1.SecretList{}:    shared.client,
@@ -263,15 +263,15 @@ func (gst *guest) keepsSystemOut() {
 			if reader == shared.client {
 				found -= ownCopies(list, form)
 			}
-			gst.g.Expect(found).To(BeZero(), "%T has the password of a system administrator", list)
+			gst.g.Expect(found).To(BeZero(), "%T contains the password of a system administrator", list)
 		}
 	}
 	user := gst.State().Model.Orgs[1].Users[2]
-	gst.identitySecret(map[string]string{"username": user.Name, "password": user.Password})
-	gst.works()
+	gst.updateIdentitySecret(map[string]string{"username": user.Name, "password": user.Password})
+	gst.markAvailable()
 }
 
-// ownCopies counts the occurrences of a text in Secrets of identities, where it may be.
+// ownCopies counts the permitted occurrences of a text, in Secrets of identities.
 func ownCopies(list client.ObjectList, form string) int {
 	secrets, ok := list.(*corev1.SecretList)
 	if !ok {

@@ -18,13 +18,13 @@ import (
 
 const (
 	crashes = 20
-	// quickPoll is for tests that do not depend on the polling interval for tasks.
+	// quickPoll shortens the polling interval for tasks, for tests that do not depend on it.
 	quickPoll = "--vcd-task-poll=500ms"
 )
 
-// TestKilledAtAnyMoment kills the manager at random moments, each time while one machine is created and another is
-// deleted. CRASH_SEED repeats a run.
-func TestKilledAtAnyMoment(t *testing.T) {
+// TestManagerIsKilledAtRandomMoments kills the manager at random moments, each time while one machine is created and
+// another is deleted. CRASH_SEED repeats a run.
+func TestManagerIsKilledAtRandomMoments(t *testing.T) {
 	t.Parallel()
 	random := seeded(t)
 	s := newSiteOf(t, newReplica(t, "killed", quickPoll), func(c *vcdsim.Config) { c.Profile = brisk })
@@ -50,7 +50,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	s.deleteCluster("crash")
 	s.empty()
 	s.g.Expect(seen.duplicates()).To(BeEmpty())
-	s.g.Expect(seen.made()).To(Equal(crashes+2), "a vApp, and a VM per machine")
+	s.g.Expect(seen.created()).To(Equal(crashes+2), "one vApp, and one VM per machine")
 }
 
 // seeded returns the random source. CRASH_SEED repeats a run.

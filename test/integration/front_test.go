@@ -20,24 +20,24 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A mood is the behavior of a front for VM queries.
-type mood int32
+// A frontMode selects how a front changes VM queries.
+type frontMode int32
 
 const (
-	honest   mood = iota
-	empty         // 200, with an empty list
-	shifting      // one row per page, and the rows shift by one between the pages
+	unchanged frontMode = iota
+	empty               // 200, with an empty list
+	shifting            // one row per page, and the rows shift by one between the pages
 )
 
-// A front is a proxy in front of a simulator. It changes responses, like a VCD whose database or permissions have
+// A front is a reverse proxy of a simulator. It changes responses as if the database or the permissions of VCD had
 // changed.
 type front struct {
 	*httptest.Server
 
-	mood atomic.Int32
+	mode atomic.Int32
 }
 
-// newFront puts a front before a site. Objects that are created from then on use it.
+// newFront puts a front in front of a site. Objects that are created afterwards use it.
 func (s *site) newFront(t *testing.T) *front {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -49,9 +49,9 @@ func (s *site) newFront(t *testing.T) *front {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Host = r.In.Host
-			f.ask(r.Out.URL)
+			f.rewriteRequest(r.Out.URL)
 		},
-		ModifyResponse: f.answer,
+		ModifyResponse: f.rewriteResponse,
 		Transport: &http.Transport{
 			TLSClientConfig:    &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 			DisableCompression: true,
@@ -66,15 +66,15 @@ func (f *front) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.Certificate().Raw})
 }
 
-func (f *front) set(m mood) { f.mood.Store(int32(m)) }
+func (f *front) set(m frontMode) { f.mode.Store(int32(m)) }
 
 func isVMQuery(u *url.URL) bool {
 	return u.Path == "/api/query" && u.Query().Get("type") == "vm"
 }
 
-// ask shifts the pages of a VM query in mood shifting.
-func (f *front) ask(u *url.URL) {
-	if mood(f.mood.Load()) != shifting || !isVMQuery(u) {
+// rewriteRequest shifts the pages of a VM query in mode shifting.
+func (f *front) rewriteRequest(u *url.URL) {
+	if frontMode(f.mode.Load()) != shifting || !isVMQuery(u) {
 		return
 	}
 	q := u.Query()
@@ -89,9 +89,9 @@ var (
 	totalOf  = regexp.MustCompile(`total="\d+"`)
 )
 
-// answer removes the rows from the response to a VM query in mood empty.
-func (f *front) answer(res *http.Response) error {
-	if mood(f.mood.Load()) != empty || !isVMQuery(res.Request.URL) || res.StatusCode != http.StatusOK {
+// rewriteResponse removes the rows from the response to a VM query in mode empty.
+func (f *front) rewriteResponse(res *http.Response) error {
+	if frontMode(f.mode.Load()) != empty || !isVMQuery(res.Request.URL) || res.StatusCode != http.StatusOK {
 		return nil
 	}
 	body, err := io.ReadAll(res.Body)

@@ -10,7 +10,7 @@ import (
 
 const leasedAddress = "192.168.100.155"
 
-// leases are guests that get an address by DHCP.
+// leases is a vcdsim.Guest whose VMs all report leasedAddress, as if they had a DHCP lease.
 type leases struct{}
 
 // PowerOn implements vcdsim.Guest.

@@ -21,8 +21,8 @@ import (
 // proofTime is longer than the proof that something is gone: two checks, a minute apart.
 const proofTime = 75 * time.Second
 
-// hostage returns a site with a front, and a cluster with three ready machines.
-func hostage(t *testing.T) (*site, *front, []*infrav1.VCDMachine) {
+// newFrontedSite returns a site with a front, and the three ready machines of its cluster "hostage".
+func newFrontedSite(t *testing.T) (*site, *front, []*infrav1.VCDMachine) {
 	t.Helper()
 	s := newBareSite(t, shared.replica)
 	f := s.newFront(t)
@@ -38,7 +38,7 @@ func hostage(t *testing.T) (*site, *front, []*infrav1.VCDMachine) {
 	return s, f, machines
 }
 
-// trigger makes the manager reconcile an object now.
+// trigger triggers a reconcile of an object.
 func (s *site) trigger(obj client.Object) {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"test.example.com/look":%q}}}`,
 		time.Now().Format(time.RFC3339Nano))
@@ -46,12 +46,12 @@ func (s *site) trigger(obj client.Object) {
 		err := shared.client.Patch(s.t.Context(), obj.DeepCopyObject().(client.Object),
 			client.RawPatch(types.MergePatchType, []byte(patch)))
 		return client.IgnoreNotFound(err)
-	}, patience, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 }
 
-// noneIsGone makes the manager reconcile machines repeatedly, for longer than a proof takes. None may be reported as
-// gone.
-func (s *site) noneIsGone(machines ...*infrav1.VCDMachine) {
+// expectNoneGone triggers reconciles of machines repeatedly, for longer than a proof takes. No machine may be deleted
+// or reported as gone.
+func (s *site) expectNoneGone(machines ...*infrav1.VCDMachine) {
 	s.t.Helper()
 	s.g.Consistently(func(g Gomega) {
 		for _, m := range machines {
@@ -66,18 +66,18 @@ func (s *site) noneIsGone(machines ...*infrav1.VCDMachine) {
 	}, proofTime, "5s").Should(Succeed())
 }
 
-// unsure waits until a condition of a machine is Unknown with the reason.
-func (s *site) unsure(m *infrav1.VCDMachine) {
+// waitUntilUnknown waits until the Ready condition of a machine is Unknown, with a message.
+func (s *site) waitUntilUnknown(m *infrav1.VCDMachine) {
 	s.t.Helper()
 	s.g.Eventually(func() (string, error) {
 		s.trigger(m)
 		return s.state(m, clusterv1.ReadyCondition)
-	}, patience, "2s").Should(And(HavePrefix(string(metav1.ConditionUnknown)+" "), MatchRegexp(`: .{20}`)))
+	}, timeout, "2s").Should(And(HavePrefix(string(metav1.ConditionUnknown)+" "), MatchRegexp(`: .{20}`)))
 }
 
 func TestRightsWithdrawnDuringDeletion(t *testing.T) {
 	t.Parallel()
-	s, f, machines := hostage(t)
+	s, f, machines := newFrontedSite(t)
 
 	f.set(empty)
 	for _, operation := range []string{
@@ -89,38 +89,38 @@ func TestRightsWithdrawnDuringDeletion(t *testing.T) {
 	leaving := machines[0]
 	s.g.Expect(shared.client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: s.meta(leaving.Name)})).To(Succeed())
 
-	s.noneIsGone(machines...)
-	s.unsure(leaving)
+	s.expectNoneGone(machines...)
+	s.waitUntilUnknown(leaving)
 	s.g.Expect(s.State().VMs).To(HaveLen(3))
 
 	s.Faults().Clear()
-	f.set(honest)
+	f.set(unchanged)
 	s.deleteMachine(leaving.Name)
 	s.g.Expect(s.State().VMs).To(HaveLen(2))
-	s.survives(machines[1:])
+	s.expectHealthyAndDelete(machines[1:])
 }
 
-// survives checks that machines are as healthy as before, and cleans up.
-func (s *site) survives(machines []*infrav1.VCDMachine) {
+// expectHealthyAndDelete waits until machines are ready, and deletes them and their cluster.
+func (s *site) expectHealthyAndDelete(machines []*infrav1.VCDMachine) {
 	s.t.Helper()
 	for _, m := range machines {
 		s.g.Eventually(func() (string, error) {
 			s.trigger(m)
 			return s.state(m, clusterv1.ReadyCondition)
-		}, patience, "2s").Should(HavePrefix("True"))
+		}, timeout, "2s").Should(HavePrefix("True"))
 	}
-	s.leave(machines)
+	s.deleteAll(machines)
 }
 
-// leave deletes machines and the cluster. Nothing may be left.
-func (s *site) leave(machines []*infrav1.VCDMachine) {
+// deleteAll deletes machines and the cluster, and checks that no VMs and vApps remain.
+func (s *site) deleteAll(machines []*infrav1.VCDMachine) {
 	s.t.Helper()
 	for _, m := range machines {
 		s.g.Expect(client.IgnoreNotFound(shared.client.Delete(s.t.Context(),
 			&clusterv1.Machine{ObjectMeta: s.meta(m.Name)}))).To(Succeed())
 	}
 	for _, m := range machines {
-		s.g.Eventually(func() error { return s.get(m) }, ages, "250ms").ShouldNot(Succeed(), "%s is still there",
+		s.g.Eventually(func() error { return s.get(m) }, longTimeout, "250ms").ShouldNot(Succeed(), "%s still exists",
 			m.Name)
 	}
 	s.deleteCluster("hostage")

@@ -24,14 +24,14 @@ import (
 )
 
 // TestMachinesAreUpdatedInPlace checks that Cluster API changes CPUs, memory and disks of control planes and workers in
-// place, and replaces machines for other changes. Control planes are restarted; workers allow hot add.
+// place, and replaces machines for other changes. Control planes are restarted, workers allow hot add.
 func TestMachinesAreUpdatedInPlace(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, shared.replica, 2)
+	l := newTestCluster(t, shared.replica, 2)
 	l.controlPlanes = 3
 	l.inPlace = true
 	l.serveHooks()
-	l.born()
+	l.provision()
 	machines := l.machineUIDs()
 	workers := l.name + "-md-0"
 	vms := l.State().VMs
@@ -70,14 +70,14 @@ func TestMachinesAreUpdatedInPlace(t *testing.T) {
 
 	l.rejectsOtherChanges()
 	l.roll(workers+"-other", func(s *infrav1.VCDMachineSpec) { s.StorageProfile = "fast" })
-	l.die()
+	l.destroy()
 }
 
 // shutdownCall is the operation under which the simulator counts shutdowns of guests.
 const shutdownCall = "POST /api/vApp/vm/power/action/shutdown"
 
-// serveHooks makes Cluster API call the manager's hooks for the namespace of the test.
-func (l *life) serveHooks() {
+// serveHooks registers the runtime hooks of the manager with Cluster API, for the namespace of the test.
+func (l *testCluster) serveHooks() {
 	l.t.Helper()
 	config := &runtimev1.ExtensionConfig{ObjectMeta: metav1.ObjectMeta{Name: l.name}}
 	config.Spec.ClientConfig.URL = shared.Manager.WebhookURL()
@@ -92,11 +92,11 @@ func (l *life) serveHooks() {
 	l.g.Eventually(func(g Gomega) {
 		g.Expect(shared.client.Get(l.t.Context(), client.ObjectKeyFromObject(config), config)).To(Succeed())
 		g.Expect(config.Status.Handlers).To(HaveLen(3), "%v", config.Status.Conditions)
-	}, patience, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 }
 
-// plane returns the control plane.
-func (l *life) plane() *unstructured.Unstructured {
+// plane returns the KubeadmControlPlane, with its name only.
+func (l *testCluster) plane() *unstructured.Unstructured {
 	plane := &unstructured.Unstructured{}
 	plane.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta2")
 	plane.SetKind("KubeadmControlPlane")
@@ -105,15 +105,15 @@ func (l *life) plane() *unstructured.Unstructured {
 	return plane
 }
 
-// useTemplate makes the owner of machines use another template.
-func (l *life) useTemplate(owner client.Object, patch, template string) {
+// useTemplate sets the template in the owner of machines. The patch is a format with the name of the template.
+func (l *testCluster) useTemplate(owner client.Object, patch, template string) {
 	l.t.Helper()
 	l.patch(owner, fmt.Sprintf(patch, template))
 }
 
-// eventuallySized waits until the VMs whose names have the prefix run with this hardware, and all machines are up to
-// date.
-func (l *life) eventuallySized(prefix string, cpus, memoryMiB int64) {
+// eventuallySized waits until the VMs whose names have the prefix run with the given hardware, and all machines are up
+// to date.
+func (l *testCluster) eventuallySized(prefix string, cpus, memoryMiB int64) {
 	l.t.Helper()
 	l.g.Eventually(func(g Gomega) {
 		for i := range l.State().VMs {
@@ -126,14 +126,14 @@ func (l *life) eventuallySized(prefix string, cpus, memoryMiB int64) {
 			g.Expect(m.Annotations).NotTo(HaveKey(clusterv1.UpdateInProgressAnnotation), m.Name)
 			g.Expect(conditions.IsTrue(&m, clusterv1.MachineUpToDateCondition)).To(BeTrue(), m.Name)
 		}
-	}, ages, "250ms").Should(Succeed())
+	}, longTimeout, "250ms").Should(Succeed())
 	l.up()
 }
 
-// rejectsOtherChanges expects that users cannot change the hardware of a machine.
-func (l *life) rejectsOtherChanges() {
+// rejectsOtherChanges checks that users cannot change the hardware of a machine.
+func (l *testCluster) rejectsOtherChanges() {
 	l.t.Helper()
-	worker, _ := l.aWorker()
+	worker, _ := l.anyWorker()
 	m := &infrav1.VCDMachine{ObjectMeta: l.meta(worker.Spec.InfrastructureRef.Name)}
 	l.g.Expect(l.get(m)).To(Succeed())
 	m.Spec.CPUs = 8

@@ -19,13 +19,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAMachineComesUpAndGoes(t *testing.T) {
+func TestMachineIsCreatedAndDeleted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("alpha")
 	s.ready(c)
 	s.g.Eventually(func() (string, error) { return c.Spec.ControlPlaneEndpoint.String(), s.get(c) },
-		patience).Should(Equal(vip + ":6443"))
+		timeout).Should(Equal(vip + ":6443"))
 	s.g.Expect(c.Spec.InfraID).NotTo(BeEmpty())
 	s.g.Expect(s.get(&corev1.Secret{ObjectMeta: s.meta("alpha-kube-vip")})).To(Succeed())
 
@@ -58,12 +58,12 @@ func TestAMachineComesUpAndGoes(t *testing.T) {
 		}))
 	}
 	s.g.Expect(*m.Status.Initialization.Provisioned).To(BeTrue())
-	s.restful(c, m)
+	s.staysIdle(c, m)
 
 	s.deleteMachine("alpha-0")
 	s.deleteCluster("alpha")
 	s.empty()
-	s.g.Expect(s.errorsLogged()).To(BeEmpty(), "an ordinary life has no errors")
+	s.g.Expect(s.errorsLogged()).To(BeEmpty(), "an uneventful lifecycle logs no errors")
 }
 
 func TestAddressesByDHCP(t *testing.T) {
@@ -83,7 +83,7 @@ func TestAddressesByDHCP(t *testing.T) {
 	s.empty()
 }
 
-func TestAnEndpointOfSomebodyElse(t *testing.T) {
+func TestExternalControlPlaneEndpoint(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("external", func(c *infrav1.VCDCluster) {
@@ -98,9 +98,8 @@ func TestAnEndpointOfSomebodyElse(t *testing.T) {
 	s.empty()
 }
 
-// restful checks that the manager leaves ready objects alone: when it reconciles them again, it writes neither to them
-// nor to VCD.
-func (s *site) restful(objects ...conditioned) {
+// staysIdle checks that the reconcile of ready objects is a no-op: the manager writes neither to them nor to VCD.
+func (s *site) staysIdle(objects ...conditioned) {
 	s.t.Helper()
 	s.quiet(objects...)
 	since := len(s.Requests())
@@ -114,14 +113,14 @@ func (s *site) restful(objects ...conditioned) {
 		s.g.Consistently(func() (string, error) {
 			err := s.get(obj)
 			return obj.GetResourceVersion(), err
-		}, "2s", "100ms").Should(Equal(version), "%T %s was written to", obj, obj.GetName())
+		}, "2s", "100ms").Should(Equal(version), "%T %s was updated", obj, obj.GetName())
 	}
 	s.g.Expect(simsite.Writes(s.Simulator, since)).To(BeEmpty())
 }
 
-// ofTheAPIServer matches errors of a reconcile that a busy API server, or other writers to the same objects, may cause
+// expectedAPIErrors matches errors of a reconcile that a busy API server, or a conflict with another writer, may cause
 // at any time.
-var ofTheAPIServer = regexp.MustCompile(
+var expectedAPIErrors = regexp.MustCompile(
 	`the object has been modified|failed calling webhook|etcdserver: |context deadline exceeded`)
 
 // errorsLogged lists the errors in the manager's log about reconciles of objects of this site.
@@ -132,7 +131,7 @@ func (s *site) errorsLogged() []string {
 	var lines []string
 	for line := range strings.Lines(string(log)) {
 		if strings.Contains(line, "Reconciler error") && strings.Contains(line, s.namespace+"/") &&
-			!ofTheAPIServer.MatchString(line) {
+			!expectedAPIErrors.MatchString(line) {
 			lines = append(lines, line)
 		}
 	}

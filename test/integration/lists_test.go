@@ -12,30 +12,30 @@ import (
 
 func TestAnEmptyListOfVMsProvesNothing(t *testing.T) {
 	t.Parallel()
-	s, f, machines := hostage(t)
+	s, f, machines := newFrontedSite(t)
 	s.quiet()
 	since := len(s.Requests())
 
 	f.set(empty)
 
-	s.noneIsGone(machines...)
+	s.expectNoneGone(machines...)
 	s.g.Expect(s.State().VMs).To(HaveLen(3))
-	s.g.Expect(simsite.Writes(s.Simulator, since)).To(BeEmpty(), "VCD was written to because of an empty list")
-	f.set(honest)
-	s.survives(machines)
+	s.g.Expect(simsite.Writes(s.Simulator, since)).To(BeEmpty(), "writes to VCD because of an empty list")
+	f.set(unchanged)
+	s.expectHealthyAndDelete(machines)
 }
 
 func TestRowsThatShiftBetweenPagesProveNothing(t *testing.T) {
 	t.Parallel()
-	s, f, machines := hostage(t)
+	s, f, machines := newFrontedSite(t)
 	s.quiet()
 	since := len(s.Requests())
 
 	f.set(shifting)
 
-	s.noneIsGone(machines...)
-	s.unsure(machines[0])
-	s.g.Expect(simsite.Writes(s.Simulator, since)).To(BeEmpty(), "VCD was written to because of a list that is not complete")
-	f.set(honest)
-	s.survives(machines)
+	s.expectNoneGone(machines...)
+	s.waitUntilUnknown(machines[0])
+	s.g.Expect(simsite.Writes(s.Simulator, since)).To(BeEmpty(), "writes to VCD because of an incomplete list")
+	f.set(unchanged)
+	s.expectHealthyAndDelete(machines)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package integration tests this provider as it is shipped: its manager runs as a process with the permissions of its
-// role. It works with a real API server, the core manager of Cluster API, and simulated VMware Cloud Directors over
+// Package integration tests the provider as it is shipped. The manager runs as a process with the permissions of its
+// role, against a real API server, the core manager of Cluster API, and simulated VMware Cloud Director sites over
 // HTTPS.
 package integration
 
@@ -36,7 +36,7 @@ var shared struct {
 	*framework.ManagementCluster
 
 	client    client.Client
-	workloads *workload.Workloads // the simulated guests of whole clusters
+	workloads *workload.Workloads // the simulated guests of complete clusters
 	replica   replica             // reconciles the objects of most tests
 }
 
@@ -46,7 +46,7 @@ type replica struct {
 	*stack.Manager
 
 	label string
-	down  *sync.Mutex // held while the manager does not run
+	down  *sync.Mutex // held while the manager is stopped
 }
 
 // Kill kills the manager. No other test can kill or start it until Start returns.
@@ -63,7 +63,7 @@ func (c replica) Start(ctx context.Context) error {
 
 const (
 	sharedLabel = "shared"
-	// tests is the number of tests that run in parallel. They mostly wait.
+	// tests is the number of parallel tests. It exceeds the number of processors, because the tests mostly wait.
 	tests = "20"
 )
 

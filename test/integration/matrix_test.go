@@ -16,63 +16,64 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A flow is a part of a cluster's life.
+// A flow is a part of the lifecycle of a cluster.
 type flow struct {
 	name string
-	do   func(*life)
+	do   func(*testCluster)
 }
 
-// whole returns the flows of a life from creation to deletion.
-func whole(between []flow) []flow {
-	return slices.Concat([]flow{{"create", (*life).born}}, between, []flow{{"delete", (*life).die}})
+// lifecycle returns the flows of a cluster from its creation to its deletion.
+func lifecycle(between []flow) []flow {
+	return slices.Concat([]flow{{"create", (*testCluster).provision}}, between, []flow{{"delete", (*testCluster).destroy}})
 }
 
-// changes returns changes by users and health checks, in order. Each begins where the previous one ends.
+// changes returns the flows of changes by users and health checks, in order. Each starts from the result of the
+// previous one.
 func changes() []flow {
 	return []flow{
-		{"scale up", func(l *life) { l.scale(l.workers + 1) }},
-		{"scale down", func(l *life) { l.scale(l.workers - 1) }},
-		{"roll", func(l *life) { l.roll("larger", larger) }},
-		{"repair", (*life).repair},
+		{"scale up", func(l *testCluster) { l.scale(l.workers + 1) }},
+		{"scale down", func(l *testCluster) { l.scale(l.workers - 1) }},
+		{"roll", func(l *testCluster) { l.roll("larger", larger) }},
+		{"repair", (*testCluster).repair},
 	}
 }
 
-// upkeep returns the remaining flows that write. They run in another life, because a single life with all flows would
-// take longest.
-func upkeep() []flow {
+// maintenance returns the remaining flows that write to VCD. They run in another cluster, because a single cluster with
+// all flows would take longest.
+func maintenance() []flow {
 	return []flow{
-		{"clean up", (*life).cleanUp},
-		{"renew the lease", (*life).renewLease},
-		{"roll the control plane", func(l *life) { l.rollControlPlane("larger-control-plane", larger) }},
+		{"clean up", (*testCluster).cleanUp},
+		{"renew the lease", (*testCluster).renewLease},
+		{"roll the control plane", func(l *testCluster) { l.rollControlPlane("larger-control-plane", larger) }},
 	}
 }
 
 func larger(m *infrav1.VCDMachineSpec) { m.SizingPolicy = "large" }
 
 // flows returns all flows.
-func flows() []flow { return whole(slices.Concat(changes(), upkeep())) }
+func flows() []flow { return lifecycle(slices.Concat(changes(), maintenance())) }
 
-// TestCrashMatrix kills the manager before and after each write to VCD in each flow. Each flow runs in a separate life,
-// and all lives run in parallel. Two more lives without kills record the writes.
+// TestCrashMatrix kills the manager before and after each write to VCD in each flow. Each flow runs in a separate
+// cluster, and all clusters run in parallel. Two more clusters without kills record the writes.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	var changed, kept *chaos.Killer
 	var mu sync.Mutex
 	disturbed := map[string]*chaos.Killer{}
-	t.Run("lives", func(t *testing.T) {
+	t.Run("clusters", func(t *testing.T) {
 		t.Run("no kills", func(t *testing.T) {
 			t.Parallel()
-			changed = live(newLife(t, shared.replica, 1), "", whole(changes())...)
+			changed = runFlows(newTestCluster(t, shared.replica, 1), "", lifecycle(changes())...)
 		})
-		t.Run("no kills in its upkeep", func(t *testing.T) {
+		t.Run("no kills during maintenance", func(t *testing.T) {
 			t.Parallel()
-			kept = live(newLife(t, newReplica(t, "upkeep"), 1), "", whole(upkeep())...)
+			kept = runFlows(newTestCluster(t, newReplica(t, "upkeep"), 1), "", lifecycle(maintenance())...)
 		})
 		for _, f := range flows() {
-			t.Run("killed in "+f.name, func(t *testing.T) {
+			t.Run("kills during "+f.name, func(t *testing.T) {
 				t.Parallel()
 				c := newReplica(t, "killed-in-"+strings.ReplaceAll(f.name, " ", "-"), quickPoll)
-				k := live(newLife(t, c, 1), f.name, needed(f.name)...)
+				k := runFlows(newTestCluster(t, c, 1), f.name, flowsFor(f.name)...)
 				mu.Lock()
 				defer mu.Unlock()
 				disturbed[f.name] = k
@@ -92,11 +93,11 @@ func TestCrashMatrix(t *testing.T) {
 			expected = count(kept.Writes(f.name))
 		}
 		g.Expect(expected).NotTo(BeEmpty(), "writes of %s", f.name)
-		g.Expect(own).To(HaveLen(len(expected)), "%s: operations of the life with kills and of the one without", f.name)
+		g.Expect(own).To(HaveLen(len(expected)), "%s: operations with and without kills", f.name)
 		for _, op := range slices.Sorted(maps.Keys(expected)) {
 			before := k.Kills(vcdsim.Arrived, op)
 			after := k.Kills(vcdsim.Worked, op)
-			t.Logf("%-22s %-50s undisturbed: %d, killed before: %d, killed after: %d", f.name, op, expected[op], before,
+			t.Logf("%-22s %-50s without kills: %d, killed before: %d, killed after: %d", f.name, op, expected[op], before,
 				after)
 			g.Expect(before).To(BeNumerically(">=", expected[op]), "%s before %s", f.name, op)
 			g.Expect(after).To(BeNumerically(">=", expected[op]), "%s after %s", f.name, op)
@@ -107,11 +108,12 @@ func TestCrashMatrix(t *testing.T) {
 			g.Expect(k.Killed(vcdsim.Worked, w)).To(BeTrue(), "in %s, the manager was not killed after %v", f.name, w)
 		}
 	}
-	t.Logf("%d times the manager died at a write", cells)
+	t.Logf("the manager was killed %d times at a write", cells)
 }
 
-// live runs flows, and kills the manager in one of them. The cluster is deleted at the end.
-func live(l *life, fatal string, flows ...flow) *chaos.Killer {
+// runFlows runs flows, and kills the manager at each write of the fatal one. If fatal is empty, it does not kill the
+// manager. It attaches a disk to a worker before the flow "delete".
+func runFlows(l *testCluster, fatal string, flows ...flow) *chaos.Killer {
 	l.t.Helper()
 	seen := &tracker{marked: map[string]map[string]bool{}}
 	k := chaos.New(l.t, chaos.Options{Victim: l.replica, Flow: fatal, Observe: func() { seen.observe(l.State()) }})
@@ -126,8 +128,8 @@ func live(l *life, fatal string, flows ...flow) *chaos.Killer {
 	return k
 }
 
-// needed returns the flows that a life needs to reach the named one and its end.
-func needed(name string) []flow {
+// flowsFor returns the named flow with its prerequisites, between the creation and the deletion of the cluster.
+func flowsFor(name string) []flow {
 	var out []flow
 	for _, f := range flows() {
 		if f.name == name || f.name == "create" || f.name == "delete" || f.name == "scale up" && name == "scale down" {
@@ -137,8 +139,8 @@ func needed(name string) []flow {
 	return out
 }
 
-// count counts writes by operation. Two writes to the same object, such as the expansion of a disk and then bootstrap
-// data, count as one: the manager is killed at the first.
+// count counts writes by operation. Two writes to the same object, such as the expansion of a disk and the injection of
+// bootstrap data, count as one, because the manager is killed only at the first.
 func count(writes []chaos.Write) map[string]int {
 	out := map[string]int{}
 	seen := map[chaos.Write]bool{}

@@ -47,7 +47,8 @@ func TestTheManagerOfOneNamespaceNeedsRightsThereOnly(t *testing.T) {
 	s.g.Expect(found.Denied).To(BeEmpty())
 }
 
-// namespacedRights reads the rights of the overlay, for another namespace and service account.
+// namespacedRights returns the RBAC objects of the overlay config/namespaced, for the given namespace and service
+// account.
 func namespacedRights(g *WithT, namespace, account string) []unstructured.Unstructured {
 	var objects []unstructured.Unstructured
 	for _, file := range []string{"role_binding.yaml", "cluster_role.yaml", "secrets_role.yaml"} {

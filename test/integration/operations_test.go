@@ -30,9 +30,9 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// TestManagersProtectWhatTheyServeAndElectALeader runs a manager as it is shipped: with leader election, and with
-// metrics over HTTPS for authorized clients.
-func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
+// TestManagerAuthorizesRequestsAndElectsALeader runs a manager with the shipped settings: leader election, and metrics
+// over HTTPS for authorized clients.
+func TestManagerAuthorizesRequestsAndElectsALeader(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	m := newReplica(t, "elected", "--leader-elect=true", "--insecure-diagnostics=false")
@@ -43,7 +43,7 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 			return err
 		}
 		return conn.Close()
-	}, patience, "100ms").Should(Succeed())
+	}, timeout, "100ms").Should(Succeed())
 	roles := applyRoles(t)
 	unprivileged := token(t, "unprivileged", "")
 	prometheus := token(t, "prometheus", "capvcd-metrics-reader")
@@ -66,14 +66,14 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 	} {
 		// The API server observes new roles with a delay, and caches their absence for a while.
 		g.Eventually(func() int {
-			status, _ := ask(t, tt.token, tt.method, site+tt.path)
+			status, _ := request(t, tt.token, tt.method, site+tt.path)
 			return status
-		}, patience, "500ms").Should(Equal(tt.status), "%s: %s %s", tt.who, tt.method, tt.path)
+		}, timeout, "500ms").Should(Equal(tt.status), "%s: %s %s", tt.who, tt.method, tt.path)
 	}
 	g.Eventually(func() string {
-		_, metrics := ask(t, prometheus, http.MethodGet, site+"/metrics")
+		_, metrics := request(t, prometheus, http.MethodGet, site+"/metrics")
 		return metrics
-	}, patience, "200ms").Should(And(
+	}, timeout, "200ms").Should(And(
 		ContainSubstring(`leader_election_master_status{name="controller-leader-election-capvcd"} 1`),
 		ContainSubstring(`controller_runtime_max_concurrent_reconciles{controller="vcdmachine"} 20`),
 		ContainSubstring("capvcd_oldest_deletion_age_seconds{"),
@@ -85,7 +85,7 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 		Name:      "controller-leader-election-capvcd",
 	}}
 	g.Expect(shared.client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease)).To(Succeed())
-	g.Expect(ptr.Deref(lease.Spec.HolderIdentity, "")).To(BeEmpty(), "a manager that ends gives its lease back")
+	g.Expect(ptr.Deref(lease.Spec.HolderIdentity, "")).To(BeEmpty(), "a manager releases its lease when it stops")
 }
 
 // applyRoles applies the shipped roles for administrators and Prometheus, and returns their names.
@@ -127,8 +127,8 @@ func token(t *testing.T, name, role string) string {
 	return request.Status.Token
 }
 
-// ask sends a request to a server with a self-signed certificate.
-func ask(t *testing.T, token, method, url string) (int, string) {
+// request sends a request to a server with a self-signed certificate, and returns the status and the body.
+func request(t *testing.T, token, method, url string) (int, string) {
 	t.Helper()
 	g := NewWithT(t)
 	request, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
@@ -148,7 +148,7 @@ func ask(t *testing.T, token, method, url string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-func TestAVirtualIPFromAPool(t *testing.T) {
+func TestVirtualIPFromAPool(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.create(s.inClusterPool("vips", "192.168.100.201"))
@@ -169,7 +169,7 @@ func TestAVirtualIPFromAPool(t *testing.T) {
 		c.Spec.ControlPlaneLoadBalancer.KubeVIP.Mode = infrav1.KubeVIPDaemonSet
 	})
 	s.ready(next)
-	s.g.Expect(next.Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.205"), "the first pool has none left")
+	s.g.Expect(next.Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.205"), "the first pool is exhausted")
 	change := next.DeepCopy()
 	change.Spec.ControlPlaneLoadBalancer.KubeVIP.Mode = infrav1.KubeVIPStaticPod
 	s.g.Expect(shared.client.Patch(t.Context(), change, client.MergeFrom(next))).To(
@@ -182,12 +182,12 @@ func TestAVirtualIPFromAPool(t *testing.T) {
 			Peers:           []infrav1.KubeVIPPeer{{Address: "192.168.100.1", ASNumber: 65000}},
 		}
 		return shared.client.Update(t.Context(), next)
-	}, patience).Should(Succeed(), "peers may change")
+	}, timeout).Should(Succeed(), "BGP peers are mutable")
 	s.deleteCluster("next")
 	s.deleteCluster("pooled")
 	claims := &ipamv1.IPAddressClaimList{}
 	s.g.Eventually(func() ([]ipamv1.IPAddressClaim, error) {
 		err := shared.client.List(t.Context(), claims, client.InNamespace(s.namespace))
 		return claims.Items, err
-	}, patience).Should(BeEmpty())
+	}, timeout).Should(BeEmpty())
 }

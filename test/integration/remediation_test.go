@@ -21,27 +21,27 @@ const resetCall = "POST /api/vApp/vm/power/action/reset"
 // brokenCondition is a condition of Machines that only this test sets.
 const brokenCondition = "Broken"
 
-// TestAHealthCheckActsOnWhatWeReport checks that a MachineHealthCheck acts on conditions of a VM, without conditions of
-// the node. It replaces the machine, or first has its VM reset.
-func TestAHealthCheckActsOnWhatWeReport(t *testing.T) {
+// TestHealthCheckActsOnReportedConditions checks that a MachineHealthCheck acts on conditions of the infrastructure,
+// without conditions of the node. It replaces the machine, or first triggers a reset of its VM.
+func TestHealthCheckActsOnReportedConditions(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, shared.replica, 1)
-	l.born()
+	l := newTestCluster(t, shared.replica, 1)
+	l.provision()
 
 	l.replacedByHealthCheck()
 
 	l.useRemediation(30 * time.Second)
 	l.recoveredByReset()
 	l.replacedAfterReset()
-	l.die()
+	l.destroy()
 }
 
 // replacedByHealthCheck powers off the VM of a worker, and waits until the worker is replaced.
-func (l *life) replacedByHealthCheck() {
+func (l *testCluster) replacedByHealthCheck() {
 	l.t.Helper()
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}
 	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":[{"type":"InfrastructureReady","status":"False","timeoutSeconds":15}]}}}`)
-	broken, vm := l.aWorker()
+	broken, vm := l.anyWorker()
 
 	l.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(vm)) })
 
@@ -49,18 +49,18 @@ func (l *life) replacedByHealthCheck() {
 	l.g.Eventually(func() (string, error) {
 		l.trigger(m)
 		return l.state(m, clusterv1.ReadyCondition)
-	}, patience, "250ms").Should(HavePrefix("False " + infrav1.VMPoweredOffReason)) // It lasts 15 s, until the machine is replaced.
-	l.g.Eventually(func() (bool, error) { return !broken.DeletionTimestamp.IsZero(), l.get(broken) }, patience,
+	}, timeout, "250ms").Should(HavePrefix("False " + infrav1.VMPoweredOffReason)) // until the timeout of the check, 15 s
+	l.g.Eventually(func() (bool, error) { return !broken.DeletionTimestamp.IsZero(), l.get(broken) }, timeout,
 		"100ms").Should(BeTrue())
-	// Its replacement is not ready at once.
+	// The replacement is not ready at first, and must not be replaced too.
 	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":null}}}`)
-	l.g.Eventually(func() error { return l.get(broken) }, ages, "250ms").ShouldNot(Succeed())
+	l.g.Eventually(func() error { return l.get(broken) }, longTimeout, "250ms").ShouldNot(Succeed())
 	l.up()
 }
 
-// useRemediation makes the health check treat broken Machines as unhealthy, and reset VMs once before their machines
-// are replaced.
-func (l *life) useRemediation(timeout time.Duration) {
+// useRemediation configures the health check: Machines with brokenCondition are unhealthy, and their VMs are reset once
+// before the machines are replaced.
+func (l *testCluster) useRemediation(timeout time.Duration) {
 	l.t.Helper()
 	template := &infrav1.VCDRemediationTemplate{ObjectMeta: l.meta("reset-once")}
 	template.Spec.Template.Spec.Strategy = infrav1.VCDRemediationStrategy{
@@ -81,48 +81,48 @@ func (l *life) useRemediation(timeout time.Duration) {
 	}}`)
 }
 
-// recoveredByReset breaks a worker until its VM is reset, and expects that no machine is replaced.
-func (l *life) recoveredByReset() {
+// recoveredByReset breaks a worker until its VM is reset, and checks that the machine is not replaced.
+func (l *testCluster) recoveredByReset() {
 	l.t.Helper()
-	worker, _ := l.aWorker()
+	worker, _ := l.anyWorker()
 	remediation := &infrav1.VCDRemediation{ObjectMeta: l.meta(worker.Name)}
 
 	l.breakUntilReset(worker)
 	l.editStatus(worker, func(m *clusterv1.Machine) { conditions.Delete(m, brokenCondition) })
 
-	l.g.Eventually(func() error { return l.get(remediation) }, ages, "250ms").ShouldNot(Succeed())
+	l.g.Eventually(func() error { return l.get(remediation) }, longTimeout, "250ms").ShouldNot(Succeed())
 	l.up()
 	l.g.Expect(l.get(worker)).To(Succeed())
 	l.g.Expect(worker.DeletionTimestamp.IsZero()).To(BeTrue())
 }
 
-// replacedAfterReset breaks a worker permanently, and expects a reset of its VM before the machine is replaced.
-func (l *life) replacedAfterReset() {
+// replacedAfterReset breaks a worker permanently, and checks that its VM is reset before the machine is replaced.
+func (l *testCluster) replacedAfterReset() {
 	l.t.Helper()
-	worker, _ := l.aWorker()
+	worker, _ := l.anyWorker()
 	before := l.Counters()[resetCall]
 
 	l.breakUntilReset(worker)
 
 	l.g.Expect(l.get(worker)).To(Succeed())
 	l.g.Expect(worker.DeletionTimestamp.IsZero()).To(BeTrue(), "the Machine is replaced only after the reset")
-	l.g.Eventually(func() error { return l.get(worker) }, ages, "250ms").ShouldNot(Succeed())
+	l.g.Eventually(func() error { return l.get(worker) }, longTimeout, "250ms").ShouldNot(Succeed())
 	l.up()
 	l.g.Expect(l.Counters()[resetCall] - before).To(Equal(1))
 }
 
 // breakUntilReset makes a Machine unhealthy, and waits until its VM is reset.
-func (l *life) breakUntilReset(m *clusterv1.Machine) {
+func (l *testCluster) breakUntilReset(m *clusterv1.Machine) {
 	l.t.Helper()
 	before := l.Counters()[resetCall]
 	l.editStatus(m, func(m *clusterv1.Machine) {
 		conditions.Set(m, metav1.Condition{Type: brokenCondition, Status: metav1.ConditionFalse, Reason: "Test"})
 	})
-	l.g.Eventually(func() int { return l.Counters()[resetCall] - before }, ages, "250ms").Should(Equal(1))
+	l.g.Eventually(func() int { return l.Counters()[resetCall] - before }, longTimeout, "250ms").Should(Equal(1))
 }
 
 // editStatus changes the status of a Machine, which Cluster API also changes.
-func (l *life) editStatus(m *clusterv1.Machine, change func(*clusterv1.Machine)) {
+func (l *testCluster) editStatus(m *clusterv1.Machine, change func(*clusterv1.Machine)) {
 	l.t.Helper()
 	l.g.Eventually(func() error {
 		if err := l.get(m); err != nil {
@@ -130,5 +130,5 @@ func (l *life) editStatus(m *clusterv1.Machine, change func(*clusterv1.Machine))
 		}
 		change(m)
 		return shared.client.Status().Update(l.t.Context(), m)
-	}, patience, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 }

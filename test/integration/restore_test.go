@@ -16,11 +16,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestVCDRestoredFromADumpOfAnHourAgo checks the recovery when objects that were created since the dump disappear, and
-// deleted objects reappear, all at once.
+// TestVCDRestoredFromADumpOfAnHourAgo checks the recovery from a restore of VCD: objects created after the dump
+// disappear, and objects deleted after the dump reappear, all at once.
 func TestVCDRestoredFromADumpOfAnHourAgo(t *testing.T) {
 	t.Parallel()
-	s, _, old := hostage(t)
+	s, _, old := newFrontedSite(t)
 	var dump bytes.Buffer
 	s.g.Expect(s.Dump(&dump)).To(Succeed())
 	s.deleteMachine(old[0].Name)
@@ -35,9 +35,9 @@ func TestVCDRestoredFromADumpOfAnHourAgo(t *testing.T) {
 	s.g.Expect(s.Restore(&dump)).To(Succeed())
 
 	s.g.Expect(s.State().VMs).To(HaveLen(3))
-	s.noneIsGone(append(young, old[1:]...)...)
+	s.expectNoneGone(append(young, old[1:]...)...)
 	for _, m := range young {
-		s.unsure(m)
+		s.waitUntilUnknown(m)
 	}
 	for _, m := range old[1:] {
 		s.ready(m)
@@ -53,8 +53,8 @@ func TestVCDRestoredFromADumpOfAnHourAgo(t *testing.T) {
 	}
 	cluster := &infrav1.VCDCluster{ObjectMeta: s.meta("hostage")}
 	s.g.Expect(shared.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: cluster.ObjectMeta})).To(Succeed())
-	// No object refers to the VM that reappeared, but it runs: an administrator must decide.
-	s.g.Eventually(func() (string, error) { return s.state(cluster, clusterv1.ReadyCondition) }, ages, "250ms").
+	// The VM that reappeared is an orphaned resource, and it runs. An administrator must decide.
+	s.g.Eventually(func() (string, error) { return s.state(cluster, clusterv1.ReadyCondition) }, longTimeout, "250ms").
 		Should(And(HavePrefix("False "+infrav1.VAppNotEmptyReason), ContainSubstring(old[0].Name)))
 	s.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM(old[0].Name)) })
 	s.trigger(cluster)

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// The canaries are secrets that must appear only in Secrets and, in case of the second one, in the VM.
+// The canaries are secrets that must appear only in Secrets. The bootstrap data may also appear in the VM.
 const (
 	passwordCanary  = "canary-in-the-password-4f1c"
 	tokenCanary     = "canary-in-the-api-token-9b7d"
@@ -38,7 +38,7 @@ func TestNoSecretLeavesItsSecret(t *testing.T) {
 	s.ready(m)
 	// Errors must not contain the password either.
 	s.credentials(map[string]string{infrav1.SecretPassword: "wrong-" + passwordCanary})
-	s.g.Eventually(func() (string, error) { return s.state(broken, infrav1.PlacementReadyCondition) }, patience,
+	s.g.Eventually(func() (string, error) { return s.state(broken, infrav1.PlacementReadyCondition) }, timeout,
 		"100ms").ShouldNot(BeEmpty())
 	s.credentials(map[string]string{
 		infrav1.SecretUsername: "",
@@ -49,9 +49,9 @@ func TestNoSecretLeavesItsSecret(t *testing.T) {
 	s.deleteMachine("canary-0")
 	s.deleteCluster("canary")
 
-	seen := s.everythingSaid()
-	s.g.Expect(string(seen)).To(ContainSubstring("Creating vApp"), "an empty log proves nothing")
-	s.g.Expect(string(seen)).To(ContainSubstring(s.namespace), "the log must be of this test")
+	seen := s.allOutput()
+	s.g.Expect(string(seen)).To(ContainSubstring("Creating vApp"), "the log must not be empty")
+	s.g.Expect(string(seen)).To(ContainSubstring(s.namespace), "the log must include this test")
 	for _, canary := range []string{passwordCanary, tokenCanary, bootstrapCanary} {
 		for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary)), basicAuth(canary)} {
 			s.g.Expect(bytes.Contains(seen, []byte(form))).To(BeFalse(), "%q is in the log or an object", form)
@@ -80,11 +80,11 @@ func (s *site) credentials(values map[string]string) {
 			secret.Data[key] = []byte(value)
 		}
 		return shared.client.Update(s.t.Context(), secret)
-	}, patience, "100ms").Should(Succeed())
+	}, timeout, "100ms").Should(Succeed())
 }
 
-// everythingSaid returns the log of the manager, all events, and all objects except Secrets.
-func (s *site) everythingSaid() []byte {
+// allOutput returns the log of the manager, all events, and all objects except Secrets.
+func (s *site) allOutput() []byte {
 	s.t.Helper()
 	seen, err := os.ReadFile(shared.Manager.LogPath())
 	s.g.Expect(err).NotTo(HaveOccurred())

@@ -55,7 +55,7 @@ func TestAClusterMovesToAnotherManager(t *testing.T) {
 	moving.empty()
 }
 
-// machines creates the machines of a cluster that do not exist yet, up to a number, and returns all of them.
+// machines creates the missing machines of a cluster, up to count, and returns all machines.
 func (s *site) machines(cluster string, count int) []*infrav1.VCDMachine {
 	s.t.Helper()
 	var out []*infrav1.VCDMachine
@@ -70,10 +70,10 @@ func (s *site) machines(cluster string, count int) []*infrav1.VCDMachine {
 	return out
 }
 
-// started waits until the manager reconciles a machine. Before that, Cluster API has not set its owner.
+// started waits until the manager reconciles a machine, which requires that Cluster API has set the owner.
 func (s *site) started(m *infrav1.VCDMachine) {
 	s.t.Helper()
-	s.g.Eventually(func() (string, error) { return s.state(m, clusterv1.PausedCondition) }, patience, "50ms").
+	s.g.Eventually(func() (string, error) { return s.state(m, clusterv1.PausedCondition) }, timeout, "50ms").
 		Should(HavePrefix("False"))
 }
 
@@ -84,7 +84,7 @@ func (s *site) moveTo(cluster string, to replica) {
 	s.patch(owner, func() { owner.Spec.Paused = new(true) })
 	objects := s.providerObjects()
 	for _, obj := range objects {
-		s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.PausedCondition) }, patience, "50ms").
+		s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.PausedCondition) }, timeout, "50ms").
 			Should(HavePrefix("True"), "%T %s is not paused", obj, obj.GetName())
 	}
 
@@ -116,7 +116,7 @@ func (s *site) providerObjects() []conditioned {
 	return out
 }
 
-// relabel gives objects to the manager with a label.
+// relabel sets the watch label of objects, which selects their manager.
 func (s *site) relabel(label string, objects ...client.Object) {
 	s.t.Helper()
 	for _, obj := range objects {
@@ -128,7 +128,7 @@ func (s *site) relabel(label string, objects ...client.Object) {
 	}
 }
 
-// patch reads an object, changes it, and writes the change.
+// patch refreshes an object, changes it, and patches it.
 func (s *site) patch(obj client.Object, change func()) {
 	s.t.Helper()
 	s.g.Expect(s.get(obj)).To(Succeed())

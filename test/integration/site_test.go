@@ -23,15 +23,15 @@ import (
 )
 
 const (
-	patience = 5 * time.Minute
-	ages     = 10 * time.Minute // for whole clusters, or while managers die
-	vip      = "192.168.100.200"
+	timeout     = 5 * time.Minute
+	longTimeout = 10 * time.Minute // for complete clusters, and while managers are killed
+	vip         = "192.168.100.200"
 )
 
-// brisk is fast, but slow enough to observe running tasks.
+// brisk is a profile that is fast, but slow enough for a test to observe running tasks.
 var brisk = vcdsim.Profile{Name: "brisk", Scale: 0.03}
 
-// A site is a simulated VCD with a namespace whose objects live in it.
+// A site is a simulated VCD, and the namespace with the objects that use it.
 type site struct {
 	*vcdsim.Simulator
 
@@ -39,7 +39,7 @@ type site struct {
 	g         *WithT
 	namespace string
 	replica   replica
-	front     *front // in front of the simulator; nil: none
+	front     *front // the proxy in front of the simulator, or nil
 }
 
 // URL returns the address of the site.
@@ -58,13 +58,14 @@ func (s *site) CA() []byte {
 	return s.Simulator.CA()
 }
 
-// newSite starts a simulator, and creates a namespace with an identity for it, which the shared manager reconciles.
+// newSite starts a simulator, and creates a namespace with an identity for it. The shared manager reconciles its
+// objects.
 func newSite(t *testing.T, mods ...func(*vcdsim.Config)) *site {
 	t.Helper()
 	return newSiteOf(t, shared.replica, mods...)
 }
 
-// newSiteOf is newSite with the caller's manager.
+// newSiteOf is like newSite, but the given manager reconciles the objects.
 func newSiteOf(t *testing.T, c replica, mods ...func(*vcdsim.Config)) *site {
 	t.Helper()
 	s := newBareSite(t, c, mods...)
@@ -72,7 +73,7 @@ func newSiteOf(t *testing.T, c replica, mods ...func(*vcdsim.Config)) *site {
 	return s
 }
 
-// newBareSite is newSiteOf without an identity.
+// newBareSite is like newSiteOf, but creates no identity.
 func newBareSite(t *testing.T, c replica, mods ...func(*vcdsim.Config)) *site {
 	t.Helper()
 	g := NewWithT(t)
@@ -86,7 +87,7 @@ func newBareSite(t *testing.T, c replica, mods ...func(*vcdsim.Config)) *site {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(sim.Start()).To(Succeed())
 	t.Cleanup(func() {
-		g.Expect(sim.Unhandled()).To(BeEmpty(), "routes that the simulator does not know")
+		g.Expect(sim.Unhandled()).To(BeEmpty(), "requests that the simulator does not implement")
 		g.Expect(sim.Close()).To(Succeed())
 	})
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -122,7 +123,7 @@ func (s *site) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: s.namespace}
 }
 
-// newReplica starts a manager for the tests that kill theirs.
+// newReplica starts a separate manager, for tests that kill it.
 func newReplica(t *testing.T, name string, args ...string) replica {
 	t.Helper()
 	g := NewWithT(t)
@@ -142,7 +143,7 @@ func (s *site) create(obj client.Object) {
 	}
 	labels[clusterv1.WatchLabel] = s.replica.label
 	obj.SetLabels(labels)
-	s.g.Eventually(func() error { return shared.client.Create(s.t.Context(), obj) }, patience,
+	s.g.Eventually(func() error { return shared.client.Create(s.t.Context(), obj) }, timeout,
 		"100ms").Should(Succeed())
 }
 
@@ -162,7 +163,7 @@ func (s *site) cluster(name string, mods ...func(*infrav1.VCDCluster)) *infrav1.
 				Type:    infrav1.EndpointKubeVIP,
 				KubeVIP: &infrav1.KubeVIPEndpoint{},
 			},
-			// No workload cluster exists to install one in. Whole clusters have one.
+			// There is no workload cluster to install a cloud controller manager in. Only testCluster has one.
 			CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},
 		},
 	}
@@ -211,18 +212,18 @@ func reference(kind, name string) clusterv1.ContractVersionedObjectReference {
 	return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: name}
 }
 
-// get reads an object again.
+// get refreshes an object from the API server.
 func (s *site) get(obj client.Object) error {
 	return shared.client.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)
 }
 
-// ready waits until the Ready condition of an object is True, and all objects of this provider in the namespace are
-// sound.
+// ready waits until the Ready condition of an object is True, and checks the conditions of all objects of this provider
+// in the namespace.
 func (s *site) ready(obj conditioned) {
 	s.t.Helper()
-	s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.ReadyCondition) }, patience,
+	s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.ReadyCondition) }, timeout,
 		"50ms").Should(HavePrefix("True"))
-	s.sound()
+	s.checkConditions()
 }
 
 // conditioned is an object with conditions.
@@ -264,9 +265,9 @@ func (s *site) delete(objects ...client.Object) {
 		s.g.Expect(client.IgnoreNotFound(shared.client.Delete(s.t.Context(), obj))).To(Succeed())
 	}
 	for _, obj := range objects {
-		s.g.Eventually(func() bool { return client.IgnoreNotFound(s.get(obj)) == nil && s.get(obj) != nil }, patience,
+		s.g.Eventually(func() bool { return client.IgnoreNotFound(s.get(obj)) == nil && s.get(obj) != nil }, timeout,
 			"50ms").
-			Should(BeTrue(), "%T %s is still there", obj, obj.GetName())
+			Should(BeTrue(), "%T %s still exists", obj, obj.GetName())
 	}
 }
 
@@ -282,7 +283,7 @@ func (s *site) deleteCluster(name string) {
 	s.delete(&clusterv1.Cluster{ObjectMeta: s.meta(name)}, &infrav1.VCDCluster{ObjectMeta: s.meta(name)})
 }
 
-// empty checks that nothing is left in VCD.
+// empty checks that VCD contains no VMs and vApps.
 func (s *site) empty() {
 	s.t.Helper()
 	state := s.State()
@@ -290,10 +291,10 @@ func (s *site) empty() {
 	s.g.Expect(state.VApps).To(BeEmpty())
 }
 
-// removeAll deletes the objects that a test left, so that the manager does not keep sending requests to a simulator
-// that is gone.
+// removeAll deletes the remaining clusters of a test, so that the manager does not keep sending requests to a stopped
+// simulator.
 func (s *site) removeAll() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	clusters := &clusterv1.ClusterList{}
 	if err := shared.client.List(ctx, clusters, client.InNamespace(s.namespace)); err != nil {

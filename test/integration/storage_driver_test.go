@@ -13,13 +13,14 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A storageDriver creates and attaches disks with the user of the manager.
+// A storageDriver creates and attaches disks as the VCD user of the manager.
 type storageDriver struct {
 	site  *site
 	http  *http.Client
 	token string
 }
 
+// storageDriver logs in, and returns a driver with the session.
 func (s *site) storageDriver() *storageDriver {
 	s.t.Helper()
 	roots := x509.NewCertPool()
@@ -40,13 +41,13 @@ func (s *site) storageDriver() *storageDriver {
 func (p *storageDriver) post(path, body string) (header http.Header) {
 	p.site.t.Helper()
 	p.site.g.Eventually(func() (err error) {
-		header, err = p.ask(path, body)
+		header, err = p.do(path, body)
 		return err
-	}, patience, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 	return header
 }
 
-func (p *storageDriver) ask(path, body string) (http.Header, error) {
+func (p *storageDriver) do(path, body string) (http.Header, error) {
 	s := p.site
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL()+path, strings.NewReader(body))
 	if err != nil {
@@ -65,9 +66,9 @@ func (p *storageDriver) ask(path, body string) (http.Header, error) {
 		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(res.Body)
+	content, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode >= http.StatusMultipleChoices {
-		err = fmt.Errorf("POST %s: %s: %s", path, res.Status, answer)
+		err = fmt.Errorf("POST %s: %s: %s", path, res.Status, content)
 	}
 	return res.Header, err
 }
@@ -75,17 +76,17 @@ func (p *storageDriver) ask(path, body string) (http.Header, error) {
 const vcloud = `xmlns="http://www.vmware.com/vcloud/v1.5"`
 
 // attachDisk attaches an independent disk to a worker, as a CSI driver does.
-func (l *life) attachDisk() {
+func (l *testCluster) attachDisk() {
 	l.t.Helper()
-	_, vm := l.aWorker()
+	_, vm := l.anyWorker()
 	p := l.storageDriver()
 	state := l.State()
 	p.post("/api/vdc/"+state.VApps[0].VDCID+"/disk",
 		`<DiskCreateParams `+vcloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
 	l.g.Eventually(func() bool { return len(l.State().Disks) == 1 && l.State().Disks[0].Status == 1 },
-		patience).Should(BeTrue())
+		timeout).Should(BeTrue())
 	disk := l.State().Disks[0].ID
 	p.post("/api/vApp/vm-"+vm+"/disk/action/attach",
 		`<DiskAttachOrDetachParams `+vcloud+`><Disk href="`+l.URL()+`/api/disk/`+disk+`"/></DiskAttachOrDetachParams>`)
-	l.g.Eventually(func() []string { return l.State().Disks[0].AttachedTo }, patience).Should(ConsistOf(vm))
+	l.g.Eventually(func() []string { return l.State().Disks[0].AttachedTo }, timeout).Should(ConsistOf(vm))
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A tracker records all vApps and VMs that ever existed in a simulator, by marker. It observes the state before and
-// after each request, so that it misses no object that a request creates or deletes.
+// A tracker records all vApps and VMs that ever existed in a simulator, by ownership marker. It observes the state
+// before and after each request, so that it misses no object that a request creates or deletes.
 type tracker struct {
 	mu     sync.Mutex
 	marked map[string]map[string]bool // IDs by kind and marker
 }
 
-// tracker starts to observe a site's simulator.
+// tracker starts a tracker that observes the simulator of the site.
 func (s *site) tracker() *tracker {
 	w := &tracker{marked: map[string]map[string]bool{}}
 	s.SetGate(func(context.Context, vcdsim.Moment, vcdsim.Request) bool {
@@ -47,8 +47,8 @@ func (w *tracker) note(what, id string) {
 	w.marked[what][id] = true
 }
 
-// made returns the number of vApps and VMs that were ever created.
-func (w *tracker) made() int {
+// created returns the number of vApps and VMs that were ever created.
+func (w *tracker) created() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
@@ -58,7 +58,7 @@ func (w *tracker) made() int {
 	return n
 }
 
-// duplicates lists the markers of objects that were created more than once.
+// duplicates lists the markers of more than one object, with the IDs of the objects.
 func (w *tracker) duplicates() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -21,17 +21,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-var wholeZones = flag.Bool("zones", false, "Run a whole cluster over three zones, with an upgrade.")
+var runZones = flag.Bool("zones", false, "Run a whole cluster over three zones, with an upgrade.")
 
 // olderVersion is the initial Kubernetes version of clusters that span zones.
 const olderVersion = "v1.35.4"
 
-// A zonedLife is a cluster from the template with three zones: three control planes, and workers in each zone.
-type zonedLife struct{ *life }
+// A zonedCluster is a cluster from the template for three zones, with three control plane machines and workers in each
+// zone.
+type zonedCluster struct{ *testCluster }
 
-func newZonedLife(t *testing.T) zonedLife {
+func newZonedCluster(t *testing.T) zonedCluster {
 	t.Helper()
-	l := newLife(t, shared.replica, 3, func(c *vcdsim.Config) {
+	l := newTestCluster(t, shared.replica, 3, func(c *vcdsim.Config) {
 		c.Model = vcdsim.ThreeZones()
 		catalog := &c.Model.Orgs[1].Catalogs[0]
 		old := catalog.Templates[0]
@@ -51,11 +52,11 @@ func newZonedLife(t *testing.T) zonedLife {
 		"VCD_TEMPLATE_NAME":    simsite.TemplateName(olderVersion),
 		"WORKER_MACHINE_COUNT": "1",
 	}
-	return zonedLife{l}
+	return zonedCluster{l}
 }
 
-// where counts the VMs of a control plane ("-control-plane") or workers ("-md-") in each VDC.
-func (l zonedLife) where(kind string) map[string]int {
+// vmsByVDC counts the VMs of a control plane ("-control-plane") or workers ("-md-") in each VDC.
+func (l zonedCluster) vmsByVDC(kind string) map[string]int {
 	state := l.State()
 	vdcs := map[string]string{}
 	vApps := map[string]string{}
@@ -74,8 +75,8 @@ func (l zonedLife) where(kind string) map[string]int {
 	return found
 }
 
-// published waits until the cluster has exactly these failure domains.
-func (l zonedLife) published(zones ...string) {
+// waitForFailureDomains waits until the cluster has exactly the failure domains of the zones.
+func (l zonedCluster) waitForFailureDomains(zones ...string) {
 	l.t.Helper()
 	var want []string
 	for _, zone := range zones {
@@ -88,15 +89,15 @@ func (l zonedLife) published(zones ...string) {
 			names = append(names, d.Name)
 		}
 		return names, err
-	}, patience, "250ms").Should(ConsistOf(want))
+	}, timeout, "250ms").Should(ConsistOf(want))
 }
 
-func (l zonedLife) workersOf(zone string) *clusterv1.MachineDeployment {
+func (l zonedCluster) workersOf(zone string) *clusterv1.MachineDeployment {
 	return &clusterv1.MachineDeployment{ObjectMeta: l.meta(l.name + "-md-" + zone)}
 }
 
 // scaleZone changes the number of workers in a zone.
-func (l zonedLife) scaleZone(zone string, workers int) {
+func (l zonedCluster) scaleZone(zone string, workers int) {
 	l.t.Helper()
 	md := l.workersOf(zone)
 	l.g.Expect(l.get(md)).To(Succeed())
@@ -104,7 +105,7 @@ func (l zonedLife) scaleZone(zone string, workers int) {
 	l.patch(md, fmt.Sprintf(`{"spec":{"replicas":%d}}`, workers))
 }
 
-func (l zonedLife) controlPlane() *unstructured.Unstructured {
+func (l zonedCluster) controlPlane() *unstructured.Unstructured {
 	plane := &unstructured.Unstructured{}
 	plane.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta2")
 	plane.SetKind("KubeadmControlPlane")
@@ -114,7 +115,7 @@ func (l zonedLife) controlPlane() *unstructured.Unstructured {
 }
 
 // upgrade replaces all machines with machines of the newer Kubernetes version.
-func (l zonedLife) upgrade() {
+func (l zonedCluster) upgrade() {
 	l.t.Helper()
 	newer := func(s *infrav1.VCDMachineSpec) { s.Template = simsite.TemplateName(programs.KubernetesVersion) }
 	l.copyTemplate(l.name+"-control-plane", l.name+"-newer-control-plane", newer)
@@ -139,79 +140,79 @@ func (l zonedLife) upgrade() {
 // TestAClusterOverThreeZones creates a cluster, scales it, upgrades it to another Kubernetes version, removes one zone
 // from the selector, and deletes the cluster.
 func TestAClusterOverThreeZones(t *testing.T) {
-	if !*wholeZones {
-		t.Skip("takes minutes of processor time: make e2e runs it")
+	if !*runZones {
+		t.Skip("takes minutes of CPU time; make e2e runs it")
 	}
 	t.Parallel()
-	l := newZonedLife(t)
+	l := newZonedCluster(t)
 	spread := map[string]int{"acme-vdc": 1, "acme-vdc-b": 1, "acme-vdc-c": 1}
 
-	l.born()
-	l.g.Expect(l.where("-control-plane")).To(Equal(spread))
-	l.g.Expect(l.where("-md-")).To(Equal(spread))
+	l.provision()
+	l.g.Expect(l.vmsByVDC("-control-plane")).To(Equal(spread))
+	l.g.Expect(l.vmsByVDC("-md-")).To(Equal(spread))
 
 	l.scaleZone("b", 2)
 	l.up()
-	l.g.Expect(l.where("-md-b")).To(Equal(map[string]int{"acme-vdc-b": 2}))
+	l.g.Expect(l.vmsByVDC("-md-b")).To(Equal(map[string]int{"acme-vdc-b": 2}))
 	l.scaleZone("b", 1)
 	l.up()
 
 	l.upgrade()
-	l.g.Expect(l.where("-control-plane")).To(Equal(spread))
-	l.g.Expect(l.where("-md-")).To(Equal(spread))
+	l.g.Expect(l.vmsByVDC("-control-plane")).To(Equal(spread))
+	l.g.Expect(l.vmsByVDC("-md-")).To(Equal(spread))
 
 	c := &infrav1.VCDDeploymentZone{ObjectMeta: l.meta(l.name + "-c")}
 	l.patch(c, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, clusterv1.ClusterNameLabel))
-	l.published("a", "b")
-	l.up() // Machines that run there stay.
-	l.g.Expect(l.where("-control-plane")).To(Equal(spread))
-	l.g.Expect(l.where("-md-c")).To(Equal(map[string]int{"acme-vdc-c": 1}))
+	l.waitForFailureDomains("a", "b")
+	l.up() // Existing machines in zone c stay.
+	l.g.Expect(l.vmsByVDC("-control-plane")).To(Equal(spread))
+	l.g.Expect(l.vmsByVDC("-md-c")).To(Equal(map[string]int{"acme-vdc-c": 1}))
 
 	l.rollControlPlane(l.name+"-larger-control-plane", larger)
-	l.g.Expect(l.where("-control-plane")).NotTo(HaveKey("acme-vdc-c"))
-	l.die()
+	l.g.Expect(l.vmsByVDC("-control-plane")).NotTo(HaveKey("acme-vdc-c"))
+	l.destroy()
 }
 
-// TestALostZone disables a VDC. Its machines remain, and new ones are refused there with the reason. The rest of the
-// cluster keeps working, and a control plane is remediated into another zone.
-func TestALostZone(t *testing.T) {
+// TestLossOfAZone disables a VDC. Its machines remain, and the conditions of new machines report the reason why they
+// cannot be placed. The rest of the cluster keeps working, and a control plane machine is remediated into another zone.
+func TestLossOfAZone(t *testing.T) {
 	t.Parallel()
-	l := newZonedLife(t)
-	l.born()
-	before := l.where("")
+	l := newZonedCluster(t)
+	l.provision()
+	before := l.vmsByVDC("")
 
 	l.Edit(func(e *vcdsim.Editor) { e.VDC("acme-vdc-c").Disabled = true })
 	zone := &infrav1.VCDDeploymentZone{ObjectMeta: l.meta(l.name + "-c")}
 	l.g.Eventually(func() (string, error) {
 		l.trigger(zone)
 		return l.state(zone, infrav1.FailureDomainReadyCondition)
-	}, patience, "500ms").Should(HavePrefix("False " + infrav1.VDCDisabledReason))
-	l.published("a", "b")
+	}, timeout, "500ms").Should(HavePrefix("False " + infrav1.VDCDisabledReason))
+	l.waitForFailureDomains("a", "b")
 	l.up()
-	l.g.Expect(l.where("")).To(Equal(before), "what runs there stays")
+	l.g.Expect(l.vmsByVDC("")).To(Equal(before), "existing machines in the zone stay")
 
 	l.remediateControlPlane("c")
 	l.up()
-	l.g.Expect(l.where("-control-plane")).To(And(Not(HaveKey("acme-vdc-c")), HaveLen(2)))
+	l.g.Expect(l.vmsByVDC("-control-plane")).To(And(Not(HaveKey("acme-vdc-c")), HaveLen(2)))
 
 	l.scaleZone("c", 2)
-	l.g.Eventually(l.refusals, patience, "250ms").Should(ConsistOf(HavePrefix("False " + infrav1.VDCDisabledReason)))
+	l.g.Eventually(l.placementFailures, timeout, "250ms").Should(ConsistOf(HavePrefix("False " + infrav1.VDCDisabledReason)))
 	l.scaleZone("a", 2)
-	l.g.Eventually(func() map[string]int { return l.where("-md-a") }, ages, "250ms").Should(
-		Equal(map[string]int{"acme-vdc": 2}), "other zones go on")
+	l.g.Eventually(func() map[string]int { return l.vmsByVDC("-md-a") }, longTimeout, "250ms").Should(
+		Equal(map[string]int{"acme-vdc": 2}), "other zones keep working")
 
 	l.Edit(func(e *vcdsim.Editor) { e.VDC("acme-vdc-c").Disabled = false })
 	l.g.Eventually(func() (string, error) {
 		l.trigger(zone)
 		return l.state(zone, clusterv1.ReadyCondition)
-	}, patience, "500ms").Should(HavePrefix("True"))
+	}, timeout, "500ms").Should(HavePrefix("True"))
 	l.up()
-	l.g.Expect(l.where("-md-c")).To(Equal(map[string]int{"acme-vdc-c": 2}))
-	l.die()
+	l.g.Expect(l.vmsByVDC("-md-c")).To(Equal(map[string]int{"acme-vdc-c": 2}))
+	l.destroy()
 }
 
-// refusals returns why machines have no placement.
-func (l zonedLife) refusals() []string {
+// placementFailures returns the states of PlacementReady that are False.
+func (l zonedCluster) placementFailures() []string {
 	list := &infrav1.VCDMachineList{}
 	l.g.Expect(shared.client.List(l.t.Context(), list, client.InNamespace(l.namespace))).To(Succeed())
 	var found []string
@@ -224,8 +225,8 @@ func (l zonedLife) refusals() []string {
 	return found
 }
 
-// remediateControlPlane triggers the replacement of the control plane in a zone, and waits until it is gone.
-func (l zonedLife) remediateControlPlane(zone string) {
+// remediateControlPlane triggers the remediation of the control plane machine in a zone, and waits until it is gone.
+func (l zonedCluster) remediateControlPlane(zone string) {
 	l.t.Helper()
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-control-plane")}
 	check.Spec.ClusterName = l.name
@@ -238,8 +239,8 @@ func (l zonedLife) remediateControlPlane(zone string) {
 			continue
 		}
 		l.patch(&m, fmt.Sprintf(`{"metadata":{"annotations":{%q:""}}}`, clusterv1.RemediateMachineAnnotation))
-		l.g.Eventually(func() error { return l.get(&m) }, ages, "250ms").ShouldNot(Succeed())
+		l.g.Eventually(func() error { return l.get(&m) }, longTimeout, "250ms").ShouldNot(Succeed())
 		return
 	}
-	l.t.Fatalf("no control plane is in zone %s", zone)
+	l.t.Fatalf("no control plane machine is in zone %s", zone)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubernetes runs Kubernetes' own end-to-end tests from the folders that a cluster can pass without a cloud,
-// storage or special hardware. `make conformance-kubernetes` builds it and runs the selected tests.
+// Package kubernetes runs the end-to-end tests of Kubernetes that need no cloud provider, storage or special hardware.
+// `make conformance-kubernetes` builds it and runs the selected specs.
 package kubernetes
 
 import (
@@ -46,8 +46,8 @@ func TestMain(m *testing.M) {
 	testfiles.AddFileSource(fixtures.GetTestFixturesFS())
 	testfiles.AddFileSource(testdata.GetConformanceTestdataFS())
 	if *list == "" {
-		fmt.Println("make conformance-kubernetes runs this, in a cluster of its own")
-		os.Exit(0) // never run against the cluster of KUBECONFIG
+		fmt.Println("make conformance-kubernetes runs these tests in a separate cluster")
+		os.Exit(0) // never run against the current cluster of KUBECONFIG
 	}
 	specs, err := readList(*list)
 	if err == nil {
@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// readList reads a list of specs. Lines that begin with # are comments.
+// readList returns the specs in a file, one per line. Lines that begin with # are comments. An empty list is an error.
 func readList(path string) ([]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func readList(path string) ([]string, error) {
 		}
 	}
 	if len(specs) == 0 {
-		return nil, fmt.Errorf("there are no specs in %s", path)
+		return nil, fmt.Errorf("no specs in %s", path)
 	}
 	return specs, nil
 }
@@ -88,9 +88,10 @@ func quoted(specs []string) []string {
 	return out
 }
 
+// listed are the specs of the list.
 var listed []string
 
-// A spec in the list that does not pass fails the run, even if no such spec exists.
+// The run fails if a spec of the list does not pass, or does not exist.
 var _ = ginkgo.ReportAfterSuite("All specs of the list passed", func(report ginkgo.Report) {
 	passed := map[string]bool{}
 	for _, spec := range report.SpecReports {

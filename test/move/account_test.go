@@ -17,13 +17,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// account is the name of the identity that the manager logs in with, and of its Secret. It is a service account, whose
-// token changes with each login.
+// account is the name of the manager's VCDIdentity and of its Secret. The identity is a service account, whose token
+// changes with each login.
 const account = name + "-account"
 
-// asAccount creates that identity, and changes a manifest so that its cluster uses it. The cloud controller manager
-// keeps its identity.
-func (s *scene) asAccount(h cluster, manifest string) string {
+// asAccount creates the identity of the service account, and returns the manifest with a cluster that uses it. The
+// cloud controller manager keeps its identity.
+func (s *environment) asAccount(h cluster, manifest string) string {
 	s.Expect(h.client.Create(s.t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: namespace},
 		StringData: map[string]string{
@@ -46,19 +46,19 @@ func (s *scene) asAccount(h cluster, manifest string) string {
 	return before + used + account + "\n" + after
 }
 
-// held waits until clusterctl would wait for the manager's last login.
-func (s *scene) held(h cluster) {
+// waitForMoveBlock waits until the Secret of the service account has the annotation that makes clusterctl move wait.
+func (s *environment) waitForMoveBlock(h cluster) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
 		secret := &corev1.Secret{}
 		g.Expect(h.client.Get(s.t.Context(), client.ObjectKey{Namespace: namespace, Name: account},
 			secret)).To(Succeed())
 		g.Expect(secret.Annotations).To(HaveKey(clusterctlv1.BlockMoveAnnotation))
-	}, patience, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 }
 
-// neverRefused checks that each login used the last token of VCD.
-func (s *scene) neverRefused() {
+// expectAllLoginsSucceeded checks that each login used the latest token.
+func (s *environment) expectAllLoginsSucceeded() {
 	s.t.Helper()
 	logins := 0
 	for _, r := range s.site.Simulator.Requests() {

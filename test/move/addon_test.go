@@ -24,18 +24,18 @@ import (
 // addon is the name of the Secret with the manifests of the cloud controller manager, and of its ClusterResourceSet.
 const addon = name + "-cloud-provider"
 
-// token is a token of the user with whose password the cluster was created.
-const token = "token-of-the-cluster-that-moves"
+// token is an API token of the user of the cloud controller manager, whose password is the initial credential.
+const token = "token-of-the-moving-cluster"
 
-// delivered waits until the cloud controller manager is in the workload cluster as a management cluster has it. Each
-// object that installs it must exist once, with an owner in the same management cluster.
-func (s *scene) delivered(h cluster) {
+// cloudProviderInstalled waits until a management cluster has installed the cloud controller manager in the workload
+// cluster. Each object that installs it must exist once, with an owner in the same management cluster.
+func (s *environment) cloudProviderInstalled(h cluster) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
 		infra := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 		g.Expect(h.client.Get(s.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
 		g.Expect(reason(infra, infrav1.CloudProviderReadyCondition)).To(Equal(infrav1.CloudProviderUnavailableReason),
-			"all that is missing is a pod")
+			"only the pod is missing")
 		sets := &addonsv1.ClusterResourceSetList{}
 		bindings := &addonsv1.ClusterResourceSetBindingList{}
 		secrets := &corev1.SecretList{}
@@ -58,11 +58,11 @@ func (s *scene) delivered(h cluster) {
 				g.Expect(s.uidOf(h, owner)).To(Equal(owner.UID), "%T is owned by %v", obj, owner)
 			}
 		}
-	}, patience, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 }
 
 // uidOf returns the UID of the object in an owner reference.
-func (s *scene) uidOf(h cluster, ref metav1.OwnerReference) (types.UID, error) {
+func (s *environment) uidOf(h cluster, ref metav1.OwnerReference) (types.UID, error) {
 	owner := &unstructured.Unstructured{}
 	owner.SetAPIVersion(ref.APIVersion)
 	owner.SetKind(ref.Kind)
@@ -79,7 +79,7 @@ func reason(object interface{ GetConditions() []metav1.Condition }, kind string)
 	return "absent"
 }
 
-func (s *scene) workload() client.Client {
+func (s *environment) workload() client.Client {
 	s.t.Helper()
 	kubeconfig, err := s.site.Workloads.AdminKubeconfig(name)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -90,9 +90,10 @@ func (s *scene) workload() client.Client {
 	return c
 }
 
-// installed returns the objects in the workload cluster. Applying them again must change nothing. Cluster API does so
-// if the moved ClusterResourceSet arrives before the record of where it was applied.
-func (s *scene) installed() map[string]string {
+// installedObjects returns the objects of the cloud controller manager in the workload cluster, by name. A move must
+// not change them, although Cluster API applies them again if the ClusterResourceSet is created before its
+// ClusterResourceSetBinding.
+func (s *environment) installedObjects() map[string]string {
 	s.t.Helper()
 	contents := map[string]string{}
 	workload := s.workload()
@@ -103,7 +104,7 @@ func (s *scene) installed() map[string]string {
 	} {
 		obj.SetNamespace(addons.Namespace)
 		s.Expect(workload.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
-		obj.SetResourceVersion("") // The simulated workload clusters count each write, even without a change.
+		obj.SetResourceVersion("") // Simulated workload clusters increase it on each write, even without a change.
 		obj.SetGeneration(0)
 		obj.SetManagedFields(nil)
 		content, err := json.Marshal(obj)
@@ -115,7 +116,7 @@ func (s *scene) installed() map[string]string {
 
 // rotate changes the token of the cluster's identity, and waits until it is in the workload cluster. An empty token
 // switches back to the password.
-func (s *scene) rotate(h cluster, token string) {
+func (s *environment) rotate(h cluster, token string) {
 	s.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-ccm-credentials", Namespace: namespace}}
 	patch := fmt.Appendf(nil, `{"data":{%q:%q}}`, infrav1.SecretAPIToken,
@@ -123,9 +124,9 @@ func (s *scene) rotate(h cluster, token string) {
 	s.Expect(h.client.Patch(s.t.Context(), secret, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
 	workload := s.workload()
 	s.Eventually(func() (string, error) {
-		given := &corev1.Secret{}
+		applied := &corev1.Secret{}
 		err := workload.Get(s.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.ManagedCredentialsName},
-			given)
-		return string(given.Data[addons.RefreshTokenKey]), err
-	}, patience, "250ms").Should(Equal(token))
+			applied)
+		return string(applied.Data[addons.RefreshTokenKey]), err
+	}, timeout, "250ms").Should(Equal(token))
 }

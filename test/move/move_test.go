@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package move moves a running cluster to another management cluster and back, with clusterctl move.
+// Package move tests clusterctl move: a running cluster moves to another management cluster and back.
 package move
 
 import (
@@ -39,82 +39,82 @@ import (
 )
 
 const (
-	name      = "traveller"
+	name      = "moving"
 	namespace = "default"
-	patience  = 10 * time.Minute // for a whole cluster
+	timeout   = 10 * time.Minute // for a complete cluster
 )
 
-func TestARunningClusterMovesAndComesBack(t *testing.T) {
+func TestRunningClusterMovesThereAndBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts two management clusters, and -short is set")
 	}
 	log.SetLogger(klog.Background())
-	s := newScene(t)
+	s := newEnvironment(t)
 	s.createCluster(s.home)
 	s.available(s.home, 2)
-	s.delivered(s.home)
+	s.cloudProviderInstalled(s.home)
 	vms := s.vms()
 	before := len(s.site.Simulator.Requests())
-	installed := s.installed()
-	claimed := s.claimed(s.home)
+	installed := s.installedObjects()
+	claimed := s.addressesByClaim(s.home)
 	s.Expect(claimed).To(HaveLen(3), "two nodes and the virtual IP")
 
-	s.held(s.home)
+	s.waitForMoveBlock(s.home)
 
 	t.Log("moving away")
 	s.move(s.home, s.away)
 	s.available(s.away, 2)
-	s.delivered(s.away)
-	s.held(s.away)
-	s.Expect(s.installed()).To(Equal(installed), "nothing changes in the workload cluster")
-	s.nothingAt(s.home)
-	s.Expect(s.claimed(s.away)).To(Equal(claimed))
-	s.Expect(s.vms()).To(Equal(vms), "the VMs of a cluster that moves")
-	s.Expect(simsite.Writes(s.site.Simulator, before)).To(BeEmpty(), "changes in VCD by a move")
+	s.cloudProviderInstalled(s.away)
+	s.waitForMoveBlock(s.away)
+	s.Expect(s.installedObjects()).To(Equal(installed), "the workload cluster is unchanged")
+	s.expectNoObjects(s.home)
+	s.Expect(s.addressesByClaim(s.away)).To(Equal(claimed))
+	s.Expect(s.vms()).To(Equal(vms), "the VMs are unchanged by the move")
+	s.Expect(simsite.Writes(s.site.Simulator, before)).To(BeEmpty(), "writes to VCD during the move")
 
-	t.Log("living there")
+	t.Log("scaling and rotating credentials after the move")
 	s.scale(s.away, 2)
 	s.available(s.away, 3)
 	s.rotate(s.away, token)
-	s.delivered(s.away)
-	installed = s.installed()
+	s.cloudProviderInstalled(s.away)
+	installed = s.installedObjects()
 	vms = s.vms()
 	before = len(s.site.Simulator.Requests())
-	grown := s.claimed(s.away)
+	grown := s.addressesByClaim(s.away)
 	s.Expect(grown).To(HaveLen(4))
 	for claim, address := range claimed {
 		s.Expect(grown).To(HaveKeyWithValue(claim, address))
 	}
 
-	t.Log("moving back, killed while objects are made: nothing was deleted yet, so it starts again")
+	t.Log("moving back, killed during creation: nothing is deleted yet, so a second move can start")
 	s.killedMove(s.away, s.home, func() bool { return s.exists(s.home, &clusterv1.MachineList{}) })
-	s.pause(s.away, false) // clusterctl refuses paused clusters.
-	t.Log("and killed while objects are deleted: all of them are in the new place, so it ends by hand")
+	s.pause(s.away, false) // clusterctl does not move paused clusters.
+	t.Log("moving back, killed during deletion: all objects are at the target, so the rest is removed manually")
 	s.killedMove(s.away, s.home, func() bool { return !s.exists(s.away, &infrav1.VCDMachineList{}) })
 	s.pause(s.home, false)
-	s.forget(s.away)
+	s.removeRemains(s.away)
 	s.available(s.home, 3)
-	s.delivered(s.home)
-	s.Expect(s.installed()).To(Equal(installed), "nothing changes in the workload cluster")
+	s.cloudProviderInstalled(s.home)
+	s.Expect(s.installedObjects()).To(Equal(installed), "the workload cluster is unchanged")
 	s.rotate(s.home, "")
-	s.nothingAt(s.away)
-	s.Expect(s.claimed(s.home)).To(Equal(grown))
-	s.Expect(s.vms()).To(Equal(vms), "the VMs of a cluster whose move was killed")
-	s.Expect(simsite.Writes(s.site.Simulator, before)).To(BeEmpty(), "changes in VCD by a move that was killed")
+	s.expectNoObjects(s.away)
+	s.Expect(s.addressesByClaim(s.home)).To(Equal(grown))
+	s.Expect(s.vms()).To(Equal(vms), "the VMs are unchanged by a killed move")
+	s.Expect(simsite.Writes(s.site.Simulator, before)).To(BeEmpty(), "writes to VCD during a killed move")
 
-	s.neverRefused()
+	s.expectAllLoginsSucceeded()
 
 	t.Log("deleting")
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	s.Expect(s.home.client.Delete(t.Context(), cluster)).To(Succeed())
-	s.Eventually(func() bool { return s.exists(s.home, &clusterv1.ClusterList{}) }, patience, "250ms").Should(BeFalse())
-	s.Expect(s.site.Left()).To(BeEmpty(), "left in the simulated VCD")
-	s.Eventually(func() map[string]string { return s.claimed(s.home) }, patience, "250ms").Should(BeEmpty())
+	s.Eventually(func() bool { return s.exists(s.home, &clusterv1.ClusterList{}) }, timeout, "250ms").Should(BeFalse())
+	s.Expect(s.site.Left()).To(BeEmpty(), "orphaned resources in the simulated VCD")
+	s.Eventually(func() map[string]string { return s.addressesByClaim(s.home) }, timeout, "250ms").Should(BeEmpty())
 }
 
-// createCluster does the same as a user who creates the Secrets with the credentials by hand: they have no label of
-// this provider. All addresses are claimed from pools.
-func (s *scene) createCluster(h cluster) {
+// createCluster creates the cluster from the template for IPAM. The Secrets with the credentials have no label of this
+// provider, as if a user created them. All addresses are claimed from pools.
+func (s *environment) createCluster(h cluster) {
 	manifest, err := h.Clusterctl(s.t.Context(), "generate", "cluster", name, "--infrastructure=vcd:"+version,
 		"--flavor=ipam", "--target-namespace="+namespace, "--kubernetes-version="+programs.KubernetesVersion,
 		"--control-plane-machine-count=1", "--worker-machine-count=1")
@@ -134,13 +134,13 @@ func (s *scene) createCluster(h cluster) {
 			},
 		})).To(Succeed())
 	}
-	_, err = h.Kubectl(s.t.Context(), strings.NewReader(travellingPools+"---\n"+
+	_, err = h.Kubectl(s.t.Context(), strings.NewReader(movedPools+"---\n"+
 		s.asAccount(h, strings.Join(kept, "\n---\n"))), "apply", "-f", "-")
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
-// available waits until the cluster is available with the number of machines, all of which are ready nodes.
-func (s *scene) available(h cluster, machines int) {
+// available waits until the cluster is available and has the given number of machines, which are all ready nodes.
+func (s *environment) available(h cluster, machines int) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
 		cluster := &clusterv1.Cluster{}
@@ -165,7 +165,7 @@ func (s *scene) available(h cluster, machines int) {
 			g.Expect(condition(&vcdMachines.Items[i], clusterv1.ReadyCondition)).To(Equal("True"),
 				vcdMachines.Items[i].Name)
 		}
-	}, patience, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 }
 
 func condition(object interface{ GetConditions() []metav1.Condition }, kind string) string {
@@ -178,7 +178,7 @@ func condition(object interface{ GetConditions() []metav1.Condition }, kind stri
 }
 
 // scale changes the number of workers.
-func (s *scene) scale(h cluster, workers int32) {
+func (s *environment) scale(h cluster, workers int32) {
 	md := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: name + "-md-0", Namespace: namespace}}
 	s.Expect(h.client.Get(s.t.Context(), client.ObjectKeyFromObject(md), md)).To(Succeed())
 	before := md.DeepCopy()
@@ -187,20 +187,20 @@ func (s *scene) scale(h cluster, workers int32) {
 }
 
 // move runs clusterctl move to completion.
-func (s *scene) move(from, to cluster) {
+func (s *environment) move(from, to cluster) {
 	s.t.Helper()
 	_, err := from.Clusterctl(s.t.Context(), "move", "--namespace="+namespace, "--to-kubeconfig="+to.Kubeconfig())
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
-// killedMove runs clusterctl move and kills it as soon as seen returns true. From then on, it gets no response, so that
-// it cannot complete before, however busy the machine is.
-func (s *scene) killedMove(from, to cluster, seen func() bool) {
+// killedMove runs clusterctl move and kills it as soon as seen returns true. From then on, clusterctl receives no
+// responses, so that it cannot complete before it is killed, even on a busy machine.
+func (s *environment) killedMove(from, to cluster, seen func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()
 	reached := make(chan struct{})
-	kubeconfig := s.answersUntil(from, seen, reached)
+	kubeconfig := s.serveUntil(from, seen, reached)
 	cmd := exec.CommandContext(ctx, from.Bin(programs.Clusterctl), "move", "--namespace="+namespace,
 		"--kubeconfig="+kubeconfig, "--to-kubeconfig="+to.Kubeconfig(),
 		"--config="+filepath.Join(from.Dir(), "clusterctl", "clusterctl.yaml"))
@@ -209,14 +209,14 @@ func (s *scene) killedMove(from, to cluster, seen func() bool) {
 	cmd.Stdout = &out
 	cmd.Stderr = &out
 	s.Expect(cmd.Start()).To(Succeed())
-	s.Eventually(reached, patience).Should(BeClosed(), "%s", &out)
+	s.Eventually(reached, timeout).Should(BeClosed(), "%s", &out)
 	s.Expect(cmd.Process.Kill()).To(Succeed())
-	s.Expect(cmd.Wait()).To(MatchError(ContainSubstring("killed")), "clusterctl ended by itself: %s", &out)
+	s.Expect(cmd.Wait()).To(MatchError(ContainSubstring("killed")), "clusterctl exited before it was killed: %s", &out)
 }
 
-// answersUntil serves the API server of a management cluster until seen returns true. It then signals that the current
-// request and all later ones are held. It returns the path of a kubeconfig for it.
-func (s *scene) answersUntil(h cluster, seen func() bool, reached chan<- struct{}) string {
+// serveUntil starts a proxy to the API server of a management cluster, and returns the path of a kubeconfig for it.
+// Once seen returns true, the proxy closes reached, and holds the current request and all later ones.
+func (s *environment) serveUntil(h cluster, seen func() bool, reached chan<- struct{}) string {
 	s.t.Helper()
 	target, err := url.Parse(h.RESTConfig().Host)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -231,7 +231,7 @@ func (s *scene) answersUntil(h cluster, seen func() bool, reached chan<- struct{
 	front := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if seen() {
 			report()
-			<-r.Context().Done() // until it is killed
+			<-r.Context().Done() // until clusterctl is killed
 			return
 		}
 		proxy.ServeHTTP(w, r)
@@ -253,15 +253,15 @@ func (s *scene) answersUntil(h cluster, seen func() bool, reached chan<- struct{
 }
 
 // pause pauses or unpauses a cluster.
-func (s *scene) pause(h cluster, paused bool) {
+func (s *environment) pause(h cluster, paused bool) {
 	s.t.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, paused))
 	s.Expect(h.client.Patch(s.t.Context(), cluster, patch)).To(Succeed())
 }
 
-// forget removes the remains of a killed move, as described in docs/operate/move-clusters.md.
-func (s *scene) forget(h cluster) {
+// removeRemains removes the remains of a killed move, as described in docs/operate/move-clusters.md.
+func (s *environment) removeRemains(h cluster) {
 	s.t.Helper()
 	const kinds = "machines,machinesets,machinedeployments,kubeadmcontrolplanes,kubeadmconfigs,kubeadmconfigtemplates," +
 		"vcdclusters,vcdmachines,vcdmachinetemplates,vcdidentities,clusterresourcesets,clusterresourcesetbindings,secrets," +
@@ -276,14 +276,14 @@ func (s *scene) forget(h cluster) {
 			`--patch={"metadata":{"finalizers":null}}`, object)
 		s.Expect(err == nil || strings.Contains(err.Error(), "NotFound")).To(BeTrue(), "%v", err)
 	}
-	s.Eventually(func() error { // The provider of pools refuses until it observes that no address is left.
+	s.Eventually(func() error { // The webhook of the pools rejects the deletion until it observes that no addresses are allocated.
 		_, err := h.Kubectl(s.t.Context(), nil, "delete", "--namespace="+namespace, "--all", "inclusterippools")
 		return err
-	}, patience, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 }
 
-// exists reports whether objects of the kind of a list exist.
-func (s *scene) exists(h cluster, list client.ObjectList) bool {
+// exists reports whether objects of the list's kind exist.
+func (s *environment) exists(h cluster, list client.ObjectList) bool {
 	s.Expect(h.client.List(s.t.Context(), list, client.InNamespace(namespace), client.Limit(1))).To(Succeed())
 	return listLen(list) > 0
 }

@@ -18,9 +18,9 @@ const overflowing = `[...document.querySelectorAll("body, body *")].filter((e) =
 	.filter((e) => e.getBoundingClientRect().right > innerWidth + 0.5 || e.getBoundingClientRect().left < -0.5 || (e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1))
 	.map((e) => e.outerHTML.slice(0, 120))`
 
-// broken lists words that are split over two lines. A line may end after a hyphen, a slash or a dot, and within a
-// string that is longer than any word.
-const broken = `(() => {
+// brokenWords lists words that are split over two lines. A line may end after a hyphen, a slash or a dot, and inside a
+// string of more than 24 characters.
+const brokenWords = `(() => {
 	const all = [];
 	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	while (texts.nextNode()) {
@@ -37,8 +37,9 @@ const broken = `(() => {
 	return all;
 })()`
 
-// clusterOf sets the names of a cluster's machines in the fleet, and names of a usual length elsewhere.
-func (v *browser) clusterOf() {
+// useLongNames sets names of realistic length: those of the machines of a cluster in the first vApp, and that of the
+// edge gateway. It also adds a load balancer.
+func (v *browser) useLongNames() {
 	state := v.sim.State()
 	names := []string{
 		"production-control-plane-7xk2p",
@@ -56,12 +57,12 @@ func (v *browser) clusterOf() {
 		}
 		e.Model.Orgs[1].VDCs[0].EdgeGateways[0].Name = "edge-gateway-frankfurt-01"
 	})
-	v.balance("ingress-nginx-controller-https")
+	v.addLoadBalancer("ingress-nginx-controller-https")
 }
 
-func TestThePageFitsPhonesAndWideScreens(t *testing.T) {
-	v := browse(t)
-	v.clusterOf()
+func TestPageFitsPhonesAndWideScreens(t *testing.T) {
+	v := newBrowser(t)
+	v.useLongNames()
 	v.open("/_sim/")
 	call := v.client()
 	for _, vm := range v.sim.State().VMs {
@@ -73,16 +74,16 @@ func TestThePageFitsPhonesAndWideScreens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := v.with(t)
 			v.do(chromedp.EmulateViewport(width, 844))
-			v.shoot(name)
+			v.screenshot(name)
 			v.Expect(eval[[]string](v, overflowing)()).To(BeEmpty(), "wider than the page")
-			v.Expect(eval[[]string](v, broken)()).To(BeEmpty(), "broken words")
+			v.Expect(eval[[]string](v, brokenWords)()).To(BeEmpty(), "broken words")
 		})
 	}
 }
 
-func TestEachSectionOfThePageIsLive(t *testing.T) {
-	v := browse(t)
-	v.clusterOf()
+func TestAllSectionsOfThePageUpdate(t *testing.T) {
+	v := newBrowser(t)
+	v.useLongNames()
 	v.open("/_sim/")
 	v.Eventually(v.text("#gateways")).Should(ContainSubstring("ingress-nginx-controller-https-pool"))
 	v.Expect(v.text("#networks")()).To(ContainSubstring("6 of 90"))
@@ -95,7 +96,7 @@ func TestEachSectionOfThePageIsLive(t *testing.T) {
 	v.Eventually(v.text("#requests")).Should(ContainSubstring("powerOff"))
 	v.Eventually(v.text("#counts")).Should(ContainSubstring("tasks running\n1"))
 
-	v.balance("live")
+	v.addLoadBalancer("live")
 	v.Eventually(v.text("#gateways")).Should(And(ContainSubstring("live-pool"), ContainSubstring("2 virtual services")))
 	v.Eventually(v.text("#networks")).Should(And(ContainSubstring("live-entity"), ContainSubstring("live-space")))
 	v.sim.Edit(func(e *vcdsim.Editor) {
@@ -119,10 +120,10 @@ func TestEachSectionOfThePageIsLive(t *testing.T) {
 	v.Eventually(v.text("#gateways")).Should(ContainSubstring("busy"))
 	clock.Advance(time.Minute)
 	v.Eventually(v.text("#gateways")).Should(And(ContainSubstring("made-by-a-client"), Not(ContainSubstring("busy"))))
-	v.Expect(v.noise()).To(BeEmpty())
+	v.Expect(v.errors()).To(BeEmpty())
 }
 
-// with returns the browser for a part of a test.
+// with returns the browser for a subtest.
 func (v *browser) with(t *testing.T) *browser {
 	t.Helper()
 	part := *v

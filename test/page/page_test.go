@@ -25,7 +25,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// hostile is a name that runs a script wherever it is interpreted as markup.
+// hostile is a name that runs a script if the page interprets it as markup.
 const hostile = `<img src=x onerror="document.title='owned'"><b id=owned>`
 
 func TestMain(m *testing.M) {
@@ -36,13 +36,13 @@ func TestMain(m *testing.M) {
 type browser struct {
 	*WithT
 
-	sim   *vcdsim.Simulator
-	ctx   context.Context //nolint:containedctx // of the browser
-	noise func() []string // errors of the browser
+	sim    *vcdsim.Simulator
+	ctx    context.Context //nolint:containedctx // of the browser
+	errors func() []string // exceptions and console errors of the page
 }
 
-// browse starts a simulator with two vApps, one with a hostile name, and opens its page.
-func browse(t *testing.T, mods ...func(*vcdsim.Config)) *browser {
+// newBrowser starts a simulator with two vApps, and prepares a browser. It skips the test if Chromium is not installed.
+func newBrowser(t *testing.T, mods ...func(*vcdsim.Config)) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
@@ -63,7 +63,7 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *browser {
 	v := &browser{WithT: NewWithT(t)}
 	v.sim, err = vcdsim.New(cfg)
 	v.Expect(err).NotTo(HaveOccurred())
-	v.rename()
+	v.shortenNames()
 	v.Expect(v.sim.Start()).To(Succeed())
 	t.Cleanup(func() { v.Expect(v.sim.Close()).To(Succeed()) })
 
@@ -74,12 +74,12 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *browser {
 	ctx, cancel := chromedp.NewContext(allocated)
 	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancel() })
 	v.ctx = ctx
-	v.noise = listen(ctx)
+	v.errors = listen(ctx)
 	return v
 }
 
-// rename sets shorter names of the vApps and VMs of a small fleet.
-func (v *browser) rename() {
+// shortenNames sets shorter names for vApps and VMs, unless the site has more than two vApps.
+func (v *browser) shortenNames() {
 	state := v.sim.State()
 	if len(state.VApps) > 2 {
 		return
@@ -99,23 +99,24 @@ func short(name string) string {
 		"-").Replace(name)
 }
 
-// listen collects exceptions and errors on the console, such as a violated policy.
+// listen collects exceptions and console errors, such as violations of the content security policy. The returned
+// function returns those since its last call.
 func listen(ctx context.Context) func() []string {
-	heard := make(chan string, 100)
+	messages := make(chan string, 100)
 	chromedp.ListenTarget(ctx, func(event any) {
 		switch e := event.(type) {
 		case *runtime.EventExceptionThrown:
-			heard <- e.ExceptionDetails.Error()
+			messages <- e.ExceptionDetails.Error()
 		case *runtime.EventConsoleAPICalled:
 			if e.Type == runtime.APITypeError || e.Type == runtime.APITypeAssert {
-				heard <- string(e.Args[0].Value)
+				messages <- string(e.Args[0].Value)
 			}
 		}
 	})
 	return func() []string {
 		var out []string
-		for len(heard) > 0 {
-			out = append(out, <-heard)
+		for len(messages) > 0 {
+			out = append(out, <-messages)
 		}
 		return out
 	}
@@ -134,7 +135,7 @@ func (v *browser) open(address string) {
 	v.do(chromedp.Navigate(v.sim.URL()+address), chromedp.WaitVisible("#vapps details", chromedp.ByQuery))
 }
 
-// eval evaluates a script in the page.
+// eval returns a function that evaluates a script in the page.
 func eval[T any](v *browser, script string) func() T {
 	return func() (out T) {
 		v.do(chromedp.Evaluate(script, &out))
@@ -142,13 +143,13 @@ func eval[T any](v *browser, script string) func() T {
 	}
 }
 
-// text returns the visible text at a selector.
+// text returns a function that returns the visible text of an element.
 func (v *browser) text(selector string) func() string {
 	return eval[string](v, `document.querySelector("`+selector+`").innerText`)
 }
 
-// shoot saves a screenshot in the folder SCREENSHOTS.
-func (v *browser) shoot(name string) {
+// screenshot saves a screenshot in the folder SCREENSHOTS, if that variable is set.
+func (v *browser) screenshot(name string) {
 	dir := os.Getenv("SCREENSHOTS")
 	if dir == "" {
 		return
@@ -158,7 +159,7 @@ func (v *browser) shoot(name string) {
 	v.Expect(os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600)).To(Succeed())
 }
 
-// client returns a function that calls the simulator as a tenant.
+// client logs in as a tenant user, and returns a function that sends requests and returns their status.
 func (v *browser) client() func(method, path, body string) int {
 	pool := x509.NewCertPool()
 	v.Expect(pool.AppendCertsFromPEM(v.sim.CA())).To(BeTrue())
@@ -188,8 +189,8 @@ func (v *browser) client() func(method, path, body string) int {
 	return call
 }
 
-func TestThePageShowsWhatHappens(t *testing.T) {
-	v := browse(t)
+func TestPageShowsTasksAndRequests(t *testing.T) {
+	v := newBrowser(t)
 	v.open("/_sim/")
 	v.Eventually(v.text("#vapps")).Should(And(ContainSubstring("cluster-a"), ContainSubstring("cluster-b-2"),
 		ContainSubstring("192.168.100.15")))
@@ -211,13 +212,13 @@ func TestThePageShowsWhatHappens(t *testing.T) {
 	v.Eventually(v.text("#requests")).Should(And(ContainSubstring("/power/action/powerOff"), ContainSubstring("404"),
 		ContainSubstring("capvcd"), ContainSubstring("x=<b>")))
 	v.Eventually(v.text("#unknown-section")).Should(ContainSubstring("GET /api/nothing"))
-	v.shoot("light")
+	v.screenshot("light")
 	v.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{
 		Name:  "prefers-color-scheme",
 		Value: "dark",
 	}}))
 	v.Expect(eval[string](v, `getComputedStyle(document.body).backgroundColor`)()).To(Equal("rgb(18, 22, 29)"))
-	v.shoot("dark")
+	v.screenshot("dark")
 
 	clock, ok := v.sim.Clock().(*vcdsim.SimClock)
 	v.Expect(ok).To(BeTrue())
@@ -230,12 +231,12 @@ func TestThePageShowsWhatHappens(t *testing.T) {
 	v.do(chromedp.SendKeys("#filter", "cluster-b-1", chromedp.ByQuery))
 	v.Eventually(v.text("#vapps")).Should(And(ContainSubstring("cluster-b-1"), Not(ContainSubstring("cluster-a")),
 		Not(ContainSubstring("cluster-b-2"))))
-	v.Expect(v.noise()).To(BeEmpty())
+	v.Expect(v.errors()).To(BeEmpty())
 }
 
-// balance adds a virtual service with a pool of two members, one of which does not respond, an allocated address and an
-// entity to the first gateway.
-func (v *browser) balance(name string) {
+// addLoadBalancer adds a virtual service with a pool of two members, one of which does not respond, an allocated
+// address and an entity to the first gateway.
+func (v *browser) addLoadBalancer(name string) {
 	gateway := ""
 	pool := ""
 	v.sim.Edit(func(e *vcdsim.Editor) {
@@ -278,25 +279,25 @@ func (v *browser) balance(name string) {
 	}})
 }
 
-func TestThePageShowsNetworksAndLoadBalancers(t *testing.T) {
-	v := browse(t)
-	v.balance("web")
+func TestPageShowsNetworksAndLoadBalancers(t *testing.T) {
+	v := newBrowser(t)
+	v.addLoadBalancer("web")
 	v.open("/_sim/")
 	v.Eventually(v.text("#gateways")).Should(And(ContainSubstring("acme-vdc-gateway"), ContainSubstring("web-pool"),
 		ContainSubstring("203.0.113.20:443"), ContainSubstring("192.168.100.11:30080"), ContainSubstring("load balancer")))
 	v.Expect(v.text("#networks")()).To(And(ContainSubstring("192.168.100.1/24"), ContainSubstring("6 of 90"),
 		ContainSubstring("web-space"), ContainSubstring("198.51.100.10 for web"), ContainSubstring("web-entity"),
 		ContainSubstring("Provisioned")))
-	v.shoot("networks")
+	v.screenshot("networks")
 	v.do(chromedp.SendKeys("#filter", "web", chromedp.ByQuery))
 	v.Eventually(v.text("#networks")).Should(And(ContainSubstring("web-entity"), Not(ContainSubstring("storage"))))
 	v.Expect(v.text("#gateways")()).To(ContainSubstring("web-pool"))
-	v.Expect(v.noise()).To(BeEmpty())
+	v.Expect(v.errors()).To(BeEmpty())
 }
 
-func TestNamesOfLoadBalancersAreTextInThePage(t *testing.T) {
-	v := browse(t)
-	v.balance(hostile)
+func TestPageEscapesNamesOfLoadBalancers(t *testing.T) {
+	v := newBrowser(t)
+	v.addLoadBalancer(hostile)
 	v.sim.Edit(func(e *vcdsim.Editor) {
 		e.Model.Orgs[1].VDCs[0].Networks[0].Name = hostile
 		e.Model.Orgs[1].VDCs[0].EdgeGateways[0].Name = hostile
@@ -309,8 +310,8 @@ func TestNamesOfLoadBalancersAreTextInThePage(t *testing.T) {
 	v.Expect(eval[string](v, `document.title`)()).To(Equal("vcdsim"))
 }
 
-func TestNamesAreTextInThePage(t *testing.T) {
-	v := browse(t)
+func TestPageEscapesNames(t *testing.T) {
+	v := newBrowser(t)
 	v.sim.Edit(func(e *vcdsim.Editor) {
 		e.VApp("cluster-a").Name = hostile
 		e.VM("cluster-b-0").Name = hostile
@@ -326,11 +327,11 @@ func TestNamesAreTextInThePage(t *testing.T) {
 	v.Expect(eval[string](v, `document.title`)()).To(Equal("vcdsim"))
 	v.Expect(eval[bool](v,
 		`(() => { const s = document.createElement("script"); s.textContent = "window.owned = true"; document.body.append(s); return window.owned === true })()`)()).
-		To(BeFalse(), "and if it were markup, the policy forbids its scripts")
+		To(BeFalse(), "the content security policy forbids inline scripts")
 }
 
-func TestThePageIsAccessible(t *testing.T) {
-	v := browse(t)
+func TestPageIsAccessible(t *testing.T) {
+	v := newBrowser(t)
 	v.open("/_sim/")
 	v.Expect(eval[[]string](v, `[...document.querySelectorAll("input, select, button, progress")]
 		.filter((e) => !(e.labels && e.labels.length) && !e.getAttribute("aria-label") && !e.textContent.trim()).map((e) => e.outerHTML)`)()).
@@ -342,19 +343,19 @@ func TestThePageIsAccessible(t *testing.T) {
 			Name:  "prefers-color-scheme",
 			Value: scheme,
 		}}))
-		v.Expect(eval[[]string](v, contrast)()).To(BeEmpty(), "text that is hard to read, "+scheme)
+		v.Expect(eval[[]string](v, contrast)()).To(BeEmpty(), "text with too little contrast, "+scheme)
 	}
-	// With the keyboard: a vApp is closed and stays closed when the page refreshes.
+	// The keyboard collapses a vApp, which stays collapsed when the page refreshes.
 	v.do(chromedp.Focus("#vapps summary", chromedp.ByQuery), chromedp.KeyEvent(" "))
 	v.Eventually(eval[bool](v, `document.querySelector("#vapps details").open`)).Should(BeFalse())
 	v.client()
 	v.Eventually(v.text("#requests")).Should(ContainSubstring("sessions"))
 	v.Expect(eval[bool](v, `document.querySelector("#vapps details").open`)()).To(BeFalse())
 	v.Expect(eval[bool](v, `document.activeElement === document.querySelector("#vapps summary")`)()).To(BeTrue(),
-		"the focus stays")
+		"the focus is kept")
 }
 
-// contrast lists texts whose contrast with their background is below 4.5, the minimum of WCAG.
+// contrast lists texts whose contrast ratio with their background is below 4.5, the minimum of WCAG.
 const contrast = `(() => {
 	const rgb = (s) => s.match(/[\d.]+/g).map(Number);
 	const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
@@ -365,10 +366,10 @@ const contrast = `(() => {
 		.filter(([ratio]) => ratio < 4.5).map(([ratio, e]) => ratio.toFixed(2) + " " + e.outerHTML.slice(0, 80));
 })()`
 
-func TestThePageSaysWhenTheSimulatorIsGoneAndComesBack(t *testing.T) {
-	v := browse(t, func(cfg *vcdsim.Config) { cfg.ControlToken = "let-me-in" })
+func TestPageReportsALostConnectionUntilItRecovers(t *testing.T) {
+	v := newBrowser(t, func(cfg *vcdsim.Config) { cfg.ControlToken = "let-me-in" })
 	v.open("/_sim/?token=let-me-in")
-	v.Expect(eval[string](v, `location.search`)()).To(BeEmpty(), "the token is not left in the address")
+	v.Expect(eval[string](v, `location.search`)()).To(BeEmpty(), "the token is removed from the address")
 	v.do(chromedp.Click("#pause", chromedp.ByQuery))
 	v.Expect(eval[string](v, `document.querySelector("#pause").getAttribute("aria-pressed")`)()).To(Equal("true"))
 	v.do(chromedp.Click("#pause", chromedp.ByQuery),
@@ -378,12 +379,12 @@ func TestThePageSaysWhenTheSimulatorIsGoneAndComesBack(t *testing.T) {
 	v.Eventually(eval[bool](v, `document.querySelector("#problem").hidden`)).Should(BeTrue())
 }
 
-func TestThePageStaysSmallForALargeSite(t *testing.T) {
-	v := browse(t, func(cfg *vcdsim.Config) { cfg.Model = vcdsim.Large() })
+func TestPageStaysSmallForALargeSite(t *testing.T) {
+	v := newBrowser(t, func(cfg *vcdsim.Config) { cfg.Model = vcdsim.Large() })
 	v.open("/_sim/")
 	v.Eventually(v.text("#counts")).Should(ContainSubstring("VMs\n10,000"))
 	v.Expect(eval[int](v, `document.querySelectorAll("#vapps details").length`)()).To(Equal(100))
 	v.do(chromedp.SendKeys("#filter", "vapp-042-077", chromedp.ByQuery))
 	v.Eventually(v.text("#vapps")).Should(And(ContainSubstring("vapp-042-077"), Not(ContainSubstring("vapp-041"))))
-	v.shoot("large")
+	v.screenshot("large")
 }

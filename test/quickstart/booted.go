@@ -20,17 +20,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// A bootedImage is the image that the VMs boot from.
+// A bootedImage is the boot image of the VMs.
 type bootedImage struct {
 	name    string
-	network string   // file with the manifest of the network plug-in
-	images  []string // references of images of this project in its store
+	network string   // path of the manifest of the network plug-in
+	images  []string // references of this project's container images in its image store
 }
 
-// insideAddress is the address of the simulated VCD for VMs, and through the proxy also for the manager.
+// insideAddress is the address of the simulated VCD inside the networks of the VMs. The manager reaches it through the
+// proxy.
 var insideAddress = netip.MustParseAddrPort("192.0.2.1:443")
 
-// nodeImage returns the name of an image of make node-image, which is also the name of its template.
+// nodeImage returns the name of an image from make node-image, which is also the name of its vApp template.
 func nodeImage(kubernetes string) string { return "debian-12-kube-" + kubernetes }
 
 const (
@@ -39,7 +40,7 @@ const (
 	proxyExceptions = "127.0.0.1,localhost"
 )
 
-// managerArgs select the version of the cloud controller manager image that is in the image store of the VMs.
+// managerArgs returns the flags that select the image of the cloud controller manager in the image store of the VMs.
 func (q *quickstart) managerArgs() []string {
 	if q.booted == nil {
 		return nil
@@ -56,8 +57,8 @@ func (i bootedImage) managerArgs() []string {
 	return nil
 }
 
-// env returns the environment that lets programs of this machine reach the networks of the VMs or the simulated
-// clusters.
+// env returns the environment variables with which programs on this machine reach the networks of the VMs or the
+// simulated clusters.
 func (q *quickstart) env() []string {
 	if q.booted == nil {
 		return q.site.Workloads.Env()
@@ -70,7 +71,7 @@ func (q *quickstart) env() []string {
 	}
 }
 
-// variables returns the clusterctl.yaml variables of a user.
+// variables returns the variables of a user for clusterctl.yaml.
 func (q *quickstart) variables() map[string]string {
 	out := q.site.Variables()
 	if q.booted != nil {
@@ -139,7 +140,7 @@ func (q *quickstart) retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// busybox is an image of Kubernetes' own tests that is in the image store of all images of make node-image.
+// busybox is an image of the Kubernetes tests. The image store of each image from make node-image contains it.
 const busybox = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1"
 
 const website = `apiVersion: apps/v1
@@ -154,12 +155,12 @@ spec:
       containers:
         - name: web
           image: "%s"
-          # The first process of a container that ignores SIGTERM holds the reboot of its node up for 90 s.
+          # A container whose first process ignores SIGTERM delays the reboot of its node by 90 s.
           command: [sh, -c, "mkdir /tmp/www && hostname >/tmp/www/hostname && httpd -p 8080 -h /tmp/www &&
             trap exit TERM && { sleep infinity & wait; }"]
           ports: [{containerPort: 8080}]
           readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
-          # New connections arrive until all nodes know that the pod ends.
+          # New connections arrive until all nodes observe that the pod is terminating.
           lifecycle: {preStop: {sleep: {seconds: 5}}}
 ---
 apiVersion: policy/v1
@@ -178,7 +179,7 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `
 
-// serveWebsite shows that a Service of type LoadBalancer is reachable from outside.
+// serveWebsite deploys a website, and waits until its Service of type LoadBalancer responds from outside the cluster.
 func (q *quickstart) serveWebsite(ctx context.Context) error {
 	if q.booted == nil {
 		return nil
@@ -214,7 +215,7 @@ func (q *quickstart) serveWebsite(ctx context.Context) error {
 	return nil
 }
 
-// fetch gets a page through the proxy.
+// fetch requests a page through the proxy. A status other than 200 is an error.
 func (q *quickstart) fetch(ctx context.Context, page string) error {
 	proxy, err := url.Parse(q.booted.proxyURL)
 	if err != nil {
@@ -222,15 +223,15 @@ func (q *quickstart) fetch(ctx context.Context, page string) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
-		return fmt.Errorf("asking for %s: %w", page, err)
+		return fmt.Errorf("requesting %s: %w", page, err)
 	}
 	res, err := (&http.Transport{Proxy: http.ProxyURL(proxy), DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
-		return fmt.Errorf("asking for %s: %w", page, err)
+		return fmt.Errorf("requesting %s: %w", page, err)
 	}
-	_ = res.Body.Close() // only the status counts
+	_ = res.Body.Close() // only the status matters
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", page, res.Status)
+		return fmt.Errorf("%s responds with %s", page, res.Status)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 
 const proxyHeaderTimeout = 10 * time.Second
 
-// booted runs VMs that boot, instead of simulated ones.
+// A booted runs VMs that boot, instead of simulated ones.
 type booted struct {
 	bootedImage
 
@@ -27,7 +27,7 @@ type booted struct {
 	stop       func()
 }
 
-// checkReal returns an error if VMs cannot boot on this machine, before anything is built.
+// checkReal is the preflight check for --real. It returns an error if VMs cannot boot on this machine.
 func (o options) checkReal(context.Context) error {
 	if !o.realNodes {
 		return nil
@@ -49,10 +49,10 @@ func findImage(dir, name string) (bootedImage, error) {
 		}
 	}
 	return bootedImage{}, errors.Join(
-		fmt.Errorf("there is no image %s in %s: run make node-image as root", name, dir), err)
+		fmt.Errorf("no image %s in %s: run make node-image as root", name, dir), err)
 }
 
-// openBooted starts the hypervisor of the VMs.
+// openBooted starts the hypervisor of the VMs and the proxy to their networks, and makes the simulator use them.
 func (q *quickstart) openBooted(ctx context.Context, config *vcdsim.Config) error {
 	img, err := findImage(q.imagesDir(), nodeImage(q.kubernetes))
 	if err != nil {
@@ -89,7 +89,7 @@ func (q *quickstart) openBooted(ctx context.Context, config *vcdsim.Config) erro
 	return nil
 }
 
-// follow carries the traffic of the edge gateways.
+// follow implements the edge gateways of the simulator until close.
 func (b *booted) follow(ctx context.Context, sim *vcdsim.Simulator) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})

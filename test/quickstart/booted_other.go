@@ -13,7 +13,7 @@ import (
 
 var errReal = errors.New("--real needs Linux")
 
-// booted is a placeholder: VMs can boot only on Linux.
+// A booted is a placeholder, because VMs can boot only on Linux.
 type booted struct {
 	bootedImage
 

@@ -11,7 +11,7 @@ import (
 
 var realNodes = flag.Bool("real-nodes", false, "boot VMs that become real nodes; needs root and make node-image")
 
-func TestTheCloudControllerManagerIsThatOfTheImage(t *testing.T) {
+func TestCloudControllerManagerVersionIsThatOfTheNodeImage(t *testing.T) {
 	g := NewWithT(t)
 	img := bootedImage{images: []string{
 		"registry.example.com:5000/a/manager:v3", "registry.example.com:5000/a/cloud-provider-for-cloud-director:v3.1.0",

@@ -39,8 +39,7 @@ func (q *quickstart) build(ctx context.Context) error {
 	})
 }
 
-// parts returns the providers of Cluster API in the management cluster. No flavor that the quickstart creates uses
-// IPAM.
+// parts returns the providers of Cluster API in the management cluster. No flavor of the quickstart uses IPAM.
 func parts() []stack.Part {
 	return []stack.Part{stack.Core, stack.Bootstrap, stack.ControlPlane}
 }
@@ -54,7 +53,7 @@ func (q *quickstart) startSimulator(ctx context.Context) error {
 	var err, realErr error
 	q.site, err = simsite.Start(context.WithoutCancel(ctx), q.dir, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
 		c.Profile = q.profile
-		c.Seed = q.began.UnixNano()
+		c.Seed = q.started.UnixNano()
 		if q.realNodes {
 			realErr = q.openBooted(ctx, c)
 		}
@@ -80,7 +79,7 @@ func (q *quickstart) startStack(ctx context.Context) error {
 	return q.newClient()
 }
 
-// installProvider installs the files of a release, as clusterctl would.
+// installProvider installs and starts this provider from the files of a release, as clusterctl does.
 func (q *quickstart) installProvider(ctx context.Context) error {
 	q.printf("Installing this provider as it is shipped")
 	program := q.manager()
@@ -109,7 +108,7 @@ func (q *quickstart) installProvider(ctx context.Context) error {
 	return q.writeRepository()
 }
 
-// indented prints the output of other programs indented.
+// An indented indents the lines that it writes.
 type indented struct{ file *os.File }
 
 // Write implements io.Writer for whole lines.

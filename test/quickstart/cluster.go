@@ -23,11 +23,11 @@ import (
 const (
 	clusterName      = "demo"
 	clusterNamespace = "default"
-	endpoint         = "192.168.100.200" // in the simulator's network "nodes", outside its pools
+	endpoint         = "192.168.100.200" // in the simulated network "nodes", outside its pools
 	pollEvery        = 250 * time.Millisecond
 )
 
-// writeRepository writes the release with the templates for clusterctl, and the variables of this VCD.
+// writeRepository writes the release with the templates for clusterctl, and the variables for the simulated VCD.
 func (q *quickstart) writeRepository() error {
 	files, err := simsite.ReleaseFiles(q.root, q.components, "templates/cluster-template*.yaml")
 	if err != nil {
@@ -43,7 +43,7 @@ func (q *quickstart) writeRepository() error {
 	return q.stack.LocalRepository(stack.Repository{Version: framework.Version, Files: files, Variables: variables})
 }
 
-// prepareSite runs the preparation that a test requires before the cluster is created.
+// prepareSite runs the preparation of a test before the cluster is created.
 func (q *quickstart) prepareSite(context.Context) error {
 	if q.prepare == nil {
 		return nil
@@ -51,7 +51,7 @@ func (q *quickstart) prepareSite(context.Context) error {
 	return q.prepare(q)
 }
 
-// createCluster does what a user does: clusterctl generate cluster | kubectl apply.
+// createCluster creates the cluster as a user does: clusterctl generate cluster, kubectl apply.
 func (q *quickstart) createCluster(ctx context.Context) error {
 	args := []string{
 		"generate",
@@ -88,7 +88,7 @@ func (q *quickstart) createCluster(ctx context.Context) error {
 	return err
 }
 
-// commandLine returns a command as a shell takes it, in lines for a terminal of 80 columns.
+// commandLine formats a command for a shell, in lines for a terminal of 80 columns.
 func commandLine(name string, args ...string) string {
 	const width, indent = 60, "\n          "
 	lines := []string{name}
@@ -103,7 +103,8 @@ func commandLine(name string, args ...string) string {
 	return strings.Join(lines, " \\"+indent)
 }
 
-// awaitCluster shows the progress until the cluster is available and all its machines are nodes.
+// awaitCluster installs the network plug-in, and shows the progress until the cluster and all its machines are
+// available.
 func (q *quickstart) awaitCluster(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return q.installNetwork(ctx) })

@@ -17,38 +17,38 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestThreeControlPlanesOfRealNodes stops the VM that holds the virtual IP, and waits until a health check has replaced
+// TestThreeControlPlanesOfRealNodes powers off the VM with the virtual IP, and waits until a health check has replaced
 // it.
 func TestThreeControlPlanesOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
-	s := newScene(t, func(o *options) { o.controlPlanes = 3 })
-	s.run("the API server answers again when the holder of the virtual IP ended", (*scene).failsOver)
-	s.run("a health check replaces it", (*scene).remediates)
-	s.deleted()
+	s := newRealCluster(t, func(o *options) { o.controlPlanes = 3 })
+	s.run("the virtual IP fails over to another control plane", (*realCluster).testFailover)
+	s.run("a health check replaces the control plane", (*realCluster).testRemediation)
+	s.deleteCluster()
 }
 
-// failoverWithin is how long the expiry of kube-vip's lease of 15 s and an election of etcd may take on a busy machine.
-// They take 20 s on an idle one.
+// failoverWithin is the limit for the expiry of kube-vip's lease of 15 s and an election of etcd on a busy machine.
+// Both take 20 s on an idle machine.
 const failoverWithin = time.Minute
 
-func (s *scene) failsOver() {
-	holder := s.holder()
+func (s *realCluster) testFailover() {
+	holder := s.vipHolder()
 	s.Expect(holder).NotTo(BeEmpty())
 	api := s.probe("API server", "/readyz")
 	web := s.probe("LoadBalancer", s.q.website)
-	began := time.Now()
+	started := time.Now()
 	s.powerOff(holder)
-	s.Eventually(s.holder, nodeWithin, pollTest).ShouldNot(Or(BeEmpty(), Equal(holder)))
-	s.Eventually(api.ask, nodeWithin, probeEvery).Should(Succeed())
-	s.t.Logf("%s ended, %s has the virtual IP; it answers after %s", holder, s.holder(),
-		time.Since(began).Round(100*time.Millisecond))
-	api.end(s.t)
-	web.end(s.t)
+	s.Eventually(s.vipHolder, nodeWithin, pollTest).ShouldNot(Or(BeEmpty(), Equal(holder)))
+	s.Eventually(api.request, nodeWithin, probeEvery).Should(Succeed())
+	s.t.Logf("%s is powered off, %s has the virtual IP, which responds after %s", holder, s.vipHolder(),
+		time.Since(started).Round(100*time.Millisecond))
+	api.finish(s.t)
+	web.finish(s.t)
 	s.Expect(api.gap).To(BeNumerically("<=", failoverWithin))
 }
 
-// holder returns the holder of the virtual IP; empty while the API server does not respond.
-func (s *scene) holder() string {
+// vipHolder returns the node that holds the virtual IP, or "" while the API server does not respond.
+func (s *realCluster) vipHolder() string {
 	lease := &coordinationv1.Lease{}
 	key := client.ObjectKey{Namespace: "kube-system", Name: "plndr-cp-lock"}
 	if s.workload().Get(s.t.Context(), key, lease) != nil || lease.Spec.HolderIdentity == nil {
@@ -68,7 +68,7 @@ spec:
     unhealthyMachineConditions: [{type: InfrastructureReady, status: "False", timeoutSeconds: 10}]
 `
 
-func (s *scene) remediates() {
+func (s *realCluster) testRemediation() {
 	lost := ""
 	for _, m := range s.machines(true) {
 		if s.vm(m.Name).Status != vcdsim.PoweredOn {
@@ -77,10 +77,10 @@ func (s *scene) remediates() {
 	}
 	s.Expect(lost).NotTo(BeEmpty())
 	api := s.probe("API server", "/readyz")
-	began := time.Now()
+	started := time.Now()
 	s.manage(fmt.Sprintf(healthCheck, clusterNamespace, clusterName, clusterv1.MachineControlPlaneLabel), "apply", "-f",
 		"-")
-	s.look(lost)
+	s.triggerReconcile(lost)
 	s.Eventually(func(g Gomega) {
 		names := []string{}
 		for _, m := range s.machines(true) {
@@ -88,15 +88,15 @@ func (s *scene) remediates() {
 		}
 		g.Expect(names).NotTo(ContainElement(lost))
 	}, rolloutWithin, pollTest).Should(Succeed())
-	s.t.Logf("%s is gone after %s", lost, time.Since(began).Round(time.Second))
-	s.settled(4, rolloutWithin)
-	s.t.Logf("its replacement is ready after %s", time.Since(began).Round(time.Second))
-	api.end(s.t)
+	s.t.Logf("%s is gone after %s", lost, time.Since(started).Round(time.Second))
+	s.waitUntilReady(4, rolloutWithin)
+	s.t.Logf("its replacement is ready after %s", time.Since(started).Round(time.Second))
+	api.finish(s.t)
 	s.Expect(strings.Fields(s.kubectl("get", "nodes", "-o=name"))).To(HaveLen(4))
 }
 
-// look makes the manager reconcile a machine now.
-func (s *scene) look(name string) {
+// triggerReconcile triggers a reconcile of a VCDMachine.
+func (s *realCluster) triggerReconcile(name string) {
 	m := s.vcdMachine(name)
 	patch := client.MergeFrom(m.DeepCopy())
 	if m.Annotations == nil {

@@ -19,31 +19,31 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// TestKubeVIPByDaemonSetAndProxyOfRealNodes creates a cluster whose pods get the variables of an unreachable proxy, and
-// whose virtual IP is held by a DaemonSet.
+// TestKubeVIPByDaemonSetAndProxyOfRealNodes creates a cluster whose pods have the variables of an unreachable proxy,
+// and whose virtual IP is announced by a DaemonSet.
 func TestKubeVIPByDaemonSetAndProxyOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
-	s := newScene(t, func(o *options) {
+	s := newRealCluster(t, func(o *options) {
 		o.flavor = "proxy"
-		o.change = changing(byDaemonSet)
+		o.change = changeEach(withDaemonSet)
 		o.variables = map[string]string{"HTTP_PROXY_URL": httpProxy}
 	})
-	s.run("the DaemonSet has the virtual IP", (*scene).handedOver)
-	s.run("it has no proxy", (*scene).daemonSetWithoutProxy)
-	s.run("it keeps the virtual IP when its pods start again", (*scene).kubeVIPRestarts)
-	s.run("it keeps the virtual IP when its node reboots", (*scene).controlPlaneReboots)
-	s.deleted()
+	s.run("the DaemonSet takes over the virtual IP", (*realCluster).testHandover)
+	s.run("the DaemonSet does not use the proxy", (*realCluster).testKubeVIPWithoutProxy)
+	s.run("the virtual IP survives a restart of the DaemonSet", (*realCluster).testKubeVIPRestart)
+	s.run("the virtual IP survives a reboot of its node", (*realCluster).testControlPlaneReboot)
+	s.deleteCluster()
 }
 
 // TestBGPOfRealNodes creates a cluster whose control planes announce the virtual IP to a router, with a password. The
-// virtual IP is in no network of VMs, so that it is reachable only through the router.
+// virtual IP is outside the networks of VMs, so that it is reachable only through the router.
 func TestBGPOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
 	r := &router{password: "before"}
-	s := newScene(t, func(o *options) {
+	s := newRealCluster(t, func(o *options) {
 		o.controlPlanes = 3
 		o.flavor = "bgp"
-		o.change = changing(byDaemonSet)
+		o.change = changeEach(withDaemonSet)
 		o.prepare = func(q *quickstart) error { return r.start(t, q) }
 		o.variables = map[string]string{
 			"CONTROL_PLANE_ENDPOINT_IP": "10.99.0.10",
@@ -54,25 +54,25 @@ func TestBGPOfRealNodes(t *testing.T) {
 			"BGP_PEER_PASSWORD_B64":     base64.StdEncoding.EncodeToString([]byte(r.password)),
 		}
 	})
-	s.run("the DaemonSet has the virtual IP", (*scene).handedOver)
-	s.run("its pods get another password, without which the router refuses them", r.changesPassword)
-	s.run("it keeps the virtual IP when its pods start again", (*scene).kubeVIPRestarts)
-	s.run("another control plane announces it when the holder ended", (*scene).failsOver)
-	s.deleted()
+	s.run("the DaemonSet takes over the virtual IP", (*realCluster).testHandover)
+	s.run("the router requires the changed password", r.testPasswordChange)
+	s.run("the virtual IP survives a restart of the DaemonSet", (*realCluster).testKubeVIPRestart)
+	s.run("the virtual IP fails over to another control plane", (*realCluster).testFailover)
+	s.deleteCluster()
 }
 
-// changesPassword changes the password in the Secret and then on the router, as users do. While the router has the
-// former password, it has no session with pods that have the new one, and the virtual IP is unreachable.
-func (r *router) changesPassword(s *scene) {
+// testPasswordChange changes the password in the Secret and then on the router, as a user does. Until the router has
+// the new password, it has no sessions, and the virtual IP is unreachable.
+func (r *router) testPasswordChange(s *realCluster) {
 	const after = "after-$(X)" // kubelet would expand $(X)
 	s.Eventually(r.sessions, nodeWithin, pollTest).Should(HaveLen(s.q.controlPlanes))
 	node := s.machines(true)[0].Name
-	direct := s.workloadBy(s.vm(node).NICs[0].Address)
+	direct := s.workloadThrough(s.vm(node).NICs[0].Address)
 	old := s.daemonSetPods(direct)
 	s.Expect(old).To(HaveLen(s.q.controlPlanes))
 	s.Expect(s.peers(direct)).To(Equal(peersWith(r.password)))
 	api := s.probe("API server", "/readyz")
-	began := time.Now()
+	started := time.Now()
 
 	s.manage("", "--namespace="+clusterNamespace, "patch", "secret", clusterName+"-bgp", "--type=merge",
 		"--patch="+fmt.Sprintf(`{"stringData": {"password": %q}}`, after))
@@ -84,29 +84,29 @@ func (r *router) changesPassword(s *scene) {
 		}
 		g.Expect(now).To(HaveEach(true), "ready")
 	}, nodeWithin, pollTest).Should(Succeed())
-	s.t.Logf("all pods have the new password %s after it was stored", time.Since(began).Round(time.Second))
+	s.t.Logf("all pods have the new password %s after it was stored", time.Since(started).Round(time.Second))
 	s.Expect(s.peers(direct)).To(Equal(peersWith(after)))
 	s.Eventually(r.sessions, nodeWithin, pollTest).Should(BeEmpty())
-	s.Consistently(r.sessions, refusedFor, pollTest).Should(BeEmpty(), "the router has the former password")
-	s.Expect(api.ask()).NotTo(Succeed())
+	s.Consistently(r.sessions, refusedFor, pollTest).Should(BeEmpty(), "the router still has the old password")
+	s.Expect(api.request()).NotTo(Succeed())
 
-	began = time.Now()
+	started = time.Now()
 	s.Expect(r.setPassword(after)).To(Succeed())
 	s.Eventually(r.sessions, nodeWithin, pollTest).Should(HaveLen(s.q.controlPlanes))
-	s.t.Logf("all sessions are back %s after the router has the password", time.Since(began).Round(time.Second))
-	s.Eventually(api.ask, nodeWithin, probeEvery).Should(Succeed())
-	s.t.Logf("the virtual IP answers %s after the router has the password", time.Since(began).Round(time.Second))
-	api.end(s.t)
-	s.Expect(s.holder()).NotTo(BeEmpty())
+	s.t.Logf("all sessions are established %s after the router has the password", time.Since(started).Round(time.Second))
+	s.Eventually(api.request, nodeWithin, probeEvery).Should(Succeed())
+	s.t.Logf("the virtual IP responds %s after the router has the password", time.Since(started).Round(time.Second))
+	api.finish(s.t)
+	s.Expect(s.vipHolder()).NotTo(BeEmpty())
 }
 
-// peersWith returns the configuration of the router as a peer of kube-vip, with a password.
+// peersWith returns kube-vip's configuration of the router as a BGP peer, with the password.
 func peersWith(password string) string {
 	return fmt.Sprintf("%s:%d:%s:false", nodesGateway, routerAS, password)
 }
 
-// peers returns the BGP peers in the configuration of the DaemonSet's pods.
-func (s *scene) peers(by client.Client) string {
+// peers returns the BGP peers in the Secret of the DaemonSet's pods.
+func (s *realCluster) peers(by client.Client) string {
 	s.t.Helper()
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: "kube-system", Name: kubevip.PeersSecret}
@@ -114,12 +114,12 @@ func (s *scene) peers(by client.Client) string {
 	return string(secret.Data[kubevip.PeersKey])
 }
 
-// refusedFor is longer than a pod waits before it tries to connect to the router again.
+// refusedFor exceeds the delay before a pod retries its connection to the router.
 const refusedFor = 30 * time.Second
 
-// daemonSetPods returns the pods of kube-vip's DaemonSet by name, and whether they are ready. It reads them from an API
-// server that is reachable without the virtual IP.
-func (s *scene) daemonSetPods(by client.Client) map[string]bool {
+// daemonSetPods returns the pods of kube-vip's DaemonSet by name, and whether they are ready. The client must reach an
+// API server without the virtual IP.
+func (s *realCluster) daemonSetPods(by client.Client) map[string]bool {
 	s.t.Helper()
 	var all corev1.PodList
 	s.Eventually(func() error { return by.List(s.t.Context(), &all, client.InNamespace("kube-system")) }, nodeWithin,
@@ -133,17 +133,17 @@ func (s *scene) daemonSetPods(by client.Client) map[string]bool {
 	return found
 }
 
-// byDaemonSet makes a DaemonSet hold the virtual IP.
-func byDaemonSet(o *unstructured.Unstructured) error {
+// withDaemonSet selects the DaemonSet mode of kube-vip in the VCDCluster.
+func withDaemonSet(o *unstructured.Unstructured) error {
 	if o.GetKind() != "VCDCluster" {
 		return nil
 	}
 	return unstructured.SetNestedField(o.Object, "DaemonSet", "spec", "controlPlaneLoadBalancer", "kubeVIP", "mode")
 }
 
-// handedOver waits until no node has a static pod of kube-vip, and checks that the virtual IP responds all the time.
-// With a single node, it is never unavailable, but a router needs a new session.
-func (s *scene) handedOver() {
+// testHandover waits until no node has a static pod of kube-vip and all nodes have a ready pod of the DaemonSet. During
+// the handover, a single node keeps the virtual IP available, but a router needs a new session.
+func (s *realCluster) testHandover() {
 	s.Eventually(func(g Gomega) {
 		static := 0
 		daemonSet := 0
@@ -161,11 +161,11 @@ func (s *scene) handedOver() {
 	for _, m := range s.machines(true) {
 		s.t.Logf("%s: %s", m.Name, s.inVM(m.Name, "journalctl", "--unit=kube-vip-handover", "--output=cat", "--no-pager"))
 	}
-	s.Expect(s.holder()).NotTo(BeEmpty())
+	s.Expect(s.vipHolder()).NotTo(BeEmpty())
 }
 
-// kubeVIPPods returns the pods of kube-vip, of both kinds.
-func (s *scene) kubeVIPPods() []corev1.Pod {
+// kubeVIPPods returns the static pods and the DaemonSet pods of kube-vip.
+func (s *realCluster) kubeVIPPods() []corev1.Pod {
 	s.t.Helper()
 	var all corev1.PodList
 	s.Eventually(func() error { return s.workload().List(s.t.Context(), &all, client.InNamespace("kube-system")) },
@@ -188,10 +188,11 @@ func podReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// daemonSetWithoutProxy checks that a pod of the cluster has the proxy, and that no pod of kube-vip has it.
-func (s *scene) daemonSetWithoutProxy() {
+// testKubeVIPWithoutProxy checks that a pod of the cluster has the proxy variables, and that no pod of kube-vip has
+// them.
+func (s *realCluster) testKubeVIPWithoutProxy() {
 	s.Eventually(func() string {
-		s.kubectl("rollout", "restart", "deployment/web") // the policies only change new pods
+		s.kubectl("rollout", "restart", "deployment/web") // the policies change only new pods
 		s.kubectl("rollout", "status", "deployment/web", "--timeout="+nodeWithin.String())
 		return s.kubectl("exec", "deployment/web", "--", "env")
 	}, nodeWithin, pollTest).Should(ContainSubstring("HTTPS_PROXY=" + httpProxy))
@@ -202,8 +203,8 @@ func (s *scene) daemonSetWithoutProxy() {
 	}
 }
 
-// kubeVIPRestarts replaces the pods of kube-vip, and measures how long the API server does not respond.
-func (s *scene) kubeVIPRestarts() {
+// testKubeVIPRestart replaces the pods of kube-vip, and measures how long the API server does not respond.
+func (s *realCluster) testKubeVIPRestart() {
 	api := s.probe("API server", "/readyz")
 	s.kubectl("--namespace=kube-system", "rollout", "restart", "daemonset/kube-vip-ds")
 	s.Eventually(func() error {
@@ -211,19 +212,19 @@ func (s *scene) kubeVIPRestarts() {
 			"--namespace=kube-system", "rollout", "status", "daemonset/kube-vip-ds", "--timeout=1m")
 		return err
 	}, nodeWithin, pollTest).Should(Succeed())
-	s.Eventually(api.ask, nodeWithin, probeEvery).Should(Succeed())
-	api.end(s.t)
+	s.Eventually(api.request, nodeWithin, probeEvery).Should(Succeed())
+	api.finish(s.t)
 	s.Expect(api.gap).To(BeNumerically("<=", failoverWithin))
 }
 
-// controlPlaneReboots reboots the only control plane.
-func (s *scene) controlPlaneReboots() {
+// testControlPlaneReboot reboots the only control plane machine.
+func (s *realCluster) testControlPlaneReboot() {
 	name := s.machines(true)[0].Name
 	boots := s.boots(name)
-	began := time.Now()
-	_, _ = s.tryInVM(name, "systemctl", "reboot") // the connection may end first
+	started := time.Now()
+	_, _ = s.tryInVM(name, "systemctl", "reboot") // the reboot may close the connection
 	s.Eventually(func() int { return s.boots(name) }, nodeWithin, pollTest).Should(Equal(boots + 1))
-	s.Eventually(s.holder, nodeWithin, pollTest).Should(Equal(name))
-	s.t.Logf("the API server answers at the virtual IP %s after the reboot", time.Since(began).Round(time.Second))
-	s.settled(2, nodeWithin)
+	s.Eventually(s.vipHolder, nodeWithin, pollTest).Should(Equal(name))
+	s.t.Logf("the API server responds at the virtual IP %s after the reboot", time.Since(started).Round(time.Second))
+	s.waitUntilReady(2, nodeWithin)
 }

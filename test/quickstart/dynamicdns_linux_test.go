@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
 )
 
-// apiName is the entry of DHCP and DNS for the endpoint. The record has another address until DHCP assigns one, because
-// kube-vip starts only if the name resolves.
+// apiName is the DHCP reservation and the DNS record of the endpoint. The record has the address Before until DHCP
+// assigns Address, because kube-vip starts only if the name resolves.
 var apiName = hypervisor.Reservation{
 	Client:  "api",
 	Name:    "api.demo.example.com",
@@ -29,27 +29,27 @@ var apiName = hypervisor.Reservation{
 }
 
 // TestDynamicDNSOfRealNodes creates a cluster whose endpoint is a name. The control plane with kube-vip's lease
-// requests the address from a DHCP server, which updates DNS. Then its VM is stopped, and another control plane
+// requests the address from a DHCP server, which updates DNS. Then its VM is powered off, and another control plane
 // requests the address.
 func TestDynamicDNSOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
-	s := newScene(t, func(o *options) {
+	s := newRealCluster(t, func(o *options) {
 		o.controlPlanes = 3
-		o.change = changing(byDynamicDNS)
-		o.wrap = resolvingAPI
+		o.change = changeEach(withDynamicDNS)
+		o.wrap = withEndpointInHosts
 		o.prepare = func(q *quickstart) error {
 			q.booted.hypervisor.Reserve(apiName)
 			return nil
 		}
 	})
-	s.run("the API server answers under the name, at the address that DHCP gave", (*scene).answersByName)
-	s.run("it answers again when the holder of the address ended", (*scene).failsOver)
-	s.run("the name leads to another control plane", (*scene).answersByName)
-	s.deleted()
+	s.run("the API server responds at its name, with the address from DHCP", (*realCluster).testEndpointName)
+	s.run("the address fails over to another control plane", (*realCluster).testFailover)
+	s.run("the name resolves to another control plane", (*realCluster).testEndpointName)
+	s.deleteCluster()
 }
 
-// byDynamicDNS makes the endpoint a name, whose address comes from DHCP.
-func byDynamicDNS(o *unstructured.Unstructured) error {
+// withDynamicDNS sets a name as the endpoint, with an address from DHCP.
+func withDynamicDNS(o *unstructured.Unstructured) error {
 	if o.GetKind() != "VCDCluster" {
 		return nil
 	}
@@ -61,14 +61,14 @@ func byDynamicDNS(o *unstructured.Unstructured) error {
 		}, "spec", "controlPlaneLoadBalancer"))
 }
 
-// withHosts starts a program with its own /etc/hosts, and does not change that of the machine.
+// withHosts runs a program with a separate /etc/hosts. That of the machine is unchanged.
 const withHosts = `#!/bin/sh
 exec unshare --mount sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' %q %q "$@"
 `
 
-// resolvingAPI wraps the manager so that it resolves the name of the API server, which it checks before it creates the
-// cluster. Everything else reaches the API server through the proxy, which resolves the name.
-func resolvingAPI(manager string) (string, error) {
+// withEndpointInHosts wraps the manager so that it resolves the name of the endpoint, which is a preflight check of the
+// manager. Other programs reach the API server through the proxy, which resolves the name.
+func withEndpointInHosts(manager string) (string, error) {
 	dir := filepath.Join(filepath.Dir(manager), "resolving")
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", err
@@ -82,12 +82,12 @@ func resolvingAPI(manager string) (string, error) {
 	return wrapper, os.WriteFile(wrapper, fmt.Appendf(nil, withHosts, hosts, manager), 0o700)
 }
 
-// answersByName checks that the API server responds under its name, only on the node with kube-vip's lease, which got
-// the address from DHCP, and that nodes resolve the name with DNS.
-func (s *scene) answersByName() {
+// testEndpointName checks that the API server responds at its name, that only the node with kube-vip's lease has the
+// address from DHCP, and that nodes resolve the name with DNS.
+func (s *realCluster) testEndpointName() {
 	s.Expect(s.config().Host).To(Equal("https://" + apiName.Name + ":6443"))
-	s.Eventually(s.holder, nodeWithin, pollTest).ShouldNot(BeEmpty())
-	holder := s.holder()
+	s.Eventually(s.vipHolder, nodeWithin, pollTest).ShouldNot(BeEmpty())
+	holder := s.vipHolder()
 	s.Expect(s.q.booted.hypervisor.Holder(apiName.Client)).To(Equal(strings.ToLower(s.vm(holder).NICs[0].MAC)))
 	for _, m := range append(s.machines(true), s.machines(false)...) {
 		if s.vm(m.Name).Status != vcdsim.PoweredOn {

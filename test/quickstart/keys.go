@@ -14,8 +14,8 @@ const (
 	ctrlD = 4
 )
 
-// interrupts reads Ctrl-C as a key if in is a terminal. As a signal it would also end make, whose last line would then
-// be an error. The second result restores the terminal.
+// interrupts reads Ctrl-C as a key if in is a terminal. The returned channel is closed when it is pressed. As a signal,
+// Ctrl-C would also stop make, which would then print an error. The second result restores the terminal.
 func interrupts(in *os.File) (<-chan struct{}, func()) {
 	pressed := make(chan struct{})
 	fd := int(in.Fd())
@@ -35,5 +35,5 @@ func interrupts(in *os.File) (<-chan struct{}, func()) {
 			}
 		}
 	}()
-	return pressed, func() { _ = term.Restore(fd, before) } // the run ends in any case
+	return pressed, func() { _ = term.Restore(fd, before) } // best effort: the run ends anyway
 }

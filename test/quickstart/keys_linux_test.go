@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	testtime.Main(m)
 }
 
-// terminal opens a pseudo terminal. Input that is written to keys is typed into screen.
+// terminal opens a pseudo terminal. Data that is written to keys is the keyboard input of screen.
 func terminal(t *testing.T) (keys, screen *os.File) {
 	t.Helper()
 	g := NewWithT(t)
@@ -49,7 +49,7 @@ func TestCtrlCIsAKeyWhileTheClusterIsUp(t *testing.T) {
 	pressed, restore := interrupts(screen)
 	during, err := unix.IoctlGetTermios(int(screen.Fd()), unix.TCGETS)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(during.Lflag&unix.ISIG).To(BeZero(), "no signal, which make would get as well")
+	g.Expect(during.Lflag&unix.ISIG).To(BeZero(), "Ctrl-C sends no signal, which make would also receive")
 	_, err = keys.WriteString("x")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(pressed).NotTo(BeClosed())
@@ -61,7 +61,7 @@ func TestCtrlCIsAKeyWhileTheClusterIsUp(t *testing.T) {
 	g.Expect(unix.IoctlGetTermios(int(screen.Fd()), unix.TCGETS)).To(Equal(before))
 }
 
-func TestWithoutATerminalThereAreNoKeys(t *testing.T) {
+func TestCtrlCIsASignalWithoutATerminal(t *testing.T) {
 	g := NewWithT(t)
 	r, w, err := os.Pipe()
 	g.Expect(err).NotTo(HaveOccurred())

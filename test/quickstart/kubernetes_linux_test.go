@@ -24,21 +24,22 @@ var (
 	kubernetesProcs = flag.Int("kubernetes-procs", 4, "how many specs run at a time")
 )
 
-// TestKubernetesItself runs Kubernetes' own end-to-end tests, selected by checked-in lists, in a cluster of real nodes.
+// TestKubernetesItself runs the end-to-end tests of Kubernetes in a cluster of real nodes. Checked-in lists select
+// them.
 func TestKubernetesItself(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
 	if *kubernetesTests == "" {
 		t.Skip("make conformance-kubernetes runs it")
 	}
-	s := newScene(t, func(o *options) { o.workers = 2 })
+	s := newRealCluster(t, func(o *options) { o.workers = 2 })
 	for list := range strings.SplitSeq(*kubernetesLists, ",") {
-		s.run(list, func(s *scene) { s.runsSpecs(list) })
+		s.run(list, func(s *realCluster) { s.runSpecs(list) })
 	}
-	s.deleted()
+	s.deleteCluster()
 }
 
-// runsSpecs runs the specs of a list. Their output and a report are written to the folder of logs.
-func (s *scene) runsSpecs(name string) {
+// runSpecs runs the specs of a list, and writes their output and a report to the folder of logs.
+func (s *realCluster) runSpecs(name string) {
 	folder := s.q.logDir()
 	list := filepath.Join(s.q.root, "test/kubernetes", name+".txt")
 	output, err := os.Create(filepath.Join(folder, name+".log"))

@@ -28,7 +28,7 @@ import (
 )
 
 func main() {
-	klog.SetOutput(io.Discard) // otherwise libraries log to the screen
+	klog.SetOutput(io.Discard) // so that libraries do not log to the screen
 	klog.LogToStderr(false)
 	ctrl.SetLogger(klog.Background())
 	os.Exit(command(context.Background(), os.Args[1:], os.Stdout))
@@ -55,7 +55,7 @@ func command(ctx context.Context, args []string, out *os.File) int {
 	stopped := q.close()
 	switch {
 	case ctx.Err() != nil && q.up:
-		err = nil // Ctrl-C is the regular end
+		err = nil // Ctrl-C is the regular exit
 	case ctx.Err() != nil:
 		err = errors.New("interrupted")
 	}

@@ -17,14 +17,14 @@ func (q *quickstart) printMemory() {
 	q.printf("Memory: VMs %d MiB, management cluster and simulator %d MiB; load average %s", vms>>20, rest>>20, load)
 }
 
-// A proc is a process with its own memory, in bytes.
+// A proc is a process. Its memory is in bytes, without that of its children.
 type proc struct {
 	name   string
 	parent int
 	memory int64
 }
 
-// memoryOf sums the memory of a process and its descendants, separately for VMs and the rest.
+// memoryOf sums the memory of a process and its descendants in bytes, separately for VMs and the rest.
 func memoryOf(all map[int]proc, root int) (vms, rest int64) {
 	for pid, p := range all {
 		inVM := false

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestMemoryOfVMsIsApart(t *testing.T) {
+func TestMemoryOfVMsIsCountedSeparately(t *testing.T) {
 	g := NewWithT(t)
 	vms, rest := memoryOf(map[int]proc{
 		1:  {name: "init", memory: 1},

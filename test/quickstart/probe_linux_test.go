@@ -14,38 +14,38 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A probe requests a page repeatedly, each time with a new connection.
+// A probe requests a page repeatedly, with a new connection each time.
 type probe struct {
-	scene *scene
-	name  string
-	http  http.Client
-	page  string
-	stop  chan struct{}
-	ended chan struct{}
+	cluster *realCluster
+	name    string
+	http    http.Client
+	page    string
+	stop    chan struct{}
+	ended   chan struct{}
 
-	began         time.Time
+	started       time.Time
 	asked, failed int
 	gap           time.Duration // the longest time without a response
 	outages       []outage
-	vms           map[string]string // names of VMs by the ID in requests, including deleted VMs
+	vms           map[string]string // names of VMs by their ID in requests, including deleted VMs
 }
 
 // An outage is a sequence of failed requests.
 type outage struct {
-	began, ended time.Time
-	failed       int
-	reason       string // of the first failure
+	started, ended time.Time
+	failed         int
+	reason         string // of the first failure
 }
 
 const (
 	probeEvery  = 200 * time.Millisecond
 	probeWithin = time.Second
-	// namesEvery is the number of requests between two searches for new VMs.
+	// namesEvery is the number of requests between updates of the names of VMs.
 	namesEvery = 25
 )
 
 // probe starts a probe of a page of the cluster's API server, or of another server.
-func (s *scene) probe(name, page string) *probe {
+func (s *realCluster) probe(name, page string) *probe {
 	config := s.config()
 	tls, err := rest.TLSConfigFor(config)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -55,13 +55,13 @@ func (s *scene) probe(name, page string) *probe {
 		page = config.Host + page
 	}
 	p := &probe{
-		scene: s,
-		name:  name,
-		page:  page,
-		stop:  make(chan struct{}),
-		ended: make(chan struct{}),
-		began: time.Now(),
-		vms:   map[string]string{},
+		cluster: s,
+		name:    name,
+		page:    page,
+		stop:    make(chan struct{}),
+		ended:   make(chan struct{}),
+		started: time.Now(),
+		vms:     map[string]string{},
 		http: http.Client{
 			Timeout: probeWithin,
 			Transport: &http.Transport{
@@ -83,15 +83,15 @@ func (p *probe) run() {
 	answers := true
 	for {
 		if p.asked%namesEvery == 0 {
-			for _, vm := range p.scene.q.site.Simulator.State().VMs {
+			for _, vm := range p.cluster.q.site.Simulator.State().VMs {
 				p.vms[vm.ID[strings.LastIndex(vm.ID, ":")+1:]] = vm.Name
 			}
 		}
 		asked := time.Now()
-		err := p.ask()
+		err := p.request()
 		p.asked++
 		if err != nil {
-			p.fails(asked, answers, err)
+			p.recordFailure(asked, answers, err)
 		} else {
 			good = time.Now()
 		}
@@ -105,45 +105,45 @@ func (p *probe) run() {
 	}
 }
 
-// fails records a failed request. answered reports whether the previous one succeeded.
-func (p *probe) fails(asked time.Time, answered bool, err error) {
+// recordFailure records a failed request. answered reports whether the previous one succeeded.
+func (p *probe) recordFailure(asked time.Time, answered bool, err error) {
 	p.failed++
 	if answered {
-		p.outages = append(p.outages, outage{began: asked, reason: err.Error()})
+		p.outages = append(p.outages, outage{started: asked, reason: err.Error()})
 	}
 	last := &p.outages[len(p.outages)-1]
 	last.ended = time.Now()
 	last.failed++
 }
 
-func (p *probe) ask() error {
+func (p *probe) request() error {
 	res, err := p.http.Get(p.page)
 	if err != nil {
 		return err
 	}
 	_ = res.Body.Close() // only the status matters
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answers %s", res.Status)
+		return fmt.Errorf("status %s", res.Status)
 	}
 	return nil
 }
 
-// end ends the probe and logs when requests failed, and when VMs were powered off in the meantime.
-func (p *probe) end(t *testing.T) {
+// finish stops the probe and logs the outages, and the power operations on VMs in the meantime.
+func (p *probe) finish(t *testing.T) {
 	t.Helper()
 	close(p.stop)
 	<-p.ended
-	t.Logf("%s: %d of %d requests failed, the longest time without an answer was %s", p.name, p.failed, p.asked,
+	t.Logf("%s: %d of %d requests failed, the longest time without a response was %s", p.name, p.failed, p.asked,
 		p.gap.Round(probeEvery))
 	if p.failed == 0 {
 		return
 	}
 	for _, o := range p.outages {
-		t.Logf("%s: from %s for %s %d requests failed: %s", p.name, p.since(o.began),
-			o.ended.Sub(o.began).Round(100*time.Millisecond), o.failed, o.reason)
+		t.Logf("%s: from %s for %s %d requests failed: %s", p.name, p.since(o.started),
+			o.ended.Sub(o.started).Round(100*time.Millisecond), o.failed, o.reason)
 	}
-	for _, r := range p.scene.q.site.Simulator.Requests() {
-		if r.Time.Before(p.began) || !strings.HasSuffix(r.Path, "/action/undeploy") && !strings.Contains(r.Path, "/power/action/") {
+	for _, r := range p.cluster.q.site.Simulator.Requests() {
+		if r.Time.Before(p.started) || !strings.HasSuffix(r.Path, "/action/undeploy") && !strings.Contains(r.Path, "/power/action/") {
 			continue
 		}
 		vm := r.Path
@@ -156,7 +156,7 @@ func (p *probe) end(t *testing.T) {
 	}
 }
 
-// since returns a time as it is logged: relative to the start of the probe.
+// since returns the time since the start of the probe, rounded for the log.
 func (p *probe) since(at time.Time) time.Duration {
-	return at.Sub(p.began).Round(100 * time.Millisecond)
+	return at.Sub(p.started).Round(100 * time.Millisecond)
 }

@@ -18,7 +18,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// view is the state of the cluster at one moment.
+// A view is a snapshot of the cluster.
 type view struct {
 	cluster  clusterv1.Cluster
 	gone     bool
@@ -84,7 +84,7 @@ func (v *view) available(nodes int) bool {
 	return true
 }
 
-// lines returns the state for users, one line per object.
+// lines formats the view for users, one line per object.
 func (v *view) lines() []string {
 	var lines []string
 	for i := range v.vcd {
@@ -104,7 +104,7 @@ func line(object, stage string) string {
 	return fmt.Sprintf("%-34s %s", object, stage)
 }
 
-// machineStage returns the current step of a machine: first those of this provider, then those of Kubernetes.
+// machineStage returns the current step of a machine. The steps of this provider precede those of Kubernetes.
 func (v *view) machineStage(m *clusterv1.Machine) string {
 	vm, found := v.vms[m.Spec.InfrastructureRef.Name]
 	switch {
@@ -123,7 +123,7 @@ func (v *view) machineStage(m *clusterv1.Machine) string {
 	}
 }
 
-// stage returns the first condition that is not true. The phases of the provider write the conditions in order.
+// stage formats the first condition that is not true, in the order of the provider's phases.
 func stage(deleted *metav1.Time, conditions []metav1.Condition) string {
 	order := []string{
 		infrav1.IdentityReadyCondition, infrav1.NetworkReadyCondition, infrav1.EndpointReadyCondition,
@@ -156,7 +156,7 @@ func firstLine(text string) string {
 	return head
 }
 
-// problem returns the last state of the cluster as an error.
+// problem returns the view as an error. It returns nil if there is no view.
 func (v *view) problem() error {
 	if v == nil {
 		return nil

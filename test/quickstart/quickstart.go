@@ -21,14 +21,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// quickstart is one run of the command.
+// A quickstart is one run of the command.
 type quickstart struct {
 	options
 
 	out         *os.File
 	interactive bool
-	began       time.Time
-	up          bool // the cluster was available
+	started     time.Time
+	up          bool // the cluster has been available
 	screen      screen
 
 	root       string
@@ -43,7 +43,7 @@ type quickstart struct {
 }
 
 func newQuickstart(opts options, out *os.File) *quickstart {
-	q := &quickstart{options: opts, out: out, began: time.Now()}
+	q := &quickstart{options: opts, out: out, started: time.Now()}
 	q.screen.quickstart = q
 	return q
 }
@@ -59,7 +59,7 @@ func (q *quickstart) run(ctx context.Context) error {
 	return q.deleteCluster(ctx)
 }
 
-// bringUp runs the steps until the cluster can be used.
+// bringUp runs the steps until the cluster is usable.
 func (q *quickstart) bringUp(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		q.checkReal, q.lock, q.build, q.startSimulator, q.startStack, q.installProvider, q.prepareSite,
@@ -94,7 +94,7 @@ func (q *quickstart) logDir() string {
 	return filepath.Join(q.dir, "logs")
 }
 
-// keepLogs saves logs that would be removed with the VMs.
+// keepLogs copies the logs that are removed with the VMs.
 func (q *quickstart) keepLogs() error {
 	if q.booted == nil {
 		return nil
@@ -108,10 +108,10 @@ func (q *quickstart) simulatorLog() string {
 
 // printf prints a line with the time since the start.
 func (q *quickstart) printf(format string, args ...any) {
-	_, _ = fmt.Fprintf(q.out, "[%4.0fs] %s\n", time.Since(q.began).Seconds(), fmt.Sprintf(format, args...))
+	_, _ = fmt.Fprintf(q.out, "[%4.0fs] %s\n", time.Since(q.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// during runs an action and prints its description, repeatedly if it takes long.
+// during prints a description and runs an action. It repeats the description every 15 s.
 func (q *quickstart) during(what string, do func() error) error {
 	q.printf("%s", what)
 	done := make(chan error, 1)
@@ -128,7 +128,7 @@ func (q *quickstart) during(what string, do func() error) error {
 	}
 }
 
-// newClient creates a client for the kinds that show the progress.
+// newClient creates the client that reads the progress.
 func (q *quickstart) newClient() error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme)); err != nil {
@@ -139,7 +139,7 @@ func (q *quickstart) newClient() error {
 	return err
 }
 
-// waitForExit waits for Ctrl-C, or until a program fails.
+// waitForExit waits for Ctrl-C or the failure of a program.
 func (q *quickstart) waitForExit(ctx context.Context) error {
 	_, _ = fmt.Fprintln(q.out, "\nCtrl-C takes everything down.")
 	pressed, restore := interrupts(os.Stdin)
@@ -157,7 +157,7 @@ func (q *quickstart) waitForExit(ctx context.Context) error {
 	}
 }
 
-// close stops everything that is running.
+// close stops all programs.
 func (q *quickstart) close() error {
 	var errs []error
 	if q.stack != nil {

@@ -18,14 +18,14 @@ func TestFlags(t *testing.T) {
 		args []string
 		err  string
 	}{
-		"the defaults are good": {},
-		"every flag is good": {args: []string{
+		"defaults": {},
+		"all flags": {args: []string{
 			"--profile=recorded", "--workers=0",
 			"--control-planes=3", "--keep", "--dir=x",
 		}},
-		"an unknown profile is named":            {args: []string{"--profile=slow"}, err: "--profile slow"},
-		"an even number of control planes is no": {args: []string{"--control-planes=2"}, err: "--control-planes 2"},
-		"fewer workers than none is no":          {args: []string{"--workers=-1"}, err: "--workers -1"},
+		"an unknown profile":               {args: []string{"--profile=slow"}, err: "--profile slow"},
+		"an even number of control planes": {args: []string{"--control-planes=2"}, err: "--control-planes 2"},
+		"a negative number of workers":     {args: []string{"--workers=-1"}, err: "--workers -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -62,8 +62,8 @@ func TestStage(t *testing.T) {
 		conditions []metav1.Condition
 		want       string
 	}{
-		"nothing written yet": {want: "not reconciled yet"},
-		"the first phase that waits is shown": {
+		"no conditions": {want: "not reconciled yet"},
+		"several waiting phases: the first one": {
 			conditions: []metav1.Condition{
 				condition(infrav1.PoweredOnCondition, metav1.ConditionUnknown, "Pending", ""),
 				condition(infrav1.VMCreatedCondition, metav1.ConditionFalse, "Creating",
@@ -72,24 +72,24 @@ func TestStage(t *testing.T) {
 			},
 			want: "VMCreated=False Creating: VM a is being created",
 		},
-		"a condition without message ends with its reason": {
+		"a condition without a message: its reason": {
 			conditions: []metav1.Condition{condition(infrav1.VMCreatedCondition, metav1.ConditionFalse, "Creating",
 				"")},
 			want: "VMCreated=False Creating",
 		},
-		"all true is ready": {
+		"all conditions true": {
 			conditions: []metav1.Condition{
 				condition(infrav1.VMCreatedCondition, metav1.ConditionTrue, "Ready", ""),
 				condition(clusterv1.ReadyCondition, metav1.ConditionTrue, "Ready", ""),
 			},
 			want: "ready",
 		},
-		"conditions of others are ignored": {
+		"only conditions of other phases": {
 			conditions: []metav1.Condition{condition(clusterv1.PausedCondition, metav1.ConditionFalse, "NotPaused",
 				"")},
 			want: "not reconciled yet",
 		},
-		"a deletion is shown": {
+		"a deleted object": {
 			deleted: &now,
 			conditions: []metav1.Condition{condition(infrav1.VMCreatedCondition, metav1.ConditionFalse, "Deleting",
 				"")},
@@ -102,7 +102,7 @@ func TestStage(t *testing.T) {
 	}
 }
 
-func TestAvailableNeedsEveryNode(t *testing.T) {
+func TestClusterIsAvailableWithAllNodes(t *testing.T) {
 	g := NewWithT(t)
 	v := &view{}
 	v.cluster.Status.Conditions = []metav1.Condition{condition(clusterv1.AvailableCondition, metav1.ConditionTrue,
@@ -116,7 +116,7 @@ func TestAvailableNeedsEveryNode(t *testing.T) {
 	g.Expect(v.available(2)).To(BeFalse(), "one of two machines")
 }
 
-func TestAMachineWhoseVMBootsShowsHowFarItIs(t *testing.T) {
+func TestStageOfAMachineIncludesTheBootOfItsVM(t *testing.T) {
 	g := NewWithT(t)
 	m := clusterv1.Machine{}
 	m.Spec.InfrastructureRef.Name = "a"
@@ -129,7 +129,7 @@ func TestAMachineWhoseVMBootsShowsHowFarItIs(t *testing.T) {
 	g.Expect(v.machineStage(&m)).To(Equal("VM is up, kubeadm runs"))
 }
 
-func TestLinesAreCutToTheTerminal(t *testing.T) {
+func TestLinesAreTruncatedToTheTerminal(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(cut("short", 10)).To(Equal("short"))
 	g.Expect(cut("exactly ten", 5)).To(Equal("exac…"))

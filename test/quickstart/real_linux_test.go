@@ -15,17 +15,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
 )
 
-// TestAClusterOfRealNodes creates a cluster, reaches a Service of type LoadBalancer in it, reboots its worker, deletes
-// the cluster, and checks that nothing is left.
+// TestAClusterOfRealNodes creates a cluster, connects to a Service of type LoadBalancer, reboots the worker, deletes
+// the cluster, and checks that no orphaned resources remain.
 func TestAClusterOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
-	s := newScene(t)
-	s.run("user data is not in VMs' guestinfo", (*scene).redacted)
-	s.run("a node that reboots is the same", (*scene).reboots)
-	s.deleted()
+	s := newRealCluster(t)
+	s.run("user data is removed from guestinfo", (*realCluster).testUserDataIsRemoved)
+	s.run("a node keeps its identity after a reboot", (*realCluster).testReboot)
+	s.deleteCluster()
 }
 
-func (s *scene) redacted() {
+func (s *realCluster) testUserDataIsRemoved() {
 	vms := s.q.site.Simulator.State().VMs
 	s.Expect(vms).To(HaveLen(2))
 	for _, vm := range vms {
@@ -39,22 +39,22 @@ func (s *scene) redacted() {
 		s.Expect(metadata).To(Equal(encoded))
 		decoded, err := base64.StdEncoding.DecodeString(metadata)
 		s.Expect(err).NotTo(HaveOccurred())
-		s.Expect(string(decoded)).NotTo(ContainSubstring("BEGIN"), "no key is in metadata")
+		s.Expect(string(decoded)).NotTo(ContainSubstring("BEGIN"), "metadata contains no private key")
 	}
 }
 
-func (s *scene) reboots() {
+func (s *realCluster) testReboot() {
 	name := s.worker()
 	before := s.node(name)
 	instance := s.inVM(name, "cat", "/var/lib/cloud/data/instance-id")
 	joined := s.inVM(name, "stat", "--format=%Y", "/etc/kubernetes/kubelet.conf")
 	boots := s.boots(name)
-	began := time.Now()
-	_, _ = s.tryInVM(name, "systemctl", "reboot") // the connection may end first
+	started := time.Now()
+	_, _ = s.tryInVM(name, "systemctl", "reboot") // the reboot may close the connection
 
 	s.Eventually(func() int { return s.boots(name) }, nodeWithin, pollTest).Should(Equal(boots + 1))
-	s.Eventually(func() bool { return ready(s.node(name), began) }, nodeWithin, pollTest).Should(BeTrue())
-	s.t.Logf("Ready %s after reboot", time.Since(began).Round(time.Second))
+	s.Eventually(func() bool { return ready(s.node(name), started) }, nodeWithin, pollTest).Should(BeTrue())
+	s.t.Logf("Ready %s after reboot", time.Since(started).Round(time.Second))
 	after := s.node(name)
 	s.Expect(after.UID).To(Equal(before.UID))
 	s.Expect(after.Status.Addresses).To(Equal(before.Status.Addresses))
@@ -65,8 +65,8 @@ func (s *scene) reboots() {
 	s.Expect(s.worker()).To(Equal(name))
 }
 
-// boots returns how often a VM booted, according to its console.
-func (s *scene) boots(vm string) int {
+// boots returns the number of boots of a VM, according to its console log.
+func (s *realCluster) boots(vm string) int {
 	file, err := hypervisor.ConsoleFile(bootedDir, vm)
 	s.Expect(err).NotTo(HaveOccurred())
 	text, err := os.ReadFile(file)

@@ -31,23 +31,23 @@ const (
 	nodesAS  = 65000
 )
 
-// routerEnv makes this test binary a router instead, in the network namespace in which it is started. Its value is the
-// address of the router.
+// routerEnv is the environment variable that makes this test binary run as a router, in the network namespace in which
+// it is started. Its value is the address of the router.
 const routerEnv = "QUICKSTART_BGP_ROUTER"
 
 // nodesGateway is the gateway of the network of the nodes.
 const nodesGateway = "192.168.100.1"
 
-// A router is a BGP peer of the nodes, in a process of its own. The test controls it through its standard input.
+// A router is a BGP peer of the nodes, in a separate process. The test controls it through its standard input.
 type router struct {
-	password string // of its sessions, when it starts; empty: none
+	password string // the initial password of sessions; empty for none
 
 	input  io.WriteCloser
 	output *bufio.Scanner
 }
 
-// start starts the router in the network of edge gateways. VMs of a network may be its BGP peers, and their
-// announcements become routes of the kernel there. It ends with the test.
+// start starts the router in the network namespace of edge gateways. VMs can be its BGP peers, and their announcements
+// become kernel routes there. The cleanup of the test stops the router.
 func (r *router) start(t *testing.T, q *quickstart) error {
 	t.Helper()
 	self, err := os.Executable()
@@ -69,7 +69,7 @@ func (r *router) start(t *testing.T, q *quickstart) error {
 		return fmt.Errorf("starting the router: %w", err)
 	}
 	t.Cleanup(func() {
-		_ = r.input.Close() // it may have exited
+		_ = r.input.Close() // the router may have exited
 		NewWithT(t).Expect(cmd.Wait()).To(Succeed(), "the router")
 	})
 	return r.setPassword(r.password)
@@ -85,33 +85,33 @@ const (
 	listSessions = "sessions"
 )
 
-// ask sends a request and returns the response.
-func (r *router) ask(request string) (string, error) {
+// send sends a request and returns the response.
+func (r *router) send(request string) (string, error) {
 	if _, err := fmt.Fprintln(r.input, request); err != nil {
-		return "", fmt.Errorf("asking the router: %w", err)
+		return "", fmt.Errorf("sending a request to the router: %w", err)
 	}
 	if !r.output.Scan() {
-		return "", errors.Join(errors.New("the router does not answer"), r.output.Err())
+		return "", errors.Join(errors.New("the router does not respond"), r.output.Err())
 	}
 	return r.output.Text(), nil
 }
 
 // setPassword changes the password of new sessions. Established sessions keep theirs.
 func (r *router) setPassword(password string) error {
-	answer, err := r.ask(usePassword + password)
-	if err == nil && answer != "" {
-		err = fmt.Errorf("the router: %s", answer)
+	response, err := r.send(usePassword + password)
+	if err == nil && response != "" {
+		err = fmt.Errorf("the router: %s", response)
 	}
 	return err
 }
 
-// sessions returns the addresses of the nodes whose sessions are established.
+// sessions returns the addresses of the nodes with established sessions.
 func (r *router) sessions() ([]string, error) {
-	answer, err := r.ask(listSessions)
-	return strings.Fields(answer), err
+	response, err := r.send(listSessions)
+	return strings.Fields(response), err
 }
 
-// runRouter is the program of the router.
+// runRouter is the main function of the router process.
 func runRouter(address string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -135,13 +135,13 @@ func runRouter(address string) error {
 	}
 	network := netip.PrefixFrom(netip.MustParseAddr(address), 24).Masked()
 	for requests := bufio.NewScanner(os.Stdin); requests.Scan(); { // until the test ends
-		fmt.Fprintln(os.Stdout, answerOf(ctx, bgp, network, requests.Text()))
+		fmt.Fprintln(os.Stdout, handleRequest(ctx, bgp, network, requests.Text()))
 	}
 	return nil
 }
 
-// answerOf handles a request of the test, and returns the response.
-func answerOf(ctx context.Context, bgp *server.BgpServer, network netip.Prefix, request string) string {
+// handleRequest handles a request of the test, and returns the response.
+func handleRequest(ctx context.Context, bgp *server.BgpServer, network netip.Prefix, request string) string {
 	if password, ok := strings.CutPrefix(request, usePassword); ok {
 		if err := acceptNodes(ctx, bgp, network, password); err != nil {
 			return err.Error()
@@ -172,7 +172,7 @@ func peerGroup(password string) *api.PeerGroup {
 	}
 }
 
-// acceptNodes accepts all addresses of the router's network as peers with a password.
+// acceptNodes accepts peers with the password from all addresses of the network.
 func acceptNodes(ctx context.Context, bgp *server.BgpServer, network netip.Prefix, password string) error {
 	// The kernel has one password for a range, so the previous one is removed first.
 	if err := bgp.DeleteDynamicNeighbor(ctx, &api.DeleteDynamicNeighborRequest{
@@ -190,7 +190,7 @@ func acceptNodes(ctx context.Context, bgp *server.BgpServer, network netip.Prefi
 	}})
 }
 
-// followRoutes installs the best paths as routes of the kernel.
+// followRoutes installs the best paths as kernel routes.
 func followRoutes(ctx context.Context, bgp *server.BgpServer) error {
 	best := &api.WatchEventRequest{Table: &api.WatchEventRequest_Table{
 		Filters: []*api.WatchEventRequest_Table_Filter{{Type: api.WatchEventRequest_Table_Filter_BEST}},
@@ -233,7 +233,7 @@ func setRoute(path *api.Path) error {
 	return nil
 }
 
-// routerLog drops the log of BGP, except errors and warnings.
+// routerLog discards the BGP log, except for errors and warnings.
 type routerLog struct{}
 
 // Panic implements log.Logger.
@@ -247,7 +247,7 @@ func (*routerLog) Error(msg string, fields log.Fields) {
 	fmt.Fprintln(os.Stderr, "router:", msg, fields)
 }
 
-// Warn implements log.Logger. Its warnings include an unused password.
+// Warn implements log.Logger. The warnings report a password that is not used.
 func (*routerLog) Warn(msg string, fields log.Fields) {
 	fmt.Fprintln(os.Stderr, "router:", msg, fields)
 }

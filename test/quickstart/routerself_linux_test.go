@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
 
-// TestTheRouterHasSessionsOnlyWithNodesThatHaveItsPassword changes the password of a router on the loopback interface.
-func TestTheRouterHasSessionsOnlyWithNodesThatHaveItsPassword(t *testing.T) {
+// TestRouterAcceptsOnlyNodesWithItsPassword changes the password of a router on the loopback interface.
+func TestRouterAcceptsOnlyNodesWithItsPassword(t *testing.T) {
 	g := NewWithT(t)
 	t.Setenv("GODEBUG", "multipathtcp=0") // as in the process of the router
 	const address = "127.0.0.1"
@@ -30,7 +30,7 @@ func TestTheRouterHasSessionsOnlyWithNodesThatHaveItsPassword(t *testing.T) {
 		ListenPort:      port,
 	})
 	g.Expect(bgp.AddPeerGroup(t.Context(), &api.AddPeerGroupRequest{PeerGroup: peerGroup("")})).To(Succeed())
-	sessions := func() string { return answerOf(t.Context(), bgp, network, listSessions) }
+	sessions := func() string { return handleRequest(t.Context(), bgp, network, listSessions) }
 	node := func(password string) *server.BgpServer {
 		n := speaker(t, &api.Global{Asn: nodesAS, RouterId: "127.0.0.2", ListenPort: -1})
 		g.Expect(n.AddPeer(t.Context(), &api.AddPeerRequest{Peer: &api.Peer{
@@ -42,7 +42,7 @@ func TestTheRouterHasSessionsOnlyWithNodesThatHaveItsPassword(t *testing.T) {
 	}
 
 	for _, password := range []string{"before", "after"} {
-		g.Expect(answerOf(t.Context(), bgp, network, usePassword+password)).To(BeEmpty())
+		g.Expect(handleRequest(t.Context(), bgp, network, usePassword+password)).To(BeEmpty())
 
 		wrong := node("another")
 		g.Consistently(sessions, 5*time.Second, "100ms").Should(BeEmpty(), password)
@@ -54,7 +54,7 @@ func TestTheRouterHasSessionsOnlyWithNodesThatHaveItsPassword(t *testing.T) {
 	}
 }
 
-// speaker starts a BGP server, which ends with the test.
+// speaker starts a BGP server. The cleanup of the test stops it.
 func speaker(t *testing.T, global *api.Global) *server.BgpServer {
 	t.Helper()
 	bgp := server.NewBgpServer(server.LoggerOption(&routerLog{}))
@@ -64,7 +64,7 @@ func speaker(t *testing.T, global *api.Global) *server.BgpServer {
 	return bgp
 }
 
-// freePort returns a port of the loopback interface on which nothing listened a moment ago.
+// freePort returns a free port of the loopback interface. It is not reserved.
 func freePort(t *testing.T) int32 {
 	t.Helper()
 	g := NewWithT(t)

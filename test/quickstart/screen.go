@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// screen shows views: in place on a terminal, otherwise one line per change.
+// A screen shows views: in place on a terminal, otherwise one line per change.
 type screen struct {
 	quickstart *quickstart
 	drawn      int
@@ -32,7 +32,7 @@ func (s *screen) show(v *view) {
 	s.last = lines
 }
 
-// draw overwrites the previous view. No line may wrap, or the number of lines is wrong.
+// draw overwrites the previous view. It truncates lines, because a wrapped line would change their number.
 func (s *screen) draw(lines []string, calls int) {
 	q := s.quickstart
 	width := s.width()
@@ -40,7 +40,7 @@ func (s *screen) draw(lines []string, calls int) {
 	if s.drawn > 0 {
 		_, _ = fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
 	}
-	lines = append(lines, fmt.Sprintf("%s elapsed, %d VCD calls", time.Since(q.began).Round(time.Second), calls))
+	lines = append(lines, fmt.Sprintf("%s elapsed, %d VCD calls", time.Since(q.started).Round(time.Second), calls))
 	for _, line := range lines {
 		_, _ = fmt.Fprintf(&b, "\r\x1b[K  %s\n", cut(line, width-3))
 	}
@@ -58,7 +58,8 @@ func (s *screen) width() int {
 	return width
 }
 
-// table returns the output of a program without trailing spaces. On a terminal, lines are cut so that they do not wrap.
+// table returns the output of a program without trailing spaces. On a terminal, it truncates lines so that they do not
+// wrap.
 func (s *screen) table(output []byte) string {
 	lines := strings.Split(string(output), "\n")
 	for i, line := range lines {
@@ -78,7 +79,7 @@ func cut(line string, width int) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// finish leaves the last view on the screen.
+// finish keeps the last view on the screen.
 func (s *screen) finish() {
 	s.drawn = 0
 }

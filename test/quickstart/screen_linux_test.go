@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTheTreeOfObjectsDoesNotWrap checks the tree of clusterctl, which is wider than most terminals and padded with
-// spaces.
-func TestTheTreeOfObjectsDoesNotWrap(t *testing.T) {
+// TestTreeOfObjectsDoesNotWrap checks the output of clusterctl describe, which is wider than most terminals and padded
+// with spaces.
+func TestTreeOfObjectsDoesNotWrap(t *testing.T) {
 	g := NewWithT(t)
 	_, out := terminal(t)
 	g.Expect(unix.IoctlSetWinsize(int(out.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 30, Row: 10})).To(Succeed())
@@ -19,7 +19,7 @@ func TestTheTreeOfObjectsDoesNotWrap(t *testing.T) {
 
 	q := newQuickstart(options{}, out)
 	g.Expect(q.screen.table(tree)).To(Equal("NAME           READY REASON          MESSAGE\n└─Workers\n"),
-		"what a program reads is whole")
+		"lines are not truncated without a terminal")
 	q.interactive = true
 	g.Expect(q.screen.table(tree)).To(Equal("NAME           READY REASON  …\n└─Workers\n"))
 }

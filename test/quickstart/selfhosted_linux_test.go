@@ -22,21 +22,22 @@ import (
 )
 
 // TestASelfHostedClusterOfRealNodes moves a cluster into itself, so that its managers run in it as pods. The cluster
-// scales itself, replaces all its nodes, including those of its managers, and moves back to be deleted.
+// scales itself and replaces all its nodes, including those of its managers. It moves back before its deletion.
 func TestASelfHostedClusterOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
-	s := newScene(t)
+	s := newRealCluster(t)
 	outside := s.q.client
-	s.run("clusterctl init installs Cluster API and this provider in the cluster", (*scene).initialised)
-	s.run("the cluster moves into itself", (*scene).movesIn)
-	s.run("it creates a machine of its own", (*scene).scalesItself)
-	s.run("it replaces its own machines", (*scene).replacesItself)
-	s.run("it moves back", func(s *scene) { s.movesBack(outside) })
-	s.deleted()
+	s.run("clusterctl init installs Cluster API and this provider in the cluster", (*realCluster).installProviders)
+	s.run("the cluster moves into itself", (*realCluster).testMoveIn)
+	s.run("the cluster scales itself", (*realCluster).testSelfScaling)
+	s.run("the cluster replaces its machines", (*realCluster).testSelfReplacement)
+	s.run("the cluster moves back", func(s *realCluster) { s.testMoveBack(outside) })
+	s.deleteCluster()
 }
 
-// initialised does the steps of a user who creates a management cluster. The images are in the nodes' store.
-func (s *scene) initialised() {
+// installProviders runs clusterctl init, as a user does to create a management cluster. The images are in the image
+// store of the nodes.
+func (s *realCluster) installProviders() {
 	releases, err := stack.Releases(s.q.stack)
 	s.Expect(err).NotTo(HaveOccurred())
 	components, err := stack.WithImage(s.q.components, s.q.booted.images[0])
@@ -50,7 +51,7 @@ func (s *scene) initialised() {
 		CertManager: stack.CertManager(),
 		Variables:   map[string]string{"CLUSTER_TOPOLOGY": "true"},
 	})).To(Succeed())
-	stop := s.certifies()
+	stop := s.issueCertificates()
 	defer stop()
 	_, err = s.q.stack.Clusterctl(s.t.Context(), "init", "--kubeconfig="+s.q.kubeconfig(),
 		"--core=cluster-api:"+programs.ClusterAPIVersion, "--bootstrap=kubeadm:"+programs.ClusterAPIVersion,
@@ -60,8 +61,8 @@ func (s *scene) initialised() {
 	s.t.Log(s.managerPods())
 }
 
-// certifies does the work of cert-manager until it is stopped.
-func (s *scene) certifies() (stop func()) {
+// issueCertificates replaces cert-manager in the cluster until stop is called.
+func (s *realCluster) issueCertificates() (stop func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	issuer := stack.NewIssuer(s.q.stack)
 	inside := s.workload()
@@ -72,7 +73,7 @@ func (s *scene) certifies() (stop func()) {
 		defer ticker.Stop()
 		for ctx.Err() == nil {
 			if err := issuer.Certify(ctx, inside); err != nil && ctx.Err() == nil {
-				s.t.Log("certificates:", err) // such as conflicts with clusterctl, after which it retries
+				s.t.Log("certificates:", err) // such as a conflict with clusterctl; the next tick retries
 			}
 			select {
 			case <-ctx.Done():
@@ -83,28 +84,28 @@ func (s *scene) certifies() (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// managerPods returns where the managers run.
-func (s *scene) managerPods() string {
+// managerPods lists the pods of the managers, with their nodes.
+func (s *realCluster) managerPods() string {
 	return s.kubectl("get", "pods", "--all-namespaces", "--selector=cluster.x-k8s.io/provider", "-o=wide")
 }
 
-// movesIn moves the cluster into itself, which changes no VM.
-func (s *scene) movesIn() {
+// testMoveIn moves the cluster into itself, and checks that the move changes no VM.
+func (s *realCluster) testMoveIn() {
 	before := s.vmIDs()
 	requests := len(s.q.site.Simulator.Requests())
-	began := time.Now()
+	started := time.Now()
 	_, err := s.q.stack.Clusterctl(s.t.Context(), "move", "--namespace="+clusterNamespace,
 		"--to-kubeconfig="+s.q.kubeconfig())
 	s.Expect(err).NotTo(HaveOccurred())
-	s.t.Logf("moved within %s", time.Since(began).Round(time.Second))
-	s.Expect(s.exist(s.q.client)).To(BeFalse(), "machines in the old management cluster")
+	s.t.Logf("moved within %s", time.Since(started).Round(time.Second))
+	s.Expect(s.exist(s.q.client)).To(BeFalse(), "machines in the former management cluster")
 	s.q.client = s.workload()
-	s.settled(2, nodeWithin)
+	s.waitUntilReady(2, nodeWithin)
 	s.Expect(s.vmIDs()).To(Equal(before))
-	s.Expect(simsite.Writes(s.q.site.Simulator, requests)).To(BeEmpty(), "changes in VCD by a move")
+	s.Expect(simsite.Writes(s.q.site.Simulator, requests)).To(BeEmpty(), "writes to VCD during the move")
 }
 
-func (s *scene) movesBack(outside client.Client) {
+func (s *realCluster) testMoveBack(outside client.Client) {
 	before := s.vmIDs()
 	requests := len(s.q.site.Simulator.Requests())
 	inside := s.q.client
@@ -112,20 +113,20 @@ func (s *scene) movesBack(outside client.Client) {
 		"--kubeconfig="+s.q.kubeconfig(), "--to-kubeconfig="+s.q.stack.Kubeconfig())
 	s.Expect(err).NotTo(HaveOccurred())
 	s.q.client = outside
-	s.Expect(s.exist(inside)).To(BeFalse(), "machines in the cluster that moved out of itself")
-	s.settled(3, nodeWithin)
+	s.Expect(s.exist(inside)).To(BeFalse(), "machines in the self-hosted cluster after the move")
+	s.waitUntilReady(3, nodeWithin)
 	s.Expect(s.vmIDs()).To(Equal(before))
-	s.Expect(simsite.Writes(s.q.site.Simulator, requests)).To(BeEmpty(), "changes in VCD by a move")
+	s.Expect(simsite.Writes(s.q.site.Simulator, requests)).To(BeEmpty(), "writes to VCD during the move")
 }
 
-// exist reports whether a management cluster has machines.
-func (s *scene) exist(c client.Client) bool {
+// exist reports whether a management cluster has Machines.
+func (s *realCluster) exist(c client.Client) bool {
 	list := &clusterv1.MachineList{}
 	s.Expect(c.List(s.t.Context(), list, client.InNamespace(clusterNamespace))).To(Succeed())
 	return len(list.Items) > 0
 }
 
-func (s *scene) vmIDs() map[string]string {
+func (s *realCluster) vmIDs() map[string]string {
 	ids := map[string]string{}
 	for _, vm := range s.q.site.Simulator.State().VMs {
 		ids[vm.Name] = vm.ID
@@ -133,20 +134,20 @@ func (s *scene) vmIDs() map[string]string {
 	return ids
 }
 
-func (s *scene) scalesItself() {
-	began := time.Now()
+func (s *realCluster) testSelfScaling() {
+	started := time.Now()
 	s.kubectl("scale", "machinedeployment", clusterName+"-md-0", "--namespace="+clusterNamespace, "--replicas=2")
-	s.settled(3, nodeWithin)
-	s.t.Logf("a second worker is ready after %s", time.Since(began).Round(time.Second))
+	s.waitUntilReady(3, nodeWithin)
+	s.t.Logf("a second worker is ready after %s", time.Since(started).Round(time.Second))
 }
 
-// replacesItself replaces the nodes of the managers, while the Service and the API server respond.
-func (s *scene) replacesItself() {
+// testSelfReplacement replaces the nodes of the managers, while the Service and the API server respond.
+func (s *realCluster) testSelfReplacement() {
 	before := slices.Collect(maps.Keys(s.vmIDs()))
 	api := s.probe("API server", "/readyz")
 	web := s.probe("LoadBalancer", s.q.website)
 	for _, owner := range []string{"machinedeployment/" + clusterName + "-md-0", "kubeadmcontrolplane/" + clusterName + "-control-plane"} {
-		began := time.Now()
+		started := time.Now()
 		_, err := s.q.stack.Clusterctl(s.t.Context(), "alpha", "rollout", "restart", owner,
 			"--namespace="+clusterNamespace, "--kubeconfig="+s.q.kubeconfig())
 		s.Expect(err).NotTo(HaveOccurred())
@@ -161,10 +162,10 @@ func (s *scene) replacesItself() {
 				}
 			}
 		}, rolloutWithin, pollTest).Should(Succeed())
-		s.t.Logf("%s has new machines after %s", owner, time.Since(began).Round(time.Second))
+		s.t.Logf("%s has new machines after %s", owner, time.Since(started).Round(time.Second))
 	}
-	api.end(s.t)
-	web.end(s.t)
+	api.finish(s.t)
+	web.finish(s.t)
 	s.Expect(slices.Collect(maps.Keys(s.vmIDs()))).To(HaveLen(3))
 	s.Expect(s.vmIDs()).NotTo(Or(HaveKey(before[0]), HaveKey(before[1]), HaveKey(before[2])))
 	var pods corev1.PodList

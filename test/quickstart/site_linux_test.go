@@ -25,25 +25,25 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestRealNodesOfAnotherSite creates a cluster through a proxy, with an endpoint on the edge gateway, and with nodes
-// that have two NICs, the first with an address of an IPAM pool.
+// TestRealNodesOfAnotherSite creates a cluster behind a proxy, with an endpoint on the edge gateway. Its nodes have two
+// NICs, the first with an address from an IPAM pool.
 func TestRealNodesOfAnotherSite(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
-	s := newScene(t, func(o *options) {
+	s := newRealCluster(t, func(o *options) {
 		o.flavor = "proxy"
-		o.change = otherSite
+		o.change = changeSite
 		o.variables = map[string]string{"HTTP_PROXY_URL": httpProxy}
 	})
-	s.run("the endpoint is on the edge gateway", (*scene).endpointIsExternal)
-	s.run("nodes have both addresses", (*scene).twoAddresses)
-	s.run("the proxy is in pods that ask for it, and in no static pod", (*scene).proxied)
-	s.run("a Service leads to the host ports of a DaemonSet", (*scene).hostPort)
-	s.run("a VM that is powered off by hand is reported, and powered on if so wanted", (*scene).drifts)
-	s.deleted()
+	s.run("the endpoint is on the edge gateway", (*realCluster).testExternalEndpoint)
+	s.run("nodes have an address on each NIC", (*realCluster).testTwoAddresses)
+	s.run("new pods use the proxy, static pods do not", (*realCluster).testPodProxy)
+	s.run("a Service forwards to the host ports of a DaemonSet", (*realCluster).testHostPort)
+	s.run("a manual power-off is reported, and reverted if the policy requests it", (*realCluster).testPowerOffPolicy)
+	s.deleteCluster()
 }
 
 const (
-	httpProxy = "http://192.168.100.1:3128" // nothing must use it: all images are present
+	httpProxy = "http://192.168.100.1:3128" // unused, because all images are present
 	ipamPool  = `apiVersion: ipam.cluster.x-k8s.io/v1alpha2
 kind: InClusterIPPool
 metadata: {name: nodes}
@@ -52,14 +52,14 @@ spec: {addresses: [192.168.100.120-192.168.100.139], prefix: 24, gateway: 192.16
 `
 )
 
-// otherSite changes the manifest of a cluster.
-func otherSite(manifest []byte) ([]byte, error) {
-	changed, err := changing(changeObject)(manifest)
+// changeSite adds an IPAM pool to the manifest of a cluster, and changes its objects.
+func changeSite(manifest []byte) ([]byte, error) {
+	changed, err := changeEach(changeObject)(manifest)
 	return append([]byte(ipamPool), changed...), err
 }
 
-// changing returns a function that changes each object of a manifest.
-func changing(change func(*unstructured.Unstructured) error) func(manifest []byte) ([]byte, error) {
+// changeEach returns a function that applies change to each object of a manifest.
+func changeEach(change func(*unstructured.Unstructured) error) func(manifest []byte) ([]byte, error) {
 	return func(manifest []byte) ([]byte, error) {
 		out := &bytes.Buffer{}
 		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
@@ -112,7 +112,7 @@ func changeObject(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// without removes the items of a list that contain a text.
+// without removes the items that contain a text from a list.
 func without(o *unstructured.Unstructured, text string, path ...string) error {
 	items, _, err := unstructured.NestedSlice(o.Object, path...)
 	if err != nil {
@@ -126,7 +126,7 @@ func without(o *unstructured.Unstructured, text string, path ...string) error {
 	return unstructured.SetNestedSlice(o.Object, items, path...)
 }
 
-func (s *scene) endpointIsExternal() {
+func (s *realCluster) testExternalEndpoint() {
 	c := &infrav1.VCDCluster{}
 	key := client.ObjectKey{Namespace: clusterNamespace, Name: clusterName}
 	s.Expect(s.q.client.Get(s.t.Context(), key, c)).To(Succeed())
@@ -135,19 +135,19 @@ func (s *scene) endpointIsExternal() {
 	s.Expect(s.kubectl("get", "pods", "--namespace=kube-system", "-o=name")).NotTo(ContainSubstring("kube-vip"))
 }
 
-func (s *scene) twoAddresses() {
+func (s *realCluster) testTwoAddresses() {
 	for _, m := range append(s.machines(true), s.machines(false)...) {
 		node := s.node(m.Name)
-		s.Expect(ipOf(node)).To(MatchRegexp(`^192\.168\.100\.1[23]\d$`), m.Name)
+		s.Expect(internalIP(node)).To(MatchRegexp(`^192\.168\.100\.1[23]\d$`), m.Name)
 		cards := s.inVM(m.Name, "ip", "-brief", "-4", "address")
-		s.Expect(cards).To(ContainSubstring(ipOf(node)+"/24"), m.Name)
+		s.Expect(cards).To(ContainSubstring(internalIP(node)+"/24"), m.Name)
 		s.Expect(cards).To(ContainSubstring(" 10.20.0."), m.Name)
 		s.Expect(s.inVM(m.Name, "ip", "route", "show", "default")).To(ContainSubstring("via 192.168.100.1 "), m.Name)
 		s.Expect(strings.Split(s.inVM(m.Name, "ip", "route", "show", "default"), "\n")).To(HaveLen(1), m.Name)
 	}
 }
 
-func (s *scene) proxied() {
+func (s *realCluster) testPodProxy() {
 	s.Eventually(func() bool {
 		c := &infrav1.VCDCluster{}
 		key := client.ObjectKey{Namespace: clusterNamespace, Name: clusterName}
@@ -173,8 +173,8 @@ func (s *scene) proxied() {
 	}
 }
 
-// direct are pods that clients reach without kube-proxy, like an ingress controller that needs client addresses. The
-// host port equals the Service's node port.
+// direct is a DaemonSet that clients reach without kube-proxy, like an ingress controller that needs client addresses.
+// Its host port equals the node port of the Service.
 const direct = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: direct}
@@ -198,8 +198,8 @@ spec:
   ports: [{port: 8081, nodePort: 30777}]
 `
 
-// hostPort checks pods that respond on a host port behind a Service without a selector.
-func (s *scene) hostPort() {
+// testHostPort checks pods that respond on a host port behind a Service without a selector.
+func (s *realCluster) testHostPort() {
 	_, err := s.q.stack.Kubectl(s.t.Context(), strings.NewReader(fmt.Sprintf(direct, busybox)),
 		"--kubeconfig="+s.q.kubeconfig(), "apply", "-f", "-")
 	s.Expect(err).NotTo(HaveOccurred())
@@ -211,35 +211,35 @@ func (s *scene) hostPort() {
 	s.kubectl("delete", "service/direct", "daemonset/direct")
 }
 
-// reportedWithin is slightly longer than a machine without problems accepts an inventory of VMs.
+// reportedWithin is slightly longer than the maximum age of the inventory of VMs for a ready machine.
 const reportedWithin = 6 * time.Minute
 
-func (s *scene) drifts() {
+func (s *realCluster) testPowerOffPolicy() {
 	name := s.worker()
 	s.powerOff(name)
 	noticed := time.Now()
 	s.Eventually(func() string {
-		s.look(name)
+		s.triggerReconcile(name)
 		c := meta.FindStatusCondition(s.vcdMachine(name).Status.Conditions, infrav1.PoweredOnCondition)
 		return string(c.Status) + " " + c.Reason
 	}, reportedWithin, pollTest).Should(Equal("False " + infrav1.VMPoweredOffReason))
 	s.t.Logf("reported %s after it was powered off", time.Since(noticed).Round(time.Second))
 	s.Expect(s.vm(name).Status).To(Equal(vcdsim.PoweredOff))
 
-	began := time.Now()
+	started := time.Now()
 	m := s.vcdMachine(name)
 	patch := client.MergeFrom(m.DeepCopy())
 	m.Spec.PowerOffPolicy = infrav1.PowerOffPowerOn
 	s.Expect(s.q.client.Patch(s.t.Context(), m, patch)).To(Succeed())
 	s.Eventually(func() vcdsim.Status { return s.vm(name).Status }, nodeWithin, pollTest).Should(Equal(vcdsim.PoweredOn))
-	s.Eventually(func() bool { return ready(s.node(name), began) }, nodeWithin, pollTest).Should(BeTrue())
-	s.t.Logf("Ready %s after the policy was set", time.Since(began).Round(time.Second))
-	s.settled(2, nodeWithin)
+	s.Eventually(func() bool { return ready(s.node(name), started) }, nodeWithin, pollTest).Should(BeTrue())
+	s.t.Logf("Ready %s after the policy was set", time.Since(started).Round(time.Second))
+	s.waitUntilReady(2, nodeWithin)
 	s.Eventually(func() error { return s.q.fetch(s.t.Context(), s.q.website) }, nodeWithin, pollTest).Should(Succeed())
 }
 
-// ipOf returns the address of a node.
-func ipOf(n *corev1.Node) string {
+// internalIP returns the address of a node.
+func internalIP(n *corev1.Node) string {
 	for _, a := range n.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP {
 			return a.Address

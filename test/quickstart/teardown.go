@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// deleteCluster deletes the cluster and checks that nothing is left behind.
+// deleteCluster deletes the cluster, and checks that no orphaned resources remain in the simulated VCD.
 func (q *quickstart) deleteCluster(ctx context.Context) error {
 	q.printf("Deleting the cluster")
 	cluster := &clusterv1.Cluster{}

@@ -18,29 +18,29 @@ import (
 
 var realControlPlanes = flag.Int("real-control-planes", 3, "how many control planes of real nodes are upgraded")
 
-// previousKubernetes is the other version of make node-image.
+// previousKubernetes is the other version that make node-image supports.
 const previousKubernetes = "v1.35.4"
 
 // TestAnUpgradeOfRealNodes replaces all nodes with nodes of the next release, while the API server and a Service are in
 // use.
 func TestAnUpgradeOfRealNodes(t *testing.T) {
 	needsRealNodes(t, previousKubernetes, programs.KubernetesVersion)
-	s := newScene(t, func(o *options) {
+	s := newRealCluster(t, func(o *options) {
 		o.kubernetes = previousKubernetes
 		o.controlPlanes = *realControlPlanes
 	})
-	s.run("control planes and workers are upgraded", (*scene).upgrades)
-	s.deleted()
+	s.run("control planes and workers are upgraded", (*realCluster).testUpgrade)
+	s.deleteCluster()
 }
 
-func (s *scene) upgrades() {
+func (s *realCluster) testUpgrade() {
 	api := s.probe("API server", "/readyz")
 	web := s.probe("LoadBalancer", s.q.website)
 	for _, part := range []struct{ kind, name, path string }{
 		{"kubeadmcontrolplane", clusterName + "-control-plane", "control plane"},
 		{"machinedeployment", clusterName + "-md-0", "worker"},
 	} {
-		began := time.Now()
+		started := time.Now()
 		s.nextTemplate(part.name)
 		s.manage("", "patch", part.kind, part.name, "--type=merge", "--patch="+newVersion(part.kind, part.name+"-next"))
 		controlPlanes := part.kind == "kubeadmcontrolplane"
@@ -52,12 +52,12 @@ func (s *scene) upgrades() {
 			}
 			g.Expect(v.available(s.q.controlPlanes + s.q.workers)).To(BeTrue())
 		}, rolloutWithin, pollTest).Should(Succeed())
-		s.t.Logf("%s upgraded in %s", part.path, time.Since(began).Round(time.Second))
+		s.t.Logf("%s upgraded in %s", part.path, time.Since(started).Round(time.Second))
 	}
-	api.end(s.t)
-	web.end(s.t)
-	// Cluster API tries for 10 s to delete the Node of a VM that is gone. The virtual IP may be unavailable for longer.
-	// Then the cloud controller manager deletes the Node.
+	api.finish(s.t)
+	web.finish(s.t)
+	// Cluster API retries the deletion of a Node for 10 s after its VM is gone. If the virtual IP is unavailable for
+	// longer, the cloud controller manager deletes the Node.
 	s.Eventually(func() string {
 		return s.kubectl("get", "nodes", "-o=jsonpath={.items[*].status.nodeInfo.kubeletVersion}")
 	}, nodeWithin, pollTest).ShouldNot(ContainSubstring(previousKubernetes))
@@ -65,8 +65,8 @@ func (s *scene) upgrades() {
 		"-o=jsonpath={.spec.template.spec.containers[0].image}")).To(HaveSuffix(":" + programs.KubernetesVersion))
 }
 
-// nextTemplate creates a machine template like another, for VMs with the next release.
-func (s *scene) nextTemplate(name string) {
+// nextTemplate copies a machine template, and sets the vApp template of the next release.
+func (s *realCluster) nextTemplate(name string) {
 	old := &infrav1.VCDMachineTemplate{}
 	next := &infrav1.VCDMachineTemplate{}
 	s.Expect(s.q.client.Get(s.t.Context(), client.ObjectKey{Namespace: clusterNamespace, Name: name}, old)).To(Succeed())
@@ -77,7 +77,7 @@ func (s *scene) nextTemplate(name string) {
 	s.Expect(s.q.client.Create(s.t.Context(), next)).To(Succeed())
 }
 
-// newVersion returns the patch of a control plane or of workers.
+// newVersion returns the patch that upgrades a control plane or workers to a machine template of the next release.
 func newVersion(kind, template string) string {
 	type object = map[string]any
 	reference := object{"infrastructureRef": object{"name": template}}

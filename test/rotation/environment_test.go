@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rotation tests logins of the manager and of cloud controller managers to one simulated VMware Cloud Director,
-// with tokens that change with each login, on a real API server.
+// Package rotation tests logins with tokens that change with each login. The manager and cloud controller managers log
+// in to one simulated VMware Cloud Director, and store the tokens in a real API server.
 package rotation
 
 import (
@@ -35,9 +35,9 @@ import (
 
 const (
 	namespace = "team-a"
-	// managers is the name of the identity that the manager logs in with, and of its Secret.
-	managers = "manager"
-	patience = time.Minute
+	// managerIdentity is the name of the manager's VCDIdentity and of its Secret.
+	managerIdentity = "manager"
+	timeout         = time.Minute
 )
 
 // An environment is an API server with the kinds of Cluster API and of this provider, and a simulated VCD.
@@ -71,7 +71,7 @@ func newEnvironment(t *testing.T) *environment {
 		}
 		h.Expect(os.RemoveAll(dir)).To(Succeed())
 	})
-	h.installKinds()
+	h.installCRDs()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme,
@@ -85,8 +85,8 @@ func newEnvironment(t *testing.T) *environment {
 	return h
 }
 
-// installKinds installs the CRDs without conversion, because all have one version.
-func (h *environment) installKinds() {
+// installCRDs installs the CRDs without conversion, because all have one version.
+func (h *environment) installCRDs() {
 	root, err := framework.Root()
 	h.Expect(err).NotTo(HaveOccurred())
 	list := exec.CommandContext(h.ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api")
@@ -118,7 +118,7 @@ func (h *environment) create(obj client.Object) {
 
 func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 
-// identity creates an identity with the credentials of a Secret, which may belong to another identity.
+// identity creates a VCDIdentity that refers to a Secret, which another identity may use too.
 func (h *environment) identity(name, secret string, kind infrav1.CredentialType, share bool) {
 	h.t.Helper()
 	i := &infrav1.VCDIdentity{ObjectMeta: meta(name)}
@@ -137,14 +137,14 @@ func (h *environment) secret(name string, data map[string]string) {
 	h.create(&corev1.Secret{ObjectMeta: meta(name), StringData: data})
 }
 
-// account creates an identity of a new service account.
+// account creates a service account in VCD with the role, and a VCDIdentity for it.
 func (h *environment) account(name, role string, share bool) {
 	h.t.Helper()
 	h.secret(name, map[string]string{infrav1.SecretAPIToken: vcdsimtest.ServiceAccount(h.t, h.sim, name, role)})
 	h.identity(name, name, infrav1.CredentialServiceAccount, share)
 }
 
-// cluster creates a cluster whose control plane is up. ccm is the identity for its cloud controller manager.
+// cluster creates a cluster with an initialized control plane. ccm is the identity of its cloud controller manager.
 func (h *environment) cluster(name, address, ccm string) {
 	h.t.Helper()
 	c := &clusterv1.Cluster{ObjectMeta: meta(name)}
@@ -169,7 +169,7 @@ func (h *environment) cluster(name, address, ccm string) {
 		Org:                  "acme",
 		OVDC:                 "acme-vdc",
 		OVDCNetwork:          "nodes",
-		IdentityRef:          infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: managers},
+		IdentityRef:          infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: managerIdentity},
 		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: address},
 		ControlPlaneLoadBalancer: infrav1.ControlPlaneLoadBalancerSpec{
 			Type:    infrav1.EndpointKubeVIP,

@@ -30,12 +30,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// newPool returns the clients that a program shares. It has no lookup caches, so that it logs in.
+// newPool returns the pool of VCD clients of one program. Its lookup cache expires at once, so that each lookup sends a
+// request, which may require a login.
 func newPool() *vcd.Pool {
 	return vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 10000, Burst: 10000, LookupTTL: time.Nanosecond})
 }
 
-// A manager consists of the parts of the provider's manager that log in, as main creates them.
+// A manager consists of the reconcilers of the provider's manager that log in, created as in main.
 type manager struct {
 	environment *environment
 	identity    *identity.Reconciler
@@ -43,7 +44,7 @@ type manager struct {
 	provider    *cloudprovider.Reconciler
 }
 
-// newManager starts a manager without state.
+// newManager returns a manager without cached state, as after a restart.
 func (h *environment) newManager() *manager {
 	r := controllers.New(controllers.Options{
 		Client:    h.client,
@@ -53,14 +54,14 @@ func (h *environment) newManager() *manager {
 		Pool:      newPool(),
 		Namespace: "capvcd-system",
 	})
-	r.CloudProvider.Workload = empty
+	r.CloudProvider.Workload = emptyWorkload
 	r.CloudProvider.Image = "registry.example.com/ccm:v1"
 	r.CloudProvider.SyncPeriod = time.Minute
 	return &manager{environment: h, identity: r.Identity, cluster: r.Cluster, provider: r.CloudProvider}
 }
 
-// empty returns a workload cluster without objects.
-func empty(context.Context, client.ObjectKey) (client.Client, error) {
+// emptyWorkload returns a client of a workload cluster without objects.
+func emptyWorkload(context.Context, client.ObjectKey) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -68,8 +69,9 @@ func empty(context.Context, client.ObjectKey) (client.Client, error) {
 	return fake.NewClientBuilder().WithScheme(scheme).Build(), nil
 }
 
-// pass reconciles a cluster with a reconciler, and returns a condition.
-func (m *manager) pass(r reconcile.ObjectReconciler[*infrav1.VCDCluster], name, condition string) (metav1.Condition,
+// reconcile reconciles a cluster once with a reconciler, and returns a condition. If the condition is absent, it
+// returns the zero value.
+func (m *manager) reconcile(r reconcile.ObjectReconciler[*infrav1.VCDCluster], name, condition string) (metav1.Condition,
 	error,
 ) {
 	key := client.ObjectKey{Namespace: namespace, Name: name}
@@ -87,20 +89,20 @@ func (m *manager) pass(r reconcile.ObjectReconciler[*infrav1.VCDCluster], name, 
 	return metav1.Condition{}, nil
 }
 
-// ready reconciles a cluster until it has its network. Each reconcile sends a request for it.
+// ready reconciles a cluster until NetworkReady is True. Each reconcile sends a request for the network.
 func (m *manager) ready(name string) {
 	m.environment.t.Helper()
 	m.environment.Eventually(func(g Gomega) {
-		got, err := m.pass(m.cluster, name, infrav1.NetworkReadyCondition)
+		got, err := m.reconcile(m.cluster, name, infrav1.NetworkReadyCondition)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got.Status).To(Equal(metav1.ConditionTrue), got.Message)
-	}, patience, "5ms").Should(Succeed())
+	}, timeout, "5ms").Should(Succeed())
 }
 
-// keeps reconciles an identity, and reports whether clusterctl must not move its Secret yet.
-func (m *manager) keeps(identity string) bool {
+// blocksMove reconciles an identity, and reports whether its Secret has the annotation that makes clusterctl move wait.
+func (m *manager) blocksMove(identity string) bool {
 	key := client.ObjectKey{Namespace: namespace, Name: identity}
-	const passes = 4 // The finalizer and the condition Paused take one each.
+	const passes = 4 // The finalizer and the condition Paused take one pass each.
 	for range passes {
 		_, err := reconcile.AsReconciler(m.environment.client, m.identity).Reconcile(m.environment.ctx,
 			ctrl.Request{NamespacedName: key})
@@ -108,11 +110,11 @@ func (m *manager) keeps(identity string) bool {
 	}
 	secret := &corev1.Secret{}
 	m.environment.Expect(m.environment.client.Get(m.environment.ctx, key, secret)).To(Succeed())
-	_, waits := secret.Annotations[clusterctlv1.BlockMoveAnnotation]
-	return waits
+	_, blocked := secret.Annotations[clusterctlv1.BlockMoveAnnotation]
+	return blocked
 }
 
-// A ccm consists of the parts of a cloud controller manager that log in. Its workload cluster is a namespace.
+// A ccm consists of the parts of a cloud controller manager that log in. A namespace simulates its workload cluster.
 type ccm struct {
 	name     string
 	clients  kubernetes.Interface
@@ -120,7 +122,8 @@ type ccm struct {
 	sessions *cpivcd.Sessions
 }
 
-// newCCM takes the first token from the manifests that the manager rendered, as Cluster API does, and starts.
+// newCCM creates the Secret with the first token from the manifests that the manager rendered, as Cluster API does, and
+// starts a cloud controller manager.
 func (h *environment) newCCM(cluster string) *ccm {
 	clients, err := kubernetes.NewForConfig(h.RESTConfig())
 	h.Expect(err).NotTo(HaveOccurred())
@@ -142,15 +145,15 @@ func (h *environment) newCCM(cluster string) *ccm {
 	return c
 }
 
-// restart starts the program again without state.
+// restart discards all cached state, as a restart of the program does.
 func (c *ccm) restart() {
 	account := vcd.NewServiceAccount(cpivcd.NewTokenSecret(c.clients.CoreV1().Secrets(c.name),
 		addons.ServiceAccountName))
 	c.sessions = cpivcd.NewSessions(newPool(), c.config, nil).As(account)
 }
 
-// work sends a request to VCD.
-func (c *ccm) work(ctx context.Context) error {
+// sendRequest sends a request to VCD.
+func (c *ccm) sendRequest(ctx context.Context) error {
 	s, err := c.sessions.Session(ctx)
 	if err != nil {
 		return err

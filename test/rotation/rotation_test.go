@@ -27,34 +27,33 @@ import (
 
 const (
 	rounds = 100
-	// password of the system administrator, which no workload cluster may get.
+	// password is the password of the system administrator. It must not reach workload clusters.
 	password = "canary-of-the-provider"
 )
 
 // TestNobodyIsLockedOut ends all sessions a hundred times. The manager, whose service account several clusters share,
-// and the cloud controller managers of two of them log in again at the same time. They are also killed and started
-// again in between.
+// and the cloud controller managers of two clusters then log in again at the same time. In between, they are restarted.
 func TestNobodyIsLockedOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an API server, and -short is set")
 	}
 	log.SetLogger(klog.Background())
 	h := newEnvironment(t)
-	h.account(managers, vcdsim.RoleClusterAuthor, false)
+	h.account(managerIdentity, vcdsim.RoleClusterAuthor, false)
 	h.account("ccm-a", vcdsim.RoleCloudProvider, true)
 	h.account("ccm-b", vcdsim.RoleCloudProvider, true)
-	h.identity("in-disguise", managers, infrav1.CredentialServiceAccount, true)
+	h.identity("manager-token", managerIdentity, infrav1.CredentialServiceAccount, true)
 	h.secret("provider",
 		map[string]string{infrav1.SecretUsername: "System/administrator", infrav1.SecretPassword: password})
 	h.identity("provider", "provider", infrav1.CredentialUser, true)
 	h.cluster("a", "192.168.100.200", "ccm-a")
 	h.cluster("b", "192.168.100.201", "ccm-b")
 	m := h.newManager()
-	seen := map[string][]string{managers: {h.value(namespace, managers, infrav1.SecretAPIToken)}}
+	seen := map[string][]string{managerIdentity: {h.value(namespace, managerIdentity, infrav1.SecretAPIToken)}}
 	var ccms []*ccm
 	for _, cluster := range []string{"a", "b"} {
 		m.ready(cluster)
-		h.reports(m, cluster, infrav1.CloudProviderApplyingReason)
+		h.waitForReason(m, cluster, infrav1.CloudProviderApplyingReason)
 		ccms = append(ccms, h.newCCM(cluster))
 		seen[ccms[len(ccms)-1].name] = nil
 	}
@@ -64,7 +63,7 @@ func TestNobodyIsLockedOut(t *testing.T) {
 		h.round(round, m, ccms)
 		for user, tokens := range seen {
 			now := h.tokenOf(user)
-			h.Expect(tokens).NotTo(ContainElement(now), "round %d: %s has logged in", round, user)
+			h.Expect(tokens).NotTo(ContainElement(now), "round %d: %s did not log in again", round, user)
 			seen[user] = append(tokens, now)
 		}
 		switch round % 20 {
@@ -75,14 +74,13 @@ func TestNobodyIsLockedOut(t *testing.T) {
 		}
 	}
 
-	h.neverShared(m)
-	h.tokensMoveWhenTheyMay(m)
-	h.noLoginWasRefused()
-	h.tokensAreWhereTheyBelong(seen)
+	h.expectNotShareable(m)
+	h.expectMovableTokens(m)
+	h.expectAllLoginsSucceeded()
+	h.expectTokensOnlyInOwnSecrets(seen)
 }
 
-// round runs all programs in parallel, each for several clusters. A change of its spec triggers a reconcile of a
-// cluster.
+// round changes the specs of the clusters, which triggers reconciles, and runs all programs in parallel.
 func (h *environment) round(round int, m *manager, ccms []*ccm) {
 	h.t.Helper()
 	var all sync.WaitGroup
@@ -94,61 +92,62 @@ func (h *environment) round(round int, m *manager, ccms []*ccm) {
 	}
 	for _, c := range ccms {
 		for range 2 {
-			all.Go(func() { h.Expect(c.work(h.ctx)).To(Succeed(), c.name) })
+			all.Go(func() { h.Expect(c.sendRequest(h.ctx)).To(Succeed(), c.name) })
 		}
 	}
 	all.Wait()
 }
 
-// tokenOf returns the token of the manager or of a cloud controller manager.
+// tokenOf returns the stored token of the manager or of a cloud controller manager.
 func (h *environment) tokenOf(user string) string {
-	if user == managers {
-		return h.value(namespace, managers, infrav1.SecretAPIToken)
+	if user == managerIdentity {
+		return h.value(namespace, managerIdentity, infrav1.SecretAPIToken)
 	}
 	return h.value(user, addons.ServiceAccountName, addons.RefreshTokenKey)
 }
 
-// reports waits for a reason of CloudProviderReady.
-func (h *environment) reports(m *manager, cluster, reason string) {
+// waitForReason waits for a reason of CloudProviderReady.
+func (h *environment) waitForReason(m *manager, cluster, reason string) {
 	h.t.Helper()
 	h.Eventually(func(g Gomega) {
-		got, err := m.pass(m.provider, cluster, infrav1.CloudProviderReadyCondition)
+		got, err := m.reconcile(m.provider, cluster, infrav1.CloudProviderReadyCondition)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got.Status).To(Equal(metav1.ConditionFalse))
 		g.Expect(got.Reason).To(Equal(reason), got.Message)
-	}, patience, "5ms").Should(Succeed())
+	}, timeout, "5ms").Should(Succeed())
 }
 
-// neverShared requests credentials that must not leave the management cluster.
-func (h *environment) neverShared(m *manager) {
+// expectNotShareable creates clusters whose cloud controller managers request credentials that must not leave the
+// management cluster.
+func (h *environment) expectNotShareable(m *manager) {
 	for i, tt := range []struct{ cluster, identity, reason string }{
-		{"c", managers, infrav1.IdentityNotShareableReason},
-		{"d", "in-disguise", infrav1.TokenInUseReason},
+		{"c", managerIdentity, infrav1.IdentityNotShareableReason},
+		{"d", "manager-token", infrav1.TokenInUseReason},
 		{"e", "ccm-a", infrav1.TokenInUseReason},
 		{"f", "provider", infrav1.IdentityNotShareableReason},
 	} {
 		h.cluster(tt.cluster, "192.168.100.21"+string(rune('0'+i)), tt.identity)
 		m.ready(tt.cluster)
-		h.reports(m, tt.cluster, tt.reason)
+		h.waitForReason(m, tt.cluster, tt.reason)
 	}
 }
 
-// tokensMoveWhenTheyMay checks that the manager's token can be moved to another management cluster as soon as no
-// program logs in with it, and that the tokens of cloud controller managers can always be moved.
-func (h *environment) tokensMoveWhenTheyMay(m *manager) {
-	h.Expect(m.keeps(managers)).To(BeTrue())
-	h.Expect(m.keeps("ccm-a")).To(BeFalse())
+// expectMovableTokens checks that clusterctl move waits for the manager's token until all clusters are paused, so that
+// no program logs in with it, and that it never waits for the tokens of cloud controller managers.
+func (h *environment) expectMovableTokens(m *manager) {
+	h.Expect(m.blocksMove(managerIdentity)).To(BeTrue())
+	h.Expect(m.blocksMove("ccm-a")).To(BeFalse())
 	clusters := &clusterv1.ClusterList{}
 	h.Expect(h.client.List(h.ctx, clusters)).To(Succeed())
 	for _, c := range clusters.Items {
 		c.Spec.Paused = ptr.To(true)
 		h.Expect(h.client.Update(h.ctx, &c)).To(Succeed())
 	}
-	h.Expect(m.keeps(managers)).To(BeFalse())
+	h.Expect(m.blocksMove(managerIdentity)).To(BeFalse())
 }
 
-// noLoginWasRefused checks that every login used the newest token.
-func (h *environment) noLoginWasRefused() {
+// expectAllLoginsSucceeded checks that every login used the newest token.
+func (h *environment) expectAllLoginsSucceeded() {
 	logins := 0
 	for _, r := range h.sim.Requests() {
 		if strings.HasSuffix(r.Path, "/token") {
@@ -157,11 +156,12 @@ func (h *environment) noLoginWasRefused() {
 		}
 	}
 	h.Expect(logins).To(BeNumerically(">=", 3*rounds))
-	h.Expect(logins).To(BeNumerically("<", 4*rounds), "one login for all who need it")
+	h.Expect(logins).To(BeNumerically("<", 4*rounds), "parallel requests share a login")
 }
 
-// tokensAreWhereTheyBelong searches everything that stores data for all tokens that ever existed, and for the password.
-func (h *environment) tokensAreWhereTheyBelong(seen map[string][]string) {
+// expectTokensOnlyInOwnSecrets searches all Secrets and ConfigMaps for all tokens that ever existed, and for the
+// password. Each may only be in its own Secret.
+func (h *environment) expectTokensOnlyInOwnSecrets(seen map[string][]string) {
 	secrets := &corev1.SecretList{}
 	maps := &corev1.ConfigMapList{}
 	h.Expect(h.client.List(h.ctx, secrets)).To(Succeed())
@@ -177,17 +177,17 @@ func (h *environment) tokensAreWhereTheyBelong(seen map[string][]string) {
 			texts[m.Namespace+"/"+m.Name] += key + ": " + value + "\n"
 		}
 	}
-	h.Expect(texts).To(HaveKey(namespace+"/a-cloud-provider"), "what is given to workload clusters is among them")
-	h.Expect(holding(texts, seen[managers])).To(ConsistOf(namespace + "/" + managers))
-	h.Expect(holding(texts, []string{password})).To(ConsistOf(namespace + "/provider"))
+	h.Expect(texts).To(HaveKey(namespace+"/a-cloud-provider"), "the search includes the manifests for workload clusters")
+	h.Expect(textsContaining(texts, seen[managerIdentity])).To(ConsistOf(namespace + "/" + managerIdentity))
+	h.Expect(textsContaining(texts, []string{password})).To(ConsistOf(namespace + "/provider"))
 	for _, c := range []string{"a", "b"} {
-		h.Expect(holding(texts,
+		h.Expect(textsContaining(texts,
 			seen["workload-of-"+c])).To(ConsistOf("workload-of-" + c + "/" + addons.ServiceAccountName))
 	}
 }
 
-// holding lists the texts that contain one of the secrets, in plain form or encoded.
-func holding(texts map[string]string, hidden []string) []string {
+// textsContaining lists the names of the texts that contain one of the secrets, as plain text or in base64.
+func textsContaining(texts map[string]string, hidden []string) []string {
 	var found []string
 	for name, text := range texts {
 		if slices.ContainsFunc(hidden, func(s string) bool {

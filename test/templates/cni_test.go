@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testcni"
 )
 
-// offerNetworkPlugins creates the ClusterResourceSets of a release, with stand-ins for the published manifests.
-func (s *stage) offerNetworkPlugins() {
+// createNetworkPlugins creates the ClusterResourceSets of a release, with test manifests instead of the published ones.
+func (s *environment) createNetworkPlugins() {
 	s.t.Helper()
 	sources, err := testcni.WriteSources(s.t.TempDir())
 	s.Expect(err).NotTo(HaveOccurred())
@@ -32,8 +32,8 @@ func (s *stage) offerNetworkPlugins() {
 	}
 }
 
-// hasNetworkPlugin waits until the cluster has the network plug-in that the user chose, and checks that it has no other.
-func (s *stage) hasNetworkPlugin(c flavoredCluster) {
+// hasNetworkPlugin waits until the cluster has the selected network plug-in, and no other.
+func (s *environment) hasNetworkPlugin(c flavoredCluster) {
 	s.t.Helper()
 	agents := map[string]map[string]string{} // annotations by name of the DaemonSet
 	switch c.cni {
@@ -54,11 +54,11 @@ func (s *stage) hasNetworkPlugin(c flavoredCluster) {
 			found[d.Name] = d.Annotations
 		}
 		g.Expect(found).To(Equal(agents))
-	}, bringUp, "250ms").Should(Succeed(), "flavor %s", c.flavor)
+	}, timeout, "250ms").Should(Succeed(), "flavor %s", c.flavor)
 }
 
-// workloadClient returns a client of the administrator of a cluster.
-func (s *stage) workloadClient(c flavoredCluster) client.Client {
+// workloadClient returns a client with the administrator's kubeconfig of a cluster.
+func (s *environment) workloadClient(c flavoredCluster) client.Client {
 	s.t.Helper()
 	kubeconfig, err := s.site.Workloads.AdminKubeconfig(c.flavor)
 	s.Expect(err).NotTo(HaveOccurred())

@@ -32,11 +32,11 @@ import (
 )
 
 const (
-	bringUp   = 8 * time.Minute // for a whole cluster
+	timeout   = 8 * time.Minute // for a complete cluster
 	namespace = "default"
 )
 
-// pools are the pools from which clusters of flavors ipam and dual-stack claim addresses.
+// pools are the IPAM pools of the clusters with flavors ipam and dual-stack.
 const pools = `
 apiVersion: ipam.cluster.x-k8s.io/v1alpha2
 kind: InClusterIPPool
@@ -54,18 +54,18 @@ metadata: {name: virtual-ips, namespace: default}
 spec: {addresses: [192.168.100.230-192.168.100.231], prefix: 24, gateway: 192.168.100.1}
 `
 
-// A flavoredCluster is a cluster of a flavor. It shares a simulated site with those of other flavors.
+// A flavoredCluster is a cluster of one flavor. The clusters of all flavors share a simulated site.
 type flavoredCluster struct {
 	flavor               string
 	endpoint             string // CONTROL_PLANE_ENDPOINT_IP; empty if the user sets none
 	controlPlanes, nodes int
-	networks             string // of its machines, instead of the one of the cluster
+	networks             string // spec.networks of its machines, in YAML; empty for the network of the cluster
 	cni                  string // CNI; empty if the user sets none
-	check                func(*stage, flavoredCluster)
+	check                func(*environment, flavoredCluster)
 }
 
-// twoNICs are one NIC with an address of the pool in the nodes' network, and one with an address of VCD's static pool
-// in another network.
+// twoNICs are two networks: the first NIC gets an address from an IPAM pool in the nodes' network, the second one an
+// address from the static pool of another network.
 const twoNICs = `
       networks:
         - addressSource: IPAM
@@ -75,21 +75,21 @@ const twoNICs = `
           routes:
             - {to: 10.99.0.0/16, via: 10.20.0.1}`
 
-func flavored() []flavoredCluster {
+func flavoredClusters() []flavoredCluster {
 	return []flavoredCluster{
-		{"ipam", "", 3, 4, "", "cilium", (*stage).allFromPools},
-		{"edge-gateway", "", 3, 4, "", "calico", (*stage).behindTheGateway},
-		{"dual-stack", "192.168.100.220", 1, 2, "", "cilium-dual-stack", (*stage).ofBothFamilies},
-		{"bgp", "10.99.0.10", 1, 2, "", "none", (*stage).announcedByBGP},
-		{"flatcar", "192.168.100.221", 1, 2, twoNICs, "", (*stage).withIgnition},
+		{"ipam", "", 3, 4, "", "cilium", (*environment).checkPools},
+		{"edge-gateway", "", 3, 4, "", "calico", (*environment).checkEdgeGateway},
+		{"dual-stack", "192.168.100.220", 1, 2, "", "cilium-dual-stack", (*environment).checkDualStack},
+		{"bgp", "10.99.0.10", 1, 2, "", "none", (*environment).checkBGP},
+		{"flatcar", "192.168.100.221", 1, 2, twoNICs, "", (*environment).checkIgnition},
 	}
 }
 
 // withoutNetworks is the last line of a machine's spec in the templates.
 const withoutNetworks = "diskSize: ${DISK_SIZE:=null}"
 
-// A stage is a simulated site with a management cluster.
-type stage struct {
+// An environment is a simulated site with a management cluster.
+type environment struct {
 	*WithT
 
 	t      *testing.T
@@ -98,9 +98,9 @@ type stage struct {
 	client client.Client
 }
 
-func newStage(t *testing.T) *stage {
+func newEnvironment(t *testing.T) *environment {
 	t.Helper()
-	s := &stage{WithT: NewWithT(t), t: t}
+	s := &environment{WithT: NewWithT(t), t: t}
 	dir, err := os.MkdirTemp("", "flavors-") //nolint:usetesting // Logs outlive a test that fails.
 	s.Expect(err).NotTo(HaveOccurred())
 	s.site, err = simsite.Start(t.Context(), dir, vcdsim.CloudProvider())
@@ -126,45 +126,45 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// TestFlavorsComeUp creates a cluster of each flavor whose endpoint or addresses are not set by the user or not from a
-// single network. It waits until the cluster is available, checks the features of the flavor, and deletes the cluster.
-func TestFlavorsComeUp(t *testing.T) {
+// TestFlavorsBecomeAvailable creates a cluster of each flavor with special endpoints, addresses or bootstrap data. It
+// waits until the clusters are available, checks the features of their flavors, and deletes the clusters.
+func TestFlavorsBecomeAvailable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a management cluster; left out by -short")
 	}
-	s := newStage(t)
+	s := newEnvironment(t)
 	s.apply([]byte(pools))
-	s.offerNetworkPlugins()
-	for _, c := range flavored() {
+	s.createNetworkPlugins()
+	for _, c := range flavoredClusters() {
 		s.create(c)
 	}
 
-	for _, c := range flavored() {
+	for _, c := range flavoredClusters() {
 		s.available(c)
 		s.hasNetworkPlugin(c)
 		c.check(s, c)
 	}
 
-	for _, c := range flavored() {
+	for _, c := range flavoredClusters() {
 		s.Expect(s.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: meta(c.flavor)})).To(Succeed())
 	}
-	s.nothingIsLeft()
+	s.waitUntilAllGone()
 }
 
-func (s *stage) apply(manifests []byte) {
+func (s *environment) apply(manifests []byte) {
 	s.t.Helper()
 	out, err := s.w.Kubectl(s.t.Context(), bytes.NewReader(manifests), "apply", "-f", "-")
 	s.Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
-// create does the steps of a user: clusterctl generate cluster, kubectl apply.
-func (s *stage) create(c flavoredCluster) {
+// create creates a cluster as a user does, with clusterctl generate cluster and kubectl apply.
+func (s *environment) create(c flavoredCluster) {
 	s.t.Helper()
 	files, err := simsite.ReleaseFiles(s.w.Root, s.w.Components, filepath.Join("templates", "*.yaml"))
 	s.Expect(err).NotTo(HaveOccurred())
 	name := "cluster-template-" + c.flavor + ".yaml"
 	files[name] = bytes.ReplaceAll(files[name], []byte(withoutNetworks), []byte(withoutNetworks+c.networks))
-	variables := maps.Clone(needed)
+	variables := maps.Clone(required)
 	delete(variables, "CONTROL_PLANE_ENDPOINT_IP")
 	if c.endpoint != "" {
 		variables["CONTROL_PLANE_ENDPOINT_IP"] = c.endpoint
@@ -186,7 +186,7 @@ func (s *stage) create(c flavoredCluster) {
 	s.apply(manifests)
 }
 
-func (s *stage) available(c flavoredCluster) {
+func (s *environment) available(c flavoredCluster) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
 		cluster := &clusterv1.Cluster{ObjectMeta: meta(c.flavor)}
@@ -200,16 +200,16 @@ func (s *stage) available(c flavoredCluster) {
 			g.Expect(conditions.IsTrue(&machines[i], clusterv1.ReadyCondition)).To(BeTrue(), "%s: %v",
 				machines[i].Name, machines[i].Status.Conditions)
 		}
-	}, bringUp, "250ms").Should(Succeed(), "flavor %s", c.flavor)
+	}, timeout, "250ms").Should(Succeed(), "flavor %s", c.flavor)
 }
 
-func (s *stage) vcdCluster(g Gomega, c flavoredCluster) *infrav1.VCDCluster {
+func (s *environment) vcdCluster(g Gomega, c flavoredCluster) *infrav1.VCDCluster {
 	infra := &infrav1.VCDCluster{ObjectMeta: meta(c.flavor)}
 	g.Expect(s.client.Get(s.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
 	return infra
 }
 
-func (s *stage) machines(g Gomega, c flavoredCluster) []infrav1.VCDMachine {
+func (s *environment) machines(g Gomega, c flavoredCluster) []infrav1.VCDMachine {
 	list := &infrav1.VCDMachineList{}
 	g.Expect(s.client.List(s.t.Context(), list, client.InNamespace(namespace),
 		client.MatchingLabels{clusterv1.ClusterNameLabel: c.flavor})).To(Succeed())
@@ -230,8 +230,8 @@ func addressesOf(m infrav1.VCDMachine) (v4, v6 []netip.Addr) {
 	return v4, v6
 }
 
-// allFromPools checks that each node and the virtual IP have different addresses of pools.
-func (s *stage) allFromPools(c flavoredCluster) {
+// checkPools checks that each node and the virtual IP have different addresses of pools.
+func (s *environment) checkPools(c flavoredCluster) {
 	s.t.Helper()
 	s.Expect(s.vcdCluster(s, c).Spec.ControlPlaneEndpoint.Host).To(MatchRegexp(`^192\.168\.100\.23[01]$`))
 	seen := map[netip.Addr]string{}
@@ -240,13 +240,13 @@ func (s *stage) allFromPools(c flavoredCluster) {
 		s.Expect(v4).To(HaveLen(1))
 		s.Expect(v6).To(BeEmpty())
 		s.Expect(v4[0].String()).To(MatchRegexp(`^192\.168\.100\.1[01][0-9]$`))
-		s.Expect(seen).NotTo(HaveKey(v4[0]), "%s has it, too", seen[v4[0]])
+		s.Expect(seen).NotTo(HaveKey(v4[0]), "%s has the same address", seen[v4[0]])
 		seen[v4[0]] = m.Name
 	}
 }
 
-// behindTheGateway checks that only the control planes are members of the pool.
-func (s *stage) behindTheGateway(c flavoredCluster) {
+// checkEdgeGateway checks that only the control planes are members of the pool.
+func (s *environment) checkEdgeGateway(c flavoredCluster) {
 	s.t.Helper()
 	pools := 0
 	for _, d := range s.site.Simulator.State().Documents {
@@ -257,16 +257,16 @@ func (s *stage) behindTheGateway(c flavoredCluster) {
 		for _, m := range s.machines(s, c) {
 			v4, _ := addressesOf(m)
 			_, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]
-			is := strings.Contains(string(d.Body), `"`+v4[0].String()+`"`)
-			s.Expect(is).To(Equal(controlPlane), "%s is a member of %s", m.Name, d.Body)
+			member := strings.Contains(string(d.Body), `"`+v4[0].String()+`"`)
+			s.Expect(member).To(Equal(controlPlane), "membership of %s in %s", m.Name, d.Body)
 		}
 	}
 	s.Expect(pools).To(Equal(1))
 }
 
-// ofBothFamilies checks that nodes have an address of each family, and that kube-vip announces both addresses of the
+// checkDualStack checks that nodes have an address of each family, and that kube-vip announces both addresses of the
 // endpoint.
-func (s *stage) ofBothFamilies(c flavoredCluster) {
+func (s *environment) checkDualStack(c flavoredCluster) {
 	s.t.Helper()
 	for _, m := range s.machines(s, c) {
 		v4, v6 := addressesOf(m)
@@ -274,12 +274,12 @@ func (s *stage) ofBothFamilies(c flavoredCluster) {
 		s.Expect(v6).To(HaveLen(1))
 		s.Expect(v6[0].String()).To(HavePrefix("fd00:100::1:"))
 	}
-	s.Expect(s.kubeVIP(c)).To(And(ContainSubstring(c.endpoint), ContainSubstring(needed["CONTROL_PLANE_ENDPOINT_IPV6"])))
+	s.Expect(s.kubeVIP(c)).To(And(ContainSubstring(c.endpoint), ContainSubstring(required["CONTROL_PLANE_ENDPOINT_IPV6"])))
 }
 
-// withIgnition checks that each guest got its configuration from Ignition, which deleted it, and has the name, the
-// addresses and the provider ID of its machine.
-func (s *stage) withIgnition(c flavoredCluster) {
+// checkIgnition checks that each guest got its configuration from Ignition, which then removed it from the VM, and that
+// the Node has the name, the addresses and the provider ID of its machine.
+func (s *environment) checkIgnition(c flavoredCluster) {
 	s.t.Helper()
 	vms := map[string]vcdsim.VM{}
 	for _, vm := range s.site.Simulator.State().VMs {
@@ -301,21 +301,22 @@ func (s *stage) withIgnition(c flavoredCluster) {
 	}
 }
 
-// announcedByBGP checks that the router is a peer of kube-vip.
-func (s *stage) announcedByBGP(c flavoredCluster) {
+// checkBGP checks that kube-vip announces with BGP, to the router.
+func (s *environment) checkBGP(c flavoredCluster) {
 	s.t.Helper()
-	s.Expect(s.kubeVIP(c)).To(And(ContainSubstring("bgp_enable"), ContainSubstring(needed["BGP_PEER_ADDRESS"])))
+	s.Expect(s.kubeVIP(c)).To(And(ContainSubstring("bgp_enable"), ContainSubstring(required["BGP_PEER_ADDRESS"])))
 }
 
-func (s *stage) kubeVIP(c flavoredCluster) string {
+func (s *environment) kubeVIP(c flavoredCluster) string {
 	s.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: meta(c.flavor + "-kube-vip")}
 	s.Expect(s.client.Get(s.t.Context(), client.ObjectKeyFromObject(secret), secret)).To(Succeed())
 	return string(secret.Data["kube-vip.yaml"])
 }
 
-// nothingIsLeft waits until all clusters are gone: from the API server, from VCD, and from the pools.
-func (s *stage) nothingIsLeft() {
+// waitUntilAllGone waits until all clusters and their addresses are gone from the API server, and checks that VCD
+// contains no orphaned resources.
+func (s *environment) waitUntilAllGone() {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
 		clusters := &clusterv1.ClusterList{}
@@ -327,7 +328,7 @@ func (s *stage) nothingIsLeft() {
 		g.Expect(clusters.Items).To(BeEmpty())
 		g.Expect(claims.Items).To(BeEmpty())
 		g.Expect(addresses.Items).To(BeEmpty())
-	}, bringUp, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 	s.Expect(s.site.Left()).To(BeEmpty())
 	for _, d := range s.site.Simulator.State().Documents {
 		s.Expect(d.Path).NotTo(Or(HaveSuffix("loadBalancer/pools"), HaveSuffix("loadBalancer/virtualServices")))

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	needed   = testflavors.Needed()
+	required = testflavors.Needed()
 	optional = testflavors.Optional(
 		"VCD_REGION", "VCD_USERNAME_B64", "VCD_PASSWORD_B64", "VCD_CCM_API_TOKEN_B64", "VCD_CCM_CREDENTIALS_SECRET",
 		"VCD_CONTROL_PLANE_SIZING_POLICY", "VCD_CONTROL_PLANE_PLACEMENT_POLICY", "VCD_WORKER_SIZING_POLICY",
@@ -31,7 +31,7 @@ var (
 	)
 )
 
-// kinds are the kinds of objects of each flavor.
+// kinds maps each flavor to kinds of its objects.
 var kinds = map[string][]string{
 	"": {
 		"cluster",
@@ -122,12 +122,12 @@ func TestTemplates(t *testing.T) {
 	w, err := framework.Start(ctx, framework.Options{Dir: t.TempDir(), Out: t.Output()})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(w.Stop()).To(Succeed()) })
-	all := maps.Clone(needed)
+	all := maps.Clone(required)
 	maps.Copy(all, optional)
 
-	t.Run("with the needed variables alone", func(t *testing.T) { everyFlavor(ctx, t, w, needed) })
-	t.Run("with optional variables", func(t *testing.T) { everyFlavor(ctx, t, w, all) })
-	t.Run("clusterctl names what is missing", func(t *testing.T) {
+	t.Run("with only the required variables", func(t *testing.T) { testFlavors(ctx, t, w, required) })
+	t.Run("with optional variables", func(t *testing.T) { testFlavors(ctx, t, w, all) })
+	t.Run("clusterctl reports missing variables", func(t *testing.T) {
 		g := NewWithT(t)
 		publish(t, w, nil)
 		var missing error
@@ -135,16 +135,16 @@ func TestTemplates(t *testing.T) {
 			_, err := generate(ctx, w, flavor)
 			missing = errors.Join(missing, err)
 		}
-		for name := range needed {
+		for name := range required {
 			g.Expect(missing).To(MatchError(ContainSubstring(name)))
 		}
 	})
-	t.Run("each variable of the ClusterClass touches what it must and nothing else",
-		func(t *testing.T) { topologyIsExact(ctx, t, w) })
-	t.Run("admission knows the variables of the ClusterClass", func(t *testing.T) { badVariables(ctx, t, w) })
-	t.Run("admission is asked", func(t *testing.T) {
+	t.Run("each variable of the ClusterClass changes only the expected objects",
+		func(t *testing.T) { testVariables(ctx, t, w) })
+	t.Run("admission validates the variables of the ClusterClass", func(t *testing.T) { testInvalidVariables(ctx, t, w) })
+	t.Run("admission validates the objects", func(t *testing.T) {
 		g := NewWithT(t)
-		wrong := maps.Clone(needed)
+		wrong := maps.Clone(required)
 		wrong["CONTROL_PLANE_ENDPOINT_IP"] = "not_an_address"
 		publish(t, w, wrong)
 		manifests, err := generate(ctx, w, "")
@@ -154,7 +154,7 @@ func TestTemplates(t *testing.T) {
 	})
 }
 
-func everyFlavor(ctx context.Context, t *testing.T, w *framework.ManagementCluster, variables map[string]string) {
+func testFlavors(ctx context.Context, t *testing.T, w *framework.ManagementCluster, variables map[string]string) {
 	t.Helper()
 	publish(t, w, variables)
 	for flavor, want := range kinds {
@@ -173,7 +173,8 @@ func everyFlavor(ctx context.Context, t *testing.T, w *framework.ManagementClust
 	}
 }
 
-// publish creates a release from the work tree, and a configuration of clusterctl with the variables.
+// publish creates a local repository with a release of the work tree, and a configuration of clusterctl with the
+// variables.
 func publish(t *testing.T, w *framework.ManagementCluster, variables map[string]string) {
 	t.Helper()
 	g := NewWithT(t)

@@ -34,11 +34,11 @@ type topology struct {
 	client client.Client
 }
 
-// newTopology creates the Cluster as users do.
+// newTopology creates the Cluster as a user does.
 func newTopology(ctx context.Context, t *testing.T, w *framework.ManagementCluster) *topology {
 	t.Helper()
 	g := NewWithT(t)
-	publish(t, w, needed)
+	publish(t, w, required)
 	manifests, err := generate(ctx, w, "topology")
 	g.Expect(err).NotTo(HaveOccurred())
 	out, err := w.Kubectl(ctx, bytes.NewReader(manifests), "apply", "--validate=strict", "-f", "-")
@@ -60,7 +60,7 @@ func (p *topology) cluster() *clusterv1.Cluster {
 	return c
 }
 
-// set changes variables of the Cluster. The value null removes a variable.
+// set sets variables of the Cluster to JSON values. The value null removes a variable.
 func (p *topology) set(values map[string]string) error {
 	c := p.cluster()
 	before := c.DeepCopy()
@@ -76,11 +76,11 @@ func (p *topology) set(values map[string]string) error {
 	return p.client.Patch(p.ctx, c, client.MergeFrom(before))
 }
 
-// A rendering has the objects that the topology controller created: those whose change replaces machines, and the
-// VCDCluster.
+// A rendering contains the objects that the topology controller created, in JSON: those whose changes replace machines,
+// and the VCDCluster.
 type rendering struct{ ControlPlane, Workers, Cluster string }
 
-// rendered waits until the topology matches the Cluster, and returns the result.
+// rendered waits until the topology controller has reconciled the Cluster, and returns the result.
 func (p *topology) rendered() rendering {
 	p.Eventually(func() error {
 		c := p.cluster()
@@ -110,7 +110,7 @@ func (p *topology) rendered() rendering {
 	}
 }
 
-// workerConfig returns the configuration with which workers are created.
+// workerConfig returns the current bootstrap configuration of workers.
 func (p *topology) workerConfig() string {
 	deployments := &clusterv1.MachineDeploymentList{}
 	p.Expect(p.client.List(p.ctx, deployments, client.InNamespace("default"))).To(Succeed())
@@ -127,7 +127,7 @@ func text(p *topology, value any) string {
 	return string(raw)
 }
 
-// A variableChange is a new value of variables of the ClusterClass, and the objects that it may change.
+// A variableChange sets variables of the ClusterClass, and lists the objects that must change.
 type variableChange struct {
 	name                           string
 	values                         map[string]string
@@ -137,12 +137,12 @@ type variableChange struct {
 // variableChanges returns changes in order. Each starts from the result of the previous one.
 func variableChanges() []variableChange {
 	image := func(template string) string {
-		return fmt.Sprintf(`{"catalog": %q, "template": %q}`, needed["VCD_CATALOG"], template)
+		return fmt.Sprintf(`{"catalog": %q, "template": %q}`, required["VCD_CATALOG"], template)
 	}
 	return []variableChange{
-		{"a machine of control planes", map[string]string{"controlPlaneMachine": `{"sizingPolicy": "large"}`}, true, false, false},
+		{"the machines of the control plane", map[string]string{"controlPlaneMachine": `{"sizingPolicy": "large"}`}, true, false, false},
 		{
-			"a machine of workers",
+			"the machines of workers",
 			map[string]string{
 				"workerMachine": `{"diskSize": "40Gi", "storageProfile": "fast", "networks": [{}, {"name": "storage", "addressSource": "DHCP"}]}`,
 			},
@@ -152,16 +152,16 @@ func variableChanges() []variableChange {
 		},
 		{"the image", map[string]string{"image": image("debian-12-kube-VERSION")}, true, true, false},
 		{
-			"the selector of the image",
+			"an image selector",
 			map[string]string{
 				"image": fmt.Sprintf(`{"catalog": %q, "templateSelector": {"namePattern": "debian-12-kube-v{kubernetesVersion}*"}}`,
-					needed["VCD_CATALOG"]),
+					required["VCD_CATALOG"]),
 			},
 			true,
 			true,
 			false,
 		},
-		{"keys", map[string]string{"sshAuthorizedKeys": `["ssh-ed25519 AAAA me"]`}, true, true, false},
+		{"SSH keys", map[string]string{"sshAuthorizedKeys": `["ssh-ed25519 AAAA me"]`}, true, true, false},
 		{"a proxy", map[string]string{"proxy": `{"httpProxy": "http://proxy:3128", "noProxy": [".corp"]}`}, true, true, true},
 		{"another proxy", map[string]string{"proxy": `{"httpProxy": "http://proxy:3128", "noProxy": [".corp", "a"]}`}, true, true, true},
 		{
@@ -176,11 +176,11 @@ func variableChanges() []variableChange {
 		{"Ignition", map[string]string{"bootstrapFormat": `"ignition"`}, true, true, false},
 		{"no proxy", map[string]string{"proxy": "null"}, true, true, true},
 		{"load balancers", map[string]string{"loadBalancer": `{"vipSubnet": "10.0.0.0/24"}`}, false, false, true},
-		{"disks", map[string]string{"orphanedDiskPolicy": `"Delete"`}, false, false, true},
-		{"vApps", map[string]string{"vApp": `{"name": "demo-vapp"}`}, false, false, true},
-		{"Kubernetes' own images", map[string]string{"imageRepository": `"registry.example.com/k8s"`}, true, false, false},
+		{"the policy for orphaned disks", map[string]string{"orphanedDiskPolicy": `"Delete"`}, false, false, true},
+		{"the vApp", map[string]string{"vApp": `{"name": "demo-vapp"}`}, false, false, true},
+		{"the image repository of Kubernetes", map[string]string{"imageRepository": `"registry.example.com/k8s"`}, true, false, false},
 		{
-			"another cloud controller manager",
+			"an external cloud controller manager",
 			map[string]string{
 				"cloudProvider": `{"mode": "External"}`,
 				"loadBalancer":  "null",
@@ -201,7 +201,7 @@ func variableChanges() []variableChange {
 			true,
 		},
 		{
-			"the same in other words",
+			"an equivalent value",
 			map[string]string{
 				"controlPlaneEndpoint": `{"port": 6443, "host": "api.example.com"}`,
 			},
@@ -212,36 +212,36 @@ func variableChanges() []variableChange {
 	}
 }
 
-// topologyIsExact changes each variable, and compares the results of the topology controller. Unaffected parts keep
+// testVariables changes each variable, and compares the results of the topology controller. Unaffected parts must keep
 // their templates, so that no machine is replaced.
-func topologyIsExact(ctx context.Context, t *testing.T, w *framework.ManagementCluster) {
+func testVariables(ctx context.Context, t *testing.T, w *framework.ManagementCluster) {
 	t.Helper()
 	p := newTopology(ctx, t, w)
 	before := p.rendered()
 	p.Expect(before.Cluster).To(And(ContainSubstring(`"org":"acme"`), ContainSubstring(`"ovdcNetwork":"nodes"`),
 		ContainSubstring(`"host":"192.168.100.200"`), Not(ContainSubstring("replaced-by-variable"))))
 	p.Expect(before.ControlPlane).To(And(ContainSubstring("demo-kube-vip"), ContainSubstring(`"value":"external"`)))
-	p.quiet(before)
+	p.expectNoRollout(before)
 	for _, change := range variableChanges() {
 		t.Log(change.name)
 		p.Expect(p.set(change.values)).To(Succeed(), change.name)
 		after := p.rendered()
-		touched := variableChange{
+		changed := variableChange{
 			change.name,
 			change.values,
 			after.ControlPlane != before.ControlPlane,
 			after.Workers != before.Workers,
 			after.Cluster != before.Cluster,
 		}
-		p.Expect(touched).To(Equal(change))
+		p.Expect(changed).To(Equal(change))
 		if change.name == "another proxy" {
 			version := nodeproxy.Version("http://proxy:3128", "", []string{".corp", "a"})
 			p.Expect(after.ControlPlane).To(And(ContainSubstring("demo-proxy-settings"),
-				ContainSubstring("containerd-"+version+".conf")), "the key that the Secret has only with this proxy")
+				ContainSubstring("containerd-"+version+".conf")), "a key that the Secret has only with this proxy")
 		}
 		if change.name == "Ignition" {
-			for _, made := range []string{after.ControlPlane, p.workerConfig()} {
-				p.Expect(made).To(And(ContainSubstring(`"format":"ignition"`), ContainSubstring("kubeadm.service.d"),
+			for _, rendered := range []string{after.ControlPlane, p.workerConfig()} {
+				p.Expect(rendered).To(And(ContainSubstring(`"format":"ignition"`), ContainSubstring("kubeadm.service.d"),
 					ContainSubstring("/etc/vcd/metadata.env"), ContainSubstring(`"value":"$PROVIDER_ID"`),
 					ContainSubstring(`"name":"$LOCAL_HOSTNAME"`), ContainSubstring(`"name":"core"`),
 					Not(ContainSubstring("cloud-final")), Not(ContainSubstring("{{"))))
@@ -249,12 +249,12 @@ func topologyIsExact(ctx context.Context, t *testing.T, w *framework.ManagementC
 		}
 		before = after
 	}
-	p.quiet(before)
+	p.expectNoRollout(before)
 }
 
-// quiet makes the topology reconcile again, and expects no change: defaults of the API server and writes of controllers
-// are no difference.
-func (p *topology) quiet(before rendering) {
+// expectNoRollout triggers reconciles of the topology, and expects no change. Defaults of the API server and writes of
+// controllers must not count as a difference.
+func (p *topology) expectNoRollout(before rendering) {
 	templates := p.templates()
 	for range 3 {
 		c := p.cluster()
@@ -266,10 +266,10 @@ func (p *topology) quiet(before rendering) {
 		p.Expect(p.client.Patch(p.ctx, c, patch)).To(Succeed())
 		p.Consistently(p.rendered, "1s", "200ms").Should(Equal(before))
 	}
-	p.Expect(p.templates()).To(Equal(templates), "no template is made anew")
+	p.Expect(p.templates()).To(Equal(templates), "no template is recreated")
 }
 
-// templates returns the names of the templates of the cluster's machines.
+// templates returns the sorted names of the machine and bootstrap templates of the cluster.
 func (p *topology) templates() []string {
 	var names []string
 	for _, list := range []client.ObjectList{&infrav1.VCDMachineTemplateList{}, &bootstrapv1.KubeadmConfigTemplateList{}} {
@@ -290,19 +290,19 @@ func (p *topology) templates() []string {
 	return names
 }
 
-// badVariables checks that the admission of the Cluster refuses invalid variables.
-func badVariables(ctx context.Context, t *testing.T, w *framework.ManagementCluster) {
+// testInvalidVariables checks that admission rejects a Cluster with invalid variables.
+func testInvalidVariables(ctx context.Context, t *testing.T, w *framework.ManagementCluster) {
 	t.Helper()
-	publish(t, w, needed)
+	publish(t, w, required)
 	manifests, err := generate(ctx, w, "topology")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, bad := range map[string]struct{ old, new, message string }{
-		"a proxy without scheme": {
+		"a proxy without a scheme": {
 			"    - name: image\n",
 			"    - name: proxy\n      value: {httpProxy: 'proxy:3128'}\n    - name: image\n",
 			"variables[proxy].value.httpProxy",
 		},
-		"an endpoint of no type": {"type: KubeVIP", "type: HAProxy", "variables[controlPlaneLoadBalancer].value.type"},
+		"an unknown endpoint type": {"type: KubeVIP", "type: HAProxy", "variables[controlPlaneLoadBalancer].value.type"},
 		"a managed cloud controller manager without an identity": {
 			"value:\n        identityRef:\n          name: demo-ccm\n        mode: Managed",
 			"value:\n        mode: Managed",

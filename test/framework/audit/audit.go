@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit compares the requests of a program to the Kubernetes API server with the rights that it is shipped
-// with: rights that were missing, and rights that were not used. It reads the API server's audit log and does not know
-// this provider.
+// Package audit compares the requests of a program to the Kubernetes API server with its shipped rights. It finds
+// missing and unused rights in the API server's audit log. It is independent of this provider.
 package audit
 
 import (
@@ -17,8 +16,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// A Right is the permission for one verb on one kind of object. Name is the only object that it permits, or empty for
-// all.
+// A Right is the permission for one verb on one resource. Name restricts it to one object. If Name is empty, the right
+// covers all objects.
 type Right struct {
 	Verb, Group, Resource, Name string
 }
@@ -87,8 +86,8 @@ type event struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// Read returns the requests for objects in an audit log. Requests for paths, such as discovery, require no right of
-// this provider. While the API server runs, the last line may be incomplete.
+// Read returns the requests for objects in an audit log. It skips requests for paths, such as discovery, which need no
+// right of the program. While the API server runs, the last line may be incomplete.
 func Read(log io.Reader) ([]Request, error) {
 	var requests []Request
 	lines := bufio.NewReader(log)
@@ -168,8 +167,7 @@ func (a Allowance) covers(r Right) bool {
 	return a.Group == r.Group && slices.Contains(a.Verbs, r.Verb) && slices.Contains(a.Resources, r.Resource)
 }
 
-// Excuse removes the rights that allowances cover from unused. It also returns stale allowances, which cover rights
-// that no account has.
+// Excuse returns the unused rights that no allowance covers, and the stale allowances, which cover no granted right.
 func Excuse(unused, rights []Right, allowances []Allowance) (remaining []Right, stale []Allowance) {
 	for _, right := range unused {
 		if !slices.ContainsFunc(allowances, func(a Allowance) bool { return a.covers(right) }) {

@@ -18,7 +18,7 @@ const (
 {"user":{"username":"system:serviceaccount:ours:manager"},"verb":"delete","objectRef":{"resource":"pods","name":"c","namespace":"n"},"annotations":{"authorization.k8s.io/decision":"forbid"}}
 {"user":{"username":"system:serviceaccount:ours:manager"},"verb":"delete","objectRef":{"resource":"pods","name":"c","namespace":"n"},"annotations":{"authorization.k8s.io/decision":"forbid"}}
 {"user":{"username":"system:serviceaccount:ours:manager"},"verb":"get","requestURI":"/version","annotations":{"authorization.k8s.io/decision":"allow"}}
-{"user":{"username":"somebody else"},"verb":"get","objectRef":{"resource":"secrets"},"annotations":{"authorization.k8s.io/decision":"allow"}}
+{"user":{"username":"other"},"verb":"get","objectRef":{"resource":"secrets"},"annotations":{"authorization.k8s.io/decision":"allow"}}
 {"user":{"userna`
 )
 
@@ -29,7 +29,7 @@ func requests(t *testing.T) []Request {
 	return all
 }
 
-func TestWhatIsDeniedIsFoundOnce(t *testing.T) {
+func TestDeniedRequestsAreReportedOnce(t *testing.T) {
 	g := NewWithT(t)
 
 	found := Compare(requests(t), us, nil)
@@ -38,7 +38,7 @@ func TestWhatIsDeniedIsFoundOnce(t *testing.T) {
 	g.Expect(found.Requests).To(Equal(5))
 }
 
-func TestWhatNobodyAskedForIsUnused(t *testing.T) {
+func TestRightsWithoutRequestsAreUnused(t *testing.T) {
 	g := NewWithT(t)
 	rights, err := RightsOf([]rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list"}},
@@ -59,11 +59,11 @@ func TestWhatNobodyAskedForIsUnused(t *testing.T) {
 		Right{"get", "", "secrets", ""}, // used by another account
 		Right{"delete", "", "pods", ""}, // denied
 		Right{"patch", "x.io", "crds", "b"},
-		Right{"patch", "x.io", "vms", ""}, // used for the status only
+		Right{"patch", "x.io", "vms", ""}, // used only for the status
 	))
 }
 
-func TestRightsThatCannotBeCountedAreRefused(t *testing.T) {
+func TestUnboundedRulesAreErrors(t *testing.T) {
 	rules := map[string]rbacv1.PolicyRule{
 		"all verbs":     {APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"*"}},
 		"all resources": {APIGroups: []string{""}, Resources: []string{"*"}, Verbs: []string{"get"}},
@@ -78,13 +78,13 @@ func TestRightsThatCannotBeCountedAreRefused(t *testing.T) {
 	}
 }
 
-func TestAllowancesCoverRightsThatExist(t *testing.T) {
+func TestAllowancesWithoutRightsAreStale(t *testing.T) {
 	g := NewWithT(t)
 	rare := Right{"update", "", "events", ""}
 	unused := []Right{rare, {"get", "", "secrets", ""}}
 	allowances := []Allowance{
 		{Verbs: []string{"update"}, Resources: []string{"events"}, Why: "rare"},
-		{Verbs: []string{"update"}, Resources: []string{"pods"}, Why: "was taken away"},
+		{Verbs: []string{"update"}, Resources: []string{"pods"}, Why: "revoked"},
 	}
 
 	left, stale := Excuse(unused, unused, allowances)
@@ -93,7 +93,7 @@ func TestAllowancesCoverRightsThatExist(t *testing.T) {
 	g.Expect(stale).To(Equal(allowances[1:]))
 }
 
-func TestALogThatCannotBeReadIsAnError(t *testing.T) {
+func TestInvalidLogIsAnError(t *testing.T) {
 	_, err := Read(strings.NewReader("not JSON\n"))
 
 	NewWithT(t).Expect(err).To(HaveOccurred())

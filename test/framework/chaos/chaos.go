@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package chaos kills a program before and after each of its writes to a simulated VMware Cloud Director, and restarts
-// it. The program must be able to continue from the state that it left behind.
+// it. Tests use it to check that the program continues from any intermediate state.
 package chaos
 
 import (
@@ -24,7 +24,7 @@ type Victim interface {
 // A Write is a request that changes something in VCD. Requests with the same operation and path are the same write.
 type Write struct {
 	Operation, Path string
-	// Number is the number of earlier writes in the flow. It is set only with Options.Numbered.
+	// Number is the number of earlier writes in the flow. It is zero without Options.Numbered.
 	Number int
 }
 
@@ -34,10 +34,10 @@ type Options struct {
 	// Flow is the flow in which the victim is killed. If it is empty, the victim is never killed and its writes are
 	// only recorded.
 	Flow string
-	// Numbered distinguishes equal requests by the number of earlier writes. It is for programs that write one object
-	// at a time: they are killed before and after each write.
+	// Numbered distinguishes equal requests by the number of earlier writes, so that each of them is a kill point. It
+	// requires a program that sends one write at a time.
 	Numbered bool
-	// Observe, if set, is called for every request.
+	// Observe, if set, is called before and after every request.
 	Observe func()
 }
 
@@ -50,7 +50,7 @@ type Killer struct {
 
 	mu      sync.Mutex
 	flow    string             // current flow; empty between flows
-	began   time.Time          // start of the flow
+	started time.Time          // start of the flow
 	writes  map[string][]Write // accepted writes by flow
 	held    []string
 	release chan struct{} // closed when the program that sent the held writes is dead
@@ -70,7 +70,7 @@ func New(tb testing.TB, o Options) *Killer {
 	}
 }
 
-// Gate is a vcdsim.Gate. It holds a write until the program that sent it is dead.
+// Gate implements vcdsim.Gate. It holds a write at which the program must be killed until the program is dead.
 func (k *Killer) Gate(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
 	if k.o.Observe != nil {
 		k.o.Observe()
@@ -90,7 +90,8 @@ func (k *Killer) Gate(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool
 	return false
 }
 
-// hold returns nil if a request may pass, or a channel to wait for.
+// hold records an accepted write. It returns nil if the request may pass, or a channel that is closed when the program
+// is dead.
 func (k *Killer) hold(m vcdsim.Moment, r vcdsim.Request) chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -168,7 +169,7 @@ func (k *Killer) set(flow string) {
 	defer k.mu.Unlock()
 	k.flow = flow
 	if flow != "" {
-		k.began = time.Now()
+		k.started = time.Now()
 	}
 }
 
@@ -191,18 +192,18 @@ func (k *Killer) run(ctx context.Context) {
 
 // restart kills the program, drops its held writes and restarts it.
 func (k *Killer) restart(ctx context.Context) {
-	<-time.After(50 * time.Millisecond) // drop concurrent writes together
+	<-time.After(50 * time.Millisecond) // so that concurrent writes are held too
 	if err := k.o.Victim.Kill(); err != nil {
 		k.tb.Errorf("killing the program: %s", err)
 	}
 	k.mu.Lock()
-	k.tb.Logf("%s: killed %s, after %s", k.o.Flow, strings.Join(k.held, " and "),
-		time.Since(k.began).Round(time.Millisecond))
+	k.tb.Logf("%s: killed %s; %s after the start of the flow", k.o.Flow, strings.Join(k.held, " and "),
+		time.Since(k.started).Round(time.Millisecond))
 	k.held = nil
 	close(k.release)
 	k.release = make(chan struct{})
 	k.mu.Unlock()
 	if err := k.o.Victim.Start(context.WithoutCancel(ctx)); err != nil {
-		k.tb.Errorf("starting the program again: %s", err)
+		k.tb.Errorf("restarting the program: %s", err)
 	}
 }

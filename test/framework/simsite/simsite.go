@@ -114,12 +114,12 @@ func Variables(simulator *vcdsim.Simulator) map[string]string {
 // TemplateName returns the name of the vApp template of a Kubernetes version.
 func TemplateName(version string) string { return "ubuntu-2404-kube-" + version }
 
-// Left returns the remaining objects in the simulated VCD, and the requests that it does not support.
+// Left returns the remaining objects in the simulated VCD, and the received requests that it does not implement.
 func (s *Site) Left() []string {
 	state := s.Simulator.State()
 	var left []string
 	for _, route := range s.Simulator.Unhandled() {
-		left = append(left, "a request that it does not know: "+route)
+		left = append(left, "an unimplemented request: "+route)
 	}
 	for i := range state.VApps {
 		left = append(left, "vApp "+state.VApps[i].Name)
@@ -144,7 +144,7 @@ func Writes(simulator *vcdsim.Simulator, since int) []string {
 	return writes
 }
 
-// Close stops everything.
+// Close stops the management clusters, the simulator and the workload clusters.
 func (s *Site) Close() error {
 	var errs []error
 	for _, m := range s.clusters {
@@ -169,12 +169,12 @@ func ReleaseFiles(root string, components []byte, patterns ...string) (map[strin
 	for _, pattern := range append(patterns, "metadata.yaml") {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
-			return nil, fmt.Errorf("finding what a release holds: %w", err)
+			return nil, fmt.Errorf("finding the files of a release: %w", err)
 		}
 		for _, path := range paths {
 			content, err := os.ReadFile(path) //nolint:gosec // a file of the repository
 			if err != nil {
-				return nil, fmt.Errorf("reading what a release holds: %w", err)
+				return nil, fmt.Errorf("reading a file of a release: %w", err)
 			}
 			files[filepath.Base(path)] = content
 		}

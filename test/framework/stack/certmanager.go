@@ -19,17 +19,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// certManagerKinds replaces cert-manager, whose programs cannot be built from Go modules: the paths of the modules in
-// its repository do not match their folders.
+// certManagerKinds are the CRDs of cert-manager. Its programs cannot be built from Go modules, because the paths of the
+// modules in its repository do not match their folders.
 //
 //go:embed certmanager.yaml
 var certManagerKinds []byte
 
-// CertManager returns the manifest that clusterctl init installs instead of cert-manager. An Issuer then does the work
-// of cert-manager.
+// CertManager returns the manifest that clusterctl init installs instead of cert-manager: only its CRDs. An Issuer
+// issues the certificates.
 func CertManager() []byte { return certManagerKinds }
 
-// An Issuer does the work of cert-manager in any cluster, with the certificate authority of a stack.
+// An Issuer replaces cert-manager in any cluster. It signs with the certificate authority of a stack.
 type Issuer struct{ pki *pki }
 
 // NewIssuer returns the issuer of a stack.
@@ -48,8 +48,8 @@ func certManagerRelease(components []byte) Release {
 	}
 }
 
-// Certify does once what cert-manager does for providers continuously: it issues the requested certificates and injects
-// the CA into webhooks and conversions.
+// Certify issues the requested certificates, and injects the CA into webhooks and conversions. Unlike cert-manager,
+// which runs continuously, it does this once per call.
 func (i Issuer) Certify(ctx context.Context, c client.Client) error {
 	requested := &unstructured.UnstructuredList{}
 	requested.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "CertificateList"})
@@ -102,7 +102,7 @@ func (i Issuer) injectAll(ctx context.Context, c client.Client, apiVersion, kind
 	list.SetAPIVersion(apiVersion)
 	list.SetKind(kind)
 	if err := c.List(ctx, list); err != nil {
-		return fmt.Errorf("listing what wants certificates: %w", err)
+		return fmt.Errorf("listing objects with CA injection: %w", err)
 	}
 	for n := range list.Items {
 		object := &list.Items[n]

@@ -26,7 +26,7 @@ type Repository struct {
 	Files map[string][]byte
 	// Variables are written to clusterctl.yaml.
 	Variables map[string]string
-	// Others are releases of other providers, for clusterctl init.
+	// Others are the releases of other providers, for clusterctl init.
 	Others []Release
 	// CertManager replaces the cert-manager that clusterctl init would download. Nil keeps the download.
 	CertManager []byte

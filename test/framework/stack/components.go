@@ -132,7 +132,7 @@ func callURL(clientConfig map[string]any, port int, ca []byte) {
 	clientConfig["caBundle"] = base64String(ca)
 }
 
-// rewired returns copies of the objects that call the provider. The copies call it at a local port.
+// rewired returns copies of the CRDs and the webhook configurations. The copies call the provider at a local port.
 func (c *components) rewired(port int, ca []byte) ([]unstructured.Unstructured, []unstructured.Unstructured, error) {
 	crds := copies(c.crds)
 	webhooks := copies(c.webhooks)
@@ -154,7 +154,7 @@ func copies(objects []unstructured.Unstructured) []unstructured.Unstructured {
 	return found
 }
 
-// eachClientConfig calls change with each client configuration of a webhook configuration or of a CRD's conversion.
+// eachClientConfig calls change for each client configuration of a webhook configuration or of a CRD's conversion.
 func eachClientConfig(object *unstructured.Unstructured, change func(clientConfig map[string]any)) error {
 	hooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
 	if err != nil {

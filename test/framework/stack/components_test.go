@@ -76,7 +76,7 @@ func TestComponents(t *testing.T) {
 	g.Expect(c.serviceAccount()).To(Equal("manager"))
 	g.Expect(c.container().Args).To(Equal([]string{"--leader-elect", "--feature-gates=Topology=true"}))
 	g.Expect(c.environment()).To(Equal([]string{"POD_NAMESPACE=tiny-system", "PLAIN=yes"}))
-	g.Expect(names(c.rest)).To(Equal([]string{"manager"}), "neither Service nor cert-manager's objects")
+	g.Expect(names(c.rest)).To(Equal([]string{"manager"}), "no Service, and no objects of cert-manager")
 	for _, object := range c.crds {
 		g.Expect(object.GetLabels()).To(And(HaveKeyWithValue(providerLabel, "infrastructure-tiny"),
 			HaveKey(clusterctlv1.ClusterctlLabel)))
@@ -98,21 +98,21 @@ func TestComponents(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	conversion, _, err = unstructured.NestedMap(again[0].Object, "spec", "conversion", "webhook", "clientConfig")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(conversion).To(HaveKeyWithValue("url", "https://127.0.0.1:4712/convert"), "the original is left as it was")
+	g.Expect(conversion).To(HaveKeyWithValue("url", "https://127.0.0.1:4712/convert"), "the original is unchanged")
 }
 
 func TestComponentsThatCannotBeInstalled(t *testing.T) {
 	for name, test := range map[string]struct{ yaml, want string }{
-		"no namespace and deployment": {
+		"no Namespace and Deployment": {
 			yaml: "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n",
 			want: "need one Namespace",
 		},
-		"a variable without value": {
+		"a variable without a value": {
 			yaml: "apiVersion: v1\nkind: Service\nmetadata: {name: " +
-				"\"${NOBODY_SET_THIS}\"}\n",
-			want: "NOBODY_SET_THIS",
+				"\"${UNSET_VARIABLE}\"}\n",
+			want: "UNSET_VARIABLE",
 		},
-		"no YAML": {yaml: "a: b: c", want: "reading components"},
+		"invalid YAML": {yaml: "a: b: c", want: "reading components"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseComponents([]byte(test.yaml), nil)
@@ -175,14 +175,14 @@ func TestLocalRepository(t *testing.T) {
 	g.Expect(filepath.Join(dir, "infrastructure-vcd", "v2.0.0", "metadata.yaml")).To(BeAnExistingFile())
 }
 
-func TestEnvironmentOfProgramsIsFreeOfTheCallers(t *testing.T) {
+func TestProgramsDoNotInheritTheCallersProxyAndKubeconfig(t *testing.T) {
 	g := NewWithT(t)
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "NO_PROXY", "KUBECONFIG", "POD_NAMESPACE"} {
-		t.Setenv(name, "of the caller")
+		t.Setenv(name, "from the caller")
 	}
 	t.Setenv("KEPT", "yes")
 	g.Expect(cleanEnvironment()).To(ContainElement("KEPT=yes"))
-	g.Expect(cleanEnvironment()).NotTo(ContainElement(ContainSubstring("of the caller")))
+	g.Expect(cleanEnvironment()).NotTo(ContainElement(ContainSubstring("from the caller")))
 }
 
 func names(objects []unstructured.Unstructured) []string {

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	startTimeout = 5 * time.Minute // several stacks start on two cores
+	startTimeout = 5 * time.Minute // enough for several stacks that start on two cores
 	pollEvery    = 50 * time.Millisecond
 )
 
@@ -96,7 +96,7 @@ func (s *Stack) apiServerArgs(etcdURL string, port int) []string {
 }
 
 // startControllerManager runs the garbage collector, the namespace controller and the ClusterRole aggregation
-// controller, because Cluster API's managers use aggregated roles.
+// controller. Cluster API's managers use aggregated roles.
 func (s *Stack) startControllerManager() error {
 	manager, err := s.run(programs.KubeControllerManager, []string{
 		"--kubeconfig=" + s.Kubeconfig(),
@@ -192,12 +192,13 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
+		return fmt.Errorf("%s responds with %s", url, response.Status)
 	}
 	return nil
 }
 
-// waitReady waits until a check passes. It returns an error as soon as the process, or one that it needs, has ended.
+// waitReady waits until the check ready passes. It returns an error as soon as the process or one of its prerequisites
+// exits.
 func (s *Stack) waitReady(ctx context.Context, p *process.Process, ready func(context.Context) error,
 	needs ...*process.Process,
 ) error {
@@ -233,5 +234,5 @@ func ended(p *process.Process) error {
 	if err := p.Err(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s was stopped while it started", p.Name())
+	return fmt.Errorf("%s was stopped during its start", p.Name())
 }

@@ -24,11 +24,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// A ProviderInstall is a provider as shipped, and the program that is its manager.
+// A ProviderInstall is a provider as shipped, and the program of its manager.
 type ProviderInstall struct {
 	// ComponentsYAML is the components file: Namespace, CRDs, RBAC, webhook configurations, Deployment and so on.
 	ComponentsYAML []byte
-	// ManagerBinary is the program in the image of the Deployment.
+	// ManagerBinary is the path of the program that the image of the Deployment contains.
 	ManagerBinary string
 	// Version is the version in the inventory, such as v2.0.0.
 	Version string
@@ -45,9 +45,9 @@ type ProviderInstall struct {
 	MetricsArgs []string
 }
 
-// InstallProvider applies all objects of a provider except those that require containers. It returns its manager, which
-// is not started. Webhooks and conversions call the manager at a local port. The manager has exactly the rights that
-// the components grant to it.
+// InstallProvider applies all objects of a provider except those that require containers. It returns the manager, which
+// the caller must start. Webhooks and conversions call the manager at a local port. The manager has exactly the rights
+// that the components grant to it.
 func (s *Stack) InstallProvider(ctx context.Context, install ProviderInstall) (*Manager, error) {
 	parsed, err := parseComponents(install.ComponentsYAML, install.Variables)
 	if err != nil {
@@ -60,9 +60,8 @@ func (s *Stack) InstallProvider(ctx context.Context, install ProviderInstall) (*
 	return m, nil
 }
 
-// Unwire removes the webhooks and conversions that call a provider's manager through a Service, after clusterctl has
-// installed the provider, because there are no pods. InstallProvider lets the same objects call the manager at a local
-// port.
+// Unwire removes the webhooks and conversions of a provider that clusterctl has installed. They call its manager
+// through a Service, but no pods run. InstallProvider configures the same objects to call the manager at a local port.
 func (s *Stack) Unwire(ctx context.Context, provider string) error {
 	installed := client.MatchingLabels{providerLabel: provider}
 	crds := &metav1.PartialObjectMetadataList{}
@@ -134,13 +133,13 @@ func (s *Stack) writeIdentity(ctx context.Context, m *Manager) error {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	accounts := s.clients.CoreV1().ServiceAccounts(namespace)
 	if _, err := accounts.Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making service account %s: %w", name, err)
+		return fmt.Errorf("creating service account %s: %w", name, err)
 	}
 	week := int64(7 * 24 * 3600)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &week}}
 	token, err := accounts.CreateToken(ctx, name, request, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("making a token for service account %s: %w", name, err)
+		return fmt.Errorf("creating a token for service account %s: %w", name, err)
 	}
 	return s.writeKubeconfig(m.kubeconfig(), clientcmdapi.AuthInfo{Token: token.Status.Token}, namespace)
 }

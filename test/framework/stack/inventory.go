@@ -14,8 +14,8 @@ import (
 	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
 )
 
-// InstallInventory records all installed providers like clusterctl init, so that clusterctl treats this cluster as a
-// management cluster that it initialized.
+// InstallInventory records all installed providers as clusterctl init does, so that clusterctl treats this cluster as
+// an initialized management cluster.
 func (s *Stack) InstallInventory(ctx context.Context) error {
 	crds, err := utilyaml.ToUnstructured(clusterctlconfig.ClusterctlAPIManifest)
 	if err != nil {

@@ -22,14 +22,14 @@ import (
 
 const grace = 30 * time.Second
 
-// A Manager is the manager of an installed provider. It can be stopped or killed and started again.
+// A Manager is the manager of an installed provider. It can be stopped or killed, and restarted.
 type Manager struct {
 	stack      *Stack
 	components *components
 	install    ProviderInstall
 	ports      managerPorts
 	replica    string // name of the replica; empty for the first manager, which webhooks call
-	account    string // name of the service account; empty for the provider's
+	account    string // name of the service account; empty for that of the provider
 
 	mu      sync.Mutex
 	process *process.Process
@@ -49,9 +49,9 @@ func (s *Stack) newManager(c *components, install ProviderInstall) *Manager {
 	return &Manager{stack: s, components: c, install: install}
 }
 
-// Replica returns another manager of the same provider. It can be killed while webhooks and conversions continue to
-// call m. It has a separate log and separate ports. args are appended to those of m, and must separate the objects that
-// the two managers reconcile.
+// Replica returns another manager of the same provider. It has a separate log and separate ports, and can be killed
+// while webhooks and conversions continue to call m. args are appended to those of m. They must ensure that the two
+// managers reconcile different objects.
 func (m *Manager) Replica(ctx context.Context, name string, args ...string) (*Manager, error) {
 	install := m.install
 	install.Args = slices.Concat(install.Args, args)
@@ -65,8 +65,8 @@ func (m *Manager) Replica(ctx context.Context, name string, args ...string) (*Ma
 	return replica, nil
 }
 
-// As lets a replica use another service account in the provider's namespace. Call it before the replica starts. The
-// objects grant the rights of the account.
+// As makes a replica use another service account in the provider's namespace. It applies the objects, which grant the
+// rights of the account. Call it before the replica starts.
 func (m *Manager) As(ctx context.Context, account string, objects ...unstructured.Unstructured) error {
 	m.account = account
 	if err := m.stack.Apply(ctx, objects...); err != nil {
@@ -104,7 +104,7 @@ func (m *Manager) MetricsURL() string {
 // Start starts the manager and waits until it is ready and its webhooks respond.
 func (m *Manager) Start(ctx context.Context) error {
 	if m.running() {
-		return fmt.Errorf("%s runs already", m.Name())
+		return fmt.Errorf("%s is already running", m.Name())
 	}
 	if err := m.rewire(ctx); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	return nil
 }
 
-// rewire lets webhooks and conversions call this manager, unless it is a replica.
+// rewire makes webhooks and conversions call this manager, unless it is a replica.
 func (m *Manager) rewire(ctx context.Context) error {
 	if m.replica != "" {
 		return nil
@@ -146,7 +146,8 @@ func (m *Manager) rewire(ctx context.Context) error {
 // WebhookURL returns the address of the manager's webhook server. Its certificate is signed by [Stack.CA].
 func (m *Manager) WebhookURL() string { return fmt.Sprintf("https://127.0.0.1:%d", m.ports.webhook) }
 
-// args returns the arguments of the Deployment, then those that differ without containers, then the caller's.
+// args returns the arguments of the Deployment, those that differ without containers, and those of the caller. Later
+// arguments take precedence.
 func (m *Manager) args() []string {
 	ours := []string{
 		"--leader-elect=false",
@@ -189,7 +190,7 @@ func (m *Manager) Healthy(ctx context.Context) error {
 	return conn.Close()
 }
 
-// Kill kills the manager, like a crash.
+// Kill kills the manager, as a crash does.
 func (m *Manager) Kill() error {
 	if p := m.current(); p != nil {
 		return p.Kill()
@@ -197,7 +198,7 @@ func (m *Manager) Kill() error {
 	return nil
 }
 
-// Stop requests that the manager ends, and kills it after [grace].
+// Stop terminates the manager, and kills it after [grace].
 func (m *Manager) Stop() error {
 	if p := m.current(); p != nil {
 		return p.Stop(grace)

@@ -38,7 +38,7 @@ const validity = 365 * 24 * time.Hour
 
 func newPKI(dir string) (*pki, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making a folder for certificates: %w", err)
+		return nil, fmt.Errorf("creating a folder for certificates: %w", err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -50,11 +50,11 @@ func newPKI(dir string) (*pki, error) {
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("making a certificate authority: %w", err)
+		return nil, fmt.Errorf("creating a certificate authority: %w", err)
 	}
 	ca, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("making a certificate authority: %w", err)
+		return nil, fmt.Errorf("creating a certificate authority: %w", err)
 	}
 	p := &pki{dir: dir, ca: ca, key: key, caPEM: encode("CERTIFICATE", der)}
 	return p, p.writeAll()

@@ -46,7 +46,7 @@ func componentsFile(provider string) string {
 func (r Release) write(dir string) (url string, err error) {
 	folder := filepath.Join(dir, r.Provider, r.Version)
 	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return "", fmt.Errorf("making a local repository: %w", err)
+		return "", fmt.Errorf("creating a local repository: %w", err)
 	}
 	for name, content := range r.Files {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {

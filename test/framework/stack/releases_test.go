@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
-const wantsCertificate = `
+const certificateRequest = `
 apiVersion: cert-manager.io/v1
 kind: Certificate
 metadata: {name: serving, namespace: default}
@@ -34,15 +34,15 @@ webhooks:
   clientConfig: {service: {name: tiny, namespace: default, path: /validate}}
 `
 
-func certified(ctx context.Context, t *testing.T, s *stack.Stack) {
+func testCertificates(ctx context.Context, t *testing.T, s *stack.Stack) {
 	t.Helper()
 	g := NewWithT(t)
 	issuer := stack.NewIssuer(s)
-	g.Expect(issuer.Certify(ctx, s.Client())).To(Succeed(), "without cert-manager's kinds")
+	g.Expect(issuer.Certify(ctx, s.Client())).To(Succeed(), "without cert-manager's CRDs")
 	crds, err := utilyaml.ToUnstructured(stack.CertManager())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.InstallCRDs(ctx, crds...)).To(Succeed())
-	objects, err := utilyaml.ToUnstructured([]byte(wantsCertificate))
+	objects, err := utilyaml.ToUnstructured([]byte(certificateRequest))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.Apply(ctx, objects...)).To(Succeed())
 
@@ -62,10 +62,10 @@ func certified(ctx context.Context, t *testing.T, s *stack.Stack) {
 	g.Expect(issuer.Certify(ctx, s.Client())).To(Succeed())
 	again := &corev1.Secret{}
 	g.Expect(s.Client().Get(ctx, client.ObjectKeyFromObject(secret), again)).To(Succeed())
-	g.Expect(again.ResourceVersion).To(Equal(secret.ResourceVersion), "a certificate is issued once")
+	g.Expect(again.ResourceVersion).To(Equal(secret.ResourceVersion), "an existing certificate is kept")
 }
 
-func releasesAreFound(ctx context.Context, t *testing.T, s *stack.Stack) {
+func testReleases(ctx context.Context, t *testing.T, s *stack.Stack) {
 	t.Helper()
 	g := NewWithT(t)
 	releases, err := stack.Releases(s)
@@ -87,7 +87,7 @@ func releasesAreFound(ctx context.Context, t *testing.T, s *stack.Stack) {
 		Not(ContainSubstring("staging"))))
 }
 
-func TestComponentsGetOneImage(t *testing.T) {
+func TestWithImageReplacesTheSingleImage(t *testing.T) {
 	g := NewWithT(t)
 	const from = "spec:\n  containers:\n  - image: example.com/a:main\n    imagePullPolicy: Always\n    name: manager\n"
 	out, err := stack.WithImage([]byte(from), "example.com/b:v1")

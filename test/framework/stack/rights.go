@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// AwaitRights waits until service accounts have the rights that the roles and bindings in objects grant. The API server
-// learns of them some time after it stored them, and an aggregated ClusterRole is filled even later. A program that
+// AwaitRights waits until service accounts have the rights that the roles and bindings in objects grant. The authorizer
+// of the API server observes them with a delay, and an aggregated ClusterRole gets its rules even later. A program that
 // starts earlier would be denied access.
 func (s *Stack) AwaitRights(ctx context.Context, objects ...unstructured.Unstructured) error {
 	rights, err := grantedRights(objects)
@@ -33,7 +33,7 @@ func (s *Stack) AwaitRights(ctx context.Context, objects ...unstructured.Unstruc
 		review := &authorizationv1.SubjectAccessReview{Spec: rights[0]}
 		answer, err := s.clients.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
-			return fmt.Errorf("asking for the rights of %s: %w", rights[0].User, err)
+			return fmt.Errorf("checking the rights of %s: %w", rights[0].User, err)
 		}
 		if answer.Status.Allowed {
 			rights = rights[1:]
@@ -51,8 +51,8 @@ func (s *Stack) AwaitRights(ctx context.Context, objects ...unstructured.Unstruc
 // roles are the rules of roles, by kind and name.
 type roles map[rbacv1.RoleRef][]rbacv1.PolicyRule
 
-// grantedRights returns the first right of each rule that is bound to a service account. The API server learns of a rule as
-// a whole.
+// grantedRights returns the first right of each rule that is bound to a service account. One right per rule is enough,
+// because the API server observes rules as a whole.
 func grantedRights(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAccessReviewSpec, error) {
 	known, err := collectRoles(objects)
 	if err != nil {
@@ -118,8 +118,8 @@ func aggregates(part *rbacv1.ClusterRole, whole *rbacv1.AggregationRule) bool {
 	})
 }
 
-// firstRight returns the first right that a rule grants in a namespace, or everywhere. It returns nil for a rule for
-// paths.
+// firstRight returns the first right that a rule grants in a namespace, or in all if namespace is empty. It returns nil
+// for a rule for paths.
 func firstRight(rule rbacv1.PolicyRule, namespace string) *authorizationv1.ResourceAttributes {
 	if len(rule.Resources) == 0 || len(rule.APIGroups) == 0 || len(rule.Verbs) == 0 {
 		return nil

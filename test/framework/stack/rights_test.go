@@ -30,7 +30,7 @@ rules: [{apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
-metadata: {name: nobodys}
+metadata: {name: unbound}
 rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -46,7 +46,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: leader}
 subjects: [{kind: ServiceAccount, namespace: home, name: manager}]
 `
 
-func TestRightsThatAreWaitedFor(t *testing.T) {
+func TestGrantedRights(t *testing.T) {
 	g := NewWithT(t)
 	objects, err := utilyaml.ToUnstructured([]byte(someRoles))
 	g.Expect(err).NotTo(HaveOccurred())

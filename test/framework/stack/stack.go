@@ -90,7 +90,7 @@ type Stack struct {
 	auditNamespace string
 	apiServerExtra []string
 
-	base []*process.Process // in the order in which they were started
+	base []*process.Process // in start order
 
 	mu       sync.Mutex
 	managers []*Manager
@@ -133,18 +133,18 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 // neededSpace is the space for etcd, which preallocates, and for logs, in bytes.
 const neededSpace = 512 << 20
 
-// claim locks the folder and cleans it up.
+// claim locks the folder, checks its free space, and cleans it up.
 func (s *Stack) claim() error {
 	if err := os.MkdirAll(s.dir, 0o750); err != nil {
 		return fmt.Errorf("creating the directory of the stack: %w", err)
 	}
 	if free, ok := process.FreeSpace(s.dir); ok && free < neededSpace {
-		return fmt.Errorf("the disk is full: the stack needs %d MiB in %s, and there are %d", neededSpace>>20, s.dir,
+		return fmt.Errorf("the disk is full: the stack needs %d MiB in %s, and %d are free", neededSpace>>20, s.dir,
 			free>>20)
 	}
 	unlock, err := process.Lock(filepath.Join(s.dir, "lock"))
 	if locked := (*process.LockedError)(nil); errors.As(err, &locked) {
-		return fmt.Errorf("another stack (%s) runs in %s: end it or choose another folder: %w", locked.Holder, s.dir,
+		return fmt.Errorf("another stack (%s) runs in %s: stop it or choose another folder: %w", locked.Holder, s.dir,
 			err)
 	}
 	if err != nil {
@@ -153,14 +153,14 @@ func (s *Stack) claim() error {
 	s.unlock = unlock
 	found, ended, err := process.RemoveLeftovers(s.dir)
 	if found > 0 {
-		_, _ = fmt.Fprintf(s.out, "Leftovers of an earlier run removed (%d programs still ran)\n", len(ended))
+		_, _ = fmt.Fprintf(s.out, "Leftovers of an earlier run removed (%d programs were still running)\n", len(ended))
 	}
 	if err != nil {
 		return errors.Join(err, s.Stop())
 	}
 	for _, sub := range []string{"logs", "etcd", "pki", "clusterctl"} {
 		if err := os.RemoveAll(filepath.Join(s.dir, sub)); err != nil {
-			return errors.Join(fmt.Errorf("removing what an earlier run left: %w", err), s.Stop())
+			return errors.Join(fmt.Errorf("removing the leftovers of an earlier run: %w", err), s.Stop())
 		}
 	}
 	return nil
@@ -177,10 +177,10 @@ func (s *Stack) start(ctx context.Context, opts Options) error {
 	}
 	_, _ = fmt.Fprintf(s.out, "API server is up after %s\n", seconds(began))
 	if s.client, err = client.New(s.config, client.Options{}); err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("creating a client: %w", err)
 	}
 	if s.clients, err = kubernetes.NewForConfig(s.config); err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("creating a client: %w", err)
 	}
 	if err := s.installParts(ctx, opts); err != nil {
 		return err
@@ -236,12 +236,12 @@ func (s *Stack) Manager(name string) *Manager {
 	return nil
 }
 
-// Failed returns a channel that receives the error of a program that ended by itself.
+// Failed returns a channel that receives the error of a program that exited unexpectedly.
 func (s *Stack) Failed() <-chan error {
 	return s.failed
 }
 
-// watch reports a program that ends by itself.
+// watch reports a program that exits unexpectedly.
 func (s *Stack) watch(p *process.Process) {
 	go func() {
 		<-p.Done()
@@ -254,7 +254,7 @@ func (s *Stack) watch(p *process.Process) {
 	}()
 }
 
-// Stop stops everything: the managers first, the API server and etcd last.
+// Stop stops all programs: the managers first, the API server and etcd last.
 func (s *Stack) Stop() error {
 	s.mu.Lock()
 	managers := slices.Clone(s.managers)

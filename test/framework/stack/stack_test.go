@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
-// TestStack starts one stack for all its tests.
+// TestStack starts one stack for all subtests.
 func TestStack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a management cluster; left out by -short")
@@ -29,25 +29,25 @@ func TestStack(t *testing.T) {
 	dir := t.TempDir()
 	s := start(ctx, t, dir)
 
-	t.Run("a second stack in the same folder is refused", func(t *testing.T) {
+	t.Run("a second stack in the same folder fails", func(t *testing.T) {
 		g := NewWithT(t)
 		_, err := stack.Start(ctx, stack.Options{Dir: dir, Cache: os.Getenv("STACK_CACHE")})
 		g.Expect(err).To(MatchError(And(ContainSubstring("another stack"), ContainSubstring(dir))))
 	})
-	t.Run("the core webhook refuses a wrong Cluster", func(t *testing.T) {
+	t.Run("the core webhook rejects an invalid Cluster", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(s.Client().Create(ctx, cluster("wrong", "not-a-cidr"))).To(MatchError(And(
 			ContainSubstring("validation.cluster.cluster.x-k8s.io"), ContainSubstring("not-a-cidr"))))
 	})
-	t.Run("a namespace goes away with its content", func(t *testing.T) { namespaceGoes(ctx, t, s) })
-	t.Run("objects without owner are collected", func(t *testing.T) { orphansGo(ctx, t, s) })
-	t.Run("clusterctl takes it for its own", func(t *testing.T) { clusterctlWorks(ctx, t, s) })
-	t.Run("certificates are issued, and their authority is put where it is wanted", func(t *testing.T) {
-		certified(ctx, t, s)
+	t.Run("a namespace is deleted with its content", func(t *testing.T) { testNamespaceDeletion(ctx, t, s) })
+	t.Run("objects without an owner are garbage collected", func(t *testing.T) { testGarbageCollection(ctx, t, s) })
+	t.Run("clusterctl works as on an initialized management cluster", func(t *testing.T) { testClusterctl(ctx, t, s) })
+	t.Run("certificates are issued and their CA is injected", func(t *testing.T) {
+		testCertificates(ctx, t, s)
 	})
-	t.Run("clusterctl finds the releases of the parts", func(t *testing.T) { releasesAreFound(ctx, t, s) })
-	t.Run("a killed manager starts again", func(t *testing.T) { managerReturns(ctx, t, s) })
-	t.Run("no manager lacks a right", func(t *testing.T) {
+	t.Run("clusterctl finds the releases of the parts", func(t *testing.T) { testReleases(ctx, t, s) })
+	t.Run("a killed manager restarts", func(t *testing.T) { testManagerRestart(ctx, t, s) })
+	t.Run("no manager is denied a right", func(t *testing.T) {
 		g := NewWithT(t)
 		for _, name := range []string{"cluster-api", "bootstrap-kubeadm", "control-plane-kubeadm", "ipam-in-cluster"} {
 			content, err := os.ReadFile(s.Manager(name).LogPath())
@@ -60,7 +60,7 @@ func TestStack(t *testing.T) {
 	began := time.Now()
 	NewWithT(t).Expect(s.Stop()).To(Succeed())
 	t.Logf("stopped in %s", time.Since(began))
-	NewWithT(t).Expect(processesIn(t, dir)).To(BeEmpty(), "processes that outlive the stack")
+	NewWithT(t).Expect(processesIn(t, dir)).To(BeEmpty(), "processes outlive the stack")
 }
 
 // start starts a stack, and logs how long that takes.
@@ -75,7 +75,7 @@ func start(ctx context.Context, t *testing.T, dir string) *stack.Stack {
 	return s
 }
 
-func namespaceGoes(ctx context.Context, t *testing.T, s *stack.Stack) {
+func testNamespaceDeletion(ctx context.Context, t *testing.T, s *stack.Stack) {
 	t.Helper()
 	g := NewWithT(t)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "passing"}}
@@ -86,10 +86,10 @@ func namespaceGoes(ctx context.Context, t *testing.T, s *stack.Stack) {
 	began := time.Now()
 	g.Eventually(gone(ctx, s, namespace)).Should(BeTrue())
 	g.Expect(gone(ctx, s, config)()).To(BeTrue())
-	t.Logf("gone after %s", time.Since(began))
+	t.Logf("deleted after %s", time.Since(began))
 }
 
-func orphansGo(ctx context.Context, t *testing.T, s *stack.Stack) {
+func testGarbageCollection(ctx context.Context, t *testing.T, s *stack.Stack) {
 	t.Helper()
 	g := NewWithT(t)
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner", Namespace: "default"}}
@@ -108,10 +108,10 @@ func orphansGo(ctx context.Context, t *testing.T, s *stack.Stack) {
 	g.Expect(s.Client().Delete(ctx, owner)).To(Succeed())
 	began := time.Now()
 	g.Eventually(gone(ctx, s, owned)).Should(BeTrue())
-	t.Logf("collected after %s", time.Since(began))
+	t.Logf("garbage collected after %s", time.Since(began))
 }
 
-func clusterctlWorks(ctx context.Context, t *testing.T, s *stack.Stack) {
+func testClusterctl(ctx context.Context, t *testing.T, s *stack.Stack) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(s.InstallInventory(ctx)).To(Succeed())
@@ -139,18 +139,18 @@ func clusterctlWorks(ctx context.Context, t *testing.T, s *stack.Stack) {
 	g.Expect(string(out)).To(ContainSubstring("ipam-in-cluster"))
 }
 
-func managerReturns(ctx context.Context, t *testing.T, s *stack.Stack) {
+func testManagerRestart(ctx context.Context, t *testing.T, s *stack.Stack) {
 	t.Helper()
 	g := NewWithT(t)
 	core := s.Manager("cluster-api")
 	g.Expect(core.Kill()).To(Succeed())
 	g.Expect(core.Healthy(ctx)).NotTo(Succeed())
 	g.Expect(s.Client().Create(ctx,
-		cluster("unheard", "10.1.0.0/16"))).To(MatchError(ContainSubstring("failed calling webhook")))
+		cluster("rejected", "10.1.0.0/16"))).To(MatchError(ContainSubstring("failed calling webhook")))
 	began := time.Now()
 	g.Expect(core.Start(ctx)).To(Succeed())
 	t.Logf("ready again after %s", time.Since(began))
-	g.Expect(s.Client().Create(ctx, cluster("heard", "10.1.0.0/16"))).To(Succeed())
+	g.Expect(s.Client().Create(ctx, cluster("accepted", "10.1.0.0/16"))).To(Succeed())
 }
 
 func gone(ctx context.Context, s *stack.Stack, object client.Object) func() bool {
@@ -175,7 +175,7 @@ func cluster(name, pods string) *unstructured.Unstructured {
 	}}
 }
 
-// processesIn lists processes whose command line names a folder.
+// processesIn lists the processes whose command line contains a folder.
 func processesIn(t *testing.T, dir string) []string {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -14,7 +14,7 @@ import (
 const noProxy = "127.0.0.1,localhost,::1"
 
 // ProxyURL returns the URL of the HTTP proxy that connects control plane endpoints with simulated clusters. Other
-// targets, except for loopback addresses, are refused.
+// targets, except for loopback addresses, are rejected.
 func (w *Workloads) ProxyURL() string { return w.proxy.URL() }
 
 // Env returns the environment variables that let a process reach simulated clusters. They replace existing proxy

@@ -25,23 +25,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// authority is a certificate authority that was passed to a control plane node.
+// An authority is a certificate authority in the bootstrap data of a control plane node.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// readAuthority parses <base>.crt and <base>.key in the files that the guest writes. kubeadm would generate missing
-// ones, but then no client outside could trust the cluster.
+// readAuthority parses <base>.crt and <base>.key in the files that the guest writes. A missing file is an error.
+// kubeadm would generate it, but no client outside the cluster could trust the result.
 func readAuthority(u *guest.Userdata, base string) (authority, error) {
 	crt, found := u.File(base + ".crt")
 	if !found {
-		return authority{}, fmt.Errorf("%s.crt is not written: no kubeconfig made outside of the cluster would fit",
+		return authority{}, fmt.Errorf("%s.crt is not written: no kubeconfig from outside the cluster would be trusted",
 			base)
 	}
 	key, found := u.File(base + ".key")
 	if !found {
-		return authority{}, fmt.Errorf("%s.key is not written: no kubeconfig made outside of the cluster would fit",
+		return authority{}, fmt.Errorf("%s.key is not written: no kubeconfig from outside the cluster would be trusted",
 			base)
 	}
 	cert, err := certs.DecodeCertPEM([]byte(crt.Content))
@@ -59,7 +59,7 @@ func readAuthority(u *guest.Userdata, base string) (authority, error) {
 	return authority{cert: cert, key: signer}, nil
 }
 
-// hash returns the pin of the certificate's public key in kubeadm's format.
+// hash returns the hash of the certificate's public key, in the format of kubeadm's caCertHashes.
 func (a authority) hash() string {
 	sum := sha256.Sum256(a.cert.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -22,11 +22,11 @@ func (w *Workloads) check(p *plan) error {
 	w.lock.Unlock()
 	switch {
 	case p.init && c != nil:
-		return fmt.Errorf("kubeadm init: %s answers already, for cluster %s", p.endpoint, c.name)
+		return fmt.Errorf("kubeadm init: %s is already in use by cluster %s", p.endpoint, c.name)
 	case p.init:
 		return nil
 	case c == nil:
-		return fmt.Errorf("kubeadm join: %w for a control plane at %s, nothing answers there", errWaiting, p.endpoint)
+		return fmt.Errorf("kubeadm join: %w for a control plane at %s, which does not respond", errWaiting, p.endpoint)
 	case c.up() == "":
 		return fmt.Errorf("kubeadm join: %w for a control plane of cluster %s at %s, none is running", errWaiting,
 			c.name, p.endpoint)
@@ -37,8 +37,8 @@ func (w *Workloads) check(p *plan) error {
 	return w.checkToken(c, p.token)
 }
 
-// checkAuthorities returns an error if a joining node trusts or brings other certificate authorities than the
-// cluster's.
+// checkAuthorities returns an error if a joining node does not trust the certificate authority of the cluster, or has
+// different certificate authorities.
 func (c *cluster) checkAuthorities(p *plan) error {
 	if !p.anyCA && !c.ca.pinned(p.caHashes) {
 		return fmt.Errorf("kubeadm join: the cluster at %s has CA %s, which caCertHashes does not pin", p.endpoint,
@@ -58,7 +58,7 @@ func (w *Workloads) checkToken(c *cluster, token string) error {
 	err := c.client.Get(w.ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id},
 		secret)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("kubeadm join: %w for bootstrap token %s, cluster %s does not know it", errWaiting, id,
+		return fmt.Errorf("kubeadm join: %w for bootstrap token %s, which does not exist in cluster %s", errWaiting, id,
 			c.name)
 	}
 	if err != nil {
@@ -118,7 +118,7 @@ func (w *Workloads) clusterFor(p *plan) (*cluster, error) {
 	case !p.init:
 		return c, nil
 	case c != nil:
-		return nil, fmt.Errorf("kubeadm init: %s answers already, for cluster %s", p.endpoint, c.name)
+		return nil, fmt.Errorf("kubeadm init: %s is already in use by cluster %s", p.endpoint, c.name)
 	}
 	w.groups++
 	c, err := newCluster(w.manager, fmt.Sprintf("%s#%d", p.endpoint, w.groups), p)
@@ -136,8 +136,8 @@ func (w *Workloads) join(m *machine, c *cluster) error {
 	if version == "" {
 		version = c.version
 	}
-	taken := &corev1.Node{}
-	if err := c.client.Get(w.ctx, client.ObjectKey{Name: p.node.name}, taken); err == nil {
+	existing := &corev1.Node{}
+	if err := c.client.Get(w.ctx, client.ObjectKey{Name: p.node.name}, existing); err == nil {
 		return fmt.Errorf("kubeadm: a node called %s exists already in cluster %s", p.node.name, c.name)
 	}
 	if p.init {

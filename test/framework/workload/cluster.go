@@ -19,8 +19,8 @@ import (
 	inmemoryetcd "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/etcd"
 )
 
-// cluster is one simulated Kubernetes cluster: a resource group of the in-memory API server, and a listener that is up
-// while at least one control plane node is.
+// A cluster is one simulated Kubernetes cluster: a resource group of the in-memory API server, and a listener that is
+// up while at least one control plane node is.
 type cluster struct {
 	name     string
 	endpoint string
@@ -45,7 +45,7 @@ type cluster struct {
 	quorum  bool
 }
 
-// member is a control plane node.
+// A member is a control plane node.
 type member struct {
 	up   bool
 	cert *tls.Certificate
@@ -126,7 +126,7 @@ func (c *cluster) setMember(ctx context.Context, node string, up bool) error {
 	}
 }
 
-// removeMember removes a control plane node whose VM is deleted, and reports whether it was the last.
+// removeMember removes a control plane node whose VM was deleted, and reports whether it was the last one.
 func (c *cluster) removeMember(ctx context.Context, node string) (last bool, _ error) {
 	err := c.setMember(ctx, node, false)
 	c.lock.Lock()

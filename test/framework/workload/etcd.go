@@ -65,8 +65,8 @@ func (c *cluster) settleEtcd(ctx context.Context, alive []string) (voters, error
 	return v, c.elect(ctx, candidate, pods)
 }
 
-// elect makes candidate the only member that was ever the leader. The resolution of the annotation, one second, is too
-// low to order quick changes.
+// elect makes candidate the leader, and removes the record of earlier leaders. The resolution of the annotation, one
+// second, is too low to order quick changes.
 func (c *cluster) elect(ctx context.Context, candidate *corev1.Pod, pods []corev1.Pod) error {
 	for i := range pods {
 		pod := &pods[i]
@@ -93,8 +93,8 @@ func isLeader(pod, other *corev1.Pod) bool {
 	return err != nil || since.After(otherSince)
 }
 
-// leaderTimestamp returns the current time in the format that the in-memory server uses when leadership is moved through
-// etcd's API.
+// leaderTimestamp returns the current time in the format that the in-memory server uses when etcd's API moves the
+// leadership.
 func leaderTimestamp() string { return time.Now().Format(time.RFC3339) }
 
 // etcdPods returns the members, except for those that were removed through etcd's API.

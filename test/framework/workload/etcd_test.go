@@ -28,7 +28,7 @@ import (
 
 // etcdMember connects to a member as the kubeadm control plane provider does: with its client, through a port forward
 // of the API server.
-func (b *bed) etcdMember(ctx context.Context, w *workload.Workloads, node string) *etcd.Client {
+func (b *fixture) etcdMember(ctx context.Context, w *workload.Workloads, node string) *etcd.Client {
 	b.t.Helper()
 	kubeconfig, err := w.AdminKubeconfig("demo")
 	b.must(err)
@@ -85,7 +85,7 @@ func TestEtcdMembership(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	w := start(t, workload.Options{NotReadyAfter: time.Millisecond})
-	b := newBed(t)
+	b := newFixture(t)
 	first := b.vm("cp-0", 1, b.initData())
 	second := b.vm("cp-1", 2, b.controlPlaneData())
 	third := b.vm("cp-2", 3, b.controlPlaneData())
@@ -126,7 +126,7 @@ func TestEtcdMembership(t *testing.T) {
 	_, err = w.PowerOn(ctx, reboot(second, report))
 	g.Expect(err).NotTo(HaveOccurred())
 
-	// A member is removed, and its VM and Node are deleted: nothing of it is left.
+	// A removed member, whose VM and Node are deleted, leaves no objects.
 	client = b.etcdMember(ctx, w, "cp-2")
 	g.Expect(client.RemoveMember(ctx, id["cp-0"])).To(Succeed())
 	w.Delete(ctx, first.ID)

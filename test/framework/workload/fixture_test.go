@@ -36,21 +36,21 @@ const (
 	version = "v1.36.3"
 )
 
-// A bed creates the VMs of one cluster, with bootstrap data from Cluster API's own renderer and guestinfo from the
+// A fixture creates the VMs of one cluster, with bootstrap data from Cluster API's own renderer and guestinfo from the
 // provider's.
-type bed struct {
+type fixture struct {
 	t            *testing.T
 	certificates secret.Certificates
 	version      string
 	vip          string
-	secondVIP    []string // of the other family
+	secondVIP    []string // the virtual IP of the second address family
 	caHashes     []string
 	format       guestinfo.Format
 }
 
-func newBed(t *testing.T) *bed {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	b := &bed{t: t, certificates: secret.NewCertificatesForInitialControlPlane(nil), version: version, vip: vip}
+	b := &fixture{t: t, certificates: secret.NewCertificatesForInitialControlPlane(nil), version: version, vip: vip}
 	b.must(b.certificates.Generate())
 	hashes, err := b.certificates.GetByPurpose(secret.ClusterCA).Hashes()
 	b.must(err)
@@ -58,14 +58,14 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-func (b *bed) must(err error) {
+func (b *fixture) must(err error) {
 	b.t.Helper()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-func (b *bed) registration() bootstrapv1.NodeRegistrationOptions {
+func (b *fixture) registration() bootstrapv1.NodeRegistrationOptions {
 	if b.format == guestinfo.FormatIgnition {
 		return bootstrapv1.NodeRegistrationOptions{
 			Name:             "$LOCAL_HOSTNAME",
@@ -82,7 +82,7 @@ func (b *bed) registration() bootstrapv1.NodeRegistrationOptions {
 }
 
 // base returns the common part of all kinds of bootstrap data. Control planes include kube-vip.
-func (b *bed) base(controlPlane bool) cloudinit.BaseUserData {
+func (b *fixture) base(controlPlane bool) cloudinit.BaseUserData {
 	base := cloudinit.BaseUserData{KubernetesVersion: semver.MustParse(strings.TrimPrefix(b.version, "v"))}
 	base.Users = []bootstrapv1.User{{Name: "capv", SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA"}}}
 	if b.format == guestinfo.FormatIgnition {
@@ -106,7 +106,7 @@ func (b *bed) base(controlPlane bool) cloudinit.BaseUserData {
 	return base
 }
 
-func (b *bed) initData() []byte {
+func (b *fixture) initData() []byte {
 	v := semver.MustParse(strings.TrimPrefix(b.version, "v"))
 	cluster, err := bootstraptypes.MarshalClusterConfigurationForVersion(
 		&bootstrapv1.ClusterConfiguration{ControlPlaneEndpoint: b.vip + ":6443"}, v,
@@ -131,7 +131,7 @@ func (b *bed) initData() []byte {
 	return data
 }
 
-func (b *bed) joinConfiguration(controlPlane bool) string {
+func (b *fixture) joinConfiguration(controlPlane bool) string {
 	join := &bootstrapv1.JoinConfiguration{NodeRegistration: b.registration()}
 	join.Discovery.BootstrapToken = bootstrapv1.BootstrapTokenDiscovery{
 		Token:             token,
@@ -147,7 +147,7 @@ func (b *bed) joinConfiguration(controlPlane bool) string {
 	return text
 }
 
-func (b *bed) workerData() []byte {
+func (b *fixture) workerData() []byte {
 	data, err := cloudinit.NewNode(&cloudinit.NodeInput{
 		BaseUserData:      b.base(false),
 		JoinConfiguration: b.joinConfiguration(false),
@@ -157,7 +157,7 @@ func (b *bed) workerData() []byte {
 }
 
 // ignitionWorkerData returns the worker's data in the Ignition format.
-func (b *bed) ignitionWorkerData() []byte {
+func (b *fixture) ignitionWorkerData() []byte {
 	data, _, err := ignition.NewNode(&ignition.NodeInput{
 		NodeInput: &cloudinit.NodeInput{BaseUserData: b.base(false), JoinConfiguration: b.joinConfiguration(false)},
 	})
@@ -165,7 +165,7 @@ func (b *bed) ignitionWorkerData() []byte {
 	return data
 }
 
-func (b *bed) controlPlaneData() []byte {
+func (b *fixture) controlPlaneData() []byte {
 	data, err := cloudinit.NewJoinControlPlane(&cloudinit.ControlPlaneJoinInput{
 		BaseUserData:      b.base(true),
 		Certificates:      b.certificates,
@@ -176,7 +176,7 @@ func (b *bed) controlPlaneData() []byte {
 }
 
 // vm returns a VM with one NIC in a static pool, as the provider configures it.
-func (b *bed) vm(name string, number int, data []byte) vcdsim.GuestVM {
+func (b *fixture) vm(name string, number int, data []byte) vcdsim.GuestVM {
 	id := fmt.Sprintf("00000000-0000-0000-0000-%012d", number)
 	mac := fmt.Sprintf("00:50:56:01:00:%02x", number)
 	address := netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, 100, byte(10 + number)}), 24)
@@ -213,7 +213,7 @@ func (b *bed) vm(name string, number int, data []byte) vcdsim.GuestVM {
 	}
 }
 
-// reboot returns the VM in the state of the simulator after the guest's first report.
+// reboot returns the VM as the simulator passes it after the guest's first report.
 func reboot(vm vcdsim.GuestVM, report vcdsim.GuestReport) vcdsim.GuestVM {
 	vm.ExtraConfig = maps.Clone(vm.ExtraConfig)
 	maps.Copy(vm.ExtraConfig, report.ExtraConfig)
@@ -234,7 +234,7 @@ func start(t *testing.T, options workload.Options) *workload.Workloads {
 	return w
 }
 
-// clients returns a client of the cluster with a kubeconfig of its CA, through the proxy.
+// clients returns a clientset for the cluster, with a kubeconfig that its CA signed, through the proxy.
 func clients(g Gomega, w *workload.Workloads) *kubernetes.Clientset {
 	data, err := w.AdminKubeconfig("demo")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -246,7 +246,8 @@ func clients(g Gomega, w *workload.Workloads) *kubernetes.Clientset {
 	return set
 }
 
-// addToken does what the kubeadm bootstrap provider does before it renders data for joining machines.
+// addToken creates the bootstrap token in the cluster, as the kubeadm bootstrap provider does before it renders data
+// for joining machines.
 func addToken(ctx context.Context, g Gomega, set *kubernetes.Clientset) {
 	id, secretPart, _ := strings.Cut(token, ".")
 	_, err := set.CoreV1().Secrets("kube-system").Create(ctx, &corev1.Secret{

@@ -77,7 +77,7 @@ var (
 	publishCommand = regexp.MustCompile(`vmtoolsd --cmd "info-set (guestinfo\.\S+) ([^"$]+)"`)
 )
 
-// findKubeadm returns the kubeadm command of the user data. found reports whether there is one.
+// findKubeadm returns the kubeadm command of the user data. found reports whether one exists.
 func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
 	for _, command := range u.Commands {
 		command = scriptOf(u, command)
@@ -200,7 +200,7 @@ func (c kubeadmConfig) kubeletArgs() (map[string]string, error) {
 	}
 	if c.APIVersion == "kubeadm.k8s.io/v1beta3" {
 		if err := json.Unmarshal(c.NodeRegistration.KubeletExtraArgs, &args); err != nil {
-			return nil, errors.New("nodeRegistration.kubeletExtraArgs is not a mapping, as v1beta3 wants it")
+			return nil, errors.New("nodeRegistration.kubeletExtraArgs is not a mapping, as v1beta3 requires")
 		}
 		return args, nil
 	}
@@ -210,7 +210,7 @@ func (c kubeadmConfig) kubeletArgs() (map[string]string, error) {
 	}
 	if err := json.Unmarshal(c.NodeRegistration.KubeletExtraArgs, &list); err != nil {
 		return nil, errors.New(
-			"nodeRegistration.kubeletExtraArgs is not a list of names and values, as v1beta4 wants it")
+			"nodeRegistration.kubeletExtraArgs is not a list of names and values, as v1beta4 requires")
 	}
 	for _, arg := range list {
 		args[arg.Name] = arg.Value

@@ -18,7 +18,7 @@ import (
 const manifests = "/etc/kubernetes/manifests/"
 
 // readKubeVIP finds kube-vip's static pod in the files of a control plane node and checks that it would serve the
-// endpoint. Without the pod, something else must serve the endpoint.
+// endpoint. Without the pod, the endpoint must be served outside the cluster.
 func (p *plan) readKubeVIP(u *guest.Userdata) error {
 	for _, f := range u.Files {
 		if !strings.HasPrefix(f.Path, manifests) || !strings.Contains(f.Content, "kube-vip") {
@@ -49,7 +49,7 @@ func (p *plan) checkKubeVIP(pod *corev1.Pod, u *guest.Userdata) error {
 	// With two address families, kube-vip accepts a list.
 	announced := func(address string) bool { return sameHost(address, host) }
 	if !slices.ContainsFunc(strings.Split(env["address"], ","), announced) {
-		return fmt.Errorf("kube-vip's address %q is not the control plane endpoint %s: the endpoint would not answer",
+		return fmt.Errorf("kube-vip's address %q is not the control plane endpoint %s: the endpoint would not respond",
 			env["address"], host)
 	}
 	if env["port"] != "" && env["port"] != port {
@@ -75,7 +75,7 @@ func (p *plan) checkKubeconfig(pod *corev1.Pod, u *guest.Userdata) error {
 	case p.init && !direct && !mentions(u, "super-admin.conf"):
 		return errors.New("kube-vip uses admin.conf, which has no rights before kubeadm init is through, and no " +
 			"command changes it to super-admin.conf: " +
-			"the endpoint would not answer and kubeadm init would time out")
+			"the endpoint would not respond and kubeadm init would time out")
 	default:
 		return nil
 	}

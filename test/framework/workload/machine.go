@@ -34,7 +34,7 @@ const (
 	PhaseRunning Phase = "Running"
 )
 
-// machine is a guest, with the state that its disk keeps between boots.
+// A machine is a guest, with the state that its disk keeps between boots.
 type machine struct {
 	Machine
 
@@ -57,7 +57,7 @@ type machine struct {
 	stop    context.CancelFunc
 }
 
-// errWaiting is wrapped by errors about prerequisites that a joining guest waits for.
+// errWaiting is wrapped by errors about missing prerequisites, for which a joining guest waits.
 var errWaiting = errors.New("waiting")
 
 // PowerOn boots a guest. An error is the reason why the guest fails to start as configured; the report is valid
@@ -259,7 +259,7 @@ func (w *Workloads) attempt(ctx context.Context, m *machine, deadline time.Time)
 	return true
 }
 
-// sleep waits, and reports whether the guest still runs.
+// sleep waits, and reports whether the guest is still running.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -17,7 +17,7 @@ import (
 
 const controlPlaneRole = "node-role.kubernetes.io/control-plane"
 
-// plan is the first boot of a guest, computed from its guestinfo and the Kubernetes version of its template.
+// A plan is the first boot of a guest, computed from its guestinfo and the Kubernetes version of its template.
 type plan struct {
 	// init selects kubeadm init instead of kubeadm join.
 	init         bool
@@ -100,7 +100,7 @@ func (p *plan) readInit(run kubeadmRun, id guest.Identity, templateVersion strin
 		p.version = templateVersion
 	}
 	if templateVersion != "" && !sameVersion(p.version, templateVersion) {
-		return fmt.Errorf("ClusterConfiguration asks for Kubernetes %s but the template holds %s", p.version,
+		return fmt.Errorf("ClusterConfiguration requires Kubernetes %s but the template contains %s", p.version,
 			templateVersion)
 	}
 	var err error
@@ -122,8 +122,8 @@ func (p *plan) readJoin(run kubeadmRun, id guest.Identity, templateVersion strin
 	p.version = templateVersion
 	token := join.Discovery.BootstrapToken
 	if token == nil {
-		return errors.New("JoinConfiguration.discovery has no bootstrapToken, the simulated guest knows no other way " +
-			"to a cluster")
+		return errors.New("JoinConfiguration.discovery has no bootstrapToken, the only discovery that the simulated " +
+			"guest supports")
 	}
 	if token.Token == "" {
 		return errors.New("JoinConfiguration.discovery.bootstrapToken.token is empty")
@@ -295,7 +295,7 @@ func parseTaints(text string) ([]corev1.Taint, error) {
 func endpoint(text string, id guest.Identity) (string, error) {
 	if text == "" {
 		if !id.Address().IsValid() {
-			return "", errors.New("empty, and the guest has no address of its own")
+			return "", errors.New("empty, and the guest has no address")
 		}
 		text = id.Address().String()
 	}

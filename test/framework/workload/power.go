@@ -92,7 +92,7 @@ func (w *Workloads) endCluster(c *cluster) {
 	w.manager.DeleteResourceGroup(c.group)
 }
 
-// close stops the API server of the cluster for good.
+// close stops the API server of the cluster permanently.
 func (c *cluster) close() error {
 	c.lock.Lock()
 	defer c.lock.Unlock()

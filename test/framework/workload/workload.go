@@ -31,7 +31,7 @@ type Options struct {
 	NotReadyAfter time.Duration
 	// JoinTimeout is the time that kubeadm join waits for its cluster; zero means kubeadm's default of five minutes.
 	JoinTimeout time.Duration
-	// RetryEvery is the interval in which a joining guest tries to reach its cluster; zero means 200 ms.
+	// RetryEvery is the interval between the attempts of a joining guest to reach its cluster; zero means 200 ms.
 	RetryEvery time.Duration
 	// Log receives the events of guests. Nil discards them. User data is never logged.
 	Log *slog.Logger
@@ -126,7 +126,7 @@ type Machine struct {
 	Node    string
 	Cluster string
 	Phase   Phase
-	// Message is what a guest waits for, or the reason why it did not start.
+	// Message is the prerequisite that the guest waits for, or the reason why it did not start.
 	Message string
 }
 
@@ -179,7 +179,7 @@ func (w *Workloads) Nodes(cluster string) ([]corev1.Node, error) {
 	return list.Items, nil
 }
 
-// find returns a cluster by name or endpoint.
+// find returns a cluster by name or endpoint. A name that several clusters have is an error.
 func (w *Workloads) find(nameOrEndpoint string) (*cluster, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -192,17 +192,18 @@ func (w *Workloads) find(nameOrEndpoint string) (*cluster, error) {
 			continue
 		}
 		if hit != nil {
-			return nil, fmt.Errorf("more than one cluster is called %s, ask for one by its endpoint", nameOrEndpoint)
+			return nil, fmt.Errorf("several clusters are named %s, use the endpoint instead", nameOrEndpoint)
 		}
 		hit = c
 	}
 	if hit == nil {
-		return nil, fmt.Errorf("no cluster is called or reached at %s", nameOrEndpoint)
+		return nil, fmt.Errorf("no cluster has the name or endpoint %s", nameOrEndpoint)
 	}
 	return hit, nil
 }
 
-// resolve resolves a dialed endpoint for the proxy: it returns the local address of the cluster.
+// resolve returns the local address of the cluster at a dialed endpoint, for the proxy. It returns loopback addresses
+// unchanged.
 func (w *Workloads) resolve(target string) (string, error) {
 	w.lock.Lock()
 	c, found := w.clusters[strings.ToLower(target)]
@@ -220,5 +221,5 @@ func (w *Workloads) resolve(target string) (string, error) {
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
 		return target, nil
 	}
-	return "", fmt.Errorf("%s is no control plane endpoint of a simulated cluster", target)
+	return "", fmt.Errorf("%s is not a control plane endpoint of a simulated cluster", target)
 }

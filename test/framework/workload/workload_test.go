@@ -34,11 +34,11 @@ func ready(nodes []corev1.Node) map[string]corev1.ConditionStatus {
 	return out
 }
 
-func TestClusterComesUpFromGuestinfo(t *testing.T) {
+func TestClusterIsBootstrappedFromGuestinfo(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	w := start(t, workload.Options{})
-	b := newBed(t)
+	b := newFixture(t)
 	worker := b.vm("demo-md-0", 2, b.workerData())
 
 	_, err := w.PowerOn(ctx, worker)
@@ -97,10 +97,10 @@ func TestClusterComesUpFromGuestinfo(t *testing.T) {
 	g.Expect(config.Data["ClusterConfiguration"]).To(ContainSubstring("kubernetesVersion: v1.36.3"))
 }
 
-func TestKubeVIPMayAnnounceAnAddressOfEachFamily(t *testing.T) {
+func TestKubeVIPAnnouncesAnAddressOfEachFamily(t *testing.T) {
 	g := NewWithT(t)
 	w := start(t, workload.Options{})
-	b := newBed(t)
+	b := newFixture(t)
 	b.secondVIP = []string{"fd00:100::f:1"}
 	first := b.vm("demo-cp-0", 1, b.initData())
 
@@ -115,7 +115,7 @@ func TestPower(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	w := start(t, workload.Options{NotReadyAfter: 50 * time.Millisecond})
-	b := newBed(t)
+	b := newFixture(t)
 	cp := b.vm("cp", 1, b.initData())
 	worker := b.vm("md", 2, b.workerData())
 	cpReport, err := w.PowerOn(ctx, cp)
@@ -151,24 +151,24 @@ func TestPower(t *testing.T) {
 	g.Expect(w.Machines()).To(BeEmpty())
 }
 
-func TestGuestsThatDoNotComeUp(t *testing.T) {
+func TestGuestsThatFailToBootstrap(t *testing.T) {
 	tests := []struct {
 		name string
-		vm   func(b *bed) vcdsim.GuestVM
+		vm   func(b *fixture) vcdsim.GuestVM
 		want string
 	}{
 		{
 			"a template with another Kubernetes version",
-			func(b *bed) vcdsim.GuestVM {
+			func(b *fixture) vcdsim.GuestVM {
 				vm := b.vm("bad", 5, b.initData())
 				vm.KubernetesVersion = "v1.35.0"
 				return vm
 			},
-			"asks for Kubernetes v1.36.3 but the template holds v1.35.0",
+			"requires Kubernetes v1.36.3 but the template contains v1.35.0",
 		},
 		{
 			"kube-vip for another address",
-			func(b *bed) vcdsim.GuestVM {
+			func(b *fixture) vcdsim.GuestVM {
 				data := strings.Replace(string(b.initData()), "controlPlaneEndpoint: 192.168.100.200",
 					"controlPlaneEndpoint: 192.168.100.201", 1)
 				return b.vm("bad", 5, []byte(data))
@@ -177,7 +177,7 @@ func TestGuestsThatDoNotComeUp(t *testing.T) {
 		},
 		{
 			"kube-vip without super-admin.conf on the first node",
-			func(b *bed) vcdsim.GuestVM {
+			func(b *fixture) vcdsim.GuestVM {
 				data := strings.Replace(string(b.initData()), `- "/etc/kube-vip/prepare.sh"`, `- "true"`, 1)
 				data = strings.Replace(data, `- "/etc/kube-vip/cleanup.sh"`, `- "true"`, 1)
 				return b.vm("bad", 5, []byte(data))
@@ -185,42 +185,42 @@ func TestGuestsThatDoNotComeUp(t *testing.T) {
 			"no command changes it to super-admin.conf",
 		},
 		{
-			"a first control plane at an endpoint that answers",
-			func(b *bed) vcdsim.GuestVM { return b.vm("bad", 5, b.initData()) },
-			"answers already, for cluster demo",
+			"a first control plane at an endpoint that is in use",
+			func(b *fixture) vcdsim.GuestVM { return b.vm("bad", 5, b.initData()) },
+			"is already in use by cluster demo",
 		},
 		{
-			"a joiner with another cluster's CA hash",
-			func(b *bed) vcdsim.GuestVM {
-				b.caHashes = newBed(b.t).caHashes
+			"a joining node with the CA hash of another cluster",
+			func(b *fixture) vcdsim.GuestVM {
+				b.caHashes = newFixture(b.t).caHashes
 				return b.vm("bad", 5, b.workerData())
 			},
 			"which caCertHashes does not pin",
 		},
 		{
-			"a joining control plane with another cluster's CA",
-			func(b *bed) vcdsim.GuestVM {
-				other := newBed(b.t)
+			"a joining control plane with the CA of another cluster",
+			func(b *fixture) vcdsim.GuestVM {
+				other := newFixture(b.t)
 				other.caHashes = b.caHashes
 				return b.vm("bad", 5, other.controlPlaneData())
 			},
 			"are not those of the cluster",
 		},
 		{
-			"a joiner whose token has another secret",
-			func(b *bed) vcdsim.GuestVM {
+			"a joining node with a wrong token secret",
+			func(b *fixture) vcdsim.GuestVM {
 				return b.vm("bad", 5, []byte(strings.ReplaceAll(string(b.workerData()), token, "abcdef.xxxxxxxxxxxxxxxx")))
 			},
 			"has another secret",
 		},
 		{
-			"a node name that is taken",
-			func(b *bed) vcdsim.GuestVM { return b.vm("cp", 5, b.workerData()) },
+			"a node name that is in use",
+			func(b *fixture) vcdsim.GuestVM { return b.vm("cp", 5, b.workerData()) },
 			"a node called cp exists already",
 		},
 		{
 			"an address that VCD did not assign",
-			func(b *bed) vcdsim.GuestVM {
+			func(b *fixture) vcdsim.GuestVM {
 				vm := b.vm("bad", 5, b.workerData())
 				vm.NICs[0].Address = netip.MustParseAddr("192.168.100.77")
 				return vm
@@ -229,7 +229,7 @@ func TestGuestsThatDoNotComeUp(t *testing.T) {
 		},
 	}
 	w := start(t, workload.Options{})
-	b := newBed(t)
+	b := newFixture(t)
 	_, err := w.PowerOn(t.Context(), b.vm("cp", 1, b.initData()))
 	if err != nil {
 		t.Fatal(err)
@@ -251,11 +251,11 @@ func TestGuestsThatDoNotComeUp(t *testing.T) {
 	}
 }
 
-// TestIgnitionGuestsMakeACluster boots guests with the name, the address and the provider ID from Ignition.
-func TestIgnitionGuestsMakeACluster(t *testing.T) {
+// TestClusterIsBootstrappedWithIgnition boots guests with the name, the address and the provider ID from Ignition.
+func TestClusterIsBootstrappedWithIgnition(t *testing.T) {
 	g := NewWithT(t)
 	w := start(t, workload.Options{})
-	b := newBed(t)
+	b := newFixture(t)
 	b.format = guestinfo.FormatIgnition
 	_, err := w.PowerOn(t.Context(), b.vm("cp", 1, b.initData()))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -276,12 +276,12 @@ func TestIgnitionGuestsMakeACluster(t *testing.T) {
 	}
 }
 
-// TestIgnitionWithoutTheMetadataIsReported boots a guest whose commands do not write the metadata to the kubeadm
+// TestIgnitionWithoutMetadataIsAnError boots a guest whose commands do not write the metadata to the kubeadm
 // configuration.
-func TestIgnitionWithoutTheMetadataIsReported(t *testing.T) {
+func TestIgnitionWithoutMetadataIsAnError(t *testing.T) {
 	g := NewWithT(t)
 	w := start(t, workload.Options{})
-	b := newBed(t)
+	b := newFixture(t)
 	b.format = guestinfo.FormatIgnition
 	data := bytes.ReplaceAll(b.initData(), []byte("metadata.env"), []byte("other.env"))
 
@@ -293,7 +293,7 @@ func TestIgnitionWithoutTheMetadataIsReported(t *testing.T) {
 func TestJoinTimesOutWithoutACluster(t *testing.T) {
 	g := NewWithT(t)
 	w := start(t, workload.Options{JoinTimeout: 10 * time.Millisecond, RetryEvery: time.Millisecond})
-	b := newBed(t)
+	b := newFixture(t)
 	vm := b.vm("md", 2, b.workerData())
 
 	_, err := w.PowerOn(t.Context(), vm)
@@ -307,7 +307,7 @@ func TestJoinTimesOutWithoutACluster(t *testing.T) {
 func TestClientsNeedACertificateOfTheCluster(t *testing.T) {
 	g := NewWithT(t)
 	w := start(t, workload.Options{})
-	b := newBed(t)
+	b := newFixture(t)
 	_, err := w.PowerOn(t.Context(), b.vm("cp", 1, b.initData()))
 	g.Expect(err).NotTo(HaveOccurred())
 

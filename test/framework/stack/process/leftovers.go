@@ -24,7 +24,7 @@ func writePID(path string, pid int, program string) error {
 	return os.WriteFile(path, []byte(fmt.Sprintf("%d\n%s\n", pid, program)), 0o600)
 }
 
-// RemoveLeftovers ends running processes of the pid files in dir. It returns the number of pid files and the ended
+// RemoveLeftovers kills the running processes of the pid files in dir. It returns the number of pid files and the ended
 // programs. The caller holds the lock of dir, so the processes cannot be in use.
 func RemoveLeftovers(dir string) (found int, ended []string, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "pids", "*.pid"))
@@ -53,7 +53,7 @@ func endLeftover(path string) (bool, error) {
 		return false, err
 	}
 	lines := strings.Split(string(content), "\n")
-	pid, _ := strconv.Atoi(lines[0]) // incomplete after a kill: its programs died with the run
+	pid, _ := strconv.Atoi(lines[0]) // zero if incomplete after a kill, when the programs died with the run
 	if pid <= 1 || len(lines) < 2 || !isRunning(pid, lines[1]) {
 		return false, nil
 	}
@@ -72,7 +72,7 @@ func waitGone(pid int, program string) error {
 		}
 		<-ticker.C
 	}
-	return fmt.Errorf("process %d does not end", pid)
+	return fmt.Errorf("process %d does not exit", pid)
 }
 
 // isRunning reports whether a process runs this program.

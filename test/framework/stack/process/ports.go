@@ -34,7 +34,7 @@ var reserved sync.Map
 func ReservePorts(ctx context.Context, n int) ([]int, error) {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("reserved-ports-%d", os.Getuid()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making a folder for locks of ports: %w", err)
+		return nil, fmt.Errorf("creating a folder for locks of ports: %w", err)
 	}
 	ports := make([]int, 0, n)
 	first := rand.IntN(portRange) //nolint:gosec // only spreads callers, so that they rarely collide
@@ -51,7 +51,7 @@ func ReservePorts(ctx context.Context, n int) ([]int, error) {
 			ports = append(ports, port)
 		}
 	}
-	return nil, fmt.Errorf("of %d ports from %d not %d are free", portRange, lowestPort, n)
+	return nil, fmt.Errorf("fewer than %d of the ports from %d to %d are free", n, lowestPort, lowestPort+portRange-1)
 }
 
 // reservePort reports whether the port was free. It keeps the lock even if a process without a lock listens on the

@@ -61,7 +61,7 @@ func Start(spec Spec) (*Process, error) {
 		p.logFrom = info.Size()
 	}
 	p.log = log
-	p.cmd = exec.Command(spec.Path, spec.Args...) //nolint:gosec,noctx // it outlives the call; Stop and Kill end it
+	p.cmd = exec.Command(spec.Path, spec.Args...) //nolint:gosec,noctx // the process outlives the call; Stop and Kill end it
 	p.cmd.Env = spec.Env
 	p.cmd.Stdout = log
 	p.cmd.Stderr = log
@@ -77,7 +77,7 @@ func Start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// run starts the child and waits for it on one thread, because the child dies with the thread that started it.
+// run starts the child and waits for it on one OS thread, because the child is killed when its parent thread exits.
 func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -110,7 +110,7 @@ func (p *Process) Done() <-chan struct{} {
 	return p.done
 }
 
-// Err returns the error of a process that ended by itself. It is nil while the process runs, and after Stop or Kill.
+// Err returns an error if the process exited unexpectedly. It is nil while the process runs, and after Stop or Kill.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -124,7 +124,7 @@ func (p *Process) Err() error {
 	if p.err != nil {
 		how = p.err.Error()
 	}
-	return fmt.Errorf("%s ended by itself (%s), its log %s ends with:\n%s", p.spec.Name, how, p.LogPath(), p.Tail(8))
+	return fmt.Errorf("%s exited unexpectedly (%s), its log %s ends with:\n%s", p.spec.Name, how, p.LogPath(), p.Tail(8))
 }
 
 // Tail returns the last lines that this process wrote to its log.
@@ -143,7 +143,7 @@ func (p *Process) Kill() error {
 	return p.end(syscall.SIGKILL)
 }
 
-// Stop requests that the process ends, and kills it after the grace period.
+// Stop sends SIGTERM to the process, and kills it after the grace period.
 func (p *Process) Stop(grace time.Duration) error {
 	p.ending.Store(true)
 	if err := p.signal(syscall.SIGTERM); err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
 )
 
-// TestMain doubles as the parent that is killed: it starts a child, prints its process ID and waits.
+// TestMain doubles as the parent that a test kills: it starts a child, prints "ready" and waits.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("PROCESS_TEST_PARENT"); dir != "" {
 		parent(dir)
@@ -46,7 +46,7 @@ func parent(dir string) {
 	<-p.Done()
 }
 
-func TestKilledParentLeavesNothing(t *testing.T) {
+func TestChildDiesWithAKilledParent(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	self, err := os.Executable()
@@ -76,12 +76,12 @@ func TestRemoveLeftovers(t *testing.T) {
 		program func(path string) string
 		ended   bool
 	}{
-		"ends what an earlier run left": {
+		"a process of an earlier run": {
 			program: func(path string) string { return path },
 			ended:   true,
 		},
-		"spares a program that was given the same number": {program: func(string) string { return "/another/program" }},
-		"makes nothing of a pid file without a program":   {program: func(string) string { return "" }},
+		"another program with the same PID": {program: func(string) string { return "/another/program" }},
+		"a pid file without a program":      {program: func(string) string { return "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -111,7 +111,7 @@ func TestRemoveLeftovers(t *testing.T) {
 	}
 }
 
-func TestProcessThatEndsByItselfSaysWhy(t *testing.T) {
+func TestErrorOfAnExitedProcessHasItsOutput(t *testing.T) {
 	g := NewWithT(t)
 	p, err := process.Start(process.Spec{
 		Name: "short",
@@ -124,7 +124,7 @@ func TestProcessThatEndsByItselfSaysWhy(t *testing.T) {
 	g.Expect(p.Err()).To(MatchError(And(ContainSubstring("exit status 3"), ContainSubstring("no room"))))
 }
 
-func TestStopKillsWhatDoesNotEnd(t *testing.T) {
+func TestStopKillsAProcessThatIgnoresSIGTERM(t *testing.T) {
 	g := NewWithT(t)
 	p, err := process.Start(process.Spec{
 		Name: "deaf",

@@ -28,9 +28,9 @@ type Options struct {
 	Cache string
 	// Source is the folder of the nested modules. If it is empty, it is found from the working folder.
 	Source string
-	// Assets is a folder with programs that are used if they have the pinned version, such as the folder of
-	// KUBEBUILDER_ASSETS. If Present is set, programs in PATH are used, too.
-	Assets  string
+	// Assets is a folder with installed programs, such as the folder of KUBEBUILDER_ASSETS.
+	Assets string
+	// Present makes the build copy installed programs of the pinned version, from Assets or PATH.
 	Present bool
 	// Out receives the progress. Nil discards it.
 	Out io.Writer
@@ -88,7 +88,7 @@ func build(ctx context.Context, opts Options, groups []Group) (*Set, error) {
 		return set, set.link()
 	}
 	if err := os.MkdirAll(opts.Cache, 0o755); err != nil { //nolint:gosec // a cache of public programs
-		return nil, fmt.Errorf("making the cache folder: %w", err)
+		return nil, fmt.Errorf("creating the cache folder: %w", err)
 	}
 	unlock, err := process.LockWait(ctx, filepath.Join(opts.Cache, "lock"), func(holder string) {
 		_, _ = fmt.Fprintf(opts.Out, "Another process (%s) is building the programs, waiting for it.\n", holder)
@@ -130,7 +130,7 @@ func (o Options) withDefaults() (Options, error) {
 
 func (b *builder) all(ctx context.Context) error {
 	if len(b.set.missing()) == 0 {
-		return nil // the process that held the lock built them
+		return nil // built by the process that held the lock
 	}
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("the programs are built from source and need a Go toolchain: %w", err)
@@ -185,7 +185,7 @@ func (b *builder) group(ctx context.Context, g Group) error {
 func (b *builder) prepare(g Group) error {
 	folder := b.folders[g.Name]
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // a cache of public programs
-		return fmt.Errorf("making a cache folder: %w", err)
+		return fmt.Errorf("creating a cache folder: %w", err)
 	}
 	return removeLeftovers(folder)
 }
@@ -240,7 +240,7 @@ func (b *builder) renderTo(ctx context.Context, g Group, p Program, target strin
 func (b *builder) goTool(ctx context.Context, g Group, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own arguments
 	cmd.Dir = g.folder(b.source)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it ends its compilers
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it stops its compilers
 	cmd.WaitDelay = 5 * time.Second
 	cgo := "CGO_ENABLED=0"
 	if g.CGO {
@@ -285,7 +285,7 @@ func removeLeftovers(folder string) error {
 	}
 	for _, path := range paths {
 		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("removing what an earlier build left: %w", err)
+			return fmt.Errorf("removing the leftovers of an earlier build: %w", err)
 		}
 	}
 	return nil

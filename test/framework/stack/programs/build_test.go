@@ -15,7 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// tiny returns a group with a module of its own, whose build takes a second and downloads nothing.
+// tiny returns a group with a separate module. Its build takes a second and downloads nothing.
 func tiny(t *testing.T, source string) (Options, []Group, *bytes.Buffer) {
 	t.Helper()
 	g := NewWithT(t)
@@ -57,7 +57,7 @@ func TestBuild(t *testing.T) {
 		g.Expect(again.Bin("tiny")).To(Equal(set.Bin("tiny")))
 		g.Expect(out.String()).To(BeEmpty())
 	})
-	t.Run("builds anew when a pinned version changes", func(t *testing.T) {
+	t.Run("rebuilds when a pinned version changes", func(t *testing.T) {
 		g := NewWithT(t)
 		opts, groups, _ := tiny(t, good)
 		before, err := build(t.Context(), opts, groups)
@@ -69,7 +69,7 @@ func TestBuild(t *testing.T) {
 		g.Expect(after.Bin("tiny")).NotTo(Equal(before.Bin("tiny")))
 		g.Expect(after.Dir()).NotTo(Equal(before.Dir()))
 	})
-	t.Run("removes what a killed build left", func(t *testing.T) {
+	t.Run("removes the leftovers of a killed build", func(t *testing.T) {
 		g := NewWithT(t)
 		opts, groups, _ := tiny(t, good)
 		set, _, err := plan(groups, opts.Source, opts.Cache)
@@ -80,7 +80,7 @@ func TestBuild(t *testing.T) {
 		g.Expect(build(t.Context(), opts, groups)).NotTo(BeNil())
 		g.Expect(half).NotTo(BeAnExistingFile())
 	})
-	t.Run("two at once build one", func(t *testing.T) {
+	t.Run("concurrent calls build once", func(t *testing.T) {
 		g := NewWithT(t)
 		opts, groups, _ := tiny(t, good)
 		opts.Out = nil
@@ -94,7 +94,7 @@ func TestBuild(t *testing.T) {
 		wait.Wait()
 		g.Expect(errors.Join(errs...)).NotTo(HaveOccurred())
 	})
-	t.Run("a broken program is an error with the compiler's words", func(t *testing.T) {
+	t.Run("a broken program is an error with the output of the compiler", func(t *testing.T) {
 		g := NewWithT(t)
 		opts, groups, _ := tiny(t, "package main\n\nfunc main() { nonsense() }\n")
 		_, err := build(t.Context(), opts, groups)
@@ -110,7 +110,7 @@ func TestBuild(t *testing.T) {
 	})
 }
 
-func TestFullDiskIsExplained(t *testing.T) {
+func TestErrorOfAFullDiskNamesTheRemedy(t *testing.T) {
 	for name, err := range map[string]error{
 		"reported by the system":   &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC},
 		"reported by the compiler": errors.New("link: flush: no space left on device"),
@@ -125,7 +125,7 @@ func TestFullDiskIsExplained(t *testing.T) {
 	}
 }
 
-func TestSourceIsFoundFromAnywhereInTheRepository(t *testing.T) {
+func TestSourceIsFoundFromAnyFolderOfTheRepository(t *testing.T) {
 	g := NewWithT(t)
 	here, err := filepath.Abs(".")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -148,7 +148,7 @@ func TestEveryProviderHasComponents(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
-func TestGroupsThatAreNotNeededAreNotBuilt(t *testing.T) {
+func TestOnlyGroupsOfTheNamedProgramsAreBuilt(t *testing.T) {
 	for name, test := range map[string]struct {
 		only []string
 		want []string
@@ -168,17 +168,17 @@ func TestGroupsThatAreNotNeededAreNotBuilt(t *testing.T) {
 	}
 }
 
-func TestProgramsOfTheRightVersionAreTaken(t *testing.T) {
+func TestInstalledProgramsOfThePinnedVersionAreCopied(t *testing.T) {
 	for name, test := range map[string]struct {
 		inAssets, inPath string
 		reuse            bool
-		taken            string
+		copied           string
 	}{
-		"from the folder of assets":               {inAssets: "v1.2.3", inPath: "v1.2.3", reuse: true, taken: "assets"},
-		"from PATH":                               {inPath: "v1.2.3", reuse: true, taken: "path"},
-		"from PATH if that of assets is another":  {inAssets: "v1.2.2", inPath: "v1.2.3", reuse: true, taken: "path"},
-		"a longer version is another":             {inPath: "v1.2.30", reuse: true},
-		"nothing where the stack itself is built": {inAssets: "v1.2.3", inPath: "v1.2.3"},
+		"from the folder of assets": {inAssets: "v1.2.3", inPath: "v1.2.3", reuse: true, copied: "assets"},
+		"from PATH":                 {inPath: "v1.2.3", reuse: true, copied: "path"},
+		"from PATH if the version in assets differs": {inAssets: "v1.2.2", inPath: "v1.2.3", reuse: true, copied: "path"},
+		"a longer version does not match":            {inPath: "v1.2.30", reuse: true},
+		"none without Present":                       {inAssets: "v1.2.3", inPath: "v1.2.3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -200,18 +200,18 @@ func TestProgramsOfTheRightVersionAreTaken(t *testing.T) {
 			set, err := build(t.Context(), opts, groups)
 
 			g.Expect(err).NotTo(HaveOccurred())
-			if test.taken == "" {
+			if test.copied == "" {
 				g.Expect(out.String()).To(ContainSubstring("Building tiny"))
 				return
 			}
 			g.Expect(out.String()).To(Equal("Taking tiny v1.2.3 from " +
-				filepath.Join(dir, test.taken, "tiny") + " (1 of 1)\n"))
+				filepath.Join(dir, test.copied, "tiny") + " (1 of 1)\n"))
 			g.Expect(os.ReadFile(set.Bin("tiny"))).To(HavePrefix("#!/bin/sh"))
 		})
 	}
 }
 
-func TestEtcdIsTheOneThatIsPinned(t *testing.T) {
+func TestEtcdVersionMatchesTheModule(t *testing.T) {
 	g := NewWithT(t)
 	pinned, err := os.ReadFile(filepath.Join("etcd", "go.mod"))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -57,7 +57,7 @@ func (b *builder) announce() {
 	}
 }
 
-// copyIfInstalled copies a program of exactly the pinned version from the machine, and reports whether it found one. The copy
+// copyIfInstalled copies an installed program of exactly the pinned version, and reports whether it found one. The copy
 // does not change if the installed program is upgraded.
 func (b *builder) copyIfInstalled(ctx context.Context, p Program, target string) (bool, error) {
 	if p.Version == "" {

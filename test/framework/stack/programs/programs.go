@@ -200,7 +200,7 @@ func (s *Set) Bin(name string) string {
 func (s *Set) Components(name string) ([]byte, error) {
 	path, ok := s.components[name]
 	if !ok {
-		return nil, fmt.Errorf("program %s is no Cluster API provider", name)
+		return nil, fmt.Errorf("program %s is not a Cluster API provider", name)
 	}
 	return os.ReadFile(path) //nolint:gosec // our own path
 }
@@ -252,14 +252,14 @@ func (g Group) hash(source string) (string, error) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(g.folder(source), name)) //nolint:gosec // our own path
 		if err != nil {
-			return "", fmt.Errorf("reading what pins the programs: %w", err)
+			return "", fmt.Errorf("reading the pinned versions of the programs: %w", err)
 		}
 		h.Write(content)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:12], nil
 }
 
-// Source returns the folder of the nested modules. from may be any folder in the repository.
+// Source returns the folder of the nested modules. from can be any folder in the repository.
 func Source(from string) (string, error) {
 	dir, err := filepath.Abs(from)
 	if err != nil {

@@ -28,13 +28,13 @@ import (
 )
 
 const (
-	nodeWithin    = 5 * time.Minute // for a VM to become a node, and for one to be replaced
+	nodeWithin    = 5 * time.Minute // for the creation or replacement of a node
 	rolloutWithin = 15 * time.Minute
 	pollTest      = time.Second
 )
 
-// A scene is a cluster of real nodes that the parts of a test share.
-type scene struct {
+// A realCluster is a cluster of real nodes, which the parts of a test share.
+type realCluster struct {
 	*WithT
 
 	t *testing.T
@@ -61,8 +61,9 @@ func needsRealNodes(t *testing.T, versions ...string) {
 	}
 }
 
-// newScene creates a cluster. At the end of the test, everything is stopped, and nothing is left.
-func newScene(t *testing.T, changes ...func(*options)) *scene {
+// newRealCluster creates a cluster. The cleanup of the test stops all programs, and checks that they leave no processes
+// or files.
+func newRealCluster(t *testing.T, changes ...func(*options)) *realCluster {
 	t.Helper()
 	g := NewWithT(t)
 	root, err := framework.Root()
@@ -77,13 +78,13 @@ func newScene(t *testing.T, changes ...func(*options)) *scene {
 	for _, change := range changes {
 		change(&opts)
 	}
-	s := &scene{WithT: g, t: t, q: newQuickstart(opts, os.Stdout)}
+	s := &realCluster{WithT: g, t: t, q: newQuickstart(opts, os.Stdout)}
 	t.Cleanup(func() {
 		if t.Failed() {
-			_ = s.q.keepLogs() // the test failed for another reason
+			_ = s.q.keepLogs() // best effort after another failure
 		}
 		g.Expect(s.q.close()).To(Succeed())
-		g.Expect(hypervisor.Left(bootedDir)).To(BeEmpty(), "left on this machine")
+		g.Expect(hypervisor.Left(bootedDir)).To(BeEmpty(), "leftovers on this machine")
 		g.Expect(bootedDir).NotTo(BeADirectory(), "VMs left files")
 	})
 	g.Expect(s.q.bringUp(t.Context())).To(Succeed())
@@ -91,43 +92,43 @@ func newScene(t *testing.T, changes ...func(*options)) *scene {
 }
 
 // run runs a part of the test, unless an earlier part failed.
-func (s *scene) run(name string, part func(*scene)) {
+func (s *realCluster) run(name string, part func(*realCluster)) {
 	s.t.Helper()
 	passed := s.t.Run(name, func(t *testing.T) {
-		began := time.Now()
-		part(&scene{WithT: NewWithT(t), t: t, q: s.q})
-		t.Logf("%s: %s", name, time.Since(began).Round(time.Second))
+		started := time.Now()
+		part(&realCluster{WithT: NewWithT(t), t: t, q: s.q})
+		t.Logf("%s: %s", name, time.Since(started).Round(time.Second))
 	})
 	if !passed {
 		s.t.FailNow()
 	}
 }
 
-// deleted deletes the cluster and checks that nothing of it is left in VCD or on this machine.
-func (s *scene) deleted() {
+// deleteCluster deletes the cluster, and checks that it leaves nothing in VCD and on this machine.
+func (s *realCluster) deleteCluster() {
 	s.Expect(s.q.deleteCluster(s.t.Context())).To(Succeed())
 	s.Eventually(func() []string { return hypervisor.Left(bootedDir) }, nodeWithin, pollTest).Should(BeEmpty())
 }
 
-// config returns the access to the cluster of a user with the kubeconfig.
-func (s *scene) config() *rest.Config {
+// config returns the client configuration from the kubeconfig of the cluster.
+func (s *realCluster) config() *rest.Config {
 	config, err := clientcmd.BuildConfigFromFlags("", s.q.kubeconfig())
 	s.Expect(err).NotTo(HaveOccurred())
 	config.Timeout = 10 * time.Second
 	return config
 }
 
-// workload returns a client of the cluster that also supports the kinds of a management cluster.
-func (s *scene) workload() client.Client { return s.clientOf(s.config()) }
+// workload returns a client for the cluster, which also supports the kinds of a management cluster.
+func (s *realCluster) workload() client.Client { return s.clientOf(s.config()) }
 
-// workloadBy returns such a client for the API server of one node.
-func (s *scene) workloadBy(node string) client.Client {
+// workloadThrough is like workload, but connects to the API server of one node.
+func (s *realCluster) workloadThrough(node string) client.Client {
 	config := s.config()
 	config.Host = "https://" + net.JoinHostPort(node, "6443")
 	return s.clientOf(config)
 }
 
-func (s *scene) clientOf(config *rest.Config) client.Client {
+func (s *realCluster) clientOf(config *rest.Config) client.Client {
 	scheme := runtime.NewScheme()
 	s.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	s.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
@@ -137,12 +138,13 @@ func (s *scene) clientOf(config *rest.Config) client.Client {
 	return c
 }
 
-// kubectl runs kubectl in the cluster, manage in the management cluster.
-func (s *scene) kubectl(args ...string) string {
+// kubectl runs kubectl against the cluster.
+func (s *realCluster) kubectl(args ...string) string {
 	return s.manage("", append([]string{"--kubeconfig=" + s.q.kubeconfig()}, args...)...)
 }
 
-func (s *scene) manage(in string, args ...string) string {
+// manage runs kubectl against the management cluster.
+func (s *realCluster) manage(in string, args ...string) string {
 	s.t.Helper()
 	out, err := s.q.stack.Kubectl(s.t.Context(), strings.NewReader(in), args...)
 	s.Expect(err).NotTo(HaveOccurred(), "kubectl %s", strings.Join(args, " "))
@@ -150,14 +152,14 @@ func (s *scene) manage(in string, args ...string) string {
 }
 
 // inVM runs a command in a VM.
-func (s *scene) inVM(vm string, args ...string) string {
+func (s *realCluster) inVM(vm string, args ...string) string {
 	s.t.Helper()
 	out, err := s.tryInVM(vm, args...)
 	s.Expect(err).NotTo(HaveOccurred(), "%s in %s: %s", args, vm, out)
 	return out
 }
 
-func (s *scene) tryInVM(vm string, args ...string) (string, error) {
+func (s *realCluster) tryInVM(vm string, args ...string) (string, error) {
 	cmd, err := hypervisor.Command(s.t.Context(), bootedDir, vm, args...)
 	if err != nil {
 		return "", err
@@ -166,8 +168,8 @@ func (s *scene) tryInVM(vm string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// machines returns the machines of control planes or of workers, by name.
-func (s *scene) machines(controlPlanes bool) []clusterv1.Machine {
+// machines returns the Machines of control planes or of workers.
+func (s *realCluster) machines(controlPlanes bool) []clusterv1.Machine {
 	s.t.Helper()
 	var all clusterv1.MachineList
 	s.Expect(s.q.client.List(s.t.Context(), &all, client.InNamespace(clusterNamespace))).To(Succeed())
@@ -180,27 +182,27 @@ func (s *scene) machines(controlPlanes bool) []clusterv1.Machine {
 	return found
 }
 
-func (s *scene) worker() string {
+func (s *realCluster) worker() string {
 	workers := s.machines(false)
 	s.Expect(workers).To(HaveLen(1))
 	return workers[0].Name
 }
 
-func (s *scene) vcdMachine(name string) *infrav1.VCDMachine {
+func (s *realCluster) vcdMachine(name string) *infrav1.VCDMachine {
 	s.t.Helper()
 	m := &infrav1.VCDMachine{}
 	s.Expect(s.q.client.Get(s.t.Context(), client.ObjectKey{Namespace: clusterNamespace, Name: name}, m)).To(Succeed())
 	return m
 }
 
-func (s *scene) node(name string) *corev1.Node {
+func (s *realCluster) node(name string) *corev1.Node {
 	s.t.Helper()
 	n := &corev1.Node{}
 	s.Expect(s.workload().Get(s.t.Context(), client.ObjectKey{Name: name}, n)).To(Succeed())
 	return n
 }
 
-// ready reports whether a node is ready, according to a status that it wrote after a time.
+// ready reports whether a node is ready, according to a heartbeat after since.
 func ready(n *corev1.Node, since time.Time) bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
@@ -211,24 +213,24 @@ func ready(n *corev1.Node, since time.Time) bool {
 }
 
 // vm returns a VM in the simulator.
-func (s *scene) vm(name string) vcdsim.VM {
+func (s *realCluster) vm(name string) vcdsim.VM {
 	s.t.Helper()
 	for _, vm := range s.q.site.Simulator.State().VMs {
 		if vm.Name == name {
 			return vm
 		}
 	}
-	s.Expect(name).To(BeEmpty(), "there is no such VM")
+	s.Expect(name).To(BeEmpty(), "the VM does not exist")
 	return vcdsim.VM{}
 }
 
-// powerOff powers off a VM without shutdown, as an administrator of VCD can.
-func (s *scene) powerOff(name string) {
+// powerOff powers off a VM without a shutdown of its guest, as an administrator of VCD does.
+func (s *realCluster) powerOff(name string) {
 	s.q.site.Simulator.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(name)) })
 }
 
-// settled waits until all machines are ready and their number is as expected.
-func (s *scene) settled(machines int, within time.Duration) {
+// waitUntilReady waits until the cluster has the expected number of machines, and all are ready.
+func (s *realCluster) waitUntilReady(machines int, within time.Duration) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
 		v, err := s.q.observe(s.t.Context())

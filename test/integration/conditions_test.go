@@ -18,8 +18,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// promised are the conditions that an object always has, by kind, in addition to Ready and Paused.
-var promised = map[string][]string{
+// expectedConditions lists the conditions that an object always has, by kind, in addition to Ready and Paused.
+var expectedConditions = map[string][]string{
 	"VCDCluster": {infrav1.IdentityReadyCondition, infrav1.NetworkReadyCondition, infrav1.EndpointReadyCondition},
 	"VCDMachine": {
 		infrav1.BootstrapReadyCondition,
@@ -33,15 +33,15 @@ var promised = map[string][]string{
 	"VCDIdentity": {infrav1.SecretReadyCondition},
 }
 
-// sound checks that the objects of this provider in the namespace have complete conditions, and that generic tools
-// interpret them correctly.
-func (s *site) sound() {
+// checkConditions waits until the objects of this provider in the namespace have complete conditions, and kstatus
+// interprets them correctly.
+func (s *site) checkConditions() {
 	s.t.Helper()
-	s.g.Eventually(s.unsound, patience, "250ms").Should(BeEmpty())
+	s.g.Eventually(s.conditionProblems, timeout, "250ms").Should(BeEmpty())
 }
 
-// unsound lists the problems of the objects of this provider.
-func (s *site) unsound() []string {
+// conditionProblems lists the problems in the conditions of the objects of this provider.
+func (s *site) conditionProblems() []string {
 	var problems []string
 	for _, list := range []client.ObjectList{
 		&infrav1.VCDClusterList{},
@@ -53,10 +53,10 @@ func (s *site) unsound() []string {
 			obj, ok := item.(conditioned)
 			s.g.Expect(ok).To(BeTrue())
 			gvk, err := shared.client.GroupVersionKindFor(obj)
-			if err != nil || len(obj.GetFinalizers()) == 0 { // not reconciled yet, or never
+			if err != nil || len(obj.GetFinalizers()) == 0 { // not reconciled
 				return err
 			}
-			for _, problem := range append(lacks(gvk.Kind, obj), misread(gvk.Kind, obj)...) {
+			for _, problem := range append(missingConditions(gvk.Kind, obj), kstatusProblems(gvk.Kind, obj)...) {
 				problems = append(problems, fmt.Sprintf("%s %s: %s", gvk.Kind, obj.GetName(), problem))
 			}
 			return nil
@@ -65,38 +65,38 @@ func (s *site) unsound() []string {
 	return problems
 }
 
-// lacks lists the conditions that an object lacks.
-func lacks(kind string, obj conditioned) []string {
+// missingConditions lists the missing, incomplete and outdated conditions of an object.
+func missingConditions(kind string, obj conditioned) []string {
 	var problems []string
 	if !meta.IsStatusConditionTrue(obj.GetConditions(), clusterv1.PausedCondition) &&
 		obj.GetDeletionTimestamp().IsZero() {
-		for _, promise := range slices.Concat(promised[kind],
+		for _, expected := range slices.Concat(expectedConditions[kind],
 			[]string{clusterv1.ReadyCondition, clusterv1.PausedCondition}) {
-			if meta.FindStatusCondition(obj.GetConditions(), promise) == nil {
-				problems = append(problems, "has no condition "+promise)
+			if meta.FindStatusCondition(obj.GetConditions(), expected) == nil {
+				problems = append(problems, "has no condition "+expected)
 			}
 		}
 	}
 	if complete := meta.FindStatusCondition(obj.GetConditions(), infrav1.SecretReadyCondition); kind == "VCDIdentity" &&
 		complete != nil && complete.Status != metav1.ConditionTrue {
-		problems = append(problems, "others use it, and it is incomplete: "+complete.Message)
+		problems = append(problems, "is in use, but its Secret is not ready: "+complete.Message)
 	}
 	for _, c := range obj.GetConditions() {
-		saysWhy := c.Message != "" || c.Status == metav1.ConditionTrue || c.Type == clusterv1.PausedCondition
-		if c.Reason == "" || c.LastTransitionTime.IsZero() || c.ObservedGeneration > obj.GetGeneration() || !saysWhy {
+		explained := c.Message != "" || c.Status == metav1.ConditionTrue || c.Type == clusterv1.PausedCondition
+		if c.Reason == "" || c.LastTransitionTime.IsZero() || c.ObservedGeneration > obj.GetGeneration() || !explained {
 			problems = append(problems, fmt.Sprintf("condition %s=%s is incomplete: %+v", c.Type, c.Status, c))
 		}
 		if c.Type == clusterv1.ReadyCondition && c.ObservedGeneration != obj.GetGeneration() &&
 			obj.GetDeletionTimestamp().IsZero() {
 			problems = append(problems,
-				fmt.Sprintf("Ready is of generation %d, the object of %d", c.ObservedGeneration, obj.GetGeneration()))
+				fmt.Sprintf("Ready observes generation %d, the object has generation %d", c.ObservedGeneration, obj.GetGeneration()))
 		}
 	}
 	return problems
 }
 
-// misread returns how kstatus differs from the Ready condition of an object.
-func misread(kind string, obj conditioned) []string {
+// kstatusProblems compares the status that kstatus computes with the Ready condition of an object.
+func kstatusProblems(kind string, obj conditioned) []string {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return []string{err.Error()}
@@ -113,7 +113,7 @@ func misread(kind string, obj conditioned) []string {
 		want = status.CurrentStatus
 	}
 	if result.Status != want {
-		return []string{fmt.Sprintf("kstatus takes this %s for %s, not %s: %s", kind, result.Status, want,
+		return []string{fmt.Sprintf("kstatus interprets this %s as %s, not %s: %s", kind, result.Status, want,
 			result.Message)}
 	}
 	return nil

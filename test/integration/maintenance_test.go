@@ -15,12 +15,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// cleanUp adds bootstrap data to the VM of a worker again, as if its guest could not remove it, and waits until it is
-// removed.
-func (l *life) cleanUp() {
+// cleanUp adds bootstrap data to the VM of a worker again, as if the guest had not removed it, and waits until the
+// manager removes it.
+func (l *testCluster) cleanUp() {
 	l.t.Helper()
 	const userdata = "guestinfo.userdata"
-	worker, id := l.aWorker()
+	worker, id := l.anyWorker()
 	held := func() string {
 		state := l.State()
 		for i := range state.VMs {
@@ -33,17 +33,17 @@ func (l *life) cleanUp() {
 	l.Edit(func(e *vcdsim.Editor) { e.VM(id).ExtraConfig[userdata] = "bGVmdA==" })
 	m := &infrav1.VCDMachine{ObjectMeta: l.meta(worker.Spec.InfrastructureRef.Name)}
 	l.patch(m, `{"spec":{"recordedState":{"bootstrapDataRemoved":null}}}`)
-	l.g.Eventually(held, ages, "250ms").Should(BeElementOf("", "---"))
+	l.g.Eventually(held, longTimeout, "250ms").Should(BeElementOf("", "---"))
 	l.g.Eventually(func() (infrav1.GuestState, error) {
 		err := l.get(m)
 		return m.Spec.RecordedState.BootstrapDataRemoved.Guest, err
-	}, ages, "250ms").Should(Equal(infrav1.GuestRunning))
+	}, longTimeout, "250ms").Should(Equal(infrav1.GuestRunning))
 	l.up()
 }
 
-// renewLease sets a short lease of the vApp, as an administrator would, and waits until it never expires again. A
-// manager checks leases when it starts.
-func (l *life) renewLease() {
+// renewLease sets a short lease of the vApp, as an administrator would, and waits until the manager removes its limit.
+// A manager checks leases when it starts.
+func (l *testCluster) renewLease() {
 	l.t.Helper()
 	vApp := l.State().VApps[0].ID
 	l.g.Expect(l.replica.Kill()).To(Succeed())
@@ -53,16 +53,16 @@ func (l *life) renewLease() {
 		lease.Deployed = time.Now().Add(-47 * time.Hour)
 	})
 	l.g.Expect(l.replica.Start(l.t.Context())).To(Succeed())
-	l.g.Eventually(func() time.Duration { return l.State().VApps[0].Lease.Runtime }, ages, "250ms").Should(BeZero())
+	l.g.Eventually(func() time.Duration { return l.State().VApps[0].Lease.Runtime }, longTimeout, "250ms").Should(BeZero())
 	l.up()
 }
 
-// TestWorkersAreReplacedWhenTheyAreDeleted checks that with the strategy OnDelete, a new template applies to new
-// machines only, and no machine is replaced.
-func TestWorkersAreReplacedWhenTheyAreDeleted(t *testing.T) {
+// TestOnDeleteStrategyReplacesWorkersOnDeletion checks that, with the strategy OnDelete, a new template applies only to
+// new machines, and existing machines are replaced only when they are deleted.
+func TestOnDeleteStrategyReplacesWorkersOnDeletion(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, shared.replica, 2)
-	l.born()
+	l := newTestCluster(t, shared.replica, 2)
+	l.provision()
 	old := l.State().VMs
 	l.copyTemplate(l.name+"-md-0", "larger", larger)
 
@@ -73,24 +73,24 @@ func TestWorkersAreReplacedWhenTheyAreDeleted(t *testing.T) {
 		d := l.deployment()
 		err := l.get(d)
 		return ptr.Deref(d.Status.Replicas, 0) - ptr.Deref(d.Status.UpToDateReplicas, 0), err
-	}, patience, "100ms").Should(BeEquivalentTo(2), "workers that are not up to date")
+	}, timeout, "100ms").Should(BeEquivalentTo(2), "workers that are not up to date")
 	l.up()
-	l.g.Expect(strangers(old, l.State().VMs)).To(BeEmpty(), "no machine is replaced")
+	l.g.Expect(newVMs(old, l.State().VMs)).To(BeEmpty(), "no machine is replaced")
 
-	worker, vm := l.aWorker()
+	worker, vm := l.anyWorker()
 	l.g.Expect(shared.client.Delete(t.Context(), worker)).To(Succeed())
-	l.g.Eventually(func() error { return l.get(&clusterv1.Machine{ObjectMeta: l.meta(worker.Name)}) }, ages,
+	l.g.Eventually(func() error { return l.get(&clusterv1.Machine{ObjectMeta: l.meta(worker.Name)}) }, longTimeout,
 		"250ms").ShouldNot(Succeed())
 	l.up()
 
 	now := l.State().VMs
 	l.g.Expect(contains(now, vm)).To(BeFalse())
-	l.g.Expect(strangers(old, now)).To(ConsistOf(HaveField("CPUs", BeEquivalentTo(4))),
-		"only who comes is of the new template")
-	l.die()
+	l.g.Expect(newVMs(old, now)).To(ConsistOf(HaveField("CPUs", BeEquivalentTo(4))),
+		"only the new worker uses the new template")
+	l.destroy()
 }
 
-// strangers returns the VMs that did not exist before.
-func strangers(before, now []vcdsim.VM) []vcdsim.VM {
+// newVMs returns the VMs that did not exist before.
+func newVMs(before, now []vcdsim.VM) []vcdsim.VM {
 	return slices.DeleteFunc(slices.Clone(now), func(vm vcdsim.VM) bool { return contains(before, vm.ID) })
 }

@@ -28,32 +28,32 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// lives counts the whole clusters of all tests. Each has its own endpoint and VM IDs, because their simulated nodes
-// share one server.
-var lives atomic.Int64
+// testClusters counts the test clusters of all tests. Each has a unique endpoint and unique VM IDs, because their
+// simulated nodes share one server.
+var testClusters atomic.Int64
 
-// A life is a whole cluster from the shipped template: a control plane and workers with two NICs each, whose VMs become
-// nodes.
-type life struct {
+// A testCluster is a complete cluster from the shipped template: a control plane and workers with two NICs each, whose
+// VMs become nodes.
+type testCluster struct {
 	*site
 
 	name, endpoint string
 	controlPlanes  int
 	workers        int
-	balancer       map[string]any // spec.loadBalancer of the VCDCluster; nil: as in the template
+	balancer       map[string]any // spec.loadBalancer of the VCDCluster; nil keeps that of the template
 	perMachine     bool           // each VM has a separate vApp
-	inPlace        bool           // machines have their own CPUs and memory, and rollouts add no machines
+	inPlace        bool           // machines set CPUs and memory without a sizing policy, and rollouts do not surge
 
-	flavor string            // its template is cluster-template<flavor>.yaml
-	values map[string]string // of additional variables of the template
+	flavor string            // selects the template cluster-template<flavor>.yaml
+	values map[string]string // values of additional variables of the template
 }
 
-// newLife prepares a site for a whole cluster.
-func newLife(t *testing.T, c replica, workers int, mods ...func(*vcdsim.Config)) *life {
+// newTestCluster prepares a site and a cluster in it. provision creates the cluster.
+func newTestCluster(t *testing.T, c replica, workers int, mods ...func(*vcdsim.Config)) *testCluster {
 	t.Helper()
-	number := lives.Add(1)
-	l := &life{
-		name:          fmt.Sprintf("life-%d", number),
+	number := testClusters.Add(1)
+	l := &testCluster{
+		name:          fmt.Sprintf("test-%d", number),
 		endpoint:      fmt.Sprintf("192.168.100.%d", 200+number),
 		controlPlanes: 1,
 		workers:       workers,
@@ -71,8 +71,8 @@ func newLife(t *testing.T, c replica, workers int, mods ...func(*vcdsim.Config))
 	return l
 }
 
-// born creates the objects of the cluster and waits until it is up.
-func (l *life) born() {
+// provision creates the objects of the cluster and waits until it is up.
+func (l *testCluster) provision() {
 	l.t.Helper()
 	for _, object := range l.manifest() {
 		l.create(object)
@@ -80,8 +80,8 @@ func (l *life) born() {
 	l.up()
 }
 
-// manifest returns the shipped template with the values of this life.
-func (l *life) manifest() []*unstructured.Unstructured {
+// manifest renders the shipped template with the values of this cluster.
+func (l *testCluster) manifest() []*unstructured.Unstructured {
 	l.t.Helper()
 	template, err := os.ReadFile(filepath.Join(shared.Root, "templates", "cluster-template"+l.flavor+".yaml"))
 	l.g.Expect(err).NotTo(HaveOccurred())
@@ -113,8 +113,9 @@ func (l *life) manifest() []*unstructured.Unstructured {
 	return out
 }
 
-// adapt gives machines the label of the replica, a second network, and a health check that may replace the only worker.
-func (l *life) adapt(object *unstructured.Unstructured) {
+// adapt adds to machines the label of the replica and a second network, and lets the health check replace the only
+// worker. It also applies the settings of the test cluster.
+func (l *testCluster) adapt(object *unstructured.Unstructured) {
 	l.t.Helper()
 	put := func(value any, path ...string) {
 		l.g.Expect(unstructured.SetNestedField(object.Object, value, path...)).To(Succeed())
@@ -163,8 +164,8 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 	}
 }
 
-// up waits until all machines are ready nodes, and VCD contains nothing else.
-func (l *life) up() {
+// up waits until all machines are ready, and VCD contains only their VMs.
+func (l *testCluster) up() {
 	l.t.Helper()
 	want := l.controlPlanes + l.workers
 	l.g.Eventually(func(g Gomega) {
@@ -175,31 +176,31 @@ func (l *life) up() {
 				machines[i].Name, machines[i].Status.Conditions)
 		}
 		g.Expect(l.State().VMs).To(HaveLen(want))
-	}, ages, "250ms").Should(Succeed())
-	l.sound()
+	}, longTimeout, "250ms").Should(Succeed())
+	l.checkConditions()
 }
 
 // machines lists the Machines of the cluster, including those that are being deleted.
-func (l *life) machines(mods ...client.ListOption) []clusterv1.Machine {
+func (l *testCluster) machines(mods ...client.ListOption) []clusterv1.Machine {
 	list := &clusterv1.MachineList{}
 	l.g.Expect(shared.client.List(l.t.Context(), list, append(mods, client.InNamespace(l.namespace))...)).To(Succeed())
 	return list.Items
 }
 
-func (l *life) deployment() *clusterv1.MachineDeployment {
+func (l *testCluster) deployment() *clusterv1.MachineDeployment {
 	return &clusterv1.MachineDeployment{ObjectMeta: l.meta(l.name + "-md-0")}
 }
 
 // patch applies a merge patch to an object. It retries, because a webhook may be unavailable for a moment.
-func (l *life) patch(obj client.Object, patch string) {
+func (l *testCluster) patch(obj client.Object, patch string) {
 	l.t.Helper()
 	l.g.Eventually(func() error {
 		return shared.client.Patch(l.t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(patch)))
-	}, patience, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 }
 
 // scale changes the number of workers.
-func (l *life) scale(workers int) {
+func (l *testCluster) scale(workers int) {
 	l.t.Helper()
 	l.workers = workers
 	l.patch(l.deployment(), fmt.Sprintf(`{"spec":{"replicas":%d}}`, workers))
@@ -207,7 +208,7 @@ func (l *life) scale(workers int) {
 }
 
 // roll replaces the workers with workers from a new template.
-func (l *life) roll(name string, change func(*infrav1.VCDMachineSpec)) {
+func (l *testCluster) roll(name string, change func(*infrav1.VCDMachineSpec)) {
 	l.t.Helper()
 	old := l.name + "-md-0"
 	l.copyTemplate(old, name, change)
@@ -217,7 +218,7 @@ func (l *life) roll(name string, change func(*infrav1.VCDMachineSpec)) {
 }
 
 // rollControlPlane replaces the control plane with one from a new template.
-func (l *life) rollControlPlane(name string, change func(*infrav1.VCDMachineSpec)) {
+func (l *testCluster) rollControlPlane(name string, change func(*infrav1.VCDMachineSpec)) {
 	l.t.Helper()
 	old := l.name + "-control-plane"
 	l.copyTemplate(old, name, change)
@@ -226,8 +227,8 @@ func (l *life) rollControlPlane(name string, change func(*infrav1.VCDMachineSpec
 	})
 }
 
-// copyTemplate creates a template that differs from another.
-func (l *life) copyTemplate(name, copied string, change func(*infrav1.VCDMachineSpec)) {
+// copyTemplate creates a template that is a changed copy of another.
+func (l *testCluster) copyTemplate(name, copied string, change func(*infrav1.VCDMachineSpec)) {
 	l.t.Helper()
 	old := &infrav1.VCDMachineTemplate{ObjectMeta: l.meta(name)}
 	l.g.Expect(l.get(old)).To(Succeed())
@@ -236,8 +237,9 @@ func (l *life) copyTemplate(name, copied string, change func(*infrav1.VCDMachine
 	l.create(next)
 }
 
-// replaceAll runs do, which replaces all VMs whose names have the prefix, and waits until they are replaced.
-func (l *life) replaceAll(prefix string, do func()) {
+// replaceAll runs do, which triggers the replacement of all VMs whose names have the prefix, and waits until they are
+// replaced.
+func (l *testCluster) replaceAll(prefix string, do func()) {
 	l.t.Helper()
 	before := l.State().VMs
 	do()
@@ -245,9 +247,9 @@ func (l *life) replaceAll(prefix string, do func()) {
 		for i := range l.State().VMs {
 			vm := &l.State().VMs[i]
 			g.Expect(strings.HasPrefix(vm.Name, prefix) && contains(before, vm.ID)).To(BeFalse(),
-				"%s is of the old template", vm.Name)
+				"%s still exists, from the old template", vm.Name)
 		}
-	}, ages, "250ms").Should(Succeed())
+	}, longTimeout, "250ms").Should(Succeed())
 	l.up()
 }
 
@@ -260,8 +262,8 @@ func contains(vms []vcdsim.VM, id string) bool {
 	return false
 }
 
-// aWorker returns a worker and the ID of its VM.
-func (l *life) aWorker() (worker *clusterv1.Machine, vm string) {
+// anyWorker returns the first worker and the ID of its VM.
+func (l *testCluster) anyWorker() (worker *clusterv1.Machine, vm string) {
 	l.t.Helper()
 	workers := l.machines(client.HasLabels{clusterv1.MachineDeploymentNameLabel})
 	l.g.Expect(workers).NotTo(BeEmpty())
@@ -272,23 +274,24 @@ func (l *life) aWorker() (worker *clusterv1.Machine, vm string) {
 	return &workers[0], strings.TrimPrefix(id, "urn:vcloud:vm:")
 }
 
-// repair powers off the VM of a worker without the manager, and waits until the MachineHealthCheck replaces it.
-func (l *life) repair() {
+// repair powers off the VM of a worker in VCD, requests its remediation, and waits until the MachineHealthCheck
+// replaces the worker.
+func (l *testCluster) repair() {
 	l.t.Helper()
-	broken, vm := l.aWorker()
+	broken, vm := l.anyWorker()
 	l.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(vm)) })
 	l.patch(broken, fmt.Sprintf(`{"metadata":{"annotations":{%q:""}}}`, clusterv1.RemediateMachineAnnotation))
-	l.g.Eventually(func() error { return l.get(broken) }, ages, "250ms").ShouldNot(Succeed(), "%s is still there",
+	l.g.Eventually(func() error { return l.get(broken) }, longTimeout, "250ms").ShouldNot(Succeed(), "%s still exists",
 		broken.Name)
 	l.up()
 }
 
-// die deletes the cluster and waits until nothing is left of it.
-func (l *life) die() {
+// destroy deletes the cluster, and waits until its objects are gone from the management cluster and VCD.
+func (l *testCluster) destroy() {
 	l.t.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: l.meta(l.name)}
 	l.g.Expect(shared.client.Delete(l.t.Context(), cluster)).To(Succeed())
-	l.g.Eventually(func() bool { return client.IgnoreNotFound(l.get(cluster)) == nil && l.get(cluster) != nil }, ages,
+	l.g.Eventually(func() bool { return client.IgnoreNotFound(l.get(cluster)) == nil && l.get(cluster) != nil }, longTimeout,
 		"250ms").Should(BeTrue())
 	l.empty()
 	l.g.Expect(l.machines()).To(BeEmpty())

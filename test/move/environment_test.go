@@ -26,8 +26,8 @@ import (
 
 const version = framework.Version
 
-// scene is one VCD with two management clusters.
-type scene struct {
+// An environment is one VCD with two management clusters.
+type environment struct {
 	*WithT
 
 	t          *testing.T
@@ -35,16 +35,16 @@ type scene struct {
 	home, away cluster
 }
 
-// cluster is a management cluster.
+// A cluster is a management cluster.
 type cluster struct {
 	*framework.ManagementCluster
 
 	client client.Client
 }
 
-func newScene(t *testing.T) *scene {
+func newEnvironment(t *testing.T) *environment {
 	t.Helper()
-	s := &scene{WithT: NewWithT(t), t: t}
+	s := &environment{WithT: NewWithT(t), t: t}
 	dir, err := os.MkdirTemp("", "move-") //nolint:usetesting // Logs outlive a test that fails.
 	s.Expect(err).NotTo(HaveOccurred())
 	model := vcdsim.K8sTenant()
@@ -64,7 +64,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-func (s *scene) newCluster(dir string) cluster {
+func (s *environment) newCluster(dir string) cluster {
 	s.t.Helper()
 	w, err := s.site.NewManagementCluster(s.t.Context(), framework.Options{Dir: dir, Out: os.Stderr})
 	s.Expect(err).NotTo(HaveOccurred())
@@ -86,8 +86,8 @@ func (s *scene) newCluster(dir string) cluster {
 	return cluster{ManagementCluster: w, client: c}
 }
 
-// vms lists the VMs of the simulated VCD, each with its identifying fields.
-func (s *scene) vms() []string {
+// vms lists the VMs of the simulated VCD as "ID name description".
+func (s *environment) vms() []string {
 	var vms []string
 	for _, vm := range s.site.Simulator.State().VMs {
 		vms = append(vms, vm.ID+" "+vm.Name+" "+vm.Description)
@@ -96,8 +96,8 @@ func (s *scene) vms() []string {
 	return vms
 }
 
-// nothingAt checks that no objects of a moved cluster are left, in particular not its credentials.
-func (s *scene) nothingAt(h cluster) {
+// expectNoObjects waits until a management cluster has no objects of the moved cluster, including its credentials.
+func (s *environment) expectNoObjects(h cluster) {
 	s.t.Helper()
 	for _, list := range []client.ObjectList{
 		&clusterv1.ClusterList{},
@@ -111,8 +111,8 @@ func (s *scene) nothingAt(h cluster) {
 		&addonsv1.ClusterResourceSetBindingList{},
 		&ipamv1.IPAddressClaimList{},
 	} {
-		s.Eventually(func() bool { return s.exists(h, list) }, patience, "100ms").Should(BeFalse(),
-			"%T of a cluster that moved away", list)
+		s.Eventually(func() bool { return s.exists(h, list) }, timeout, "100ms").Should(BeFalse(),
+			"%T of the moved cluster", list)
 	}
 }
 
