@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures many clusters on one management cluster: how long they take, which resources the manager
-// needs, and which program used the time. It runs real programs against the simulator on this machine. `make bench`
+// Command bench measures many clusters on one management cluster: the time until they are ready, the resources of the
+// manager, and the processor time by program. It runs real programs against the simulator on this machine. `make bench`
 // runs it.
 package main
 
@@ -37,11 +37,11 @@ func main() {
 
 // Setups of a run.
 const (
-	// setupFull uses all of Cluster API: control planes and workers come from KubeadmControlPlanes and
-	// MachineDeployments, and boot as nodes of simulated clusters in memory.
+	// setupFull uses complete Cluster API: KubeadmControlPlanes and MachineDeployments create control planes and
+	// workers, which boot as nodes of simulated in-memory clusters.
 	setupFull = "full"
-	// setupMachines uses only the core of Cluster API: bench creates the Machines, and nothing boots. It shows the cost
-	// of the manager alone.
+	// setupMachines uses only the core of Cluster API: bench creates the Machines, and no guest boots. It measures the
+	// cost of the manager alone.
 	setupMachines = "machines"
 )
 
@@ -75,30 +75,30 @@ func parse(args []string, out io.Writer) (options, error) {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&opts.setup, "setup", setupFull, "full: all of Cluster API, and simulated clusters; machines: "+
-		"its core and bare machines, which shows the manager alone")
+	flags.StringVar(&opts.setup, "setup", setupFull, "full: complete Cluster API with simulated clusters; machines: "+
+		"only its core with bare machines, to measure the manager alone")
 	flags.IntVar(&opts.clusters, "clusters", 100, "number of clusters, at most 200")
-	flags.IntVar(&opts.controlPlanes, "control-planes", 1, "number of control planes of each cluster of set-up full")
+	flags.IntVar(&opts.controlPlanes, "control-planes", 1, "number of control planes of each cluster with --setup full")
 	flags.IntVar(&opts.workers, "workers", 2, "number of workers of each cluster")
 	profile := flags.String("profile", vcdsim.Instant.Name,
-		"how long the simulated VCD takes: instant, fast (a tenth of a real one) or recorded (as a real one)")
+		"task times of the simulated VCD: instant, fast (a tenth of a real VCD) or recorded (like a real VCD)")
 	flags.StringVar(&opts.dir, "dir", filepath.Join(cache, "bench"), "folder for logs, kubeconfigs and data")
-	flags.DurationVar(&opts.timeout, "timeout", 30*time.Minute, "how long the clusters may take to come up")
-	flags.StringVar(&opts.profiler, "profiler-address", "", "where the manager serves pprof, such as localhost:6060")
+	flags.DurationVar(&opts.timeout, "timeout", 30*time.Minute, "maximum time until the clusters are ready")
+	flags.StringVar(&opts.profiler, "profiler-address", "", "address at which the manager serves pprof, such as localhost:6060")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
 	}
 	opts.managerArgs = flags.Args()
 	var known bool
 	if opts.profile, known = vcdsim.ProfileByName(*profile); !known {
-		return opts, fmt.Errorf("--profile %s is none of instant, fast and recorded", *profile)
+		return opts, fmt.Errorf("--profile %s: must be instant, fast or recorded", *profile)
 	}
 	if opts.setup != setupFull && opts.setup != setupMachines {
-		return opts, fmt.Errorf("--setup %s is neither full nor machines", opts.setup)
+		return opts, fmt.Errorf("--setup %s: must be full or machines", opts.setup)
 	}
 	if opts.clusters < 1 || opts.clusters > 200 || opts.workers < 0 || opts.controlPlanes < 1 {
-		return opts, fmt.Errorf("--clusters %d, --workers %d, --control-planes %d: from 1 to 200 clusters, no fewer "+
-			"workers than none, and one control plane at least", opts.clusters, opts.workers, opts.controlPlanes)
+		return opts, fmt.Errorf("--clusters %d, --workers %d, --control-planes %d: must be 1 to 200 clusters, at least 0 "+
+			"workers and at least 1 control plane", opts.clusters, opts.workers, opts.controlPlanes)
 	}
 	opts.dir, err = filepath.Abs(opts.dir)
 	return opts, err

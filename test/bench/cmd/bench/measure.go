@@ -19,8 +19,8 @@ import (
 // ticksPerSecond is the unit of times in /proc/PID/stat. It is the same on every Linux that Go supports.
 const ticksPerSecond = 100
 
-// ownProcess is the name of this process in the report. It does the work that a real installation would not do, or
-// would do elsewhere.
+// ownProcess is the name of this process in the report. Its work does not exist in a real installation, or runs
+// elsewhere.
 const ownProcess = "bench (simulator, simulated clusters, driver)"
 
 // cpuSeconds returns the processor time of this process and its children so far, by program name.
@@ -37,8 +37,8 @@ func cpuSeconds() (map[string]float64, error) {
 	return used, err
 }
 
-// children calls f for this process and each of its children, with the name of its program and the fields of its stat
-// file after the name.
+// children calls f for this process and each of its children, with the name of the program and the fields after the
+// name in the stat file.
 func children(f func(pid int, name string, stat []string)) error {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -47,7 +47,7 @@ func children(f func(pid int, name string, stat []string)) error {
 	for _, path := range stats {
 		content, err := os.ReadFile(path) //nolint:gosec // of the kernel
 		if err != nil {
-			continue // The process has ended.
+			continue // The process has exited.
 		}
 		begin := strings.IndexByte(string(content), '(')
 		end := strings.LastIndexByte(string(content), ')')
@@ -110,8 +110,8 @@ func (b *bench) report(took time.Duration, machines int, cpu map[string]float64)
 	line("\nset-up", "%s, profile %s, %d CPUs, load %s", b.setup, b.profile.Name, runtime.NumCPU(),
 		strings.TrimSpace(string(load)))
 	line("clusters, machines", "%d, %d", b.clusters, machines)
-	line("time until all are up", "%.0f s", took.Seconds())
-	line("manager: peak memory", "%.1f MiB; at the end %.1f MiB of its own and %.1f MiB of its binary",
+	line("time until all are ready", "%.0f s", took.Seconds())
+	line("manager: peak memory", "%.1f MiB; at the end %.1f MiB private and %.1f MiB of its binary",
 		residentMemory(managerProgram, "VmHWM"), residentMemory(managerProgram, "RssAnon"),
 		residentMemory(managerProgram, "RssFile"))
 	line("manager: processor time", "%.1f s", cpu[managerProgram])
@@ -136,15 +136,15 @@ func (b *bench) report(took time.Duration, machines int, cpu map[string]float64)
 	return w.Flush()
 }
 
-// bottleneck names the resource that a run waited for most.
+// bottleneck returns the resource that limited a run.
 func (b *bench) bottleneck(busiest string, busy, callsPerSecond float64) string {
 	switch {
 	case busy > 0.8:
-		return "the processors, most of all " + busiest
+		return "processors, mostly " + busiest
 	case callsPerSecond > 0.8*defaultRate:
 		return fmt.Sprintf("the manager's limit of %d calls per second to a VCD", defaultRate)
 	}
-	return "waiting: polls of tasks, Cluster API's retries, other work on this machine"
+	return "waits: polls of tasks, retries of Cluster API, other work on this machine"
 }
 
 // defaultRate is the manager's default of --vcd-requests-per-second.
