@@ -128,7 +128,7 @@ func (o *capvcdSetup) startManager(env ...string) { o.manager = startCAPVCD(o.t,
 
 func (o *capvcdSetup) stopManager() { o.manager.stop() }
 
-// requireCAPVCD skips a test without CAPVCD's own manager.
+// requireCAPVCD skips a test without the manager and the components file of CAPVCD.
 func requireCAPVCD(t *testing.T) {
 	t.Helper()
 	if os.Getenv(managerVariable) == "" || os.Getenv(componentsVariable) == "" {
@@ -410,7 +410,7 @@ func scenarios() []scenario {
 	}
 }
 
-// scenarioOf returns the scenario with a name.
+// scenarioOf returns the scenario with the given name.
 func scenarioOf(name string) scenario {
 	all := scenarios()
 	return all[slices.IndexFunc(all, func(s scenario) bool { return s.name == name })]
@@ -496,7 +496,7 @@ func (o *capvcdSetup) vms() []string {
 	return ids
 }
 
-// running returns the URNs of the VMs that are powered on.
+// runningVMs returns the URNs of the VMs that are powered on.
 func runningVMs(simulator *vcdsim.Simulator) []string { return vmsInState(simulator, vcdsim.PoweredOn) }
 
 // vmsInState returns the URNs of the VMs with a power status.

@@ -73,7 +73,7 @@ func TestBadConfiguration(t *testing.T) {
 				return
 			}
 			g.Expect(c.Start(t.Context())).To(MatchError(ContainSubstring(tc.messages[0])),
-				"it does not start, and messages why")
+				"the program should not start, and report the error")
 		})
 	}
 }

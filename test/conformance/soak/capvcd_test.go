@@ -13,7 +13,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// A capvcd creates vApps with VMs, and entities of clusters, as VMware's CAPVCD does.
+// A capvcd creates vApps with VMs, and entities of clusters, like VMware's CAPVCD.
 type capvcd struct{ vmwareClient }
 
 func newCAPVCD(a assignment) (client, error) { return &capvcd{newVMwareClient(a)}, nil }

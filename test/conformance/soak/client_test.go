@@ -52,7 +52,7 @@ type kind struct {
 	create func(t *object) error
 }
 
-// An object is an object that a client created.
+// An object is an object in VCD that a client created.
 type object struct {
 	kind    string
 	number  int // index among the objects of its worker
