@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package addons_test applies the manifests of the cloud controller manager to a real kube-apiserver with kubectl, as
-// users do: to an empty cluster, and as an upgrade of VMware's CPI 1.6.1.
+// users do: in an empty cluster, and as an upgrade of VMware's CPI 1.6.1.
 package addons_test
 
 import (
@@ -27,7 +27,7 @@ import (
 
 const image = "registry.example.com/cloud-provider-for-cloud-director:v2.0.0"
 
-// A cluster is an API server that all tests share, one after the other.
+// A cluster is an API server that the tests share sequentially.
 type cluster struct {
 	*WithT
 	*stack.Stack
@@ -37,7 +37,7 @@ type cluster struct {
 
 func TestStandAloneManifests(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts an API server; left out by -short")
+		t.Skip("starts an API server; not in short mode")
 	}
 	g := NewWithT(t)
 	s, err := stack.Start(t.Context(), stack.Options{Dir: t.TempDir(), Out: t.Output(), Parts: []stack.Part{}})
@@ -47,11 +47,11 @@ func TestStandAloneManifests(t *testing.T) {
 		name string
 		run  func(cluster)
 	}{
-		{"install in an empty cluster, with the rights that are needed and no more", installs},
-		{"leave Pod Security nothing to refuse but the network of the host", isRestricted},
-		{"be what the chart installs, for each cloud", installsByChart},
-		{"upgrade a CPI 1.6.1 that kubectl applied", upgradesApplied},
-		{"upgrade a CPI 1.6.1 that a ClusterResourceSet created", upgradesCreated},
+		{"install in an empty cluster with minimal rights", testInstall},
+		{"violate Pod Security only with the host network", testPodSecurity},
+		{"match the manifests of the chart, for each cloud", testInstallByChart},
+		{"upgrade a CPI 1.6.1 that kubectl applied", testUpgradeOfApplied},
+		{"upgrade a CPI 1.6.1 that a ClusterResourceSet created", testUpgradeOfCreated},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(cluster{NewWithT(t), s, t}) })
 	}
@@ -83,7 +83,7 @@ func (c cluster) deployment() *appsv1.Deployment {
 	return d
 }
 
-func installs(c cluster) {
+func testInstall(c cluster) {
 	for _, name := range []string{
 		addons.ManifestName, addons.ConfigMapFile, addons.CredentialsFile,
 		addons.ClusterIDFile,
@@ -92,7 +92,7 @@ func installs(c cluster) {
 		c.kubectl(manifest, "apply")
 		defer c.remove(manifest)
 	}
-	c.Expect(c.holdsAll(c.manifest(addons.ManifestName))).To(BeTrue(), "what is read back has all that was applied")
+	c.Expect(c.hasAllFields(c.manifest(addons.ManifestName))).To(BeTrue(), "the API server should store all applied fields")
 
 	for _, allowed := range []authorizationv1.ResourceAttributes{
 		{Verb: "update", Resource: "nodes"},
@@ -110,8 +110,8 @@ func installs(c cluster) {
 		},
 		{Verb: "update", Resource: "secrets", Namespace: "kube-system", Name: "vcloud-service-account"},
 	} {
-		// The API server observes new roles with a delay.
-		c.Eventually(c.may).WithArguments(allowed).Should(BeTrue(), "%v", allowed)
+		// The API server applies new roles after a delay.
+		c.Eventually(c.isAllowed).WithArguments(allowed).Should(BeTrue(), "%v", allowed)
 	}
 	for _, forbidden := range []authorizationv1.ResourceAttributes{
 		{Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"},
@@ -130,17 +130,17 @@ func installs(c cluster) {
 			Name:      "kube-scheduler",
 		},
 	} {
-		c.Expect(c.may(forbidden)).To(BeFalse(), "%v", forbidden)
+		c.Expect(c.isAllowed(forbidden)).To(BeFalse(), "%v", forbidden)
 	}
 	c.bind("shop", "system:cloud-controller-manager:tls-secrets")
-	c.Eventually(c.may).WithArguments(authorizationv1.ResourceAttributes{
+	c.Eventually(c.isAllowed).WithArguments(authorizationv1.ResourceAttributes{
 		Verb:      "get",
 		Resource:  "secrets",
 		Namespace: "shop",
 		Name:      "tls",
 	}).
-		Should(BeTrue(), "who binds the role allows it")
-	c.Expect(c.may(authorizationv1.ResourceAttributes{
+		Should(BeTrue(), "a binding of the role should grant access")
+	c.Expect(c.isAllowed(authorizationv1.ResourceAttributes{
 		Verb:      "get",
 		Resource:  "secrets",
 		Namespace: "blog",
@@ -163,11 +163,11 @@ func (c cluster) bind(namespace, role string) {
 	})).To(Succeed())
 }
 
-// holdsAll reports whether the API server has the fields of a manifest, according to the manager's comparison.
-func (c cluster) holdsAll(manifest []byte) bool {
-	wished, err := addons.Parse(manifest)
+// hasAllFields reports whether the API server stores all fields of a manifest. It uses the manager's comparison.
+func (c cluster) hasAllFields(manifest []byte) bool {
+	wanted, err := addons.Parse(manifest)
 	c.Expect(err).NotTo(HaveOccurred())
-	for _, w := range wished {
+	for _, w := range wanted {
 		actual := &unstructured.Unstructured{}
 		actual.SetGroupVersionKind(w.GroupVersionKind())
 		c.Expect(c.Client().Get(c.t.Context(), client.ObjectKeyFromObject(&w), actual)).To(Succeed())
@@ -179,8 +179,8 @@ func (c cluster) holdsAll(manifest []byte) bool {
 	return true
 }
 
-// may reports whether the service account of the cloud controller manager has a right.
-func (c cluster) may(what authorizationv1.ResourceAttributes) bool {
+// isAllowed reports whether the service account of the cloud controller manager has a permission.
+func (c cluster) isAllowed(what authorizationv1.ResourceAttributes) bool {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:               "system:serviceaccount:kube-system:cloud-controller-manager",
 		Groups:             []string{"system:serviceaccounts"},
@@ -194,7 +194,7 @@ func (c cluster) may(what authorizationv1.ResourceAttributes) bool {
 	return review.Status.Allowed
 }
 
-func isRestricted(c cluster) {
+func testPodSecurity(c cluster) {
 	const namespace = "restricted"
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: namespace,
@@ -218,7 +218,7 @@ func isRestricted(c cluster) {
 	d := &appsv1.Deployment{}
 	c.Expect(json.Unmarshal(raw, d)).To(Succeed())
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ccm"}, Spec: d.Spec.Template.Spec}
-	pod.Spec.PriorityClassName = "" // Its name is reserved for kube-system.
+	pod.Spec.PriorityClassName = "" // This class is reserved for kube-system.
 
 	c.Expect(c.Client().Create(c.t.Context(), pod.DeepCopy())).To(MatchError(MatchRegexp(
 		`violates PodSecurity "restricted:latest": host namespaces \(hostNetwork=true\), hostPort \([^)]*\)$`)))
@@ -228,12 +228,12 @@ func isRestricted(c cluster) {
 	c.Expect(c.Client().Create(c.t.Context(), pod)).To(Succeed())
 }
 
-func upgradesApplied(c cluster) { c.upgrades("apply") }
-func upgradesCreated(c cluster) { c.upgrades("create") }
+func testUpgradeOfApplied(c cluster) { c.testUpgrade("apply") }
+func testUpgradeOfCreated(c cluster) { c.testUpgrade("create") }
 
-// upgrades installs CPI 1.6.1 and then applies the manifests of this project. The names that identify it are kept; its
-// other objects are removed.
-func (c cluster) upgrades(verb string) {
+// testUpgrade installs CPI 1.6.1 and then applies the manifests of this project. The names that identify it are kept;
+// its other objects are removed.
+func (c cluster) testUpgrade(verb string) {
 	old, err := os.ReadFile("testdata/cpi-1.6.1.yaml")
 	c.Expect(err).NotTo(HaveOccurred())
 	c.kubectl(old, verb)
@@ -243,27 +243,27 @@ func (c cluster) upgrades(verb string) {
 	c.kubectl(c.manifest(addons.ManifestName), "apply")
 
 	after := c.deployment()
-	c.Expect(after.UID).To(Equal(before.UID), "it is the same Deployment")
-	c.Expect(c.holdsAll(c.manifest(addons.ManifestName))).To(BeTrue())
+	c.Expect(after.UID).To(Equal(before.UID), "the Deployment should be updated in place")
+	c.Expect(c.hasAllFields(c.manifest(addons.ManifestName))).To(BeTrue())
 	pod := after.Spec.Template.Spec
 	c.Expect(pod.Containers).To(HaveLen(1))
-	c.Expect(pod.Containers[0].Command).To(Equal([]string{addons.Binary}), "without its arguments")
+	c.Expect(pod.Containers[0].Command).To(Equal([]string{addons.Binary}), "the old arguments should be gone")
 	c.Expect(pod.Containers[0].VolumeMounts).To(HaveLen(2))
 	if verb == "apply" {
-		c.Expect(pod.Volumes).To(HaveLen(2)) // Old ones without a mount may remain.
+		c.Expect(pod.Volumes).To(HaveLen(2)) // After "create", old volumes without a mount may remain.
 	}
 	c.Expect(pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(BeNil())
 	c.Expect(pod.Tolerations).To(HaveLen(6))
-	c.Eventually(c.may).WithArguments(authorizationv1.ResourceAttributes{
+	c.Eventually(c.isAllowed).WithArguments(authorizationv1.ResourceAttributes{
 		Verb:     "list",
 		Resource: "secrets",
-	}).Should(BeFalse(), "its rights are gone")
+	}).Should(BeFalse(), "the old rights should be gone")
 	config := &corev1.ConfigMap{}
 	c.Expect(c.Client().Get(c.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.ConfigMapName},
 		config)).To(Succeed())
 	c.Expect(config.Data[addons.ConfigKey]).To(ContainSubstring("enableVirtualServiceSharedIP"),
-		"the immutable configuration stays")
+		"the immutable configuration should not change")
 
 	c.kubectl(c.manifest(addons.ManifestName), "apply")
-	c.Expect(c.deployment().ResourceVersion).To(Equal(after.ResourceVersion), "a second time changes nothing")
+	c.Expect(c.deployment().ResourceVersion).To(Equal(after.ResourceVersion), "a second apply should be a no-op")
 }

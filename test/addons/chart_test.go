@@ -25,15 +25,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// charted holds a user's values for a cloud, and the manifest that the chart must render.
-type charted struct {
+// chartCase contains a user's values for a cloud, and the additional objects that the chart must render.
+type chartCase struct {
 	cloud   func() addons.Cloud
 	values  string
 	objects []string
 }
 
-func chartedClouds() map[string]charted {
-	return map[string]charted{
+func chartCases() map[string]chartCase {
+	return map[string]chartCase{
 		"VMware Cloud Director": {
 			addons.VCD,
 			`
@@ -70,8 +70,8 @@ vsphere:
 	}
 }
 
-func TestTheChartIsTheManifest(t *testing.T) {
-	for name, test := range chartedClouds() {
+func TestChartRendersTheManifest(t *testing.T) {
+	for name, test := range chartCases() {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			cloud := test.cloud()
@@ -89,9 +89,9 @@ func TestTheChartIsTheManifest(t *testing.T) {
 					yield(want[i])
 				}
 			})...))
-			g.Expect(slices.Sorted(maps.Keys(named(full)))).To(Equal(slices.Sorted(slices.Values(append(
-				slices.Collect(maps.Keys(named(bare))), test.objects...)))))
-			g.Expect(hashOf(full)).NotTo(Equal(hashOf(render(g, "cloud: "+cloud.Provider))), "pods start again")
+			g.Expect(slices.Sorted(maps.Keys(byName(full)))).To(Equal(slices.Sorted(slices.Values(append(
+				slices.Collect(maps.Keys(byName(bare))), test.objects...)))))
+			g.Expect(hashOf(full)).NotTo(Equal(hashOf(render(g, "cloud: "+cloud.Provider))), "the pods should be restarted")
 		})
 	}
 }
@@ -100,7 +100,7 @@ func TestValuesReachTheContainer(t *testing.T) {
 	g := NewWithT(t)
 	digest := "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-	objects := named(render(g, `
+	objects := byName(render(g, `
 image: {repository: registry.example.com/ccm, digest: "`+digest+`"}
 replicas: 2
 resources: {limits: {memory: 1Gi}}
@@ -116,8 +116,8 @@ resources: {limits: {memory: 1Gi}}
 	)))
 }
 
-func TestTheProxyIsInASecretThatThePodsRead(t *testing.T) {
-	for name, test := range chartedClouds() {
+func TestPodsReadTheProxyFromASecret(t *testing.T) {
+	for name, test := range chartCases() {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			cloud := test.cloud()
@@ -130,14 +130,14 @@ proxy:
   noProxy: [192.168.4.0/24, .corp.example.com]
 `)
 
-			secret := named(full)["Secret "+cloud.ProxySecret]
+			secret := byName(full)["Secret "+cloud.ProxySecret]
 			g.Expect(secret.Object).To(HaveKeyWithValue("data", Equal(map[string]any{
 				"HTTPS_PROXY": base64.StdEncoding.EncodeToString([]byte("http://me:secret@proxy.example.com:3128")),
 				"NO_PROXY":    base64.StdEncoding.EncodeToString([]byte("192.168.4.0/24,.corp.example.com")),
 			})))
-			g.Expect(named(bare)).NotTo(HaveKey("Secret " + cloud.ProxySecret))
-			g.Expect(hashOf(full)).NotTo(Equal(hashOf(bare)), "pods start again")
-			containers, _, err := unstructured.NestedSlice(named(full)[cloud.Kind()+" "+cloud.Name].Object,
+			g.Expect(byName(bare)).NotTo(HaveKey("Secret " + cloud.ProxySecret))
+			g.Expect(hashOf(full)).NotTo(Equal(hashOf(bare)), "the pods should be restarted")
+			containers, _, err := unstructured.NestedSlice(byName(full)[cloud.Kind()+" "+cloud.Name].Object,
 				"spec", "template", "spec", "containers")
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, variable := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
@@ -154,8 +154,8 @@ proxy:
 	}
 }
 
-func TestWrongValuesAreRefused(t *testing.T) {
-	for values, says := range map[string]string{
+func TestInvalidValuesAreRejected(t *testing.T) {
+	for values, message := range map[string]string{
 		"cloud: aws":                 "cloud",
 		"vcd: {token: x}":            "token",
 		"image: {tag: latest}":       "tag",
@@ -169,14 +169,14 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		t.Run(values, func(t *testing.T) {
 			g := NewWithT(t)
 			_, err := rendered(g, values)
-			g.Expect(err).To(MatchError(ContainSubstring(says)))
+			g.Expect(err).To(MatchError(ContainSubstring(message)))
 		})
 	}
 }
 
-// installsByChart applies the objects that Helm would apply.
-func installsByChart(c cluster) {
-	for _, test := range chartedClouds() {
+// testInstallByChart applies the objects that Helm would apply.
+func testInstallByChart(c cluster) {
+	for _, test := range chartCases() {
 		objects := render(c.WithT, test.values)
 		manifest, err := addons.Marshal(objects)
 		c.Expect(err).NotTo(HaveOccurred())
@@ -192,7 +192,7 @@ func render(g *WithT, values string) []unstructured.Unstructured {
 	return objects
 }
 
-// helm builds the program that renders charts with Helm's own engine, once.
+// helm builds the program that renders charts with Helm's engine. It builds only once.
 var helm = sync.OnceValues(func() (string, error) {
 	root, err := framework.Root()
 	if err != nil {
@@ -216,7 +216,7 @@ var helm = sync.OnceValues(func() (string, error) {
 	return set.Bin("helm"), nil
 })
 
-// rendered renders the archive of a release.
+// rendered renders the chart archive of a release with values.
 func rendered(g *WithT, values string) ([]unstructured.Unstructured, error) {
 	program, err := helm()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -235,7 +235,7 @@ func rendered(g *WithT, values string) ([]unstructured.Unstructured, error) {
 	return addons.Parse(out.Bytes())
 }
 
-func named(objects []unstructured.Unstructured) map[string]unstructured.Unstructured {
+func byName(objects []unstructured.Unstructured) map[string]unstructured.Unstructured {
 	all := map[string]unstructured.Unstructured{}
 	for i := range objects {
 		all[objects[i].GetKind()+" "+objects[i].GetName()] = objects[i]
@@ -243,7 +243,7 @@ func named(objects []unstructured.Unstructured) map[string]unstructured.Unstruct
 	return all
 }
 
-// hashOf returns the annotation whose change replaces the pods when the configuration changes.
+// hashOf returns the annotation that changes with the configuration, so that the pods are replaced.
 func hashOf(objects []unstructured.Unstructured) string {
 	for i := range objects {
 		hash, found, _ := unstructured.NestedString(objects[i].Object, "spec", "template", "metadata", "annotations",

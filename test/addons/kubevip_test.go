@@ -35,15 +35,16 @@ import (
 )
 
 const (
-	// serveVariable makes the test binary the web server of a node, which responds with its value.
+	// serveVariable makes the test binary run as the web server of a node, which responds with the value.
 	serveVariable = "ADDONS_TEST_SERVE"
-	// gateway is the address of this machine in the network of nodes, which is part of the range for benchmarks.
+	// gateway is this machine's address in the network of the nodes, which is part of the range for benchmarks (RFC
+	// 2544).
 	gateway = "198.18.77.1"
-	// takeOverTime is how long another node may take to announce an address. The lease lasts 15 s.
+	// takeOverTime is the maximum time until another node announces an address. The lease lasts 15 s.
 	takeOverTime = time.Minute
 )
 
-// A nodeNetwork is a network on this machine with nodes and a client, each in a network namespace.
+// A nodeNetwork is a network of nodes and a client on this machine. Each is a network namespace.
 type nodeNetwork struct {
 	*WithT
 
@@ -51,15 +52,15 @@ type nodeNetwork struct {
 	prefix string // of the names of its namespaces and interfaces
 }
 
-// newNodeNetwork creates a network. It skips the test if this process lacks the permissions.
+// newNodeNetwork creates a network. It skips the test if this process lacks the required permissions.
 func newNodeNetwork(t *testing.T) *nodeNetwork {
 	t.Helper()
 	if testing.Short() || os.Geteuid() != 0 {
-		t.Skip("makes network namespaces; needs root; left out by -short")
+		t.Skip("creates network namespaces, which needs root; not in short mode")
 	}
 	n := &nodeNetwork{NewWithT(t), t, fmt.Sprintf("kv%d", os.Getpid())}
 	if out, err := exec.CommandContext(t.Context(), "ip", "link", "add", n.prefix, "type", "bridge").CombinedOutput(); err != nil {
-		t.Skipf("no bridge can be made here: %v: %s", err, out)
+		t.Skipf("cannot create a bridge: %v: %s", err, out)
 	}
 	t.Cleanup(func() { n.ip("link", "delete", n.prefix) })
 	n.ip("address", "add", gateway+"/24", "dev", n.prefix)
@@ -67,7 +68,7 @@ func newNodeNetwork(t *testing.T) *nodeNetwork {
 	return n
 }
 
-// ip runs a command, even after the test.
+// ip runs the ip command. It also works in cleanups, after the context of the test is canceled.
 func (n *nodeNetwork) ip(args ...string) string {
 	out, err := exec.Command("ip", args...).CombinedOutput()
 	n.Expect(err).NotTo(HaveOccurred(), "ip %s: %s", strings.Join(args, " "), out)
@@ -76,7 +77,7 @@ func (n *nodeNetwork) ip(args ...string) string {
 
 func (n *nodeNetwork) namespace(name string) string { return n.prefix + "-" + name }
 
-// add adds a host, whose default route is this machine.
+// add adds a host with this machine as its default route.
 func (n *nodeNetwork) add(name, address string) {
 	in := n.namespace(name)
 	n.ip("netns", "add", in)
@@ -118,7 +119,7 @@ func (n *nodeNetwork) start(host string, env []string, program ...string) (stop 
 	return stop
 }
 
-// get returns the response that the client gets from an address: the name of the node that responds, or empty.
+// get requests an address as the client. It returns the name of the node that responds, or an empty string.
 func (n *nodeNetwork) get(address string) string {
 	out, err := exec.CommandContext(n.t.Context(), "ip", "netns", "exec", n.namespace("client"),
 		"curl", "--silent", "--noproxy", "*", "--max-time", "2", "http://"+net.JoinHostPort(address, "8080")).Output()
@@ -128,7 +129,7 @@ func (n *nodeNetwork) get(address string) string {
 	return string(out)
 }
 
-// announcedBy returns the hardware address to which the client resolves an address.
+// announcedBy returns the hardware address to which the client has resolved an address.
 func (n *nodeNetwork) announcedBy(address string) string {
 	fields := strings.Fields(n.ip("-netns", n.namespace("client"), "neighbor", "show", address))
 	for i, field := range fields {
@@ -159,9 +160,9 @@ func serveAs(node string) error {
 	return server.ListenAndServe()
 }
 
-// forwarded returns an address in the network of nodes that forwards to the API server, which listens on the loopback
-// interface only.
-func forwarded(t *testing.T, g *WithT, apiServer string) string {
+// forwardToAPIServer returns an address in the network of the nodes that forwards to the API server, which listens only
+// on the loopback interface.
+func forwardToAPIServer(t *testing.T, g *WithT, apiServer string) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", gateway+":0")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -188,8 +189,8 @@ func forwarded(t *testing.T, g *WithT, apiServer string) string {
 	return listener.Addr().String()
 }
 
-// A serving is an API server with kube-vip's objects, and kube-vip on nodes.
-type serving struct {
+// A kubeVIPCluster is an API server with kube-vip's objects, and nodes that run kube-vip.
+type kubeVIPCluster struct {
 	*nodeNetwork
 
 	stack   *stack.Stack
@@ -198,7 +199,7 @@ type serving struct {
 	env     []string
 }
 
-func newServing(t *testing.T, network *nodeNetwork) *serving {
+func newKubeVIPCluster(t *testing.T, network *nodeNetwork) *kubeVIPCluster {
 	t.Helper()
 	s, err := stack.Start(t.Context(), stack.Options{Dir: t.TempDir(), Out: t.Output(), Parts: []stack.Part{}})
 	network.Expect(err).NotTo(HaveOccurred())
@@ -211,9 +212,9 @@ func newServing(t *testing.T, network *nodeNetwork) *serving {
 	network.Expect(err).NotTo(HaveOccurred())
 	on := cluster{network.WithT, s, t}
 	on.kubectl(manifest, "apply")
-	network.Expect(on.holdsAll(manifest)).To(BeTrue(), "what is read back has all that was applied")
+	network.Expect(on.hasAllFields(manifest)).To(BeTrue(), "the API server should store all applied fields")
 	network.Expect(s.AwaitRights(t.Context(), objects...)).To(Succeed())
-	out := &serving{nodeNetwork: network, stack: s, clients: clients, program: filepath.Join(t.TempDir(), "kube-vip")}
+	out := &kubeVIPCluster{nodeNetwork: network, stack: s, clients: clients, program: filepath.Join(t.TempDir(), "kube-vip")}
 	for _, u := range objects {
 		if u.GetKind() == "DaemonSet" {
 			set := &appsv1.DaemonSet{}
@@ -230,8 +231,8 @@ func newServing(t *testing.T, network *nodeNetwork) *serving {
 	return out
 }
 
-// home writes a kubeconfig with the permissions of kube-vip's pods to the path where kube-vip expects it.
-func (s *serving) home() string {
+// writeKubeconfig writes a kubeconfig with the permissions of kube-vip's pods. It returns the home folder for kube-vip.
+func (s *kubeVIPCluster) writeKubeconfig() string {
 	seconds := int64(3600)
 	token, err := s.clients.CoreV1().ServiceAccounts(addons.Namespace).CreateToken(s.t.Context(), kubevip.ServicesName,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}},
@@ -244,7 +245,7 @@ func (s *serving) home() string {
 		host, _, err := net.SplitHostPort(address)
 		s.Expect(err).NotTo(HaveOccurred())
 		of.TLSServerName = host
-		of.Server = "https://" + forwarded(s.t, s.WithT, address)
+		of.Server = "https://" + forwardToAPIServer(s.t, s.WithT, address)
 	}
 	for name := range config.AuthInfos {
 		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
@@ -255,8 +256,8 @@ func (s *serving) home() string {
 	return home
 }
 
-// assigns starts to assign addresses, as the cloud controller manager does.
-func (s *serving) assigns() {
+// startAssigner starts the controller that assigns addresses, which is part of the cloud controller manager.
+func (s *kubeVIPCluster) startAssigner() {
 	factory := informers.NewSharedInformerFactory(s.clients, 0)
 	core := factory.Core().V1()
 	broadcaster := record.NewBroadcaster()
@@ -278,7 +279,7 @@ func (s *serving) assigns() {
 }
 
 // node adds a node with kube-vip and a web server, and returns a function that stops kube-vip.
-func (s *serving) node(name, address, home string) (stop func()) {
+func (s *kubeVIPCluster) node(name, address, home string) (stop func()) {
 	s.add(name, address)
 	self, err := os.Executable()
 	s.Expect(err).NotTo(HaveOccurred())
@@ -288,7 +289,7 @@ func (s *serving) node(name, address, home string) (stop func()) {
 }
 
 // service creates a Service of type LoadBalancer.
-func (s *serving) service(namespace, name string) *corev1.Service {
+func (s *kubeVIPCluster) service(namespace, name string) *corev1.Service {
 	created, err := s.clients.CoreV1().Services(namespace).Create(s.t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.ServiceSpec{
@@ -301,7 +302,7 @@ func (s *serving) service(namespace, name string) *corev1.Service {
 }
 
 // published returns the address in the status of a Service.
-func (s *serving) published(of *corev1.Service) (string, error) {
+func (s *kubeVIPCluster) published(of *corev1.Service) (string, error) {
 	now, err := s.clients.CoreV1().Services(of.Namespace).Get(s.t.Context(), of.Name, metav1.GetOptions{})
 	if err != nil || len(now.Status.LoadBalancer.Ingress) == 0 {
 		return "", err
@@ -309,13 +310,13 @@ func (s *serving) published(of *corev1.Service) (string, error) {
 	return now.Status.LoadBalancer.Ingress[0].IP, nil
 }
 
-// TestAServiceIsReachedByTheAddressThatKubeVIPAnnounces runs kube-vip itself, with the settings and the permissions of
-// its DaemonSet, on two nodes that are network namespaces.
-func TestAServiceIsReachedByTheAddressThatKubeVIPAnnounces(t *testing.T) {
+// TestServiceIsReachableAtItsKubeVIPAddress runs the real kube-vip on two nodes, which are network namespaces, with the
+// settings and permissions of its DaemonSet.
+func TestServiceIsReachableAtItsKubeVIPAddress(t *testing.T) {
 	network := newNodeNetwork(t)
-	s := newServing(t, network)
-	s.assigns()
-	home := s.home()
+	s := newKubeVIPCluster(t, network)
+	s.startAssigner()
+	home := s.writeKubeconfig()
 	stops := map[string]func(){
 		"a": s.node("a", "198.18.77.11", home),
 		"b": s.node("b", "198.18.77.12", home),
@@ -334,7 +335,7 @@ func TestAServiceIsReachedByTheAddressThatKubeVIPAnnounces(t *testing.T) {
 
 	same := s.service("shop", "web")
 	s.Eventually(s.published).WithArguments(same).WithTimeout(takeOverTime).Should(Equal("198.18.77.241"))
-	s.Eventually(s.get).WithArguments("198.18.77.241").WithTimeout(takeOverTime).Should(Equal(node), "one node announces all")
+	s.Eventually(s.get).WithArguments("198.18.77.241").WithTimeout(takeOverTime).Should(Equal(node), "one node should announce all addresses")
 
 	other := map[string]string{"a": "b", "b": "a"}[node]
 	stops[node]()

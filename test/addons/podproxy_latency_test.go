@@ -15,15 +15,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
 
-var auditedPods = flag.Int("pods", 0, "measure what the policies of pods' proxies cost with that many pods")
+var auditedPods = flag.Int("pods", 0, "number of pods with which to measure the cost of the pod proxy policies")
 
-// TestWhatThePoliciesCost measures the latency of pod creation without policies, with them, and in a namespace with
+// TestCostOfPodProxyPolicies measures the latency of pod creation without policies, with them, and in a namespace with
 // separate parameters. docs/networking/proxy.md contains the results.
-func TestWhatThePoliciesCost(t *testing.T) {
+func TestCostOfPodProxyPolicies(t *testing.T) {
 	if *auditedPods == 0 {
-		t.Skip("measures for a minute: go test ./addons -run Cost -pods 1000 -v")
+		t.Skip("takes a minute: go test ./addons -run Cost -pods 1000 -v")
 	}
-	p := startProxied(t, "")
+	p := startProxyCluster(t, "")
 	p.namespace("plain", nil, nil)
 	p.namespace("own", nil, map[string]string{"noProxy": "mysql"})
 	p.measure(t, "without policies", "plain")
@@ -34,8 +34,8 @@ func TestWhatThePoliciesCost(t *testing.T) {
 	p.measure(t, "with policies and parameters of the namespace", "own")
 }
 
-// measure creates pods with three containers, one after the other.
-func (p proxied) measure(t *testing.T, what, namespace string) {
+// measure creates pods with three containers sequentially, and logs the latencies.
+func (p proxyCluster) measure(t *testing.T, what, namespace string) {
 	t.Helper()
 	took := make([]time.Duration, 0, *auditedPods)
 	for range *auditedPods {

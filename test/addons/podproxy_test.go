@@ -25,8 +25,8 @@ const (
 	direct   = ".svc,10.0.0.0/24"
 )
 
-// whole is the environment of a container that sets none of the variables itself.
-var whole = []string{
+// allVariables is the injected environment of a container that sets none of the variables.
+var allVariables = []string{
 	"HTTP_PROXY=" + proxyURL,
 	"HTTPS_PROXY=" + proxyURL,
 	"NO_PROXY=" + direct,
@@ -35,26 +35,26 @@ var whole = []string{
 	"no_proxy=" + direct,
 }
 
-// but returns the environment without the named variables, regardless of case.
-func but(names ...string) []string {
-	return slices.DeleteFunc(slices.Clone(whole), func(e string) bool {
+// allVariablesExcept returns allVariables without the named variables in both cases.
+func allVariablesExcept(names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(allVariables), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")
 		return slices.Contains(names, strings.ToUpper(name))
 	})
 }
 
-// A proxied is an API server with the policies for the HTTP proxy of pods.
-type proxied struct {
+// A proxyCluster is an API server with the policies that inject an HTTP proxy into pods.
+type proxyCluster struct {
 	*WithT
 
 	ctx    context.Context //nolint:containedctx // that of the test
 	client client.Client
 }
 
-func startProxied(t *testing.T, version string, args ...string) proxied {
+func startProxyCluster(t *testing.T, version string, args ...string) proxyCluster {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("starts an API server; left out by -short")
+		t.Skip("starts an API server; not in short mode")
 	}
 	g := NewWithT(t)
 	s, err := stack.Start(t.Context(), stack.Options{
@@ -65,7 +65,7 @@ func startProxied(t *testing.T, version string, args ...string) proxied {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(s.Stop()).To(Succeed()) })
-	p := proxied{g, t.Context(), s.Client()}
+	p := proxyCluster{g, t.Context(), s.Client()}
 	if version != "" {
 		p.install(version)
 	}
@@ -73,7 +73,7 @@ func startProxied(t *testing.T, version string, args ...string) proxied {
 }
 
 // install applies the policies and waits until they take effect.
-func (p proxied) install(version string) {
+func (p proxyCluster) install(version string) {
 	objects, err := addons.PodProxy{
 		Version: version,
 		HTTP:    proxyURL,
@@ -86,11 +86,11 @@ func (p proxied) install(version string) {
 	}
 	p.namespace("probe", nil, nil)
 	p.Eventually(func() []string { return env(p.create("probe", nil).Spec.Containers[0].Env) }, testtime.Patience,
-		"200ms").Should(Equal(whole))
+		"200ms").Should(Equal(allVariables))
 }
 
-// namespace creates a namespace, and its parameters unless they are nil.
-func (p proxied) namespace(name string, labels, parameters map[string]string) {
+// namespace creates a namespace and, unless they are nil, its parameters.
+func (p proxyCluster) namespace(name string, labels, parameters map[string]string) {
 	p.Expect(p.client.Create(p.ctx, &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 	})).To(Succeed())
@@ -102,7 +102,7 @@ func (p proxied) namespace(name string, labels, parameters map[string]string) {
 	}
 }
 
-func (p proxied) parameters(namespace string, data map[string]string) error {
+func (p proxyCluster) parameters(namespace string, data map[string]string) error {
 	return p.client.Create(p.ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: addons.PodProxyName},
 		Data:       data,
@@ -110,7 +110,7 @@ func (p proxied) parameters(namespace string, data map[string]string) error {
 }
 
 // create creates a pod and returns it as the API server stored it.
-func (p proxied) create(namespace string, change func(*corev1.Pod)) *corev1.Pod {
+func (p proxyCluster) create(namespace string, change func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "p-"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
@@ -135,26 +135,26 @@ func env(all []corev1.EnvVar) []string {
 }
 
 func TestPodsGetTheProxy(t *testing.T) {
-	p := startProxied(t, "v1")
-	for name, run := range map[string]func(proxied){
-		"each container and init container":                         eachContainer,
-		"values of a container are kept, in any case":               keepsValues,
-		"static pods and those that are labelled are left alone":    leavesAlone,
-		"a namespace adds to no_proxy and replaces the others":      mergesNamespaces,
-		"a namespace replaces no_proxy":                             replacesExceptions,
-		"a pod has wishes of its own":                               obeysPods,
-		"ephemeral containers":                                      ephemeralContainers,
-		"parameters that no program would understand are refused":   refusesParameters,
-		"a pod is not changed afterwards, and can be by its owners": leavesRunning,
+	p := startProxyCluster(t, "v1")
+	for name, run := range map[string]func(proxyCluster){
+		"containers and init containers get all variables":     injectsEachContainer,
+		"variables of a container are kept, in either case":    keepsValues,
+		"static pods and pods with the label are ignored":      ignoresExcludedPods,
+		"a namespace adds to no_proxy and replaces the others": mergesNamespaces,
+		"a namespace replaces no_proxy":                        replacesExceptions,
+		"annotations of a pod take precedence":                 podAnnotationsOverride,
+		"new ephemeral containers get all variables":           ephemeralContainers,
+		"invalid parameters are rejected":                      rejectsInvalidParameters,
+		"updates of a pod are allowed and inject nothing":      ignoresUpdates,
 	} {
-		t.Run(name, func(t *testing.T) { run(proxied{NewWithT(t), t.Context(), p.client}) })
+		t.Run(name, func(t *testing.T) { run(proxyCluster{NewWithT(t), t.Context(), p.client}) })
 	}
-	t.Run("without parameters or policies nothing happens", func(t *testing.T) {
-		withoutPolicies(proxied{NewWithT(t), t.Context(), p.client})
+	t.Run("without parameters or policies, pods are not changed", func(t *testing.T) {
+		withoutPolicies(proxyCluster{NewWithT(t), t.Context(), p.client})
 	})
 }
 
-func eachContainer(p proxied) {
+func injectsEachContainer(p proxyCluster) {
 	p.namespace("each", nil, nil)
 	pod := p.create("each", func(pod *corev1.Pod) {
 		pod.Spec.HostNetwork = true
@@ -169,15 +169,15 @@ func eachContainer(p proxied) {
 		}
 	})
 
-	p.Expect(env(pod.Spec.Containers[0].Env)).To(Equal(whole))
-	p.Expect(env(pod.Spec.Containers[1].Env)).To(Equal(append([]string{"A=b"}, whole...)))
-	p.Expect(env(pod.Spec.InitContainers[0].Env)).To(Equal(whole))
-	p.Expect(env(pod.Spec.InitContainers[1].Env)).To(Equal(whole))
+	p.Expect(env(pod.Spec.Containers[0].Env)).To(Equal(allVariables))
+	p.Expect(env(pod.Spec.Containers[1].Env)).To(Equal(append([]string{"A=b"}, allVariables...)))
+	p.Expect(env(pod.Spec.InitContainers[0].Env)).To(Equal(allVariables))
+	p.Expect(env(pod.Spec.InitContainers[1].Env)).To(Equal(allVariables))
 	p.Expect(pod.Spec.InitContainers[1].RestartPolicy).To(HaveValue(Equal(corev1.ContainerRestartPolicyAlways)))
 	p.Expect(pod.Annotations).To(BeEmpty())
 }
 
-func keepsValues(p proxied) {
+func keepsValues(p proxyCluster) {
 	p.namespace("keeps", nil, nil)
 	pod := p.create("keeps", func(pod *corev1.Pod) {
 		pod.Spec.Containers = []corev1.Container{
@@ -207,14 +207,14 @@ func keepsValues(p proxied) {
 	})
 
 	containers := pod.Spec.Containers
-	p.Expect(env(containers[0].Env)).To(Equal(append([]string{"http_proxy=http://mine"}, but("HTTP_PROXY")...)))
-	p.Expect(env(containers[1].Env)).To(Equal(append([]string{"HTTPS_PROXY="}, but("HTTPS_PROXY")...)))
-	p.Expect(env(containers[2].Env)).To(Equal(append([]string{"NO_PROXY=(reference)"}, but("NO_PROXY")...)))
-	p.Expect(env(containers[3].Env)).To(Equal(append([]string{"A=1", "A=2"}, whole...)))
+	p.Expect(env(containers[0].Env)).To(Equal(append([]string{"http_proxy=http://mine"}, allVariablesExcept("HTTP_PROXY")...)))
+	p.Expect(env(containers[1].Env)).To(Equal(append([]string{"HTTPS_PROXY="}, allVariablesExcept("HTTPS_PROXY")...)))
+	p.Expect(env(containers[2].Env)).To(Equal(append([]string{"NO_PROXY=(reference)"}, allVariablesExcept("NO_PROXY")...)))
+	p.Expect(env(containers[3].Env)).To(Equal(append([]string{"A=1", "A=2"}, allVariables...)))
 	p.Expect(env(containers[4].Env)).To(HaveLen(3))
 }
 
-func leavesAlone(p proxied) {
+func ignoresExcludedPods(p proxyCluster) {
 	off := map[string]string{addons.PodProxyInjectLabel: "false"}
 	p.namespace("alone", nil, nil)
 	p.namespace("off", off, nil)
@@ -231,11 +231,11 @@ func leavesAlone(p proxied) {
 	}
 }
 
-func mergesNamespaces(p proxied) {
+func mergesNamespaces(p proxyCluster) {
 	p.namespace("merges", nil, map[string]string{"noProxy": "mysql,.shop", "httpsProxy": "http://shop.example.com:8080"})
 	p.namespace("direct", nil, map[string]string{"httpProxy": "", "httpsProxy": ""})
 	p.Eventually(func() map[string]string { return p.create("merges", nil).Annotations }, testtime.Patience).
-		ShouldNot(BeEmpty(), "the API server learns of the parameters a moment later")
+		ShouldNot(BeEmpty(), "the API server observes the parameters with a delay")
 	p.Eventually(func() map[string]string { return p.create("direct", nil).Annotations }, testtime.Patience).
 		ShouldNot(BeEmpty())
 
@@ -248,32 +248,32 @@ func mergesNamespaces(p proxied) {
 			}}
 		})
 		p.Expect(env(pod.Spec.Containers[0].Env)).To(ConsistOf(append(
-			but("HTTPS_PROXY", "NO_PROXY"),
+			allVariablesExcept("HTTPS_PROXY", "NO_PROXY"),
 			"HTTPS_PROXY=http://shop.example.com:8080", "https_proxy=http://shop.example.com:8080",
 			"NO_PROXY="+direct+",mysql,.shop", "no_proxy="+direct+",mysql,.shop")))
 		p.Expect(env(pod.Spec.InitContainers[0].Env)).To(ContainElement("NO_PROXY=mine"))
 		p.Expect(env(pod.Spec.InitContainers[0].Env)).NotTo(ContainElement(HavePrefix("no_proxy=")))
 
 		p.Expect(env(p.create("direct", nil).Spec.Containers[0].Env)).To(ConsistOf(append(
-			but("HTTP_PROXY", "HTTPS_PROXY"), "HTTP_PROXY=", "http_proxy=", "HTTPS_PROXY=", "https_proxy=")))
+			allVariablesExcept("HTTP_PROXY", "HTTPS_PROXY"), "HTTP_PROXY=", "http_proxy=", "HTTPS_PROXY=", "https_proxy=")))
 		p.shuffle()
 	}
 }
 
-// replacesExceptions creates namespaces that replace the proxy exceptions of the cluster.
-func replacesExceptions(p proxied) {
+// replacesExceptions tests namespaces and pods that replace the proxy exceptions of the cluster.
+func replacesExceptions(p proxyCluster) {
 	p.namespace("replaces", nil, map[string]string{"noProxy": "mysql,.shop", "noProxyMode": "Replace"})
 	p.namespace("replaces-all", nil, map[string]string{"noProxy": "", "noProxyMode": "Replace"})
 	p.namespace("adds", nil, map[string]string{"noProxy": "mysql", "noProxyMode": "Add"})
 	for _, namespace := range []string{"replaces", "replaces-all", "adds"} {
 		p.Eventually(func() map[string]string { return p.create(namespace, nil).Annotations }, testtime.Patience).
-			ShouldNot(BeEmpty(), "the API server learns of the parameters a moment later")
+			ShouldNot(BeEmpty(), "the API server observes the parameters with a delay")
 	}
 	exceptions := func(namespace string, annotations map[string]string) []string {
 		pod := p.create(namespace, func(pod *corev1.Pod) { pod.Annotations = annotations })
 		all := env(pod.Spec.Containers[0].Env)
-		p.Expect(all).To(ContainElements(but("NO_PROXY")), "the URLs are those of the cluster")
-		return slices.DeleteFunc(all, func(e string) bool { return slices.Contains(but("NO_PROXY"), e) })
+		p.Expect(all).To(ContainElements(allVariablesExcept("NO_PROXY")), "the URLs should be those of the cluster")
+		return slices.DeleteFunc(all, func(e string) bool { return slices.Contains(allVariablesExcept("NO_PROXY"), e) })
 	}
 	with := func(list string) []string { return []string{"NO_PROXY=" + list, "no_proxy=" + list} }
 
@@ -283,7 +283,7 @@ func replacesExceptions(p proxied) {
 		p.Expect(exceptions("adds", nil)).To(ConsistOf(with(direct + ",mysql")))
 		p.Expect(exceptions("replaces", map[string]string{
 			"proxy.infrastructure.cluster.x-k8s.io/no-proxy": "ldap",
-		})).To(ConsistOf(with(direct+",ldap")), "a pod with exceptions of its own has those of the cluster, too")
+		})).To(ConsistOf(with(direct+",ldap")), "exceptions of a pod should extend those of the cluster")
 		p.Expect(exceptions("probe", map[string]string{
 			"proxy.infrastructure.cluster.x-k8s.io/no-proxy":      "ldap",
 			"proxy.infrastructure.cluster.x-k8s.io/no-proxy-mode": "Replace",
@@ -292,9 +292,9 @@ func replacesExceptions(p proxied) {
 	}
 }
 
-// shuffle makes the API server reorder the policies. It iterates over a map of them, so each change may change the
-// order.
-func (p proxied) shuffle() {
+// shuffle makes the API server reorder the policies. The API server iterates over a map of policies, so each change may
+// change the order.
+func (p proxyCluster) shuffle() {
 	objects, err := addons.PodProxy{Version: "v1"}.Objects()
 	p.Expect(err).NotTo(HaveOccurred())
 	for _, o := range objects {
@@ -304,10 +304,10 @@ func (p proxied) shuffle() {
 		}
 	}
 	p.Eventually(func() []string { return env(p.create("probe", nil).Spec.Containers[0].Env) }, testtime.Patience).
-		Should(Equal(whole))
+		Should(Equal(allVariables))
 }
 
-func obeysPods(p proxied) {
+func podAnnotationsOverride(p proxyCluster) {
 	p.namespace("pods", nil, nil)
 	pod := p.create("pods", func(pod *corev1.Pod) {
 		pod.Annotations = map[string]string{
@@ -316,11 +316,11 @@ func obeysPods(p proxied) {
 		}
 	})
 
-	p.Expect(env(pod.Spec.Containers[0].Env)).To(ConsistOf(append(but("HTTP_PROXY", "NO_PROXY"),
+	p.Expect(env(pod.Spec.Containers[0].Env)).To(ConsistOf(append(allVariablesExcept("HTTP_PROXY", "NO_PROXY"),
 		"HTTP_PROXY=http://other:1", "http_proxy=http://other:1", "NO_PROXY="+direct+",ldap", "no_proxy="+direct+",ldap")))
 }
 
-func ephemeralContainers(p proxied) {
+func ephemeralContainers(p proxyCluster) {
 	p.namespace("debug", nil, nil)
 	off := map[string]string{addons.PodProxyInjectLabel: "false"}
 	old := p.create("debug", func(pod *corev1.Pod) { pod.Labels = off })
@@ -337,12 +337,12 @@ func ephemeralContainers(p proxied) {
 	old.Spec.EphemeralContainers = append(old.Spec.EphemeralContainers, debug("second"))
 	p.Expect(p.client.SubResource("ephemeralcontainers").Update(p.ctx, old)).To(Succeed())
 
-	p.Expect(old.Spec.EphemeralContainers[0].Env).To(BeEmpty(), "what is there cannot be changed")
-	p.Expect(env(old.Spec.EphemeralContainers[1].Env)).To(Equal(whole))
+	p.Expect(old.Spec.EphemeralContainers[0].Env).To(BeEmpty(), "existing ephemeral containers cannot be changed")
+	p.Expect(env(old.Spec.EphemeralContainers[1].Env)).To(Equal(allVariables))
 	p.Expect(old.Spec.Containers[0].Env).To(BeEmpty())
 }
 
-func refusesParameters(p proxied) {
+func rejectsInvalidParameters(p proxyCluster) {
 	p.namespace("wrong", nil, nil)
 	for message, data := range map[string]map[string]string{
 		"with scheme and host":    {"httpProxy": "proxy.example.com:3128"},
@@ -358,7 +358,7 @@ func refusesParameters(p proxied) {
 		To(Succeed())
 }
 
-func leavesRunning(p proxied) {
+func ignoresUpdates(p proxyCluster) {
 	p.namespace("running", nil, nil)
 	pod := p.create("running", func(pod *corev1.Pod) {
 		pod.Labels = map[string]string{addons.PodProxyInjectLabel: "false"}
@@ -370,7 +370,7 @@ func leavesRunning(p proxied) {
 	p.Expect(pod.Spec.Containers[0].Env).To(BeEmpty())
 }
 
-func withoutPolicies(p proxied) {
+func withoutPolicies(p proxyCluster) {
 	parameters := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: addons.Namespace,
 		Name:      addons.ClusterPodProxyName,
@@ -387,16 +387,16 @@ func withoutPolicies(p proxied) {
 	p.Expect(nothing()).To(BeEmpty())
 }
 
-func TestPodsGetTheProxyByTheBetaVersion(t *testing.T) {
-	p := startProxied(t, "v1beta1", "--runtime-config=admissionregistration.k8s.io/v1beta1=true")
+func TestPodsGetTheProxyWithBetaPolicies(t *testing.T) {
+	p := startProxyCluster(t, "v1beta1", "--runtime-config=admissionregistration.k8s.io/v1beta1=true")
 	mergesNamespacesOnce(p)
 }
 
-func mergesNamespacesOnce(p proxied) {
+func mergesNamespacesOnce(p proxyCluster) {
 	p.namespace("beta", nil, map[string]string{"noProxy": "mysql"})
 	p.Eventually(func() []string { return env(p.create("beta", nil).Spec.Containers[0].Env) }, testtime.Patience).
-		Should(ConsistOf(append(but("NO_PROXY"), "NO_PROXY="+direct+",mysql", "no_proxy="+direct+",mysql")))
+		Should(ConsistOf(append(allVariablesExcept("NO_PROXY"), "NO_PROXY="+direct+",mysql", "no_proxy="+direct+",mysql")))
 	p.namespace("beta-replaces", nil, map[string]string{"noProxy": "mysql", "noProxyMode": "Replace"})
 	p.Eventually(func() []string { return env(p.create("beta-replaces", nil).Spec.Containers[0].Env) }, testtime.Patience).
-		Should(ConsistOf(append(but("NO_PROXY"), "NO_PROXY=mysql", "no_proxy=mysql")))
+		Should(ConsistOf(append(allVariablesExcept("NO_PROXY"), "NO_PROXY=mysql", "no_proxy=mysql")))
 }

@@ -28,7 +28,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// An apiServer is an API server in memory: controller-runtime's fake, which real informers list and watch.
+// An apiServer is an in-memory API server: controller-runtime's fake client, which real informers list and watch.
 type apiServer struct {
 	client.WithWatch
 
@@ -62,7 +62,7 @@ func newAPIServer() *apiServer {
 		}
 		mapper.Add(gvk, scope)
 	}
-	// The default tracker, which manages fields, takes half of the time of a test.
+	// The default tracker manages fields, which would take half of the time of a test.
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
 	return &apiServer{
 		WithWatch: fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjectTracker(
@@ -75,12 +75,12 @@ func newAPIServer() *apiServer {
 	}
 }
 
-// newMapper returns the mapper that the manager uses for the names of kinds.
+// newMapper returns the REST mapper of the manager.
 func (a *apiServer) newMapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	return a.mapper, nil
 }
 
-// newCache returns a cache whose informers read from the fake.
+// newCache returns a cache whose informers list and watch the fake.
 func (a *apiServer) newCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 	opts.NewInformer = func(_ toolscache.ListerWatcher, obj runtime.Object, resync time.Duration,
 		indexers toolscache.Indexers,
@@ -90,7 +90,7 @@ func (a *apiServer) newCache(config *rest.Config, opts cache.Options) (cache.Cac
 	return cache.New(config, opts)
 }
 
-// listWatch lists and watches the kind of obj.
+// listWatch returns a ListerWatcher for the kind of obj.
 func (a *apiServer) listWatch(obj runtime.Object) toolscache.ListerWatcher {
 	gvk, err := apiutil.GVKForObject(obj, a.scheme)
 	if err != nil {
@@ -119,20 +119,21 @@ func (a *apiServer) listWatch(obj runtime.Object) toolscache.ListerWatcher {
 			return in, true
 		}), nil
 	}
-	// The fake keeps no history: changes between a list and the watch that follows would be missed.
-	var begun watch.Interface
+	// The fake keeps no history, so a watch would miss changes after the preceding list. The watch starts before the
+	// list.
+	var started watch.Interface
 	return toolscache.ToListWatcherWithWatchListSemantics(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			var err error
-			if begun, err = watchAll(ctx); err != nil {
+			if started, err = watchAll(ctx); err != nil {
 				return nil, err
 			}
 			list := newList()
 			return list, a.List(ctx, list)
 		},
 		WatchFuncWithContext: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-			if w := begun; w != nil {
-				begun = nil
+			if w := started; w != nil {
+				started = nil
 				return w, nil
 			}
 			return watchAll(ctx)
@@ -143,10 +144,10 @@ func (a *apiServer) listWatch(obj runtime.Object) toolscache.ListerWatcher {
 // noWatchList is a client without support for watch lists.
 type noWatchList struct{}
 
-// IsWatchListSemanticsUnSupported is checked by client-go.
+// IsWatchListSemanticsUnSupported implements the optional interface that client-go checks.
 func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
-// metadataOf returns the part of an object that a watch of metadata shows.
+// metadataOf returns the metadata of an object, as a metadata watch delivers it.
 func metadataOf(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -157,7 +158,7 @@ func metadataOf(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object 
 	return out
 }
 
-// newClient returns the client of the manager. It reads everything except Secrets and ConfigMaps from the cache, and
+// newClient returns the client of the manager. It reads Secrets and ConfigMaps live and other kinds from the cache, and
 // writes to the fake.
 func (a *apiServer) newClient(_ *rest.Config, opts client.Options) (client.Client, error) {
 	return &managerClient{Client: a.WithWatch, cache: opts.Cache.Reader}, nil

@@ -38,18 +38,18 @@ import (
 const (
 	namespace  = "team-a"
 	resync     = 10 * time.Minute // the manager's --sync-period
-	guestBoots = 45 * time.Second // from power on to Node
+	guestBoots = 45 * time.Second // time from power-on to Node
 )
 
-// A bubble is a simulated VCD, an API server in memory, and the reconcilers of the manager between them. It has its own
-// time.
+// A bubble is a simulated VCD, an in-memory API server, and the reconcilers of the manager in a testing/synctest bubble
+// with a fake clock.
 type bubble struct {
 	*WithT
 	*vcdsim.Simulator
 
 	t      *testing.T
 	ctx    context.Context //nolint:containedctx // that of the test
-	client client.Client   // the client of users and Cluster API
+	client client.Client   // used by users and Cluster API
 }
 
 // inBubble runs a test in a bubble. change may be nil.
@@ -60,7 +60,7 @@ func inBubble(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 		network := newPipes()
 		options := vcdsim.Config{
 			Model:    bigTenant(),
-			Guest:    pretendGuest{},
+			Guest:    fakeGuest{},
 			Profile:  vcdsim.Recorded,
 			Listener: network,
 			Seed:     1,
@@ -75,17 +75,17 @@ func inBubble(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 		b.Simulator = sim
 		api := newAPIServer()
 		b.client = api
-		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // The context of the test ends before cleanups.
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // The test's context is canceled before cleanups.
 		b.ctx = ctx
 		pool := vcd.NewPool(vcd.PoolOptions{Dial: network.Dial})
 		ended := b.startManager(api, pool)
 		t.Cleanup(func() {
-			synctest.Wait() // Queues have nothing to hand out.
+			synctest.Wait() // until queues are empty
 			cancel()
 			for what, err := range map[string]error{
-				"the manager ends":    <-ended,
-				"sessions are closed": pool.Close(context.WithoutCancel(ctx)),
-				"the simulator ends":  sim.Close(),
+				"stopping the manager":   <-ended,
+				"closing sessions":       pool.Close(context.WithoutCancel(ctx)),
+				"stopping the simulator": sim.Close(),
 			} {
 				if err != nil {
 					t.Errorf("%s: %v", what, err)
@@ -94,11 +94,11 @@ func inBubble(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 		})
 		b.identity("tenant")
 		test(b)
-		b.Expect(sim.Unhandled()).To(BeEmpty(), "routes that the simulator does not know")
+		b.Expect(sim.Unhandled()).To(BeEmpty(), "requests that the simulator does not support")
 	})
 }
 
-// startManager runs what main runs, except webhooks, and a fake of Cluster API's core.
+// startManager runs the reconcilers that main runs, without webhooks, and a fake of Cluster API's core.
 func (b *bubble) startManager(api *apiServer, pool *vcd.Pool) <-chan error {
 	mgr, err := ctrl.NewManager(&rest.Config{Host: "http://in-memory"}, ctrl.Options{
 		Scheme:         api.scheme,
@@ -120,12 +120,12 @@ func (b *bubble) startManager(api *apiServer, pool *vcd.Pool) <-chan error {
 		Namespace: "capvcd-system",
 	})
 	b.Expect(errors.Join(
-		r.Identity.SetupWithManager(b.ctx, mgr, queued(b.ctx, 2)),
-		r.Cluster.SetupWithManager(b.ctx, mgr, queued(b.ctx, 10)),
-		r.Machine.SetupWithManager(b.ctx, mgr, queued(b.ctx, 20)),
-		r.DeploymentZone.SetupWithManager(b.ctx, mgr, queued(b.ctx, 2)),
-		r.FailureDomain.SetupWithManager(b.ctx, mgr, queued(b.ctx, 2)),
-		core(mgr, api, queued(b.ctx, 1)),
+		r.Identity.SetupWithManager(b.ctx, mgr, controllerOptions(b.ctx, 2)),
+		r.Cluster.SetupWithManager(b.ctx, mgr, controllerOptions(b.ctx, 10)),
+		r.Machine.SetupWithManager(b.ctx, mgr, controllerOptions(b.ctx, 20)),
+		r.DeploymentZone.SetupWithManager(b.ctx, mgr, controllerOptions(b.ctx, 2)),
+		r.FailureDomain.SetupWithManager(b.ctx, mgr, controllerOptions(b.ctx, 2)),
+		core(mgr, api, controllerOptions(b.ctx, 1)),
 	)).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(b.ctx) }()
@@ -143,11 +143,11 @@ func bigTenant() vcdsim.Model {
 	return model
 }
 
-// A pretendGuest boots with the addresses that VCD offers it, and reads its bootstrap data.
-type pretendGuest struct{}
+// A fakeGuest uses the addresses that VCD assigns, and marks its bootstrap data as read.
+type fakeGuest struct{}
 
 // PowerOn implements vcdsim.Guest.
-func (pretendGuest) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
+func (fakeGuest) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
 	report := vcdsim.GuestReport{
 		Addresses:   map[string]string{},
 		Hostname:    vm.Name,
@@ -162,10 +162,10 @@ func (pretendGuest) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestR
 }
 
 // PowerOff implements vcdsim.Guest.
-func (pretendGuest) PowerOff(context.Context, string) {}
+func (fakeGuest) PowerOff(context.Context, string) {}
 
 // Delete implements vcdsim.Guest.
-func (pretendGuest) Delete(context.Context, string) {}
+func (fakeGuest) Delete(context.Context, string) {}
 
 func (b *bubble) create(objects ...client.Object) {
 	b.t.Helper()
@@ -175,7 +175,7 @@ func (b *bubble) create(objects ...client.Object) {
 		}
 		obj.SetUID(types.UID(fmt.Sprintf("%T/%s/%s", obj, obj.GetNamespace(), obj.GetName())))
 		b.Expect(b.client.Create(b.ctx, obj)).To(Succeed())
-		synctest.Wait() // A watch of the fake holds a hundred events, and would be full then.
+		synctest.Wait() // A watch of the fake buffers only a hundred events.
 	}
 }
 
@@ -201,7 +201,7 @@ func (b *bubble) identity(name string) {
 	)
 }
 
-// cluster creates cluster n, with machines.
+// cluster creates cluster n with a number of machines.
 func (b *bubble) cluster(n, machines int, mods ...func(*infrav1.VCDCluster)) {
 	b.t.Helper()
 	name := fmt.Sprintf("c%d", n)
@@ -238,7 +238,7 @@ func (b *bubble) cluster(n, machines int, mods ...func(*infrav1.VCDCluster)) {
 	}
 }
 
-// machine creates a machine that only waits for its cluster.
+// machine creates a machine whose bootstrap data exists.
 func (b *bubble) machine(cluster, name string, mods ...func(*clusterv1.Machine)) {
 	b.t.Helper()
 	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}}
@@ -262,7 +262,7 @@ func (b *bubble) machine(cluster, name string, mods ...func(*clusterv1.Machine))
 	v := &infrav1.VCDMachine{ObjectMeta: *meta.DeepCopy()}
 	v.OwnerReferences = owner(m, "Machine")
 	v.Spec = infrav1.VCDMachineSpec{Template: "ubuntu-2404-kube-v1.36.3", SizingPolicy: "small"}
-	if m.Spec.FailureDomain == "" { // otherwise its zone names one
+	if m.Spec.FailureDomain == "" { // otherwise the zone defines the catalog
 		v.Spec.Catalog = "kubernetes"
 	}
 	b.create(v)
@@ -277,7 +277,7 @@ func owner(obj client.Object, kind string) []metav1.OwnerReference {
 	}}
 }
 
-// ready returns how many machines are ready, and why another machine is not.
+// ready returns the number of ready machines, and the reason why one of the others is not ready.
 func (b *bubble) ready() (int, string) {
 	list := &infrav1.VCDMachineList{}
 	b.Expect(b.client.List(b.ctx, list)).To(Succeed())
@@ -296,15 +296,15 @@ func (b *bubble) ready() (int, string) {
 	return n, problem
 }
 
-// machineReady reports whether one machine is ready.
+// machineReady reports whether a machine is ready.
 func (b *bubble) machineReady(name string) bool {
 	m := &infrav1.VCDMachine{}
 	b.Expect(b.client.Get(b.ctx, client.ObjectKey{Namespace: namespace, Name: name}, m)).To(Succeed())
 	return conditions.IsTrue(m, clusterv1.ReadyCondition)
 }
 
-// awaitReady waits until n machines are ready, and returns how long that took. It polls less often for many machines.
-func (b *bubble) awaitReady(n int, patience time.Duration) time.Duration {
+// awaitReady waits until n machines are ready, and returns the elapsed time. It polls less often for many machines.
+func (b *bubble) awaitReady(n int, timeout time.Duration) time.Duration {
 	b.t.Helper()
 	start := time.Now()
 	every := 50 * time.Millisecond
@@ -316,14 +316,14 @@ func (b *bubble) awaitReady(n int, patience time.Duration) time.Duration {
 		if got == n {
 			return time.Since(start)
 		}
-		if time.Since(start) > patience {
-			b.t.Fatalf("%d of %d machines are ready after %s; %s", got, n, patience, problem)
+		if time.Since(start) > timeout {
+			b.t.Fatalf("%d of %d machines are ready after %s; %s", got, n, timeout, problem)
 		}
 		<-time.After(every)
 	}
 }
 
-// writes lists the requests since a time that changed something in VCD. Logins do not count.
+// writes returns the operations of write requests since a time. Logins do not count.
 func (b *bubble) writes(since time.Time) []string {
 	var writes []string
 	for _, r := range b.requests(since) {
@@ -354,7 +354,7 @@ func byOperation(requests []vcdsim.Request) map[string]int {
 	return counts
 }
 
-// versions returns the resource version of each object of this provider.
+// versions returns the resource versions of all objects of this provider.
 func (b *bubble) versions() map[string]string {
 	versions := map[string]string{}
 	for _, list := range []client.ObjectList{

@@ -14,35 +14,36 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// steadyCalls is how many calls a resync of a cluster of fifty machines may take, regardless of other VMs in the VDC.
-// Once an hour, the VDC and the network of the cluster are also read, and the session is renewed.
+// steadyCalls is the budget of calls for a resync of a cluster of fifty machines, regardless of other VMs in the VDC.
+// hourlyCalls is the additional budget once an hour, when the VDC and the network of the cluster are read and the
+// session is renewed.
 const (
 	steadyCalls = 2
 	hourlyCalls = 5
 )
 
-func TestASteadyResyncAsksNextToNothingBeside10000VMsOfOthers(t *testing.T) {
+func TestSteadyResyncBeside10000ForeignVMs(t *testing.T) {
 	inBubble(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Fast }, func(b *bubble) {
 		b.cluster(1, 50)
 		b.awaitReady(50, time.Hour)
-		b.addForeign(10_000)
-		<-time.After(atRest)
+		b.addForeignVMs(10_000)
+		<-time.After(settleTime)
 
 		b.expectSteady(2 * time.Hour)
 	})
 }
 
-func TestASteadyResyncOfMachinesWithAVAppEach(t *testing.T) {
+func TestSteadyResyncOfMachinesInSeparateVApps(t *testing.T) {
 	inBubble(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Fast }, func(b *bubble) {
 		b.cluster(1, 50, func(c *infrav1.VCDCluster) { c.Spec.VApp.Layout = infrav1.VAppPerMachine })
 		b.awaitReady(50, time.Hour)
-		<-time.After(atRest)
+		<-time.After(settleTime)
 
 		b.expectSteady(2 * time.Hour)
 	})
 }
 
-// expectSteady checks the calls of the resyncs in a period.
+// expectSteady checks the number of calls of each resync in a period.
 func (b *bubble) expectSteady(long time.Duration) {
 	b.t.Helper()
 	var perResync []int
@@ -57,9 +58,9 @@ func (b *bubble) expectSteady(long time.Duration) {
 			b.Expect(calls).To(BeNumerically("<=", steadyCalls+hourlyCalls), "%v", byOperation(b.requests(start)))
 		}
 	}
-	b.t.Logf("calls per resync of 50 machines, in a row: %v", perResync)
+	b.t.Logf("calls of consecutive resyncs of 50 machines: %v", perResync)
 	b.Expect(many).To(BeNumerically("<=", 2*(int(long/time.Hour)+1)),
-		"the VDC and the session are renewed once an hour")
+		"the VDC is read and the session is renewed only once an hour")
 }
 
 func TestOneSessionServesAllClustersOfAnIdentity(t *testing.T) {
@@ -72,13 +73,13 @@ func TestOneSessionServesAllClustersOfAnIdentity(t *testing.T) {
 		counts := b.Counters()
 		b.Expect(b.State().Sessions).To(HaveLen(1))
 		b.Expect(counts["POST /cloudapi/1.0.0/sessions"]).To(Equal(1))
-		b.Expect(counts["GET /api/query type=orgVdc"]).To(BeNumerically("<=", 2), "they share look-ups, too")
-		t.Logf("20 clusters of one machine, all at once:\n%s", table(counts))
+		b.Expect(counts["GET /api/query type=orgVdc"]).To(BeNumerically("<=", 2), "clusters should share lookups")
+		t.Logf("20 clusters with one machine, created at the same time:\n%s", table(counts))
 	})
 }
 
-// growingCalls is how many calls, without queries of running tasks, a cluster of three control planes and three workers
-// may take until it is ready. The machines are created one after the other, as the kubeadm control plane provider does.
+// growingCalls is the budget of calls, without queries of running tasks, until a cluster with three control planes and
+// three workers is ready. Control planes are created sequentially, as by the kubeadm control plane provider.
 const growingCalls = 70
 
 func TestAClusterThatGrowsSendsNoRequestThatItsOwnTasksMakeVCDRefuse(t *testing.T) {
@@ -98,7 +99,7 @@ func TestAClusterThatGrowsSendsNoRequestThatItsOwnTasksMakeVCDRefuse(t *testing.
 		b.Expect(b.refused()).To(BeEmpty())
 		b.Expect(b.repeated()).To(BeEmpty())
 		b.Expect(len(b.Requests()) - b.Counters()["GET /api/query type=task"]).To(BeNumerically("<=", growingCalls))
-		<-time.After(guestBoots) // Guests shut down once they are up.
+		<-time.After(guestBoots) // Only booted guests shut down.
 		b.remove("c1-md5")
 		b.machine("c1", "c1-md6")
 		<-time.After(30 * time.Second)
@@ -108,8 +109,8 @@ func TestAClusterThatGrowsSendsNoRequestThatItsOwnTasksMakeVCDRefuse(t *testing.
 	})
 }
 
-// guestsDoNotWrite prevents guests from changing their VMs, which would make VCD refuse requests through no fault of
-// the manager.
+// guestsDoNotWrite prevents guests from changing their VMs. Otherwise, VCD would refuse requests of the manager while
+// guests write.
 func guestsDoNotWrite(c *vcdsim.Config) {
 	assume := vcdsim.DefaultAssumptions()
 	assume.GuestWriteBusy = false
@@ -131,7 +132,7 @@ func (b *bubble) remove(name string) {
 	b.Expect(b.client.Delete(b.ctx, m)).To(Succeed())
 }
 
-// refused returns the requests that VCD refused.
+// refused returns the writes that VCD refused.
 func (b *bubble) refused() []string {
 	var refused []string
 	for _, r := range b.Requests() {
@@ -142,7 +143,7 @@ func (b *bubble) refused() []string {
 	return refused
 }
 
-// repeated returns the reads that were sent twice within a second.
+// repeated returns the paths of reads that were sent again within a second.
 func (b *bubble) repeated() []string {
 	var repeated []string
 	last := map[string]time.Time{}
@@ -158,8 +159,8 @@ func (b *bubble) repeated() []string {
 	return repeated
 }
 
-// addForeign fills the VDC with VMs of other owners.
-func (b *bubble) addForeign(n int) {
+// addForeignVMs adds n VMs with other owners to the VDC.
+func (b *bubble) addForeignVMs(n int) {
 	b.Edit(func(e *vcdsim.Editor) {
 		ours := e.VApp("c1")
 		for i := range n / 50 {

@@ -17,8 +17,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// core fakes the core of Cluster API: it reports that infrastructure is provisioned, and assigns a Node to a Machine
-// once its guest has had time to boot.
+// core adds a fake of Cluster API's core: it sets InfrastructureProvisioned, and assigns a Node to a Machine after the
+// boot time of its guest.
 func core(mgr ctrl.Manager, c client.Client, o controller.Options) error {
 	return errors.Join(
 		ctrl.NewControllerManagedBy(mgr).For(&infrav1.VCDCluster{}).Named("core-cluster").WithOptions(o).Complete(
@@ -50,7 +50,7 @@ type coreMachines struct {
 	provisioned map[string]time.Time
 }
 
-// Reconcile implements reconcile.ObjectReconciler. There is one worker.
+// Reconcile implements reconcile.ObjectReconciler. It is not safe for concurrent use.
 func (r *coreMachines) Reconcile(ctx context.Context, infra *infrav1.VCDMachine) (ctrl.Result, error) {
 	m := &clusterv1.Machine{}
 	if err := r.Get(ctx, client.ObjectKeyFromObject(infra), m); err != nil {

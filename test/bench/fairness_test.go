@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAClusterWithManyMachinesDoesNotStarveAnother(t *testing.T) {
+func TestManyMachinesDoNotStarveAnotherCluster(t *testing.T) {
 	inBubble(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Fast }, func(b *bubble) {
 		b.cluster(1, 1)
 		alone := b.awaitReady(1, time.Hour)
@@ -22,37 +22,37 @@ func TestAClusterWithManyMachinesDoesNotStarveAnother(t *testing.T) {
 		start := time.Now()
 		b.machine("c1", "c1-second")
 
-		beside := b.awaitMachine("c1-second", time.Hour)
+		contended := b.awaitMachine("c1-second", time.Hour)
 
 		n, _ := b.ready()
-		t.Logf("a machine with its cluster takes %.1f s alone; one beside 200 others %.1f s, when %d machines "+
-			"were ready", alone.Seconds(), beside.Seconds(), n)
-		b.Expect(n).To(BeNumerically("<", 150), "most of the others are not done")
-		b.Expect(beside).To(BeNumerically("<", 2*alone+10*time.Second))
+		t.Logf("a cluster with one machine takes %.1f s alone; a machine beside 200 others takes %.1f s, when %d machines "+
+			"are ready", alone.Seconds(), contended.Seconds(), n)
+		b.Expect(n).To(BeNumerically("<", 150), "most of the other machines should not be ready yet")
+		b.Expect(contended).To(BeNumerically("<", 2*alone+10*time.Second))
 		b.awaitReady(202, time.Hour)
 		all := time.Since(start)
 		calls := len(b.Requests())
-		t.Logf("200 machines with a vApp each: %.0f s, %d calls", all.Seconds(), calls)
+		t.Logf("200 machines in separate vApps: %.0f s, %d calls", all.Seconds(), calls)
 		b.Expect(float64(calls)).To(BeNumerically(">", 0.6*all.Seconds()*20),
-			"no reconcile was requeued for longer than the others took")
+			"the rate limit should be used most of the time")
 		b.expectRate(20, 40)
 	})
 }
 
-// awaitMachine waits until a machine is ready, and returns how long that took.
-func (b *bubble) awaitMachine(name string, patience time.Duration) time.Duration {
+// awaitMachine waits until a machine is ready, and returns the elapsed time.
+func (b *bubble) awaitMachine(name string, timeout time.Duration) time.Duration {
 	b.t.Helper()
 	start := time.Now()
 	for !b.machineReady(name) {
-		if time.Since(start) > patience {
-			b.t.Fatalf("%s is not ready after %s", name, patience)
+		if time.Since(start) > timeout {
+			b.t.Fatalf("%s is not ready after %s", name, timeout)
 		}
 		<-time.After(200 * time.Millisecond)
 	}
 	return time.Since(start)
 }
 
-// expectRate checks that no second had more calls than the rate allows after a burst.
+// expectRate checks that no minute has more calls than the rate and the burst allow.
 func (b *bubble) expectRate(perSecond, burst int) {
 	b.t.Helper()
 	perMinute := map[string]int{}

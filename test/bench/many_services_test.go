@@ -21,24 +21,25 @@ import (
 )
 
 const (
-	// manyServices is the number of Services that are created and deleted at once.
+	// manyServices is the number of Services that are created and deleted at the same time.
 	manyServices = 100
 	// serviceWorkers is the default of --concurrent-service-syncs.
 	serviceWorkers = 100
-	// serviceBackoffLimit is the longest pause of the service controller after an error.
+	// serviceBackoffLimit is the maximum backoff of the service controller.
 	serviceBackoffLimit = 5 * time.Minute
-	// manyGatewaysRatio is how long ten Services on each of ten gateways may take, times the tasks of one gateway. The
-	// gateways share the rate limit of requests, and the last observation counts more than with many Services.
+	// manyGatewaysRatio is the maximum ratio of the time for ten Services on each of ten gateways to the time of the
+	// tasks of one gateway. It is higher than oneService, because the gateways share the rate limit of requests, and
+	// the last observation matters more with few Services per gateway.
 	manyGatewaysRatio = 1.25
 	gatewayAnnotation = "service.beta.kubernetes.io/vcloud-gateway"
 	virtualServices   = "1.0.0/loadBalancer/virtualServices"
 )
 
-// TestManyServicesTakeLittleLongerThanTheTasksOfTheirGateways creates and deletes 100 Services at once. A gateway runs
-// one task at a time, so the critical path is the sum of the tasks of the busiest gateway. Each gateway already has a
-// Service: the first one also looks up the gateway and creates the IP set of the nodes.
-func TestManyServicesTakeLittleLongerThanTheTasksOfTheirGateways(t *testing.T) {
-	for gateways, most := range map[int]float64{1: oneService, 10: manyGatewaysRatio} {
+// TestManyServicesTakeLittleLongerThanTheirGatewayTasks creates and deletes 100 Services at the same time. A gateway
+// runs one task at a time, so the critical path is the sum of the tasks of the busiest gateway. Each gateway already
+// has a Service, because the first one also needs the lookup of the gateway and the IP set of the nodes.
+func TestManyServicesTakeLittleLongerThanTheirGatewayTasks(t *testing.T) {
+	for gateways, limit := range map[int]float64{1: oneService, 10: manyGatewaysRatio} {
 		t.Run(fmt.Sprintf("%d gateways", gateways), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
@@ -54,21 +55,21 @@ func TestManyServicesTakeLittleLongerThanTheTasksOfTheirGateways(t *testing.T) {
 
 				began := time.Now()
 				created := inWorkers(t, services, create)
-				checkPath(t, "creation", most, created, busiestGateway(sim.State(), began))
+				checkPath(t, "creation", limit, created, busiestGateway(sim.State(), began))
 				g.Expect(countVirtualServices(sim.State())).To(Equal(manyServices + gateways))
 
 				began = time.Now()
 				deleted := inWorkers(t, services, func(s *corev1.Service) error {
 					return balancers.EnsureLoadBalancerDeleted(t.Context(), "", s)
 				})
-				checkPath(t, "deletion", most, deleted, busiestGateway(sim.State(), began))
+				checkPath(t, "deletion", limit, deleted, busiestGateway(sim.State(), began))
 				g.Expect(countVirtualServices(sim.State())).To(Equal(gateways))
 			})
 		})
 	}
 }
 
-// servicesOver returns Services that are spread over a number of gateways.
+// servicesOver returns Services that are distributed among a number of gateways.
 func servicesOver(name string, count, gateways int) []*corev1.Service {
 	var out []*corev1.Service
 	for i := range count {
@@ -93,7 +94,7 @@ func gatewayConfig(count int) []vcdconfig.Gateway {
 	return out
 }
 
-// manyGateways returns a tenant whose edge gateways have 200 addresses each. The networks are behind the first one.
+// manyGateways returns a tenant whose edge gateways have 200 addresses each. The networks are behind the first gateway.
 func manyGateways(count int) vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	internet := &m.ExternalNetworks[0]
@@ -128,8 +129,8 @@ func manyGateways(count int) vcdsim.Model {
 	return m
 }
 
-// inWorkers processes all Services with a rate limited queue and workers, as the service controller of Kubernetes does.
-// inWorkers returns the time until the last Service is done.
+// inWorkers processes all Services with a rate-limited queue and workers, like the service controller of Kubernetes. It
+// returns the time until the last Service is done.
 func inWorkers(t *testing.T, services []*corev1.Service, work func(*corev1.Service) error) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -161,7 +162,7 @@ func inWorkers(t *testing.T, services []*corev1.Service, work func(*corev1.Servi
 	return took
 }
 
-// finish puts a Service back into the queue after an error. It reports whether the Service is done.
+// finish requeues a Service after an error. It reports whether the Service is done.
 func finish(queue workqueue.TypedRateLimitingInterface[*corev1.Service], s *corev1.Service, err error) bool {
 	defer queue.Done(s)
 	var retry interface{ RetryAfter() time.Duration }
@@ -177,13 +178,13 @@ func finish(queue workqueue.TypedRateLimitingInterface[*corev1.Service], s *core
 	return false
 }
 
-// checkPath compares the time of an operation with the critical path of its tasks.
-func checkPath(t *testing.T, operation string, most float64, took, path time.Duration) {
+// checkPath checks the ratio of the time of an operation to the critical path of its tasks.
+func checkPath(t *testing.T, operation string, limit float64, took, path time.Duration) {
 	t.Helper()
 	ratio := took.Seconds() / path.Seconds()
 	t.Logf("%s of %d Services: %.1f s, tasks of the busiest gateway %.1f s, ratio %.3f", operation, manyServices,
 		took.Seconds(), path.Seconds(), ratio)
-	NewWithT(t).Expect(ratio).To(BeNumerically("<=", most))
+	NewWithT(t).Expect(ratio).To(BeNumerically("<=", limit))
 }
 
 func countVirtualServices(state vcdsim.State) int {
@@ -196,7 +197,7 @@ func countVirtualServices(state vcdsim.State) int {
 	return count
 }
 
-// busiestGateway returns how long the gateway with most work had tasks since a time.
+// busiestGateway returns the longest total time of the tasks of a gateway since a time.
 func busiestGateway(state vcdsim.State, since time.Time) time.Duration {
 	var longest time.Duration
 	for _, gateway := range state.Model.Orgs[1].VDCs[0].EdgeGateways {

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// pipes is a network in memory with a single host, vcdsim. Waiting on it lets the time of a bubble pass, unlike waiting
-// for a socket.
+// pipes is an in-memory network with a single host, vcdsim. Unlike a goroutine that waits for a socket, a goroutine
+// that waits for a pipe does not stop the clock of a bubble.
 type pipes struct {
 	incoming chan net.Conn
 	closed   chan struct{}
@@ -22,7 +22,7 @@ func newPipes() *pipes {
 	return p
 }
 
-// Dial connects to the host.
+// Dial connects to the host. It ignores the address.
 func (p *pipes) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {

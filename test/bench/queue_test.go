@@ -17,23 +17,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// An endingQueue hands out no items after the end of its test. If a priority queue of controller-runtime (v0.24) is
-// shut down while an item becomes ready, it may offer the item forever to a worker that has ended. A bubble does not
-// end then.
-type endingQueue struct {
+// A stoppableQueue returns no items after its test has ended. If a priority queue of controller-runtime (v0.24) is shut
+// down while an item becomes ready, it may offer the item forever to a worker that has exited. The bubble would then
+// never end.
+type stoppableQueue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 
-	test context.Context //nolint:containedctx // its end is all that counts
+	test context.Context //nolint:containedctx // only its cancellation matters
 }
 
-// queued returns the options of a controller in a bubble.
-func queued(test context.Context, workers int) controller.Options {
+// controllerOptions returns the options of a controller in a bubble. The queue stops when the context test is canceled.
+func controllerOptions(test context.Context, workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,
 		NewQueue: func(
 			name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
 		) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-			return endingQueue{
+			return stoppableQueue{
 				test: test,
 				PriorityQueue: priorityqueue.New(name,
 					func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }),
@@ -42,43 +42,43 @@ func queued(test context.Context, workers int) controller.Options {
 	}
 }
 
-func (q endingQueue) over() bool { return q.test.Err() != nil }
+func (q stoppableQueue) stopped() bool { return q.test.Err() != nil }
 
 // Add implements workqueue.TypedInterface.
-func (q endingQueue) Add(item reconcile.Request) {
+func (q stoppableQueue) Add(item reconcile.Request) {
 	q.AddWithOpts(priorityqueue.AddOpts{}, item)
 }
 
 // AddWithOpts implements priorityqueue.PriorityQueue.
-func (q endingQueue) AddWithOpts(o priorityqueue.AddOpts, items ...reconcile.Request) {
-	if !q.over() {
+func (q stoppableQueue) AddWithOpts(o priorityqueue.AddOpts, items ...reconcile.Request) {
+	if !q.stopped() {
 		q.PriorityQueue.AddWithOpts(o, items...)
 	}
 }
 
-// Done implements workqueue.TypedInterface. An item that is not done is not handed out again.
-func (q endingQueue) Done(item reconcile.Request) {
-	if !q.over() {
+// Done implements workqueue.TypedInterface. After the end of the test, items stay marked as in progress.
+func (q stoppableQueue) Done(item reconcile.Request) {
+	if !q.stopped() {
 		q.PriorityQueue.Done(item)
 	}
 }
 
 // GetWithPriority implements priorityqueue.PriorityQueue.
-func (q endingQueue) GetWithPriority() (item reconcile.Request, priority int, shutdown bool) {
-	if q.over() {
+func (q stoppableQueue) GetWithPriority() (item reconcile.Request, priority int, shutdown bool) {
+	if q.stopped() {
 		return reconcile.Request{}, 0, true
 	}
 	return q.PriorityQueue.GetWithPriority()
 }
 
-// A bubble does not end while its queue still offers an item: this test panics then.
-func TestAQueueThatEndsHoldsNothingUp(t *testing.T) {
+// TestStoppedQueueBlocksNoWorker panics if a queue still offers an item after its bubble should have ended.
+func TestStoppedQueueBlocksNoWorker(t *testing.T) {
 	for round := range 2000 {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
-			q, ok := queued(ctx, 1).NewQueue("",
+			q, ok := controllerOptions(ctx, 1).NewQueue("",
 				workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()).(priorityqueue.PriorityQueue[reconcile.Request])
-			NewWithT(t).Expect(ok).To(BeTrue(), "controllers take it for a priority queue")
+			NewWithT(t).Expect(ok).To(BeTrue(), "controllers should recognize the queue as a priority queue")
 			for range 4 {
 				go work(q)
 			}
@@ -87,7 +87,7 @@ func TestAQueueThatEndsHoldsNothingUp(t *testing.T) {
 			for n := range 4 {
 				q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: fmt.Sprint(n)}})
 			}
-			for range round % 20 { // The result depends on the moment of the shutdown.
+			for range round % 20 { // This varies the moment of the shutdown.
 				runtime.Gosched()
 			}
 			q.ShutDown()

@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	// atRest is how long nothing happens before a system counts as at rest: guests boot, bootstrap data is removed, and
-	// cached lookups expire.
-	atRest = 30 * time.Minute
-	// heapGrowth is how much the heap may grow in a day, including the simulator's log of requests. A leak of fifty
-	// bytes in each pass of each machine exceeds it.
+	// settleTime is the time until a system without changes is idle: guests boot, bootstrap data is removed, and cached
+	// lookups expire.
+	settleTime = 30 * time.Minute
+	// heapGrowth is the maximum growth of the heap in a day in bytes, including the simulator's request log. A leak of
+	// fifty bytes in each reconcile of each machine exceeds it.
 	heapGrowth = 1 << 20
 )
 
-func TestADayAtRest(t *testing.T) {
+func TestIdleDay(t *testing.T) {
 	inBubble(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Fast }, func(b *bubble) {
 		const machines = 50
 		b.cluster(1, machines)
-		b.cluster(2, 3, behindProxy, byDaemonSet)
+		b.cluster(2, 3, withProxy, withKubeVIPDaemonSet)
 		b.awaitReady(machines+3, time.Hour)
-		<-time.After(atRest)
+		<-time.After(settleTime)
 		start := time.Now()
 		before := b.Counters()
 		versions := b.versions()
@@ -51,18 +51,18 @@ func TestADayAtRest(t *testing.T) {
 		for _, n := range calls {
 			total += n
 		}
-		t.Logf("a day at rest with %d machines: %.1f calls per hour\n%s", machines+3, float64(total)/24, table(calls))
+		t.Logf("an idle day with %d machines: %.1f calls per hour\n%s", machines+3, float64(total)/24, table(calls))
 		t.Logf("live heap: %.2f MiB after the first hour, %.2f MiB after the last", mib(heap[0]), mib(heap[23]))
 
 		b.Expect(b.writes(start)).To(BeEmpty())
-		b.Expect(b.versions()).To(Equal(versions), "nothing is written to Kubernetes, either")
-		b.Expect(b.sessions()).To(BeNumerically("<=", 2), "the one in use, and for some minutes the one before")
+		b.Expect(b.versions()).To(Equal(versions), "Kubernetes objects should not change")
+		b.Expect(b.sessions()).To(BeNumerically("<=", 2), "the current session, and for some minutes the previous one")
 		b.Expect(heap[23]).To(BeNumerically("<", heap[0]+heapGrowth), "%v", heap)
 	})
 }
 
-// behindProxy sets a proxy for a cluster, through which it also reaches VCD.
-func behindProxy(c *infrav1.VCDCluster) {
+// withProxy sets a proxy for a cluster, which the manager also uses for requests to VCD.
+func withProxy(c *infrav1.VCDCluster) {
 	c.Spec.Proxy = infrav1.ProxySpec{
 		HTTPProxy:  "http://proxy.example.com:3128",
 		HTTPSProxy: "http://proxy.example.com:3128",
@@ -70,12 +70,12 @@ func behindProxy(c *infrav1.VCDCluster) {
 	}
 }
 
-// byDaemonSet makes a DaemonSet announce the virtual IP of a cluster.
-func byDaemonSet(c *infrav1.VCDCluster) {
+// withKubeVIPDaemonSet makes a DaemonSet of kube-vip announce the virtual IP of a cluster.
+func withKubeVIPDaemonSet(c *infrav1.VCDCluster) {
 	c.Spec.ControlPlaneLoadBalancer.KubeVIP.Mode = infrav1.KubeVIPDaemonSet
 }
 
-func TestLeasesAreKept(t *testing.T) {
+func TestLeasesAreRenewed(t *testing.T) {
 	const lease = 12 * time.Hour
 	inBubble(t, func(c *vcdsim.Config) {
 		c.Profile = vcdsim.Fast
@@ -83,7 +83,7 @@ func TestLeasesAreKept(t *testing.T) {
 	}, func(b *bubble) {
 		b.cluster(1, 3)
 		b.awaitReady(3, time.Hour)
-		<-time.After(atRest)
+		<-time.After(settleTime)
 		start := time.Now()
 
 		<-time.After(48 * time.Hour)
@@ -97,11 +97,11 @@ func TestLeasesAreKept(t *testing.T) {
 			b.Expect(op).To(HavePrefix("PUT /api/vApp/vapp/leaseSettingsSection"))
 		}
 		b.Expect(len(writes)).To(BeNumerically("<=", 2*2*48/12),
-			"each renewal is a question for a lease without end, and one for the longest")
+			"each renewal first requests an unlimited lease, then the longest")
 	})
 }
 
-// sessions counts the sessions that VCD holds.
+// sessions returns the number of active sessions in VCD.
 func (b *bubble) sessions() int {
 	n := 0
 	for _, s := range b.State().Sessions {
@@ -123,7 +123,7 @@ func liveHeap() uint64 {
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 
-// table lists counts, one per line.
+// table formats counts, one per line.
 func table(counts map[string]int) string {
 	var lines []string
 	for _, op := range slices.Sorted(maps.Keys(counts)) {

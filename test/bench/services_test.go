@@ -28,16 +28,16 @@ import (
 )
 
 const (
-	// oneService is how long a Service may take, times the tasks of its gateway.
+	// oneService is the maximum ratio of the time for a Service to the time of the tasks of its gateway.
 	oneService = 1.15
 	// taskPoll is the default of --vcd-task-poll.
 	taskPoll = 750 * time.Millisecond
 )
 
-// serviceBackoff is the service controller's first pause after an error.
+// serviceBackoff is the initial backoff of the service controller.
 const serviceBackoff = 5 * time.Second
 
-func TestAServiceTakesLittleLongerThanTheTasksOfItsGateway(t *testing.T) {
+func TestServiceTakesLittleLongerThanItsGatewayTasks(t *testing.T) {
 	for _, ports := range []int{1, 2, 4} {
 		t.Run(fmt.Sprintf("%d ports", ports), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAServiceTakesLittleLongerThanTheTasksOfItsGateway(t *testing.T) {
 				second := balanced("second", ports)
 				gateways := []vcdconfig.Gateway{{EdgeGateway: vcdconfig.EdgeGateway{Network: "nodes"}}}
 				balancers, sim := newBalancers(t, vcdsim.K8sTenant(), gateways, first, second)
-				for _, s := range []*corev1.Service{first, second} { // the first one looks up its gateway
+				for _, s := range []*corev1.Service{first, second} { // The first one also looks up its gateway.
 					began := time.Now()
 
 					took := serve(t, balancers, s)
@@ -63,7 +63,7 @@ func TestAServiceTakesLittleLongerThanTheTasksOfItsGateway(t *testing.T) {
 	}
 }
 
-// newBalancers returns the load balancers of a cluster with Services, on a simulated VCD.
+// newBalancers returns the load balancers of a cluster with the given Services, and their simulated VCD.
 func newBalancers(t *testing.T, model vcdsim.Model, gateways []vcdconfig.Gateway, all ...*corev1.Service) (
 	*cpi.LoadBalancers, *vcdsim.Simulator,
 ) {
@@ -117,8 +117,8 @@ func newBalancers(t *testing.T, model vcdsim.Model, gateways []vcdconfig.Gateway
 	}), sim
 }
 
-// serve creates the load balancer of a Service, as the service controller of Kubernetes does, and returns how long it
-// took.
+// serve creates the load balancer of a Service with the retries of Kubernetes' service controller, and returns the
+// elapsed time.
 func serve(t *testing.T, balancers *cpi.LoadBalancers, s *corev1.Service) time.Duration {
 	t.Helper()
 	g := NewWithT(t)
@@ -134,13 +134,13 @@ func serve(t *testing.T, balancers *cpi.LoadBalancers, s *corev1.Service) time.D
 		if errors.As(err, &retry) {
 			pause = retry.RetryAfter()
 		}
-		t.Logf("after %s: %v: again in %s", time.Since(began), err, pause)
+		t.Logf("after %s: %v: retry in %s", time.Since(began), err, pause)
 		g.Expect(time.Since(began)).To(BeNumerically("<", time.Hour))
 		<-time.After(pause)
 	}
 }
 
-// balanced returns a Service with ports.
+// balanced returns a Service of type LoadBalancer with a number of ports.
 func balanced(name string, ports int) *corev1.Service {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name)},
@@ -157,7 +157,8 @@ func balanced(name string, ports int) *corev1.Service {
 	return s
 }
 
-// busy returns how long VCD had at least one task since a time. It runs the tasks of a gateway one after the other.
+// busy returns the total time since a time in which at least one task was running. VCD runs the tasks of a gateway
+// sequentially.
 func busy(all []vcdsim.Task, since time.Time) time.Duration {
 	tasks := slices.DeleteFunc(slices.Clone(all),
 		func(t vcdsim.Task) bool { return t.Started.Before(since) || t.Ended.IsZero() })

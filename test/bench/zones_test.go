@@ -19,9 +19,9 @@ import (
 // zoneVDCs are the VDCs of the zones a, b and c.
 var zoneVDCs = map[string]string{"a": "acme-vdc", "b": "acme-vdc-b", "c": "acme-vdc-c"}
 
-// zonesAtRest is how many calls per hour three zones and a cluster in them may take. VDC, storage profiles and catalog
-// are read about every five minutes, because VCD does not announce their loss, and networks every ten minutes.
-const zonesAtRest = 240
+// idleZoneCalls is the budget of calls per hour for three idle zones and a cluster in them. VDCs, storage profiles and
+// catalogs are read about every five minutes, because VCD does not announce their loss, and networks every ten minutes.
+const idleZoneCalls = 240
 
 // inZones runs a test in a bubble with a VDC and a VCDDeploymentZone for each zone.
 func inZones(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
@@ -51,8 +51,8 @@ func inZones(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 	})
 }
 
-// inItsZones makes a cluster select all zones.
-func inItsZones(c *infrav1.VCDCluster) {
+// selectsAllZones makes a cluster use all zones instead of one VDC.
+func selectsAllZones(c *infrav1.VCDCluster) {
 	c.Spec.OVDC = ""
 	c.Spec.OVDCNetwork = ""
 	c.Spec.FailureDomainSelector = &metav1.LabelSelector{}
@@ -63,11 +63,11 @@ func inZone(zone string) func(*clusterv1.Machine) {
 	return func(m *clusterv1.Machine) { m.Spec.FailureDomain = zone }
 }
 
-func TestMachinesOverThreeZonesTakeLittleLongerThanTheCriticalPath(t *testing.T) {
+func TestMachinesInThreeZonesFollowTheCriticalPath(t *testing.T) {
 	for seed := range int64(2) {
 		inZones(t, func(c *vcdsim.Config) { c.Seed = seed }, func(b *bubble) {
-			b.cluster(1, 0, inItsZones)
-			for zone := range zoneVDCs { // a control plane and a worker in each
+			b.cluster(1, 0, selectsAllZones)
+			for zone := range zoneVDCs { // two machines in each zone
 				for i := range 2 {
 					b.machine("c1", fmt.Sprintf("c1-%s%d", zone, i), inZone(zone))
 				}
@@ -75,43 +75,43 @@ func TestMachinesOverThreeZonesTakeLittleLongerThanTheCriticalPath(t *testing.T)
 
 			took := b.awaitReady(6, 20*time.Minute)
 
-			b.compare(fmt.Sprintf("six machines over three zones, seed %d", seed), took,
+			b.compare(fmt.Sprintf("six machines in three zones, seed %d", seed), took,
 				criticalPath(b.State(), time.Time{}), nineMachines)
 			vApps := map[string]int{}
 			for _, vApp := range b.State().VApps {
 				vApps[vApp.VDCID]++
 			}
-			b.Expect(vApps).To(HaveLen(3), "one in each VDC")
+			b.Expect(vApps).To(HaveLen(3), "one vApp in each VDC")
 
 			since := time.Now()
 			for zone := range zoneVDCs {
 				b.machine("c1", "c1-more-"+zone, inZone(zone))
 			}
 			took = b.awaitReady(9, 20*time.Minute)
-			b.compare(fmt.Sprintf("one more in each zone, seed %d", seed), took, criticalPath(b.State(), since),
+			b.compare(fmt.Sprintf("one more machine in each zone, seed %d", seed), took, criticalPath(b.State(), since),
 				nineMachines)
 		})
 	}
 }
 
-func TestZonesAtRestAreReadRarely(t *testing.T) {
+func TestIdleZonesAreRarelyRead(t *testing.T) {
 	inZones(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Fast }, func(b *bubble) {
-		b.cluster(1, 0, inItsZones)
+		b.cluster(1, 0, selectsAllZones)
 		for zone := range zoneVDCs {
 			b.machine("c1", "c1-"+zone, inZone(zone))
 		}
 		b.awaitReady(3, time.Hour)
-		<-time.After(atRest)
+		<-time.After(settleTime)
 		start := time.Now()
 		versions := b.versions()
 
 		<-time.After(4 * time.Hour)
 
 		calls := b.requests(start)
-		t.Logf("four hours at rest with three zones: %.1f calls per hour\n%s", float64(len(calls))/4,
+		t.Logf("four idle hours with three zones: %.1f calls per hour\n%s", float64(len(calls))/4,
 			table(byOperation(calls)))
 		b.Expect(b.writes(start)).To(BeEmpty())
-		b.Expect(b.versions()).To(Equal(versions), "nothing is written to Kubernetes, either")
-		b.Expect(len(calls) / 4).To(BeNumerically("<=", zonesAtRest))
+		b.Expect(b.versions()).To(Equal(versions), "Kubernetes objects should not change")
+		b.Expect(len(calls) / 4).To(BeNumerically("<=", idleZoneCalls))
 	})
 }

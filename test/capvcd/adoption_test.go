@@ -25,13 +25,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// recordedSite is the address of the site in the objects of fixtures.
+// recordedSite is the URL of the site in the objects of fixtures.
 const recordedSite = "https://vcd.fixture.example"
 
-// TestFixturesAreAdopted adopts the recorded objects of CAPVCD in VCD and in a management cluster.
+// TestFixturesAreAdopted adopts clusters from recorded objects of CAPVCD in VCD and in a management cluster.
 func TestFixturesAreAdopted(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts management clusters; left out by -short")
+		t.Skip("starts management clusters; not in short mode")
 	}
 	for _, s := range scenarios() {
 		if s.isDeleted || (s.name != "two-arm" && !*all) {
@@ -39,45 +39,45 @@ func TestFixturesAreAdopted(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			a := startAdoption(t, s.name)
-			ran := running(a.simulator)
+			ran := runningVMs(a.simulator)
 			began := time.Now()
 			a.installProvider()
 			a.awaitReady()
 			t.Logf("ready %s after the start of the manager", time.Since(began).Round(100*time.Millisecond))
-			a.Expect(changesOf(a.simulator, ran, began)).To(BeEmpty(), "VMs are not written to")
+			a.Expect(changesOf(a.simulator, ran, began)).To(BeEmpty(), "VMs should not be written")
 
-			a.Expect(a.client.Delete(t.Context(), theCluster())).To(Succeed())
+			a.Expect(a.client.Delete(t.Context(), clusterObject())).To(Succeed())
 			a.expectGone()
 		})
 	}
 }
 
-// TestADeletionOfCAPVCDIsFinished deletes the remains of a cluster of which CAPVCD deleted a VM without recording that.
-func TestADeletionOfCAPVCDIsFinished(t *testing.T) {
-	needsAll(t)
+// TestDeletionByCAPVCDIsCompleted completes the deletion of a cluster after CAPVCD deleted a VM without recording it.
+func TestDeletionByCAPVCDIsCompleted(t *testing.T) {
+	requireAll(t)
 	a := startAdoption(t, "half-deleted")
-	a.Expect(a.client.Delete(t.Context(), theCluster())).To(Succeed())
+	a.Expect(a.client.Delete(t.Context(), clusterObject())).To(Succeed())
 	a.installProvider()
-	a.trust()
+	a.trustVCD()
 	a.expectGone()
 }
 
 // TestAdoptionSurvivesKills kills the manager before and after each of its writes to VCD while it adopts a cluster.
 func TestAdoptionSurvivesKills(t *testing.T) {
-	needsAll(t)
+	requireAll(t)
 	for _, name := range []string{"two-arm", "one-arm-with-entity", "ip-spaces"} {
 		t.Run(name, func(t *testing.T) {
 			a := startAdoption(t, name)
 			vms := a.vms()
-			objects := a.ofCluster()
+			objects := a.vcdObjects()
 			began := time.Now()
 			a.installProvider()
 			const flow = "adoption"
 			killer := chaos.New(t, chaos.Options{Victim: a.manager, Flow: flow})
 			a.simulator.SetGate(killer.Gate)
-			killer.During(flow, func() { // The manager writes nothing before it trusts VCD.
-				a.trust()
-				a.awaitReadyFor(ages)
+			killer.During(flow, func() { // The manager cannot write before it trusts VCD's certificate.
+				a.trustVCD()
+				a.awaitReadyFor(clusterTimeout)
 			})
 
 			a.Expect(killer.Writes(flow)).NotTo(BeEmpty())
@@ -85,17 +85,17 @@ func TestAdoptionSurvivesKills(t *testing.T) {
 				a.Expect(killer.Killed(vcdsim.Arrived, w)).To(BeTrue(), "not killed before %v", w)
 				a.Expect(killer.Killed(vcdsim.Worked, w)).To(BeTrue(), "not killed after %v", w)
 			}
-			a.Expect(changesOf(a.simulator, vms, began)).To(BeEmpty(), "VMs are not written to")
+			a.Expect(changesOf(a.simulator, vms, began)).To(BeEmpty(), "VMs should not be written")
 			a.Expect(a.vms()).To(ConsistOf(vms))
-			a.Expect(a.ofCluster()).To(ConsistOf(objects), "nothing is made twice")
+			a.Expect(a.vcdObjects()).To(ConsistOf(objects), "no object should be duplicated")
 		})
 	}
 }
 
-// TestACopyOfAClusterIsNotAdopted creates two VCDClusters with the same ID, for which VCD does not show which of them
+// TestCopyOfAClusterIsNotAdopted creates two VCDClusters with the same ID. Objects in VCD do not show which of them
 // owns the VMs.
-func TestACopyOfAClusterIsNotAdopted(t *testing.T) {
-	needsAll(t)
+func TestCopyOfAClusterIsNotAdopted(t *testing.T) {
+	requireAll(t)
 	const elsewhere = "copies"
 	a := startAdoption(t, "ip-spaces")
 	a.createIn(elsewhere)
@@ -107,7 +107,7 @@ func TestACopyOfAClusterIsNotAdopted(t *testing.T) {
 			c := &infrav1.VCDCluster{}
 			g.Expect(a.client.Get(t.Context(), client.ObjectKey{Namespace: in, Name: clusterName}, c)).To(Succeed())
 			g.Expect(conditions.GetReason(c, infrav1.AdoptedCondition)).To(Equal(infrav1.AdoptionUnverifiedReason))
-		}, patience, "250ms").Should(Succeed(), in)
+		}, timeout, "250ms").Should(Succeed(), in)
 	}
 	a.Expect(a.vms()).To(ConsistOf(vms))
 	for _, r := range a.simulator.Requests() {
@@ -115,17 +115,17 @@ func TestACopyOfAClusterIsNotAdopted(t *testing.T) {
 	}
 }
 
-// TestANamesakeInAnotherManagementClusterIsNotMixedUp runs two management clusters with clusters of the same name in
-// one VDC. The second one even refers to the VMs of the first one.
-func TestANamesakeInAnotherManagementClusterIsNotMixedUp(t *testing.T) {
-	needsAll(t)
+// TestNamesakeInAnotherManagementClusterIsSeparate runs two management clusters whose clusters have the same name in
+// one VDC. The second cluster even refers to the VMs of the first one.
+func TestNamesakeInAnotherManagementClusterIsSeparate(t *testing.T) {
+	requireAll(t)
 	const otherID = "NO_RDE_11111111-2222-4333-8444-555555555555"
 	a := startAdoption(t, "two-arm")
 	a.installProvider()
 	a.awaitReady()
 	vms := a.vms()
-	objects := a.ofCluster()
-	ran := running(a.simulator)
+	objects := a.vcdObjects()
+	ran := runningVMs(a.simulator)
 
 	namesake := &adoption{
 		upgrade:   start(t),
@@ -139,18 +139,17 @@ func TestANamesakeInAnotherManagementClusterIsNotMixedUp(t *testing.T) {
 	namesake.Eventually(func(g Gomega) {
 		trustSite(t.Context(), g, namesake.client, a.simulator.CA())
 		c := &infrav1.VCDCluster{}
-		g.Expect(namesake.client.Get(t.Context(), client.ObjectKeyFromObject(theCluster()), c)).To(Succeed())
+		g.Expect(namesake.client.Get(t.Context(), client.ObjectKeyFromObject(clusterObject()), c)).To(Succeed())
 		g.Expect(conditions.GetReason(c, infrav1.AdoptedCondition)).To(Equal(infrav1.AdoptionUnverifiedReason))
-	}, patience, "250ms").Should(Succeed())
-	namesake.Expect(namesake.client.Delete(t.Context(), theCluster())).To(Succeed())
+	}, timeout, "250ms").Should(Succeed())
+	namesake.Expect(namesake.client.Delete(t.Context(), clusterObject())).To(Succeed())
 	namesake.Consistently(a.vms, "20s", "1s").Should(ConsistOf(vms))
-	a.Expect(a.ofCluster()).To(ConsistOf(objects))
-	a.Expect(changesOf(a.simulator, ran, began)).To(BeEmpty(), "VMs are not written to")
+	a.Expect(a.vcdObjects()).To(ConsistOf(objects))
+	a.Expect(changesOf(a.simulator, ran, began)).To(BeEmpty(), "VMs should not be written")
 	a.awaitReady()
 }
 
-// An adoption is a management cluster with the Kubernetes objects of a fixture, and a simulated VCD with its VCD
-// objects.
+// An adoption is a management cluster and a simulated VCD with the objects of a fixture.
 type adoption struct {
 	*upgrade
 
@@ -173,8 +172,8 @@ func startAdoptionFrom(t *testing.T, name, inVCD string) *adoption {
 	return a
 }
 
-// newAdoption starts an adoption without CAPVCD, with the Kubernetes objects of one fixture and the VCD state of
-// another.
+// newAdoption starts an adoption without the CRDs of CAPVCD. It has the Kubernetes objects of one fixture and the VCD
+// state of another.
 func newAdoption(t *testing.T, name, inVCD string) *adoption {
 	t.Helper()
 	a := &adoption{
@@ -195,7 +194,7 @@ func newAdoption(t *testing.T, name, inVCD string) *adoption {
 	return a
 }
 
-// createIn creates the objects of the fixture in a namespace, with pairs of texts replaced.
+// createIn creates the objects of the fixture in a namespace. replaced contains pairs of old and new texts.
 func (a *adoption) createIn(in string, replaced ...string) {
 	a.t.Helper()
 	if in != namespace {
@@ -228,8 +227,8 @@ func (a *adoption) createIn(in string, replaced ...string) {
 	}
 }
 
-// isPending reports whether a machine has no bootstrap data yet. A fixture lacks the controllers that create it.
-// waiting collects the names of the pending machines.
+// isPending reports whether an object belongs to a machine without bootstrap data, which no controller would create
+// here. waiting stores the names of the pending machines, so Machines must precede VCDMachines.
 func isPending(object unstructured.Unstructured, waiting map[string]bool) bool {
 	switch object.GetKind() {
 	case "Machine":
@@ -248,28 +247,28 @@ func (a *adoption) clusterAsOwner(in string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*metav1.NewControllerRef(cluster, clusterv1.GroupVersion.WithKind("Cluster"))}
 }
 
-// trust adds the certificate authority of the simulated VCD to the identity.
-func (a *adoption) trust() {
+// trustVCD adds the certificate authority of the simulated VCD to the identity.
+func (a *adoption) trustVCD() {
 	a.t.Helper()
-	a.Eventually(func(g Gomega) { trustSite(a.t.Context(), g, a.client, a.simulator.CA()) }, patience, "20ms").Should(Succeed())
+	a.Eventually(func(g Gomega) { trustSite(a.t.Context(), g, a.client, a.simulator.CA()) }, timeout, "20ms").Should(Succeed())
 }
 
-// expectGone waits until the cluster is gone, and expects nothing to be left in VCD.
+// expectGone waits until the cluster is gone, and checks that none of its objects are left in VCD.
 func (a *adoption) expectGone() {
 	a.t.Helper()
 	awaitGone(a.t.Context(), a.WithT, a.client)
 	a.Expect(a.vms()).To(BeEmpty())
 	if s := scenarioOf(a.name); s.entity != nil {
-		a.Expect(a.ofCluster()).To(ConsistOf(HavePrefix("1.0.0/entities ")), "the entity belongs to who made it")
+		a.Expect(a.vcdObjects()).To(ConsistOf(HavePrefix("1.0.0/entities ")), "the entity belongs to its creator")
 		return
 	}
-	a.Expect(a.ofCluster()).To(BeEmpty())
+	a.Expect(a.vcdObjects()).To(BeEmpty())
 }
 
 // awaitReady waits until the cluster and its machines are Ready.
 func (a *adoption) awaitReady() {
 	a.t.Helper()
-	a.awaitReadyFor(patience)
+	a.awaitReadyFor(timeout)
 }
 
 // awaitReadyFor is awaitReady with a timeout.
@@ -298,8 +297,8 @@ func (a *adoption) vms() []string {
 	return ids
 }
 
-// ofCluster lists the objects with the ID of the cluster on gateways and related to them.
-func (a *adoption) ofCluster() []string {
+// vcdObjects lists the load balancing objects and entities in VCD that contain the ID of the cluster.
+func (a *adoption) vcdObjects() []string {
 	id := a.infraID()
 	var found []string
 	for _, d := range a.simulator.State().Documents {

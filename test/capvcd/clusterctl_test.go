@@ -26,13 +26,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
-// capvcdVersion is the release of CAPVCD that is upgraded.
+// capvcdVersion is the release of CAPVCD that the tests upgrade.
 const capvcdVersion = "v1.3.2"
 
-// TestClusterctlUpgradesFromCAPVCD replaces an installed CAPVCD with this provider with clusterctl, as users do: with a
-// running cluster, one that is being created, and one that is being deleted.
+// TestClusterctlUpgradesFromCAPVCD replaces an installed CAPVCD by this provider with clusterctl, as users do. The
+// cluster is running, being created, or being deleted.
 func TestClusterctlUpgradesFromCAPVCD(t *testing.T) {
-	needsAll(t)
+	requireAll(t)
 	for _, s := range scenarios() {
 		if !slices.Contains([]string{"two-arm", "created-not-started", "half-deleted"}, s.name) {
 			continue
@@ -42,9 +42,9 @@ func TestClusterctlUpgradesFromCAPVCD(t *testing.T) {
 			a.initCAPVCD()
 			a.createIn(namespace)
 			before := a.uids()
-			ran := running(a.simulator)
+			ran := runningVMs(a.simulator)
 			if s.isDeleted {
-				a.Expect(a.client.Delete(t.Context(), theCluster())).To(Succeed())
+				a.Expect(a.client.Delete(t.Context(), clusterObject())).To(Succeed())
 			}
 			began := time.Now()
 			a.clusterctl("upgrade", "apply", "--infrastructure=vcd:"+framework.Version)
@@ -54,14 +54,14 @@ func TestClusterctlUpgradesFromCAPVCD(t *testing.T) {
 			a.Expect(a.stack.Unwire(t.Context(), "infrastructure-vcd")).To(Succeed())
 			a.installProvider()
 			if s.isDeleted {
-				a.trust()
+				a.trustVCD()
 				a.expectGone()
 				return
 			}
 			a.awaitReady()
 			t.Logf("ready %s after the upgrade began", time.Since(began).Round(100*time.Millisecond))
-			a.Expect(a.uids()).To(Equal(before), "objects are not made anew")
-			a.Expect(changesOf(a.simulator, ran, began)).To(BeEmpty(), "VMs are not written to")
+			a.Expect(a.uids()).To(Equal(before), "objects should not be recreated")
+			a.Expect(changesOf(a.simulator, ran, began)).To(BeEmpty(), "VMs should not be written")
 		})
 	}
 }
@@ -99,7 +99,7 @@ func (a *adoption) repository(version string, components []byte) {
 	})).To(Succeed())
 }
 
-// clusterctl runs clusterctl. In the meantime, it issues certificates, as cert-manager does.
+// clusterctl runs clusterctl. In parallel, it issues certificates, as cert-manager does.
 func (a *adoption) clusterctl(args ...string) {
 	a.t.Helper()
 	ctx, cancel := context.WithCancel(a.t.Context())
@@ -108,7 +108,7 @@ func (a *adoption) clusterctl(args ...string) {
 		defer close(ended)
 		issuer := stack.NewIssuer(a.stack)
 		for ctx.Err() == nil {
-			_ = issuer.Certify(ctx, a.client) // It fails if clusterctl writes the same object, and is repeated.
+			_ = issuer.Certify(ctx, a.client) // Conflicts with clusterctl are resolved by the next attempt.
 			<-time.After(200 * time.Millisecond)
 		}
 	}()
@@ -120,14 +120,14 @@ func (a *adoption) clusterctl(args ...string) {
 	a.Expect(err).NotTo(HaveOccurred(), "%s", out)
 }
 
-// expectReplaced checks that the manager and the inventory are those of this provider.
+// expectReplaced checks that the manager and clusterctl's inventory are those of this provider.
 func (a *adoption) expectReplaced() {
 	a.t.Helper()
 	deployments := &appsv1.DeploymentList{}
 	a.Expect(a.client.List(a.t.Context(), deployments, client.MatchingLabels{
 		clusterv1.ProviderNameLabel: "infrastructure-vcd",
 	})).To(Succeed())
-	a.Expect(deployments.Items).To(HaveLen(1), "CAPVCD's own is removed")
+	a.Expect(deployments.Items).To(HaveLen(1), "the Deployment of CAPVCD should be removed")
 	image := deployments.Items[0].Spec.Template.Spec.Containers[0].Image
 	a.Expect(image).NotTo(ContainSubstring(capvcdVersion))
 
@@ -138,11 +138,11 @@ func (a *adoption) expectReplaced() {
 	a.Expect(inventory.Object).To(HaveKeyWithValue("version", framework.Version))
 }
 
-// uids returns the UIDs of the objects of the cluster, by kind and name.
+// uids returns the UIDs of the cluster's objects by kind and name.
 func (a *adoption) uids() map[string]types.UID {
 	found := map[string]types.UID{}
 	for _, kind := range fixtureKinds {
-		if kind.Kind == "Secret" { // The Secret of the identity replaces that with the credentials.
+		if kind.Kind == "Secret" { // The Secret of the identity replaces the one with the credentials.
 			continue
 		}
 		list := &metav1.PartialObjectMetadataList{}

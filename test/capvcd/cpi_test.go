@@ -31,18 +31,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
 )
 
-// Variables of the environment that name the originals in workload clusters.
+// Environment variables with the paths of VMware's programs for workload clusters.
 const (
-	// originalCPI is the path of VMware's cloud controller manager, linked statically.
-	originalCPI = "VMWARE_CPI"
-	// originalCSI is the path of VMware's CSI driver, linked statically.
-	originalCSI = "VMWARE_CSI_DRIVER"
+	// cpiVariable contains the path of VMware's cloud controller manager, statically linked.
+	cpiVariable = "VMWARE_CPI"
+	// csiVariable contains the path of VMware's CSI driver, statically linked.
+	csiVariable = "VMWARE_CSI_DRIVER"
 )
 
-// cpiFixture has the objects that VMware's CPI and CSI driver left of the cluster in fixture two-arm.
+// cpiFixture is the fixture two-arm with the objects of VMware's CPI and CSI driver.
 const cpiFixture = "two-arm-with-cpi"
 
-// fixtureService is the file with the Service of that fixture.
+// fixtureService is the file with the Service in cpiFixture.
 const fixtureService = "service.yaml"
 
 const (
@@ -52,74 +52,74 @@ const (
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 )
 
-// TestTheCPIOfAnAdoptedClusterIsReplaced adopts a cluster in which VMware's CPI and CSI driver work, and requests the
-// cloud controller manager of this provider.
-func TestTheCPIOfAnAdoptedClusterIsReplaced(t *testing.T) {
-	needsAll(t)
+// TestCPIOfAdoptedClusterIsReplaced adopts a cluster with VMware's CPI and CSI driver, and replaces CPI by the cloud
+// controller manager of this provider.
+func TestCPIOfAdoptedClusterIsReplaced(t *testing.T) {
+	requireAll(t)
 	if os.Getuid() != 0 {
-		t.Skip("runs programs in root directories of their own, which needs root")
+		t.Skip("runs programs in separate root directories, which needs root")
 	}
 	r := startReplacement(t)
 	r.installProvider()
 	r.awaitReady()
 	t.Log("adopted")
-	objects := r.ofCluster()
+	objects := r.vcdObjects()
 	vms := r.vms()
-	secrets := r.secretsOfOriginals()
+	secrets := r.vmwareSecrets()
 
 	r.manage()
 	r.awaitCloudProvider("False " + infrav1.CloudProviderConflictReason)
-	r.Expect(r.ofCluster()).To(ConsistOf(objects), "nothing is touched beside another cloud controller manager")
+	r.Expect(r.vcdObjects()).To(ConsistOf(objects), "nothing should change beside another cloud controller manager")
 
 	t.Log("CPI is found")
 	r.removeCPI()
 	r.startCCM()
 	r.awaitCloudProvider("True")
-	r.Eventually(r.recordsOfServices, patience, "250ms").ShouldNot(BeEmpty())
+	r.Eventually(r.serviceRecords, timeout, "250ms").ShouldNot(BeEmpty())
 	r.Expect(r.cloudControllerManagers()).To(ConsistOf("Deployment " + addons.DeploymentName))
-	r.Expect(r.address()).To(Equal(r.published), "the Service keeps its address")
-	r.Expect(withoutIPSets(r.ofCluster())).To(ConsistOf(objects), "what CPI made is used")
+	r.Expect(r.address()).To(Equal(r.published), "the address of the Service should not change")
+	r.Expect(withoutIPSets(r.vcdObjects())).To(ConsistOf(objects), "objects of CPI should be reused")
 	r.Expect(r.vms()).To(ConsistOf(vms))
 
 	t.Log("CPI is replaced")
 	worker := r.addWorker()
-	r.Eventually(r.documentsWith, patience, "250ms").WithArguments(r.addressOf(worker)).ShouldNot(BeEmpty(),
-		"the Service reaches the new node")
-	r.Expect(r.secretsOfOriginals()).To(Equal(secrets))
+	r.Eventually(r.documentsWith, timeout, "250ms").WithArguments(r.addressOf(worker)).ShouldNot(BeEmpty(),
+		"the Service should reach the new node")
+	r.Expect(r.vmwareSecrets()).To(Equal(secrets))
 	t.Log("a worker is added")
 	r.moveDisk(worker)
 	r.removeWorker(r.old)
 
 	t.Log("a worker with a disk is removed")
-	r.Expect(r.client.Delete(t.Context(), theCluster())).To(Succeed())
-	r.Eventually(running, ages, "20ms").WithArguments(r.simulator).Should(BeEmpty())
-	r.ccm.stop() // It ran on one of the nodes.
+	r.Expect(r.client.Delete(t.Context(), clusterObject())).To(Succeed())
+	r.Eventually(runningVMs, clusterTimeout, "20ms").WithArguments(r.simulator).Should(BeEmpty())
+	r.ccm.stop() // It ran on one of the deleted nodes.
 	r.expectGone()
-	r.Expect(r.simulator.State().Disks).To(HaveLen(1), "volumes outlive their cluster")
+	r.Expect(r.simulator.State().Disks).To(HaveLen(1), "volumes should outlive their cluster")
 }
 
-// TestFixtureOfCPI writes the fixture with VMware's programs.
+// TestFixtureOfCPI writes cpiFixture with VMware's programs.
 func TestFixtureOfCPI(t *testing.T) {
 	if !*record {
-		t.Skip("makes a fixture with -record")
+		t.Skip("writes a fixture; runs only with -record")
 	}
-	needsOriginals(t)
+	requireVMwarePrograms(t)
 	r := startReplacement(t)
 	r.record()
 }
 
-// needsOriginals skips a test without VMware's programs.
-func needsOriginals(t *testing.T) {
+// requireVMwarePrograms skips a test without VMware's programs.
+func requireVMwarePrograms(t *testing.T) {
 	t.Helper()
-	if !hasOriginals() {
-		t.Skipf("needs VMware's cloud controller manager and CSI driver: set %s and %s", originalCPI, originalCSI)
+	if !hasVMwarePrograms() {
+		t.Skipf("needs VMware's cloud controller manager and CSI driver: set %s and %s", cpiVariable, csiVariable)
 	}
 }
 
-func hasOriginals() bool { return os.Getenv(originalCPI) != "" && os.Getenv(originalCSI) != "" }
+func hasVMwarePrograms() bool { return os.Getenv(cpiVariable) != "" && os.Getenv(csiVariable) != "" }
 
-// A replacement is the adoption of a cluster with a workload cluster: a real API server with nodes for the VMs, in
-// which VMware's CPI and CSI driver work. Without these programs, it uses the objects that they left.
+// A replacement is the adoption of a cluster with its workload cluster: a real API server with Nodes for the VMs, in
+// which VMware's CPI and CSI driver run. Without these programs, it uses their recorded objects.
 type replacement struct {
 	*adoption
 
@@ -138,7 +138,7 @@ const volume = "pvc-3f0c3a52-8a6c-4d6f-9a55-0b3f7d6d2b11"
 func startReplacement(t *testing.T) *replacement {
 	t.Helper()
 	dump := cpiFixture
-	if hasOriginals() {
+	if hasVMwarePrograms() {
 		dump = "two-arm"
 	}
 	r := &replacement{adoption: startAdoptionFrom(t, "two-arm", dump)}
@@ -151,19 +151,19 @@ func startReplacement(t *testing.T) *replacement {
 	r.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = r.workload.Stop() })
 	r.guest = r.workload.Client()
-	r.old = r.workerOfCAPVCD()
-	r.giveKubeconfig()
-	r.installOriginals()
+	r.old = r.capvcdWorker()
+	r.storeKubeconfig()
+	r.installVMwarePrograms()
 	state := r.simulator.State()
 	for i := range state.VMs {
 		providerID := ""
-		if !hasOriginals() {
+		if !hasVMwarePrograms() {
 			providerID = providerid.Prefix + "urn:vcloud:vm:" + state.VMs[i].ID
 		}
 		r.createNode(state.VMs[i].Name, providerID)
 	}
-	if hasOriginals() {
-		r.startOriginals()
+	if hasVMwarePrograms() {
+		r.startVMwarePrograms()
 	} else {
 		r.createServiceOfFixture()
 	}
@@ -172,20 +172,20 @@ func startReplacement(t *testing.T) *replacement {
 	return r
 }
 
-// giveKubeconfig stores the kubeconfig of the workload cluster in the management cluster, as the control plane provider
-// does.
-func (r *replacement) giveKubeconfig() {
+// storeKubeconfig stores the kubeconfig of the workload cluster in the management cluster, like the control plane
+// provider.
+func (r *replacement) storeKubeconfig() {
 	r.t.Helper()
 	access, err := os.ReadFile(r.workload.Kubeconfig())
 	r.Expect(err).NotTo(HaveOccurred())
-	owned := kubeconfig.GenerateSecret(theCluster(), access)
+	owned := kubeconfig.GenerateSecret(clusterObject(), access)
 	owned.OwnerReferences = nil
 	owned.Type = clusterv1.ClusterSecretType
 	r.create(owned)
 }
 
-// installOriginals installs the relevant parts of CPI and the CSI driver, as VMware's manifests do.
-func (r *replacement) installOriginals() {
+// installVMwarePrograms creates the relevant objects in VMware's manifests of CPI and the CSI driver.
+func (r *replacement) installVMwarePrograms() {
 	r.t.Helper()
 	site := r.simulator.State().Model.Orgs[1]
 	shared := map[string]any{"host": r.simulator.URL(), "org": site.Name, "vdc": site.VDCs[0].Name}
@@ -227,10 +227,10 @@ func (r *replacement) installOriginals() {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: cpiRole},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: system, Name: cpiAccount}},
 		},
-		ofVMware(labels, addons.DeploymentName, "cloud-provider-for-cloud-director:1.6.1", addons.ConfigMapName,
+		vmwareDeployment(labels, addons.DeploymentName, "cloud-provider-for-cloud-director:1.6.1", addons.ConfigMapName,
 			"--cloud-provider=vmware-cloud-director", "--allow-untagged-cloud=true",
 			"--cloud-config="+configDir+"/"+addons.ConfigKey),
-		ofVMware(labels, "csi-vcd-controllerplugin", "cloud-director-named-disk-csi-driver:1.6.0",
+		vmwareDeployment(labels, "csi-vcd-controllerplugin", "cloud-director-named-disk-csi-driver:1.6.0",
 			"vcloud-csi-configmap", "--cloud-config="+configDir+"/vcloud-csi-config.yaml"),
 	} {
 		r.Expect(r.guest.Create(r.t.Context(), object)).To(Succeed(), object.GetName())
@@ -251,8 +251,8 @@ func (r *replacement) configMap(name, key string, content map[string]any) *corev
 	}
 }
 
-// ofVMware returns the Deployment of a program of VMware.
-func ofVMware(labels map[string]string, name, image, config string, args ...string) *appsv1.Deployment {
+// vmwareDeployment returns the Deployment of one of VMware's programs.
+func vmwareDeployment(labels map[string]string, name, image, config string, args ...string) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: inSystem(name),
 		Spec: appsv1.DeploymentSpec{
@@ -309,7 +309,7 @@ func ofVMware(labels map[string]string, name, image, config string, args ...stri
 	}
 }
 
-// createNode registers the node of a VM, as kubelet does. Without a provider ID, the node waits for one.
+// createNode registers the node of a VM, like kubelet. Without a provider ID, the node is uninitialized.
 func (r *replacement) createNode(name, providerID string) {
 	r.t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -322,7 +322,7 @@ func (r *replacement) createNode(name, providerID string) {
 	r.Expect(r.guest.Status().Update(r.t.Context(), node)).To(Succeed())
 }
 
-// service returns a Service as users of CPI had.
+// service returns a typical Service of a user of CPI.
 func service() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
@@ -343,12 +343,12 @@ func service() *corev1.Service {
 	}
 }
 
-// startOriginals starts CPI, waits until it serves the nodes and a Service, and starts the CSI driver, which attaches a
-// disk.
-func (r *replacement) startOriginals() {
+// startVMwarePrograms starts CPI and waits until it has initialized the nodes and a Service. Then it starts the CSI
+// driver and lets it attach a disk.
+func (r *replacement) startVMwarePrograms() {
 	r.t.Helper()
-	r.cpi = r.startProgram(addons.DeploymentName, os.Getenv(originalCPI), "--port=0", "--secure-port=0")
-	r.createThere(service())
+	r.cpi = r.startProgram(addons.DeploymentName, os.Getenv(cpiVariable), "--port=0", "--secure-port=0")
+	r.createInWorkload(service())
 	r.Eventually(func(g Gomega) {
 		nodes := &corev1.NodeList{}
 		g.Expect(r.guest.List(r.t.Context(), nodes)).To(Succeed())
@@ -356,19 +356,19 @@ func (r *replacement) startOriginals() {
 			g.Expect(nodes.Items[i].Spec.ProviderID).NotTo(BeEmpty(), nodes.Items[i].Name)
 		}
 		g.Expect(r.address()).NotTo(BeEmpty())
-	}, patience, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 
 	ports, err := process.ReservePorts(r.t.Context(), 1)
 	r.Expect(err).NotTo(HaveOccurred())
 	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
-	r.csi = newStorageDriver(r.t, r.startProgram("csi-vcd-controllerplugin", os.Getenv(originalCSI), "--endpoint=tcp://"+address),
+	r.csi = newStorageDriver(r.t, r.startProgram("csi-vcd-controllerplugin", os.Getenv(csiVariable), "--endpoint=tcp://"+address),
 		address)
 	r.csi.create(volume)
 	r.csi.attach(volume, r.old)
 }
 
-// createThere creates an object in the workload cluster.
-func (r *replacement) createThere(object client.Object) {
+// createInWorkload creates an object in the workload cluster.
+func (r *replacement) createInWorkload(object client.Object) {
 	r.t.Helper()
 	r.Expect(r.guest.Create(r.t.Context(), object)).To(Succeed())
 }
@@ -391,7 +391,7 @@ func (r *replacement) address() string {
 	return ""
 }
 
-// record writes the objects that VMware's programs left in VCD, and the Service.
+// record writes the state of VCD with the objects of VMware's programs, and the Service.
 func (r *replacement) record() {
 	r.t.Helper()
 	r.Expect(os.MkdirAll(fixtureDir(cpiFixture), 0o750)).To(Succeed())
@@ -413,13 +413,13 @@ func (r *replacement) createServiceOfFixture() {
 	svc := &corev1.Service{}
 	r.Expect(yaml.Unmarshal(text, svc)).To(Succeed())
 	status := svc.Status
-	r.createThere(svc)
+	r.createInWorkload(svc)
 	svc.Status = status
 	r.Expect(r.guest.Status().Update(r.t.Context(), svc)).To(Succeed())
 }
 
-// secretsOfOriginals returns the Secrets that the CSI driver shares with CPI.
-func (r *replacement) secretsOfOriginals() []corev1.Secret {
+// vmwareSecrets returns the Secrets that CPI and the CSI driver share.
+func (r *replacement) vmwareSecrets() []corev1.Secret {
 	r.t.Helper()
 	found := make([]corev1.Secret, 2)
 	for i, name := range []string{addons.CredentialsName, addons.ClusterIDName} {
@@ -428,7 +428,7 @@ func (r *replacement) secretsOfOriginals() []corev1.Secret {
 	return found
 }
 
-// manage requests the cloud controller manager of this provider, with the credentials of the cluster.
+// manage enables the managed cloud controller manager, with the credentials of the cluster.
 func (r *replacement) manage() {
 	r.t.Helper()
 	const identity = clusterName + "-user"
@@ -440,7 +440,7 @@ func (r *replacement) manage() {
 	r.Expect(r.client.Patch(r.t.Context(), managed, client.RawPatch(types.MergePatchType, []byte(change)))).To(Succeed())
 }
 
-// awaitCloudProvider waits until CloudProviderReady has a status and, optionally, a reason.
+// awaitCloudProvider waits until the condition CloudProviderReady begins with a status and, optionally, a reason.
 func (r *replacement) awaitCloudProvider(state string) {
 	r.t.Helper()
 	r.Eventually(func() (string, error) {
@@ -451,10 +451,10 @@ func (r *replacement) awaitCloudProvider(state string) {
 			return "", err
 		}
 		return fmt.Sprintf("%s %s: %s", condition.Status, condition.Reason, condition.Message), err
-	}, patience, "250ms").Should(HavePrefix(state))
+	}, timeout, "250ms").Should(HavePrefix(state))
 }
 
-// removeCPI applies the remedy in the message of the condition.
+// removeCPI removes CPI as the message of the condition instructs.
 func (r *replacement) removeCPI() {
 	r.t.Helper()
 	d := &appsv1.Deployment{ObjectMeta: inSystem(addons.DeploymentName)}
@@ -464,7 +464,7 @@ func (r *replacement) removeCPI() {
 	}
 }
 
-// startCCM runs the program that the manager installed.
+// startCCM runs the cloud controller manager that the manager installed.
 func (r *replacement) startCCM() {
 	r.t.Helper()
 	program := filepath.Join(r.t.TempDir(), "ccm")
@@ -473,10 +473,10 @@ func (r *replacement) startCCM() {
 	d := &appsv1.Deployment{}
 	r.Eventually(func() error {
 		return r.guest.Get(r.t.Context(), client.ObjectKey{Namespace: system, Name: addons.DeploymentName}, d)
-	}, patience, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 	role := &rbacv1.ClusterRole{}
 	r.Expect(r.guest.Get(r.t.Context(), client.ObjectKey{Name: cpiRole}, role)).To(Succeed())
-	r.Expect(role.Rules).NotTo(ContainElement(HaveField("Resources", ContainElement("*"))), "the rights of CPI are gone")
+	r.Expect(role.Rules).NotTo(ContainElement(HaveField("Resources", ContainElement("*"))), "the rights of CPI should be gone")
 	ports, err := process.ReservePorts(r.t.Context(), 1)
 	r.Expect(err).NotTo(HaveOccurred())
 	r.ccm = r.startProgram(addons.DeploymentName, program, fmt.Sprintf("--secure-port=%d", ports[0]), "--probe-address=",
@@ -491,8 +491,8 @@ func (r *replacement) startCCM() {
 	r.Expect(r.guest.Status().Update(r.t.Context(), d)).To(Succeed())
 }
 
-// recordsOfServices returns the records of our cloud controller manager.
-func (r *replacement) recordsOfServices() (map[string]string, error) {
+// serviceRecords returns the records of Services that our cloud controller manager stores.
+func (r *replacement) serviceRecords() (map[string]string, error) {
 	records := &corev1.ConfigMap{}
 	err := r.guest.Get(r.t.Context(), client.ObjectKey{Namespace: system, Name: "cloud-controller-manager-services"}, records)
 	return records.Data, client.IgnoreNotFound(err)
@@ -516,7 +516,7 @@ func withoutIPSets(objects []string) []string {
 	return slices.DeleteFunc(objects, func(o string) bool { return strings.Contains(o, "firewallGroups") })
 }
 
-// documentsWith returns the objects of the cluster in VCD that contain a text.
+// documentsWith returns the objects of the cluster in VCD that contain a string value.
 func (r *replacement) documentsWith(text string) []string {
 	var found []string
 	for _, d := range r.simulator.State().Documents {
@@ -527,8 +527,8 @@ func (r *replacement) documentsWith(text string) []string {
 	return found
 }
 
-// workerOfCAPVCD returns the name of a worker's Machine in the fixture.
-func (r *replacement) workerOfCAPVCD() string {
+// capvcdWorker returns the name of a worker Machine in the fixture.
+func (r *replacement) capvcdWorker() string {
 	r.t.Helper()
 	machines := &clusterv1.MachineList{}
 	r.Expect(r.client.List(r.t.Context(), machines, client.InNamespace(namespace),
@@ -537,7 +537,7 @@ func (r *replacement) workerOfCAPVCD() string {
 	return machines.Items[0].Name
 }
 
-// addWorker creates a Machine as a MachineSet does, waits until its node is initialized, and returns its name.
+// addWorker creates a Machine like a MachineSet, waits until its node is initialized, and returns its name.
 func (r *replacement) addWorker() string {
 	r.t.Helper()
 	const name = clusterName + "-workers-n8z5c-added"
@@ -568,14 +568,14 @@ func (r *replacement) addWorker() string {
 		g.Expect(conditions.IsTrue(infra, clusterv1.ReadyCondition)).To(BeTrue(),
 			conditions.GetMessage(infra, clusterv1.ReadyCondition))
 		g.Expect(infra.Spec.ProviderID).NotTo(BeEmpty())
-	}, patience, "250ms").Should(Succeed())
+	}, timeout, "250ms").Should(Succeed())
 	r.createNode(name, "")
 	r.Eventually(func(g Gomega) {
 		node := &corev1.Node{}
 		g.Expect(r.guest.Get(r.t.Context(), client.ObjectKey{Name: name}, node)).To(Succeed())
 		g.Expect(node.Spec.Taints).NotTo(ContainElement(HaveField("Key", uninitialized)))
 		g.Expect(node.Spec.ProviderID).To(Equal(infra.Spec.ProviderID))
-	}, patience, "250ms").Should(Succeed(), "the cloud controller manager initializes the node")
+	}, timeout, "250ms").Should(Succeed(), "the cloud controller manager should initialize the node")
 	return name
 }
 
@@ -593,7 +593,7 @@ func (r *replacement) addressOf(name string) string {
 	return ""
 }
 
-// moveDisk restarts the CSI driver and makes it attach the disk to another node. Without the driver, the disk stays.
+// moveDisk restarts the CSI driver and lets it move the disk to another node. Without the driver, the disk stays.
 func (r *replacement) moveDisk(to string) {
 	r.t.Helper()
 	if r.csi == nil {
@@ -608,7 +608,7 @@ func (r *replacement) moveDisk(to string) {
 	r.csi.attach(volume, r.old)
 }
 
-// diskOn returns the name of the disk that is attached to a VM; empty if none is.
+// diskOn returns the name of the disk that is attached to a VM, or an empty string.
 func (r *replacement) diskOn(name string) string {
 	state := r.simulator.State()
 	for i := range state.VMs {
@@ -636,5 +636,5 @@ func (r *replacement) removeWorker(name string) {
 			names = append(names, state.VMs[i].Name)
 		}
 		return names
-	}, patience, "250ms").ShouldNot(ContainElement(name))
+	}, timeout, "250ms").ShouldNot(ContainElement(name))
 }

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// A storageDriver is VMware's CSI driver, called in the same way as by its sidecar containers.
+// A storageDriver calls VMware's CSI driver like its sidecar containers.
 type storageDriver struct {
 	*WithT
 
@@ -34,7 +34,7 @@ func newStorageDriver(t *testing.T, p *pod, address string) *storageDriver {
 	}
 }
 
-// mounted returns how the tests use volumes.
+// mounted returns the volume capability that the tests request.
 func mounted() *csi.VolumeCapability {
 	return &csi.VolumeCapability{
 		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: "ext4"}},
@@ -42,7 +42,7 @@ func mounted() *csi.VolumeCapability {
 	}
 }
 
-// restart restarts the driver, which reads its Secret at startup.
+// restart restarts the driver, because it reads its Secret only at startup.
 func (d *storageDriver) restart() {
 	d.t.Helper()
 	d.pod.stop()
@@ -84,8 +84,8 @@ func (d *storageDriver) detach(volume, node string) {
 	})
 }
 
-// eventually repeats a request until the driver succeeds, because it may be starting, or VCD may be busy.
-func (d *storageDriver) eventually(ask func() error) {
+// eventually retries a request until it succeeds, because the driver may be starting, or VCD may be busy.
+func (d *storageDriver) eventually(request func() error) {
 	d.t.Helper()
-	d.Eventually(ask, patience, "500ms").Should(Succeed())
+	d.Eventually(request, timeout, "500ms").Should(Succeed())
 }

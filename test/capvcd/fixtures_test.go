@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// fixtureKinds are the kinds of objects of a management cluster in a fixture, in the order of their creation.
+// fixtureKinds are the kinds of Kubernetes objects in a fixture, in the order of their creation.
 var fixtureKinds = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Secret"},
 	{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"},
@@ -35,8 +35,8 @@ const (
 
 func fixtureDir(name string) string { return filepath.Join("testdata", "fixtures", name) }
 
-// record writes the objects that CAPVCD left in VCD and in the management cluster as a fixture.
-func (o *original) record(name string) {
+// record writes CAPVCD's objects in VCD and in the management cluster as a fixture.
+func (o *capvcdSetup) record(name string) {
 	o.t.Helper()
 	o.Expect(os.MkdirAll(fixtureDir(name), 0o750)).To(Succeed())
 	recordState(o.WithT, o.site.Simulator, name)
@@ -61,7 +61,7 @@ func (o *original) record(name string) {
 	o.write(name, fixtureObjects, bytes.ReplaceAll(objects.Bytes(), site, []byte(recordedSite)))
 }
 
-func (o *original) write(name, file string, text []byte) {
+func (o *capvcdSetup) write(name, file string, text []byte) {
 	o.t.Helper()
 	o.Expect(os.WriteFile(filepath.Join(fixtureDir(name), file), text, 0o600)).To(Succeed())
 }
@@ -78,7 +78,7 @@ func recordState(g *WithT, simulator *vcdsim.Simulator, name string) {
 	g.Expect(os.WriteFile(filepath.Join(fixtureDir(name), fixtureVCD), text, 0o600)).To(Succeed())
 }
 
-// scrubState removes the parts that a fixture does not need: sessions and tasks that have ended, and bootstrap data.
+// scrubState removes the parts that a fixture does not need: sessions, completed tasks, and bootstrap data.
 func scrubState(dump map[string]any) {
 	store, _ := dump["store"].(map[string]any)
 	store["Sessions"] = map[string]any{}
@@ -96,7 +96,7 @@ func scrubState(dump map[string]any) {
 	}
 }
 
-// belongsInFixture excludes Secrets that Cluster API created, except bootstrap data.
+// belongsInFixture returns false for Secrets that Cluster API created, except bootstrap data.
 func belongsInFixture(object *unstructured.Unstructured) bool {
 	if object.GetKind() != "Secret" {
 		return true
@@ -110,8 +110,8 @@ func isBootstrapData(secret *unstructured.Unstructured) bool {
 	return found
 }
 
-// scrubObject removes fields that the API server sets, and fields that require controllers that a fixture does not
-// have.
+// scrubObject removes fields that the API server sets, and fields that only work with controllers that are not running
+// for a fixture.
 func scrubObject(object *unstructured.Unstructured) {
 	for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"} {
 		unstructured.RemoveNestedField(object.Object, "metadata", field)
@@ -123,12 +123,12 @@ func scrubObject(object *unstructured.Unstructured) {
 		}
 		object.SetOwnerReferences(nil)
 	case "VCDCluster", "VCDMachine":
-		object.SetOwnerReferences(nil) // Cluster API sets them again.
+		object.SetOwnerReferences(nil) // Cluster API restores them.
 	case "Cluster":
 		unstructured.RemoveNestedField(object.Object, "spec", "controlPlaneRef")
 		unstructured.RemoveNestedField(object.Object, "status")
 	case "Machine":
-		object.SetAnnotations(nil) // The hooks of a control plane wait for its controller.
+		object.SetAnnotations(nil) // Only the control plane's controller would complete its hooks.
 		unstructured.RemoveNestedField(object.Object, "spec", "bootstrap", "configRef")
 		unstructured.RemoveNestedField(object.Object, "status")
 		object.SetOwnerReferences(nil)

@@ -30,18 +30,18 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// scratch is a folder that all tests share; empty if they need none.
+// scratch is a temporary folder that all tests share, or empty if it was not needed.
 var scratch string
 
-// A product is this provider as it is shipped.
+// A product is a release build of this provider.
 type product struct {
 	root       string // of the repository
 	components []byte
-	manager    string // the path of its program
+	manager    string // the path of the manager binary
 }
 
-// shipped builds the provider, once for all tests.
-var shipped = sync.OnceValues(func() (product, error) {
+// builtProduct builds the provider once for all tests.
+var builtProduct = sync.OnceValues(func() (product, error) {
 	root, err := framework.Root()
 	if err != nil {
 		return product{}, err
@@ -52,7 +52,7 @@ var shipped = sync.OnceValues(func() (product, error) {
 	}
 	scratch, err = os.MkdirTemp("", "capvcd-")
 	if err != nil {
-		return product{}, fmt.Errorf("making a folder for the manager: %w", err)
+		return product{}, fmt.Errorf("creating a folder for the manager: %w", err)
 	}
 	binary := filepath.Join(scratch, "manager")
 	if err := framework.BuildManager(context.Background(), root, binary); err != nil {
@@ -65,8 +65,8 @@ var shipped = sync.OnceValues(func() (product, error) {
 	}, nil
 })
 
-// needsAll skips a test without -all.
-func needsAll(t *testing.T) {
+// requireAll skips a test without -all.
+func requireAll(t *testing.T) {
 	t.Helper()
 	if !*all {
 		t.Skip("takes minutes; make test-adoption runs it")

@@ -29,7 +29,7 @@ import (
 // accountDir is the folder with the token of the service account in a container.
 const accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// A pod is the program of a Deployment with the environment that kubelet provides: a root directory with volumes of
+// A pod runs the program of a Deployment in an environment like that of kubelet: a root directory with volumes of
 // ConfigMaps and Secrets, environment variables, and the token of its service account.
 type pod struct {
 	*WithT
@@ -37,13 +37,13 @@ type pod struct {
 	t          *testing.T
 	cluster    *stack.Stack
 	deployment *appsv1.Deployment
-	program    string   // a static program of this machine
-	args       []string // after those of the Deployment
+	program    string   // path of a static program on this machine
+	args       []string // appended to those of the Deployment
 	command    *exec.Cmd
 	ended      chan struct{}
 }
 
-// startPod runs the first container of a Deployment until stop is called or the test ends.
+// startPod runs the first container of a Deployment. It runs until stop is called or the test ends.
 func startPod(t *testing.T, in *stack.Stack, deployment *appsv1.Deployment, program string, args ...string) *pod {
 	t.Helper()
 	p := &pod{
@@ -61,7 +61,7 @@ func startPod(t *testing.T, in *stack.Stack, deployment *appsv1.Deployment, prog
 
 func (p *pod) container() *corev1.Container { return &p.deployment.Spec.Template.Spec.Containers[0] }
 
-// start runs the program in a new root directory with the current content of its volumes.
+// start runs the program in a new root directory with the current contents of its volumes.
 func (p *pod) start() {
 	p.t.Helper()
 	root := p.t.TempDir()
@@ -110,7 +110,7 @@ func (p *pod) write(root, path string, content []byte, mode os.FileMode) {
 	p.Expect(os.WriteFile(path, content, mode)).To(Succeed())
 }
 
-// volume returns the files of a volume by their names.
+// volume returns the contents of the files in a volume by name.
 func (p *pod) volume(name string) map[string][]byte {
 	p.t.Helper()
 	volumes := p.deployment.Spec.Template.Spec.Volumes
@@ -131,7 +131,7 @@ func (p *pod) volume(name string) map[string][]byte {
 	return files
 }
 
-// read reads an object that the pod refers to, in its namespace.
+// read reads an object in the namespace of the pod.
 func (p *pod) read(name string, into client.Object, optional bool) {
 	p.t.Helper()
 	err := p.cluster.Client().Get(p.t.Context(), client.ObjectKey{Namespace: p.deployment.Namespace, Name: name}, into)
@@ -141,8 +141,8 @@ func (p *pod) read(name string, into client.Object, optional bool) {
 	p.Expect(err).NotTo(HaveOccurred())
 }
 
-// environment returns the environment of the container. It has the real address of the API server, not the control
-// plane endpoint.
+// environment returns the environment of the container. It contains the real address of the API server instead of the
+// control plane endpoint.
 func (p *pod) environment() []string {
 	p.t.Helper()
 	var env []string

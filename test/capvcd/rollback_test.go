@@ -9,19 +9,19 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// settled is three times the period in which CAPVCD resyncs all objects in these tests.
-const settled = 90 * time.Second
+// resyncWait is three times the resync period of CAPVCD in these tests.
+const resyncWait = 90 * time.Second
 
-// TestCAPVCDTakesItsClustersBack returns to CAPVCD after adoption. The management cluster is restored from its backup,
-// and CAPVCD's own manager works with the objects that this provider leaves in VCD.
-func TestCAPVCDTakesItsClustersBack(t *testing.T) {
-	needsOriginal(t)
+// TestRollbackToCAPVCD returns to CAPVCD after an adoption. The management cluster is restored from a backup, and
+// CAPVCD's manager continues with the objects that this provider leaves in VCD.
+func TestRollbackToCAPVCD(t *testing.T) {
+	requireCAPVCD(t)
 	for _, name := range []string{"two-arm", "one-arm-with-entity", "ip-spaces"} {
 		t.Run(name, func(t *testing.T) {
 			a := startAdoption(t, name)
 			vms := a.vms()
-			objects := a.ofCluster()
-			ran := running(a.simulator)
+			objects := a.vcdObjects()
+			ran := runningVMs(a.simulator)
 			a.installProvider()
 			a.awaitReady()
 			a.Expect(a.manager.Kill()).To(Succeed())
@@ -37,12 +37,12 @@ func TestCAPVCDTakesItsClustersBack(t *testing.T) {
 			began := time.Now()
 			startCAPVCD(t, restored.stack, scenarioOf(name).env...)
 
-			restored.Consistently(restored.vms, settled, "1s").Should(ConsistOf(vms))
-			restored.Expect(restored.ofCluster()).To(ConsistOf(objects), "nothing is made twice")
-			restored.Expect(changesOf(a.simulator, ran, began)).To(BeEmpty(), "VMs are not written to")
+			restored.Consistently(restored.vms, resyncWait, "1s").Should(ConsistOf(vms))
+			restored.Expect(restored.vcdObjects()).To(ConsistOf(objects), "no object should be duplicated")
+			restored.Expect(changesOf(a.simulator, ran, began)).To(BeEmpty(), "VMs should not be written")
 			restored.Expect(a.simulator.Requests()).To(ContainElement(HaveField("Time", BeTemporally(">", began))))
 
-			restored.Expect(restored.client.Delete(t.Context(), theCluster())).To(Succeed())
+			restored.Expect(restored.client.Delete(t.Context(), clusterObject())).To(Succeed())
 			restored.expectGone()
 		})
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package capvcd upgrades a management cluster from CAPVCD. This provider, as it is shipped, replaces CRDs with the
-// versions of CAPVCD, with objects stored in these versions, on a real API server with Cluster API's core manager.
+// Package capvcd tests upgrades of management clusters from CAPVCD. A release build of this provider replaces CAPVCD's
+// CRDs, with objects that are stored in CAPVCD's versions, on a real API server with Cluster API's core manager.
 package capvcd
 
 import (
@@ -39,12 +39,12 @@ const (
 	password  = "canary-password"
 	// identity is the name of the identity that the conversion creates for credentials in a VCDCluster.
 	identity = "demo-capvcd-credentials"
-	patience = 2 * time.Minute
+	timeout  = 2 * time.Minute
 )
 
 func TestUpgradeFromCAPVCD(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts a management cluster; left out by -short")
+		t.Skip("starts a management cluster; not in short mode")
 	}
 	u := start(t)
 	u.installVersions("v1beta1")
@@ -58,15 +58,15 @@ func TestUpgradeFromCAPVCD(t *testing.T) {
 
 	u.installProvider()
 
-	t.Run("objects are what they were", u.in(objectsAreWhatTheyWere))
+	t.Run("objects are unchanged", u.in(objectsAreUnchanged))
 	t.Run("credentials are moved", u.in(credentialsAreMoved))
 	t.Run("edits in the version of CAPVCD are applied", u.in(oldEditsAreApplied))
-	t.Run("edits in our version show in that of CAPVCD", u.in(newEditsShow))
-	t.Run("no request in our version sets credentials", u.in(credentialsCannotBeSet))
-	t.Run("objects can still be made in the version of CAPVCD", u.in(oldObjectsCanBeMade))
-	t.Run("all objects are stored in our version", u.in(allIsStoredInOurVersion))
-	t.Run("the password is in no other place", u.in(passwordIsNowhereElse))
-	t.Run("the versions of CAPVCD are not needed any more", u.in(oldVersionsCanBeDropped))
+	t.Run("edits in our version are visible in the version of CAPVCD", u.in(newEditsAreConverted))
+	t.Run("credentials cannot be set in our version", u.in(credentialsCannotBeSet))
+	t.Run("objects can still be created in the version of CAPVCD", u.in(oldObjectsCanBeCreated))
+	t.Run("all objects are stored in our version", u.in(allIsStoredInNewVersion))
+	t.Run("the password does not leak", u.in(passwordDoesNotLeak))
+	t.Run("the versions of CAPVCD are no longer needed", u.in(oldVersionsCanBeDropped))
 }
 
 // An upgrade is a management cluster before or after the upgrade.
@@ -84,7 +84,7 @@ func start(t *testing.T) *upgrade {
 	t.Helper()
 	u := &upgrade{WithT: NewWithT(t), t: t}
 	var err error
-	u.shipped, err = shipped()
+	u.shipped, err = builtProduct()
 	u.Expect(err).NotTo(HaveOccurred())
 	u.stack, err = stack.Start(t.Context(), stack.Options{
 		Dir:   t.TempDir(),
@@ -109,7 +109,7 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// in runs a part of the test.
+// in returns a subtest that runs a part of the test.
 func (u *upgrade) in(part func(*upgrade)) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Helper()
@@ -120,14 +120,14 @@ func (u *upgrade) in(part func(*upgrade)) func(*testing.T) {
 	}
 }
 
-// installVersions installs the CRDs with some of their versions, without conversion. The last version is stored. With
-// the versions of CAPVCD, they equal its CRDs.
+// installVersions installs the CRDs with the given versions and without conversion. The last version is the storage
+// version. With the versions of CAPVCD, the CRDs equal those of CAPVCD.
 func (u *upgrade) installVersions(versions ...string) {
 	u.t.Helper()
 	u.Expect(u.stack.InstallCRDs(u.t.Context(), u.definitions(versions...)...)).To(Succeed())
 }
 
-// definitions returns the CRDs with some of their versions.
+// definitions returns the CRDs with the given versions.
 func (u *upgrade) definitions(versions ...string) []unstructured.Unstructured {
 	u.t.Helper()
 	var crds []unstructured.Unstructured
@@ -163,7 +163,7 @@ func named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// createObjects creates objects of CAPVCD 1.3.2.
+// createObjects creates objects in the versions of CAPVCD 1.3.2.
 func (u *upgrade) createObjects() {
 	u.t.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: named("demo")}
@@ -233,7 +233,7 @@ func (u *upgrade) installProvider() {
 	u.Expect(u.manager.Start(u.t.Context())).To(Succeed())
 }
 
-// get reads an object in the version of its type.
+// get reads an object in the API version of its type.
 func get[T any, P interface {
 	*T
 	client.Object
@@ -244,7 +244,7 @@ func get[T any, P interface {
 	return object
 }
 
-func objectsAreWhatTheyWere(u *upgrade) {
+func objectsAreUnchanged(u *upgrade) {
 	c := get[infrav1.VCDCluster](u, "demo")
 	u.Expect(c.Spec.InfraID).To(Equal(infraID))
 	u.Expect(c.Spec.ControlPlaneLoadBalancer.Type).To(Equal(infrav1.EndpointEdgeGateway))
@@ -254,8 +254,8 @@ func objectsAreWhatTheyWere(u *upgrade) {
 	u.Expect(c.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
 	before := oldCluster()
 	now := get[v1beta2.VCDCluster](u, "demo")
-	now.Spec.UserCredentialsContext = before.Spec.UserCredentialsContext // It may have been moved.
-	now.Spec.RDEID = ""                                                  // CAPVCD would have set it by now.
+	now.Spec.UserCredentialsContext = before.Spec.UserCredentialsContext // The credentials may have been moved.
+	now.Spec.RDEID = ""                                                  // CAPVCD sets it at runtime.
 	u.Expect(now.Spec).To(Equal(before.Spec))
 	u.Expect(now.Status.InfraID).To(Equal(infraID))
 	u.Expect(now.Status.Org).To(Equal("acme"))
@@ -274,7 +274,7 @@ func credentialsAreMoved(u *upgrade) {
 		c := &infrav1.VCDCluster{}
 		g.Expect(u.client.Get(u.t.Context(), client.ObjectKey{Namespace: namespace, Name: "demo"}, c)).To(Succeed())
 		g.Expect(c.Spec.CAPVCDCredentials).To(BeNil())
-	}, patience, "200ms").Should(Succeed())
+	}, timeout, "200ms").Should(Succeed())
 	u.Expect(get[corev1.Secret](u, identity).Data).To(HaveKeyWithValue("password", []byte(password)))
 	u.Expect(get[infrav1.VCDIdentity](u, identity).Spec.SecretRef.Name).To(Equal(identity))
 	u.Expect(get[v1beta2.VCDCluster](u, "demo").Spec.UserCredentialsContext).To(Equal(v1beta2.UserCredentialsContext{
@@ -295,11 +295,11 @@ func oldEditsAreApplied(u *upgrade) {
 	u.Expect(c.Spec.IdentityRef.Name).To(Equal(identity))
 	u.Expect(c.Spec.CAPVCDCredentials).To(BeNil())
 	u.Expect(get[v1beta2.VCDCluster](u, "demo").Spec.LoadBalancerConfigSpec.VipSubnet).To(Equal("192.0.2.0/25"),
-		"also what has no home in our version")
+		"fields without an equivalent in our version should be kept")
 	u.Expect(patch(`{"spec": {"org": "other"}}`)).To(MatchError(ContainSubstring("spec.org: Forbidden")))
 }
 
-func newEditsShow(u *upgrade) {
+func newEditsAreConverted(u *upgrade) {
 	patch := client.RawPatch("application/merge-patch+json",
 		[]byte(`{"spec": {"orphanedDiskPolicy": "Delete", "proxy": {"noProxy": ["c"]}}}`))
 	u.Expect(u.client.Patch(u.t.Context(), get[infrav1.VCDCluster](u, "demo"), patch)).To(Succeed())
@@ -309,7 +309,7 @@ func newEditsShow(u *upgrade) {
 		old := get[v1beta2.VCDCluster](u, "demo")
 		old.Spec.ProxyConfigSpec.HTTPSProxy = "http://other"
 		g.Expect(u.client.Update(u.t.Context(), old)).To(Succeed())
-	}, patience, "200ms").Should(Succeed())
+	}, timeout, "200ms").Should(Succeed())
 	c := get[infrav1.VCDCluster](u, "demo")
 	u.Expect(c.Spec.OrphanedDiskPolicy).To(Equal(infrav1.OrphanedDiskDelete))
 	u.Expect(c.Spec.Proxy.HTTPSProxy).To(Equal("http://other"))
@@ -328,7 +328,7 @@ func credentialsCannotBeSet(u *upgrade) {
 	u.Expect(err).To(MatchError(ContainSubstring("may only be removed")))
 }
 
-func oldObjectsCanBeMade(u *upgrade) {
+func oldObjectsCanBeCreated(u *upgrade) {
 	c := oldCluster()
 	c.Name = "new"
 	c.Spec.UserCredentialsContext.Password = "other"
@@ -336,11 +336,11 @@ func oldObjectsCanBeMade(u *upgrade) {
 	u.Expect(get[infrav1.VCDCluster](u, "new").Spec.CAPVCDCredentials).To(Equal(&infrav1.CAPVCDCredentials{
 		Username: "admin",
 		Password: "other",
-	}), "it has no owner yet")
+	}), "credentials should stay until the cluster has an owner")
 	u.create(&v1beta2.VCDMachine{ObjectMeta: named("new"), Spec: oldMachineSpec()})
 }
 
-// stored returns the versions in which objects may be stored.
+// stored returns the stored versions in the status of a CRD.
 func (u *upgrade) stored(plural string) []string {
 	u.t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{}
@@ -349,14 +349,14 @@ func (u *upgrade) stored(plural string) []string {
 	return definition.Status.StoredVersions
 }
 
-func allIsStoredInOurVersion(u *upgrade) {
+func allIsStoredInNewVersion(u *upgrade) {
 	for _, plural := range []string{"vcdclusters", "vcdclustertemplates", "vcdmachines", "vcdmachinetemplates"} {
-		u.Eventually(func() []string { return u.stored(plural) }, patience, "200ms").
+		u.Eventually(func() []string { return u.stored(plural) }, timeout, "200ms").
 			Should(Equal([]string{infrav1.GroupVersion.Version}), plural)
 	}
 }
 
-func passwordIsNowhereElse(u *upgrade) {
+func passwordDoesNotLeak(u *upgrade) {
 	for _, object := range []client.Object{get[infrav1.VCDCluster](u, "demo"), get[v1beta2.VCDCluster](u, "demo")} {
 		u.Expect(json.Marshal(object)).NotTo(ContainSubstring(password))
 	}
@@ -369,8 +369,8 @@ func passwordIsNowhereElse(u *upgrade) {
 	u.Expect(string(log)).NotTo(ContainSubstring("is forbidden"))
 }
 
-// oldVersionsCanBeDropped reads the stored objects without conversion. An object that was not written since the upgrade
-// would lack the fields of our version.
+// oldVersionsCanBeDropped reads the stored objects without conversion. An object that has not been rewritten since the
+// upgrade would lack the fields of our version.
 func oldVersionsCanBeDropped(u *upgrade) {
 	u.Expect(u.manager.Stop()).To(Succeed())
 	u.installVersions(infrav1.GroupVersion.Version)

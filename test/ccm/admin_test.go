@@ -40,14 +40,14 @@ func (v *vcd) admin(t *testing.T) *admin {
 			DisableKeepAlives: true,
 		}},
 	}
-	header, _, err := p.ask(http.MethodPost, "1.0.0/sessions", nil)
+	header, _, err := p.send(http.MethodPost, "1.0.0/sessions", nil)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	p.token = header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
 	return p
 }
 
-// ask sends a request to the JSON API.
-func (p *admin) ask(method, path string, body any) (http.Header, []byte, error) {
+// send sends a request to the JSON API. It returns an error if the status is not a success.
+func (p *admin) send(method, path string, body any) (http.Header, []byte, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, nil, err
@@ -78,20 +78,20 @@ func (p *admin) ask(method, path string, body any) (http.Header, []byte, error) 
 	return res.Header, answer, nil
 }
 
-// must repeats a request until VCD is not busy, and returns when its task is done.
+// must retries a request until it succeeds, and waits for its task.
 func (p *admin) must(method, path string, body any) {
 	p.t.Helper()
 	g := NewWithT(p.t)
 	var header http.Header
 	g.Eventually(func() (err error) {
-		header, _, err = p.ask(method, path, body)
+		header, _, err = p.send(method, path, body)
 		return err
-	}, patience, poll).Should(Succeed())
-	p.done(header)
+	}, timeout, poll).Should(Succeed())
+	p.awaitTask(header)
 }
 
-// done waits for the task that a response names.
-func (p *admin) done(header http.Header) {
+// awaitTask waits until the task in the Location header of a response succeeds. Without a task, it returns immediately.
+func (p *admin) awaitTask(header http.Header) {
 	p.t.Helper()
 	location := header.Get("Location")
 	_, id, found := strings.Cut(location, "/api/task/")
@@ -105,7 +105,7 @@ func (p *admin) done(header http.Header) {
 			}
 		}
 		return "unknown"
-	}, patience, poll).Should(Equal("success"))
+	}, timeout, poll).Should(Equal("success"))
 }
 
 // pathOf returns the path of a document.
@@ -113,9 +113,9 @@ func pathOf(d vcdsim.Document) string {
 	return strings.ReplaceAll(d.Path, "{gateway}", vcdsim.URN("gateway", d.Parent)) + "/" + d.ID
 }
 
-// deleteByHand deletes objects of some kinds that are marked with an owner, in an order in which objects come before
-// those that they use. The controller may restore an object that uses another before the other is deleted. Then the
-// first is deleted again.
+// deleteByHand deletes the objects of some kinds with an owner's marker. List kinds before the kinds that they refer
+// to. The controller may recreate an object before the objects that it refers to are deleted. In this case, it is
+// deleted again.
 func (v *vcd) deleteByHand(t *testing.T, uid string, kinds ...string) {
 	t.Helper()
 	p := v.admin(t)
@@ -134,16 +134,16 @@ func (v *vcd) deleteByHand(t *testing.T, uid string, kinds ...string) {
 			return nil
 		}
 		for _, d := range left {
-			header, _, refused := p.ask(http.MethodDelete, pathOf(d), nil)
-			if err = errors.Join(err, refused); refused == nil {
-				p.done(header)
+			header, _, failed := p.send(http.MethodDelete, pathOf(d), nil)
+			if err = errors.Join(err, failed); failed == nil {
+				p.awaitTask(header)
 			}
 		}
 		return err
-	}, patience, poll).Should(Succeed())
+	}, timeout, poll).Should(Succeed())
 }
 
-// owned returns the documents of a kind that are marked with an owner.
+// owned returns the documents of a kind with an owner's marker.
 func (v *vcd) owned(kind, uid string) []vcdsim.Document {
 	wanted := ownedBy(uid)
 	var out []vcdsim.Document
@@ -155,7 +155,7 @@ func (v *vcd) owned(kind, uid string) []vcdsim.Document {
 	return out
 }
 
-// changeByHand changes documents of a kind that are marked with an owner.
+// changeByHand changes the documents of a kind with an owner's marker.
 func (v *vcd) changeByHand(t *testing.T, uid, kind string, change func(body map[string]any)) {
 	t.Helper()
 	p := v.admin(t)

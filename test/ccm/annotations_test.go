@@ -2,7 +2,7 @@
 
 package ccm
 
-// Annotations of Services, as their users write them.
+// Annotations of Services.
 const (
 	gatewayAnnotation = "service.beta.kubernetes.io/vcloud-gateway"
 	addressAnnotation = "service.beta.kubernetes.io/vcloud-load-balancer-ip"

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/audit"
 )
 
-// auditRights reports whether the controllers of the shared cluster were denied anything.
+// auditRights returns the given exit code, or 1 if the shared cluster denied any request of a controller.
 func auditRights(code int) int {
 	if err := sharedCluster.auditRights(); err != nil {
 		return report(err)
@@ -23,8 +23,8 @@ func auditRights(code int) int {
 	return code
 }
 
-// auditRights compares the requests of controllers to the API server with the permissions of their manifest. None may
-// have been denied.
+// auditRights compares the requests of controllers to the API server with the permissions in their manifest. It returns
+// an error if any request was denied.
 func (h *cluster) auditRights() error {
 	log, err := os.Open(h.AuditLog())
 	if err != nil {
@@ -54,12 +54,12 @@ func (h *cluster) auditRights() error {
 	var wrong []error
 	for _, denied := range found.Denied {
 		if strings.HasPrefix(denied, "get secrets ") {
-			continue // Its role is not bound in the namespace yet: TestTLS.
+			continue // TestTLS binds this role later.
 		}
-		wrong = append(wrong, fmt.Errorf("the cloud controller manager may not %s", denied))
+		wrong = append(wrong, fmt.Errorf("the cloud controller manager was not allowed to %s", denied))
 	}
 	fmt.Fprintf(os.Stderr,
-		"The cloud controller manager made %d requests to the API server; of %d rights %d were not used: %v\n",
+		"The cloud controller manager sent %d requests to the API server; %d rights, %d of them unused: %v\n",
 		found.Requests, len(rights), len(found.Unused), found.Unused)
 	return errors.Join(wrong...)
 }

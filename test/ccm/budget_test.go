@@ -10,41 +10,41 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// These tests count, in fixtures of their own.
+// The tests in this file count requests, so that each uses a separate fixture.
 
-// TestBudgetOfAService counts the cost of Services: of the first one of a controller, which looks up the gateway and
-// creates the IP set of the cluster, and of later ones.
-func TestBudgetOfAService(t *testing.T) {
+// TestBudgetOfService counts the requests for the first Service of a controller, which include the lookup of the
+// gateway and the creation of the cluster's IP set, and for a second Service.
+func TestBudgetOfService(t *testing.T) {
 	t.Parallel()
 	const n = 4 // ports
 	g := NewWithT(t)
 	four := ports(port("a", 81), port("b", 82), port("c", 83), port("d", 84))
 	budget := map[string]int{twoArm: 2 * n, oneArm: 4 * n, ipSpaces: 2*n + 2}
-	for _, way := range ways() {
-		w := newFixture(t, "budget"+way, fixtureOption{settings: only(way)})
-		g.Eventually(func() []string { return describe(w.cloud.requests(), reading) }, patience,
+	for _, gateway := range gatewayNames() {
+		w := newFixture(t, "budget"+gateway, fixtureOption{settings: only(gateway)})
+		g.Eventually(func() []string { return describe(w.cloud.requests(), reading) }, timeout,
 			poll).Should(ContainElement(ContainSubstring("certificateLibrary")))
-		w.settles(t) // A controller lists everything once when it starts.
+		w.awaitIdle(t) // A controller lists all objects once when it starts.
 
-		first := w.counted(t, "the first Service by gateway "+way, budget[way]+1, four)
-		second := w.counted(t, "another Service by gateway "+way, budget[way], four)
+		first := w.countRequests(t, "the first Service by gateway "+gateway, budget[gateway]+1, four)
+		second := w.countRequests(t, "another Service by gateway "+gateway, budget[gateway], four)
 
 		w.cloud.forget()
 		second.delete()
-		t.Logf("gateway %q: deleted with %d writes, %d reads", way, len(describe(w.cloud.requests(), writing)),
+		t.Logf("gateway %q: deleted with %d writes, %d reads", gateway, len(describe(w.cloud.requests(), writing)),
 			len(describe(w.cloud.requests(), reading)))
 		first.delete()
 	}
 }
 
-// counted creates a Service and counts the requests.
-func (w *fixture) counted(t *testing.T, what string, budget int, changes ...change) *service {
+// countRequests creates a Service and checks the number of requests against the budget.
+func (w *fixture) countRequests(t *testing.T, what string, budget int, changes ...change) *service {
 	t.Helper()
 	g := NewWithT(t)
 	w.cloud.forget()
 	s := w.service(t, "web", changes...)
-	s.served()
-	w.settles(t)
+	s.awaitServed()
+	w.awaitIdle(t)
 
 	writes := describe(w.cloud.requests(), writing)
 	reads := describe(w.cloud.requests(), reading)
@@ -54,18 +54,18 @@ func (w *fixture) counted(t *testing.T, what string, budget int, changes ...chan
 	return s
 }
 
-// settles waits until the controller has sent no requests for a while.
-func (w *fixture) settles(t *testing.T) {
+// awaitIdle waits until the controller has sent no requests for the quiet period.
+func (w *fixture) awaitIdle(t *testing.T) {
 	t.Helper()
 	NewWithT(t).Eventually(func() int {
 		before := len(w.cloud.requests())
-		<-time.After(pause)
+		<-time.After(quietPeriod)
 		return len(w.cloud.requests()) - before
-	}, patience, "1ms").Should(BeZero(), "it asks for something all the time")
+	}, timeout, "1ms").Should(BeZero(), "the controller keeps sending requests")
 }
 
-// TestBudgetOfAResync makes a controller check many Services without drift.
-func TestBudgetOfAResync(t *testing.T) {
+// TestBudgetOfResync counts the requests of a drift check of many Services without drift.
+func TestBudgetOfResync(t *testing.T) {
 	t.Parallel()
 	const services = 100
 	g := NewWithT(t)
@@ -73,73 +73,73 @@ func TestBudgetOfAResync(t *testing.T) {
 	if *longForms {
 		all = append(all, oneArm)
 	}
-	for _, way := range all {
-		w, err := startFixture(t.Context(), "resync"+way, fixtureOption{
-			settings: onlyEvery(way, "40s"),
+	for _, gateway := range all {
+		w, err := startFixture(t.Context(), "resync"+gateway, fixtureOption{
+			settings: onlyEvery(gateway, "40s"),
 			vcd:      []vcdOption{instant},
 			args:     []string{"--vcd-task-poll=20ms", quickQPS, quickBurst},
 		})
 		g.Expect(err).NotTo(HaveOccurred())
-		t.Cleanup(func() { g.Expect(w.end()).To(Succeed()) }) // This test does not check that Services leave nothing.
+		t.Cleanup(func() { g.Expect(w.end()).To(Succeed()) }) // This test does not check for leftovers.
 		ns := w.namespace(t)
 		var all []*service
 		for i := range services {
 			all = append(all, w.newService(t, ns, fmt.Sprintf("web-%d", i), ports(port("a", 81), port("b", 82))))
 		}
 		for _, s := range all {
-			s.served()
+			s.awaitServed()
 		}
 		g.Expect(w.controller.Restart(t.Context())).To(Succeed())
-		<-time.After(pause) // until it has begun
-		w.settles(t)        // Reads at its start are not part of the resync.
+		<-time.After(quietPeriod) // until the controller has sent its first requests
+		w.awaitIdle(t)            // Reads at startup are not part of the resync.
 		w.cloud.forget()
 
-		// One check of all of them, 36 to 44 s after its start.
-		g.Eventually(func() []string { return describe(w.cloud.requests(), reading) }, patience,
+		// One drift check of all Services runs 36 to 44 s after the start.
+		g.Eventually(func() []string { return describe(w.cloud.requests(), reading) }, timeout,
 			poll).ShouldNot(BeEmpty())
-		w.settles(t)
+		w.awaitIdle(t)
 
 		writes := describe(w.cloud.requests(), writing)
 		reads := describe(w.cloud.requests(), reading)
-		t.Logf("gateway %q: a resync of %d Services: %d writes, %d reads %v", way, services, len(writes), len(reads),
+		t.Logf("gateway %q: a resync of %d Services: %d writes, %d reads %v", gateway, services, len(writes), len(reads),
 			reads)
 		g.Expect(writes).To(BeEmpty())
 		full := (2*services + 59) / 60
-		budget := map[string]int{twoArm: 6, oneArm: 10}[way]
-		g.Expect(len(reads)).To(BeNumerically("<=", budget+full), "reads by gateway %q: %v", way, reads)
+		budget := map[string]int{twoArm: 6, oneArm: 10}[gateway]
+		g.Expect(len(reads)).To(BeNumerically("<=", budget+full), "reads by gateway %q: %v", gateway, reads)
 	}
 }
 
-// TestBudgetAtRest counts the requests when nothing happens. Lists are cached for 30 s, so that no list is read twice
-// in less time.
-func TestBudgetAtRest(t *testing.T) {
+// TestBudgetWhenIdle counts the requests of a controller without changes. Lists are cached for 30 s, so each list is
+// read at most once in that time.
+func TestBudgetWhenIdle(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "rest", fixtureOption{settings: settings{"loadbalancer.driftInterval": "10s"}})
 	g := NewWithT(t)
-	for _, way := range ways() {
-		w.service(t, "web", by(way)).served()
+	for _, gateway := range gatewayNames() {
+		w.service(t, "web", by(gateway)).awaitServed()
 	}
-	w.settles(t)
+	w.awaitIdle(t)
 	w.cloud.forget()
 
 	<-time.After(25 * time.Second)
 
-	g.Expect(describe(w.cloud.requests(), writing, knocking)).To(BeEmpty())
+	g.Expect(describe(w.cloud.requests(), writing, loggingIn)).To(BeEmpty())
 	reads := describe(w.cloud.requests(), reading)
-	t.Logf("in 25 s at rest, looked at every 10 s: %d reads %v", len(reads), reads)
+	t.Logf("25 s without changes, with a drift check every 10 s: %d reads %v", len(reads), reads)
 	times := map[string]int{}
 	for _, read := range reads {
 		times[read]++
 	}
 	for read, n := range times {
-		g.Expect(n).To(BeNumerically("<=", len(ways())), "%s: once for each gateway", read)
+		g.Expect(n).To(BeNumerically("<=", len(gatewayNames())), "%s: at most once per gateway", read)
 	}
 }
 
-// budgetOfANode counts the cost of a node that joins: with IP sets, one read and one write for each gateway.
+// budgetOfANode counts the requests for a new node: with IP sets, one read and one write for each gateway.
 func budgetOfANode(t *testing.T, h *cluster) {
 	t.Helper()
-	const listAge = 30 * time.Second // after that, cached lists are read again
+	const listAge = 30 * time.Second // the time for which lists are cached
 	began := time.Now()
 	w := newFixture(t, "node", fixtureOption{cluster: h, settings: only(twoArm)})
 	g := NewWithT(t)
@@ -148,32 +148,32 @@ func budgetOfANode(t *testing.T, h *cluster) {
 		all = append(all, w.service(t, "web", ports(port("a", int32(81+i)), port("b", int32(91+i)))))
 	}
 	for _, s := range all {
-		s.served()
+		s.awaitServed()
 	}
-	w.settles(t)
+	w.awaitIdle(t)
 	w.cloud.forget()
 	m := spare(w, 7)
 
 	w.node(t, m, balanced, initialized(m))
 	for _, s := range all {
-		s.served()
+		s.awaitServed()
 	}
-	w.settles(t)
+	w.awaitIdle(t)
 
 	writes := describe(w.cloud.requests(), writing)
 	reads := describe(w.cloud.requests(), reading)
-	t.Logf("a node that joins %d Services with 2 ports: %d writes %v, %d reads %v", len(all), len(writes), writes,
+	t.Logf("a new node of %d Services with 2 ports: %d writes %v, %d reads %v", len(all), len(writes), writes,
 		len(reads), reads)
 	g.Expect(writes).To(HaveLen(1), "one IP set")
-	allowed := 2 // one, and one more if a read was in flight
+	allowed := 2 // one, and another one if a read was in flight
 	if time.Since(began) > listAge {
-		allowed += 2 // the lists of pools and IP sets, on a machine that is too slow to use cached ones
+		allowed += 2 // the lists of pools and IP sets, if this machine is so slow that the cached ones expired
 	}
 	g.Expect(len(reads)).To(BeNumerically("<=", allowed))
 }
 
-// TestASlowGatewayHoldsUpNoOther holds all requests that create pools on one gateway.
-func TestASlowGatewayHoldsUpNoOther(t *testing.T) {
+// TestSlowGatewayDoesNotBlockOthers holds all requests that create NAT rules on one gateway.
+func TestSlowGatewayDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "slow", fixtureOption{})
 	g := NewWithT(t)
@@ -183,15 +183,15 @@ func TestASlowGatewayHoldsUpNoOther(t *testing.T) {
 	for range 12 { // more than the number of workers
 		slow = append(slow, w.service(t, "slow", by(oneArm)))
 	}
-	g.Eventually(func() []string { return w.cloud.left(slow[0].uid) }, patience, poll).ShouldNot(BeEmpty())
+	g.Eventually(func() []string { return w.cloud.leftovers(slow[0].uid) }, timeout, poll).ShouldNot(BeEmpty())
 
 	began := time.Now()
-	w.service(t, "quick", by(twoArm)).served()
-	w.service(t, "quick", by(ipSpaces)).served()
-	t.Logf("two Services were served in %s beside a gateway that hangs", time.Since(began))
+	w.service(t, "quick", by(twoArm)).awaitServed()
+	w.service(t, "quick", by(ipSpaces)).awaitServed()
+	t.Logf("two Services were served in %s while another gateway did not respond", time.Since(began))
 
 	release()
 	for _, s := range slow {
-		s.served()
+		s.awaitServed()
 	}
 }

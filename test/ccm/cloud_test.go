@@ -12,30 +12,31 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 )
 
-// A cloud has the methods that the suite needs. Each fixture has its own, and the machines of all are the same.
+// A cloud has the methods that the suite needs. Each fixture has a separate cloud, and all clouds have the same
+// machines.
 type cloud interface {
 	program
 	compute
-	balancing
+	loadBalancing
 	wire
-	// close stops it.
+	// close stops the cloud.
 	close() error
 }
 
 // A program configures how the cloud controller manager runs on a cloud.
 type program interface {
-	// files returns the files that it reads, by their paths below its folder. The configuration has the settings in
-	// addition to those that all clouds need. config is the path for --cloud-config.
+	// files returns the files that the program reads, keyed by their paths below its folder. The configuration contains
+	// the given settings in addition to the defaults of the cloud. config is the path for --cloud-config.
 	files(s settings) (config string, files map[string]string, err error)
-	// secret returns the data that it reads from the API server, by the name in its manifest; nil for none.
+	// secret returns the data of the Secret that the program reads from the API server. nil means no Secret.
 	secret() map[string]string
-	// manifest returns the manifest that its users apply.
+	// manifest returns the manifest that users apply.
 	manifest() addons.Cloud
-	// lacks returns the capabilities that the cloud does not have, with the reason.
+	// lacks returns the missing capabilities of the cloud, with the reasons.
 	lacks() map[capability]string
 }
 
-// A capability is a feature that a scenario needs and that not every cloud has.
+// A capability is a feature that some scenarios need and some clouds lack.
 type capability string
 
 // Capabilities.
@@ -44,10 +45,10 @@ const (
 	healthChecks capability = "health checks of members"
 )
 
-// settings are keys of the configuration, by their paths, such as loadbalancer.class.
+// settings are values of the configuration, keyed by paths such as loadbalancer.class.
 type settings map[string]any
 
-// or returns a setting, or otherwise a default.
+// or returns a setting, or the given default if it is not set.
 func (s settings) or(key, otherwise string) any {
 	if value, is := s[key]; is {
 		return value
@@ -66,30 +67,30 @@ type compute interface {
 	readdress(name string, to netip.Addr)
 }
 
-// A machine is a machine of a cloud, with the data that its kubelet has.
+// A machine is a machine of a cloud, with the data that its kubelet reports.
 type machine struct {
 	Name, ProviderID string
 	Addresses        []netip.Addr
 }
 
-// A balancing shows the load balancers of a cloud.
-type balancing interface {
-	// fronts returns everything that clients reach, sorted. If an owner is given, it returns only objects with its
-	// marker.
-	fronts(uid string) []front
-	// left returns everything that did not exist in the beginning, sorted. If an owner is given, it returns only
-	// objects with its marker.
-	left(uid string) []string
-	// mark describes the objects with an owner's marker for comparisons: IDs and contents.
-	mark(uid string) []string
-	// ruin deletes the objects that send clients to the nodes for an owner, as a user would.
-	ruin(t *testing.T, uid string)
+// A loadBalancing lists and breaks the load balancers of a cloud.
+type loadBalancing interface {
+	// frontends returns everything that clients reach, sorted. If uid is not empty, it returns only objects with the
+	// marker of that owner.
+	frontends(uid string) []frontend
+	// leftovers returns the objects that did not exist when the cloud started, sorted. If uid is not empty, it returns
+	// only objects with the marker of that owner.
+	leftovers(uid string) []string
+	// snapshot describes the objects with an owner's marker for comparisons: IDs and contents.
+	snapshot(uid string) []string
+	// deleteFrontends deletes the objects of an owner that forward traffic to the nodes, as a user would.
+	deleteFrontends(t *testing.T, uid string)
 	// addressAnnotation returns the annotation that requests an address.
 	addressAnnotation() string
 }
 
-// A front is an address and port that clients reach, and its backends.
-type front struct {
+// A frontend is an address and port that clients reach, with its backends.
+type frontend struct {
 	Gateway  string
 	Address  netip.Addr
 	Port     int
@@ -97,14 +98,14 @@ type front struct {
 	Backends []string // address:port, sorted
 
 	Application string
-	Certificate string   // its name
-	Monitors    []string // in the terms of the cloud
+	Certificate string   // name
+	Monitors    []string // names are specific to the cloud
 	Sticky      bool
 	Transparent bool
 }
 
 // String returns the parts that matter to clients.
-func (f front) String() string {
+func (f frontend) String() string {
 	return fmt.Sprintf("%s %s -> %s", netip.AddrPortFrom(f.Address, uint16(f.Port)), f.Protocol,
 		strings.Join(f.Backends, ","))
 }
@@ -130,25 +131,25 @@ const (
 	reading requestKind = iota
 	writing
 	waiting // for the completion of a write
-	knocking
+	loggingIn
 )
 
-// faults are disturbances, by operation.
+// faults injects failures into operations of the cloud.
 type faults interface {
 	// add makes an operation fail the given number of times.
 	add(kind fault, operation string, times int)
-	// left lists the faults that did not happen.
-	left() []string
+	// pending lists the faults that have not happened yet.
+	pending() []string
 	clear()
 }
 
-// A fault is a kind of disturbance.
+// A fault is a kind of failure.
 type fault string
 
 // The faults of every cloud.
 const (
-	droppedBefore fault = "dropped before the work"
-	droppedAfter  fault = "dropped after the work"
+	droppedBefore fault = "dropped before processing"
+	droppedAfter  fault = "dropped after processing"
 	serverError   fault = "500"
 	unavailable   fault = "503 with Retry-After"
 	busy          fault = "busy"
@@ -156,15 +157,15 @@ const (
 	unauthorized  fault = "401"
 )
 
-// allFaults returns all faults, by symptom.
+// allFaults returns all faults, grouped by symptom.
 func allFaults() map[string][]fault {
 	return map[string][]fault{
-		"silence":  {droppedBefore, droppedAfter, unavailable}, // after which no requests are sent to a cloud for a while
+		"silence":  {droppedBefore, droppedAfter, unavailable}, // after which the controller sends no requests for a while
 		"refusals": {serverError, busy, taskFailed, unauthorized},
 	}
 }
 
-// describe returns the number of requests of some kinds, by operation.
+// describe returns the operations of the requests of the given kinds.
 func describe(requests []request, kinds ...requestKind) []string {
 	var out []string
 	for _, r := range requests {

@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
 )
 
-// otherClouds returns functions that start a cloud other than VMware Cloud Director, with a number of machines. Tiers
-// of VPCs are only part of long forms.
+// otherClouds returns functions that start clouds other than VMware Cloud Director, with a number of machines. Tiers of
+// VPCs are only tested with -ccm-long.
 func otherClouds() map[string]func(context.Context, int) (cloud, error) {
 	out := map[string]func(context.Context, int) (cloud, error){
 		"cloudstack": func(_ context.Context, n int) (cloud, error) { return newCloudStack(n, ""), nil },
@@ -27,8 +27,8 @@ func otherClouds() map[string]func(context.Context, int) (cloud, error) {
 	return out
 }
 
-// TestOtherClouds runs the scenarios of Nodes and Services on each other cloud, in a cluster of its own with the
-// permissions of its manifest. Scenarios that need a missing capability are skipped, with the reason.
+// TestOtherClouds runs the scenarios of Nodes and Services on each other cloud, each in a separate cluster with the
+// permissions of the cloud's manifest. Scenarios that need a missing capability are skipped, with the reason.
 func TestOtherClouds(t *testing.T) {
 	t.Parallel()
 	for name, start := range otherClouds() {
@@ -37,7 +37,7 @@ func TestOtherClouds(t *testing.T) {
 			g := NewWithT(t)
 			c, err := start(t.Context(), fleet)
 			g.Expect(err).NotTo(HaveOccurred())
-			h := clusterOf(t, name, c.manifest(), c.machines()[:standing])
+			h := clusterOf(t, name, c.manifest(), c.machines()[:baseNodes])
 			t.Cleanup(func() { g.Expect(h.auditRights()).To(Succeed()) })
 			w := newFixture(t, name, fixtureOption{cluster: h, cloud: c, args: []string{nodeControllers}})
 			nodeScenarios(t, w)
@@ -69,14 +69,14 @@ func TestMemoryOnOtherClouds(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			h := clusterOf(t, "many-"+name, c.manifest(), nil)
 			parallel(t, c.machines(),
-				func(ctx context.Context, m machine) error { return h.makeNode(ctx, kubelet(m, balanced)) })
+				func(ctx context.Context, m machine) error { return h.createNode(ctx, kubelet(m, balanced)) })
 			w := newFixture(t, "many-"+name, fixtureOption{
 				cluster:  h,
 				cloud:    c,
 				args:     []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"},
 				settings: settings{"nodes.maxAge": "30s", "loadbalancer.driftInterval": "30s"},
 			})
-			g.Eventually(func() (int, error) { return waitingNodes(t.Context(), h.client) }, 2*patience,
+			g.Eventually(func() (int, error) { return waitingNodes(t.Context(), h.client) }, 2*timeout,
 				time.Second).Should(BeZero())
 
 			if _, none := c.lacks()[balancers]; !none {
@@ -86,7 +86,7 @@ func TestMemoryOnOtherClouds(t *testing.T) {
 			<-time.After(45 * time.Second) // time for a resync of nodes
 			peak, err := w.controller.peakKiB()
 			g.Expect(err).NotTo(HaveOccurred())
-			t.Logf("%d nodes: %.1f MiB at the most", manyNodes, float64(peak)/1024)
+			t.Logf("%d nodes: peak memory %.1f MiB", manyNodes, float64(peak)/1024)
 			g.Expect(peak>>10).To(BeNumerically("<", 100), "MiB")
 		})
 	}

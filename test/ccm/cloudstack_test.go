@@ -27,8 +27,8 @@ type cloudStack struct {
 	seen []request
 }
 
-// newCloudStack starts a simulator with n machines, in an isolated network or, if the ID of a VPC is given, in a tier
-// of it. Simulators of one kind with the same number of machines have the same machines.
+// newCloudStack starts a simulator with n machines, in an isolated network or, if vpc is the ID of a VPC, in one of its
+// tiers. The machines depend only on n.
 func newCloudStack(n int, vpc string) *cloudStack {
 	sim := cloudstacksim.New(cloudstacksim.Options{})
 	network := sim.AddNetwork("nodes", vpc)
@@ -104,7 +104,7 @@ func (c *cloudStack) powerOn(name string) {
 	c.edit(name, func(o cloudstacksim.Object) { o["state"] = "Running" })
 }
 
-// remove destroys a machine, as its owner does. CloudStack records it in its log.
+// remove destroys a machine, as its owner does. CloudStack records an event.
 func (c *cloudStack) remove(name string) {
 	c.edit(name, func(o cloudstacksim.Object) { o["state"] = "Expunging" })
 	for _, vm := range c.Objects(cloudstacksim.VMs) {
@@ -130,7 +130,7 @@ func (c *cloudStack) readdress(name string, to netip.Addr) {
 	})
 }
 
-// owned returns the objects of a kind that are marked with an owner; all objects if uid is empty.
+// owned returns the objects of a kind with an owner's marker, or all objects if uid is empty.
 func (c *cloudStack) owned(kind, uid string) []cloudstacksim.Object {
 	return slices.DeleteFunc(c.Objects(kind), func(o cloudstacksim.Object) bool {
 		marks := fmt.Sprint(o["description"], o["reason"], o["tags"])
@@ -138,14 +138,14 @@ func (c *cloudStack) owned(kind, uid string) []cloudstacksim.Object {
 	})
 }
 
-// fronts implements balancing.
-func (c *cloudStack) fronts(uid string) []front {
+// frontends implements loadBalancing.
+func (c *cloudStack) frontends(uid string) []frontend {
 	addresses := map[string]netip.Addr{}
 	for _, m := range c.machines() {
 		addresses[strings.TrimPrefix(m.ProviderID, "external-cloudstack://")] = m.Addresses[0]
 	}
 	filters := append(c.owned(cloudstacksim.Firewalls, uid), c.owned(cloudstacksim.ACLs, uid)...)
-	var out []front
+	var out []frontend
 	for _, r := range c.owned(cloudstacksim.Rules, uid) {
 		protocol, _, _ := strings.Cut(fmt.Sprint(r["protocol"]), "-")
 		open := slices.ContainsFunc(filters, func(f cloudstacksim.Object) bool {
@@ -155,7 +155,7 @@ func (c *cloudStack) fronts(uid string) []front {
 		if !open {
 			continue
 		}
-		f := front{
+		f := frontend{
 			Address:  netip.MustParseAddr(fmt.Sprint(r["publicip"])),
 			Protocol: strings.ToUpper(protocol),
 			Sticky:   r["algorithm"] == "source",
@@ -167,17 +167,17 @@ func (c *cloudStack) fronts(uid string) []front {
 		slices.Sort(f.Backends)
 		out = append(out, f)
 	}
-	slices.SortFunc(out, func(a, b front) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(out, func(a, b frontend) int { return strings.Compare(a.String(), b.String()) })
 	return out
 }
 
-// kindsOfCloudStack returns the kinds of objects of which load balancers consist.
+// kindsOfCloudStack returns the kinds of objects that form load balancers.
 func kindsOfCloudStack() []string {
 	return []string{cloudstacksim.Addresses, cloudstacksim.Rules, cloudstacksim.Firewalls, cloudstacksim.ACLs}
 }
 
-// left implements balancing.
-func (c *cloudStack) left(uid string) []string {
+// leftovers implements loadBalancing.
+func (c *cloudStack) leftovers(uid string) []string {
 	var out []string
 	for _, kind := range kindsOfCloudStack() {
 		for _, o := range c.owned(kind, uid) {
@@ -187,8 +187,8 @@ func (c *cloudStack) left(uid string) []string {
 	return out
 }
 
-// mark implements balancing.
-func (c *cloudStack) mark(uid string) []string {
+// snapshot implements loadBalancing.
+func (c *cloudStack) snapshot(uid string) []string {
 	var out []string
 	for _, kind := range kindsOfCloudStack() {
 		for _, o := range c.owned(kind, uid) {
@@ -199,8 +199,8 @@ func (c *cloudStack) mark(uid string) []string {
 	return out
 }
 
-// ruin implements balancing.
-func (c *cloudStack) ruin(_ *testing.T, uid string) {
+// deleteFrontends implements loadBalancing.
+func (c *cloudStack) deleteFrontends(_ *testing.T, uid string) {
 	for _, kind := range []string{cloudstacksim.Rules, cloudstacksim.Firewalls, cloudstacksim.ACLs} {
 		ours := c.owned(kind, uid)
 		c.Delete(kind, func(o cloudstacksim.Object) bool {
@@ -209,7 +209,7 @@ func (c *cloudStack) ruin(_ *testing.T, uid string) {
 	}
 }
 
-// addressAnnotation implements balancing.
+// addressAnnotation implements loadBalancing.
 func (*cloudStack) addressAnnotation() string {
 	return "service.beta.kubernetes.io/cloudstack-load-balancer-address"
 }
@@ -244,12 +244,12 @@ func (c *cloudStack) close() error {
 // both serve a Service. Neither cluster may change or report objects of the other.
 func TestClustersThatShareANetworkOfCloudStack(t *testing.T) {
 	t.Parallel()
-	const searched = "15s" // Orphaned load balancers are searched for one drift interval after the start.
+	const searched = "15s" // The search for orphaned load balancers runs one drift interval after the start.
 	c := newCloudStack(fleet, "")
 	var all []*service
 	for _, name := range []string{"sharing-1", "sharing-2"} {
 		w := newFixture(t, name, fixtureOption{
-			cluster: clusterOf(t, name, c.manifest(), c.machines()[:standing]),
+			cluster: clusterOf(t, name, c.manifest(), c.machines()[:baseNodes]),
 			cloud:   c,
 			args:    []string{nodeControllers},
 		})
@@ -257,8 +257,8 @@ func TestClustersThatShareANetworkOfCloudStack(t *testing.T) {
 	}
 	var before []string
 	for _, s := range all {
-		s.served()
-		before = append(before, c.mark(s.uid)...)
+		s.awaitServed()
+		before = append(before, c.snapshot(s.uid)...)
 	}
 
 	for _, s := range all {
@@ -275,9 +275,9 @@ func TestClustersThatShareANetworkOfCloudStack(t *testing.T) {
 	}
 	g.Consistently(orphans, searched, poll).Should(BeEmpty())
 	for i, s := range all {
-		s.served()
-		g.Expect(before).To(ContainElements(c.mark(s.uid)), "cluster %d", i+1)
+		s.awaitServed()
+		g.Expect(before).To(ContainElements(c.snapshot(s.uid)), "cluster %d", i+1)
 	}
 	all[0].delete()
-	all[1].served()
+	all[1].awaitServed()
 }

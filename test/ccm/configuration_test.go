@@ -11,8 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestBadConfiguration checks that the program does not start with an invalid configuration, and reports all its
-// errors.
+// TestBadConfiguration checks that the program does not start with an invalid configuration, and reports all errors.
 func TestBadConfiguration(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -23,18 +22,18 @@ func TestBadConfiguration(t *testing.T) {
 		name     string
 		settings settings
 		secrets  map[string]string
-		says     []string
-		heals    bool // the missing object may be created while the program runs
+		messages []string
+		recovers bool // the missing object may be created while the program runs
 	}{
 		{
-			"unknown keys, all at once",
+			"several unknown keys",
 			settings{"clusterid": "c", "vcd.hots": "x", "loadbalancer.algorythm": "y"},
 			nil,
 			[]string{"vcd.hots", "loadbalancer.algorythm"},
 			false,
 		},
 		{
-			"a range that ends before it begins",
+			"a range whose end precedes its start",
 			settings{
 				"clusterid":                   "c",
 				"loadbalancer.oneArm.startIP": "192.168.8.9",
@@ -44,7 +43,7 @@ func TestBadConfiguration(t *testing.T) {
 			[]string{"oneArm"},
 			false,
 		},
-		{"no id of the cluster", nil, nil, []string{"clusterid"}, false},
+		{"no cluster ID", nil, nil, []string{"clusterid"}, false},
 		{
 			"no credentials",
 			settings{"clusterid": "c"},
@@ -64,22 +63,22 @@ func TestBadConfiguration(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 
 			out, err := c.validate(t.Context())
-			g.Expect(err).To(HaveOccurred(), "--validate-config fails")
-			for _, s := range tc.says {
+			g.Expect(err).To(HaveOccurred(), "--validate-config should fail")
+			for _, s := range tc.messages {
 				g.Expect(out).To(ContainSubstring(s))
 			}
 
-			g.Expect(out).NotTo(ContainSubstring("goroutine"), "this is no crash")
-			if tc.heals {
+			g.Expect(out).NotTo(ContainSubstring("goroutine"), "the program should report errors, not crash")
+			if tc.recovers {
 				return
 			}
-			g.Expect(c.Start(t.Context())).To(MatchError(ContainSubstring(tc.says[0])),
-				"it does not start, and says why")
+			g.Expect(c.Start(t.Context())).To(MatchError(ContainSubstring(tc.messages[0])),
+				"the program should not start, and report the error")
 		})
 	}
 }
 
-// TestGoodConfiguration checks that the configuration of all other tests is valid.
+// TestGoodConfiguration checks that --validate-config accepts the configuration of all other tests.
 func TestGoodConfiguration(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -94,27 +93,27 @@ func TestGoodConfiguration(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred(), out)
 }
 
-// TestRotatedSecret changes the password in VCD and then the Secret on disk. Requests in between wait.
+// TestRotatedSecret changes the password in VCD and then in the Secret on disk. Requests in the meantime wait.
 func TestRotatedSecret(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "rotated", fixtureOption{})
 	s := w.service(t, "web")
-	s.served()
+	s.awaitServed()
 
 	w.vcd().Edit(func(e *vcdsim.Editor) {
 		e.SetPassword(vcdOrg, "ccm", "another")
 		e.ExpireSessions()
 	})
 	s.change(ports(port("http", 80), port("more", 81)))
-	s.g.Eventually(s.warnings, patience, poll).ShouldNot(BeEmpty(), "an event reports that credentials do not work")
+	s.g.Eventually(s.warnings, timeout, poll).ShouldNot(BeEmpty(), "an event should report the rejected credentials")
 	s.g.Expect(w.controller.write(map[string]string{"basic-auth/password": "another"})).To(Succeed())
 
-	s.served()
-	s.g.Expect(w.controller.log()).NotTo(ContainSubstring("another"), "no secret is logged")
+	s.awaitServed()
+	s.g.Expect(w.controller.log()).NotTo(ContainSubstring("another"), "secrets are not logged")
 }
 
-// TestWrongSecret starts with credentials that VCD rejects. The program tries each only once, so that the account is
-// not locked, and recovers when they are correct.
+// TestWrongSecret starts with credentials that VCD rejects. The program tries each password only once, so that the
+// account is not locked, and recovers after the credentials are corrected.
 func TestWrongSecret(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "wrong", fixtureOption{vcd: []vcdOption{func(c *vcdsim.Config) {
@@ -126,38 +125,38 @@ func TestWrongSecret(t *testing.T) {
 		}
 	}}})
 	s := w.service(t, "web")
-	s.g.Eventually(s.warnings, patience, poll).ShouldNot(BeEmpty())
-	knocks := func() int { return len(describe(w.cloud.requests(), knocking)) }
-	before := knocks()
-	s.g.Consistently(knocks, "8s", time.Second).Should(BeNumerically("<=", before+1),
-		"a password that is wrong is tried once")
+	s.g.Eventually(s.warnings, timeout, poll).ShouldNot(BeEmpty())
+	logins := func() int { return len(describe(w.cloud.requests(), loggingIn)) }
+	before := logins()
+	s.g.Consistently(logins, "8s", time.Second).Should(BeNumerically("<=", before+1),
+		"a wrong password is tried only once")
 
 	s.g.Expect(w.controller.write(map[string]string{"basic-auth/password": "right"})).To(Succeed())
 
-	s.served()
+	s.awaitServed()
 }
 
-// TestRestart restarts the controller: nothing is written to the cloud, and nothing changes.
+// TestRestart restarts the controller, which must not write to the cloud or change any object.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "restart", fixtureOption{})
 	g := NewWithT(t)
 	var all []*service
-	for _, way := range ways() {
-		all = append(all, w.service(t, "web", by(way), ports(port("http", 80), port("https", 443))))
+	for _, gateway := range gatewayNames() {
+		all = append(all, w.service(t, "web", by(gateway), ports(port("http", 80), port("https", 443))))
 	}
 	for _, s := range all {
-		s.served()
+		s.awaitServed()
 	}
-	before := w.cloud.left("")
+	before := w.cloud.leftovers("")
 	w.cloud.forget()
 
 	g.Expect(w.controller.Restart(t.Context())).To(Succeed())
 
 	for _, s := range all {
-		s.calm()
-		s.served()
+		s.expectUnchanged()
+		s.awaitServed()
 	}
 	g.Expect(describe(w.cloud.requests(), writing)).To(BeEmpty())
-	g.Expect(w.cloud.left("")).To(Equal(before))
+	g.Expect(w.cloud.leftovers("")).To(Equal(before))
 }

@@ -17,22 +17,21 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A crashCase is a life of a Service, in a fixture of its own, in which the controller is killed before and after
-// each write of its fatal part.
+// A crashCase is the lifecycle of a Service in a separate fixture. The controller is killed before and after each write
+// of its fatal flows.
 type crashCase struct {
 	name    string
 	fixture fixtureOption
-	// start begins the life, and returns the flows that follow.
+	// start begins the lifecycle. It returns the flows with and then those without kills.
 	start func(*testing.T, *fixture) (s *service, fatal, quiet []flow)
-	// rest returns other objects of load balancers, without a description, which must be the same in the end; nil for
-	// none.
+	// rest returns related objects that have no ownership marker and must be the same at the end. nil means none.
 	rest func(*fixture) []string
 }
 
-// ourClass and anothers are load balancer classes.
+// ourClass and otherClass are load balancer classes.
 const (
-	ourClass = "example.com/vcd"
-	anothers = "example.com/other"
+	ourClass   = "example.com/vcd"
+	otherClass = "example.com/other"
 )
 
 func crashCases() []crashCase {
@@ -58,9 +57,9 @@ func crashCases() []crashCase {
 	}
 }
 
-// TestCrashesInOtherLives is the crash matrix of flows that do not occur in each Service's life: certificates from
-// Secrets, source ranges, and moves between gateways and between load balancer classes.
-func TestCrashesInOtherLives(t *testing.T) {
+// TestCrashMatrixOfRareFlows is the crash matrix of flows that only some Services have: certificates from Secrets,
+// source ranges, and moves between addresses, gateways and load balancer classes.
+func TestCrashMatrixOfRareFlows(t *testing.T) {
 	t.Parallel()
 	for _, crashCase := range crashCases() {
 		t.Run(crashCase.name, func(t *testing.T) {
@@ -80,7 +79,7 @@ func TestCrashesInOtherLives(t *testing.T) {
 			for _, f := range quiet {
 				f.do(s)
 			}
-			g.Eventually(func() []string { return w.cloud.left("") }, patience, poll).Should(BeEmpty())
+			g.Eventually(func() []string { return w.cloud.leftovers("") }, timeout, poll).Should(BeEmpty())
 			g.Expect(crashCase.rest(w)).To(Equal(before))
 		})
 	}
@@ -94,7 +93,7 @@ func crashAtEachWrite(t *testing.T, w *fixture, do func()) {
 	k := chaos.New(t, chaos.Options{Victim: w.controller, Flow: flow, Numbered: true})
 	w.vcd().SetGate(k.Gate)
 	defer w.vcd().SetGate(nil)
-	defer w.patientWithCrashes()()
+	defer w.extendTimeoutForCrashes()()
 	before := w.vcd().written()
 
 	k.During(flow, do)
@@ -106,12 +105,12 @@ func crashAtEachWrite(t *testing.T, w *fixture, do func()) {
 		g.Expect(k.Killed(vcdsim.Worked, done)).To(BeTrue(), "the controller was not killed after %v", done)
 	}
 	logged := w.vcd().written() - before
-	t.Logf("%d writes, %d in VCD's log of requests; killed %d times before and %d times after one", len(writes), logged,
+	t.Logf("%d writes, %d in VCD's request log; killed %d times before a write and %d times after one", len(writes), logged,
 		k.Kills(vcdsim.Arrived, ""), k.Kills(vcdsim.Worked, ""))
-	g.Expect(logged).To(Equal(len(writes)), "the killer has seen each write")
+	g.Expect(logged).To(Equal(len(writes)), "each write should have been a chance to kill the controller")
 }
 
-// written returns how many requests changed something, according to the log of VCD.
+// written returns the number of successful writes in VCD's request log.
 func (v *vcd) written() int {
 	n := 0
 	for _, r := range v.Requests() {
@@ -122,7 +121,7 @@ func (v *vcd) written() int {
 	return n
 }
 
-// startCertificate imports a certificate from a Secret, replaces it, and deletes both, the Secret before its Service.
+// startCertificate imports a certificate from a Secret, replaces it, and deletes the Secret, then the Service.
 func startCertificate(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	t.Helper()
 	g := NewWithT(t)
@@ -131,14 +130,14 @@ func startCertificate(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	secret.Namespace = ns
 	secret.Name = "tls"
 	g.Expect(w.client.Create(t.Context(), secret)).To(Succeed())
-	w.letSecretsBeRead(t, ns)
+	w.allowSecretReads(t, ns)
 	https := port("https", 443)
 	protocol := "https"
 	https.AppProtocol = &protocol
 	s := &service{}
 	imported := func() []string {
 		var out []string
-		for _, f := range s.cloud.fronts(s.uid) {
+		for _, f := range s.cloud.frontends(s.uid) {
 			out = append(out, f.Certificate)
 		}
 		return out
@@ -149,7 +148,7 @@ func startCertificate(t *testing.T, w *fixture) (*service, []flow, []flow) {
 			"create",
 			func(s *service) {
 				*s = *w.serviceIn(t, ns, "web", ports(https), annotated(sslPorts, "443", tlsSecret, "tls"))
-				s.served()
+				s.awaitServed()
 				first = imported()
 				s.g.Expect(first).To(HaveExactElements(Not(BeEmpty())))
 			},
@@ -159,10 +158,10 @@ func startCertificate(t *testing.T, w *fixture) (*service, []flow, []flow) {
 			func(s *service) {
 				secret.Data = newCertificate(t, "two")
 				g.Expect(w.client.Update(t.Context(), secret)).To(Succeed())
-				g.Eventually(imported, w.patience, poll).Should(And(HaveLen(1), Not(Equal(first))))
-				g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, w.patience,
+				g.Eventually(imported, w.timeout, poll).Should(And(HaveLen(1), Not(Equal(first))))
+				g.Eventually(func() map[string]int { return kinds(s.cloud.leftovers(s.uid)) }, w.timeout,
 					poll).Should(HaveKeyWithValue("certificate", 1))
-				s.served()
+				s.awaitServed()
 			},
 		},
 		{
@@ -175,20 +174,20 @@ func startCertificate(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	}, nil
 }
 
-// startRanges creates, changes and deletes firewall rules next to a rule of an administrator.
+// startRanges creates, changes and deletes firewall rules beside an administrator's rule.
 func startRanges(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	t.Helper()
 	w.vcd().foreignRule()
 	s := &service{}
 	guarded := func(s *service, sources string) {
-		address := s.served()[0].String()
-		s.g.Eventually(s.vcd().firewall, s.patience,
+		address := s.awaitServed()[0].String()
+		s.g.Eventually(s.vcd().firewall, s.timeout,
 			poll).Should(Equal([]string{
 			"ALLOW " + sources + " to " + address,
 			"DROP everybody to " + address,
 			"theirs",
 		}))
-		s.served()
+		s.awaitServed()
 	}
 	return s, []flow{
 		{
@@ -209,19 +208,19 @@ func startRanges(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	}, nil
 }
 
-// startAnotherAddress changes the address of virtual services that share one. VCD accepts it only for new virtual
-// services.
+// startAnotherAddress changes the address of virtual services that share one. VCD accepts a new address only for new
+// virtual services.
 func startAnotherAddress(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	t.Helper()
 	w.vcd().Edit(func(e *vcdsim.Editor) { e.Assumptions().SharedVIPStays = true })
 	s := w.service(t, "web", by(twoArm), ports(port("http", 80), port("https", 443)))
-	s.served()
+	s.awaitServed()
 	const address = "100.64.1.77"
 	return s, []flow{{
 		"move",
 		func(s *service) {
 			s.change(func(svc *corev1.Service) { svc.Spec.LoadBalancerIP = address })
-			s.g.Eventually(s.unserved, s.patience, poll).Should(HaveExactElements(netip.MustParseAddr(address)))
+			s.g.Eventually(s.checkServed, s.timeout, poll).Should(HaveExactElements(netip.MustParseAddr(address)))
 		},
 	}}, []flow{{"delete", (*service).delete}}
 }
@@ -230,27 +229,27 @@ func startAnotherAddress(t *testing.T, w *fixture) (*service, []flow, []flow) {
 func startMove(from, to string) func(*testing.T, *fixture) (*service, []flow, []flow) {
 	return func(t *testing.T, w *fixture) (*service, []flow, []flow) {
 		t.Helper()
-		theirs := w.cloud.mark("")
+		theirs := w.cloud.snapshot("")
 		s := w.service(t, "web", by(from))
-		s.served()
-		ours := slices.DeleteFunc(w.cloud.mark(""), func(one string) bool { return slices.Contains(theirs, one) })
+		s.awaitServed()
+		ours := slices.DeleteFunc(w.cloud.snapshot(""), func(one string) bool { return slices.Contains(theirs, one) })
 		return s, []flow{{
 			"move",
 			func(s *service) {
 				s.change(by(to))
-				s.g.Eventually(func() []string { return w.cloud.mark("") }, w.patience,
-					poll).ShouldNot(ContainElement(BeElementOf(ours)), "what was on the other gateway goes")
-				s.served()
+				s.g.Eventually(func() []string { return w.cloud.snapshot("") }, w.timeout,
+					poll).ShouldNot(ContainElement(BeElementOf(ours)), "the objects on the old gateway should be deleted")
+				s.awaitServed()
 			},
 		}}, []flow{{"delete", (*service).delete}}
 	}
 }
 
-// startClass changes the class of a Service to that of another controller, and back.
+// startClass changes the load balancer class of a Service to that of another controller, and back.
 func startClass(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	t.Helper()
 	s := w.service(t, "web")
-	s.served()
+	s.awaitServed()
 	give := func(s *service, class string) {
 		s.change(func(svc *corev1.Service) {
 			svc.Spec.Type = corev1.ServiceTypeClusterIP
@@ -259,33 +258,33 @@ func startClass(t *testing.T, w *fixture) (*service, []flow, []flow) {
 		})
 		s.g.Eventually(func() ([]string, error) {
 			svc, err := s.get()
-			return append(svc.Finalizers, s.cloud.left("")...), err
-		}, s.patience, poll).Should(BeEmpty())
+			return append(svc.Finalizers, s.cloud.leftovers("")...), err
+		}, s.timeout, poll).Should(BeEmpty())
 		s.change(func(svc *corev1.Service) {
 			svc.Spec.Type = corev1.ServiceTypeLoadBalancer
 			svc.Spec.LoadBalancerClass = &class
 		})
 	}
 	return s, []flow{
-		{"to another", func(s *service) { give(s, anothers) }},
+		{"to another", func(s *service) { give(s, otherClass) }},
 		{
 			"and back",
 			func(s *service) {
 				give(s, ourClass)
-				s.served()
+				s.awaitServed()
 			},
 		},
 	}, []flow{{"delete", (*service).delete}}
 }
 
-// TestServicesThatAreDeletedWhileTheControllerIsDown kills the controller after each write of a creation, and deletes
-// the Service before it starts the controller again. Everything that was created until then must be deleted.
-func TestServicesThatAreDeletedWhileTheControllerIsDown(t *testing.T) {
+// TestServiceDeletedDuringACrashLeavesNothing kills the controller after each write of a creation, and deletes the
+// Service before the controller starts again. The controller must delete all objects that it created before.
+func TestServiceDeletedDuringACrashLeavesNothing(t *testing.T) {
 	t.Parallel()
-	for _, way := range ways() {
-		t.Run("by gateway "+way, func(t *testing.T) {
+	for _, gateway := range gatewayNames() {
+		t.Run("by gateway "+gateway, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "deserted"+way, fixtureOption{settings: only(way)})
+			w := newFixture(t, "deserted"+gateway, fixtureOption{settings: only(gateway)})
 			writes := int64(0)
 			for w.deleteAfterCrash(t, writes+1) {
 				writes++
@@ -296,13 +295,13 @@ func TestServicesThatAreDeletedWhileTheControllerIsDown(t *testing.T) {
 	}
 }
 
-// deleteAfterCrash creates a Service that is deleted while the controller is dead. The controller is killed after the
-// given number of writes. It returns false if there are fewer writes.
+// deleteAfterCrash creates a Service, kills the controller after the given number of writes, and deletes the Service
+// before it starts the controller again. It returns false if the creation has fewer writes.
 func (w *fixture) deleteAfterCrash(t *testing.T, after int64) bool {
 	t.Helper()
 	g := NewWithT(t)
 	var writes atomic.Int64
-	dies := make(chan struct{})
+	reached := make(chan struct{})
 	dead := make(chan struct{})
 	w.vcd().SetGate(func(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
 		if m != vcdsim.Worked || !r.Changes() || r.Status >= http.StatusMultipleChoices {
@@ -313,36 +312,36 @@ func (w *fixture) deleteAfterCrash(t *testing.T, after int64) bool {
 			return true
 		}
 		if n == after {
-			close(dies)
+			close(reached)
 		}
 		<-dead
 		return false
 	})
 	s := w.service(t, "web", ports(port("a", 81), port("b", 82)))
-	died := false
+	killed := false
 	g.Eventually(func() (err error) {
 		select {
-		case <-dies:
-			died = true
+		case <-reached:
+			killed = true
 		default:
-			_, err = s.unserved()
+			_, err = s.checkServed()
 		}
 		return err
-	}, patience, poll).Should(Succeed())
+	}, timeout, poll).Should(Succeed())
 	w.vcd().SetGate(nil)
-	if died {
+	if killed {
 		g.Expect(w.controller.Kill()).To(Succeed())
 		g.Expect(w.client.Delete(t.Context(), &corev1.Service{ObjectMeta: metaOf(s)})).To(Succeed())
 		close(dead)
 		g.Expect(w.controller.Start(t.Context())).To(Succeed())
 	}
 	s.delete()
-	return died
+	return killed
 }
 
-// crashesWhileNodesComeAndGo kills the controllers of two fixtures at each write that follows a change of nodes. Nodes
-// are members of one IP set, or of each pool if the right to create IP sets is missing.
-func crashesWhileNodesComeAndGo(t *testing.T, h *cluster) {
+// crashesWhileNodesChange kills the controllers of two fixtures at each write that follows a change of nodes. In one,
+// nodes are members of an IP set. In the other, which lacks the right to create IP sets, they are members of each pool.
+func crashesWhileNodesChange(t *testing.T, h *cluster) {
 	t.Helper()
 	sets := newFixture(t, "crash-node", fixtureOption{cluster: h, settings: only(twoArm)})
 	pools := newFixture(t, "crash-members", fixtureOption{cluster: h, settings: only(oneArm)})
@@ -359,7 +358,7 @@ func crashesWhileNodesComeAndGo(t *testing.T, h *cluster) {
 	served := func() {
 		t.Helper()
 		for _, s := range all {
-			s.served()
+			s.awaitServed()
 		}
 	}
 	served()

@@ -18,18 +18,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// longForms makes each fault at each call happen three times instead of once.
+// longForms enables the long forms of tests. For example, each fault happens three times at each call instead of once.
 var longForms = flag.Bool("ccm-long", false, "run the long forms of the tests of the cloud controller manager")
 
-// TestEveryFaultAtEveryCall makes each call in the lives of Services fail in each way at least once. Load balancers
-// must still become correct, without duplicates, and leave nothing.
+// TestEveryFaultAtEveryCall injects each fault at least once into each call in the lifecycle of Services. Load
+// balancers must still become correct, without duplicates, and leave nothing behind.
 func TestEveryFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for name, kinds := range allFaults() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, "faults-"+name,
-				fixtureOption{patience: 5 * time.Minute, args: []string{quickQPS, quickBurst}})
+				fixtureOption{timeout: 5 * time.Minute, args: []string{quickQPS, quickBurst}})
 			everyFault(t, w, kinds)
 		})
 	}
@@ -40,7 +40,7 @@ func everyFault(t *testing.T, w *fixture, kinds []fault) {
 	g := NewWithT(t)
 	calls := map[string][]string{}
 	writes := map[string][]string{}
-	lives(t, w, 1, func(flow string, _ *crowd, do func()) {
+	runLifecycles(t, w, 1, func(flow string, _ *serviceGroup, do func()) {
 		w.cloud.forget()
 		do()
 		calls[flow] = distinct(describe(w.cloud.requests(), reading, writing, waiting))
@@ -51,29 +51,29 @@ func everyFault(t *testing.T, w *fixture, kinds []fault) {
 		times = 3
 	}
 
-	lives(t, w, 3, func(flow string, all *crowd, do func()) {
+	runLifecycles(t, w, 3, func(flow string, all *serviceGroup, do func()) {
 		g.Expect(calls[flow]).NotTo(BeEmpty())
 		for _, kind := range kinds {
 			operations := calls[flow]
 			if kind == taskFailed {
-				operations = []string{"create*", "update*", "delete*"} // of tasks
+				operations = []string{"create*", "update*", "delete*"} // prefixes of task names
 			}
 			if kind == droppedBefore {
-				operations = writes[flow] // A read whose response is lost equals a read that was never sent.
+				operations = writes[flow] // A lost read equals a read whose response is lost.
 			}
 			for _, operation := range operations {
 				w.vcd().faults().add(kind, operation, times)
 			}
 		}
-		ordered := len(w.vcd().faults().left())
+		injected := len(w.vcd().faults().pending())
 		began := time.Now()
-		stop := all.hurry(t)
+		stop := all.retrigger(t)
 		do()
 		stop()
-		happened := ordered - len(w.vcd().faults().left())
-		t.Logf("%s: %d of %d faults at %d calls happened in %s", flow, happened, ordered, len(calls[flow]),
+		happened := injected - len(w.vcd().faults().pending())
+		t.Logf("%s: %d of %d faults at %d calls happened in %s", flow, happened, injected, len(calls[flow]),
 			time.Since(began).Round(time.Second))
-		g.Expect(happened).To(BeNumerically(">=", len(calls[flow])), "there should be a fault at each call")
+		g.Expect(happened).To(BeNumerically(">=", len(calls[flow])), "each call should have had a fault")
 		w.vcd().faults().clear()
 	})
 }
@@ -86,27 +86,27 @@ func distinct(all []string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// A crowd holds the Services that exist at the same time.
-type crowd struct {
+// A serviceGroup holds Services that exist at the same time. It is safe for concurrent use.
+type serviceGroup struct {
 	mu  sync.Mutex
 	all []*service
 }
 
-func (c *crowd) add(s *service) {
+func (c *serviceGroup) add(s *service) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = append(c.all, s)
 }
 
-func (c *crowd) members() []*service {
+func (c *serviceGroup) members() []*service {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.all)
 }
 
-// hurry makes Services reconcile repeatedly, as after edits by users, until the returned function is called. Kubernetes
-// increases its retry delay up to five minutes, which these tests do not check.
-func (c *crowd) hurry(t *testing.T) (stop func()) {
+// retrigger edits the Services every second, so that they are reconciled, until stop is called. Otherwise the tests
+// would wait for the retry delay of Kubernetes, which increases to five minutes and which they do not check.
+func (c *serviceGroup) retrigger(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -117,7 +117,7 @@ func (c *crowd) hurry(t *testing.T) (stop func()) {
 					fmt.Appendf(nil, `{"metadata":{"annotations":{"ccm.test/edit":"%d"}}}`, n))
 				if err := s.client.Patch(ctx, &corev1.Service{ObjectMeta: metaOf(s)},
 					edit); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
-					t.Logf("editing Service %s: %s", s.key, err) // The next edit follows soon.
+					t.Logf("editing Service %s: %s", s.key, err) // It is edited again within a second.
 				}
 			}
 			select {
@@ -132,19 +132,19 @@ func (c *crowd) hurry(t *testing.T) (stop func()) {
 	}
 }
 
-// lives runs the lives of n Services for each way in parallel. around is called with each flow.
-func lives(t *testing.T, w *fixture, n int, around func(flow string, all *crowd, do func())) {
+// runLifecycles runs the lifecycles of n Services for each gateway in parallel. It calls around with each flow.
+func runLifecycles(t *testing.T, w *fixture, n int, around func(flow string, all *serviceGroup, do func())) {
 	t.Helper()
 	g := NewWithT(t)
-	c := &crowd{}
+	c := &serviceGroup{}
 	around("create", c, func() {
 		for range n {
-			for _, way := range ways() {
-				c.add(w.service(t, "life", by(way), ports(port("http", 80), port("https", 443))))
+			for _, gateway := range gatewayNames() {
+				c.add(w.service(t, "life", by(gateway), ports(port("http", 80), port("https", 443))))
 			}
 		}
 		for _, s := range c.members() {
-			s.served()
+			s.awaitServed()
 		}
 	})
 	around("change", c, func() {
@@ -153,7 +153,7 @@ func lives(t *testing.T, w *fixture, n int, around func(flow string, all *crowd,
 				func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 		}
 		for _, s := range c.members() {
-			s.served()
+			s.awaitServed()
 		}
 	})
 	around("delete", c, func() {
@@ -164,5 +164,5 @@ func lives(t *testing.T, w *fixture, n int, around func(flow string, all *crowd,
 			s.delete()
 		}
 	})
-	g.Eventually(func() []string { return w.cloud.left("") }, patience, poll).Should(BeEmpty())
+	g.Eventually(func() []string { return w.cloud.leftovers("") }, timeout, poll).Should(BeEmpty())
 }

@@ -19,7 +19,7 @@ func ranges(sources ...string) change {
 	return func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = sources }
 }
 
-// foreignRule creates a rule of an administrator in the firewall of the first gateway.
+// foreignRule creates an administrator's rule in the firewall of the first gateway.
 func (v *vcd) foreignRule() {
 	org := v.State().Model.Orgs[1]
 	v.Edit(func(e *vcdsim.Editor) {
@@ -35,7 +35,7 @@ func (v *vcd) foreignRule() {
 	})
 }
 
-// firewall describes the rules in order. It lists those of administrators by their names.
+// firewall describes the rules in order. Administrators' rules are listed by name.
 func (v *vcd) firewall() []string {
 	var found struct {
 		Rules []struct {

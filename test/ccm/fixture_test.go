@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// patience is how long anything may take on a busy machine.
-	patience = 4 * time.Minute
-	// crashPatience is how long a flow may take in which the controller is killed and started again at each write, up
+	// timeout is the maximum duration of any step on a busy machine.
+	timeout = 4 * time.Minute
+	// crashTimeout is the maximum duration of a flow in which the controller is killed and restarted at each write, up
 	// to 40 times.
-	crashPatience = 5 * patience
-	poll          = 100 * time.Millisecond
-	// pause is how long nothing must happen where nothing should.
-	pause = 3 * time.Second
+	crashTimeout = 5 * timeout
+	poll         = 100 * time.Millisecond
+	// quietPeriod is the time for which tests check that nothing happens.
+	quietPeriod = 3 * time.Second
 )
 
 // A fixture is a cloud, and a cloud controller manager that creates load balancers there for Services of its class.
@@ -33,29 +33,29 @@ type fixture struct {
 
 	cloud      cloud
 	controller *controller
-	name       string // on the label of its Services
-	class      string // empty: Services without a class
+	name       string // value of the label of its Services
+	class      string // load balancer class; empty for Services without one
 	settings   settings
-	patience   time.Duration // of its Services
+	timeout    time.Duration // for changes of its Services
 }
 
-// A fixtureOption changes a fixture from the default.
+// A fixtureOption configures a fixture. The zero value is the default.
 type fixtureOption struct {
 	cluster  *cluster
-	cloud    cloud // nil: a VMware Cloud Director
+	cloud    cloud // nil means VMware Cloud Director
 	class    string
 	machines int
 	settings settings
 	args     []string
 	vcd      []vcdOption
-	patience time.Duration           // 0: the default
-	prepare  func(*controller) error // before it starts; nil: nothing
+	timeout  time.Duration           // 0 means the default
+	prepare  func(*controller) error // called before the controller starts; may be nil
 }
 
-// nodeControllers are the controllers that only one fixture in a cluster may run.
+// nodeControllers enables all controllers, including those that only one fixture per cluster may run.
 const nodeControllers = "--controllers=cloud-node-controller,cloud-node-lifecycle-controller,service-lb-controller"
 
-// newFixture starts a fixture, which ends with the test. Its cloud must be empty then.
+// newFixture starts a fixture that is stopped when the test ends. Nothing may be left in its cloud then.
 func newFixture(t *testing.T, name string, o fixtureOption) *fixture {
 	t.Helper()
 	g := NewWithT(t)
@@ -63,7 +63,7 @@ func newFixture(t *testing.T, name string, o fixtureOption) *fixture {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		if !t.Failed() {
-			g.Eventually(func() []string { return w.cloud.left("") }, patience, poll).Should(BeEmpty(),
+			g.Eventually(func() []string { return w.cloud.leftovers("") }, timeout, poll).Should(BeEmpty(),
 				"left in the cloud")
 		}
 		g.Expect(w.end()).To(Succeed())
@@ -92,7 +92,7 @@ func startFixture(ctx context.Context, name string, o fixtureOption) (*fixture, 
 		name:     name,
 		class:    o.class,
 		settings: settings{"clusterid": "cluster-" + name},
-		patience: max(o.patience, patience),
+		timeout:  max(o.timeout, timeout),
 	}
 	args := append([]string{"--controllers=service-lb-controller"}, o.args...)
 	if o.class != "" {
@@ -132,7 +132,7 @@ func (w *fixture) store(ctx context.Context) error {
 	})
 }
 
-// end stops the fixture. It fails if its controller exited by itself before.
+// end stops the fixture. It returns an error if the controller had already exited.
 func (w *fixture) end() error {
 	if err := w.controller.died(); err != nil {
 		return err
@@ -143,18 +143,18 @@ func (w *fixture) end() error {
 	return w.cloud.close()
 }
 
-// patientWithCrashes allows flows to take crashPatience until restore is called.
-func (w *fixture) patientWithCrashes() (restore func()) {
-	usual := w.patience
-	w.patience = max(usual, crashPatience)
-	return func() { w.patience = usual }
+// extendTimeoutForCrashes extends the timeout of flows to crashTimeout until restore is called.
+func (w *fixture) extendTimeoutForCrashes() (restore func()) {
+	usual := w.timeout
+	w.timeout = max(usual, crashTimeout)
+	return func() { w.timeout = usual }
 }
 
-// vcd returns the cloud in tests of VMware Cloud Director.
+// vcd returns the cloud of a fixture that runs on VMware Cloud Director. It panics on other clouds.
 func (w *fixture) vcd() *vcd {
 	v, ok := w.cloud.(*vcd)
 	if !ok {
-		panic("this fixture has another cloud")
+		panic("the cloud of this fixture is not VMware Cloud Director")
 	}
 	return v
 }
@@ -165,7 +165,7 @@ var sharedFixture struct {
 	*fixture
 }
 
-// shared returns the fixture that scenarios share. The first of them starts it.
+// shared returns the fixture that most scenarios share. The first call starts it.
 func shared(t *testing.T) *fixture {
 	t.Helper()
 	sharedFixture.Lock()
@@ -179,16 +179,16 @@ func shared(t *testing.T) *fixture {
 	return sharedFixture.fixture
 }
 
-// endSharedFixture stops the shared fixture, which must be empty if every test passed.
+// endSharedFixture stops the shared fixture. If all tests passed, nothing may be left in its cloud.
 func endSharedFixture(code int) int {
 	w := sharedFixture.fixture
 	if w == nil {
 		return code
 	}
-	for deadline := time.Now().Add(patience); len(w.cloud.left("")) > 0 && time.Now().Before(deadline) && code == 0; {
+	for deadline := time.Now().Add(timeout); len(w.cloud.leftovers("")) > 0 && time.Now().Before(deadline) && code == 0; {
 		<-time.After(poll)
 	}
-	if left := w.cloud.left(""); len(left) > 0 && code == 0 {
+	if left := w.cloud.leftovers(""); len(left) > 0 && code == 0 {
 		code = report(fmt.Errorf("left in the cloud: %v", left))
 	}
 	if err := w.end(); err != nil {
@@ -200,7 +200,7 @@ func endSharedFixture(code int) int {
 // context returns a context that outlives tests, for cleanups.
 func (w *fixture) context() context.Context { return context.Background() }
 
-// namespace creates a namespace that is deleted with the test.
+// namespace creates a namespace.
 func (w *fixture) namespace(t *testing.T) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "ccm-"}}

@@ -16,56 +16,56 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestWhatTheOldCPIMadeIsAdopted replaces VMware's CPI 1.6.1 with our controller while objects of the former exist. The
-// address stays, and nothing is left after the deletion of the Service.
-func TestWhatTheOldCPIMadeIsAdopted(t *testing.T) {
+// TestObjectsOfTheOldCPIAreAdopted replaces VMware's CPI 1.6.1, whose objects exist, with our controller. The address
+// must not change, and the deletion of the Service must delete all objects.
+func TestObjectsOfTheOldCPIAreAdopted(t *testing.T) {
 	t.Parallel()
-	for _, way := range ways() {
-		t.Run("by gateway "+way, func(t *testing.T) {
+	for _, gateway := range gatewayNames() {
+		t.Run("by gateway "+gateway, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "legacy"+way, fixtureOption{})
+			w := newFixture(t, "legacy"+gateway, fixtureOption{})
 			g := NewWithT(t)
 			v := w.vcd()
 			g.Expect(w.controller.Stop()).To(Succeed())
-			s := w.service(t, "web", by(way), ports(port("http", 80), port("https", 443)))
+			s := w.service(t, "web", by(gateway), ports(port("http", 80), port("https", 443)))
 			svc, err := s.get()
 			g.Expect(err).NotTo(HaveOccurred())
 			old := oldCPI{
 				admin:   v.admin(t),
-				cluster: "cluster-legacy" + way,
-				gateway: v.gateway(way),
-				nodes:   v.machines()[:standing],
+				cluster: "cluster-legacy" + gateway,
+				gateway: v.gateway(gateway),
+				nodes:   v.machines()[:baseNodes],
 			}
-			address := old.make(way, svc)
+			address := old.create(gateway, svc)
 			svc.Finalizers = []string{"service.kubernetes.io/load-balancer-cleanup"}
 			g.Expect(w.client.Update(t.Context(), svc)).To(Succeed())
 			svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
 			g.Expect(w.client.Status().Update(t.Context(), svc)).To(Succeed())
 			before := v.everything()
-			g.Expect(v.left("")).NotTo(BeEmpty())
+			g.Expect(v.leftovers("")).NotTo(BeEmpty())
 
 			g.Expect(w.controller.Start(t.Context())).To(Succeed())
 
-			g.Expect(fmt.Sprint(s.served())).To(Equal("["+address+"]"), "the address stays")
+			g.Expect(fmt.Sprint(s.awaitServed())).To(Equal("["+address+"]"), "the address should not change")
 			after := slices.DeleteFunc(v.everything(),
 				func(name string) bool { return strings.HasPrefix(name, "IP set ") })
-			g.Expect(after).To(HaveLen(len(before)), "what is there is used, nothing is made beside it; there was %v",
+			g.Expect(after).To(HaveLen(len(before)), "existing objects should be reused; they were %v",
 				before)
 
-			t.Log("It is like any other from then on.")
+			t.Log("The Service can be changed and deleted like any other.")
 			s.change(ports(port("http", 8080), port("https", 443)))
-			g.Expect(fmt.Sprint(s.served())).To(Equal("[" + address + "]"))
+			g.Expect(fmt.Sprint(s.awaitServed())).To(Equal("[" + address + "]"))
 			s.delete()
 		})
 	}
 }
 
 // gateway returns an edge gateway.
-func (v *vcd) gateway(way string) vcdsim.EdgeGateway {
-	return v.State().Model.Orgs[1].VDCs[0].EdgeGateways[slices.Index(ways(), way)]
+func (v *vcd) gateway(gateway string) vcdsim.EdgeGateway {
+	return v.State().Model.Orgs[1].VDCs[0].EdgeGateways[slices.Index(gatewayNames(), gateway)]
 }
 
-// An oldCPI creates the objects of VMware's CPI 1.6.1, with its names.
+// An oldCPI creates the same objects, with the same names, as VMware's CPI 1.6.1.
 type oldCPI struct {
 	*admin
 
@@ -74,25 +74,26 @@ type oldCPI struct {
 	nodes   []machine
 }
 
-func (o *oldCPI) make(way string, svc *corev1.Service) string {
+// create creates the objects of a Service and returns its external address.
+func (o *oldCPI) create(gateway string, svc *corev1.Service) string {
 	external := "100.64.1.40"
 	inside := ""
-	switch way {
+	switch gateway {
 	case oneArm:
 		external = "100.64.11.40"
 		inside = "192.168.8.7"
 	case ipSpaces:
 		external = "198.51.100.40"
-		o.claim(external, fmt.Sprintf("cluster-%s-namespace-%s-service-%s", o.cluster, svc.Namespace, svc.Name))
+		o.claimFloatingIP(external, fmt.Sprintf("cluster-%s-namespace-%s-service-%s", o.cluster, svc.Namespace, svc.Name))
 	}
 	for _, p := range svc.Spec.Ports {
 		name := fmt.Sprintf("%s-%s-%s", svc.Name, o.cluster, p.Name)
 		vip := external
 		if inside != "" {
 			vip = inside
-			o.forward("ingress-vs-"+name, external, inside, p.Port)
+			o.createDNATRule("ingress-vs-"+name, external, inside, p.Port)
 		}
-		o.balance(name, vip, p)
+		o.createVirtualService(name, vip, p)
 	}
 	return external
 }
@@ -101,8 +102,8 @@ func (o *oldCPI) ref() map[string]any {
 	return map[string]any{"id": vcdsim.URN("gateway", o.gateway.ID), "name": o.gateway.Name}
 }
 
-// balance creates a pool and a virtual service.
-func (o *oldCPI) balance(name, vip string, p corev1.ServicePort) {
+// createVirtualService creates a pool and a virtual service.
+func (o *oldCPI) createVirtualService(name, vip string, p corev1.ServicePort) {
 	var members []any
 	for _, n := range o.nodes {
 		members = append(members,
@@ -132,8 +133,8 @@ func (o *oldCPI) balance(name, vip string, p corev1.ServicePort) {
 	})
 }
 
-// forward creates an application port profile and a DNAT rule.
-func (o *oldCPI) forward(service, external, inside string, number int32) {
+// createDNATRule creates an application port profile and a DNAT rule.
+func (o *oldCPI) createDNATRule(service, external, inside string, number int32) {
 	port := strconv.Itoa(int(number))
 	org := o.v.State().Model.Orgs[1]
 	o.must(http.MethodPost, profilesPath, map[string]any{
@@ -156,8 +157,8 @@ func (o *oldCPI) forward(service, external, inside string, number int32) {
 		})
 }
 
-// claim allocates a floating IP and marks it.
-func (o *oldCPI) claim(value, mark string) {
+// claimFloatingIP allocates a floating IP and sets its description to mark.
+func (o *oldCPI) claimFloatingIP(value, mark string) {
 	space := o.v.State().Model.IPSpaces[0]
 	path := "1.0.0/ipSpaces/" + vcdsim.URN("ipSpace", space.ID)
 	o.must(http.MethodPost, path+"/allocate", map[string]any{"type": "FLOATING_IP", "quantity": 1, "value": value})

@@ -25,7 +25,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
-// A cluster is an API server with the manifest of the cloud controller manager, without its Deployment.
+// A cluster is an API server with the manifest of the cloud controller manager except its Deployment.
 type cluster struct {
 	*stack.Stack
 
@@ -50,20 +50,20 @@ func (h *cluster) close() error {
 	return err
 }
 
-// sharedCluster is the cluster of tests that have a fixture or a namespace of their own in it.
+// sharedCluster is the cluster of tests that only need a separate fixture or namespace.
 var sharedCluster *cluster
 
 const (
 	serviceAccount = "cloud-controller-manager"
-	// standing is the number of nodes that always exist.
-	standing = 3
-	// fleet is the number of machines of each cloud. Those after the standing ones are for tests of nodes.
+	// baseNodes is the number of nodes that always exist. They are those of the first machines.
+	baseNodes = 3
+	// fleet is the number of machines of each cloud. The other machines are for tests of nodes.
 	fleet = 12
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "40"); err != nil { // They mostly wait.
+	if err := flag.Set("test.parallel", "40"); err != nil { // The tests mostly wait.
 		os.Exit(report(err))
 	}
 	os.Exit(run(m))
@@ -84,7 +84,7 @@ func run(m *testing.M) (code int) {
 	if err := build(ctx, binary); err != nil {
 		return report(err)
 	}
-	machines, err := standingOfVCD()
+	machines, err := vcdBaseMachines()
 	if err != nil {
 		return report(err)
 	}
@@ -97,7 +97,7 @@ func run(m *testing.M) (code int) {
 			code = report(err)
 		}
 		if code != 0 {
-			fmt.Fprintln(os.Stderr, "Logs are kept in", dir)
+			fmt.Fprintln(os.Stderr, "Logs are in", dir)
 			return
 		}
 		if err := os.RemoveAll(dir); err != nil {
@@ -121,8 +121,8 @@ func build(ctx context.Context, path string) error {
 	return framework.Build(ctx, root, "./cmd/cpi", path)
 }
 
-// newCluster starts an API server with Nodes of some machines, and grants the cloud controller manager the permissions
-// of its manifest.
+// newCluster starts an API server, creates Nodes for the given machines, and grants the cloud controller manager the
+// permissions in its manifest.
 func newCluster(
 	ctx context.Context, dir, binary string, cloud addons.Cloud, machines []machine,
 ) (*cluster, error) {
@@ -148,23 +148,27 @@ func newCluster(
 		return nil, err
 	}
 	h.client = h.Client()
-	if err := errors.Join(h.Apply(ctx, h.objects...), h.AwaitRights(ctx, h.objects...), h.stand(ctx, machines)); err != nil {
+	if err := errors.Join(
+		h.Apply(ctx, h.objects...),
+		h.AwaitRights(ctx, h.objects...),
+		h.createBaseNodes(ctx, machines),
+	); err != nil {
 		return nil, errors.Join(err, h.Stop())
 	}
 	return h, nil
 }
 
-// ownCluster starts a cluster for one test whose nodes would disturb other tests.
+// ownCluster starts a cluster for a test whose nodes would interfere with other tests.
 func ownCluster(t *testing.T, name string) *cluster {
 	t.Helper()
-	machines, err := standingOfVCD()
+	machines, err := vcdBaseMachines()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return clusterOf(t, name, addons.VCD(), machines)
 }
 
-// clusterOf starts a cluster on a cloud, with Nodes of some machines.
+// clusterOf starts a cluster on a cloud, with Nodes for the given machines.
 func clusterOf(t *testing.T, name string, cloud addons.Cloud, machines []machine) *cluster {
 	t.Helper()
 	dir := filepath.Join(filepath.Dir(sharedCluster.Dir()), name)

@@ -23,12 +23,12 @@ var benchmark = flag.Bool("ccm-bench", false,
 const (
 	manyNodes    = 500
 	manyServices = 200
-	// quickQPS and quickBurst let the controller send requests to the API server of a test as fast as it can.
+	// quickQPS and quickBurst effectively disable the rate limit for requests to the API server.
 	quickQPS, quickBurst = "--kube-api-qps=300", "--kube-api-burst=600"
 )
 
-// TestManyNodes starts a controller with 500 nodes that wait for it. With -ccm-bench, it adds 200 Services and measures
-// its memory.
+// TestManyNodes starts a controller with 500 uninitialized nodes. With -ccm-bench, it adds 200 Services and measures
+// the memory of the controller.
 func TestManyNodes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -43,16 +43,16 @@ func TestManyNodes(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(w.end()).To(Succeed()) })
 	g.Expect(w.controller.Stop()).To(Succeed())
-	for _, m := range w.cloud.machines()[:standing] { // the machines of every cluster
+	for _, m := range w.cloud.machines()[:baseNodes] { // the machines of every cluster
 		g.Expect(h.client.Delete(t.Context(), kubelet(m))).To(Succeed())
 	}
 	parallel(t, w.cloud.machines(),
-		func(ctx context.Context, m machine) error { return h.makeNode(ctx, kubelet(m, balanced)) })
+		func(ctx context.Context, m machine) error { return h.createNode(ctx, kubelet(m, balanced)) })
 	w.cloud.forget()
 
 	began := time.Now()
 	g.Expect(w.controller.Start(t.Context())).To(Succeed())
-	g.Eventually(func() (int, error) { return waitingNodes(t.Context(), h.client) }, 2*patience,
+	g.Eventually(func() (int, error) { return waitingNodes(t.Context(), h.client) }, 2*timeout,
 		time.Second).Should(BeZero())
 
 	reads := describe(w.cloud.requests(), reading)
@@ -69,10 +69,10 @@ func TestManyNodes(t *testing.T) {
 	peak, err := w.controller.peakKiB()
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Logf("%d nodes were initialized in %s with %d inventory queries and %d reads of a single machine; %d MiB "+
-		"at the most",
+		"peak memory",
 		manyNodes, time.Since(began).Round(time.Second), queries, single, peak>>10)
 	g.Expect(queries).To(BeNumerically("<=", 10))
-	g.Expect(single).To(BeZero(), "the query is enough for each machine")
+	g.Expect(single).To(BeZero(), "the inventory query should replace reads of single machines")
 	g.Expect(describe(w.cloud.requests(), writing)).To(BeEmpty())
 
 	if *benchmark {
@@ -80,7 +80,7 @@ func TestManyNodes(t *testing.T) {
 	}
 }
 
-// measureServices adds Services and measures memory.
+// measureServices adds Services and measures the peak memory of the controller.
 func measureServices(t *testing.T, w *fixture) {
 	t.Helper()
 	g := NewWithT(t)
@@ -90,12 +90,12 @@ func measureServices(t *testing.T, w *fixture) {
 		all = append(all, w.serviceIn(t, ns, fmt.Sprintf("web-%d", i), ports(port("http", 80), port("https", 443))))
 	}
 	for _, s := range all {
-		s.served()
+		s.awaitServed()
 	}
 	<-time.After(45 * time.Second) // time for a resync of nodes and a drift check of load balancers
 	peak, err := w.controller.peakKiB()
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Logf("%d nodes and %d Services: %.1f MiB at the most", manyNodes, manyServices, float64(peak)/1024)
+	t.Logf("%d nodes and %d Services: peak memory %.1f MiB", manyNodes, manyServices, float64(peak)/1024)
 	g.Expect(peak>>10).To(BeNumerically("<", 100), "MiB")
 	for _, s := range all {
 		g.Expect(s.client.Delete(t.Context(), &corev1.Service{ObjectMeta: metaOf(s)})).To(Succeed())
@@ -122,7 +122,7 @@ func waitingNodes(ctx context.Context, c client.Client) (int, error) {
 	return waiting, nil
 }
 
-// parallel calls do for each item, some at a time.
+// parallel calls do for each item, with limited concurrency.
 func parallel[T any](t *testing.T, all []T, do func(context.Context, T) error) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())

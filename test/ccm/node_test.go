@@ -14,17 +14,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// uninitialized is the taint that kubelet sets on nodes that wait for their cloud.
+// Taints of nodes.
 const (
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 	shutdown      = "node.cloudprovider.kubernetes.io/shutdown"
 )
 
-// A nodeChange changes a Node before its creation.
+// A nodeChange changes a Node before it is created.
 type nodeChange func(*corev1.Node)
 
-// kubelet returns the Node that kubelet creates for a machine. With an external cloud provider, the Node waits for it.
-// Load balancers exclude the Node, because other tests compare their members.
+// kubelet returns the Node that kubelet creates for a machine with an external cloud provider. Load balancers exclude
+// the Node, because other tests compare their members.
 func kubelet(m machine, changes ...nodeChange) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -53,10 +53,10 @@ func kubelet(m machine, changes ...nodeChange) *corev1.Node {
 // balanced allows load balancers to send traffic to the node.
 func balanced(n *corev1.Node) { delete(n.Labels, corev1.LabelNodeExcludeBalancers) }
 
-// unnamed removes the provider ID, like a kubelet without --provider-id.
-func unnamed(n *corev1.Node) { n.Spec.ProviderID = "" }
+// withoutProviderID removes the provider ID, like a kubelet without --provider-id.
+func withoutProviderID(n *corev1.Node) { n.Spec.ProviderID = "" }
 
-// initialized changes a Node as the cloud controller manager would have.
+// initialized makes a Node look as if the cloud controller manager had initialized it.
 func initialized(m machine) nodeChange {
 	return func(n *corev1.Node) {
 		n.Spec.Taints = nil
@@ -67,26 +67,26 @@ func initialized(m machine) nodeChange {
 	}
 }
 
-// standingOfVCD returns the machines in VMware Cloud Director whose nodes always exist.
-func standingOfVCD() ([]machine, error) {
+// vcdBaseMachines returns the machines of the base nodes in VMware Cloud Director.
+func vcdBaseMachines() ([]machine, error) {
 	v, err := newVCD(fleet)
 	if err != nil {
 		return nil, err
 	}
-	return v.machines()[:standing], v.close()
+	return v.machines()[:baseNodes], v.close()
 }
 
-// stand creates the nodes that always exist.
-func (h *cluster) stand(ctx context.Context, machines []machine) error {
+// createBaseNodes creates the nodes that always exist.
+func (h *cluster) createBaseNodes(ctx context.Context, machines []machine) error {
 	for _, m := range machines {
-		if err := h.makeNode(ctx, kubelet(m, balanced, initialized(m))); err != nil {
+		if err := h.createNode(ctx, kubelet(m, balanced, initialized(m))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (h *cluster) makeNode(ctx context.Context, n *corev1.Node) error {
+func (h *cluster) createNode(ctx context.Context, n *corev1.Node) error {
 	status := n.Status
 	if err := h.client.Create(ctx, n); err != nil {
 		return err
@@ -97,11 +97,11 @@ func (h *cluster) makeNode(ctx context.Context, n *corev1.Node) error {
 	return h.client.Status().Patch(ctx, n, client.MergeFrom(before))
 }
 
-// node creates a Node that is deleted with the test.
+// node creates a Node that is deleted when the test ends.
 func (w *fixture) node(t *testing.T, m machine, changes ...nodeChange) *corev1.Node {
 	t.Helper()
 	n := kubelet(m, changes...)
-	NewWithT(t).Expect(w.makeNode(t.Context(), n)).To(Succeed())
+	NewWithT(t).Expect(w.createNode(t.Context(), n)).To(Succeed())
 	t.Cleanup(func() {
 		NewWithT(t).Expect(client.IgnoreNotFound(w.client.Delete(w.context(), n))).To(Succeed())
 	})
@@ -145,10 +145,10 @@ func (w *fixture) setReady(t *testing.T, name string, status corev1.ConditionSta
 		}
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Reason: "Test"}}
 		return w.client.Status().Update(t.Context(), n)
-	}, patience, poll).Should(Succeed())
+	}, timeout, poll).Should(Succeed())
 }
 
-// internal returns the internal addresses of a Node.
+// internal returns the internal IP addresses of a Node.
 func internal(n *corev1.Node) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range n.Status.Addresses {

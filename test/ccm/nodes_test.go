@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// spare returns a machine of the shared fixture that has no node yet. Each test of nodes uses a different one.
-func spare(w *fixture, n int) machine { return w.cloud.machines()[standing+n] }
+// spare returns a machine of a fixture without a node. Each test of a fixture uses a different one.
+func spare(w *fixture, n int) machine { return w.cloud.machines()[baseNodes+n] }
 
 // TestNodes runs the scenarios of Nodes.
 func TestNodes(t *testing.T) {
@@ -27,17 +27,17 @@ func TestNodes(t *testing.T) {
 func nodeScenarios(t *testing.T, w *fixture) {
 	t.Helper()
 	for name, run := range map[string]func(*testing.T, *fixture){
-		"a Node that knows its provider ID is initialized": func(t *testing.T, w *fixture) {
+		"a Node with a provider ID is initialized": func(t *testing.T, w *fixture) {
 			t.Helper()
 			isInitialized(t, w, spare(w, 0))
 		},
-		"a Node that only has the name of its machine is initialized": func(t *testing.T, w *fixture) {
+		"a Node without a provider ID is initialized by name": func(t *testing.T, w *fixture) {
 			t.Helper()
-			isInitialized(t, w, spare(w, 1), unnamed)
+			isInitialized(t, w, spare(w, 1), withoutProviderID)
 		},
-		"a Node of another cloud is left alone":                     foreignNode,
-		"a Node that is switched off is tainted until it is back":   switchedOff,
-		"a Node goes when its machine is proved gone, and no other": provedGone,
+		"a Node of another cloud is ignored":                     foreignNode,
+		"a powered-off Node is tainted until it is powered on":   poweredOffNode,
+		"a Node is deleted only when its machine is proved gone": deletedMachine,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +51,7 @@ func isInitialized(t *testing.T, w *fixture, m machine, changes ...nodeChange) {
 	g := NewWithT(t)
 	w.node(t, m, changes...)
 
-	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+	g.Eventually(w.taints(m.Name), timeout, poll).ShouldNot(ContainElement(uninitialized))
 
 	n, err := w.getNode(m.Name)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -59,10 +59,10 @@ func isInitialized(t *testing.T, w *fixture, m machine, changes ...nodeChange) {
 	g.Eventually(func() ([]netip.Addr, error) {
 		n, err := w.getNode(m.Name)
 		return internal(n), err
-	}, patience, poll).Should(Equal(m.Addresses))
+	}, timeout, poll).Should(Equal(m.Addresses))
 	g.Expect(n.Labels).To(HaveKey(corev1.LabelTopologyZone))
 
-	// A taint that reappears, as when kubelet registers again, is removed again.
+	// If kubelet registers the Node again, the taint reappears and must be removed again.
 	g.Eventually(func() error {
 		n, err := w.getNode(m.Name)
 		if err != nil {
@@ -71,8 +71,8 @@ func isInitialized(t *testing.T, w *fixture, m machine, changes ...nodeChange) {
 		n.Spec.Taints = append(n.Spec.Taints,
 			corev1.Taint{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule})
 		return w.client.Update(t.Context(), n)
-	}, patience, poll).Should(Succeed())
-	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+	}, timeout, poll).Should(Succeed())
+	g.Eventually(w.taints(m.Name), timeout, poll).ShouldNot(ContainElement(uninitialized))
 }
 
 func foreignNode(t *testing.T, w *fixture) {
@@ -87,39 +87,39 @@ func foreignNode(t *testing.T, w *fixture) {
 	g.Expect(w.taints("foreign")()).NotTo(ContainElement(shutdown))
 }
 
-func switchedOff(t *testing.T, w *fixture) {
+func poweredOffNode(t *testing.T, w *fixture) {
 	t.Helper()
 	g := NewWithT(t)
 	m := spare(w, 2)
 	w.node(t, m)
-	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+	g.Eventually(w.taints(m.Name), timeout, poll).ShouldNot(ContainElement(uninitialized))
 
 	w.cloud.powerOff(m.Name)
 	w.setReady(t, m.Name, corev1.ConditionUnknown)
-	g.Eventually(w.taints(m.Name), patience, poll).Should(ContainElement(shutdown))
+	g.Eventually(w.taints(m.Name), timeout, poll).Should(ContainElement(shutdown))
 	g.Expect(w.exists(m.Name)()).To(BeTrue())
 
 	w.cloud.powerOn(m.Name)
 	w.setReady(t, m.Name, corev1.ConditionTrue)
-	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(shutdown))
+	g.Eventually(w.taints(m.Name), timeout, poll).ShouldNot(ContainElement(shutdown))
 }
 
-func provedGone(t *testing.T, w *fixture) {
+func deletedMachine(t *testing.T, w *fixture) {
 	t.Helper()
 	g := NewWithT(t)
 	m := spare(w, 3)
 	w.node(t, m)
-	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+	g.Eventually(w.taints(m.Name), timeout, poll).ShouldNot(ContainElement(uninitialized))
 
 	w.cloud.remove(m.Name)
 	w.setReady(t, m.Name, corev1.ConditionUnknown)
 	began := time.Now()
 
 	g.Eventually(w.exists(m.Name), 4*time.Minute, poll).Should(BeFalse())
-	g.Expect(time.Since(began)).To(BeNumerically(">", time.Minute), "it is looked for twice, a minute apart")
+	g.Expect(time.Since(began)).To(BeNumerically(">", time.Minute), "two lookups, a minute apart")
 }
 
-// TestLossOfRightsDeletesNoNode removes the rights to view objects. None may be treated as gone.
+// TestLossOfRightsDeletesNoNode removes the rights to view objects. No machine may be treated as gone.
 func TestLossOfRightsDeletesNoNode(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "blind", fixtureOption{cluster: ownCluster(t, "blind"), args: []string{nodeControllers}})
@@ -127,13 +127,13 @@ func TestLossOfRightsDeletesNoNode(t *testing.T) {
 	v := w.vcd()
 	m := spare(w, 0)
 	w.node(t, m)
-	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+	g.Eventually(w.taints(m.Name), timeout, poll).ShouldNot(ContainElement(uninitialized))
 
 	v.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM(m.Name)) }) // Even a deleted VM cannot be proved gone.
 	v.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
 	v.Faults().Add(vcdsim.Fault{Operation: "GET /api/vdc*", Status: http.StatusForbidden})
 	w.setReady(t, m.Name, corev1.ConditionUnknown)
-	for _, other := range v.machines()[:standing] {
+	for _, other := range v.machines()[:baseNodes] {
 		w.setReady(t, other.Name, corev1.ConditionUnknown)
 	}
 
@@ -141,11 +141,10 @@ func TestLossOfRightsDeletesNoNode(t *testing.T) {
 		nodes := &corev1.NodeList{}
 		g.Expect(w.client.List(t.Context(), nodes)).To(Succeed())
 		return len(nodes.Items)
-	}, "80s", "1s").Should(Equal(standing + 1))
+	}, "80s", "1s").Should(Equal(baseNodes + 1))
 }
 
-// TestMembersFollowNodes has a cluster of its own, because it changes the nodes to which all its load balancers send
-// traffic.
+// TestMembersFollowNodes uses a separate cluster, because it changes the nodes that are members of all load balancers.
 func TestMembersFollowNodes(t *testing.T) {
 	t.Parallel()
 	h := ownCluster(t, "members")
@@ -153,41 +152,41 @@ func TestMembersFollowNodes(t *testing.T) {
 		name string
 		run  func(*testing.T, *cluster)
 	}{
-		{"at the price of one read and one write", budgetOfANode},
-		{"whatever becomes of them", membersFollow},
-		{"though the controller dies again and again", crashesWhileNodesComeAndGo},
+		{"with one read and one write per gateway", budgetOfANode},
+		{"through all changes of nodes", membersFollowNodes},
+		{"despite repeated crashes of the controller", crashesWhileNodesChange},
 	} {
 		t.Run(tc.name, func(t *testing.T) { tc.run(t, h) })
 	}
 }
 
-func membersFollow(t *testing.T, h *cluster) {
+func membersFollowNodes(t *testing.T, h *cluster) {
 	t.Helper()
 	w := newFixture(t, "members", fixtureOption{cluster: h, args: []string{nodeControllers}})
 	g := NewWithT(t)
 	var all []*service
-	for _, way := range ways() {
-		all = append(all, w.service(t, "web", by(way), ports(port("a", 81), port("b", 82))))
+	for _, gateway := range gatewayNames() {
+		all = append(all, w.service(t, "web", by(gateway), ports(port("a", 81), port("b", 82))))
 	}
 	served := func() {
 		t.Helper()
 		for _, s := range all {
-			s.served()
+			s.awaitServed()
 		}
 	}
 	served()
 	m := spare(w, 4)
 
 	n := w.node(t, m, balanced)
-	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+	g.Eventually(w.taints(m.Name), timeout, poll).ShouldNot(ContainElement(uninitialized))
 	served()
 
-	t.Log("A node that is not ready stays a member: health checks are for that.")
+	t.Log("A node that is not ready stays a member, because health checks exclude it.")
 	w.setReady(t, m.Name, corev1.ConditionFalse)
 	served()
 	w.setReady(t, m.Name, corev1.ConditionTrue)
 
-	t.Log("A node whose address changes is followed.")
+	t.Log("Members follow a changed address of a node.")
 	g.Eventually(func() error {
 		n, err := w.getNode(m.Name)
 		if err != nil {
@@ -199,11 +198,11 @@ func membersFollow(t *testing.T, h *cluster) {
 			}
 		}
 		return w.client.Status().Update(t.Context(), n)
-	}, patience, poll).Should(Succeed())
+	}, timeout, poll).Should(Succeed())
 	w.cloud.readdress(m.Name, netip.MustParseAddr("10.40.60.60"))
 	served()
 
-	t.Log("A node that is deleted is no member any more.")
+	t.Log("A deleted node is no longer a member.")
 	g.Expect(w.client.Delete(t.Context(), n)).To(Succeed())
 	served()
 }

@@ -32,13 +32,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
 )
 
-// A controller is a cloud controller manager: a process that can be killed and started again.
+// A controller is a cloud controller manager process that can be killed and started again.
 type controller struct {
 	name   string
 	dir    string
 	binary string
 	args   []string
-	env    []string // in addition to that of the tests, without their proxies
+	env    []string // added to the environment of the tests without its proxy variables
 
 	port int
 
@@ -46,8 +46,8 @@ type controller struct {
 	process *process.Process
 }
 
-// newController writes the files of a cloud controller manager. It runs with the arguments of its manifest, followed by
-// the given ones.
+// newController writes the files of a cloud controller manager. The program runs with the arguments in its manifest,
+// followed by the given ones.
 func newController(ctx context.Context, h *cluster, name string, files map[string]string, config string,
 	args ...string,
 ) (*controller, error) {
@@ -86,7 +86,7 @@ func newController(ctx context.Context, h *cluster, name string, files map[strin
 	return c, nil
 }
 
-// kubeconfig returns the path of its kubeconfig.
+// kubeconfig returns the path of the controller's kubeconfig.
 func (c *controller) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
 
 // write writes files below the folder of the controller, each atomically.
@@ -94,7 +94,7 @@ func (c *controller) write(files map[string]string) error {
 	for path, content := range files {
 		path = filepath.Join(c.dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			return fmt.Errorf("making a folder of the controller: %w", err)
+			return fmt.Errorf("creating a folder of the controller: %w", err)
 		}
 		if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
 			return fmt.Errorf("writing a file of the controller: %w", err)
@@ -117,7 +117,7 @@ func writeKubeconfig(ctx context.Context, s *stack.Stack, server *httptest.Serve
 	token, err := clients.CoreV1().ServiceAccounts(addons.Namespace).CreateToken(ctx, serviceAccount, request,
 		metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("making a token of the controller's service account: %w", err)
+		return fmt.Errorf("creating a token of the controller's service account: %w", err)
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{
@@ -133,7 +133,7 @@ func writeKubeconfig(ctx context.Context, s *stack.Stack, server *httptest.Serve
 	return clientcmd.WriteToFile(*config, path)
 }
 
-// Start starts the program and returns when it is healthy.
+// Start starts the program and waits until it is healthy.
 func (c *controller) Start(ctx context.Context) error {
 	p, err := process.Start(process.Spec{
 		Name: "ccm-" + c.name,
@@ -149,7 +149,7 @@ func (c *controller) Start(ctx context.Context) error {
 	c.mu.Lock()
 	c.process = p
 	c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
 	for {
 		if c.healthy(ctx) == nil {
@@ -157,7 +157,7 @@ func (c *controller) Start(ctx context.Context) error {
 		}
 		select {
 		case <-p.Done():
-			return fmt.Errorf("the controller ended by itself: %s", p.Tail(20))
+			return fmt.Errorf("the controller exited unexpectedly: %s", p.Tail(20))
 		case <-ctx.Done():
 			return errors.Join(fmt.Errorf("the controller did not become healthy: %s", p.Tail(20)), p.Kill())
 		case <-time.After(25 * time.Millisecond):
@@ -165,7 +165,7 @@ func (c *controller) Start(ctx context.Context) error {
 	}
 }
 
-// direct trusts any certificate: it only checks for an answer.
+// direct trusts any certificate, because it only probes the program.
 var direct = &http.Client{
 	Timeout: 5 * time.Second,
 	Transport: &http.Transport{
@@ -186,7 +186,7 @@ func (c *controller) healthy(ctx context.Context) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("the controller answers %s", response.Status)
+		return fmt.Errorf("the health check returned %s", response.Status)
 	}
 	return nil
 }
@@ -205,11 +205,11 @@ func (c *controller) Kill() error {
 	return nil
 }
 
-// Stop asks the program to exit, and waits for its work in progress. A program that is killed during a login loses a
-// single-use token.
+// Stop terminates the program gracefully: it completes its work in flight. A program that is killed during a login
+// loses its single-use token.
 func (c *controller) Stop() error {
 	if p := c.current(); p != nil {
-		return p.Stop(patience)
+		return p.Stop(timeout)
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (c *controller) Restart(ctx context.Context) error {
 	return errors.Join(c.Stop(), c.Start(ctx))
 }
 
-// died returns an error if the program exited by itself.
+// died returns an error if the program exited unexpectedly.
 func (c *controller) died() error {
 	if p := c.current(); p != nil {
 		return p.Err()
@@ -227,7 +227,7 @@ func (c *controller) died() error {
 	return nil
 }
 
-// log returns the output of all its runs.
+// log returns the output of all runs of the program.
 func (c *controller) log() string {
 	p := c.current()
 	if p == nil {
@@ -242,7 +242,7 @@ func (c *controller) log() string {
 
 var peakLine = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// peakKiB returns the peak memory of its process in KiB.
+// peakKiB returns the peak resident memory of the process in KiB.
 func (c *controller) peakKiB() (int, error) {
 	pids, err := os.ReadFile(filepath.Join(c.dir, "pids", "ccm-"+c.name+".pid"))
 	if err != nil {
@@ -255,7 +255,7 @@ func (c *controller) peakKiB() (int, error) {
 	}
 	found := peakLine.FindSubmatch(status)
 	if found == nil {
-		return 0, errors.New("this system does not say how much memory a process held")
+		return 0, errors.New("the status of the process does not contain its peak memory")
 	}
 	return strconv.Atoi(string(found[1]))
 }

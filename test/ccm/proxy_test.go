@@ -28,19 +28,20 @@ const (
 	proxiedSite   = "vcdsim"
 	proxiedTarget = proxiedSite + ":443"
 	proxyPassword = "canary:/?#%"
-	// apiServerHost is a name of this machine that, unlike those of the loopback interface, is not excluded from
-	// proxies.
+	// apiServerHost is a name of this machine that, unlike those of the loopback interface, clients do not exclude from
+	// proxies by default.
 	apiServerHost = "0.0.0.0"
 	// hostVariable names the host of the API server in the environment of pods.
 	hostVariable = "KUBERNETES_SERVICE_HOST"
 )
 
-// TestVCDByAProxyAlone runs the program behind a proxy in the environment of its pods, as in a managed cluster. VCD is
-// reachable only through the proxy, which requires a user name and a password. The API server is reached without it.
-func TestVCDByAProxyAlone(t *testing.T) {
+// TestVCDIsReachableOnlyThroughAProxy runs the program with the proxy variables of its pods in a managed cluster. VCD
+// is reachable only through the proxy, which requires a user name and a password. The program must connect to the API
+// server without the proxy.
+func TestVCDIsReachableOnlyThroughAProxy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	site := newGuardedListener(t)
+	site := newRecordingListener(t)
 	proxy := site.behindProxy(t)
 	settings := only(twoArm)
 	settings["vcd.host"] = "https://" + proxiedSite
@@ -58,43 +59,43 @@ func TestVCDByAProxyAlone(t *testing.T) {
 	})
 
 	s := w.service(t, "web")
-	s.served()
+	s.awaitServed()
 	s.delete()
 
 	requests := w.cloud.requests()
-	g.Expect(describe(requests, knocking)).NotTo(BeEmpty())
+	g.Expect(describe(requests, loggingIn)).NotTo(BeEmpty())
 	g.Expect(describe(requests, writing)).NotTo(BeEmpty())
 	g.Expect(site.accepted()).NotTo(BeEmpty())
-	g.Eventually(func() []string { return site.strangers(proxy) }, patience, poll).Should(BeEmpty(),
-		"connections to VCD that are none of the proxy's")
-	g.Expect(proxy.Targets()).To(Equal([]string{proxiedTarget}), "the API server is reached without the proxy")
+	g.Eventually(func() []string { return site.bypassing(proxy) }, timeout, poll).Should(BeEmpty(),
+		"connections to VCD that bypass the proxy")
+	g.Expect(proxy.Targets()).To(Equal([]string{proxiedTarget}), "connections to the API server should bypass the proxy")
 	g.Expect(proxy.Refused()).To(BeZero())
-	g.Expect(w.controller.log()).NotTo(ContainSubstring("canary"), "the password is secret")
+	g.Expect(w.controller.log()).NotTo(ContainSubstring("canary"), "passwords are not logged")
 
-	t.Log("Without the exception of pods it would be reached by the proxy.")
+	t.Log("Without the exception in the variables of pods, the proxy is used for the API server.")
 	w.controller.env = slices.DeleteFunc(w.controller.env,
 		func(e string) bool { return strings.HasPrefix(e, hostVariable+"=") })
 	g.Expect(w.controller.Restart(t.Context())).To(Succeed())
-	g.Eventually(proxy.Targets, patience, poll).Should(ContainElement(HavePrefix(apiServerHost + ":")))
+	g.Eventually(proxy.Targets, timeout, poll).Should(ContainElement(HavePrefix(apiServerHost + ":")))
 }
 
-// A guardedListener listens for the simulator, and records the source of each connection.
-type guardedListener struct {
+// A recordingListener listens for the simulator, and records the source of each connection.
+type recordingListener struct {
 	net.Listener
 
 	mu   sync.Mutex
 	from []string
 }
 
-func newGuardedListener(t *testing.T) *guardedListener {
+func newRecordingListener(t *testing.T) *recordingListener {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return &guardedListener{Listener: listener}
+	return &recordingListener{Listener: listener}
 }
 
 // Accept implements net.Listener.
-func (l *guardedListener) Accept() (net.Conn, error) {
+func (l *recordingListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err == nil {
 		l.mu.Lock()
@@ -105,14 +106,14 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 }
 
 // accepted returns the sources of all connections.
-func (l *guardedListener) accepted() []string {
+func (l *recordingListener) accepted() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.from)
 }
 
-// strangers returns the sources of connections that did not come from a proxy.
-func (l *guardedListener) strangers(p *connectproxy.Proxy) []string {
+// bypassing returns the sources of connections that did not come through the proxy.
+func (l *recordingListener) bypassing(p *connectproxy.Proxy) []string {
 	all := l.accepted()
 	for _, tunnel := range p.Tunnels() {
 		all = slices.DeleteFunc(all, func(from string) bool { return from == tunnel.From.String() })
@@ -120,9 +121,9 @@ func (l *guardedListener) strangers(p *connectproxy.Proxy) []string {
 	return all
 }
 
-// behindProxy starts a proxy that resolves the host of the site to the listener, and requires a user name and a
+// behindProxy starts a proxy that connects requests for the site to the listener, and requires a user name and a
 // password.
-func (l *guardedListener) behindProxy(t *testing.T) *connectproxy.Proxy {
+func (l *recordingListener) behindProxy(t *testing.T) *connectproxy.Proxy {
 	t.Helper()
 	g := NewWithT(t)
 	p, err := connectproxy.Start(t.Context(), connectproxy.Options{
@@ -161,8 +162,8 @@ func podEnvironment(p *connectproxy.Proxy) ([]string, error) {
 	return env, nil
 }
 
-// callAPIServer makes the program call the API server by another name of this machine, for which the certificate is not
-// valid.
+// callAPIServer configures the program to call the API server by another name of this machine, for which the
+// certificate is not valid.
 func (c *controller) callAPIServer(host string) error {
 	config, err := clientcmd.LoadFromFile(c.kubeconfig())
 	if err != nil {

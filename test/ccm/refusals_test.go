@@ -14,16 +14,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestWhatCannotBe creates Services with impossible requests. A Warning reports the reason, no partial load balancer
-// stays, and each Service recovers when it is corrected.
+// TestWhatCannotBe creates Services with invalid or unsupported settings. A Warning reports the reason, no partial load
+// balancer stays, and each Service is served after it is corrected.
 func TestWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
 	for _, tc := range []struct {
 		name    string
-		asked   []change
+		changes []change
 		warning string
-		mended  []change
+		fixes   []change
 	}{
 		{
 			"an unknown certificate",
@@ -32,13 +32,13 @@ func TestWhatCannotBe(t *testing.T) {
 			[]change{annotated(sslAlias, certificate)},
 		},
 		{
-			"a Secret with a certificate that is not there",
+			"a missing Secret with a certificate",
 			[]change{ports(port("https", 443)), annotated(sslPorts, "443", tlsSecret, "missing")},
 			"missing",
 			[]change{annotated(tlsSecret, "", sslPorts, "")},
 		},
-		{"an address outside the gateway's", []change{at("192.0.2.1")}, "192.0.2.1", []change{at("")}},
-		{"the gateway's own address", []change{at("100.64.1.1")}, "100.64.1.1", []change{at("")}},
+		{"an address outside the ranges of the gateway", []change{at("192.0.2.1")}, "192.0.2.1", []change{at("")}},
+		{"the address of the gateway", []change{at("100.64.1.1")}, "100.64.1.1", []change{at("")}},
 		{"an invalid address", []change{at("web.example.com")}, "web.example.com", []change{at("")}},
 		{
 			"SCTP",
@@ -48,13 +48,13 @@ func TestWhatCannotBe(t *testing.T) {
 		},
 		{"an unknown gateway", []change{by("nowhere")}, "nowhere", []change{by("")}},
 		{
-			"ports with TLS that are no numbers",
+			"non-numeric TLS ports",
 			[]change{annotated(sslPorts, "https")},
 			"https",
 			[]change{annotated(sslPorts, "")},
 		},
 		{
-			"source ranges, which are switched off",
+			"source ranges while they are disabled",
 			[]change{ranges("192.0.2.0/24")},
 			"ourceRanges",
 			[]change{ranges()},
@@ -74,12 +74,12 @@ func TestWhatCannotBe(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			s := w.service(t, "web", tc.asked...)
-			s.refused(tc.warning)
+			s := w.service(t, "web", tc.changes...)
+			s.expectRefused(tc.warning)
 
-			s.change(tc.mended...)
+			s.change(tc.fixes...)
 
-			s.served()
+			s.awaitServed()
 		})
 	}
 }
@@ -87,18 +87,18 @@ func TestWhatCannotBe(t *testing.T) {
 func TestAnAddressThatIsTakenIsRefused(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
-	for _, way := range ways() {
-		t.Run("by gateway "+way, func(t *testing.T) {
+	for _, gateway := range gatewayNames() {
+		t.Run("by gateway "+gateway, func(t *testing.T) {
 			t.Parallel()
-			first := w.service(t, "first", by(way))
-			address := first.served()[0]
+			first := w.service(t, "first", by(gateway))
+			address := first.awaitServed()[0]
 
-			second := w.service(t, "second", by(way), at(address.String()), ports(port("other", 81)))
-			second.refused(address.String())
-			first.served()
+			second := w.service(t, "second", by(gateway), at(address.String()), ports(port("other", 81)))
+			second.expectRefused(address.String())
+			first.awaitServed()
 
 			first.delete()
-			second.served()
+			second.awaitServed()
 		})
 	}
 }
@@ -109,32 +109,32 @@ func TestTwoServicesShareAnAddressIfTheyAgree(t *testing.T) {
 	ns := w.namespace(t)
 	share := annotated(shareKey, "both")
 	first := w.serviceIn(t, ns, "first", share)
-	address := first.served()
+	address := first.awaitServed()
 	second := w.serviceIn(t, ns, "second", share, ports(port("other", 81)))
-	first.g.Expect(second.served()).To(Equal(address))
+	first.g.Expect(second.awaitServed()).To(Equal(address))
 
-	t.Log("A port that the other has is refused.")
+	t.Log("A port that the other Service uses is refused.")
 	second.change(ports(port("other", 81), port("http", 80)))
-	first.g.Eventually(second.warnings, patience, poll).Should(ContainElement(ContainSubstring("80")))
-	first.served()
+	first.g.Eventually(second.warnings, timeout, poll).Should(ContainElement(ContainSubstring("80")))
+	first.awaitServed()
 	second.change(ports(port("other", 82)))
-	first.g.Expect(second.served()).To(Equal(address))
+	first.g.Expect(second.awaitServed()).To(Equal(address))
 
-	t.Log("Who stays keeps the address.")
+	t.Log("The remaining Service keeps the address.")
 	first.delete()
-	second.calm()
-	first.g.Expect(second.served()).To(Equal(address))
+	second.expectUnchanged()
+	first.g.Expect(second.awaitServed()).To(Equal(address))
 }
 
 func TestAnInternalLoadBalancerIsNotTranslated(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
 	s := w.service(t, "web", by(oneArm), annotated(internalOnly, "true"))
-	s.g.Expect(s.served()[0].String()).To(HavePrefix("192.168.8."))
-	s.g.Expect(kinds(s.cloud.left(s.uid))).NotTo(HaveKey("NAT rule"))
+	s.g.Expect(s.awaitServed()[0].String()).To(HavePrefix("192.168.8."))
+	s.g.Expect(kinds(s.cloud.leftovers(s.uid))).NotTo(HaveKey("NAT rule"))
 }
 
-func TestAServiceOfAnotherClassIsLeftAlone(t *testing.T) {
+func TestServiceOfAnotherClassIsIgnored(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
 	class := "example.com/of-others"
@@ -142,18 +142,18 @@ func TestAServiceOfAnotherClassIsLeftAlone(t *testing.T) {
 	s.g.Consistently(func() ([]string, error) {
 		svc, err := s.get()
 		return svc.Finalizers, err
-	}, pause, poll).Should(BeEmpty())
-	s.g.Expect(s.cloud.left(s.uid)).To(BeEmpty())
+	}, quietPeriod, poll).Should(BeEmpty())
+	s.g.Expect(s.cloud.leftovers(s.uid)).To(BeEmpty())
 }
 
-func TestAServiceOfOurClassIsServed(t *testing.T) {
+func TestServiceOfOurClassIsServed(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "ours", fixtureOption{class: "example.com/ours"})
 	s := w.service(t, "web")
-	s.served()
+	s.awaitServed()
 	svc, err := s.get()
 	s.g.Expect(err).NotTo(HaveOccurred())
-	s.g.Expect(svc.Spec.LoadBalancerClass).To(HaveValue(Equal("example.com/ours")), "what is stored stays as it is")
+	s.g.Expect(svc.Spec.LoadBalancerClass).To(HaveValue(Equal("example.com/ours")), "the class should not change")
 	s.delete()
 }
 
@@ -161,17 +161,17 @@ func TestDualStackIsServedAsFarAsItGoes(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
 	s := w.service(t, "web", func(svc *corev1.Service) {
-		wish := corev1.IPFamilyPolicyPreferDualStack
-		svc.Spec.IPFamilyPolicy = &wish
+		policy := corev1.IPFamilyPolicyPreferDualStack
+		svc.Spec.IPFamilyPolicy = &policy
 	})
-	s.g.Expect(s.served()).To(HaveLen(1), "the cluster has one family")
+	s.g.Expect(s.awaitServed()).To(HaveLen(1), "the cluster has one IP family")
 }
 
-// TestSourceRangesAreRules adds a rule of an administrator to the firewall of the gateway, which must not change.
+// TestSourceRangesAreRules checks the firewall rules of source ranges. An administrator's rule must not change.
 func TestSourceRangesAreRules(t *testing.T) {
 	t.Parallel()
 	for _, release := range []vcdsim.Version{vcdsim.Version105, vcdsim.Version106} {
-		t.Run("of VCD "+release.Release(), func(t *testing.T) {
+		t.Run("VCD "+release.Release(), func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, "ranges-"+string(release[:2]), fixtureOption{
 				settings: settings{"loadbalancer.sourceRanges": true},
@@ -181,31 +181,31 @@ func TestSourceRangesAreRules(t *testing.T) {
 			w.vcd().foreignRule()
 
 			s := w.service(t, "web", ranges("192.0.2.0/24"), ports(port("http", 80), port("https", 443)))
-			address := s.served()[0].String()
+			address := s.awaitServed()[0].String()
 			g.Expect(w.vcd().firewall()).To(Equal([]string{
 				"ALLOW 192.0.2.0/24 to " + address,
 				"DROP everybody to " + address,
 				"theirs",
 			}))
-			s.calm()
+			s.expectUnchanged()
 
 			s.change(ranges("192.0.2.0/24", "198.51.100.0/25"))
-			g.Eventually(w.vcd().firewall, patience, poll).Should(Equal([]string{
+			g.Eventually(w.vcd().firewall, timeout, poll).Should(Equal([]string{
 				"ALLOW 192.0.2.0/24,198.51.100.0/25 to " + address,
 				"DROP everybody to " + address,
 				"theirs",
 			}))
 			s.change(ranges())
-			g.Eventually(w.vcd().firewall, patience, poll).Should(Equal([]string{"theirs"}))
-			s.served()
+			g.Eventually(w.vcd().firewall, timeout, poll).Should(Equal([]string{"theirs"}))
+			s.awaitServed()
 
 			s.change(ranges("192.0.2.0/24"))
-			g.Eventually(w.vcd().firewall, patience, poll).Should(HaveLen(3))
+			g.Eventually(w.vcd().firewall, timeout, poll).Should(HaveLen(3))
 			s.delete()
-			g.Expect(w.vcd().firewall()).To(Equal([]string{"theirs"}), "the rules go with the Service")
+			g.Expect(w.vcd().firewall()).To(Equal([]string{"theirs"}), "the rules should be deleted with the Service")
 			g.Expect(slices.ContainsFunc(w.vcd().Requests(), func(r vcdsim.Request) bool {
 				return r.Method == http.MethodPut && strings.Contains(r.Path, "firewall/rules")
-			})).To(BeFalse(), "rules of others are never written")
+			})).To(BeFalse(), "the whole list, with the rules of others, is never written")
 		})
 	}
 }
@@ -218,29 +218,29 @@ func TestSourceRangesAreRefusedBeforeVCD1051(t *testing.T) {
 	})
 	w.vcd().foreignRule()
 	s := w.service(t, "web", ranges("192.0.2.0/24"))
-	s.refused("ourceRanges")
+	s.expectRefused("ourceRanges")
 	s.g.Expect(w.vcd().firewall()).To(Equal([]string{"theirs"}))
 
 	s.change(ranges())
 
-	s.served()
+	s.awaitServed()
 }
 
-// A mishap is an error on the side of VCD.
-type mishap struct {
+// A vcdFailure is a set of faults in VCD.
+type vcdFailure struct {
 	name    string
 	faults  []vcdsim.Fault
 	warning string
-	blind   bool // nothing can be read, so nothing can be proved gone
+	blind   bool // reads fail, so no object can be proved gone
 }
 
-// TestMishaps causes errors in VCD, not in a Service. A Warning reports them, no partial load balancer stays, and the
-// controller recovers by itself.
-func TestMishaps(t *testing.T) {
+// TestFailuresOfVCDAreReported injects faults into VCD. A Warning reports them, no partial load balancer stays, and the
+// controller recovers without intervention.
+func TestFailuresOfVCDAreReported(t *testing.T) {
 	t.Parallel()
-	for i, tc := range []mishap{
+	for i, tc := range []vcdFailure{
 		{
-			name: "the right to make pools is missing",
+			name: "the right to create pools is missing",
 			faults: []vcdsim.Fault{{
 				Operation: "POST /cloudapi/1.0.0/loadBalancer/pools",
 				Status:    http.StatusForbidden,
@@ -249,7 +249,7 @@ func TestMishaps(t *testing.T) {
 			warning: "create lb-pool",
 		},
 		{
-			name: "the right to make virtual services is missing",
+			name: "the right to create virtual services is missing",
 			faults: []vcdsim.Fault{{
 				Operation: "POST /cloudapi/1.0.0/loadBalancer/virtualServices",
 				Status:    http.StatusForbidden,
@@ -258,7 +258,7 @@ func TestMishaps(t *testing.T) {
 			warning: "create virtual-service",
 		},
 		{
-			name: "the right to see load balancers is missing",
+			name: "the right to view load balancers is missing",
 			faults: []vcdsim.Fault{{
 				Operation: "GET /cloudapi/1.0.0/edgeGateways/loadBalancer/*",
 				Status:    http.StatusForbidden,
@@ -270,25 +270,25 @@ func TestMishaps(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "mishap"+string(rune('a'+i)), fixtureOption{})
+			w := newFixture(t, "failure"+string(rune('a'+i)), fixtureOption{})
 			for _, f := range tc.faults {
 				w.vcd().Faults().Add(f)
 			}
 			s := w.service(t, "web")
-			s.refused(tc.warning)
+			s.expectRefused(tc.warning)
 
 			if other := w.service(t, "other"); !tc.blind {
-				other.refused(tc.warning)
+				other.expectRefused(tc.warning)
 				other.delete() // despite the error
 			}
 
 			w.vcd().Faults().Clear()
-			s.served()
+			s.awaitServed()
 		})
 	}
 }
 
-// TestNoEngineGroup has no service engine group for virtual services.
+// TestNoEngineGroup exhausts the only service engine group. Later Services must wait for free capacity.
 func TestNoEngineGroup(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "engines", fixtureOption{
@@ -300,11 +300,11 @@ func TestNoEngineGroup(t *testing.T) {
 		settings: settings{"loadbalancer.gateways": nil},
 	})
 	first := w.service(t, "first")
-	first.served()
+	first.awaitServed()
 
 	second := w.service(t, "second")
-	second.refused("engine group")
+	second.expectRefused("engine group")
 
 	first.delete()
-	second.served()
+	second.awaitServed()
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// TestRotatingTokens runs two clusters whose controllers log in as service accounts with tokens that change with each
-// login. Their sessions end repeatedly, and they are restarted. The accounts must never be locked.
+// TestRotatingTokens runs two clusters whose controllers log in as service accounts. Each login rotates the token. The
+// test ends their sessions and restarts the controllers repeatedly. VCD must never reject a token.
 func TestRotatingTokens(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -27,34 +27,34 @@ func TestRotatingTokens(t *testing.T) {
 	v, err := newVCD(fleet)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(v.close()).To(Succeed()) })
-	var crew []*tokenUser
+	var users []*tokenUser
 	for _, name := range []string{"token-a", "token-b"} {
-		crew = append(crew, newTokenUser(t, v, name))
+		users = append(users, newTokenUser(t, v, name))
 	}
 
 	for round := range rounds {
 		var before []string
-		for _, u := range crew {
+		for _, u := range users {
 			g.Eventually(func() (_ string, err error) {
 				u.last, err = u.token()
 				return u.last, err
-			}, patience, poll).ShouldNot(BeElementOf(append(before, u.last)), "round %d of %s", round,
+			}, timeout, poll).ShouldNot(BeElementOf(append(before, u.last)), "round %d of %s", round,
 				u.controller.name)
 			before = append(before, u.last)
 		}
 		v.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
 		if round%5 == 4 {
-			g.Expect(crew[round%2].controller.Restart(t.Context())).To(Succeed())
+			g.Expect(users[round%2].controller.Restart(t.Context())).To(Succeed())
 		}
 	}
 
-	for _, u := range crew {
+	for _, u := range users {
 		g.Expect(u.controller.log()).NotTo(ContainSubstring("was rejected"))
-		g.Expect(u.controller.log()).NotTo(ContainSubstring(u.last), "no token is logged")
+		g.Expect(u.controller.log()).NotTo(ContainSubstring(u.last), "tokens are not logged")
 	}
 }
 
-// A tokenUser is a controller that logs in as a service account, in a cluster of its own.
+// A tokenUser is a controller that logs in as a service account, in a separate cluster.
 type tokenUser struct {
 	t          *testing.T
 	cluster    *cluster
@@ -81,7 +81,7 @@ func newTokenUser(t *testing.T, v *vcd, name string) *tokenUser {
 	u.controller, err = newController(t.Context(), u.cluster, name, files, config, nodeControllers,
 		"--node-monitor-period=200ms")
 	g.Expect(err).NotTo(HaveOccurred())
-	// A node that is not ready causes requests all the time.
+	// While a node is not ready, the controller sends requests continuously.
 	w := &fixture{cluster: u.cluster}
 	w.setReady(t, v.machines()[0].Name, corev1.ConditionUnknown)
 	g.Expect(u.controller.Start(t.Context())).To(Succeed())
@@ -89,7 +89,7 @@ func newTokenUser(t *testing.T, v *vcd, name string) *tokenUser {
 	return u
 }
 
-// token returns the stored token.
+// token returns the token in the Secret.
 func (u *tokenUser) token() (string, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: addons.Namespace, Name: addons.ServiceAccountName}

@@ -31,8 +31,8 @@ type service struct {
 // A change changes a Service.
 type change func(*corev1.Service)
 
-// service creates a Service, with port 80 unless a change sets other ports. If the Service still exists when the test
-// ends, it is deleted, and nothing of it may be left.
+// service creates a Service in a new namespace, with port 80 unless a change sets other ports. When the test ends, it
+// deletes the Service if it still exists, and checks that none of its objects are left.
 func (w *fixture) service(t *testing.T, name string, changes ...change) *service {
 	t.Helper()
 	return w.serviceIn(t, w.namespace(t), name, changes...)
@@ -49,7 +49,7 @@ func (w *fixture) serviceIn(t *testing.T, namespace, name string, changes ...cha
 	return s
 }
 
-// newService creates a Service that the test does not delete.
+// newService creates a Service that is not deleted when the test ends.
 func (w *fixture) newService(t *testing.T, namespace, name string, changes ...change) *service {
 	t.Helper()
 	s := &service{fixture: w, t: t, g: NewWithT(t), key: client.ObjectKey{Namespace: namespace, Name: name}}
@@ -104,7 +104,7 @@ func annotated(pairs ...string) change {
 	}
 }
 
-// by chooses the gateway by name; empty is the default.
+// by selects the gateway by name. Empty means the default.
 func by(gateway string) change { return annotated(gatewayAnnotation, gateway) }
 
 // at requests an address.
@@ -128,40 +128,40 @@ func (s *service) change(changes ...change) {
 			c(svc)
 		}
 		return s.client.Update(s.t.Context(), svc)
-	}, s.patience, poll).Should(Succeed())
+	}, s.timeout, poll).Should(Succeed())
 }
 
-// served waits until clients reach exactly the ports and nodes of the Service at the addresses in its status, and the
-// cloud has no superfluous objects of it. It returns the addresses.
-func (s *service) served() []netip.Addr {
+// awaitServed waits until clients reach exactly the ports and nodes of the Service at the addresses in its status, and
+// the cloud has no superfluous objects for it. It returns the addresses.
+func (s *service) awaitServed() []netip.Addr {
 	s.t.Helper()
 	var addresses []netip.Addr
 	s.g.Eventually(func() (err error) {
-		addresses, err = s.unserved()
+		addresses, err = s.checkServed()
 		return err
-	}, s.patience, poll).Should(Succeed())
+	}, s.timeout, poll).Should(Succeed())
 	return addresses
 }
 
-// unserved returns an error while the Service is not served.
-func (s *service) unserved() ([]netip.Addr, error) {
+// checkServed returns the addresses of the Service, or an error if the conditions of awaitServed do not hold yet.
+func (s *service) checkServed() ([]netip.Addr, error) {
 	svc, err := s.get()
 	if err != nil {
 		return nil, err
 	}
 	addresses := ingress(svc)
 	if len(addresses) == 0 {
-		return nil, fmt.Errorf("there is no address; warnings: %v; there is: %v", s.warnings(), s.cloud.left(s.uid))
+		return nil, fmt.Errorf("the Service has no address; warnings: %v; objects: %v", s.warnings(), s.cloud.leftovers(s.uid))
 	}
 	nodes, err := s.members()
 	if err != nil {
 		return nil, err
 	}
 	var want, have []string
-	for _, f := range wantedFronts(svc, addresses, nodes) {
+	for _, f := range wantedFrontends(svc, addresses, nodes) {
 		want = append(want, f.String())
 	}
-	for _, f := range s.cloud.fronts(s.uid) {
+	for _, f := range s.cloud.frontends(s.uid) {
 		have = append(have, f.String())
 	}
 	slices.Sort(want)
@@ -170,16 +170,16 @@ func (s *service) unserved() ([]netip.Addr, error) {
 		return nil, fmt.Errorf("clients should reach\n%s\nbut they reach\n%s\nwarnings: %v", strings.Join(want, "\n"),
 			strings.Join(have, "\n"), s.warnings())
 	}
-	return addresses, s.superfluous(max(len(svc.Spec.Ports), len(addresses)))
+	return addresses, s.checkNoExtras(max(len(svc.Spec.Ports), len(addresses)))
 }
 
-// superfluous returns an error if more objects exist than a Service needs: at most one of each kind per port or
-// address.
-func (s *service) superfluous(most int) error {
-	left := s.cloud.left(s.uid)
+// checkNoExtras returns an error if more than most objects of any kind exist for the Service. A Service needs at most
+// one of each kind per port or address.
+func (s *service) checkNoExtras(most int) error {
+	left := s.cloud.leftovers(s.uid)
 	for kind, n := range kinds(left) {
 		if n > most {
-			return fmt.Errorf("%d of kind %s are there, where %d do: %v", n, kind, most, left)
+			return fmt.Errorf("%d objects of kind %s exist, at most %d are needed: %v", n, kind, most, left)
 		}
 	}
 	return nil
@@ -195,11 +195,11 @@ func ingress(svc *corev1.Service) []netip.Addr {
 	return out
 }
 
-func wantedFronts(svc *corev1.Service, addresses []netip.Addr, nodes []netip.Addr) []front {
-	var out []front
+func wantedFrontends(svc *corev1.Service, addresses []netip.Addr, nodes []netip.Addr) []frontend {
+	var out []frontend
 	for _, a := range addresses {
 		for _, p := range svc.Spec.Ports {
-			f := front{Address: a, Port: int(p.Port), Protocol: string(p.Protocol)}
+			f := frontend{Address: a, Port: int(p.Port), Protocol: string(p.Protocol)}
 			for _, n := range nodes {
 				f.Backends = append(f.Backends, fmt.Sprintf("%s:%d", n, p.NodePort))
 			}
@@ -233,7 +233,7 @@ func (w *fixture) members() ([]netip.Addr, error) {
 	return out, nil
 }
 
-// delete deletes the Service, if it exists, and waits until it and all its objects are gone.
+// delete deletes the Service if it exists, and waits until the Service and all its objects are gone.
 func (s *service) delete() {
 	s.t.Helper()
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
@@ -243,12 +243,12 @@ func (s *service) delete() {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return errors.Join(err, fmt.Errorf("the Service is still there; warnings: %v", s.warnings()))
-	}, s.patience, poll).Should(Succeed())
-	s.g.Expect(s.cloud.left(s.uid)).To(BeEmpty(), "left of %s when it was gone", s.key)
+		return errors.Join(err, fmt.Errorf("the Service still exists; warnings: %v", s.warnings()))
+	}, s.timeout, poll).Should(Succeed())
+	s.g.Expect(s.cloud.leftovers(s.uid)).To(BeEmpty(), "left in the cloud after the deletion of %s", s.key)
 }
 
-// warnings returns the messages of Warning events about the Service, the latest first.
+// warnings returns the reasons and messages of Warning events about the Service, sorted by time, newest first.
 func (s *service) warnings() []string {
 	return s.eventsOf("Service", s.key.Namespace, s.key.Name, corev1.EventTypeWarning)
 }
@@ -269,22 +269,22 @@ func (w *fixture) eventsOf(kind, namespace, name, sort string) []string {
 	return out
 }
 
-// refused waits for a Warning with the reason. The Service must have no objects in the cloud then.
-func (s *service) refused(because string) {
+// expectRefused waits for a Warning that contains a text, and until the Service has no objects in the cloud.
+func (s *service) expectRefused(because string) {
 	s.t.Helper()
-	s.g.Eventually(s.warnings, s.patience, poll).Should(ContainElement(ContainSubstring(because)))
-	s.g.Eventually(func() []string { return s.cloud.left(s.uid) }, s.patience, poll).Should(BeEmpty(), "half-built")
-	s.g.Expect(s.cloud.fronts(s.uid)).To(BeEmpty(), "half-built")
+	s.g.Eventually(s.warnings, s.timeout, poll).Should(ContainElement(ContainSubstring(because)))
+	s.g.Eventually(func() []string { return s.cloud.leftovers(s.uid) }, s.timeout, poll).Should(BeEmpty(), "half-built")
+	s.g.Expect(s.cloud.frontends(s.uid)).To(BeEmpty(), "half-built")
 }
 
-// calm checks that the objects with the Service's marker do not change.
-func (s *service) calm() {
+// expectUnchanged checks that the objects with the Service's marker do not change during the quiet period.
+func (s *service) expectUnchanged() {
 	s.t.Helper()
-	before := s.cloud.mark(s.uid)
-	s.g.Consistently(func() []string { return s.cloud.mark(s.uid) }, pause, poll).Should(Equal(before))
+	before := s.cloud.snapshot(s.uid)
+	s.g.Consistently(func() []string { return s.cloud.snapshot(s.uid) }, quietPeriod, poll).Should(Equal(before))
 }
 
-// kinds counts leftovers by kind, which is the part before the name.
+// kinds counts leftovers by kind, which precedes the name.
 func kinds(left []string) map[string]int {
 	out := map[string]int{}
 	for _, l := range left {

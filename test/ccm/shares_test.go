@@ -12,11 +12,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// sharedVApp is the second vApp of fixtures with vAppsOfOthers.
+// sharedVApp is the second vApp of fixtures with sharedVAppsOnly.
 const sharedVApp = "acme-vdc-vapp-001"
 
-// vAppsOfOthers limits the controller's user to the vApps that are shared with it: two vApps of an administrator.
-func vAppsOfOthers(c *vcdsim.Config) {
+// sharedVAppsOnly limits the controller's user to the vApps that are shared with it: two vApps of an administrator.
+func sharedVAppsOnly(c *vcdsim.Config) {
 	org := &c.Model.Orgs[1]
 	org.VDCs[0].Fleet.VApps = 2
 	org.VDCs[0].Fleet.Owner = "admin"
@@ -28,14 +28,14 @@ func vAppsOfOthers(c *vcdsim.Config) {
 	}
 }
 
-// TestNodesStayWhenTheirVAppIsNoLongerShared hides a VM while VMs of other vApps are visible, for longer than the proof
-// of a loss takes. That must prove nothing.
+// TestNodesStayWhenTheirVAppIsNoLongerShared hides a VM while VMs of other vApps remain visible, for longer than it
+// takes to prove that a machine is gone. The VM must not be treated as gone.
 func TestNodesStayWhenTheirVAppIsNoLongerShared(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "unshared", fixtureOption{
 		cluster: ownCluster(t, "unshared"),
 		args:    []string{nodeControllers},
-		vcd:     []vcdOption{vAppsOfOthers},
+		vcd:     []vcdOption{sharedVAppsOnly},
 	})
 	g := NewWithT(t)
 	v := w.vcd()
@@ -50,7 +50,7 @@ func TestNodesStayWhenTheirVAppIsNoLongerShared(t *testing.T) {
 	all := v.machines()
 	m := all[len(all)-1]
 	w.node(t, m)
-	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+	g.Eventually(w.taints(m.Name), timeout, poll).ShouldNot(ContainElement(uninitialized))
 
 	share("", sharedVApp)
 	w.setReady(t, m.Name, corev1.ConditionUnknown)

@@ -21,8 +21,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 )
 
-// TestTLS terminates TLS at the load balancer with a certificate of the library and with one of a Secret, which may
-// change, and also disables it.
+// TestTLS terminates TLS at the load balancer with a certificate in the library and then with one in a Secret, replaces
+// the latter, and finally disables TLS termination.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
@@ -38,39 +38,39 @@ func TestTLS(t *testing.T) {
 	protocol := "https"
 	https.AppProtocol = &protocol
 	s := w.serviceIn(t, ns, "web", ports(https), annotated(sslPorts, "443", sslAlias, certificate))
-	addresses := s.served()
-	of := func() string { return s.cloud.fronts(s.uid)[0].Certificate }
-	g.Expect(of()).To(Equal(certificate))
+	addresses := s.awaitServed()
+	certificateInUse := func() string { return s.cloud.frontends(s.uid)[0].Certificate }
+	g.Expect(certificateInUse()).To(Equal(certificate))
 
 	t.Log("The certificate of a Secret is imported once the controller may read it.")
 	s.change(annotated(sslAlias, "", tlsSecret, "tls"))
-	g.Eventually(s.warnings, patience,
+	g.Eventually(s.warnings, timeout,
 		poll).Should(ContainElement(ContainSubstring("kubectl create rolebinding ccm-tls-secrets --namespace=" + ns)))
-	g.Expect(of()).To(Equal(certificate), "what stands stays")
-	w.letSecretsBeRead(t, ns)
-	g.Eventually(of, patience, poll).ShouldNot(Equal(certificate))
-	first := of()
-	g.Expect(s.served()).To(Equal(addresses))
-	g.Expect(kinds(s.cloud.left(s.uid))).To(HaveKeyWithValue("certificate", 1))
+	g.Expect(certificateInUse()).To(Equal(certificate), "the current certificate should stay in use")
+	w.allowSecretReads(t, ns)
+	g.Eventually(certificateInUse, timeout, poll).ShouldNot(Equal(certificate))
+	first := certificateInUse()
+	g.Expect(s.awaitServed()).To(Equal(addresses))
+	g.Expect(kinds(s.cloud.leftovers(s.uid))).To(HaveKeyWithValue("certificate", 1))
 
-	t.Log("Another one replaces it when the Secret changes.")
+	t.Log("The certificate is replaced when the Secret changes.")
 	secret.Data = newCertificate(t, "two")
 	g.Expect(w.client.Update(t.Context(), secret)).To(Succeed())
-	g.Eventually(of, patience, poll).ShouldNot(Equal(first))
-	g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, patience,
+	g.Eventually(certificateInUse, timeout, poll).ShouldNot(Equal(first))
+	g.Eventually(func() map[string]int { return kinds(s.cloud.leftovers(s.uid)) }, timeout,
 		poll).Should(HaveKeyWithValue("certificate", 1))
-	g.Expect(s.served()).To(Equal(addresses))
+	g.Expect(s.awaitServed()).To(Equal(addresses))
 
-	t.Log("TLS that is passed through takes no certificate.")
+	t.Log("Without TLS termination, no certificate is used.")
 	s.change(annotated(sslPassed, "true"))
-	g.Eventually(of, patience, poll).Should(BeEmpty())
-	g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, patience,
+	g.Eventually(certificateInUse, timeout, poll).Should(BeEmpty())
+	g.Eventually(func() map[string]int { return kinds(s.cloud.leftovers(s.uid)) }, timeout,
 		poll).ShouldNot(HaveKey("certificate"))
-	g.Expect(s.served()).To(Equal(addresses))
+	g.Expect(s.awaitServed()).To(Equal(addresses))
 }
 
-// letSecretsBeRead binds the role that lets the controller read the Secrets of a namespace.
-func (w *fixture) letSecretsBeRead(t *testing.T, namespace string) {
+// allowSecretReads binds the role that allows the controller to read the Secrets of a namespace.
+func (w *fixture) allowSecretReads(t *testing.T, namespace string) {
 	t.Helper()
 	NewWithT(t).Expect(w.client.Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ccm-tls-secrets"},
@@ -87,7 +87,7 @@ func (w *fixture) letSecretsBeRead(t *testing.T, namespace string) {
 	})).To(Succeed())
 }
 
-// newCertificate returns a self-signed certificate in the keys of a Secret.
+// newCertificate returns the data of a TLS Secret with a self-signed certificate.
 func newCertificate(t *testing.T, name string) map[string][]byte {
 	t.Helper()
 	g := NewWithT(t)

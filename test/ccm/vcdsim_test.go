@@ -20,11 +20,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// Names in the simulated VCD. It has three edge gateways, one for each way to create a load balancer.
+// Names in the simulated VCD. It has one edge gateway for each way to expose a load balancer.
 const (
 	twoArm   = ""       // the default: virtual services on addresses of the gateway
-	oneArm   = "arm"    // virtual services inside, behind DNAT rules
-	ipSpaces = "spaces" // addresses are claimed from an IP Space
+	oneArm   = "arm"    // virtual services on internal addresses, behind DNAT rules
+	ipSpaces = "spaces" // virtual services on addresses that are allocated from an IP Space
 
 	vcdOrg  = "acme"
 	vcdVDC  = "acme-vdc"
@@ -33,15 +33,15 @@ const (
 	certificate = "web"
 )
 
-// ways returns the names of all gateways by which Services choose them.
-func ways() []string { return []string{twoArm, oneArm, ipSpaces} }
+// gatewayNames returns the names of all gateways as in the annotation of Services.
+func gatewayNames() []string { return []string{twoArm, oneArm, ipSpaces} }
 
 // A vcd is a cloud: a simulated VMware Cloud Director.
 type vcd struct {
 	*vcdsim.Simulator
 
 	secrets map[string]string // files of the Secret
-	before  map[string]bool   // documents that existed before
+	before  map[string]bool   // documents that existed initially
 
 	mu   sync.Mutex
 	seen []request
@@ -50,15 +50,15 @@ type vcd struct {
 // A vcdOption changes a simulator before it starts.
 type vcdOption func(*vcdsim.Config)
 
-// brisk is fast, but slow enough to observe running tasks.
+// brisk is a fast profile in which running tasks can still be observed.
 var brisk = vcdsim.Profile{Name: "brisk", Scale: 0.02}
 
-// only returns a configuration with one gateway and a drift check every hour.
-func only(way string) settings { return onlyEvery(way, "1h") }
+// only returns the settings for one gateway and a drift check every hour.
+func only(gateway string) settings { return onlyEvery(gateway, "1h") }
 
-func onlyEvery(way, interval string) settings {
+func onlyEvery(gateway, interval string) settings {
 	s := settings{"loadbalancer.gateways": nil, "loadbalancer.driftInterval": interval}
-	switch way {
+	switch gateway {
 	case oneArm:
 		s["loadbalancer.network"] = "arm"
 		s["loadbalancer.oneArm.startIP"] = "192.168.8.2"
@@ -69,10 +69,10 @@ func onlyEvery(way, interval string) settings {
 	return s
 }
 
-// instant is an option for tests that count requests and do not depend on time.
+// instant is an option for tests that count requests and do not depend on the duration of tasks.
 func instant(c *vcdsim.Config) { c.Profile = vcdsim.Instant }
 
-// newVCD starts a simulator with n machines. Simulators with the same number of machines have the same machines.
+// newVCD starts a simulator with n machines. The machines depend only on n.
 func newVCD(n int, options ...vcdOption) (*vcd, error) {
 	v := &vcd{secrets: map[string]string{"username": "ccm", "password": "password"}}
 	config := vcdsim.Config{Model: vcdModel(n), Profile: brisk, Seed: 5, Observe: v.observe}
@@ -143,7 +143,7 @@ func vcdModel(n int) vcdsim.Model {
 // outside is the external network of the gateways.
 var outside = netip.MustParsePrefix("100.64.0.1/16")
 
-// uplink returns an uplink with a range of addresses, the first of which belongs to the gateway itself.
+// uplink returns an uplink with a range of addresses. The first one is the primary address of the gateway.
 func uplink(from, to string) []vcdsim.Uplink {
 	all := addresses(from, to)
 	return []vcdsim.Uplink{{
@@ -216,13 +216,13 @@ func (v *vcd) manifest() addons.Cloud { return addons.VCD() }
 // lacks implements program.
 func (v *vcd) lacks() map[capability]string { return nil }
 
-// ruin implements balancing.
-func (v *vcd) ruin(t *testing.T, uid string) {
+// deleteFrontends implements loadBalancing.
+func (v *vcd) deleteFrontends(t *testing.T, uid string) {
 	t.Helper()
 	v.deleteByHand(t, uid, servicesPath, natPath, profilesPath)
 }
 
-// addressAnnotation implements balancing.
+// addressAnnotation implements loadBalancing.
 func (v *vcd) addressAnnotation() string { return addressAnnotation }
 
 // machines implements compute.
@@ -245,7 +245,7 @@ func (v *vcd) powerOff(name string) { v.Edit(func(e *vcdsim.Editor) { e.PowerOff
 
 func (v *vcd) powerOn(name string) { v.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM(name)) }) }
 
-// remove powers off a VM and deletes it, as its owner does. VCD records it in its log of tasks.
+// remove powers off and deletes a VM, as its owner does. VCD records the deletion in its task log.
 func (v *vcd) remove(name string) {
 	ctx := context.Background()
 	id := ""
@@ -279,7 +279,7 @@ func (v *vcd) readdress(name string, to netip.Addr) {
 	v.Edit(func(e *vcdsim.Editor) { e.VM(name).NICs[0].Address = to.String() })
 }
 
-// observe is called with each exchange.
+// observe records the request of an exchange.
 func (v *vcd) observe(e vcdsim.Exchange) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -290,7 +290,7 @@ func kindOf(method, uri string) requestKind {
 	switch {
 	case strings.Contains(uri, "/session") || strings.HasPrefix(uri, "/oauth/") ||
 		strings.HasPrefix(uri, "/api/versions"):
-		return knocking
+		return loggingIn
 	case strings.HasPrefix(uri, "/api/task") || strings.HasPrefix(uri, "/api/query?") &&
 		strings.Contains(uri, "type=task"):
 		return waiting
@@ -315,7 +315,7 @@ func (v *vcd) forget() {
 
 func (v *vcd) close() error { return v.Close() }
 
-// hold holds all requests of an operation until the returned function is called.
+// hold blocks all requests of an operation until release is called.
 func (v *vcd) hold(operation string) (release func()) {
 	held := make(chan struct{})
 	v.SetGate(func(ctx context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
@@ -330,7 +330,7 @@ func (v *vcd) hold(operation string) (release func()) {
 	return sync.OnceFunc(func() { close(held) })
 }
 
-// faults returns the faults of the simulator.
+// faults returns the fault injection of the simulator.
 func (v *vcd) faults() faults { return vcdFaults{v.Simulator} }
 
 type vcdFaults struct{ *vcdsim.Simulator }
@@ -352,7 +352,7 @@ func (f vcdFaults) add(kind fault, operation string, times int) {
 	f.Faults().Add(rule)
 }
 
-func (f vcdFaults) left() []string {
+func (f vcdFaults) pending() []string {
 	var out []string
 	for _, rule := range f.Faults().List() {
 		out = append(out, fmt.Sprintf("%+v", rule))

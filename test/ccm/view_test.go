@@ -13,11 +13,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
-// fixtureLabel is the label of each Service that names its fixture.
+// fixtureLabel is the label of Services whose value is the name of their fixture.
 const fixtureLabel = "ccm.test/fixture"
 
-// view serves the API server from the point of view of a fixture: with its own Services only. All controllers set the
-// same finalizer, so that those of several fixtures would remove it from each other's Services.
+// view serves a proxy to the API server that lists only the Services of a fixture. All controllers use the same
+// finalizer, so the controllers of several fixtures would otherwise remove it from each other's Services.
 func view(s *stack.Stack, fixture string) (*httptest.Server, error) {
 	target, err := url.Parse(s.RESTConfig().Host)
 	if err != nil {
@@ -41,5 +41,5 @@ func view(s *stack.Stack, fixture string) (*httptest.Server, error) {
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
-	return httptest.NewTLSServer(proxy), nil // Tokens are sent over TLS only.
+	return httptest.NewTLSServer(proxy), nil // Clients send tokens only over TLS.
 }

@@ -23,19 +23,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere/vspheresim"
 )
 
-// A vSphere is a cloud: a vCenter of govmomi's simulator.
+// A vSphere is a cloud: a vCenter in govmomi's simulator.
 type vSphere struct {
 	model  *simulator.Model
 	server *simulator.Server
 	client *govmomi.Client
 }
 
-// newVSphere starts a vCenter with n machines, in a zone and a region.
+// newVSphere starts a vCenter with n machines in one zone and region.
 func newVSphere(ctx context.Context, n int) (*vSphere, error) {
 	v := &vSphere{model: simulator.VPX()}
-	v.model.Machine = 2 // of each pool
+	v.model.Machine = 2 // per resource pool
 	if err := v.model.Create(); err != nil {
-		return nil, fmt.Errorf("making a vCenter: %w", err)
+		return nil, fmt.Errorf("creating a vCenter: %w", err)
 	}
 	v.model.Service.TLS = new(tls.Config)
 	v.model.Service.RegisterEndpoints = true
@@ -48,7 +48,7 @@ func newVSphere(ctx context.Context, n int) (*vSphere, error) {
 	return v, v.permit(ctx)
 }
 
-// boot creates VMs until there are n, and makes VMware Tools of each VM report a name and an address.
+// boot creates VMs up to a total of n, and makes VMware Tools of each VM report a name and an address.
 func (v *vSphere) boot(n int) {
 	vspheresim.Multiply(v.model, n)
 	for i, vm := range vspheresim.VMs(v.model) {
@@ -59,7 +59,7 @@ func (v *vSphere) boot(n int) {
 	}
 }
 
-// permit allows the user to read everything, and assigns a zone and a region to the datacenter.
+// permit grants the user read access to everything, and assigns a zone and a region to the datacenter.
 func (v *vSphere) permit(ctx context.Context) error {
 	user := v.server.URL.User
 	datacenter := v.model.Map().Any("Datacenter")
@@ -161,13 +161,13 @@ func (v *vSphere) readdress(name string, to netip.Addr) {
 }
 
 // This cloud has no load balancers.
-func (*vSphere) fronts(string) []front     { return nil }
-func (*vSphere) left(string) []string      { return nil }
-func (*vSphere) mark(string) []string      { return nil }
-func (*vSphere) ruin(*testing.T, string)   {}
-func (*vSphere) addressAnnotation() string { return "" }
+func (*vSphere) frontends(string) []frontend        { return nil }
+func (*vSphere) leftovers(string) []string          { return nil }
+func (*vSphere) snapshot(string) []string           { return nil }
+func (*vSphere) deleteFrontends(*testing.T, string) {}
+func (*vSphere) addressAnnotation() string          { return "" }
 
-// requests implements wire. Tests in cpi/vsphere count the requests.
+// requests implements wire. It returns nothing: tests in cpi/vsphere count the requests.
 func (*vSphere) requests() []request { return nil }
 
 func (*vSphere) forget() {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cloudstackgo_test calls the simulated CloudStack with cloudstack-go, the client that the CloudStack project
-// publishes. The simulator must accept its requests and signatures, and the client must understand the responses.
+// Package cloudstackgo_test calls the simulated CloudStack with cloudstack-go, the official client of the CloudStack
+// project. The simulator must accept its requests and signatures, and the client must accept the responses.
 package cloudstackgo_test
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
 )
 
-// A scene is a simulated CloudStack with a network, and a client of it.
-type scene struct {
+// A fixture is a simulated CloudStack with a network and a VM, and a client.
+type fixture struct {
 	*WithT
 	*cloudstack.CloudStackClient
 
@@ -27,12 +27,12 @@ type scene struct {
 	vm      string
 }
 
-func newScene(t *testing.T, key, secret, vpc string) *scene {
+func newFixture(t *testing.T, key, secret, vpc string) *fixture {
 	t.Helper()
 	sim := cloudstacksim.New(cloudstacksim.Options{})
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
-	s := &scene{
+	s := &fixture{
 		WithT:            NewWithT(t),
 		CloudStackClient: cloudstack.NewAsyncClient(server.URL+"/client/api", key, secret, false),
 		sim:              sim,
@@ -48,10 +48,10 @@ func newScene(t *testing.T, key, secret, vpc string) *scene {
 	return s
 }
 
-// called are the commands that tests called.
-var called = map[string]bool{"queryAsyncJobResult": true} // by each asynchronous one
+// called contains the commands that the tests have called.
+var called = map[string]bool{"queryAsyncJobResult": true} // called by each asynchronous command
 
-// TestMain checks that the tests called each command that is served, if all tests ran.
+// TestMain checks that the tests called each command of the simulator, unless -run selects some tests.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
@@ -64,13 +64,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func newUser(t *testing.T, vpc string) *scene {
+func newUserFixture(t *testing.T, vpc string) *fixture {
 	t.Helper()
-	return newScene(t, cloudstacksim.UserKey, cloudstacksim.UserSecret, vpc)
+	return newFixture(t, cloudstacksim.UserKey, cloudstacksim.UserSecret, vpc)
 }
 
 func TestReading(t *testing.T) {
-	s := newUser(t, "")
+	s := newUserFixture(t, "")
 
 	capabilities, err := s.Configuration.ListCapabilities(s.Configuration.NewListCapabilitiesParams())
 	s.Expect(err).NotTo(HaveOccurred())
@@ -88,23 +88,23 @@ func TestReading(t *testing.T) {
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect([]string{vm.Name, vm.Zonename, vm.Serviceofferingname, vm.State, vm.Nic[0].Ipaddress, vm.Nic[0].Networkid}).To(Equal(
 		[]string{"node-10", "zone 1", "m1.large", "Running", "10.1.1.10", s.network}))
-	s.Expect(vm.Instancename).To(BeEmpty(), "users do not see it")
+	s.Expect(vm.Instancename).To(BeEmpty(), "only administrators see the instance name")
 	events, err := s.Event.ListEvents(s.Event.NewListEventsParams())
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(events.Count).To(BeZero())
 }
 
-func TestNamesAreSearchedByTheirParts(t *testing.T) {
-	s := newUser(t, "")
+func TestSearchByNameMatchesSubstrings(t *testing.T) {
+	s := newUserFixture(t, "")
 
 	vm, _, err := s.VirtualMachine.GetVirtualMachineByName("node-1")
 
 	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(vm.Name).To(Equal("node-10"), "the trap that this client falls into")
+	s.Expect(vm.Name).To(Equal("node-10"), "the client returns a VM whose name only contains the requested name")
 }
 
 func TestALoadBalancer(t *testing.T) {
-	s := newUser(t, "")
+	s := newUserFixture(t, "")
 	associate := s.Address.NewAssociateIpAddressParams()
 	associate.SetNetworkid(s.network)
 	ip, err := s.Address.AssociateIpAddress(associate)
@@ -122,7 +122,7 @@ func TestALoadBalancer(t *testing.T) {
 	create.SetName("another")
 	create.SetProtocol("tcp-proxy")
 	_, err = s.LoadBalancer.CreateLoadBalancerRule(create)
-	s.Expect(err).To(MatchError(ContainSubstring("537")), "the port is taken")
+	s.Expect(err).To(MatchError(ContainSubstring("537")), "the port is in use")
 
 	assign := s.LoadBalancer.NewAssignToLoadBalancerRuleParams(rule.Id)
 	assign.SetVirtualmachineids([]string{s.vm})
@@ -156,8 +156,8 @@ func TestALoadBalancer(t *testing.T) {
 	s.Expect(left.Count).To(BeZero())
 }
 
-func TestTheFirewall(t *testing.T) {
-	s := newUser(t, "")
+func TestFirewallRules(t *testing.T) {
+	s := newUserFixture(t, "")
 	ip := s.sim.Allocate("203.0.113.1", s.network)
 	create := s.Firewall.NewCreateFirewallRuleParams(ip, "tcp")
 	create.SetStartport(80)
@@ -177,8 +177,8 @@ func TestTheFirewall(t *testing.T) {
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestTheListOfATier(t *testing.T) {
-	s := newUser(t, cloudstacksim.VPCID)
+func TestACLListOfATier(t *testing.T) {
+	s := newUserFixture(t, cloudstacksim.VPCID)
 	lists := s.NetworkACL.NewListNetworkACLListsParams()
 	lists.SetNetworkid(s.network)
 	list, err := s.NetworkACL.ListNetworkACLLists(lists)
@@ -207,7 +207,7 @@ func TestTheListOfATier(t *testing.T) {
 }
 
 func TestStickiness(t *testing.T) {
-	s := newUser(t, "")
+	s := newUserFixture(t, "")
 	rule := s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{"name": "a-tcp-80", "networkid": s.network})
 
 	create := s.LoadBalancer.NewCreateLBStickinessPolicyParams(rule, "SourceBased", "mine")
@@ -217,15 +217,15 @@ func TestStickiness(t *testing.T) {
 	policies.SetLbruleid(rule)
 	listed, err := s.LoadBalancer.ListLBStickinessPolicies(policies)
 	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(listed.Count).To(Equal(1), "cloudstack-go reads them by another key than CloudStack writes")
+	s.Expect(listed.Count).To(Equal(1), "cloudstack-go decodes the list from a different key than CloudStack sends")
 	id := fmt.Sprint(s.sim.Objects(cloudstacksim.Policies)[0]["id"])
 	_, err = s.LoadBalancer.DeleteLBStickinessPolicy(s.LoadBalancer.NewDeleteLBStickinessPolicyParams(id))
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.sim.Objects(cloudstacksim.Policies)).To(BeEmpty())
 }
 
-func TestWhatElseAnAddressHas(t *testing.T) {
-	s := newUser(t, "")
+func TestPortForwardsAndVPNsOfAnAddress(t *testing.T) {
+	s := newUserFixture(t, "")
 	ip := s.sim.Allocate("203.0.113.1", s.network)
 	s.sim.Add(cloudstacksim.PortForwards, cloudstacksim.Object{"ipaddressid": ip, "publicport": "22", "networkid": s.network})
 	s.sim.Add(cloudstacksim.VPNs, cloudstacksim.Object{"publicipid": ip, "publicip": "203.0.113.1", "state": "Running"})
@@ -243,7 +243,7 @@ func TestWhatElseAnAddressHas(t *testing.T) {
 }
 
 func TestTags(t *testing.T) {
-	s := newUser(t, "")
+	s := newUserFixture(t, "")
 	ip := s.sim.Allocate("203.0.113.1", s.network)
 	tag := map[string]string{"kubernetes-load-balancer": "cluster=a uid=b"}
 
@@ -260,20 +260,20 @@ func TestTags(t *testing.T) {
 	s.Expect(s.sim.Objects(cloudstacksim.Addresses)[0]).NotTo(HaveKey("tags"))
 }
 
-// TestWhatTheOriginalAsksForAtItsStart shows why the original needs a root administrator.
+// TestWhatTheOriginalAsksForAtItsStart shows why the older provider requires a root administrator: for a call at startup.
 func TestWhatTheOriginalAsksForAtItsStart(t *testing.T) {
-	s := newUser(t, "")
+	s := newUserFixture(t, "")
 	_, err := s.Management.ListManagementServersMetrics(s.Management.NewListManagementServersMetricsParams())
 	s.Expect(err).To(MatchError(ContainSubstring("432")))
 
-	root := newScene(t, cloudstacksim.AdminKey, cloudstacksim.AdminSecret, "")
+	root := newFixture(t, cloudstacksim.AdminKey, cloudstacksim.AdminSecret, "")
 	found, err := root.Management.ListManagementServersMetrics(root.Management.NewListManagementServersMetricsParams())
 	root.Expect(err).NotTo(HaveOccurred())
 	root.Expect(found.ManagementServersMetrics).To(HaveExactElements(HaveField("Version", "4.20.1.0")))
 }
 
-func TestAWrongSecret(t *testing.T) {
-	s := newScene(t, cloudstacksim.UserKey, "wrong", "")
+func TestWrongSecret(t *testing.T) {
+	s := newFixture(t, cloudstacksim.UserKey, "wrong", "")
 
 	_, err := s.Zone.ListZones(s.Zone.NewListZonesParams())
 

@@ -25,7 +25,7 @@ const (
 	cpiList    = "cpi-must-pass.txt"
 )
 
-// goFormat is the output format of the testing package. Some of these tests are unit tests, so none needs a request.
+// goFormat is the output format of the testing package. Some of these tests are unit tests, so no requests are needed.
 var goFormat = format{
 	started: regexp.MustCompile(`(?m)^=== RUN\s+(Test\w+)$`),
 	ended:   regexp.MustCompile(`(?m)^--- (PASS|FAIL|SKIP): (Test\w+) `),
@@ -37,7 +37,7 @@ func TestCloudProvider(t *testing.T) {
 	s := start(t, goFormat, cpiModel(), vcdsim.Version106)
 	s.binary = compileTests(t, ".", cpiPackage)
 	if *all {
-		s.limit = time.Minute // some wait much longer for guests that run scripts
+		s.limit = time.Minute // some unlisted tests wait much longer for scripts in guests
 	}
 	data := filepath.Join(s.dir, "testdata")
 	if err := os.Mkdir(data, 0o700); err != nil {
@@ -54,18 +54,18 @@ func TestCloudProvider(t *testing.T) {
 	case !*all:
 		pattern = "^(" + strings.Join(readList(t, cpiList), "|") + ")$"
 	}
-	// A panic ends the binary, so each test gets its own run.
+	// A panic ends the binary, so each test runs separately.
 	got := results{}
 	for _, name := range strings.Fields(run(t, ".", s.env, s.binary, "-test.list", pattern)) {
 		for k, v := range s.run("-test.v", "-test.run", "^"+name+"$") {
 			got[k] = v
 		}
 	}
-	judge(t, cpiList, got)
+	checkList(t, cpiList, got)
 	checkWire(t, s.wire.Exchanges())
 }
 
-// cpiModel returns the tenant for Kubernetes with the names that these tests use.
+// cpiModel returns the Kubernetes tenant with the names that these tests expect.
 func cpiModel() vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	m.Orgs[0].Users[0].APITokens = []string{"system-api-token"}
@@ -109,7 +109,7 @@ func cpiModel() vcdsim.Model {
 	return m
 }
 
-// certificate returns a certificate for the library, which is not valid for any host.
+// certificate returns a self-signed certificate that is not valid for any host.
 func certificate() []byte {
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {

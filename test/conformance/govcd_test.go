@@ -21,10 +21,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// govcdList names the tests of the SDK that pass.
+// govcdList is the file with the names of the SDK's tests that must pass.
 const govcdList = "govcd-must-pass.txt"
 
-var runOtherSDKs = flag.Bool("other-sdks", false, "run the listed tests of other versions of the SDK, too (minutes each)")
+var runOtherSDKs = flag.Bool("other-sdks", false, "also run the listed tests of other versions of the SDK (minutes each)")
 
 // checkFormat is the output format of gopkg.in/check.v1.
 var checkFormat = format{
@@ -33,7 +33,8 @@ var checkFormat = format{
 	needs:   1,
 }
 
-// shards is the number of simulators that share the tests. The client mostly sleeps between two polls of a task.
+// shards is the number of simulators among which the tests are distributed. Clients mostly sleep between polls of
+// tasks.
 const shards = 4
 
 // An sdk is one version of VMware's Go SDK, compiled with its functional tests.
@@ -56,12 +57,12 @@ func TestGoVCloudDirector(t *testing.T) {
 	skipShort(t)
 	client := compileSDK(t, ".", "github.com/vmware/go-vcloud-director/v2")
 	got, exchanges := runShards(t, client, vcdsim.Version106, govcdNames(t, client.tests))
-	judge(t, govcdList, got)
+	checkList(t, govcdList, got)
 	checkWire(t, exchanges)
 }
 
-// otherSDKs are other versions of the SDK, each with the release of VCD against which it runs. The folder sdk has a
-// go.mod and a go.sum for each.
+// otherSDKs lists other versions of the SDK, with the release of VCD that their tests run against. The folder sdk
+// contains a go.mod and a go.sum for each version.
 var otherSDKs = []struct {
 	version string
 	vcd     vcdsim.Version
@@ -69,9 +70,9 @@ var otherSDKs = []struct {
 }{
 	{
 		version: "v2.24.0",
-		vcd:     vcdsim.Version105, // It requests API 36.0 in places, which VCD 10.6 does not serve.
+		vcd:     vcdsim.Version105, // It sometimes requests API 36.0, which VCD 10.6 does not serve.
 		failing: map[string]string{
-			"Test_RdeAndRdeType": "expects a site whose tenants see no entity types; the simulator has those of Kubernetes clusters",
+			"Test_RdeAndRdeType": "expects a site without visible entity types; the simulator has those of Kubernetes clusters",
 		},
 	},
 	{
@@ -87,7 +88,7 @@ var otherSDKs = []struct {
 	},
 }
 
-// TestOtherSDKs runs the listed tests of other versions of the SDK. It skips tests that a version does not have.
+// TestOtherSDKs runs the listed tests of other versions of the SDK. Tests that do not exist in a version are skipped.
 func TestOtherSDKs(t *testing.T) {
 	skipShort(t)
 	if !*runOtherSDKs {
@@ -106,7 +107,7 @@ func TestOtherSDKs(t *testing.T) {
 			got, exchanges := runShards(t, client, tt.vcd, names)
 
 			t.Logf("%d of the %d listed tests exist in %s and can pass", len(names), len(must), tt.version)
-			judgeNames(t, names, got)
+			checkListed(t, names, got)
 			checkWire(t, exchanges)
 		})
 	}
@@ -128,17 +129,17 @@ func copyModule(t *testing.T, version string) string {
 	return folder
 }
 
-// runShards runs the named tests in parallel on several simulators of a release of VCD.
+// runShards runs the named tests in parallel against several simulators of a VCD release.
 func runShards(t *testing.T, client sdk, release vcdsim.Version, names []string) (results, []vcdsim.Exchange) {
 	t.Helper()
 	got := results{}
 	var exchanges []vcdsim.Exchange
 	var mu sync.Mutex
 	t.Run("shards", func(t *testing.T) {
-		for i, mine := range sharded(names) {
+		for i, shard := range shardNames(names) {
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
 				t.Parallel()
-				r, xs := runGovcd(t, client, release, mine)
+				r, xs := runGovcd(t, client, release, shard)
 				mu.Lock()
 				defer mu.Unlock()
 				maps.Copy(got, r)
@@ -149,8 +150,9 @@ func runShards(t *testing.T, client sdk, release vcdsim.Version, names []string)
 	return got, exchanges
 }
 
-// sharded distributes the tests by name, so that a test always shares its simulator with the same others.
-func sharded(names []string) [][]string {
+// shardNames distributes tests by a hash of their names, so that a test always shares its simulator with the same
+// tests.
+func shardNames(names []string) [][]string {
 	out := make([][]string, shards)
 	for _, name := range names {
 		h := fnv.New32a()
@@ -165,7 +167,7 @@ func runGovcd(t *testing.T, client sdk, release vcdsim.Version, names []string) 
 	t.Helper()
 	s := start(t, checkFormat, govcdModel(), release)
 	s.binary = client.tests
-	// The tests write to their folder and read ../test-resources, so they run in a similar directory.
+	// The tests write to their folder and read ../test-resources, so the working directory imitates this layout.
 	root := s.dir
 	s.dir = filepath.Join(root, "govcd")
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
@@ -202,7 +204,7 @@ func checkTests(t *testing.T, binary, expression string) []string {
 	return out
 }
 
-// govcdModel returns the tenant for Kubernetes with the additional objects that these tests need.
+// govcdModel returns the Kubernetes tenant with the additional objects that these tests need.
 func govcdModel() vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	acme := &m.Orgs[1]
@@ -217,8 +219,8 @@ func govcdModel() vcdsim.Model {
 	return m
 }
 
-// addNSX adds a VDC with a gateway without load balancer, and a data center group with the other VDC. Some tests need a
-// VDC that is not a candidate for their groups. The tests create their own load balancing.
+// addNSX adds a VDC whose gateway has no load balancer, and a data center group with the other VDC, because some tests
+// need a VDC that cannot join their groups. It removes load balancing, which the tests set up themselves.
 func addNSX(m *vcdsim.Model) {
 	block := func(gateway, from, to string) vcdsim.ExternalSubnet {
 		return vcdsim.ExternalSubnet{

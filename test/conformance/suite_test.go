@@ -26,12 +26,12 @@ import (
 var (
 	all    = flag.Bool("all", false, "run every test, not only the listed ones")
 	update = flag.Bool("update", false, "with -all: add the tests that newly pass to the lists")
-	only   = flag.String("only", "", "run the tests whose name matches this regular expression, whatever the lists say")
+	only   = flag.String("only", "", "run the tests whose names match this regular expression, regardless of the lists")
 	report = flag.String("report", "",
-		"directory to write what each test printed to, in files named after outcome and test")
+		"directory for the output of each test, in files named by outcome and test")
 )
 
-// TestMain makes the shards run in parallel even on fewer processors, because their clients sleep most of the time.
+// TestMain runs all shards in parallel even on fewer processors, because their clients sleep most of the time.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(shards)); err != nil {
 		panic(err)
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// compileTests builds the tests of a package in the module cache, of the version that the module in folder requires.
+// compileTests builds the tests of a package in the version that the module in folder requires.
 func compileTests(t *testing.T, folder, pkg string, tags ...string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), filepath.Base(pkg)+".test")
@@ -48,7 +48,7 @@ func compileTests(t *testing.T, folder, pkg string, tags ...string) string {
 	return binary
 }
 
-// moduleDir returns the folder of a module in the cache, in the version that the module in folder requires.
+// moduleDir returns the folder in the module cache of the version that the module in folder requires.
 func moduleDir(t *testing.T, folder, module string) string {
 	t.Helper()
 	return strings.TrimSpace(run(t, folder, nil, "go", "list", "-m", "-f", "{{.Dir}}", module))
@@ -69,7 +69,7 @@ func run(t *testing.T, folder string, env []string, name string, args ...string)
 func skipShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("compiles and runs test suites of others; not in short mode")
+		t.Skip("compiles and runs external test suites; not in short mode")
 	}
 }
 
@@ -86,13 +86,13 @@ type suite struct {
 	limit  time.Duration // of one run
 }
 
-// start begins a suite with a simulator that reports every request to the tally. Its tasks take no time, so that no
-// client waits for them.
+// start creates a suite and starts its simulator, which logs each request to the tally. Tasks take no time, so that
+// clients do not wait for them.
 func start(t *testing.T, f format, model vcdsim.Model, release vcdsim.Version) *suite {
 	t.Helper()
 	s := &suite{t: t, dir: t.TempDir(), format: f, tally: newTally(t, f), limit: 20 * time.Minute}
 	if *all {
-		s.limit = 4 * time.Minute // Some tests that are not listed never end.
+		s.limit = 4 * time.Minute // Some unlisted tests never end.
 	}
 	sim, err := vcdsim.New(vcdsim.Config{
 		Model:   model,
@@ -129,17 +129,17 @@ func (s *suite) run(args ...string) results {
 	go func() { done <- cmd.Wait() }()
 	err := s.tally.follow(done)
 	if ctx.Err() != nil {
-		s.t.Logf("The suite was not done after %s; it stood at %s", s.limit, s.tally.current)
+		s.t.Logf("The suite did not complete within %s; the running test was %s", s.limit, s.tally.current)
 	}
 	s.t.Logf("The suite ended: %v", err)
 	if unknown := s.sim.Unhandled(); len(unknown) > 0 {
-		s.t.Logf("Asked for and not there:\n  %s", strings.Join(unknown, "\n  "))
+		s.t.Logf("Requests that the simulator does not support:\n  %s", strings.Join(unknown, "\n  "))
 	}
 	return s.tally.results
 }
 
-// judge compares the results with the list.
-func judge(t *testing.T, list string, got results) {
+// checkList compares the results with the list in a file, and updates or reports it as the flags request.
+func checkList(t *testing.T, list string, got results) {
 	t.Helper()
 	must := readList(t, list)
 	var passed []string
@@ -151,23 +151,23 @@ func judge(t *testing.T, list string, got results) {
 	slices.Sort(passed)
 	t.Logf("%d of %d tests passed; %d are listed", len(passed), len(got), len(must))
 	if *only == "" {
-		judgeNames(t, must, got)
+		checkListed(t, must, got)
 	}
-	fresh := slices.DeleteFunc(passed, func(name string) bool { return slices.Contains(must, name) })
-	if len(fresh) > 0 {
-		t.Logf("%d pass and are not listed; add them with -args -all -update:\n  %s", len(fresh),
-			strings.Join(fresh, "\n  "))
+	newlyPassing := slices.DeleteFunc(passed, func(name string) bool { return slices.Contains(must, name) })
+	if len(newlyPassing) > 0 {
+		t.Logf("%d passed and are not listed; add them with -args -all -update:\n  %s", len(newlyPassing),
+			strings.Join(newlyPassing, "\n  "))
 	}
 	if *report != "" {
 		writeReport(t, *report, got)
 	}
 	if *all && *update {
-		writeList(t, list, append(must, fresh...))
+		writeList(t, list, append(must, newlyPassing...))
 	}
 }
 
-// judgeNames fails the test for each listed name that did not pass.
-func judgeNames(t *testing.T, must []string, got results) {
+// checkListed reports an error for each listed test that did not pass.
+func checkListed(t *testing.T, must []string, got results) {
 	t.Helper()
 	for _, name := range must {
 		if r := got[name]; !r.passed() {
@@ -213,7 +213,7 @@ func writeList(t *testing.T, file string, names []string) {
 	t.Helper()
 	slices.Sort(names)
 	head := fmt.Sprintf(
-		"# %d tests that pass and must go on passing. Names are only added: go test . -args -all -update\n",
+		"# %d tests that must pass. Names are only added: go test . -args -all -update\n",
 		len(names))
 	if err := os.WriteFile(file, []byte(head+strings.Join(names, "\n")+"\n"), fs.FileMode(0o644)); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 type result struct {
 	outcome  string // PASS, FAIL, SKIP …; empty while it runs
 	requests int
-	needs    int // requests that the test must send to count
+	needs    int // minimum number of requests for the test to count as passed
 	output   string
 }
 
@@ -29,25 +29,24 @@ func (r result) passed() bool { return r.outcome == "PASS" && r.requests >= r.ne
 func (r result) String() string {
 	switch {
 	case r.outcome == "":
-		return "it did not end"
+		return "did not end"
 	case r.outcome == "PASS" && !r.passed():
-		return "it passed without a request"
+		return "passed without a request"
 	}
 	return fmt.Sprintf("%s after %d requests", r.outcome, r.requests)
 }
 
 type results map[string]result
 
-// A format is the output format of a test binary. Both expressions have the name of the test in the last group.
+// A format is the output format of a test binary. The last group of both expressions is the name of the test.
 type format struct {
 	started *regexp.Regexp
 	ended   *regexp.Regexp // outcome, name
-	needs   int
+	needs   int            // minimum number of requests per test
 }
 
 // A tally reads the output of a test binary and counts the requests of each test. It is the handler of the simulator's
-// log. At each request, it first reads all previous output, so that the request is assigned to the test that is
-// running.
+// log. Before it counts a request, it reads all pending output, so that the request is assigned to the running test.
 type tally struct {
 	format format
 	read   *os.File
@@ -55,9 +54,9 @@ type tally struct {
 
 	mu      sync.Mutex
 	output  bytes.Buffer
-	parsed  int // of output
+	parsed  int // number of parsed bytes of output
 	current string
-	starts  map[string]int // where in output a test starts
+	starts  map[string]int // offsets in output at which tests start
 	results results
 }
 
@@ -98,7 +97,7 @@ func (c *tally) Handle(_ context.Context, rec slog.Record) error {
 	return nil
 }
 
-// drain reads the content of the pipe without waiting for more.
+// drain reads and parses the current content of the pipe without blocking.
 func (c *tally) drain() {
 	conn, err := c.read.SyscallConn()
 	if err != nil {
@@ -108,7 +107,7 @@ func (c *tally) drain() {
 	for {
 		n := 0
 		err := conn.Read(func(fd uintptr) bool {
-			n, _ = syscall.Read(int(fd), buf) // EAGAIN: the pipe is empty
+			n, _ = syscall.Read(int(fd), buf) // fails with EAGAIN if the pipe is empty
 			return true
 		})
 		if err != nil || n <= 0 {
@@ -126,12 +125,12 @@ func (c *tally) parse() {
 		if end < 0 {
 			return
 		}
-		c.line(strings.TrimSpace(string(rest[:end])))
+		c.parseLine(strings.TrimSpace(string(rest[:end])))
 		c.parsed += end + 1
 	}
 }
 
-func (c *tally) line(line string) {
+func (c *tally) parseLine(line string) {
 	if m := c.format.started.FindStringSubmatch(line); m != nil {
 		c.current = m[len(m)-1]
 		c.starts[c.current] = c.parsed
@@ -145,7 +144,7 @@ func (c *tally) line(line string) {
 	}
 }
 
-// follow reads until the binary exits.
+// follow reads the output until the binary exits. It returns the error of the binary.
 func (c *tally) follow(done <-chan error) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -168,7 +167,7 @@ func (c *tally) follow(done <-chan error) error {
 	}
 }
 
-// excerpt returns the end of the output of a test.
+// excerpt returns the last 3000 bytes of the output of a test.
 func (c *tally) excerpt(name string) string {
 	from, ok := c.starts[name]
 	if !ok {

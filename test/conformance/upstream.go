@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conformance runs the tests that VMware wrote for its own Cloud Director clients against vcdsim. These tests
-// are independent of the simulator's authors: they record the behavior of real Cloud Directors that the authors of the
-// clients observed.
+// Package conformance runs the tests of VMware's Cloud Director clients against vcdsim. These tests are independent of
+// the simulator's authors: they encode behavior that the authors of the clients observed in real Cloud Directors.
 //
 // The tests are compiled from the Go module cache without modification. govcd-must-pass.txt and cpi-must-pass.txt list
-// the tests that must pass; the lists only grow. A skipped test does not count as passed, nor does a test of the first
-// list that sent no request to the simulator. The client of v2.26.2 has 494 functional tests, the cloud provider 29.
+// the tests that must pass; the lists only grow. A skipped test does not count as passed, nor does a test in the first
+// list that sent no request to the simulator. Version v2.26.2 of the client has 494 functional tests, and the cloud
+// provider has 29.
 //
 // Package wire compares all traffic of the tests with the formats that VMware published.
 //
-//	go test .                     # the lists
-//	go test . -args -all          # every test; lists those that pass and are not listed
-//	go test . -args -all -update  # and adds those to the lists
+//	go test .                     # run the listed tests
+//	go test . -args -all          # run all tests; report those that pass and are not listed
+//	go test . -args -all -update  # also add them to the lists
 //
 // With -only <expression>, only tests with matching names run. -report <directory> saves the output of each test.
 package conformance

@@ -12,9 +12,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
-// TestProjectsOwnTests runs the simulator's tests and compares their traffic with the documents that VMware published.
-// It also checks exchanges that other tests of the project recorded in the directory VCDSIM_RECORD.
-func TestProjectsOwnTests(t *testing.T) {
+// TestTrafficOfSimulatorTests runs the simulator's tests and compares their traffic with the formats that VMware
+// published. It also checks the exchanges that other tests of the project recorded in the directory VCDSIM_RECORD.
+func TestTrafficOfSimulatorTests(t *testing.T) {
 	skipShort(t)
 	dir := os.Getenv("VCDSIM_RECORD")
 	if dir == "" {
@@ -33,7 +33,7 @@ func TestProjectsOwnTests(t *testing.T) {
 	checkWire(t, exchanges)
 }
 
-// checkWire checks that exchanges match the published documents.
+// checkWire checks that exchanges match the formats that VMware published.
 func checkWire(t *testing.T, exchanges []vcdsim.Exchange) {
 	t.Helper()
 	report, err := wire.CheckPublished(t.Context(), t.TempDir(), exchanges)
@@ -43,7 +43,7 @@ func checkWire(t *testing.T, exchanges []vcdsim.Exchange) {
 	for _, v := range report.Violations {
 		t.Errorf("%s\n%s", v, v.Body)
 	}
-	t.Logf("%d shapes of JSON exchanges and %d of XML answers compared with VMware's published documents: %d violations", report.JSON,
+	t.Logf("compared %d shapes of JSON exchanges and %d of XML responses with VMware's published formats: %d violations", report.JSON,
 		report.XML, len(report.Violations))
 	switch {
 	case report.JSON == 0:

@@ -19,18 +19,18 @@ var (
 	prompt = regexp.MustCompile(`(?m)^\$ (.*)$`)
 )
 
-// A block is a fenced block of a page.
+// A block is a fenced code block on a page.
 type block struct {
 	language, text string
 }
 
-// first returns the line that identifies a block in the tables.
+// first returns the first line, which identifies a block in the tables.
 func (b block) first() string {
 	line, _, _ := strings.Cut(b.text, "\n")
 	return line
 }
 
-// pages returns all pages with blocks of shell commands, by their paths in the repository.
+// pages returns the paths in the repository of all pages with shell commands.
 func pages(t *testing.T, root string) []string {
 	t.Helper()
 	g := NewWithT(t)
@@ -54,7 +54,7 @@ func pages(t *testing.T, root string) []string {
 	return found
 }
 
-// blocksOf returns the blocks of a page, without the indentation of an enclosing list.
+// blocksOf returns the blocks on a page without the indentation of enclosing lists.
 func blocksOf(t *testing.T, path string) []block {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -67,7 +67,7 @@ func blocksOf(t *testing.T, path string) []block {
 	return all
 }
 
-// shellOf returns the shell commands of a page. For a block that shows a console, it returns the lines after a prompt.
+// shellOf returns the blocks of shell commands on a page. Console blocks are reduced to the commands after prompts.
 func shellOf(t *testing.T, path string) []block {
 	t.Helper()
 	var all []block

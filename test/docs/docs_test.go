@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs_test runs the shell commands of README and documentation as printed, in the order of each page. It uses
-// a real API server, Cluster API, this provider and a simulated VCD. Commands that cannot run here are listed with the
-// reason.
+// Package docs_test runs the shell commands in the README and the documentation as printed, in the order of each page.
+// It uses a real API server, Cluster API, this provider and a simulated VCD. Commands that cannot run here are listed
+// with reasons.
 package docs_test
 
 import (
@@ -18,13 +18,13 @@ import (
 )
 
 var (
-	asPrinted = flag.Bool("as-printed", false, "run all blocks with a management cluster; it takes minutes")
-	printed   = flag.Bool("output", false, "log what the blocks print")
+	asPrinted = flag.Bool("as-printed", false, "run all blocks with a management cluster (minutes)")
+	printed   = flag.Bool("output", false, "log the output of the blocks")
 )
 
 func TestMain(m *testing.M) { testtime.Main(m) }
 
-func TestEveryBlockOfTheTablesExists(t *testing.T) {
+func TestEveryListedBlockExists(t *testing.T) {
 	g := NewWithT(t)
 	root, err := framework.Root()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -49,19 +49,19 @@ func TestShellBlocksRunAsPrinted(t *testing.T) {
 	if !*asPrinted {
 		t.Skip("-as-printed is not set")
 	}
-	w := newWorld(t)
-	for _, page := range w.inOrder(pages(t, w.Root)) {
+	w := newReaderEnv(t)
+	for _, page := range w.sortPages(pages(t, w.Root)) {
 		blocks := toRun(t, w.Root, page)
-		if len(blocks) == 0 || page == firstClusterPage { // TestTheFirstClusterAsPrinted runs that page.
+		if len(blocks) == 0 || page == firstClusterPage { // TestFirstClusterPageRunsAsPrinted runs this page.
 			continue
 		}
-		if !t.Run(page, func(t *testing.T) { w.run(t, page, blocks) }) && slices.Contains(needed(), page) {
-			t.Fatalf("the other pages need the cluster of %s", page)
+		if !t.Run(page, func(t *testing.T) { w.run(t, page, blocks) }) && slices.Contains(setupPages(), page) {
+			t.Fatalf("other pages need the cluster of %s", page)
 		}
 	}
 }
 
-// toRun returns the blocks of a page that can run here.
+// toRun returns the blocks on a page that can run here.
 func toRun(t *testing.T, root, page string) []block {
 	t.Helper()
 	blocks := shellOf(t, filepath.Join(root, page))

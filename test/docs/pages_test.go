@@ -2,18 +2,18 @@
 
 package docs_test
 
-// A setup holds the shell commands that create and remove the prerequisites of a page.
+// A setup contains shell commands that create and remove the prerequisites of a page.
 type setup struct {
 	before, after string
-	// replace has pairs of printed texts and their replacements.
+	// replace contains pairs of printed texts and replacements.
 	replace []string
 }
 
-// needed returns the pages that create objects for other pages.
-func needed() []string { return []string{"README.md"} }
+// setupPages returns the pages that create objects for other pages.
+func setupPages() []string { return []string{"README.md"} }
 
-// last returns the pages that replace or delete these objects, in order.
-func last() []string {
+// finalPages returns the pages that replace or delete these objects, in order.
+func finalPages() []string {
 	return []string{
 		"docs/operate/drift.md", "docs/operate/upgrade-kubernetes.md", "docs/operate/delete-clusters.md",
 	}
@@ -24,18 +24,18 @@ const (
 	shop = `kubectl create service loadbalancer shop --tcp=80 --dry-run=client -o yaml | kubectl apply -f - >/dev/null
 `
 	removeShop = "kubectl delete service shop --wait=false"
-	// tenant creates a second identity beside that of the cluster.
+	// tenant creates a second identity in addition to the identity of the cluster.
 	tenant = `kubectl get vcdidentity demo -o json | jq '{apiVersion, kind, metadata: {name: "tenant"}, spec}' | kubectl apply -f -
 `
 	removeTenant = "kubectl delete vcdidentity tenant"
 	node         = `kubectl apply -f - >/dev/null <<<'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}'
 `
 	removeNode = "kubectl delete node node-1"
-	// login sets the credentials of vcdctl.
+	// login sets the environment variables with the credentials for vcdctl.
 	login = `export VCD_ORGANIZATION=acme VCD_USERNAME=capvcd VCD_PASSWORD=password VCD_CA_FILE=ca.pem
 export VCD_SITE="$(kubectl get vcdcluster demo -o jsonpath='{.spec.site}')"
 `
-	// manifests writes the manifests of the cloud controller managers with their placeholders replaced.
+	// manifests writes the manifests of the cloud controller managers and replaces their placeholders.
 	manifests = `go run ./addons/cmd/ccm-manifests -out . -version v2.0.0
 sed -i 's,VCD_HOST,https://vcd.example.com,' vcloud-configmap.yaml
 sed -i 's,API_URL,https://cloud.example.com/client/api,; s,= API_KEY,= key,; s,= SECRET_KEY,= key,' cloudstack-secret.yaml
@@ -121,13 +121,13 @@ done
 `,
 			after: removeTenant,
 		},
-		// A VM that was declared gone but still exists remains in the vApp; keep-vapp allows the deletion of the
-		// cluster.
+		// A VM that was declared gone but still exists remains in the vApp. keep-vapp allows the deletion of the
+		// cluster nevertheless.
 		"docs/operate/delete-clusters.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
 	}
 }
 
-// otherManifest writes another cluster to a file, which can exist beside the cluster of README.
+// otherManifest writes the manifest of another cluster, which can coexist with the cluster of the README.
 const otherManifest = `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.210 VCD_API_TOKEN_B64="$(printf %s "$TOKEN" | base64 -w0)"
 export VCD_CCM_API_TOKEN_B64="$(printf %s "$CCM_TOKEN" | base64 -w0)"
 export VCD_CCM_USERNAME_B64= VCD_CCM_PASSWORD_B64=
@@ -135,23 +135,23 @@ clusterctl generate cluster other --infrastructure vcd --kubernetes-version v1.3
 `
 
 const (
-	containers = "needs containers: the stack runs no pods"
-	internet   = "downloads from the internet more than Go modules"
-	registries = "needs a registry of images, and programs that are not Go modules"
-	moves      = "needs a second management cluster: test/move moves clusters by clusterctl move"
-	asRoot     = "needs root and images that take half an hour: make e2e-real runs it"
-	byCI       = "is what CI runs, or takes minutes to hours"
-	forms      = "has … or ids that a person fills in"
-	adoption   = "needs a cluster of CAPVCD: tests in test/capvcd adopt some"
-	forSites   = "creates VMs and rules at a site, and asks first: tests of internal/verifysite make such runs"
-	releasing  = "publishes; all but the push is run by make test-release"
-	unitTests  = "runs tests that make test runs"
+	containers   = "needs containers: the stack runs no pods"
+	internet     = "downloads more than Go modules from the internet"
+	registries   = "needs an image registry, and programs that are not Go modules"
+	moves        = "needs a second management cluster: test/move tests clusterctl move"
+	asRoot       = "needs root, and images whose build takes half an hour: make e2e-real runs it"
+	byCI         = "runs in CI, or takes minutes to hours"
+	placeholders = "contains … or IDs that users replace"
+	adoption     = "needs a cluster of CAPVCD: tests in test/capvcd adopt some"
+	forSites     = "creates VMs and rules at a site after a confirmation: tests of internal/verifysite cover it"
+	releasing    = "publishes a release: make test-release runs everything except the push"
+	unitTests    = "runs tests that make test includes"
 
-	firstCluster = "first-cluster.md deletes the cluster by the same command"
-	classPage    = "needs a cluster of a class: test/templates changes them"
+	firstCluster = "first-cluster.md deletes the cluster with the same command"
+	classPage    = "needs a cluster with a ClusterClass: test/templates covers it"
 )
 
-// notRun returns the blocks that cannot run here, by their first lines, with the reasons.
+// notRun returns the reasons why blocks cannot run here, keyed by page and by the first line of the block.
 func notRun() map[string]map[string]string {
 	return map[string]map[string]string{
 		"README.md": {
@@ -181,10 +181,10 @@ func notRun() map[string]map[string]string {
 			`clusterctl move --namespace team-a --to-directory backup/   # pauses the clusters, writes them to files, and resumes them here`: moves,
 		},
 		"docs/networking/cloud-controller-manager.md": {
-			"helm install ccm out/release/v2.0.0/helm-cloud-provider-for-cloud-director-v2.0.0.tgz --namespace kube-system --values values.yaml": "needs the program helm: test/addons renders the chart by its engine and applies it",
+			"helm install ccm out/release/v2.0.0/helm-cloud-provider-for-cloud-director-v2.0.0.tgz --namespace kube-system --values values.yaml": "needs the program helm: test/addons renders the chart with Helm's engine and applies it",
 		},
 		"docs/security/permissions.md": {
-			`TOKEN=$(curl -s -H 'Accept: application/json;version=37.2' https://vcd.example.com/oauth/tenant/acme/token \`: forms,
+			`TOKEN=$(curl -s -H 'Accept: application/json;version=37.2' https://vcd.example.com/oauth/tenant/acme/token \`: placeholders,
 		},
 		"docs/networking/troubleshoot-load-balancers.md": {
 			`kubectl describe service shop                                        # events: what could not be done, and what to change`:                            containers,
@@ -192,8 +192,8 @@ func notRun() map[string]map[string]string {
 			`curl -sk -X PUT -H "Authorization: Bearer $TOKEN" "https://127.0.0.1:10268/debug/vcd-wire-log?for=15m"   # DELETE ends it, GET returns the time left`: containers,
 		},
 		"docs/get-started/clusterclass.md": {
-			"clusterctl generate cluster demo --infrastructure vcd --flavor topology --kubernetes-version v1.36.3 \\":                  "has the name of the cluster of README: test/templates makes clusters of the class",
-			`kubectl patch clusterclass quick-start --type merge -p '{"spec":{"kubernetesVersions":["v1.34.3","v1.35.4","v1.36.3"]}}'`: "needs a cluster of an older version than that of the page",
+			"clusterctl generate cluster demo --infrastructure vcd --flavor topology --kubernetes-version v1.36.3 \\":                  "uses the name of the README's cluster: test/templates creates clusters with the ClusterClass",
+			`kubectl patch clusterclass quick-start --type merge -p '{"spec":{"kubernetesVersions":["v1.34.3","v1.35.4","v1.36.3"]}}'`: "needs a cluster with an older version than the page creates",
 		},
 		"docs/operate/delete-clusters.md": {
 			`kubectl delete cluster demo`: firstCluster,
@@ -203,13 +203,13 @@ func notRun() map[string]map[string]string {
 		},
 		"docs/get-started/first-cluster.md": {
 			"git clone https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd && cd cluster-api-provider-vcd": internet,
-			"clusterctl generate cluster demo --infrastructure vcd --kubernetes-version v1.36.3 > demo.yaml":                "is a summary of the page, before the setup",
+			"clusterctl generate cluster demo --infrastructure vcd --kubernetes-version v1.36.3 > demo.yaml":                "summarizes the page before the setup",
 		},
 		"docs/operate/flatcar.md": {
-			"export EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION=true   # before clusterctl init; the feature gate of Cluster API's kubeadm providers": forms,
+			"export EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION=true   # before clusterctl init; the feature gate of Cluster API's kubeadm providers": placeholders,
 		},
 		"docs/operate/orphaned-resources.md": {
-			`vcdctl leaks --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
+			`vcdctl leaks --identity tenant --org acme --context mgmt-1,mgmt-2`: placeholders,
 		},
 		"docs/operate/move-clusters.md": {
 			`clusterctl get kubeconfig my-cluster > my-cluster.kubeconfig`:                                                  moves,
@@ -221,13 +221,13 @@ func notRun() map[string]map[string]string {
 		"docs/operate/install.md": {
 			`clusterctl init --infrastructure vcd`: internet,
 			`clusterctl upgrade plan`:              internet,
-			`kubectl get clusters,vcdclusters,vcdidentities -A   # delete the clusters first: nothing removes their objects in VCD later`:                               "removes the provider that the other pages need",
+			`kubectl get clusters,vcdclusters,vcdidentities -A   # delete the clusters first: nothing removes their objects in VCD later`:                               "removes the provider, which other pages need",
 			`git clone https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd && cd cluster-api-provider-vcd`:                                             internet,
 			`kubectl kustomize https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/config/monitoring | kubectl apply -f -`:                             internet,
 			`kubectl create clusterrolebinding me-capvcd-debugger --clusterrole=capvcd-debugger --serviceaccount=capvcd-system:default   # a role of config/monitoring`: containers,
 		},
 		"docs/networking/proxy.md": {
-			`clusterctl generate cluster demo --infrastructure vcd --flavor proxy …   # HTTP_PROXY_URL, HTTPS_PROXY_URL, PROXY_EXCEPTIONS`: forms,
+			`clusterctl generate cluster demo --infrastructure vcd --flavor proxy …   # HTTP_PROXY_URL, HTTPS_PROXY_URL, PROXY_EXCEPTIONS`: placeholders,
 			`kubectl create secret generic demo-proxy --from-literal=username=demo --from-literal=password="$PROXY_PASSWORD"`:              "needs a cluster with a proxy: tests of controllers/cluster create one",
 			`ssh root@node cat /etc/dnf/dnf.conf`: "needs a node with dnf: tests of internal/nodeproxy check its files",
 		},
@@ -266,7 +266,7 @@ func notRun() map[string]map[string]string {
 			`clusterctl init --infrastructure vcd`:                                                  internet,
 		},
 		"docs/networking/migrate-from-vsphere-cpi.md": {
-			`kubectl -n site-b auth can-i get secret/vc-b-credentials --as=system:serviceaccount:kube-system:cloud-controller-manager`: forms,
+			`kubectl -n site-b auth can-i get secret/vc-b-credentials --as=system:serviceaccount:kube-system:cloud-controller-manager`: placeholders,
 		},
 		"docs/networking/migrate-from-cloudstack-provider.md": {
 			`go test ./cpi/cloudstack -run TestWhatTheOriginalMadeIsAdopted -v     # such as this one`: unitTests,
@@ -276,7 +276,7 @@ func notRun() map[string]map[string]string {
 		},
 		"docs/reference/vcdctl.md": {
 			`vcdctl adopt --dry-run --config vcd.yaml --context mgmt-1`:                            adoption,
-			`vcdctl purge --cluster-id 7a0e… --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
+			`vcdctl purge --cluster-id 7a0e… --identity tenant --org acme --context mgmt-1,mgmt-2`: placeholders,
 			`vcdctl verify-site --read-only --identity tenant --org acme`:                          forSites,
 		},
 		"docs/get-started/quickstart.md": {

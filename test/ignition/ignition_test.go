@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ignition_test runs the real Ignition on the data of guests, and checks the files that it writes. It uses the
-// current Ignition for version 3 of its specification, and Flatcar's former one for version 2, which Cluster API's
+// Package ignition_test runs the real Ignition with the data of guests, and checks the files that it writes. It uses
+// the current Ignition for version 3 of the specification, and Flatcar's older fork for version 2, which Cluster API's
 // kubeadm bootstrap provider generates.
 package ignition_test
 
@@ -33,15 +33,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-var ignitionToo = flag.Bool("ignition", false, "build Ignition and run it")
+var runIgnition = flag.Bool("ignition", false, "build Ignition and run it")
 
-// The programs, and the folders that pin them.
+// Names of the programs and of the folders that pin them.
 const (
 	current = "ignition"
 	flatcar = "flatcar"
 )
 
-// A program is an Ignition with the flags that it needs in addition to a stage.
+// A program is a version of Ignition with its stages and the flags that each stage needs.
 type program struct {
 	name   string
 	stages []string
@@ -83,25 +83,25 @@ var build = sync.OnceValues(func() (*programs.Set, error) {
 		})
 })
 
-// bin returns the path of a program, and builds it if necessary.
+// bin returns the path of a program. It builds the programs once, and skips the test if they cannot be built or run.
 func bin(t *testing.T, name string) string {
 	t.Helper()
-	if !*ignitionToo {
-		t.Skip("builds two versions of Ignition, which takes minutes from empty caches: make test-ignition does")
+	if !*runIgnition {
+		t.Skip("builds two versions of Ignition, which takes minutes with empty caches: make test-ignition runs it")
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: Ignition gives files to their owners")
+		t.Skip("needs root: Ignition changes the owners of files")
 	}
 	if err := exec.Command("pkg-config", "--exists", "blkid").Run(); err != nil {
-		t.Skip("Ignition is built with libblkid: install the packages libblkid-dev and pkg-config")
+		t.Skip("Ignition needs libblkid: install the packages libblkid-dev and pkg-config")
 	}
 	set, err := build()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return set.Bin(name)
 }
 
-// boot runs Ignition on the extra configuration of a VM. image has the existing files of the guest. It returns the
-// folder with the files of the guest.
+// boot runs Ignition with the extra configuration of a VM. image contains the existing files of the guest by path. It
+// returns the root folder of the guest.
 func boot(t *testing.T, p program, extraConfig map[string]string, image map[string]string) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -125,7 +125,7 @@ func boot(t *testing.T, p program, extraConfig map[string]string, image map[stri
 	return root
 }
 
-// decode decodes a value like Ignition's provider for VMware, which needs a hypervisor.
+// decode decodes a value like Ignition's VMware platform, which cannot run without a hypervisor.
 func decode(t *testing.T, value string) []byte {
 	t.Helper()
 	g := NewWithT(t)
@@ -138,7 +138,7 @@ func decode(t *testing.T, value string) []byte {
 	return data
 }
 
-// machine returns a machine with two NICs.
+// machine returns the input of a machine with two NICs.
 func machine(bootstrapData []byte) guestinfo.Input {
 	return guestinfo.Input{
 		InstanceID:    "0f3c5a0e-6f0e-4b3c-8f57-6d0f7c1f4a11",
@@ -160,19 +160,19 @@ func machine(bootstrapData []byte) guestinfo.Input {
 	}
 }
 
-// has returns the content of a file of a guest.
-func has(t *testing.T, root, path string) string {
+// readFile returns the content of a file of a guest.
+func readFile(t *testing.T, root, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, path))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return string(data)
 }
 
-// expectMachine checks the identity and the network of the guest.
+// expectMachine checks the identity and the network configuration of the guest.
 func expectMachine(t *testing.T, root string, in guestinfo.Input) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(has(t, root, "etc/systemd/network/20-vcd-nic0.network")).To(Equal(`[Match]
+	g.Expect(readFile(t, root, "etc/systemd/network/20-vcd-nic0.network")).To(Equal(`[Match]
 PermanentMACAddress=00:50:56:01:00:0a
 
 [Network]
@@ -183,10 +183,10 @@ DNS=192.168.100.53
 Destination=0.0.0.0/0
 Gateway=192.168.100.1
 `))
-	g.Expect(has(t, root, "etc/systemd/network/20-vcd-nic1.network")).To(ContainSubstring("DHCP=ipv4\n"))
+	g.Expect(readFile(t, root, "etc/systemd/network/20-vcd-nic1.network")).To(ContainSubstring("DHCP=ipv4\n"))
 	info, err := os.Stat(filepath.Join(root, "etc/systemd/network/20-vcd-nic0.network"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o644)), "systemd-networkd is not root")
+	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o644)), "systemd-networkd runs without root")
 	out, err := exec.CommandContext(t.Context(), "sh", "-ec",
 		`. "$1"; printf '%s %s' "$LOCAL_HOSTNAME" "$PROVIDER_ID"`, "sh", filepath.Join(root, "etc/vcd/metadata.env")).Output()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -206,13 +206,13 @@ func TestIgnitionMergesVersion3(t *testing.T) {
 	root := boot(t, version3, extraConfig, map[string]string{"etc/hostname": "image\n"})
 
 	expectMachine(t, root, in)
-	g.Expect(has(t, root, "etc/hostname")).To(Equal(in.Hostname + "\n"))
-	g.Expect(has(t, root, "etc/own")).To(Equal("50% größer"))
-	g.Expect(has(t, root, "etc/systemd/network/10-own.network")).To(Equal("own"))
-	g.Expect(has(t, root, "etc/systemd/system/own.service")).To(ContainSubstring("ExecStart=/bin/true"))
+	g.Expect(readFile(t, root, "etc/hostname")).To(Equal(in.Hostname + "\n"))
+	g.Expect(readFile(t, root, "etc/own")).To(Equal("50% größer"))
+	g.Expect(readFile(t, root, "etc/systemd/network/10-own.network")).To(Equal("own"))
+	g.Expect(readFile(t, root, "etc/systemd/system/own.service")).To(ContainSubstring("ExecStart=/bin/true"))
 }
 
-func TestWhatTheBootstrapDataSayCounts(t *testing.T) {
+func TestBootstrapDataTakePrecedence(t *testing.T) {
 	tests := []struct {
 		name, config string
 		program      program
@@ -238,12 +238,12 @@ func TestWhatTheBootstrapDataSayCounts(t *testing.T) {
 			root := boot(t, tt.program, extraConfig, map[string]string{"etc/hostname": "image\n"})
 
 			expectMachine(t, root, in)
-			g.Expect(has(t, root, "etc/hostname")).To(Equal("own"))
+			g.Expect(readFile(t, root, "etc/hostname")).To(Equal("own"))
 		})
 	}
 }
 
-// workers returns the configuration of the workers of flavor flatcar.
+// workers returns the bootstrap configuration of workers in the flavor flatcar.
 func workers(t *testing.T) bootstrapv1.KubeadmConfigSpec {
 	t.Helper()
 	g := NewWithT(t)
@@ -264,13 +264,13 @@ func workers(t *testing.T) bootstrapv1.KubeadmConfigSpec {
 			return config.Spec.Template.Spec
 		}
 	}
-	t.Fatal("the flavour has no KubeadmConfigTemplate")
+	t.Fatal("the flavor has no KubeadmConfigTemplate")
 	return bootstrapv1.KubeadmConfigSpec{}
 }
 
-// TestIgnitionAppendsWhatClusterAPIMakes uses the data that the kubeadm bootstrap provider generates for flavor
+// TestIgnitionAppendsToClusterAPIData uses the data that the kubeadm bootstrap provider generates for the flavor
 // flatcar.
-func TestIgnitionAppendsWhatClusterAPIMakes(t *testing.T) {
+func TestIgnitionAppendsToClusterAPIData(t *testing.T) {
 	g := NewWithT(t)
 	config := workers(t)
 	data, _, err := ignition.NewNode(&ignition.NodeInput{
@@ -291,15 +291,15 @@ func TestIgnitionAppendsWhatClusterAPIMakes(t *testing.T) {
 	root := boot(t, version2, extraConfig, map[string]string{"etc/hostname": "image\n"})
 
 	expectMachine(t, root, in)
-	g.Expect(has(t, root, "etc/hostname")).To(Equal(in.Hostname + "\n"))
-	g.Expect(has(t, root, "etc/own")).To(Equal("own\n"))
-	g.Expect(has(t, root, "etc/kubeadm.yml")).To(ContainSubstring("kind: JoinConfiguration"))
-	g.Expect(has(t, root, "etc/systemd/system/kubeadm.service")).To(ContainSubstring("ExecStart=/bin/bash /etc/kubeadm.sh"))
-	g.Expect(has(t, root, "etc/systemd/system/kubeadm.service.d/10-network-and-containerd.conf")).To(
+	g.Expect(readFile(t, root, "etc/hostname")).To(Equal(in.Hostname + "\n"))
+	g.Expect(readFile(t, root, "etc/own")).To(Equal("own\n"))
+	g.Expect(readFile(t, root, "etc/kubeadm.yml")).To(ContainSubstring("kind: JoinConfiguration"))
+	g.Expect(readFile(t, root, "etc/systemd/system/kubeadm.service")).To(ContainSubstring("ExecStart=/bin/bash /etc/kubeadm.sh"))
+	g.Expect(readFile(t, root, "etc/systemd/system/kubeadm.service.d/10-network-and-containerd.conf")).To(
 		ContainSubstring("After=network-online.target containerd.service"))
-	script, _, found := strings.Cut(has(t, root, "etc/kubeadm.sh"), "kubeadm join")
+	script, _, found := strings.Cut(readFile(t, root, "etc/kubeadm.sh"), "kubeadm join")
 	g.Expect(found).To(BeTrue())
 	out, err := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(script, "/etc/", root+"/etc/")).CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(out))
-	g.Expect(has(t, root, "etc/kubeadm.yml")).To(ContainSubstring("{name: " + in.Hostname + "}"))
+	g.Expect(readFile(t, root, "etc/kubeadm.yml")).To(ContainSubstring("{name: " + in.Hostname + "}"))
 }

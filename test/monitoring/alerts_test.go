@@ -18,14 +18,14 @@ import (
 // step is the interval between samples and between evaluations.
 const step = time.Minute
 
-// fires reports whether the alert fires at a time: its expression must have a result at each evaluation in the period
-// of its for clause.
+// fires reports whether an alert fires at a time: its expression must have a result at each evaluation in the period of
+// its for clause.
 func fires(t *testing.T, engine *promql.Engine, samples storage.Storage, r rule, at time.Duration) bool {
 	t.Helper()
 	g := NewWithT(t)
-	lasts, err := model.ParseDuration(r.For)
+	period, err := model.ParseDuration(r.For)
 	g.Expect(err).NotTo(HaveOccurred())
-	for ago := time.Duration(0); ago <= time.Duration(lasts); ago += step {
+	for ago := time.Duration(0); ago <= time.Duration(period); ago += step {
 		query, err := engine.NewInstantQuery(context.WithoutCancel(t.Context()), samples, nil, r.Expr,
 			time.Unix(0, 0).UTC().Add(at-ago))
 		g.Expect(err).NotTo(HaveOccurred())
@@ -41,23 +41,23 @@ func fires(t *testing.T, engine *promql.Engine, samples storage.Storage, r rule,
 	return true
 }
 
-// A story has the samples of three hours, in Prometheus' notation, and the alert that it tests.
-type story struct {
+// An alertCase contains samples of three hours in Prometheus' notation, and whether an alert must fire at their end.
+type alertCase struct {
 	alert, name string
 	series      []string
 	fires       bool
 }
 
-var stories = []story{
+var alertCases = []alertCase{
 	{
 		"CAPVCDLoadBalancersPending",
-		"one does",
+		"one load balancer is pending",
 		[]string{`capvcd_ccm_load_balancers{state="pending"} 1x180`, `capvcd_ccm_load_balancers{state="ready"} 9x180`},
 		true,
 	},
 	{
 		"CAPVCDLoadBalancersPending",
-		"one comes up now and then",
+		"a load balancer is pending for five minutes",
 		[]string{`capvcd_ccm_load_balancers{state="pending"} 0x160 1x5 0x15`},
 		false,
 	},
@@ -69,13 +69,13 @@ var stories = []story{
 	},
 	{
 		"CAPVCDLoadBalancersRejected",
-		"it was corrected",
+		"the Service was corrected",
 		[]string{`capvcd_ccm_rejected_services{reason="CertificateNotFound"} 1x100 _x80`},
 		false,
 	},
 	{
 		"CAPVCDGatewayNotObserved",
-		"for an hour",
+		"no observation for an hour",
 		[]string{
 			`capvcd_ccm_last_observation_timestamp_seconds{location=""} 7200x180`,
 			`capvcd_ccm_load_balancers{state="ready"} 3x180`,
@@ -84,7 +84,7 @@ var stories = []story{
 	},
 	{
 		"CAPVCDGatewayNotObserved",
-		"it is not needed any more",
+		"the gateway is no longer needed",
 		[]string{
 			`capvcd_ccm_last_observation_timestamp_seconds{location=""} 7200x180`,
 			`capvcd_ccm_load_balancers{state="ready"} 0x180`,
@@ -94,13 +94,13 @@ var stories = []story{
 	{"CAPVCDManagerAbsent", "no manager is scraped", []string{`up 1x180`}, true},
 	{
 		"CAPVCDManagerAbsent",
-		"a manager is",
+		"a manager is scraped",
 		[]string{`controller_runtime_max_concurrent_reconciles{controller="vcdmachine"} 20x180`},
 		false,
 	},
 	{
 		"CAPVCDNoLeader",
-		"one of two works",
+		"one of two managers leads",
 		[]string{
 			`leader_election_master_status{name="controller-leader-election-capvcd",pod="a"} 0x180`,
 			`leader_election_master_status{name="controller-leader-election-capvcd",pod="b"} 1x180`,
@@ -109,7 +109,7 @@ var stories = []story{
 	},
 	{
 		"CAPVCDNoLeader",
-		"none of two works",
+		"none of two managers leads",
 		[]string{
 			`leader_election_master_status{name="controller-leader-election-capvcd",pod="a"} 0x180`,
 			`leader_election_master_status{name="controller-leader-election-capvcd",pod="b"} 0x180`,
@@ -118,31 +118,31 @@ var stories = []story{
 	},
 	{
 		"CAPVCDReconcileErrors",
-		"an error now and then",
+		"occasional errors",
 		[]string{`capvcd_passes_total{kind="VCDMachine",condition="VMCreated",outcome="error"} 0+0.1x180`},
 		false,
 	},
 	{
 		"CAPVCDReconcileErrors",
-		"errors all the time",
+		"continuous errors",
 		[]string{`capvcd_passes_total{kind="VCDMachine",condition="VMCreated",outcome="error"} 0+4x180`},
 		true,
 	},
 	{
 		"CAPVCDReconcileErrors",
-		"much work without errors",
+		"many passes without errors",
 		[]string{`capvcd_passes_total{kind="VCDMachine",condition="Ready",outcome="complete"} 0+400x180`},
 		false,
 	},
 	{
 		"CAPVCDQueueBacklog",
-		"a queue that is worked off",
+		"the queue becomes shorter",
 		[]string{`workqueue_depth{name="vcdmachine",priority="0"} 300-10x30 0x150`},
 		false,
 	},
 	{
 		"CAPVCDQueueBacklog",
-		"two queues of one name that stay",
+		"two priorities of a queue stay long",
 		[]string{
 			`workqueue_depth{name="vcdmachine",priority="0"} 60x180`,
 			`workqueue_depth{name="vcdmachine",priority="-100"} 60x180`,
@@ -151,28 +151,28 @@ var stories = []story{
 	},
 	{
 		"CAPVCDWebhookCertificateUnreadable",
-		"it was once, long ago",
+		"one error long ago",
 		[]string{`certwatcher_read_certificate_errors_total 0x10 1x170`},
 		false,
 	},
 	{
 		"CAPVCDWebhookCertificateUnreadable",
-		"it is",
+		"continuous errors",
 		[]string{`certwatcher_read_certificate_errors_total 0+1x180`},
 		true,
 	},
 	{
 		"CAPVCDSiteDown",
-		"one of two is, for the working manager",
+		"one of two sites is down",
 		[]string{
 			`capvcd_vcd_site_up{site="a"} 1x180`, `capvcd_vcd_site_up{site="b"} 1x120 0x60`,
 		},
 		true,
 	},
-	{"CAPVCDSiteDown", "it hiccups", []string{`capvcd_vcd_site_up{site="a"} 1 1 1 1 0 0 1x175`}, false},
+	{"CAPVCDSiteDown", "the site is down for two minutes", []string{`capvcd_vcd_site_up{site="a"} 1 1 1 1 0 0 1x175`}, false},
 	{
 		"CAPVCDRequestsFailing",
-		"a fifth does",
+		"a fifth of the requests fail",
 		[]string{
 			`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+80x180`,
 			`capvcd_vcd_calls_total{site="a",operation="x",status="unavailable"} 0+20x180`,
@@ -181,7 +181,7 @@ var stories = []story{
 	},
 	{
 		"CAPVCDRequestsFailing",
-		"VCD refuses, which is an answer",
+		"VCD refuses requests, which is not a failure",
 		[]string{
 			`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+80x180`,
 			`capvcd_vcd_calls_total{site="a",operation="x",status="forbidden"} 0+80x180`,
@@ -190,7 +190,7 @@ var stories = []story{
 	},
 	{
 		"CAPVCDRequestsSlow",
-		"eight seconds each",
+		"eight seconds per request",
 		[]string{
 			`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+10x180`,
 			`capvcd_vcd_call_seconds_total{site="a"} 0+80x180`,
@@ -199,37 +199,37 @@ var stories = []story{
 	},
 	{
 		"CAPVCDRequestsSlow",
-		"a third of a second each",
+		"a third of a second per request",
 		[]string{
 			`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+30x180`,
 			`capvcd_vcd_call_seconds_total{site="a"} 0+10x180`,
 		},
 		false,
 	},
-	{"CAPVCDThrottled", "VCD throttles", []string{`capvcd_vcd_throttled_total{site="a",by="vcd"} 0+6x180`}, true},
-	{"CAPVCDThrottled", "only we do", []string{`capvcd_vcd_throttled_total{site="a",by="rate_limit"} 0+60x180`}, false},
+	{"CAPVCDThrottled", "VCD throttles requests", []string{`capvcd_vcd_throttled_total{site="a",by="vcd"} 0+6x180`}, true},
+	{"CAPVCDThrottled", "only the client's rate limit applies", []string{`capvcd_vcd_throttled_total{site="a",by="rate_limit"} 0+60x180`}, false},
 	{
 		"CAPVCDClientThrottling",
-		"five workers wait at all times",
+		"five workers wait continuously",
 		[]string{`capvcd_vcd_wait_seconds_total{site="a",by="rate_limit"} 0+300x180`},
 		true,
 	},
 	{
 		"CAPVCDClientThrottling",
-		"a call waits now and then",
+		"calls wait occasionally",
 		[]string{`capvcd_vcd_wait_seconds_total{site="a",by="in_flight"} 0+10x180`},
 		false,
 	},
 	{
 		"CAPVCDCredentialsRejected",
-		"one identity's are",
+		"the credentials of one identity are rejected",
 		[]string{`capvcd_vcd_credentials_refused{site="a"} 0x100 1x80`},
 		true,
 	},
-	{"CAPVCDCredentialsRejected", "none are", []string{`capvcd_vcd_credentials_refused{site="a"} 0x180`}, false},
+	{"CAPVCDCredentialsRejected", "no credentials are rejected", []string{`capvcd_vcd_credentials_refused{site="a"} 0x180`}, false},
 	{
 		"CAPVCDInventoryStale",
-		"the site answers all else",
+		"other requests to the site succeed",
 		[]string{
 			`capvcd_vcd_inventory_age_seconds{site="a"} 0+60x180`, `capvcd_vcd_site_up{site="a"} 1x180`,
 		},
@@ -237,7 +237,7 @@ var stories = []story{
 	},
 	{
 		"CAPVCDInventoryStale",
-		"the site is down, which is another alert",
+		"the site is down, which has a separate alert",
 		[]string{
 			`capvcd_vcd_inventory_age_seconds{site="a"} 0+60x180`, `capvcd_vcd_site_up{site="a"} 0x180`,
 		},
@@ -245,26 +245,26 @@ var stories = []story{
 	},
 	{
 		"CAPVCDTasksFailing",
-		"one in an hour",
+		"one failure per hour",
 		[]string{`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="failure"} 0x60 1x60 2x60`},
 		false,
 	},
 	{
 		"CAPVCDTasksFailing",
-		"again and again",
+		"continuous failures",
 		[]string{`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="failure"} 0+0.2x180`},
 		true,
 	},
 	{
 		"CAPVCDTasksStuck",
-		"two run, and none ends",
+		"two tasks run and none ends",
 		[]string{
 			`capvcd_vcd_tasks_running{site="a"} 2x180`,
 			`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="success"} 7x180`,
 		},
 		true,
 	},
-	{"CAPVCDTasksStuck", "none has ever ended", []string{`capvcd_vcd_tasks_running{site="a"} 2x180`}, true},
+	{"CAPVCDTasksStuck", "no task has ever ended", []string{`capvcd_vcd_tasks_running{site="a"} 2x180`}, true},
 	{
 		"CAPVCDTasksStuck",
 		"a busy site",
@@ -282,11 +282,11 @@ var stories = []story{
 	},
 	{
 		"CAPVCDClusterNotReady",
-		"it waits for its pool",
+		"it waits for an IP address",
 		[]string{conditions("VCDCluster", "Ready", "False", "WaitingForIPAddressClaim", "1x180")},
 		false,
 	},
-	{"CAPVCDClusterNotReady", "it is", []string{conditions("VCDCluster", "Ready", "True", "Ready", "1x180")}, false},
+	{"CAPVCDClusterNotReady", "it is ready", []string{conditions("VCDCluster", "Ready", "True", "Ready", "1x180")}, false},
 	{
 		"CAPVCDMachineNotReady",
 		"two are powered off",
@@ -295,13 +295,13 @@ var stories = []story{
 	},
 	{
 		"CAPVCDMachineNotReady",
-		"VCD does not answer",
+		"VCD is unreachable",
 		[]string{conditions("VCDMachine", "Ready", "Unknown", "SiteUnreachable", "2x180")},
 		true,
 	},
 	{
 		"CAPVCDMachineNotReady",
-		"they come up",
+		"they are being created",
 		[]string{
 			conditions("VCDMachine", "Ready", "False", "TaskRunning", "2x180"),
 			conditions("VCDMachine", "Ready", "Unknown", "WaitingForEarlierPhase", "2x180"),
@@ -310,25 +310,25 @@ var stories = []story{
 	},
 	{
 		"CAPVCDMachineNotReady",
-		"another condition is not true",
+		"another condition reports a problem",
 		[]string{conditions("VCDMachine", "LeaseLimited", "True", "LeaseLimited", "2x180")},
 		false,
 	},
 	{
 		"CAPVCDMachineWaiting",
-		"for one task all the time",
+		"a task runs for three hours",
 		[]string{conditions("VCDMachine", "Ready", "False", "TaskRunning", "1x180")},
 		true,
 	},
 	{
 		"CAPVCDMachineWaiting",
-		"half an hour",
+		"a task runs for half an hour",
 		[]string{conditions("VCDMachine", "Ready", "False", "TaskRunning", "0x150 1x30")},
 		false,
 	},
 	{
 		"CAPVCDOwnershipUnclear",
-		"two VMs of one mark",
+		"two VMs with the same marker",
 		[]string{conditions("VCDMachine", "VMCreated", "False", "DuplicateMarker", "1x180")},
 		true,
 	},
@@ -346,87 +346,87 @@ var stories = []story{
 	},
 	{
 		"CAPVCDBootstrapDataNotRemoved",
-		"the extra configuration is not shown",
+		"the extra configuration is hidden",
 		[]string{conditions("VCDMachine", "BootstrapDataRemoved", "Unknown", "ExtraConfigHidden", "1x180")},
 		true,
 	},
 	{
 		"CAPVCDBootstrapDataNotRemoved",
-		"nodes that have not come up yet",
+		"nodes that have not joined yet",
 		[]string{conditions("VCDMachine", "BootstrapDataRemoved", "False", "WaitingForNode", "9x180")},
 		false,
 	},
-	{"CAPVCDOwnershipUnclear", "none", []string{conditions("VCDMachine", "VMCreated", "True", "Ready", "9x180")}, false},
+	{"CAPVCDOwnershipUnclear", "all VMs have clear owners", []string{conditions("VCDMachine", "VMCreated", "True", "Ready", "9x180")}, false},
 	{
 		"CAPVCDObjectsUnverified",
-		"one VM",
+		"one VM for an hour",
 		[]string{conditions("VCDMachine", "Ready", "Unknown", "VMUnverified", "0x120 1x60")},
 		true,
 	},
 	{
 		"CAPVCDObjectsUnverified",
-		"for a minute, while it is proved",
+		"one VM for minutes, while its absence is proved",
 		[]string{conditions("VCDMachine", "VMDeleted", "False", "VMUnverified", "0x177 1x3")},
 		false,
 	},
 	{
 		"CAPVCDVMLossUnacknowledged",
-		"a site forgot them all",
+		"a site lost all VMs",
 		[]string{conditions("VCDMachine", "Ready", "Unknown", "VMLossUnacknowledged", "0x170 9x10")},
 		true,
 	},
 	{
 		"CAPVCDVMLossUnacknowledged",
-		"one VM is not seen",
+		"one VM is unverified",
 		[]string{conditions("VCDMachine", "Ready", "Unknown", "VMUnverified", "1x180")},
 		false,
 	},
 	{
 		"CAPVCDVMMissing",
-		"one is",
+		"one VM is missing",
 		[]string{conditions("VCDMachine", "Ready", "False", "VMNotFound", "0x100 1x80")},
 		true,
 	},
-	{"CAPVCDVMMissing", "none is", []string{conditions("VCDMachine", "Ready", "True", "Ready", "3x180")}, false},
+	{"CAPVCDVMMissing", "no VM is missing", []string{conditions("VCDMachine", "Ready", "True", "Ready", "3x180")}, false},
 	{
 		"CAPVCDDrift",
-		"one is renamed",
+		"one VM is renamed",
 		[]string{conditions("VCDMachine", "VMInSync", "False", "VMRenamed", "1x180")},
 		true,
 	},
 	{
 		"CAPVCDDrift",
-		"all are as they were made",
+		"all VMs are in sync",
 		[]string{conditions("VCDMachine", "VMInSync", "True", "Ready", "3x180")},
 		false,
 	},
 	{
 		"CAPVCDDeletionStuck",
-		"for two hours",
+		"one deletion takes two hours",
 		[]string{`capvcd_oldest_deletion_age_seconds{kind="VCDMachine"} 0x60 0+60x120`},
 		true,
 	},
 	{
 		"CAPVCDDeletionStuck",
-		"one after the other, quickly",
+		"consecutive quick deletions",
 		[]string{`capvcd_oldest_deletion_age_seconds{kind="VCDMachine"} 0 60 120 0 60 120 0x174`},
 		false,
 	},
 	{
 		"CAPVCDLeaseLimited",
-		"it is",
+		"the lease is limited",
 		[]string{conditions("VCDMachine", "LeaseLimited", "True", "LeaseLimited", "3x180")},
 		true,
 	},
 	{
 		"CAPVCDLeaseLimited",
-		"it is not there",
+		"the condition does not exist",
 		[]string{conditions("VCDMachine", "Ready", "True", "Ready", "3x180")},
 		false,
 	},
 	{
 		"CAPVCDProvisioningSlow",
-		"most take long",
+		"most machines take long",
 		[]string{
 			`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="1800"} 0+1x180`,
 			`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="3600"} 0+9x180`,
@@ -436,7 +436,7 @@ var stories = []story{
 	},
 	{
 		"CAPVCDProvisioningSlow",
-		"five minutes",
+		"machines take five minutes",
 		[]string{
 			`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="300"} 0+10x180`,
 			`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="+Inf"} 0+10x180`,
@@ -450,7 +450,7 @@ func conditions(kind, condition, status, reason, values string) string {
 		reason, values)
 }
 
-// TestAlertsFireWhenTheyShould evaluates series with Prometheus' engine.
+// TestAlertsFireWhenTheyShould evaluates the alerts on series of samples with Prometheus' engine.
 func TestAlertsFireWhenTheyShould(t *testing.T) {
 	rules := map[string]rule{}
 	for _, r := range readAlerts(t) {
@@ -458,7 +458,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	}
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
 	tested := map[string]map[bool]bool{}
-	for _, s := range stories {
+	for _, s := range alertCases {
 		if tested[s.alert] == nil {
 			tested[s.alert] = map[bool]bool{}
 		}
@@ -477,6 +477,6 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	}
 	for name := range rules {
 		NewWithT(t).Expect(tested[name]).To(HaveLen(2),
-			"%s needs a story in which it fires and one in which it does not", name)
+			"%s needs a case in which it fires and one in which it does not", name)
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 const folder = "../../config/monitoring"
 
-// A rule is an alert.
+// A rule is an alerting rule.
 type rule struct {
 	Alert       string            `json:"alert"`
 	Expr        string            `json:"expr"`
@@ -52,7 +52,7 @@ func readAlerts(t *testing.T) []rule {
 	return all
 }
 
-// A dashboard has the fields of a dashboard that these tests use.
+// A dashboard contains the fields of a Grafana dashboard that these tests use.
 type dashboard struct {
 	UID           string `json:"uid"`
 	SchemaVersion int    `json:"schemaVersion"`
@@ -90,7 +90,7 @@ func readDashboard(t *testing.T) dashboard {
 	return d
 }
 
-// grafana replaces the variables that Grafana replaces before it queries Prometheus.
+// grafana replaces variables in expressions, like Grafana.
 var grafana = strings.NewReplacer("$__rate_interval", "5m", "$site", "vcd.example.com", "$job", "capvcd")
 
 var labelValues = regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`)
@@ -119,9 +119,8 @@ func expressions(t *testing.T) map[string]string {
 	return all
 }
 
-// TestExpressionsNameWhatThereIs parses each expression and checks that a manager serves each of its metrics and
-// labels.
-func TestExpressionsNameWhatThereIs(t *testing.T) {
+// TestExpressionsUseExistingMetrics parses each expression and checks that all its metrics and labels are served.
+func TestExpressionsUseExistingMetrics(t *testing.T) {
 	served := gather(t)
 	words := words(t)
 	for where, expr := range expressions(t) {
@@ -151,7 +150,7 @@ func TestExpressionsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// checkMatcher checks that a label exists and can have the value.
+// checkMatcher checks that the label of a matcher exists and can have the value.
 func checkMatcher(g *WithT, served map[string]map[string]bool, words map[string]bool, m *labels.Matcher) {
 	if m.Name == labels.MetricName {
 		return
@@ -163,10 +162,10 @@ func checkMatcher(g *WithT, served map[string]map[string]bool, words map[string]
 		}
 		switch m.Name {
 		case "condition", "reason":
-			g.ExpectWithOffset(1, words).To(HaveKey(value), "no condition or reason of ours")
+			g.ExpectWithOffset(1, words).To(HaveKey(value), "unknown condition or reason")
 		case "state":
 			g.ExpectWithOffset(1, served["state"]).To(HaveKey(value),
-				"all are served, also those that no Service is in")
+				"all states are served, including those without a Service")
 		case "kind", "controller", "by":
 			g.ExpectWithOffset(1, slices.Concat(kinds, holders, []string{"vcdmachine"})).To(ContainElement(value))
 		case "status", "outcome", "result":
@@ -175,7 +174,7 @@ func checkMatcher(g *WithT, served map[string]map[string]bool, words map[string]
 	}
 }
 
-// The possible values of labels, as listed on the page of metrics.
+// Possible values of labels, as in the reference of metrics.
 var (
 	kinds    = []string{"VCDCluster", "VCDMachine", "VCDMachineTemplate", "VCDIdentity", "VCDClusterIdentity"}
 	holders  = []string{"rate_limit", "in_flight", "vcd", "outage"}
@@ -187,7 +186,7 @@ var (
 	}
 )
 
-// grouping returns the labels by which the expression groups, at any depth.
+// grouping returns all labels by which an expression groups or matches, at any depth.
 func grouping(expr promparser.Expr) []string {
 	var found []string
 	promparser.Inspect(expr, func(node promparser.Node, _ []promparser.Node) error {
@@ -204,7 +203,7 @@ func grouping(expr promparser.Expr) []string {
 	return found
 }
 
-// words returns the conditions and reasons of the API.
+// words returns the values of all conditions and reasons in the API.
 func words(t *testing.T) map[string]bool {
 	t.Helper()
 	g := NewWithT(t)
@@ -231,8 +230,8 @@ func words(t *testing.T) map[string]bool {
 	return found
 }
 
-// TestEveryMetricIsShown checks that the panels show each metric of this provider.
-func TestEveryMetricIsShown(t *testing.T) {
+// TestEveryMetricIsOnTheDashboard checks that the panels use each metric of this provider.
+func TestEveryMetricIsOnTheDashboard(t *testing.T) {
 	d := readDashboard(t)
 	var panels strings.Builder
 	for _, p := range d.Panels {
@@ -251,7 +250,7 @@ func TestEveryMetricIsShown(t *testing.T) {
 	}
 }
 
-func TestTheDashboardIsWhole(t *testing.T) {
+func TestDashboardIsValid(t *testing.T) {
 	g := NewWithT(t)
 	d := readDashboard(t)
 	ids := map[int]string{}
@@ -259,13 +258,13 @@ func TestTheDashboardIsWhole(t *testing.T) {
 
 	g.Expect(d.UID).NotTo(BeEmpty())
 	g.Expect(d.SchemaVersion).To(BeNumerically(">=", 39))
-	g.Expect(d.Templating.List[0].Type).To(Equal("datasource"), "users choose the Prometheus")
+	g.Expect(d.Templating.List[0].Type).To(Equal("datasource"), "users select the data source")
 	for _, p := range d.Panels {
 		g.Expect(ids).NotTo(HaveKey(p.ID), p.Title)
 		ids[p.ID] = p.Title
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
-				g.Expect(taken).NotTo(HaveKey([2]int{x, y}), "%s lies on another panel", p.Title)
+				g.Expect(taken).NotTo(HaveKey([2]int{x, y}), "%s overlaps another panel", p.Title)
 				taken[[2]int{x, y}] = p.Title
 			}
 		}
@@ -298,8 +297,8 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 			HaveSuffix("/docs/operate/runbooks.md#"+strings.ToLower(r.Alert))))
 		g.Expect(r.Annotations).To(And(HaveKey("summary"), HaveKey("description")), r.Alert)
 		g.Expect(r.Labels["severity"]).To(BeElementOf("critical", "warning", "info"), r.Alert)
-		g.Expect(r.For).NotTo(BeEmpty(), "%s must not cry at once", r.Alert)
+		g.Expect(r.For).NotTo(BeEmpty(), "%s must not fire immediately", r.Alert)
 	}
 
-	g.Expect(headings).To(ConsistOf(names), "one section for each alert, and no other")
+	g.Expect(headings).To(ConsistOf(names), "each alert needs exactly one section")
 }

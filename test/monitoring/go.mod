@@ -1,12 +1,12 @@
-// Dashboard and alerts are held against the real metrics with Prometheus' own parser and engine. A module of its own, so that
-// nothing else depends on Prometheus.
+// Tests of the dashboard and the alerts with Prometheus' parser and engine. This is a separate module, so that no other
+// module depends on Prometheus.
 module github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/monitoring
 
 go 1.26.0
 
 replace github.com/cluster-api-provider-vcd/cluster-api-provider-vcd => ../..
 
-// As Prometheus does: later ones lack a package that tests of its dependencies want, and go mod tidy looks at those.
+// The same version as in Prometheus: later ones lack a package that tests of its dependencies import, which go mod tidy resolves.
 replace github.com/go-openapi/testify/v2 => github.com/go-openapi/testify/v2 v2.0.2
 
 require (

@@ -44,13 +44,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// known holds the metrics that a query can name: the labels of each, with their values.
+// known contains the metrics that a query can use: the labels by metric, and the values by label.
 type known map[string]map[string]map[string]bool
 
-// targetLabels are the labels that Prometheus adds when it scrapes.
+// targetLabels are the labels that Prometheus adds when it scrapes a target.
 var targetLabels = []string{"job", "instance", "pod", "namespace"}
 
-// gather produces the metrics of a manager by doing its work.
+// gather returns the metrics of this provider. It runs the instrumented code, so that they have samples.
 func gather(t *testing.T) known {
 	t.Helper()
 	g := NewWithT(t)
@@ -70,7 +70,7 @@ func gather(t *testing.T) known {
 	return all
 }
 
-// add records a family under the names of its series.
+// add adds a metric family under the names of its series.
 func (k known) add(family *dto.MetricFamily) {
 	suffixes := []string{""}
 	if family.GetType() == dto.MetricType_HISTOGRAM {
@@ -96,7 +96,7 @@ func (k known) add(family *dto.MetricFamily) {
 	}
 }
 
-// exerciseClient creates a VM in a simulated VCD, and is refused, throttled, and disconnected from the site.
+// exerciseClient creates a VM in a simulated VCD, and causes a rejected login, throttled calls, and an outage.
 func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	t.Helper()
 	g := NewWithT(t)
@@ -127,7 +127,7 @@ func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = s.Inventory.VMs(ctx, vdc, "c1", 0)
 	g.Expect(err).NotTo(HaveOccurred())
-	makeVM(t, s, vdc)
+	createVM(t, s, vdc)
 	_, err = s.VDCs.FindVDC(ctx, "nowhere")
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
 
@@ -141,20 +141,20 @@ func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(ctx)) })
 }
 
-// queueCalls sends calls in parallel, so that some are queued. Sequential calls might not be queued if each takes long.
+// queueCalls sends calls in parallel until some are queued. Slow sequential calls might never be queued.
 func queueCalls(t *testing.T, s *vcd.Session, registry prometheus.Gatherer) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (int, error) {
 		var calls sync.WaitGroup
 		for i := range 8 {
-			calls.Go(func() { _, _ = s.VDCs.FindVDC(t.Context(), fmt.Sprint("nowhere-", i)) }) // It does not exist.
+			calls.Go(func() { _, _ = s.VDCs.FindVDC(t.Context(), fmt.Sprint("nowhere-", i)) }) // These VDCs do not exist.
 		}
 		calls.Wait()
 		return testutil.GatherAndCount(registry, "capvcd_vcd_wait_seconds_total")
 	}, time.Minute).ShouldNot(BeZero())
 }
 
-func makeVM(t *testing.T, s *vcd.Session, vdc vcd.VDC) {
+func createVM(t *testing.T, s *vcd.Session, vdc vcd.VDC) {
 	t.Helper()
 	g := NewWithT(t)
 	ctx := t.Context()
@@ -172,14 +172,14 @@ func makeVM(t *testing.T, s *vcd.Session, vdc vcd.VDC) {
 	_, task, err := s.VApps.ComposeVApp(ctx, vdc,
 		vcd.VAppSpec{Name: "c1", Networks: []vcd.Ref{network.Ref}, VMs: []vcd.VMSpec{vm}})
 	g.Expect(err).NotTo(HaveOccurred())
-	woken := make(chan struct{})
-	s.Tasks.Follow("c1", task, func() { close(woken) })
-	g.Eventually(woken, time.Minute).Should(BeClosed())
+	notified := make(chan struct{})
+	s.Tasks.Follow("c1", task, func() { close(notified) })
+	g.Eventually(notified, time.Minute).Should(BeClosed())
 	ended, _ := s.Tasks.Task("c1")
 	g.Expect(ended.State).To(Equal(vcd.TaskSucceeded))
 }
 
-// exerciseControllers counts an object of each kind, and runs a reconcile of a machine.
+// exerciseControllers registers the collectors of the controllers, with a cluster, a machine, and sample counters.
 func exerciseControllers(t *testing.T, registry prometheus.Registerer) {
 	t.Helper()
 	g := NewWithT(t)
@@ -203,7 +203,7 @@ func exerciseControllers(t *testing.T, registry prometheus.Registerer) {
 	}
 }
 
-// A gateway always plans nothing.
+// A gateway is a balancer whose plans are always empty.
 type gateway struct{ cpi.Balancer }
 
 func (gateway) Locate(context.Context, string) (string, error) { return "urn:vcloud:gateway:1", nil }
@@ -212,7 +212,7 @@ func (gateway) Plan(context.Context, string, cpi.PlanRequest) (loadbalancer.Plan
 	return loadbalancer.Plan{}, nil
 }
 
-// exerciseBalancers counts a Service with an impossible request, and reads a gateway.
+// exerciseBalancers causes a rejected Service, and reads a gateway.
 func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
 	t.Helper()
 	g := NewWithT(t)
@@ -236,12 +236,12 @@ func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
 		Nodes:    corelisters.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
 	})
 	_, err := balancers.EnsureLoadBalancer(t.Context(), "", s, nil)
-	g.Expect(err).To(HaveOccurred(), "it cannot be had")
+	g.Expect(err).To(HaveOccurred(), "the annotation is invalid")
 	g.Expect(registry.Register(watched)).To(Succeed())
 	g.Expect(registry.Register(balancers.Collector())).To(Succeed())
 }
 
-// exerciseLibraries runs a controller with the name of ours, and elects a leader.
+// exerciseLibraries runs a controller with the name of one of this provider's controllers, and elects a leader.
 func exerciseLibraries(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -296,7 +296,7 @@ func elect(t *testing.T) {
 	<-ended
 }
 
-func TestEveryMetricOfOursIsNamedByTheConventions(t *testing.T) {
+func TestMetricNamesFollowConventions(t *testing.T) {
 	g := NewWithT(t)
 	found := 0
 	for name := range gather(t) {
@@ -305,7 +305,7 @@ func TestEveryMetricOfOursIsNamedByTheConventions(t *testing.T) {
 		}
 		found++
 		g.Expect(name).To(MatchRegexp(`^capvcd_[a-z][a-z_]*[a-z]$`))
-		g.Expect(name).NotTo(MatchRegexp(`milliseconds|minutes|percent`), "base units")
+		g.Expect(name).NotTo(MatchRegexp(`milliseconds|minutes|percent`), "metrics use base units")
 	}
 	g.Expect(found).To(BeNumerically(">", 20))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// files creates a folder with the files to upload: a template and an ISO image that the provider's own tests upload,
-// and a certificate.
+// files creates a folder with the files to upload: a certificate, and a template and an ISO image from the provider's
+// tests.
 func files(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -31,7 +31,7 @@ func files(t *testing.T) string {
 	return dir
 }
 
-// providerSource returns the folder of the provider's module in the cache.
+// providerSource returns the folder of the provider's module in the module cache.
 func providerSource(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)

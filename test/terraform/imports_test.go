@@ -15,7 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A resource is a resource in a state.
+// A resource is a resource in a Terraform state.
 type resource struct {
 	Address string         `json:"address"`
 	Type    string         `json:"type"`
@@ -28,8 +28,8 @@ func (r resource) text(name string) string {
 	return value
 }
 
-// A planned is the action of a plan for a resource.
-type planned struct {
+// A resourceChange is the planned change of a resource.
+type resourceChange struct {
 	Address string `json:"address"`
 	Type    string `json:"type"`
 	Change  struct {
@@ -38,10 +38,9 @@ type planned struct {
 	} `json:"change"`
 }
 
-// unread are the attributes that an import does not set, by type, because the provider has them only from the
-// configuration.
-var unread = map[string][]string{
-	"vcd_network_routed_v2":     {"metadata_entry"}, // of a network in a data center group
+// notImported lists the attributes that an import does not set, by type, because only the configuration contains them.
+var notImported = map[string][]string{
+	"vcd_network_routed_v2":     {"metadata_entry"}, // for networks in a data center group
 	"vcd_nsxt_app_port_profile": {"context_id"},
 	"vcd_api_token":             {"allow_token_file", "file_name"},
 	"vcd_catalog":               {"delete_force", "delete_recursive"},
@@ -53,21 +52,20 @@ var unread = map[string][]string{
 	"vcd_vapp":                  {"power_on"},
 	"vcd_vapp_network":          {"reboot_vapp_on_removal"},
 	"vcd_vapp_org_network":      {"reboot_vapp_on_removal"},
-	"vcd_vapp_vm":               machineUnread,
-	"vcd_vm":                    machineUnread,
+	"vcd_vapp_vm":               machineNotImported,
+	"vcd_vm":                    machineNotImported,
 }
 
-// machineUnread are those of VMs: an imported VM does not show from what it was created.
-var machineUnread = []string{
+// machineNotImported lists these attributes for VMs. VCD does not expose the source of a VM.
+var machineNotImported = []string{
 	"accept_all_eulas", "boot_image_id", "catalog_name", "imported", "override_template_disk", "power_on", "template_name",
 	"vapp_template_id",
 }
 
-// fromProvider are the attributes that come from the provider's own configuration where the resource has none; an import
-// sets them.
+// fromProvider lists the attributes that default to the provider's configuration. An import sets them.
 var fromProvider = []string{"org", "vdc"}
 
-// importID returns the ID by which the provider imports a resource; "" for resources that are not imported.
+// importID returns the ID with which the provider imports a resource, or "" if the resource is not imported.
 func (w *workspace) importID(r resource) string {
 	org := w.name("org", "acme")
 	vdc := w.name("vdc", "acme-vdc")
@@ -124,10 +122,10 @@ func (w *workspace) importID(r resource) string {
 	return strings.Join(parts, separator)
 }
 
-// separator separates the parts of a name. The usual dot also occurs in versions.
+// separator separates the parts of an import ID. The default separator, a dot, also occurs in versions.
 const separator = "|"
 
-// name returns the value of a variable, or the first value of a list.
+// name returns the value of a string variable, the first element of a list variable, or the given default.
 func (w *workspace) name(variable, otherwise string) string {
 	switch value := w.variables[variable].(type) {
 	case string:
@@ -140,27 +138,27 @@ func (w *workspace) name(variable, otherwise string) string {
 	return otherwise
 }
 
-// expectImports imports all importable resources into a separate state, and checks that it equals the state in which
-// they were created.
+// expectImports imports all importable resources into a separate state, and compares it with the state in which they
+// were created.
 func (w *workspace) expectImports(revision int) {
 	w.t.Helper()
 	other := w.fresh()
 	other.setRevision(revision)
-	made := w.plan().Prior.resources() // as read by the plan
-	types := other.writeImports(made)
+	created := w.plan().Prior.resources() // refreshed by the plan
+	types := other.writeImports(created)
 	for _, p := range other.plan().Changes {
 		if len(p.Change.Importing) == 0 {
 			continue
 		}
-		if differences := p.differences(made[p.Address]); len(differences) > 0 {
-			w.t.Errorf("%s is imported with other attributes (made, imported):\n%s", p.Address, strings.Join(differences, "\n"))
+		if differences := p.differences(created[p.Address]); len(differences) > 0 {
+			w.t.Errorf("attributes of %s differ after the import (created, imported):\n%s", p.Address, strings.Join(differences, "\n"))
 		}
 		delete(types, p.Type)
 	}
 	w.Expect(types).To(BeEmpty(), "types that were not imported")
 }
 
-// writeImports writes the import blocks, and returns the types of the resources.
+// writeImports writes the import blocks, and returns the set of imported types.
 func (w *workspace) writeImports(resources map[string]resource) map[string]bool {
 	w.t.Helper()
 	var blocks strings.Builder
@@ -175,12 +173,12 @@ func (w *workspace) writeImports(resources map[string]resource) map[string]bool 
 	return types
 }
 
-// differences returns the attributes that differ from those of the created resource.
-func (p planned) differences(made resource) []string {
+// differences lists the attributes of an import that differ from those of the created resource.
+func (p resourceChange) differences(created resource) []string {
 	var out []string
-	for name, value := range made.Values {
+	for name, value := range created.Values {
 		imported := p.Change.Before[name]
-		skipped := slices.Contains(unread[p.Type], name) || slices.Contains(fromProvider, name) && value == nil
+		skipped := slices.Contains(notImported[p.Type], name) || slices.Contains(fromProvider, name) && value == nil
 		if skipped || sameValue(value, imported) {
 			continue
 		}
@@ -190,8 +188,8 @@ func (p planned) differences(made resource) []string {
 	return out
 }
 
-// sameValue reports whether two values are the same. It ignores whether a value is empty or missing, and the order of
-// lists, because most are sets.
+// sameValue reports whether two values are equal. Empty and missing values are equal. The order of lists is ignored,
+// because most are sets.
 func sameValue(a, b any) bool {
 	a = withoutEmpty(a)
 	b = withoutEmpty(b)
@@ -201,13 +199,13 @@ func sameValue(a, b any) bool {
 	return cmp.Equal(a, b, cmpopts.SortSlices(func(x, y any) bool { return fmt.Sprint(x) < fmt.Sprint(y) }))
 }
 
-// A plan is a plan in the output of the program.
+// A plan is the JSON output for a plan.
 type plan struct {
-	Changes []planned `json:"resource_changes"`
-	Prior   state     `json:"prior_state"`
+	Changes []resourceChange `json:"resource_changes"`
+	Prior   state            `json:"prior_state"`
 }
 
-// A state is a state in the output of the program.
+// A state is the JSON output for a state.
 type state struct {
 	Values struct {
 		Root struct {
@@ -216,7 +214,7 @@ type state struct {
 	} `json:"values"`
 }
 
-// resources returns the resources of the state, by address.
+// resources returns the resources in the root module by address.
 func (s state) resources() map[string]resource {
 	out := map[string]resource{}
 	for _, r := range s.Values.Root.Resources {
@@ -225,7 +223,7 @@ func (s state) resources() map[string]resource {
 	return out
 }
 
-// plan creates a plan and reads it.
+// plan creates and returns a plan.
 func (w *workspace) plan() plan {
 	w.t.Helper()
 	code, out := w.run("plan", "-input=false", "-no-color", "-out=plan")

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// inventory returns everything that a simulator stores, except its tasks and sessions, as JSON without empty values.
+// inventory returns the state of a simulator except its tasks and sessions, as JSON without empty values.
 func inventory(g *WithT, sim *vcdsim.Simulator) map[string]any {
 	state := sim.State()
 	state.Tasks = nil
@@ -29,15 +29,15 @@ func inventory(g *WithT, sim *vcdsim.Simulator) map[string]any {
 	return filled
 }
 
-// objects returns the objects of the documents, without settings that still have their initial values.
+// objects returns the documents except those that only contain initial settings.
 func objects(documents any) []any {
 	list, _ := documents.([]any)
 	var out []any
 	for _, item := range list {
 		document, _ := item.(map[string]any)
-		delete(document, "Version") // counts the changes
+		delete(document, "Version") // the number of changes
 		body, _ := withoutEmpty(document["Body"]).(map[string]any)
-		delete(body, "listenerIp") // of DNS, which is shown even while it is off
+		delete(body, "listenerIp") // of DNS, which exists even while DNS is disabled
 		if body["mode"] == "DISABLED" {
 			delete(body, "mode") // of DHCPv6
 		}
@@ -48,16 +48,16 @@ func objects(documents any) []any {
 	return out
 }
 
-// shared returns the settings of objects that are shared with anyone.
+// shared returns the access settings of objects that are shared.
 func shared(settings any) []any {
 	list, _ := settings.([]any)
 	return slices.DeleteFunc(list, func(item any) bool {
 		setting, _ := withoutEmpty(item).(map[string]any)
-		return len(setting) == 1 // its ID
+		return len(setting) == 1 // only the ID
 	})
 }
 
-// withoutEmpty returns a value without parts that are empty, null, zero or false.
+// withoutEmpty returns a value without empty, null, zero and false fields. It modifies the value.
 func withoutEmpty(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -91,10 +91,10 @@ func isEmpty(value any) bool {
 	}
 }
 
-// expectSame checks that the inventory is the same as before.
+// expectSame checks that two inventories are equal.
 func expectSame(t *testing.T, before, after map[string]any) {
 	t.Helper()
 	if difference := cmp.Diff(before, after); difference != "" {
-		t.Errorf("something is not as it was before (-before +after):\n%s", difference)
+		t.Errorf("the state of the simulator differs (-before +after):\n%s", difference)
 	}
 }

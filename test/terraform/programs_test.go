@@ -11,10 +11,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// override is the environment variable that names a Terraform or OpenTofu to run instead of the built one.
+// override is the environment variable with the path of a Terraform or OpenTofu to run instead of the built one.
 const override = "TERRAFORM"
 
-// The programs and their folders.
+// Names of the programs, with their modules and folders.
 const (
 	providerName   = "terraform-provider-vcd"
 	providerModule = "github.com/vmware/terraform-provider-vcd/v3"
@@ -23,13 +23,13 @@ const (
 	tofuFolder     = "opentofu"
 )
 
-// tools are the programs of the test.
+// tools contains the programs of the test.
 type tools struct {
-	cli      string // Terraform or OpenTofu
-	provider string // the folder of VMware's provider
+	cli      string // path of Terraform or OpenTofu
+	provider string // folder of VMware's provider
 }
 
-// buildTools builds what is missing.
+// buildTools builds the programs that are not cached.
 func buildTools(ctx context.Context) (tools, error) {
 	here, err := filepath.Abs(".")
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// brokenQuery is a request of the provider's client after an upload. Its question mark is escaped and therefore part of
-// the path, which no VCD has.
+// brokenQuery is a request of the provider's client after an upload. Its question mark is escaped and thus part of the
+// path, which does not exist in VCD.
 const brokenQuery = "GET /api/query%3Ftype=task&format=records&page=1&pageSize=5&"
 
-// A tenant is the part of a preset to which the configuration is applied: the variables of testdata/tenant.
+// A tenant is a preset, with the values of the variables in testdata/tenant that select the tenant's objects.
 type tenant struct {
 	preset    string
 	variables map[string]any
 }
 
-// tenants returns all presets except the large one, which is the same for Terraform, with more VMs.
+// tenants returns all presets with a tenant except the large one, which only has more VMs.
 func tenants() []tenant {
 	return []tenant{
 		{preset: "cloud-provider"},
@@ -55,8 +55,8 @@ func tenants() []tenant {
 	}
 }
 
-// TestTheProviderManagesATenant applies the configuration to each preset, changes it, imports it and destroys it.
-func TestTheProviderManagesATenant(t *testing.T) {
+// TestProviderManagesATenant applies the configuration to each preset, and changes, imports and destroys it.
+func TestProviderManagesATenant(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds OpenTofu and VMware's provider; not in short mode")
 	}
@@ -76,7 +76,7 @@ func manage(t *testing.T, programs tools, tenant tenant) {
 	t.Helper()
 	g := NewWithT(t)
 	model, known := vcdsim.PresetByName(tenant.preset)
-	g.Expect(known).To(BeTrue(), "there is no preset %s", tenant.preset)
+	g.Expect(known).To(BeTrue(), "unknown preset %s", tenant.preset)
 	sim, err := vcdsim.New(vcdsim.Config{Model: model, Seed: 1})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(sim.Start()).To(Succeed())
@@ -93,5 +93,5 @@ func manage(t *testing.T, programs tools, tenant tenant) {
 
 	expectSame(t, before, inventory(g, sim))
 	unhandled := slices.DeleteFunc(sim.Unhandled(), func(route string) bool { return route == brokenQuery })
-	g.Expect(unhandled).To(BeEmpty(), "the provider asked for what the simulator does not have")
+	g.Expect(unhandled).To(BeEmpty(), "requests that the simulator does not support")
 }

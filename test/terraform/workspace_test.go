@@ -22,10 +22,10 @@ import (
 
 const configuration = "testdata/tenant"
 
-// differences is the exit code of plan -detailed-exitcode when the plan is not empty.
+// differences is the exit code of plan -detailed-exitcode for a plan that is not empty.
 const differences = 2
 
-// A workspace is a folder with the configuration and its state.
+// A workspace is a folder with the configuration of a tenant and its state.
 type workspace struct {
 	*WithT
 
@@ -52,7 +52,7 @@ func newWorkspace(t *testing.T, programs tools, sim *vcdsim.Simulator, tenant te
 	return w
 }
 
-// fill writes the configuration, and that of the program, which makes it use the built provider.
+// fill writes the configuration, and the settings that make the program use the built provider.
 func (w *workspace) fill() {
 	w.t.Helper()
 	w.Expect(os.CopyFS(w.dir, os.DirFS(configuration))).To(Succeed())
@@ -61,7 +61,7 @@ func (w *workspace) fill() {
 	w.Expect(os.WriteFile(filepath.Join(w.dir, "cli.tfrc"), []byte(settings), 0o600)).To(Succeed())
 }
 
-// fresh returns a workspace of the same tenant without state.
+// fresh returns a new workspace for the same tenant, without state.
 func (w *workspace) fresh() *workspace {
 	w.t.Helper()
 	other := *w
@@ -91,7 +91,7 @@ func (w *workspace) expectNoDifference(revision int) {
 	code, out := w.run("plan", "-detailed-exitcode", "-input=false", "-no-color")
 	w.Expect(code).To(Or(BeZero(), Equal(differences)), "planning revision %d:\n%s", revision, out)
 	if code == differences {
-		w.t.Errorf("after revision %d was applied there is still something to do:\n%s", revision, out)
+		w.t.Errorf("the plan is not empty after revision %d was applied:\n%s", revision, out)
 	}
 }
 
@@ -104,7 +104,7 @@ func (w *workspace) setRevision(revision int) {
 	w.Expect(os.WriteFile(filepath.Join(w.dir, "terraform.tfvars.json"), encoded, 0o600)).To(Succeed())
 }
 
-// run runs the program and returns its exit code and its errors, or its output if there are none.
+// run runs the program. It returns the exit code, and the error output or, if it is empty, the standard output.
 func (w *workspace) run(args ...string) (int, string) {
 	w.t.Helper()
 	began := time.Now()

@@ -13,10 +13,10 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// A capvcd creates vApps with VMs, and entities of clusters, as VMware's CAPVCD does.
-type capvcd struct{ original }
+// A capvcd creates vApps with VMs, and entities of clusters, like VMware's CAPVCD.
+type capvcd struct{ vmwareClient }
 
-func newCAPVCD(a assignment) (client, error) { return &capvcd{newOriginal(a)}, nil }
+func newCAPVCD(a assignment) (client, error) { return &capvcd{newVMwareClient(a)}, nil }
 
 func (c *capvcd) kinds() []kind {
 	return []kind{
@@ -25,8 +25,8 @@ func (c *capvcd) kinds() []kind {
 	}
 }
 
-// createVApp creates a vApp with a VM that has the name of a node.
-func (c *capvcd) createVApp(t *thing) error {
+// createVApp creates a vApp with one VM, which is named like a node.
+func (c *capvcd) createVApp(t *object) error {
 	machines, err := vcdsdk.NewVDCManager(c.client, "acme", "acme-vdc")
 	if err != nil {
 		return err
@@ -60,9 +60,9 @@ func (c *capvcd) createVApp(t *thing) error {
 				return machines.AddMetadataToVApp(t.name, map[string]string{"CapvcdInfraId": text(c.rng)})
 			},
 		},
-		{"turn a VM on or off of", func() error { return withVM(toggle) }},
+		{"power a VM on or off in", func() error { return withVM(togglePower) }},
 		{
-			"reboot a VM of",
+			"reboot a VM in",
 			func() error {
 				return withVM(func(vm *govcd.VM) error {
 					if on, err := vm.IsDeployed(); err != nil || !on {
@@ -73,10 +73,10 @@ func (c *capvcd) createVApp(t *thing) error {
 			},
 		},
 		{
-			"give user data to a VM of",
+			"set user data of a VM in",
 			func() error {
 				return withVM(func(vm *govcd.VM) error {
-					return waited(machines.SetMultiVmExtraConfigKeyValuePairs(vm,
+					return waitTask(machines.SetMultiVmExtraConfigKeyValuePairs(vm,
 						map[string]string{"guestinfo.userdata": text(c.rng)}, true))
 				})
 			},
@@ -87,22 +87,22 @@ func (c *capvcd) createVApp(t *thing) error {
 
 // addNode adds a VM to a vApp.
 func addNode(machines *vcdsdk.VdcManager, vApp, name string) error {
-	return waited(machines.AddNewVM(name, vApp, "kubernetes", "ubuntu-2404-kube-v1.36.3", "", "small", "standard", ""))
+	return waitTask(machines.AddNewVM(name, vApp, "kubernetes", "ubuntu-2404-kube-v1.36.3", "", "small", "standard", ""))
 }
 
-// toggle powers a VM on or off.
-func toggle(vm *govcd.VM) error {
+// togglePower powers a VM on or off.
+func togglePower(vm *govcd.VM) error {
 	on, err := vm.IsDeployed()
 	if err != nil {
 		return err
 	}
 	if on {
-		return waited(vm.Undeploy())
+		return waitTask(vm.Undeploy())
 	}
-	return waited(vm.PowerOn())
+	return waitTask(vm.PowerOn())
 }
 
-// removeVApp deletes a vApp. VMware's client may report an existing vApp as gone.
+// removeVApp deletes a vApp if it exists. VMware's client may report an existing vApp as not found.
 func removeVApp(machines *vcdsdk.VdcManager, name string) error {
 	err := machines.DeleteVApp(name)
 	if errors.Is(err, govcd.ErrorEntityNotFound) {
@@ -111,26 +111,26 @@ func removeVApp(machines *vcdsdk.VdcManager, name string) error {
 	return err
 }
 
-// createEntity creates the entity of a cluster, to whose status several programs write.
-func (c *capvcd) createEntity(t *thing) error {
+// createEntity creates the entity of a cluster. Several programs write to its status.
+func (c *capvcd) createEntity(t *object) error {
 	ofType, err := c.client.VCDClient.GetRdeType("vmware", "capvcdCluster", "1.3.0")
 	if err != nil {
 		return err
 	}
-	made, err := ofType.CreateRde(types.DefinedEntity{Name: t.name, Entity: clusterEntity(t.name)}, nil)
+	created, err := ofType.CreateRde(types.DefinedEntity{Name: t.name, Entity: clusterEntity(t.name)}, nil)
 	if err != nil {
 		return err
 	}
-	t.remove = made.Delete
-	if err := made.Resolve(); err != nil {
+	t.remove = created.Delete
+	if err := created.Resolve(); err != nil {
 		return err
 	}
-	t.changes = []change{{"report to", func() error { return c.report(made.DefinedEntity.ID) }}}
+	t.changes = []change{{"report to", func() error { return c.report(created.DefinedEntity.ID) }}}
 	return nil
 }
 
-// report makes CAPVCD, the cloud provider and the CSI driver write to the status of a cluster at the same time. Each
-// writes the objects that it created, and an error that it removes again.
+// report writes to the status of a cluster concurrently as CAPVCD, the cloud provider and the CSI driver. Each adds a
+// resource and an error, then removes both.
 func (c *capvcd) report(entity string) error {
 	components := []string{vcdsdk.ComponentCAPVCD, vcdsdk.ComponentCPI, vcdsdk.ComponentCSI}
 	failures := make(chan error)

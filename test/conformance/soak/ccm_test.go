@@ -17,18 +17,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A ccm creates load balancers as this project's cloud controller manager of one cluster does: it observes an edge
-// gateway, plans, and runs the steps.
+// A ccm creates load balancers like this project's cloud controller manager of one cluster: it observes an edge
+// gateway, creates a plan, and runs its steps.
 type ccm struct {
 	number  int
 	rng     *rand.Rand
 	config  vcd.Config
 	pool    *vcd.Pool
 	driver  *edge.Driver
-	blocks  string // the URN of the gateway with its own addresses
+	blocks  string // the URN of the gateway with a block of addresses
 	spaces  string // the URN of the gateway with addresses of an IP Space
 	cluster string
-	// services counts the Services at a gateway. With the last one, all shared objects are removed.
+	// services counts the Services by gateway. The shared objects are removed with the last Service.
 	services map[string]int
 }
 
@@ -44,17 +44,17 @@ func newCCM(a assignment) (client, error) {
 
 func (c *ccm) kinds() []kind {
 	return []kind{
-		{name: "service", create: func(t *thing) error { return c.createService(t, c.blocks, c.subnet()) }},
-		{name: "service of an IP Space", create: func(t *thing) error { return c.createService(t, c.spaces, netip.Prefix{}) }},
+		{name: "service", create: func(t *object) error { return c.createService(t, c.blocks, c.subnet()) }},
+		{name: "service of an IP Space", create: func(t *object) error { return c.createService(t, c.spaces, netip.Prefix{}) }},
 	}
 }
 
-// subnet returns the part of the gateway's block with the addresses of the client.
+// subnet returns the client's part of the gateway's block of addresses.
 func (c *ccm) subnet() netip.Prefix {
 	return netip.MustParsePrefix(fmt.Sprintf("203.0.113.%d/29", 48+8*c.number))
 }
 
-// login starts like a new process.
+// login creates a new pool, as a new process does, and looks up the gateways.
 func (c *ccm) login() error {
 	ctx := context.Background()
 	c.pool = newPool()
@@ -79,7 +79,7 @@ func (c *ccm) logout() error { return c.pool.Close(context.Background()) }
 func (c *ccm) expected(err error) bool { return errors.Is(err, loadbalancer.ErrBusy) }
 
 // createService creates the load balancer of a Service at a gateway.
-func (c *ccm) createService(t *thing, gateway string, subnet netip.Prefix) error {
+func (c *ccm) createService(t *object, gateway string, subnet netip.Prefix) error {
 	want := &lb.Desired{
 		Desired: loadbalancer.Desired{
 			Owner: loadbalancer.Owner{
@@ -109,50 +109,50 @@ func (c *ccm) createService(t *thing, gateway string, subnet netip.Prefix) error
 			"change the nodes of",
 			func() error {
 				want.Members[0] = netip.MustParseAddr(fmt.Sprintf("192.168.100.%d", 20+c.rng.IntN(60)))
-				return c.reach(gateway, want)
+				return c.converge(gateway, want)
 			},
 		},
 		{
 			"change the port of",
 			func() error {
 				want.Listeners[0].Port = 443 + c.rng.IntN(10)
-				return c.reach(gateway, want)
+				return c.converge(gateway, want)
 			},
 		},
 		{
 			"change the protocol of",
 			func() error {
 				want.Listeners[0].Protocol = []loadbalancer.Protocol{loadbalancer.TCP, loadbalancer.UDP}[c.rng.IntN(2)]
-				return c.reach(gateway, want)
+				return c.converge(gateway, want)
 			},
 		},
 		{
-			"use or leave one arm for",
+			"switch one-arm mode of",
 			func() error {
 				if want.OneArm == nil {
 					want.OneArm = c.oneArm()
 				} else {
 					want.OneArm = nil
 				}
-				return c.reach(gateway, want)
+				return c.converge(gateway, want)
 			},
 		},
 	}
-	return c.reach(gateway, want)
+	return c.converge(gateway, want)
 }
 
-// removeService removes the load balancer of a Service and, with the last one, the shared objects.
+// removeService removes the load balancer of a Service and, after the last one, the shared objects.
 func (c *ccm) removeService(gateway string, want *lb.Desired) error {
 	want.Absent = true
 	want.Accompanied = c.services[gateway] > 1
-	if err := c.reach(gateway, want); err != nil {
+	if err := c.converge(gateway, want); err != nil {
 		return err
 	}
 	if !want.Accompanied {
 		whole := lb.Desired{
 			Desired: loadbalancer.Desired{Owner: loadbalancer.Owner{Cluster: c.cluster}, Absent: true},
 		}
-		if err := c.reach(gateway, &whole); err != nil {
+		if err := c.converge(gateway, &whole); err != nil {
 			return err
 		}
 	}
@@ -168,13 +168,13 @@ func (c *ccm) oneArm() *lb.Range {
 	}
 }
 
-// reach plans and runs steps until a gateway has the desired state. It retries at once, as the controller does within
-// seconds: the next plan also avoids an address that another client has taken.
-func (c *ccm) reach(gateway string, want *lb.Desired) error {
+// converge plans and runs steps until a gateway has the desired state. It retries immediately; the controller retries
+// within seconds. A new plan avoids addresses that another client has taken in the meantime.
+func (c *ccm) converge(gateway string, want *lb.Desired) error {
 	var plan loadbalancer.Plan
 	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		plan, err = c.round(gateway, want)
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); {
+		plan, err = c.planAndRun(gateway, want)
 		switch {
 		case err != nil && !c.expected(err):
 			return err
@@ -186,11 +186,11 @@ func (c *ccm) reach(gateway string, want *lb.Desired) error {
 			return fmt.Errorf("refused: %+v", plan.Refusals)
 		}
 	}
-	return errors.Join(err, fmt.Errorf("not as desired after %s: %+v", patience, plan))
+	return errors.Join(err, fmt.Errorf("the desired state was not reached within %s: %+v", timeout, plan))
 }
 
-// round plans, stores the intended addresses, and runs the steps.
-func (c *ccm) round(gateway string, want *lb.Desired) (loadbalancer.Plan, error) {
+// planAndRun creates a plan, stores its intended addresses, and runs its steps.
+func (c *ccm) planAndRun(gateway string, want *lb.Desired) (loadbalancer.Plan, error) {
 	ctx := context.Background()
 	plan, err := c.driver.Plan(ctx, gateway, *want, edge.PlanOptions{NAT: true})
 	if err != nil {
@@ -205,7 +205,7 @@ func (c *ccm) round(gateway string, want *lb.Desired) (loadbalancer.Plan, error)
 	return plan, nil
 }
 
-// intentAfter returns the addresses to store after a plan.
+// intentAfter returns the intended addresses to store for a plan.
 func intentAfter(stored []netip.Addr, plan loadbalancer.Plan) []netip.Addr {
 	if len(plan.Intent) > 0 {
 		stored = plan.Intent

@@ -9,32 +9,32 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A client is a program that talks to VCD. A worker makes it work at random.
+// A client is a program that uses VCD. A worker calls it with random operations.
 type client interface {
-	// login opens the sessions of the client, and logout ends them.
+	// login opens the sessions of the client. logout ends them.
 	login() error
 	logout() error
-	// kinds returns the kinds of things that the client can create.
+	// kinds returns the kinds of objects that the client can create.
 	kinds() []kind
 	// expected reports whether other clients may cause an error, such as that an object is busy.
 	expected(err error) bool
 }
 
-// An assignment has the data with which a client works.
+// An assignment contains the parameters of a client.
 type assignment struct {
 	sim    *vcdsim.Simulator
-	number int // of all clients of its kind
+	number int // index among the clients of the same program
 	rng    *rand.Rand
 }
 
 // A program is a kind of client.
 type program struct {
-	name    string // also the prefix of the names of things
-	workers int    // how many work in parallel
+	name    string // also the prefix of the names of objects
+	workers int    // number of clients that run in parallel
 	create  func(a assignment) (client, error)
 }
 
-// programs are all clients that work in parallel. Each has its own range of addresses if it chooses some itself.
+// programs lists all clients, which run in parallel. Clients that choose addresses use separate ranges.
 var programs = []program{
 	{name: "sdk", workers: 8, create: newSDK},
 	{name: "manager", workers: 3, create: newManager},
@@ -44,24 +44,24 @@ var programs = []program{
 	{name: "csi", workers: 2, create: newCSI},
 }
 
-// A kind is a kind of thing with a function that creates it. The function first registers how to remove a partially
-// created thing.
+// A kind is a kind of object. create sets the remove function of the object before it creates anything, so that a
+// partially created object can be removed.
 type kind struct {
 	name   string
-	alone  bool // a worker has at most one
-	create func(t *thing) error
+	single bool // a worker has at most one at a time
+	create func(t *object) error
 }
 
-// A thing is an object that a client created.
-type thing struct {
+// An object is an object in VCD that a client created.
+type object struct {
 	kind    string
-	number  int // of all things of its worker
+	number  int // index among the objects of its worker
 	name    string
 	changes []change
 	remove  func() error
 }
 
-// A change is one way to change a thing.
+// A change changes an object in one way. Its name precedes the kind of the object in logs.
 type change struct {
 	name string
 	do   func() error

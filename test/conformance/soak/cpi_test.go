@@ -10,15 +10,15 @@ import (
 	"github.com/vmware/cloud-provider-for-cloud-director/pkg/vcdsdk"
 )
 
-// A cpi creates load balancers as VMware's cloud provider does.
-type cpi struct{ original }
+// A cpi creates load balancers like VMware's cloud provider.
+type cpi struct{ vmwareClient }
 
-func newCPI(a assignment) (client, error) { return &cpi{newOriginal(a)}, nil }
+func newCPI(a assignment) (client, error) { return &cpi{newVMwareClient(a)}, nil }
 
 func (c *cpi) kinds() []kind {
 	return []kind{
-		{name: "service", create: func(t *thing) error { return c.createService(t, "nodes") }},
-		{name: "service of an IP Space", create: func(t *thing) error { return c.createService(t, "nodes-2") }},
+		{name: "service", create: func(t *object) error { return c.createService(t, "nodes") }},
+		{name: "service of an IP Space", create: func(t *object) error { return c.createService(t, "nodes-2") }},
 	}
 }
 
@@ -31,8 +31,8 @@ type service struct {
 	nodes   []string
 }
 
-// createService creates a load balancer for the nodes of a network.
-func (c *cpi) createService(t *thing, network string) error {
+// createService creates a load balancer for the nodes on a network.
+func (c *cpi) createService(t *object, network string) error {
 	gateway, err := vcdsdk.NewGatewayManager(context.Background(), c.client, network, c.subnet(network), "acme-vdc")
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c *cpi) createService(t *thing, network string) error {
 	return s.create()
 }
 
-// subnet returns the part of the block of a network's gateway with the addresses of the client.
+// subnet returns the client's part of the block of addresses of a network's gateway.
 func (c *cpi) subnet(network string) string {
 	if network != "nodes" {
 		return ""
@@ -88,7 +88,7 @@ func (s *service) create() error {
 	return err
 }
 
-// update changes the load balancer. It creates a partially created one again.
+// update changes the load balancer. If it was only created partially, update creates it.
 func (s *service) update() error {
 	address, err := s.address()
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *service) update() error {
 	return err
 }
 
-// address returns the address of the virtual service; empty if there is no virtual service.
+// address returns the address of the virtual service, or an empty string if it does not exist.
 func (s *service) address() (string, error) {
 	address, _, err := s.gateway.GetLoadBalancer(context.Background(), s.virtualService(), s.pool(), s.oneArm)
 	return address, err
@@ -113,8 +113,8 @@ func (s *service) virtualService() string { return s.name + "-" + s.ports[0].Por
 
 func (s *service) pool() string { return s.name + "-pool-" + s.ports[0].PortSuffix }
 
-// remove deletes the load balancer. The client refuses to release an address of an IP Space for which it finds no
-// virtual service, so a load balancer without one is completed first.
+// remove deletes the load balancer. VMware's client refuses to release an address of an IP Space without a virtual
+// service, so remove first completes a partially created load balancer.
 func (s *service) remove() error {
 	address, err := s.address()
 	if err != nil {

@@ -10,24 +10,24 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// A csi creates named disks and attaches them to nodes, in the order of VMware's CSI driver. The driver's module cannot
-// be imported, so the calls are those of its underlying clients.
+// A csi creates named disks and attaches them to nodes, in the same order as VMware's CSI driver. The driver's module
+// cannot be imported, so the csi calls the underlying clients.
 type csi struct {
-	original
+	vmwareClient
 
 	machines *vcdsdk.VdcManager
 }
 
-// The values that the driver sets in each disk.
+// Properties that the driver sets on each disk.
 const (
 	busType    = "6"
 	busSubType = "VirtualSCSI"
 )
 
-func newCSI(a assignment) (client, error) { return &csi{original: newOriginal(a)}, nil }
+func newCSI(a assignment) (client, error) { return &csi{vmwareClient: newVMwareClient(a)}, nil }
 
 func (c *csi) login() (err error) {
-	if err := c.original.login(); err != nil || c.machines != nil {
+	if err := c.vmwareClient.login(); err != nil || c.machines != nil {
 		return err
 	}
 	c.machines, err = vcdsdk.NewVDCManager(c.client, "acme", "acme-vdc")
@@ -41,10 +41,10 @@ func (c *csi) kinds() []kind {
 	}
 }
 
-// createVolume creates a disk, unless it exists.
-func (c *csi) createVolume(t *thing) error {
+// createVolume creates a disk. Its change is an idempotent second creation.
+func (c *csi) createVolume(t *object) error {
 	t.remove = func() error { return c.deleteVolume(t.name) }
-	t.changes = []change{{"make again", func() error { return c.ensureVolume(t.name) }}}
+	t.changes = []change{{"create again", func() error { return c.ensureVolume(t.name) }}}
 	return c.ensureVolume(t.name)
 }
 
@@ -57,7 +57,7 @@ func (c *csi) ensureVolume(name string) error {
 	if err != nil {
 		return err
 	}
-	return waited(c.machines.Vdc.CreateDisk(&types.DiskCreateParams{Disk: &types.Disk{
+	return waitTask(c.machines.Vdc.CreateDisk(&types.DiskCreateParams{Disk: &types.Disk{
 		Name:           name,
 		SizeMb:         1024,
 		BusType:        busType,
@@ -67,7 +67,7 @@ func (c *csi) ensureVolume(name string) error {
 	}}))
 }
 
-// volume reads a disk in the VDC again.
+// volume reads a disk from the VDC.
 func (c *csi) volume(name string) (*govcd.Disk, error) {
 	found, err := c.machines.Vdc.GetDisksByName(name, true)
 	if err != nil {
@@ -76,11 +76,11 @@ func (c *csi) volume(name string) (*govcd.Disk, error) {
 	return &(*found)[0], nil
 }
 
-// deleteVolume deletes a disk, which must not be attached.
+// deleteVolume deletes a disk if it exists. It returns an error if the disk is attached.
 func (c *csi) deleteVolume(name string) error {
 	disk, err := c.volume(name)
 	if err != nil {
-		return gone(err)
+		return ignoreNotFound(err)
 	}
 	attached, err := disk.AttachedVM()
 	if err != nil {
@@ -89,11 +89,11 @@ func (c *csi) deleteVolume(name string) error {
 	if attached != nil {
 		return fmt.Errorf("volume %s is attached to VM %s", name, attached.Name)
 	}
-	return waited(disk.Delete())
+	return waitTask(disk.Delete())
 }
 
 // createCluster creates a vApp with two VMs, and a volume that moves between them.
-func (c *csi) createCluster(t *thing) error {
+func (c *csi) createCluster(t *object) error {
 	nodes := []string{t.name + "-node-0", t.name + "-node-1"}
 	t.remove = func() error { return c.removeCluster(t.name) }
 	if _, err := c.machines.GetOrCreateVApp(t.name, "nodes"); err != nil {
@@ -111,20 +111,20 @@ func (c *csi) createCluster(t *thing) error {
 		{"attach the volume of", func() error { return c.attach(t.name, nodes[c.rng.IntN(len(nodes))]) }},
 		{"detach the volume of", func() error { return c.detach(t.name) }},
 		{
-			"turn a node on or off of",
+			"power a node on or off in",
 			func() error {
 				vm, err := c.machines.FindVMByName(t.name, nodes[c.rng.IntN(len(nodes))])
 				if err != nil {
 					return err
 				}
-				return toggle(vm)
+				return togglePower(vm)
 			},
 		},
 	}
 	return nil
 }
 
-// attach attaches the volume of a cluster to a node, and detaches it from another node first.
+// attach attaches the volume of a cluster to a node. It first detaches it from another node if needed.
 func (c *csi) attach(cluster, node string) error {
 	vm, err := c.machines.FindVMByName(cluster, node)
 	if err != nil {
@@ -146,14 +146,14 @@ func (c *csi) attach(cluster, node string) error {
 			return err
 		}
 	}
-	return waited(vm.AttachDisk(&types.DiskAttachOrDetachParams{Disk: &types.Reference{HREF: disk.Disk.HREF}}))
+	return waitTask(vm.AttachDisk(&types.DiskAttachOrDetachParams{Disk: &types.Reference{HREF: disk.Disk.HREF}}))
 }
 
-// detach detaches the volume of a cluster from its node.
+// detach detaches the volume of a cluster from its node, if any.
 func (c *csi) detach(cluster string) error {
 	disk, err := c.volume(cluster)
 	if err != nil {
-		return gone(err)
+		return ignoreNotFound(err)
 	}
 	attached, err := disk.AttachedVM()
 	if err != nil || attached == nil {
@@ -163,7 +163,7 @@ func (c *csi) detach(cluster string) error {
 	if err != nil {
 		return err
 	}
-	return waited(vm.DetachDisk(&types.DiskAttachOrDetachParams{Disk: &types.Reference{HREF: disk.Disk.HREF}}))
+	return waitTask(vm.DetachDisk(&types.DiskAttachOrDetachParams{Disk: &types.Reference{HREF: disk.Disk.HREF}}))
 }
 
 // removeCluster deletes the existing parts of a cluster: its volume and its vApp.

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// inventory returns everything that a simulator stores, except its tasks and sessions, as JSON without empty values.
+// inventory returns the state of a simulator except its tasks and sessions, as JSON without empty values.
 func inventory(t *testing.T, sim *vcdsim.Simulator) map[string]any {
 	t.Helper()
 	state := sim.State()
@@ -30,7 +30,7 @@ func inventory(t *testing.T, sim *vcdsim.Simulator) map[string]any {
 	return filled
 }
 
-// withoutEmpty returns a value without parts that are empty, null, zero or false.
+// withoutEmpty returns a value without its empty, null, zero and false parts. It may modify the value.
 func withoutEmpty(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -57,7 +57,7 @@ func isEmpty(value any) bool {
 	}
 }
 
-// expectSame checks that the inventory is the same as before.
+// expectSame reports each difference between two inventories as an error.
 func expectSame(t *testing.T, before, after map[string]any) {
 	t.Helper()
 	had := map[string]string{}
@@ -80,7 +80,7 @@ func expectSame(t *testing.T, before, after map[string]any) {
 	}
 }
 
-// flatten lists the values in a value by their paths.
+// flatten stores the leaf values of a value by path.
 func flatten(path string, value any, into map[string]string) {
 	switch v := value.(type) {
 	case map[string]any:

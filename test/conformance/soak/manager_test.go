@@ -16,7 +16,7 @@ import (
 // maxDisks is the maximum number of disks per VM.
 const maxDisks = 3
 
-// A manager is the client of this project as its manager uses it: vApps with their VMs, and entities.
+// A manager uses this project's client like its manager: for vApps with their VMs, and for entities.
 type manager struct {
 	rng      *rand.Rand
 	config   vcd.Config
@@ -25,14 +25,14 @@ type manager struct {
 	vdc      vcd.VDC
 	network  vcd.Network
 	template vcd.Template
-	kind     string // the URN of the type of entities
+	kind     string // the URN of the entity type
 }
 
 func newManager(a assignment) (client, error) {
 	return &manager{rng: a.rng, config: configOf(a, "capvcd")}, nil
 }
 
-// configOf returns the configuration with which a user of the organization logs in with this project's client.
+// configOf returns the configuration of this project's client for a user of the organization.
 func configOf(a assignment, user string) vcd.Config {
 	return vcd.Config{
 		Site:        a.sim.URL(),
@@ -43,7 +43,7 @@ func configOf(a assignment, user string) vcd.Config {
 	}
 }
 
-// newPool returns a pool without rate limits, because only this process calls the simulator.
+// newPool returns a pool whose rate limits have no effect, because only this process calls the simulator.
 func newPool() *vcd.Pool {
 	return vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
 }
@@ -55,7 +55,7 @@ func (m *manager) kinds() []kind {
 	}
 }
 
-// login starts like a new process, and looks up where the manager works.
+// login creates a new pool, as a new process does, and looks up the objects that the manager needs.
 func (m *manager) login() (err error) {
 	ctx := context.Background()
 	m.pool = newPool()
@@ -89,16 +89,16 @@ func (m *manager) expected(err error) bool {
 	return errors.Is(err, vcd.ErrBusy) || errors.Is(err, vcd.ErrLater) || errors.Is(err, vcd.ErrThrottled)
 }
 
-// wait waits for a task that a call started.
+// wait waits for the task of a call. It returns the error of the call or the task.
 func (m *manager) wait(task vcd.Task, err error) error {
 	if err != nil {
 		return err
 	}
-	ended, err := m.session.Tasks.Wait(context.Background(), task, time.After(patience))
+	ended, err := m.session.Tasks.Wait(context.Background(), task, time.After(timeout))
 	if err != nil || ended.State == vcd.TaskSucceeded {
 		return err
 	}
-	return fmt.Errorf("task %s ended as %q: %w", ended.Operation, ended.State, ended.Err)
+	return fmt.Errorf("task %s ended with status %q: %w", ended.Operation, ended.State, ended.Err)
 }
 
 // vm returns the spec of a new VM.
@@ -112,7 +112,7 @@ func (m *manager) vm(name string) vcd.VMSpec {
 }
 
 // createVApp creates a vApp with two VMs.
-func (m *manager) createVApp(t *thing) error {
+func (m *manager) createVApp(t *object) error {
 	ctx := context.Background()
 	t.remove = func() error { return m.removeVApp(t.name) }
 	vApp, task, err := m.session.VApps.ComposeVApp(ctx, m.vdc, vcd.VAppSpec{
@@ -133,12 +133,12 @@ func (m *manager) createVApp(t *thing) error {
 				return m.addVM(vApp.ID, fmt.Sprintf("%s-%d", t.name, added))
 			},
 		},
-		{"delete a VM of", func() error { return m.withVM(vApp.ID, m.deleteVM) }},
-		{"turn a VM on or off of", func() error { return m.withVM(vApp.ID, m.toggle) }},
-		{"change a VM of", func() error { return m.withVM(vApp.ID, m.reconfigure) }},
-		{"tag a VM of", func() error { return m.withVM(vApp.ID, m.tag) }},
+		{"delete a VM in", func() error { return m.withVM(vApp.ID, m.deleteVM) }},
+		{"power a VM on or off in", func() error { return m.withVM(vApp.ID, m.togglePower) }},
+		{"reconfigure a VM in", func() error { return m.withVM(vApp.ID, m.reconfigure) }},
+		{"tag a VM in", func() error { return m.withVM(vApp.ID, m.tag) }},
 		{"set the lease of", func() error { return m.setLease(vApp.ID) }},
-		{"make or delete a rule of", func() error { return m.exchangeRule(vApp.ID, t.name) }},
+		{"add or remove a rule of", func() error { return m.toggleRule(vApp.ID, t.name) }},
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (m *manager) setLease(vAppID string) error {
 	return m.wait(m.session.VApps.SetLease(context.Background(), vAppID, runtime, 0))
 }
 
-// withVM calls do with a VM of a vApp, if it has one.
+// withVM calls do with a random VM in a vApp. It does nothing if the vApp is empty.
 func (m *manager) withVM(vAppID string, do func(vm vcd.VM) error) error {
 	ctx := context.Background()
 	vApp, err := m.session.VApps.VApp(ctx, vAppID)
@@ -166,23 +166,23 @@ func (m *manager) withVM(vAppID string, do func(vm vcd.VM) error) error {
 	return do(vm)
 }
 
-// toggle powers a VM on or off.
-func (m *manager) toggle(vm vcd.VM) error {
+// togglePower powers a VM on or off.
+func (m *manager) togglePower(vm vcd.VM) error {
 	if vm.Deployed {
 		return m.wait(m.session.VMs.PowerOff(context.Background(), vm.ID))
 	}
 	return m.wait(m.session.VMs.PowerOn(context.Background(), vm.ID))
 }
 
-// deleteVM deletes a VM, which must be off.
+// deleteVM deletes a VM if it is off, and otherwise powers it off.
 func (m *manager) deleteVM(vm vcd.VM) error {
 	if vm.Deployed {
-		return m.toggle(vm)
+		return m.togglePower(vm)
 	}
 	return m.wait(m.session.VMs.DeleteVM(context.Background(), vm.ID))
 }
 
-// reconfigure changes the extra configuration of a VM or, while it is off, its hardware.
+// reconfigure changes the extra configuration of a VM or, if it is off, possibly its hardware.
 func (m *manager) reconfigure(vm vcd.VM) error {
 	changed := vcd.VMChange{ExtraConfig: map[string]string{"guestinfo.userdata": text(m.rng)}}
 	if !vm.Deployed && m.rng.IntN(2) == 0 {
@@ -194,7 +194,7 @@ func (m *manager) reconfigure(vm vcd.VM) error {
 	return m.wait(m.session.VMs.ReconfigureVM(context.Background(), vm.ID, changed))
 }
 
-// tag adds metadata to a VM, or removes it again.
+// tag adds metadata to a VM, or removes it if it exists.
 func (m *manager) tag(vm vcd.VM) error {
 	ctx := context.Background()
 	entries, err := m.session.VMs.Metadata(ctx, vm.ID)
@@ -212,8 +212,8 @@ func (m *manager) tag(vm vcd.VM) error {
 	}}))
 }
 
-// exchangeRule adds or removes an anti-affinity rule for the VMs of a vApp.
-func (m *manager) exchangeRule(vAppID, name string) error {
+// toggleRule creates or deletes an anti-affinity rule for the VMs in a vApp.
+func (m *manager) toggleRule(vAppID, name string) error {
 	ctx := context.Background()
 	rule, found, err := m.findRule(name)
 	if err != nil {
@@ -248,7 +248,7 @@ func (m *manager) findRule(name string) (vcd.AffinityRule, bool, error) {
 	return vcd.AffinityRule{}, false, nil
 }
 
-// removeVApp deletes the existing parts of a vApp: its rule, and the vApp with its VMs.
+// removeVApp deletes the affinity rule and the vApp with its VMs, if they exist.
 func (m *manager) removeVApp(name string) error {
 	rule, found, err := m.findRule(name)
 	if err != nil {
@@ -262,7 +262,7 @@ func (m *manager) removeVApp(name string) error {
 	return m.deleteVApp(name)
 }
 
-// deleteVApp powers off a vApp and deletes it, step by step, until it is gone.
+// deleteVApp repeats the steps of a deletion, such as a power-off, until the vApp is gone.
 func (m *manager) deleteVApp(name string) error {
 	ctx := context.Background()
 	for {
@@ -276,8 +276,8 @@ func (m *manager) deleteVApp(name string) error {
 	}
 }
 
-// createEntity creates an entity like that of a cluster.
-func (m *manager) createEntity(t *thing) error {
+// createEntity creates an entity like the one of a cluster.
+func (m *manager) createEntity(t *object) error {
 	ctx := context.Background()
 	t.remove = func() error { return m.removeEntity(t.name) }
 	content, err := json.Marshal(clusterEntity(t.name))

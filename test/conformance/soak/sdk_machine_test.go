@@ -9,8 +9,8 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// createMachine creates a vApp on the network of nodes with one VM.
-func (s *sdk) createMachine(t *thing) error {
+// createMachine creates a vApp with one VM on the network of the nodes.
+func (s *sdk) createMachine(t *object) error {
 	t.remove = func() error { return s.removeMachine(t.name) }
 	vapp, err := s.vdc.CreateRawVApp(t.name, "")
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *sdk) createMachine(t *thing) error {
 		IsConnected:             true,
 		IPAddressAllocationMode: types.IPAllocationModePool,
 	}}}
-	if err := waited(vapp.AddNewVM("node", *template, connections, true)); err != nil {
+	if err := waitTask(vapp.AddNewVM("node", *template, connections, true)); err != nil {
 		return err
 	}
 	if err := vapp.Refresh(); err != nil {
@@ -50,14 +50,14 @@ func (s *sdk) createMachine(t *thing) error {
 		{"tag", s.tag(vapp)},
 		{"tag the VM of", s.tag(vm)},
 		{"describe", func() error { return vapp.UpdateNameDescription(t.name, text(s.rng)) }},
-		{"turn on or off", func() error { return toggle(vm) }},
+		{"power on or off", func() error { return togglePower(vm) }},
 		{"resize", func() error { return s.resize(vm) }},
-		{"attach or detach a disk of", s.exchangeDisk(vm, t.name+"-data")},
+		{"attach or detach a disk of", s.toggleDisk(vm, t.name+"-data")},
 	}
 	return nil
 }
 
-// resize changes the processors of a VM that is off.
+// resize changes the number of CPUs of a VM if it is off.
 func (s *sdk) resize(vm *govcd.VM) error {
 	on, err := vm.IsDeployed()
 	if err != nil || on {
@@ -69,34 +69,34 @@ func (s *sdk) resize(vm *govcd.VM) error {
 	return vm.ChangeCPU(1+s.rng.IntN(4), 1)
 }
 
-// exchangeDisk attaches a disk that belongs to the machine, or detaches and deletes it.
-func (s *sdk) exchangeDisk(vm *govcd.VM, name string) func() error {
+// toggleDisk creates and attaches the named disk, or detaches and deletes it if it exists.
+func (s *sdk) toggleDisk(vm *govcd.VM, name string) func() error {
 	return func() error {
 		found, err := s.vdc.GetDisksByName(name, true)
-		if gone(err) != nil {
+		if ignoreNotFound(err) != nil {
 			return err
 		}
 		if err == nil {
 			return s.removeDisk(vm, &(*found)[0])
 		}
-		if err := waited(s.vdc.CreateDisk(&types.DiskCreateParams{Disk: &types.Disk{Name: name, SizeMb: 512}})); err != nil {
+		if err := waitTask(s.vdc.CreateDisk(&types.DiskCreateParams{Disk: &types.Disk{Name: name, SizeMb: 512}})); err != nil {
 			return err
 		}
 		if found, err = s.vdc.GetDisksByName(name, true); err != nil {
 			return err
 		}
-		return waited(vm.AttachDisk(&types.DiskAttachOrDetachParams{Disk: &types.Reference{HREF: (*found)[0].Disk.HREF}}))
+		return waitTask(vm.AttachDisk(&types.DiskAttachOrDetachParams{Disk: &types.Reference{HREF: (*found)[0].Disk.HREF}}))
 	}
 }
 
-// removeDisk deletes a disk that may be attached to a VM.
+// removeDisk deletes a disk. It first detaches it from the VM if needed.
 func (s *sdk) removeDisk(vm *govcd.VM, disk *govcd.Disk) error {
 	attached, err := disk.AttachedVM()
 	if err != nil {
 		return err
 	}
 	if attached != nil {
-		err := waited(vm.DetachDisk(&types.DiskAttachOrDetachParams{Disk: &types.Reference{HREF: disk.Disk.HREF}}))
+		err := waitTask(vm.DetachDisk(&types.DiskAttachOrDetachParams{Disk: &types.Reference{HREF: disk.Disk.HREF}}))
 		if err != nil {
 			return err
 		}
@@ -104,17 +104,17 @@ func (s *sdk) removeDisk(vm *govcd.VM, disk *govcd.Disk) error {
 			return err
 		}
 	}
-	return waited(disk.Delete())
+	return waitTask(disk.Delete())
 }
 
-// removeMachine deletes the existing parts of a machine: its disk and its vApp, which must be off.
+// removeMachine deletes the disk and the vApp of a machine, if they exist.
 func (s *sdk) removeMachine(name string) error {
 	vapp, err := s.vdc.GetVAppByName(name, true)
 	if err != nil {
-		return gone(err)
+		return ignoreNotFound(err)
 	}
 	disks, err := s.vdc.GetDisksByName(name+"-data", true)
-	if gone(err) != nil {
+	if ignoreNotFound(err) != nil {
 		return err
 	}
 	if err == nil {
@@ -127,9 +127,9 @@ func (s *sdk) removeMachine(name string) error {
 		}
 	}
 	if vapp.VApp.Deployed {
-		if err := waited(vapp.Undeploy()); err != nil {
+		if err := waitTask(vapp.Undeploy()); err != nil {
 			return err
 		}
 	}
-	return waited(vapp.Delete())
+	return waitTask(vapp.Delete())
 }

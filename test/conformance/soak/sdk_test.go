@@ -12,15 +12,15 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/govcd"
 )
 
-// An sdk is VMware's Go client, used as by programs of an administrator of an organization.
+// An sdk uses VMware's Go client like the programs of an organization's administrator.
 type sdk struct {
-	number int // of all clients of its kind
-	rng    *rand.Rand
-	client *govcd.VCDClient
-	author *govcd.VCDClient // whose role allows entities
-	org    *govcd.Org
-	vdc    *govcd.Vdc
-	edge   *govcd.NsxtEdgeGateway
+	number     int // index among the clients of the same program
+	rng        *rand.Rand
+	client     *govcd.VCDClient
+	entityUser *govcd.VCDClient // a user with the rights to entities
+	org        *govcd.Org
+	vdc        *govcd.Vdc
+	edge       *govcd.NsxtEdgeGateway
 }
 
 func newSDK(a assignment) (client, error) {
@@ -29,10 +29,10 @@ func newSDK(a assignment) (client, error) {
 		return nil, err
 	}
 	return &sdk{
-		number: a.number,
-		rng:    a.rng,
-		client: govcd.NewVCDClient(*site, true),
-		author: govcd.NewVCDClient(*site, true),
+		number:     a.number,
+		rng:        a.rng,
+		client:     govcd.NewVCDClient(*site, true),
+		entityUser: govcd.NewVCDClient(*site, true),
 	}, nil
 }
 
@@ -41,21 +41,21 @@ func (s *sdk) kinds() []kind {
 		{name: "machine", create: s.createMachine},
 		{name: "disk", create: s.createDisk},
 		{name: "network", create: s.createNetwork},
-		{name: "balancer", alone: true, create: s.createBalancer},
+		{name: "balancer", single: true, create: s.createBalancer},
 		{name: "NAT rule", create: s.createNAT},
 		{name: "IP set", create: s.createIPSet},
 		{name: "tunnel", create: s.createTunnel},
 		{name: "entity", create: s.createEntity},
-		{name: "allocation", alone: true, create: s.createAllocation},
+		{name: "allocation", single: true, create: s.createAllocation},
 	}
 }
 
-// login opens the sessions of both users, and looks up where the client works.
+// login opens the sessions of both users, and looks up the objects that the client needs.
 func (s *sdk) login() (err error) {
 	if err := s.client.Authenticate("admin", "password", "acme"); err != nil {
 		return err
 	}
-	if err := s.author.Authenticate("capvcd", "password", "acme"); err != nil {
+	if err := s.entityUser.Authenticate("capvcd", "password", "acme"); err != nil {
 		return err
 	}
 	if s.org, err = s.client.GetOrgByName("acme"); err != nil {
@@ -70,12 +70,12 @@ func (s *sdk) login() (err error) {
 	return nil
 }
 
-func (s *sdk) logout() error { return errors.Join(s.client.Disconnect(), s.author.Disconnect()) }
+func (s *sdk) logout() error { return errors.Join(s.client.Disconnect(), s.entityUser.Disconnect()) }
 
 func (s *sdk) expected(err error) bool { return busy(err) }
 
-// busy reports whether a call failed because another operation is running on the object. VMware's client does not keep
-// the error code.
+// busy reports whether a call failed because another operation is running on the object. It matches texts, because
+// VMware's client discards the error code.
 func busy(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "BUSY_ENTITY") || strings.Contains(err.Error(), " is busy") ||
 		strings.Contains(err.Error(), "Unable to perform this action. Contact your cloud administrator."))

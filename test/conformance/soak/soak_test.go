@@ -15,37 +15,37 @@ import (
 )
 
 var (
-	duration = flag.Duration("duration", 20*time.Second, "how long the clients work before they delete what is theirs")
-	seed     = flag.Uint64("seed", 1, "chooses what the clients do; 0 is another one each time")
+	duration = flag.Duration("duration", 20*time.Second, "how long the clients work before they delete their objects")
+	seed     = flag.Uint64("seed", 1, "seed of the random operations; 0 selects a different one each time")
 )
 
 // maxTasks is the number of finished tasks that the simulator keeps.
 const maxTasks = 20000
 
-// running is the number of tasks that may run in addition.
-const running = 100
+// maxRunning is the maximum number of additional running tasks.
+const maxRunning = 100
 
-// profile makes tasks take a fraction of a millisecond. Most tasks have ended when their client checks for the first
-// time, which otherwise sleeps for three seconds. Some make their object busy for the other clients.
+// profile makes tasks take a fraction of a millisecond. Most tasks have ended when their client first checks them;
+// otherwise some clients sleep for three seconds. Running tasks make objects busy for other clients.
 var profile = vcdsim.Profile{Name: "soak", Scale: 0.00003}
 
-// TestRandomWorkLeavesNothingBehind checks that random work of many clients leaves no objects, no sessions, no more
-// tasks than are kept, and causes no response that blames the server.
+// TestRandomWorkLeavesNothingBehind checks that random work of many clients leaves no objects and sessions, that the
+// simulator keeps only the configured number of tasks, and that no response is an unexpected error.
 func TestRandomWorkLeavesNothingBehind(t *testing.T) {
 	if testing.Short() {
-		t.Skip("20 seconds of work; not in short mode")
+		t.Skip("takes 20 seconds; not in short mode")
 	}
 	number := *seed
 	if number == 0 {
 		number = uint64(time.Now().UnixNano())
 	}
 	t.Logf("Seed %d", number)
-	failures := &answers{}
+	failures := &responseLog{}
 	sim := start(t, failures)
 	before := inventory(t, sim)
 	sessions := len(sim.State().Sessions)
 
-	done := work(t, sim, number)
+	done := runWorkers(t, sim, number)
 
 	logCounts(t, done)
 	logCounts(t, failures.refused)
@@ -53,10 +53,10 @@ func TestRandomWorkLeavesNothingBehind(t *testing.T) {
 	expectSame(t, before, inventory(t, sim))
 	state := sim.State()
 	if len(state.Sessions) > sessions {
-		t.Errorf("%d sessions are left, of %d before", len(state.Sessions), sessions)
+		t.Errorf("%d sessions are left, there were %d before", len(state.Sessions), sessions)
 	}
-	if len(state.Tasks) > maxTasks+running {
-		t.Errorf("%d tasks are kept, more than %d", len(state.Tasks), maxTasks)
+	if len(state.Tasks) > maxTasks+maxRunning {
+		t.Errorf("%d tasks are kept, the limit is %d", len(state.Tasks), maxTasks)
 	}
 }
 
@@ -68,8 +68,8 @@ func logCounts(t *testing.T, counts map[string]int) {
 	}
 }
 
-// start starts a simulator with all kinds of objects that a tenant may have.
-func start(t *testing.T, failures *answers) *vcdsim.Simulator {
+// start starts a simulator with all kinds of objects that tenants use.
+func start(t *testing.T, failures *responseLog) *vcdsim.Simulator {
 	t.Helper()
 	model := vcdsim.CloudProvider()
 	model.IPSpaces[0].RangeQuota = -1
@@ -91,8 +91,8 @@ func start(t *testing.T, failures *answers) *vcdsim.Simulator {
 	return sim
 }
 
-// work runs the workers of all programs and returns the number of executions of each operation.
-func work(t *testing.T, sim *vcdsim.Simulator, number uint64) map[string]int {
+// runWorkers runs the workers of all programs, and returns the number of executions of each operation.
+func runWorkers(t *testing.T, sim *vcdsim.Simulator, number uint64) map[string]int {
 	t.Helper()
 	until := time.Now().Add(*duration)
 	total := map[string]int{}

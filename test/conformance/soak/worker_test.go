@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// maxThings is the maximum number of things of a worker.
-const maxThings = 6
+// maxObjects is the maximum number of objects per worker.
+const maxObjects = 6
 
-// patience bounds the retries of a deletion while other workers keep the object busy. It is long: on a loaded machine, many
-// workers of one gateway can starve another for minutes.
-const patience = 5 * time.Minute
+// timeout limits retries while other workers keep an object busy. It is long, because many workers on one gateway can
+// starve another for minutes on a loaded machine.
+const timeout = 5 * time.Minute
 
-// sessionAge is the age of a worker's sessions at which it logs in again. Sessions end after an hour.
+// sessionAge is the age at which a worker renews its sessions. VCD ends sessions after an hour.
 const sessionAge = 10 * time.Minute
 
-// A worker makes a client create, change and delete its own things. It reports problems at once.
+// A worker calls a client at random to create, change and delete objects of this worker.
 type worker struct {
 	name    string
 	program string
 	rng     *rand.Rand
 	client  client
 	kinds   []kind
-	made    int // counts the created things, for their names
-	things  []*thing
+	created int // counts the created objects, for their names
+	objects []*object
 	done    map[string]int
 	problem func(format string, args ...any)
 }
 
-// newWorker logs a client in.
+// newWorker creates a client and logs it in.
 func newWorker(p program, a assignment, problem func(format string, args ...any)) (*worker, error) {
 	c, err := p.create(a)
 	if err != nil {
@@ -51,7 +51,7 @@ func newWorker(p program, a assignment, problem func(format string, args ...any)
 	}, nil
 }
 
-// run works until a time, logs in again at intervals, deletes the remaining things, and logs out.
+// run works until the given time and renews sessions at intervals. Then it deletes the remaining objects and logs out.
 func (w *worker) run(until time.Time) {
 	renewal := min(sessionAge, time.Until(until)/3)
 	renewed := time.Now()
@@ -63,12 +63,12 @@ func (w *worker) run(until time.Time) {
 				return
 			}
 			renewed = time.Now()
-			w.count("log in again")
+			w.count("renew sessions")
 		}
 		w.step()
 	}
-	for len(w.things) > 0 {
-		w.remove(len(w.things) - 1)
+	for len(w.objects) > 0 {
+		w.remove(len(w.objects) - 1)
 	}
 	w.logout()
 }
@@ -80,40 +80,40 @@ func (w *worker) logout() {
 	}
 }
 
-// step does one random operation.
+// step runs one random operation.
 func (w *worker) step() {
 	n := w.rng.IntN(10)
 	switch {
-	case len(w.things) == 0, n < 3 && len(w.things) < maxThings:
+	case len(w.objects) == 0, n < 3 && len(w.objects) < maxObjects:
 		w.create()
 	case n < 8:
-		w.change(w.things[w.rng.IntN(len(w.things))])
+		w.change(w.objects[w.rng.IntN(len(w.objects))])
 	default:
-		w.remove(w.rng.IntN(len(w.things)))
+		w.remove(w.rng.IntN(len(w.objects)))
 	}
 }
 
-// create creates a thing. It also keeps a partially created thing, so that it is removed.
+// create creates an object. Partially created objects are also stored, so that they are removed later.
 func (w *worker) create() {
 	k := w.kinds[w.rng.IntN(len(w.kinds))]
-	if k.alone && w.has(k.name) {
+	if k.single && w.has(k.name) {
 		return
 	}
-	w.made++
-	t := &thing{
+	w.created++
+	t := &object{
 		kind:   k.name,
-		number: w.made,
-		name:   fmt.Sprintf("%s-%d", w.name, w.made),
+		number: w.created,
+		name:   fmt.Sprintf("%s-%d", w.name, w.created),
 	}
 	err := k.create(t)
-	w.note("create "+k.name, t.name, err)
+	w.record("create "+k.name, t.name, err)
 	if t.remove != nil {
-		w.things = append(w.things, t)
+		w.objects = append(w.objects, t)
 	}
 }
 
 func (w *worker) has(kind string) bool {
-	for _, t := range w.things {
+	for _, t := range w.objects {
 		if t.kind == kind {
 			return true
 		}
@@ -121,19 +121,19 @@ func (w *worker) has(kind string) bool {
 	return false
 }
 
-func (w *worker) change(t *thing) {
+func (w *worker) change(t *object) {
 	if len(t.changes) == 0 {
 		return
 	}
 	c := t.changes[w.rng.IntN(len(t.changes))]
-	w.note(c.name+" "+t.kind, t.name, c.do())
+	w.record(c.name+" "+t.kind, t.name, c.do())
 }
 
-// remove deletes a thing, and retries while it is busy.
+// remove deletes an object. It retries while the object is busy.
 func (w *worker) remove(i int) {
-	t := w.things[i]
+	t := w.objects[i]
 	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); {
 		if err = t.remove(); err == nil || !w.client.expected(err) {
 			break
 		}
@@ -143,16 +143,16 @@ func (w *worker) remove(i int) {
 	} else {
 		w.count("delete " + t.kind)
 	}
-	w.things = append(w.things[:i], w.things[i+1:]...)
+	w.objects = append(w.objects[:i], w.objects[i+1:]...)
 }
 
-// note counts an operation. An error that other clients cause is not a problem.
-func (w *worker) note(what, name string, err error) {
+// record counts an operation. An error is a problem unless other clients may cause it.
+func (w *worker) record(what, name string, err error) {
 	switch {
 	case err == nil:
 		w.count(what)
 	case w.client.expected(err):
-		w.count(what + " (in vain)")
+		w.count(what + " (busy or refused)")
 	default:
 		w.problem("%s %s: %s", what, name, err)
 	}

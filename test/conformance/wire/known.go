@@ -6,31 +6,31 @@ import (
 	"regexp"
 )
 
-// A tolerance is an accepted violation: VMware's document is wrong, incomplete, or older than the simulator.
+// A tolerance is an accepted violation, because VMware's document is wrong, incomplete, or older than the simulator.
 type tolerance struct {
 	operation, what *regexp.Regexp
-	why             string
+	reason          string
 }
 
-func tolerate(operation, what, why string) tolerance {
-	return tolerance{regexp.MustCompile("^(" + operation + ")$"), regexp.MustCompile(what), why}
+func tolerate(operation, what, reason string) tolerance {
+	return tolerance{regexp.MustCompile("^(" + operation + ")$"), regexp.MustCompile(what), reason}
 }
 
 // tolerances lists all accepted violations.
 var tolerances = []tolerance{
 	tolerate(`(GET|POST) /cloudapi/1.0.0/sessions.*`, "^/operatingOrg: .*not define", "added to sessions in API 38"),
 	tolerate(`DELETE /cloudapi/1.0.0/sessions`, "does not define DELETE on this path",
-		"go-vcloud-director ends its own session without an id"),
+		"go-vcloud-director deletes its session without an ID"),
 	tolerate(`.* /cloudapi/1.0.0/orgs`, "/(maskedEventTaskUsername|creationStatus|canManageOrgs|managedBy): "+
 		".*not define", "added to organizations in API 38 and 39"),
 	tolerate(`\w+ /cloudapi/1.0.0/(apiFilters|externalEndpoints)`, "does not define .* on this path",
 		"added in API 37.3"),
 	tolerate(`.* /cloudapi/2.0.0/.*(vdcComputePolicies|computePolicies)`,
 		"/(isVgpuPolicy|pvdcNamedVmGroupsMap|pvdcLogicalVmGroupsMap|policyType): .*not define",
-		"the document has no schema of VdcVmPolicy, the only kind with these fields; its other fields are "+
-			"VdcComputePolicy's"),
+		"the document has no schema for VdcVmPolicy, the only kind with these fields; its other fields are "+
+			"those of VdcComputePolicy"),
 	tolerate(`.*/accessControls`, "/memberId: .*not define",
-		"the document has no schema of MembershipAccessControlGrant, the kind with this field"),
+		"the document has no schema for MembershipAccessControlGrant, the kind with this field"),
 	tolerate(`.* /cloudapi/1.0.0/edgeGateways`, "/(usingIpSpace|deploymentMode): .*not define",
 		"added to edge gateways in API 38"),
 	tolerate(`POST /cloudapi/1.0.0/edgeGateways/firewall/rules`, "does not define POST on this path",
@@ -56,11 +56,11 @@ var tolerances = []tolerance{
 	tolerate(`.* /api/query type=nsxTManager`, "NsxTManagerRecord",
 		"added to the legacy API after the last published schemas"),
 	tolerate(".*", "'SecondaryIp(Address|Type|AddressAllocationMode)'",
-		"added to connections of VMs after the last published schemas, in the order of go-vcloud-director's type"),
+		"added to network connections of VMs after the last published schemas; the order is that of go-vcloud-director"),
 	tolerate(".*", "'OpenIdProviderConfiguration': No matching global declaration",
 		"added to the legacy API after the last published schemas"),
 	tolerate(".*", "'VdcComputePolicyReferences': No matching global declaration",
-		"added to the legacy API in 31, after the last published schemas"),
+		"added to the legacy API in version 31, after the last published schemas"),
 }
 
 func tolerated(v Violation) bool {

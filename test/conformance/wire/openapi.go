@@ -38,12 +38,12 @@ type path struct {
 	item     *openapi3.PathItem
 }
 
-// elsewhere matches references to files that were merged into this document.
-var elsewhere = regexp.MustCompile(`"#/definitions/\w+\.yaml#/definitions/`)
+// externalReference matches references to other files, which were merged into this document.
+var externalReference = regexp.MustCompile(`"#/definitions/\w+\.yaml#/definitions/`)
 
 var reference = regexp.MustCompile(`"#/definitions/(\w+)"`)
 
-// LoadOpenAPI reads the document. References to undefined schemas accept any value.
+// LoadOpenAPI reads VMware's document from a file. References to undefined schemas accept any value.
 func LoadOpenAPI(file string) (*OpenAPI, error) {
 	data, err := os.ReadFile(file) //nolint:gosec // from the module cache
 	if err != nil {
@@ -52,7 +52,7 @@ func LoadOpenAPI(file string) (*OpenAPI, error) {
 	if data, err = yaml.YAMLToJSON(data); err != nil {
 		return nil, fmt.Errorf("parsing the OpenAPI document: %w", err)
 	}
-	data = elsewhere.ReplaceAll(data, []byte(`"#/definitions/`))
+	data = externalReference.ReplaceAll(data, []byte(`"#/definitions/`))
 	var old openapi2.T
 	if err := old.UnmarshalJSON(data); err != nil {
 		return nil, fmt.Errorf("parsing the OpenAPI document: %w", err)
@@ -63,7 +63,7 @@ func LoadOpenAPI(file string) (*OpenAPI, error) {
 		}
 	}
 	for _, d := range old.Definitions {
-		mend(d)
+		fixSchema(d)
 	}
 	doc, err := openapi2conv.ToV3(&old)
 	if err != nil {
@@ -84,9 +84,9 @@ func LoadOpenAPI(file string) (*OpenAPI, error) {
 	return out, nil
 }
 
-// mend corrects errors of the document: enumerations of type object, and objects without a schema, which accept any
+// fixSchema corrects errors in the document: enumerations become strings, and objects without properties accept any
 // value.
-func mend(d *openapi2.SchemaRef) {
+func fixSchema(d *openapi2.SchemaRef) {
 	v := d.Value
 	if v == nil {
 		return
@@ -99,22 +99,22 @@ func mend(d *openapi2.SchemaRef) {
 		v.AdditionalProperties = openapi3.AdditionalProperties{Has: openapi3.Ptr(true)}
 	}
 	for _, p := range v.Properties {
-		if mend(p); p.Value != nil && p.Value.Type.Is("object") && len(p.Value.Properties) == 0 &&
+		if fixSchema(p); p.Value != nil && p.Value.Type.Is("object") && len(p.Value.Properties) == 0 &&
 			p.Value.AdditionalProperties.Has == nil && p.Value.AdditionalProperties.Schema == nil {
 			p.Value.Type = nil
 		}
 	}
 	for _, p := range v.AllOf {
-		mend(p)
+		fixSchema(p)
 	}
 	if v.Items != nil {
-		mend(v.Items)
+		fixSchema(v.Items)
 	}
 }
 
 func split(p string) []string { return strings.Split(strings.Trim(p, "/"), "/") }
 
-// find returns the matching path with the most literal segments.
+// find returns the matching path with the most literal segments, or nil if no path matches.
 func (o *OpenAPI) find(uri string) *path {
 	uri, _, _ = strings.Cut(uri, "?")
 	parts := split(strings.TrimPrefix(uri, prefix))
@@ -150,7 +150,7 @@ func (p *path) literals() int {
 	return n
 }
 
-// Check validates the exchanges of cloudapi and returns their number.
+// Check validates the exchanges of cloudapi. It returns the violations and the number of validated exchanges.
 func (o *OpenAPI) Check(exchanges []vcdsim.Exchange) ([]Violation, int) {
 	var out []Violation
 	n := 0
@@ -172,19 +172,19 @@ func (o *OpenAPI) check(x vcdsim.Exchange) []Violation {
 			out = append(out, v)
 		}
 	}
-	refused := x.Status >= http.StatusBadRequest
+	failed := x.Status >= http.StatusBadRequest
 	p := o.find(x.URI)
 	if p == nil || p.item.GetOperation(x.Method) == nil {
-		if !refused {
+		if !failed {
 			report("route", "the document does not define "+x.Method+" on this path", nil)
 		}
 		return out
 	}
-	if refused {
+	if failed {
 		for _, what := range checkError(x) {
 			report("response", what, x.Response)
 		}
-		return out // the request was invalid on purpose
+		return out // Clients send invalid requests deliberately.
 	}
 	op := p.item.GetOperation(x.Method)
 	if body := op.RequestBody; body != nil && len(x.Request) > 0 {
@@ -225,7 +225,7 @@ const (
 	response
 )
 
-// checkBody validates a body against the schema for its direction.
+// checkBody validates the body of a request or response against its schema.
 func (o *OpenAPI) checkBody(content openapi3.Content, body []byte, dir direction) []string {
 	var schema *openapi3.SchemaRef
 	for _, media := range content {
@@ -249,7 +249,7 @@ func (o *OpenAPI) checkBody(content openapi3.Content, body []byte, dir direction
 	if err := schema.Value.VisitJSON(v, openapi3.MultiErrors(), openapi3.SetSchemaRegexCompiler(pattern)); err != nil {
 		out = flatten(err)
 	}
-	if dir == response { // clients may send fields of newer versions
+	if dir == response { // Clients may send fields of newer versions.
 		out = append(out, o.unknownFields("", schema.Value, v)...)
 	}
 	return out
@@ -292,7 +292,7 @@ func flatten(err error) []string {
 	return []string{err.Error()}
 }
 
-// anyIndex replaces the indexes in a path, so that the same violation in several items is reported once.
+// anyIndex replaces indexes in a path with *, so that the same violation in several items is reported once.
 func anyIndex(path []string) []string {
 	out := slices.Clone(path)
 	for i, p := range out {
@@ -327,22 +327,22 @@ func (o *OpenAPI) unknownFields(at string, schema *openapi3.Schema, v any) []str
 	return out
 }
 
-// implied maps kinds without a schema of their name to the schema that applies.
-var implied = map[string]string{"VdcVmPolicy": "VdcComputePolicy"}
+// schemaAliases maps kinds that have no schema of the same name to the schema that applies.
+var schemaAliases = map[string]string{"VdcVmPolicy": "VdcComputePolicy"}
 
-// concrete returns the schema that a value selects by name, if the schema allows several.
+// concrete returns the schema that the discriminator of a value selects, or the given schema without a discriminator.
 func (o *OpenAPI) concrete(schema *openapi3.Schema, v map[string]any) *openapi3.Schema {
 	if schema.Discriminator == nil {
 		return schema
 	}
 	name, _ := v[schema.Discriminator.PropertyName].(string)
-	if s := o.schemas[cmp.Or(implied[name], name)]; s != nil {
+	if s := o.schemas[cmp.Or(schemaAliases[name], name)]; s != nil {
 		return s.Value
 	}
 	return schema
 }
 
-// properties returns the properties of a schema and all its parts. open means that additional properties are allowed.
+// properties returns the properties of a schema and its parts. open reports whether additional properties are allowed.
 func properties(schema *openapi3.Schema) (known map[string]*openapi3.Schema, open bool) {
 	known = map[string]*openapi3.Schema{}
 	for name, p := range schema.Properties {

@@ -16,20 +16,20 @@ import (
 // CPIModule is the module of VMware's cloud provider, which contains the OpenAPI document.
 const CPIModule = "github.com/vmware/cloud-provider-for-cloud-director"
 
-// A Report is the result of comparing exchanges with everything that VMware published.
+// A Report is the result of comparing exchanges with the formats that VMware published.
 type Report struct {
 	Violations []Violation
-	JSON, XML  int    // number of checked shapes
+	JSON, XML  int    // numbers of checked shapes
 	Skipped    string // reason why XML was not checked
 }
 
-// CheckPublished validates exchanges against VMware's OpenAPI document, and against its XML schemas and recorded
-// responses if they are available.
+// CheckPublished validates exchanges against VMware's OpenAPI document and, if they are available, its XML schemas and
+// recorded responses. scratch is a directory for temporary files.
 func CheckPublished(ctx context.Context, scratch string, exchanges []vcdsim.Exchange) (Report, error) {
 	var r Report
 	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", CPIModule).Output()
 	if err != nil {
-		return r, fmt.Errorf("finding module %s: %w", CPIModule, err)
+		return r, fmt.Errorf("locating module %s: %w", CPIModule, err)
 	}
 	document, err := LoadOpenAPI(filepath.Join(strings.TrimSpace(string(module)), "pkg/vcdswaggerclient_37_2/api/swagger.yaml"))
 	if err != nil {
@@ -55,8 +55,8 @@ func CheckPublished(ctx context.Context, scratch string, exchanges []vcdsim.Exch
 }
 
 // groundTruth returns the directory with VMware's schemas and recorded responses, which this project does not
-// distribute. It is the directory in the environment variable, or one beside the repository. If the directory or
-// xmllint does not exist, dir is empty and missing describes what is missing.
+// distribute. The environment variable VCD_GROUNDTRUTH selects it; otherwise it may be beside the repository. If the
+// directory or xmllint does not exist, dir is empty and missing is a message.
 func groundTruth() (dir, missing string) {
 	if _, err := exec.LookPath("xmllint"); err != nil {
 		return "", "xmllint (Debian's libxml2-utils) is not installed"

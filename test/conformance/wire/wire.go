@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package wire compares the traffic of the simulator with the formats that VMware published: the OpenAPI document of
-// cloudapi, the XML schemas of the legacy API, and the order of elements in recorded responses. It does not know the
-// simulator, only its exchanges.
+// cloudapi, the XML schemas of the legacy API, and the order of elements in recorded responses. It depends only on the
+// exchanges of the simulator.
 package wire
 
 import (
@@ -22,20 +22,20 @@ type Violation struct {
 	Status    int
 	Where     string // request, response, route; for XML: document or order
 	What      string
-	Body      string // the beginning of the invalid part
+	Body      string // beginning of the invalid body
 }
 
 func (v Violation) String() string {
 	return fmt.Sprintf("%s %d: %s: %s", v.Operation, v.Status, v.Where, v.What)
 }
 
-// A Collector keeps one exchange of each shape. Observe is safe for concurrent use.
+// A Collector stores one exchange of each shape. It is safe for concurrent use.
 type Collector struct {
 	mu   sync.Mutex
 	seen map[string]vcdsim.Exchange
 }
 
-// Observe stores an exchange unless one of the same shape is stored.
+// Observe stores an exchange unless one of the same shape is already stored.
 func (c *Collector) Observe(x vcdsim.Exchange) {
 	name := record.Shape(x)
 	c.mu.Lock()
@@ -77,9 +77,9 @@ func distinct(all []Violation) []Violation {
 }
 
 func excerpt(body []byte) string {
-	const most = 1500
-	if len(body) > most {
-		return string(body[:most]) + "…"
+	const maxLength = 1500
+	if len(body) > maxLength {
+		return string(body[:maxLength]) + "…"
 	}
 	return string(body)
 }

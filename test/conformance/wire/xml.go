@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
-// xmlExchanges returns the exchanges whose response is an XML document of the legacy API.
+// xmlExchanges returns the exchanges whose responses are XML documents of the legacy API.
 func xmlExchanges(exchanges []vcdsim.Exchange) []vcdsim.Exchange {
 	var out []vcdsim.Exchange
 	for _, x := range exchanges {
@@ -30,14 +30,14 @@ func xmlExchanges(exchanges []vcdsim.Exchange) []vcdsim.Exchange {
 	return out
 }
 
-// driver is a schema that includes the schemas for users and administrators, and those of VMware's extensions.
+// driver is a schema that imports the schemas for users and administrators, and those of VMware's extensions.
 const driver = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
 <xs:import namespace="http://www.vmware.com/vcloud/v1.5" schemaLocation="file://%[1]s/xsd/1.5/schemas/master/master.xsd"/>
 <xs:import namespace="http://www.vmware.com/vcloud/extension/v1.5" schemaLocation="file://%[1]s/xsd/1.5/schemas/extension/vmwextensions.xsd"/>
 </xs:schema>`
 
-// CheckXML validates XML responses against the folder with VMware's schemas, using xmllint. It returns the violations
-// and the number of validated responses.
+// CheckXML validates XML responses with xmllint against VMware's schemas in the folder groundTruth. It returns the
+// violations and the number of validated responses. scratch is a directory for temporary files.
 func CheckXML(groundTruth, scratch string, exchanges []vcdsim.Exchange) ([]Violation, int, error) {
 	docs := xmlExchanges(exchanges)
 	if err := os.WriteFile(filepath.Join(scratch, "driver.xsd"), fmt.Appendf(nil, driver, groundTruth),
@@ -56,8 +56,8 @@ func CheckXML(groundTruth, scratch string, exchanges []vcdsim.Exchange) ([]Viola
 	return distinct(out), len(docs), nil
 }
 
-// complaint matches a line of xmllint: file:line: element …: Schemas validity error : text.
-var complaint = regexp.MustCompile(`(?m)^.*?(\d+)\.xml:\d+: .*?error : (.*)$`)
+// xmllintError matches an error of xmllint: file:line: element …: Schemas validity error : text.
+var xmllintError = regexp.MustCompile(`(?m)^.*?(\d+)\.xml:\d+: .*?error : (.*)$`)
 
 var braces = regexp.MustCompile(`\{[^}]*\}`)
 
@@ -78,7 +78,7 @@ func checkBatch(groundTruth, scratch string, docs []vcdsim.Exchange) ([]Violatio
 		return nil, fmt.Errorf("running xmllint: %w", err)
 	}
 	var out []Violation
-	for _, m := range complaint.FindAllSubmatch(text, -1) {
+	for _, m := range xmllintError.FindAllSubmatch(text, -1) {
 		var i int
 		if _, err := fmt.Sscan(string(m[1]), &i); err != nil || i >= len(docs) {
 			return nil, fmt.Errorf("parsing the output of xmllint: %s", m[0])
@@ -95,13 +95,13 @@ func checkBatch(groundTruth, scratch string, docs []vcdsim.Exchange) ([]Violatio
 			out = append(out, v)
 		}
 	}
-	if err != nil && len(out) == 0 && !complaint.Match(text) {
+	if err != nil && len(out) == 0 && !xmllintError.Match(text) {
 		return nil, fmt.Errorf("running xmllint: %s", text)
 	}
 	return out, nil
 }
 
-// An Order records, by parent element, which child element precedes which in recorded responses.
+// An Order contains, by parent element, the pairs of child elements that follow each other in recorded responses.
 type Order map[string]map[[2]string]bool
 
 // ReadOrder reads the order of elements from the recorded responses in a folder.
@@ -116,7 +116,7 @@ func ReadOrder(dir string) (Order, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading a recording: %w", err)
 		}
-		each(data, func(parent, before, after string) {
+		eachPair(data, func(parent, before, after string) {
 			if o[parent] == nil {
 				o[parent] = map[[2]string]bool{}
 			}
@@ -130,14 +130,14 @@ func ReadOrder(dir string) (Order, error) {
 func (o Order) Check(exchanges []vcdsim.Exchange) []Violation {
 	var out []Violation
 	for _, x := range xmlExchanges(exchanges) {
-		each(x.Response, func(parent, before, after string) {
+		eachPair(x.Response, func(parent, before, after string) {
 			known := o[parent]
 			if known[[2]string{after, before}] && !known[[2]string{before, after}] {
 				out = append(out, Violation{
 					Operation: x.Operation,
 					Status:    x.Status,
 					Where:     "order",
-					What:      fmt.Sprintf("in %s, %s comes before %s; recordings have it after", parent, before, after),
+					What:      fmt.Sprintf("in %s, %s precedes %s; in recordings, it follows", parent, before, after),
 					Body:      excerpt(x.Response),
 				})
 			}
@@ -146,8 +146,8 @@ func (o Order) Check(exchanges []vcdsim.Exchange) []Violation {
 	return distinct(out)
 }
 
-// each calls f for each pair of different children of each element, in document order.
-func each(doc []byte, f func(parent, before, after string)) {
+// eachPair calls f for each pair of children of an element with different names, for all elements in document order.
+func eachPair(doc []byte, f func(parent, before, after string)) {
 	type level struct {
 		name     string
 		children []string
@@ -157,7 +157,7 @@ func each(doc []byte, f func(parent, before, after string)) {
 	for {
 		tok, err := dec.Token()
 		if errors.Is(err, io.EOF) || err != nil {
-			return // the schema validation reports broken documents
+			return // The schema validation reports invalid documents.
 		}
 		top := stack[len(stack)-1]
 		switch t := tok.(type) {

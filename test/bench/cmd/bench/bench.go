@@ -26,12 +26,12 @@ import (
 
 const (
 	clusterNamespace = "default"
-	// pollEvery is the interval between reads of all objects. Reading must not slow down Cluster API and the API
-	// server.
+	// pollEvery is the interval between reads of all objects. It is long, so that reads do not slow down Cluster API
+	// and the API server.
 	pollEvery = 2 * time.Second
 )
 
-// A bench is one run.
+// A bench is one run of the benchmark.
 type bench struct {
 	options
 
@@ -54,7 +54,7 @@ func (b *bench) run(ctx context.Context) (result, error) {
 	}
 	r := b.result(machines, creation)
 	if b.rest > 0 {
-		b.say("all machines are up; measuring the rest for %s after %s", b.rest, settle)
+		b.logf("all machines are up; measuring the rest for %s after %s", b.rest, settle)
 		if err := b.wait(ctx, settle); err != nil {
 			return r, err
 		}
@@ -69,7 +69,7 @@ func (b *bench) create(ctx context.Context, machines int) error {
 	if err := b.createClusters(ctx); err != nil {
 		return err
 	}
-	b.say("all objects are created after %.0f s", time.Since(began).Seconds())
+	b.logf("all objects created after %.0f s", time.Since(began).Seconds())
 	return b.await(ctx, machines)
 }
 
@@ -101,7 +101,7 @@ func (b *bench) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// start starts the simulator, and a management cluster with this provider in it.
+// start starts the simulator and a management cluster with this provider.
 func (b *bench) start(ctx context.Context) error {
 	var err error
 	b.site, err = simsite.Start(context.WithoutCancel(ctx), b.dir, model(), func(c *vcdsim.Config) {
@@ -146,14 +146,14 @@ func model() vcdsim.Model {
 	return model
 }
 
-// await waits until all machines are up.
+// await waits until all machines are ready and, in setup full, all clusters are available.
 func (b *bench) await(ctx context.Context, machines int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.timeout,
-		fmt.Errorf("the clusters did not come up within %s", b.timeout))
+		fmt.Errorf("the clusters were not ready within %s", b.timeout))
 	defer cancel()
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
-	said := time.Now()
+	reported := time.Now()
 	for {
 		p, err := b.progress(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -162,9 +162,9 @@ func (b *bench) await(ctx context.Context, machines int) error {
 		if p.complete(b, machines) {
 			return nil
 		}
-		if time.Since(said) > 20*time.Second {
-			said = time.Now()
-			b.say("%s", p)
+		if time.Since(reported) > 20*time.Second {
+			reported = time.Now()
+			b.logf("%s", p)
 		}
 		select {
 		case <-ctx.Done():
@@ -222,7 +222,7 @@ func (b *bench) progress(ctx context.Context) (progress, error) {
 	return p, nil
 }
 
-// count returns how many items match.
+// count returns the number of matching items.
 func count[T any](items []T, wanted func(*T) bool) int {
 	n := 0
 	for i := range items {
@@ -233,8 +233,8 @@ func count[T any](items []T, wanted func(*T) bool) int {
 	return n
 }
 
-// say prints a line with the time since the start.
-func (b *bench) say(format string, args ...any) {
+// logf prints a line with the time since the start.
+func (b *bench) logf(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.out, "[%4.0fs] %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 

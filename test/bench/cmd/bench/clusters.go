@@ -27,8 +27,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// creators is how many clusters are created at the same time. If they were created one after the other, the run would
-// only measure admission.
+// creators is the number of clusters that are created in parallel. A sequential creation would only measure admission.
 const creators = 8
 
 func (b *bench) createClusters(ctx context.Context) error {
@@ -63,7 +62,7 @@ func (b *bench) createCluster(ctx context.Context, template []byte, n int) error
 
 func clusterName(n int) string { return fmt.Sprintf("bench-%d", n) }
 
-// render renders the objects of cluster n from the template that is shipped, as clusterctl does.
+// render renders the objects of cluster n from the released template, as clusterctl does.
 func (b *bench) render(template []byte, n int) ([]client.Object, error) {
 	variables := b.variables(n)
 	text, err := yamlprocessor.NewSimpleProcessor().Process(template, func(name string) (string, error) {
@@ -109,7 +108,7 @@ func (b *bench) variables(n int) map[string]string {
 	return variables
 }
 
-// withoutOwners returns the objects that do not concern control planes and workers.
+// withoutOwners returns the objects of the cluster itself, without those of its control plane and workers.
 func withoutOwners(objects []client.Object) []client.Object {
 	var kept []client.Object
 	for _, obj := range objects {

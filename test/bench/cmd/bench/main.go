@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures many clusters on one management cluster: how long they take, which resources the manager
-// needs, and which program used the time. It runs real programs against the simulator on this machine. `make bench`
+// Command bench measures many clusters on one management cluster: the time until they are ready, the resources of the
+// manager, and the processor time by program. It runs real programs against the simulator on this machine. `make bench`
 // runs it.
 package main
 
@@ -39,11 +39,11 @@ func main() {
 
 // Setups of a run.
 const (
-	// setupFull uses all of Cluster API: control planes and workers come from KubeadmControlPlanes and
-	// MachineDeployments, and boot as nodes of simulated clusters in memory.
+	// setupFull uses complete Cluster API: KubeadmControlPlanes and MachineDeployments create control planes and
+	// workers, which boot as nodes of simulated in-memory clusters.
 	setupFull = "full"
-	// setupMachines uses only the core of Cluster API: bench creates the Machines, and nothing boots. It shows the cost
-	// of the manager alone.
+	// setupMachines uses only the core of Cluster API: bench creates the Machines, and no guest boots. It measures the
+	// cost of the manager alone.
 	setupMachines = "machines"
 )
 
@@ -108,30 +108,30 @@ func parse(args []string, out io.Writer) (options, error) {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&opts.setup, "setup", setupFull, "full: all of Cluster API, and simulated clusters; machines: "+
-		"its core and bare machines, which shows the manager alone")
+	flags.StringVar(&opts.setup, "setup", setupFull, "full: complete Cluster API with simulated clusters; machines: "+
+		"only its core with bare machines, to measure the manager alone")
 	flags.IntVar(&opts.clusters, "clusters", 100, fmt.Sprintf("number of clusters, at most %d", mostClusters))
-	flags.IntVar(&opts.controlPlanes, "control-planes", 1, "number of control planes of each cluster of set-up full")
+	flags.IntVar(&opts.controlPlanes, "control-planes", 1, "number of control planes of each cluster with --setup full")
 	flags.IntVar(&opts.workers, "workers", 2, "number of workers of each cluster")
 	profile := flags.String("profile", vcdsim.Instant.Name,
-		"how long the simulated VCD takes: instant, fast (a tenth of a real one) or recorded (as a real one)")
+		"task times of the simulated VCD: instant, fast (a tenth of a real VCD) or recorded (like a real VCD)")
 	flags.StringVar(&opts.dir, "dir", filepath.Join(cache, "bench"), "folder for logs, kubeconfigs and data")
-	flags.DurationVar(&opts.timeout, "timeout", 30*time.Minute, "how long the clusters may take to come up")
+	flags.DurationVar(&opts.timeout, "timeout", 30*time.Minute, "maximum time until the clusters are ready")
 	curve := flags.String("curve", "", "numbers of clusters of several runs, such as 10,100,300; instead of --clusters")
 	flags.StringVar(&opts.plot, "plot", "", "file for the curve as SVG")
 	flags.StringVar(&opts.results, "results", "", "file for the results as JSON")
 	flags.DurationVar(&opts.rest, "rest", 0, "how long to measure the manager when all machines are up, such as 10m")
-	flags.StringVar(&opts.profiler, "profiler-address", "", "where the manager serves pprof, such as localhost:6060")
+	flags.StringVar(&opts.profiler, "profiler-address", "", "address at which the manager serves pprof, such as localhost:6060")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
 	}
 	opts.managerArgs = flags.Args()
 	var known bool
 	if opts.profile, known = vcdsim.ProfileByName(*profile); !known {
-		return opts, fmt.Errorf("--profile %s is none of instant, fast and recorded", *profile)
+		return opts, fmt.Errorf("--profile %s: must be instant, fast or recorded", *profile)
 	}
 	if opts.setup != setupFull && opts.setup != setupMachines {
-		return opts, fmt.Errorf("--setup %s is neither full nor machines", opts.setup)
+		return opts, fmt.Errorf("--setup %s: must be full or machines", opts.setup)
 	}
 	if opts.curve, err = numbers(*curve); err != nil {
 		return opts, fmt.Errorf("--curve: %w", err)

@@ -14,8 +14,8 @@ import (
 // ticksPerSecond is the unit of times in /proc/PID/stat. It is the same on every Linux that Go supports.
 const ticksPerSecond = 100
 
-// ownProcess is the name of this process in the report. It does the work that a real installation would not do, or
-// would do elsewhere.
+// ownProcess is the name of this process in the report. Its work does not exist in a real installation, or runs
+// elsewhere.
 const ownProcess = "bench (simulator, simulated clusters, driver)"
 
 // cpuSeconds returns the processor time of this process and its children so far, by program name.
@@ -32,8 +32,8 @@ func cpuSeconds() (map[string]float64, error) {
 	return used, err
 }
 
-// children calls f for this process and each of its children, with the name of its program and the fields of its stat
-// file after the name.
+// children calls f for this process and each of its children, with the name of the program and the fields after the
+// name in the stat file.
 func children(f func(pid int, name string, stat []string)) error {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -42,7 +42,7 @@ func children(f func(pid int, name string, stat []string)) error {
 	for _, path := range stats {
 		content, err := os.ReadFile(path) //nolint:gosec // of the kernel
 		if err != nil {
-			continue // The process has ended.
+			continue // The process has exited.
 		}
 		begin := strings.IndexByte(string(content), '(')
 		end := strings.LastIndexByte(string(content), ')')

@@ -51,8 +51,8 @@ func (r result) print(out io.Writer) error {
 	busy := cpu / r.Creation.Seconds / float64(r.CPUs)
 	line("\nset-up", "%s, profile %s, %d CPUs, load %s", r.Setup, r.Profile, r.CPUs, r.Load)
 	line("clusters, machines", "%d, %d", r.Clusters, r.Machines)
-	line("time until all are up", "%.0f s", r.Creation.Seconds)
-	line("manager: peak memory", "%.1f MiB; at the end %.1f MiB of its own and %.1f MiB of its binary",
+	line("time until all are ready", "%.0f s", r.Creation.Seconds)
+	line("manager: peak memory", "%.1f MiB; at the end %.1f MiB private and %.1f MiB of its binary",
 		r.Manager.Peak, r.Manager.Own, r.Manager.Binary)
 	line("manager: processor time", "%.1f s", r.Creation.CPU[managerProgram])
 	line("VCD: calls", "%d, %.1f per machine, %.1f per second", calls, r.perMachine(float64(calls)),
@@ -86,15 +86,15 @@ func largest[N int | float64](values map[string]N, n int) []string {
 	return keys[:min(len(keys), n)]
 }
 
-// bottleneck names the resource that a run waited for most.
+// bottleneck returns the resource that limited a run.
 func bottleneck(busiest string, busy, callsPerSecond float64) string {
 	switch {
 	case busy > 0.8:
-		return "the processors, most of all " + busiest
+		return "processors, mostly " + busiest
 	case callsPerSecond > 0.8*defaultRate:
 		return fmt.Sprintf("the manager's limit of %d calls per second to a VCD", defaultRate)
 	}
-	return "waiting: polls of tasks, Cluster API's retries, other work on this machine"
+	return "waits: polls of tasks, retries of Cluster API, other work on this machine"
 }
 
 // defaultRate is the manager's default of --vcd-requests-per-second.

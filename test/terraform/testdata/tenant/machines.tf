@@ -160,7 +160,7 @@ resource "vcd_vm" "alone" {
     is_primary         = true
   }
 
-  # With fast provisioning VCD refuses it.
+  # VCD rejects it with fast provisioning.
   dynamic "override_template_disk" {
     for_each = var.full_clones ? [1] : []
     content {

@@ -18,7 +18,7 @@ provider "vcd" {
   allow_unverified_ssl = true
 }
 
-# The administrator of the whole site makes the types of defined entities.
+# The system administrator creates the types of defined entities.
 provider "vcd" {
   alias                = "system"
   url                  = "${var.url}/api"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# What the administrator of the site makes for the tenant.
+# Objects that the system administrator creates for the tenant.
 
 resource "vcd_vm_sizing_policy" "tiny" {
   provider    = vcd.system

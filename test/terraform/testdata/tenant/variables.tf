@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Names of what a preset has; a list is empty, or has one name.
+# Names of objects in a preset. Lists are empty or contain one name.
 
 variable "url" {
   type = string
@@ -59,7 +59,7 @@ locals {
   gateways = toset(var.gateway)
   groups   = toset(var.group)
   spaces   = toset(var.ip_space)
-  # The addresses of the load balancer and of NAT rules.
+  # Addresses of the load balancer and of NAT rules.
   addresses = {
     for gateway in var.gateway : gateway => {
       service = length(var.ip_space) > 0 ? vcd_ip_space_ip_allocation.service[var.ip_space[0]].ip_address : var.block[0]

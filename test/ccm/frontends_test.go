@@ -36,7 +36,7 @@ var ourPaths = map[string]string{
 // A ref refers to a document.
 type ref struct{ ID, Name string }
 
-// Documents of the API, with the fields that these tests use.
+// Documents of the VCD API, with the fields that these tests use.
 type (
 	virtualService struct {
 		VirtualIPAddress     string
@@ -77,29 +77,29 @@ func decode[T any](d vcdsim.Document) T {
 	return out
 }
 
-// fronts implements balancing. Clients reach a virtual service, directly or by a DNAT rule to its address.
-func (v *vcd) fronts(uid string) []front {
+// frontends implements loadBalancing. Clients reach a virtual service directly or through a DNAT rule.
+func (v *vcd) frontends(uid string) []frontend {
 	wanted := ownedBy(uid)
 	documents := v.State().Documents
 	byID := map[string]vcdsim.Document{}
 	for _, d := range documents {
 		byID[d.ID] = d
 	}
-	var out []front
+	var out []frontend
 	for _, d := range documents {
 		if d.Path != servicesPath || !wanted(decode[struct{ Description string }](d).Description) {
 			continue
 		}
-		for _, f := range serviceFronts(decode[virtualService](d), byID) {
+		for _, f := range serviceFrontends(decode[virtualService](d), byID) {
 			out = append(out, throughNAT(f, d.Parent, byID)...)
 		}
 	}
-	slices.SortFunc(out, func(a, b front) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(out, func(a, b frontend) int { return strings.Compare(a.String(), b.String()) })
 	return out
 }
 
-func serviceFronts(vs virtualService, byID map[string]vcdsim.Document) []front {
-	var out []front
+func serviceFrontends(vs virtualService, byID map[string]vcdsim.Document) []frontend {
+	var out []frontend
 	p := decode[pool](byID[vs.LoadBalancerPoolRef.ID])
 	for _, text := range []string{vs.VirtualIPAddress, vs.IPv6VirtualIPAddress} {
 		address, err := netip.ParseAddr(text)
@@ -107,7 +107,7 @@ func serviceFronts(vs virtualService, byID map[string]vcdsim.Document) []front {
 			continue
 		}
 		for _, port := range vs.ServicePorts {
-			f := front{
+			f := frontend{
 				Gateway:     vs.GatewayRef.Name,
 				Address:     address,
 				Port:        port.PortStart,
@@ -146,10 +146,10 @@ func backends(p pool, byID map[string]vcdsim.Document) []string {
 	return addresses
 }
 
-// throughNAT returns what external clients reach of a front: the front itself, or the addresses of rules that lead to
-// it.
-func throughNAT(f front, gateway string, byID map[string]vcdsim.Document) []front {
-	var out []front
+// throughNAT returns the frontends that external clients reach: copies of f with the external addresses of its DNAT
+// rules, or f itself if it has no rules.
+func throughNAT(f frontend, gateway string, byID map[string]vcdsim.Document) []frontend {
+	var out []frontend
 	for _, d := range byID {
 		if d.Path != natPath || d.Parent != gateway {
 			continue
@@ -157,35 +157,35 @@ func throughNAT(f front, gateway string, byID map[string]vcdsim.Document) []fron
 		rule := decode[natRule](d)
 		port, err := strconv.Atoi(rule.DNATExternalPort)
 		if external, badAddress := netip.ParseAddr(rule.ExternalAddresses); badAddress == nil && err == nil &&
-			rule.InternalAddresses == f.Address.String() && port == f.Port && rule.leads(f.Protocol, byID) {
+			rule.InternalAddresses == f.Address.String() && port == f.Port && rule.appliesTo(f.Protocol, byID) {
 			through := f
 			through.Address = external
 			out = append(out, through)
 		}
 	}
 	if len(out) == 0 {
-		return []front{f}
+		return []frontend{f}
 	}
 	return out
 }
 
-// leads reports whether a rule applies to a protocol, by its profile.
-func (r natRule) leads(protocol string, byID map[string]vcdsim.Document) bool {
+// appliesTo reports whether the application port profile of the rule contains the protocol.
+func (r natRule) appliesTo(protocol string, byID map[string]vcdsim.Document) bool {
 	profile, ok := byID[r.ApplicationPortProfile.ID]
 	return !ok || slices.ContainsFunc(decode[portProfile](profile).ApplicationPorts,
 		func(p struct{ Protocol string }) bool { return p.Protocol == protocol })
 }
 
-// everything lists all documents that may belong to the cloud controller manager, by kind and name.
+// everything lists all documents of the kinds that the cloud controller manager creates, by kind and name.
 func (v *vcd) everything() []string { return v.inventory(func(string) bool { return true }, false) }
 
-// left implements balancing.
-func (v *vcd) left(uid string) []string {
+// leftovers implements loadBalancing.
+func (v *vcd) leftovers(uid string) []string {
 	return slices.DeleteFunc(v.inventory(ownedBy(uid), false), func(name string) bool { return v.before[name] })
 }
 
-// mark implements balancing.
-func (v *vcd) mark(uid string) []string { return v.inventory(ownedBy(uid), true) }
+// snapshot implements loadBalancing.
+func (v *vcd) snapshot(uid string) []string { return v.inventory(ownedBy(uid), true) }
 
 func ownedBy(uid string) func(description string) bool {
 	return func(description string) bool {
@@ -193,7 +193,7 @@ func ownedBy(uid string) func(description string) bool {
 	}
 }
 
-// inventory lists the documents whose descriptions match, in detail with their versions.
+// inventory lists the documents whose descriptions match. With detail, it adds their IDs and versions.
 func (v *vcd) inventory(wanted func(description string) bool, detail bool) []string {
 	var out []string
 	state := v.State()

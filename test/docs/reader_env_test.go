@@ -34,8 +34,8 @@ const (
 	ccmToken  = "a-token-of-the-cloud-controller-manager"
 )
 
-// simulator is the reader's vcdsim command. It prints the connection data of the site that is already running. A second
-// site exits after some seconds.
+// simulator is the reader's vcdsim command. With --print, it prints the connection data of the running site. Otherwise
+// it starts a second site that exits after a few seconds.
 const simulator = `#!/usr/bin/env bash
 case " $* " in
 *" --print "*) exec vcdsim-program "$@" --ca-file ca.pem --tls-cert "$HOME/printing.pem" --tls-key "$HOME/printing.key" ;;
@@ -43,19 +43,19 @@ esac
 timeout 3 vcdsim-program "$@" --listen 127.0.0.1:0 --ca-file "$HOME/vcdsim.pem" || [ $? = 124 ]
 `
 
-// A world is the environment of a reader of the documentation: a management cluster, a VCD, a clone of the repository,
-// and a shell.
-type world struct {
+// A readerEnv is the environment of a reader of the documentation: a management cluster, a VCD, a clone of the
+// repository, and a shell.
+type readerEnv struct {
 	*framework.ManagementCluster
 
 	site             *simsite.Site
 	clone, home, bin string
-	plugins          string        // the list of published network plug-ins
-	replace          []string      // pairs of printed texts and their replacements
-	limit            time.Duration // of the commands of a page
+	plugins          string        // the list of sources of network plug-ins
+	replace          []string      // pairs of printed texts and replacements
+	limit            time.Duration // maximum time for the commands on a page
 }
 
-// newSite starts a VCD whose users have the reader's tokens.
+// newSite starts a VCD in which the reader's API tokens are valid.
 func newSite(t *testing.T, dir string) *simsite.Site {
 	t.Helper()
 	g := NewWithT(t)
@@ -75,9 +75,9 @@ func newSite(t *testing.T, dir string) *simsite.Site {
 	return site
 }
 
-// readerOf returns the environment of a reader without a management cluster.
-func readerOf(site *simsite.Site, dir string) *world {
-	return &world{
+// baseReaderEnv returns the environment of a reader without a management cluster.
+func baseReaderEnv(site *simsite.Site, dir string) *readerEnv {
+	return &readerEnv{
 		site:    site,
 		clone:   filepath.Join(dir, "clone"),
 		home:    filepath.Join(dir, "home"),
@@ -87,24 +87,24 @@ func readerOf(site *simsite.Site, dir string) *world {
 	}
 }
 
-func newWorld(t *testing.T) *world {
+func newReaderEnv(t *testing.T) *readerEnv {
 	t.Helper()
 	g := NewWithT(t)
 	dir := t.TempDir()
 	site := newSite(t, dir)
-	w := readerOf(site, dir)
+	w := baseReaderEnv(site, dir)
 	var err error
 	w.ManagementCluster, err = site.NewManagementCluster(t.Context(), framework.Options{Dir: "stack", Out: t.Output()})
 	g.Expect(err).NotTo(HaveOccurred())
 	w.cloneRepository(t)
 	w.installPrograms(t)
 	g.Expect(w.applyManager(t.Context())).To(Succeed())
-	go w.rollOut(t.Context())
+	go w.markRolledOut(t.Context())
 	return w
 }
 
 // cloneRepository creates the clone, the home folder and the namespace of the reader.
-func (w *world) cloneRepository(t *testing.T) {
+func (w *readerEnv) cloneRepository(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	for _, folder := range []string{w.clone, w.home, w.bin} {
@@ -123,25 +123,25 @@ kubectl create namespace `+namespace+`
 kubectl config set-context --current --namespace=`+namespace)
 }
 
-// installPrograms puts programs into the reader's PATH.
-func (w *world) installPrograms(t *testing.T) {
+// installPrograms builds the programs in the reader's PATH.
+func (w *readerEnv) installPrograms(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdctl", filepath.Join(w.bin, "vcdctl"))).To(Succeed())
 	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdsim", filepath.Join(w.bin, "vcdsim-program"))).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(w.bin, "vcdsim"), []byte(simulator), 0o700)).To(Succeed())
-	authority, err := vcdsim.NewAuthority() // for the call that only prints data and serves nothing
+	authority, err := vcdsim.NewAuthority() // for the command with --print, which starts no site
 	g.Expect(err).NotTo(HaveOccurred())
 	key, err := authority.Key()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile(filepath.Join(w.home, "printing.pem"), authority.Certificate(), 0o600)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(w.home, "printing.key"), key, 0o600)).To(Succeed())
-	// The editor is a no-op that leaves files unchanged.
+	// The editor is a no-op.
 	g.Expect(os.WriteFile(filepath.Join(w.bin, "vi"), []byte("#!/bin/sh\n"), 0o700)).To(Succeed())
 }
 
-// applyManager creates the Deployment of the manager, which the stack runs as a process.
-func (w *world) applyManager(ctx context.Context) error {
+// applyManager creates the Deployment of the manager. The stack already runs its program as a process.
+func (w *readerEnv) applyManager(ctx context.Context) error {
 	objects, err := utilyaml.ToUnstructured(w.Components)
 	if err != nil {
 		return err
@@ -154,8 +154,8 @@ func (w *world) applyManager(ctx context.Context) error {
 	return nil
 }
 
-// rollOut marks Deployments and DaemonSets as rolled out, because the stack has no nodes.
-func (w *world) rollOut(ctx context.Context) {
+// markRolledOut marks Deployments and DaemonSets as rolled out, because the stack has no nodes.
+func (w *readerEnv) markRolledOut(ctx context.Context) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -192,38 +192,38 @@ func (w *world) rollOut(ctx context.Context) {
 	}
 }
 
-func (w *world) kubeconfig() string { return filepath.Join(w.home, "kubeconfig") }
+func (w *readerEnv) kubeconfig() string { return filepath.Join(w.home, "kubeconfig") }
 
-// inOrder sorts the page that creates the cluster first, and the pages that replace or delete it last.
-func (w *world) inOrder(all []string) []string {
+// sortPages sorts the page that creates the cluster first, and the pages that replace or delete it last.
+func (w *readerEnv) sortPages(all []string) []string {
 	position := func(page string) int {
-		if slices.Contains(needed(), page) {
+		if slices.Contains(setupPages(), page) {
 			return -1
 		}
-		return slices.Index(last(), page) + 1
+		return slices.Index(finalPages(), page) + 1
 	}
 	slices.SortStableFunc(all, func(a, b string) int { return position(a) - position(b) })
 	return all
 }
 
-// run runs the blocks of a page in one shell.
-func (w *world) run(t *testing.T, page string, blocks []block) {
+// run runs the blocks on a page in one shell, between the commands of the page's setup.
+func (w *readerEnv) run(t *testing.T, page string, blocks []block) {
 	t.Helper()
 	s := setups()[page]
-	w.names(t)
+	w.lookUpNames(t)
 	var script strings.Builder
 	script.WriteString(s.before + "\n")
 	for _, b := range blocks {
 		text := strings.NewReplacer(append(slices.Clone(s.replace), w.replace...)...).Replace(b.text)
 		script.WriteString("echo " + strconv.Quote("--- block") + "\n" + text)
 	}
-	w.samples(t, page)
+	w.writeSamples(t, page)
 	t.Cleanup(func() { w.shell(t, s.after) })
 	w.shell(t, script.String())
 }
 
-// samples writes the remaining blocks of the page to files, which a setup can apply.
-func (w *world) samples(t *testing.T, page string) {
+// writeSamples writes all blocks on the page to files, so that a setup can apply them.
+func (w *readerEnv) writeSamples(t *testing.T, page string) {
 	t.Helper()
 	g := NewWithT(t)
 	dir := filepath.Join(w.home, "samples")
@@ -234,8 +234,8 @@ func (w *world) samples(t *testing.T, page string) {
 	}
 }
 
-// names looks up the names of the cluster's machines.
-func (w *world) names(t *testing.T) {
+// lookUpNames replaces the printed name of a machine by the name of an existing one.
+func (w *readerEnv) lookUpNames(t *testing.T) {
 	t.Helper()
 	if len(w.replace) > 4 {
 		return
@@ -251,8 +251,8 @@ func (w *world) names(t *testing.T) {
 	}
 }
 
-// shell runs a script as the reader's bash does, in the clone.
-func (w *world) shell(t *testing.T, script string) {
+// shell runs a script with bash in the clone and the reader's environment.
+func (w *readerEnv) shell(t *testing.T, script string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), w.limit)
 	defer cancel()
@@ -265,14 +265,14 @@ func (w *world) shell(t *testing.T, script string) {
 	out, err := cmd.CombinedOutput()
 
 	if err != nil || *printed {
-		t.Logf("%s\nprints\n%s", script, out)
+		t.Logf("%s\noutput:\n%s", script, out)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (w *world) environment(t *testing.T) []string {
+func (w *readerEnv) environment(t *testing.T) []string {
 	t.Helper()
 	env := []string{
 		"PATH=" + strings.Join([]string{

@@ -10,21 +10,21 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// waited waits for a task that a call started.
-func waited(task govcd.Task, err error) error {
+// waitTask waits for the task of a call. It returns the error of the call or the task.
+func waitTask(task govcd.Task, err error) error {
 	if err != nil {
 		return err
 	}
 	return task.WaitTaskCompletion()
 }
 
-// A taggable has metadata.
+// A taggable is an object with metadata.
 type taggable interface {
 	AddMetadataEntryWithVisibility(key, value, typedValue, visibility string, isSystem bool) error
 	DeleteMetadataEntryWithDomain(key string, isSystem bool) error
 }
 
-// tag adds metadata, or removes it again.
+// tag returns a function that alternately adds and removes metadata.
 func (s *sdk) tag(of taggable) func() error {
 	tagged := false
 	return func() error {
@@ -42,24 +42,24 @@ func (s *sdk) tag(of taggable) func() error {
 	}
 }
 
-// gone returns nil if the removed object did not exist.
-func gone(err error) error {
+// ignoreNotFound returns nil if the error means that an object does not exist.
+func ignoreNotFound(err error) error {
 	if govcd.ContainsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-func (s *sdk) createDisk(t *thing) error {
+func (s *sdk) createDisk(t *object) error {
 	var disk *govcd.Disk
 	t.remove = func() error {
 		found, err := s.vdc.GetDisksByName(t.name, true)
 		if err != nil || len(*found) == 0 {
-			return gone(err)
+			return ignoreNotFound(err)
 		}
-		return waited((*found)[0].Delete())
+		return waitTask((*found)[0].Delete())
 	}
-	err := waited(s.vdc.CreateDisk(&types.DiskCreateParams{Disk: &types.Disk{Name: t.name, SizeMb: 1024}}))
+	err := waitTask(s.vdc.CreateDisk(&types.DiskCreateParams{Disk: &types.Disk{Name: t.name, SizeMb: 1024}}))
 	if err != nil {
 		return err
 	}
@@ -78,23 +78,23 @@ func (s *sdk) createDisk(t *thing) error {
 				}
 				disk.Disk.SizeMb += 1024
 				disk.Disk.Description = text(s.rng)
-				return waited(disk.Update(disk.Disk))
+				return waitTask(disk.Update(disk.Disk))
 			},
 		},
 	}
 	return nil
 }
 
-func (s *sdk) createNetwork(t *thing) error {
-	var made *govcd.OpenApiOrgVdcNetwork
+func (s *sdk) createNetwork(t *object) error {
+	var created *govcd.OpenApiOrgVdcNetwork
 	t.remove = func() error {
 		found, err := s.vdc.GetOpenApiOrgVdcNetworkByName(t.name)
 		if err != nil {
-			return gone(err)
+			return ignoreNotFound(err)
 		}
 		return found.Delete()
 	}
-	made, err := s.vdc.CreateOpenApiOrgVdcNetwork(&types.OpenApiOrgVdcNetwork{
+	created, err := s.vdc.CreateOpenApiOrgVdcNetwork(&types.OpenApiOrgVdcNetwork{
 		Name:        t.name,
 		OwnerRef:    &types.OpenApiReference{ID: s.vdc.Vdc.ID},
 		NetworkType: types.OrgVdcNetworkTypeIsolated,
@@ -107,12 +107,12 @@ func (s *sdk) createNetwork(t *thing) error {
 		return err
 	}
 	t.changes = []change{
-		{"tag", s.tag(made)},
+		{"tag", s.tag(created)},
 		{
 			"change",
 			func() error {
-				made.OpenApiOrgVdcNetwork.Description = text(s.rng)
-				_, err := made.Update(made.OpenApiOrgVdcNetwork)
+				created.OpenApiOrgVdcNetwork.Description = text(s.rng)
+				_, err := created.Update(created.OpenApiOrgVdcNetwork)
 				return err
 			},
 		},
@@ -120,19 +120,19 @@ func (s *sdk) createNetwork(t *thing) error {
 	return nil
 }
 
-// createBalancer creates a pool and a virtual service at the worker's own address.
-func (s *sdk) createBalancer(t *thing) error {
+// createBalancer creates a pool and a virtual service. Each worker uses a different address.
+func (s *sdk) createBalancer(t *object) error {
 	t.remove = func() error {
 		service, err := s.client.GetAlbVirtualServiceByName(s.edge.EdgeGateway.ID, t.name)
 		if err == nil {
 			err = service.Delete()
 		}
-		if gone(err) != nil {
+		if ignoreNotFound(err) != nil {
 			return err
 		}
 		pool, err := s.client.GetAlbPoolByName(s.edge.EdgeGateway.ID, t.name)
 		if err != nil {
-			return gone(err)
+			return ignoreNotFound(err)
 		}
 		return pool.Delete()
 	}
@@ -188,15 +188,15 @@ func (s *sdk) createBalancer(t *thing) error {
 	return nil
 }
 
-func (s *sdk) createNAT(t *thing) error {
+func (s *sdk) createNAT(t *object) error {
 	t.remove = func() error {
 		found, err := s.edge.GetNatRuleByName(t.name)
 		if err != nil {
-			return gone(err)
+			return ignoreNotFound(err)
 		}
 		return found.Delete()
 	}
-	made, err := s.edge.CreateNatRule(&types.NsxtNatRule{
+	created, err := s.edge.CreateNatRule(&types.NsxtNatRule{
 		Name:              t.name,
 		Enabled:           true,
 		Type:              types.NsxtNatRuleTypeDnat,
@@ -210,10 +210,10 @@ func (s *sdk) createNAT(t *thing) error {
 	t.changes = []change{{
 		"change",
 		func() error {
-			made.NsxtNatRule.Description = text(s.rng)
-			changed, err := made.Update(made.NsxtNatRule)
+			created.NsxtNatRule.Description = text(s.rng)
+			changed, err := created.Update(created.NsxtNatRule)
 			if err == nil {
-				made = changed
+				created = changed
 			}
 			return err
 		},
@@ -221,15 +221,15 @@ func (s *sdk) createNAT(t *thing) error {
 	return nil
 }
 
-func (s *sdk) createIPSet(t *thing) error {
+func (s *sdk) createIPSet(t *object) error {
 	t.remove = func() error {
 		found, err := s.vdc.GetNsxtFirewallGroupByName(t.name, types.FirewallGroupTypeIpSet)
 		if err != nil {
-			return gone(err)
+			return ignoreNotFound(err)
 		}
 		return found.Delete()
 	}
-	made, err := s.vdc.CreateNsxtFirewallGroup(&types.NsxtFirewallGroup{
+	created, err := s.vdc.CreateNsxtFirewallGroup(&types.NsxtFirewallGroup{
 		Name:        t.name,
 		OwnerRef:    &types.OpenApiReference{ID: s.edge.EdgeGateway.ID},
 		Type:        types.FirewallGroupTypeIpSet,
@@ -241,23 +241,23 @@ func (s *sdk) createIPSet(t *thing) error {
 	t.changes = []change{{
 		"change",
 		func() error {
-			made.NsxtFirewallGroup.IpAddresses = []string{fmt.Sprintf("10.1.1.%d", 1+s.rng.IntN(200))}
-			_, err := made.Update(made.NsxtFirewallGroup)
+			created.NsxtFirewallGroup.IpAddresses = []string{fmt.Sprintf("10.1.1.%d", 1+s.rng.IntN(200))}
+			_, err := created.Update(created.NsxtFirewallGroup)
 			return err
 		},
 	}}
 	return nil
 }
 
-func (s *sdk) createTunnel(t *thing) error {
+func (s *sdk) createTunnel(t *object) error {
 	t.remove = func() error {
 		found, err := s.edge.GetIpSecVpnTunnelByName(t.name)
 		if err != nil {
-			return gone(err)
+			return ignoreNotFound(err)
 		}
 		return found.Delete()
 	}
-	made, err := s.edge.CreateIpSecVpnTunnel(&types.NsxtIpSecVpnTunnel{
+	created, err := s.edge.CreateIpSecVpnTunnel(&types.NsxtIpSecVpnTunnel{
 		Name:    t.name,
 		Enabled: true,
 		LocalEndpoint: types.NsxtIpSecVpnTunnelLocalEndpoint{
@@ -275,10 +275,10 @@ func (s *sdk) createTunnel(t *thing) error {
 	t.changes = []change{{
 		"change",
 		func() error {
-			made.NsxtIpSecVpn.Description = text(s.rng)
-			changed, err := made.Update(made.NsxtIpSecVpn)
+			created.NsxtIpSecVpn.Description = text(s.rng)
+			changed, err := created.Update(created.NsxtIpSecVpn)
 			if err == nil {
-				made = changed
+				created = changed
 			}
 			return err
 		},
@@ -286,37 +286,37 @@ func (s *sdk) createTunnel(t *thing) error {
 	return nil
 }
 
-func (s *sdk) createEntity(t *thing) error {
-	entities, err := s.author.GetRdeType("vmware", "capvcdCluster", "1.3.0")
+func (s *sdk) createEntity(t *object) error {
+	entities, err := s.entityUser.GetRdeType("vmware", "capvcdCluster", "1.3.0")
 	if err != nil {
 		return err
 	}
-	made, err := entities.CreateRde(types.DefinedEntity{
+	created, err := entities.CreateRde(types.DefinedEntity{
 		Name:   t.name,
 		Entity: map[string]any{"kind": "CAPVCDCluster", "apiVersion": "capvcd.vmware.com/v1.1"},
 	}, nil)
 	if err != nil {
 		return err
 	}
-	t.remove = made.Delete
-	if err := made.Resolve(); err != nil {
+	t.remove = created.Delete
+	if err := created.Resolve(); err != nil {
 		return err
 	}
 	t.changes = []change{
-		{"tag", s.tagEntity(made)},
+		{"tag", s.tagEntity(created)},
 		{
 			"change",
 			func() error {
-				changed := *made.DefinedEntity
+				changed := *created.DefinedEntity
 				changed.Entity["metadata"] = map[string]any{"name": text(s.rng)}
-				return made.Update(changed)
+				return created.Update(changed)
 			},
 		},
 	}
 	return nil
 }
 
-// tagEntity adds metadata to an entity, or removes it again.
+// tagEntity returns a function that alternately adds and removes metadata of an entity.
 func (s *sdk) tagEntity(of *govcd.DefinedEntity) func() error {
 	var entry *govcd.OpenApiMetadataEntry
 	return func() error {
@@ -337,8 +337,8 @@ func (s *sdk) tagEntity(of *govcd.DefinedEntity) func() error {
 	}
 }
 
-// createAllocation allocates an address of the IP Space.
-func (s *sdk) createAllocation(t *thing) error {
+// createAllocation allocates a floating IP from the IP Space.
+func (s *sdk) createAllocation(t *object) error {
 	space, err := s.client.GetIpSpaceByName("public")
 	if err != nil {
 		return err
@@ -348,11 +348,11 @@ func (s *sdk) createAllocation(t *thing) error {
 	if err != nil {
 		return err
 	}
-	made, err := s.org.GetIpSpaceAllocationByTypeAndValue(space.IpSpace.ID, types.IpSpaceIpAllocationTypeFloatingIp,
+	created, err := s.org.GetIpSpaceAllocationByTypeAndValue(space.IpSpace.ID, types.IpSpaceIpAllocationTypeFloatingIp,
 		results[0].Value, nil)
 	if err != nil {
 		return err
 	}
-	t.remove = made.Delete
+	t.remove = created.Delete
 	return nil
 }

@@ -40,22 +40,22 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// record makes the tests write their fixtures again.
-var record = flag.Bool("record", false, "write the fixtures of adoption with the original manager")
+// record makes the tests rewrite their fixtures.
+var record = flag.Bool("record", false, "write the fixtures of adoption with VMware's manager")
 
-// Variables of the environment that name the original.
+// Environment variables with the paths of VMware's files.
 const (
-	// originalManager is the path of CAPVCD's own manager.
-	originalManager = "CAPVCD_MANAGER"
-	// originalComponents is the path of the components file of its release.
-	originalComponents = "CAPVCD_COMPONENTS"
+	// managerVariable contains the path of CAPVCD's manager.
+	managerVariable = "CAPVCD_MANAGER"
+	// componentsVariable contains the path of the components file of CAPVCD's release.
+	componentsVariable = "CAPVCD_COMPONENTS"
 )
 
-// ages is how long clusters may take. CAPVCD checks a booting machine every ten seconds, up to four times.
-const ages = 10 * time.Minute
+// clusterTimeout is the maximum time for a cluster. CAPVCD checks each booting machine up to four times, 10 s apart.
+const clusterTimeout = 10 * time.Minute
 
-// An original is a management cluster with CAPVCD 1.3.2 as VMware released it, and a simulated VCD.
-type original struct {
+// A capvcdSetup is a management cluster with VMware's release of CAPVCD 1.3.2, and a simulated VCD.
+type capvcdSetup struct {
 	*WithT
 
 	t       *testing.T
@@ -66,11 +66,12 @@ type original struct {
 	before  []string // objects on gateways before the first cluster
 }
 
-// startOriginal starts Cluster API, a simulated VCD and the CRDs of CAPVCD. It skips the test without the original.
-func startOriginal(t *testing.T, model vcdsim.Model) *original {
+// startCAPVCDSetup starts Cluster API and a simulated VCD, and installs the CRDs of CAPVCD. It skips the test without
+// VMware's files.
+func startCAPVCDSetup(t *testing.T, model vcdsim.Model) *capvcdSetup {
 	t.Helper()
-	needsOriginal(t)
-	o := &original{WithT: NewWithT(t), t: t}
+	requireCAPVCD(t)
+	o := &capvcdSetup{WithT: NewWithT(t), t: t}
 	var err error
 	o.site, err = simsite.Start(t.Context(), t.TempDir(), model)
 	o.Expect(err).NotTo(HaveOccurred())
@@ -90,11 +91,11 @@ func startOriginal(t *testing.T, model vcdsim.Model) *original {
 	return o
 }
 
-// installCRDs installs the CRDs of CAPVCD without its conversion, because no object here is stored in its first
+// installCRDs installs the CRDs of CAPVCD without conversion webhooks, because no object is stored in the first
 // version.
-func (o *original) installCRDs() {
+func (o *capvcdSetup) installCRDs() {
 	o.t.Helper()
-	components, err := os.ReadFile(os.Getenv(originalComponents))
+	components, err := os.ReadFile(os.Getenv(componentsVariable))
 	o.Expect(err).NotTo(HaveOccurred())
 	var crds []unstructured.Unstructured
 	for _, object := range parse(o.WithT, components) {
@@ -122,16 +123,16 @@ func parse(g *WithT, documents []byte) []unstructured.Unstructured {
 	}
 }
 
-// startManager starts CAPVCD, until the end of the test or stopManager.
-func (o *original) startManager(env ...string) { o.manager = startCAPVCD(o.t, o.stack, env...) }
+// startManager starts CAPVCD. It runs until stopManager is called or the test ends.
+func (o *capvcdSetup) startManager(env ...string) { o.manager = startCAPVCD(o.t, o.stack, env...) }
 
-func (o *original) stopManager() { o.manager.stop() }
+func (o *capvcdSetup) stopManager() { o.manager.stop() }
 
-// needsOriginal skips a test without CAPVCD's own manager.
-func needsOriginal(t *testing.T) {
+// requireCAPVCD skips a test without the manager and the components file of CAPVCD.
+func requireCAPVCD(t *testing.T) {
 	t.Helper()
-	if os.Getenv(originalManager) == "" || os.Getenv(originalComponents) == "" {
-		t.Skipf("needs CAPVCD's own manager and components file: set %s and %s", originalManager, originalComponents)
+	if os.Getenv(managerVariable) == "" || os.Getenv(componentsVariable) == "" {
+		t.Skipf("needs CAPVCD's manager and components file: set %s and %s", managerVariable, componentsVariable)
 	}
 }
 
@@ -141,13 +142,13 @@ type capvcd struct {
 	ended   chan struct{}
 }
 
-// startCAPVCD starts CAPVCD in a management cluster, until the end of the test.
+// startCAPVCD starts CAPVCD for a management cluster. It runs until stop is called or the test ends.
 func startCAPVCD(t *testing.T, in *stack.Stack, env ...string) *capvcd {
 	t.Helper()
 	g := NewWithT(t)
 	log, err := os.OpenFile(in.LogDir()+"/capvcd.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	g.Expect(err).NotTo(HaveOccurred())
-	command := exec.CommandContext(t.Context(), os.Getenv(originalManager),
+	command := exec.CommandContext(t.Context(), os.Getenv(managerVariable),
 		"--sync-period=30s", "--health-probe-bind-address=127.0.0.1:0", "--diagnostics-address=127.0.0.1:0",
 		"--insecure-diagnostics=true")
 	command.Env = append(os.Environ(), "KUBECONFIG="+in.Kubeconfig(), "ENABLE_WEBHOOKS=false")
@@ -175,8 +176,8 @@ func (c *capvcd) stop() {
 	<-c.ended
 }
 
-// create creates a cluster of CAPVCD.
-func (o *original) create(s scenario) {
+// create creates the objects of a scenario's cluster.
+func (o *capvcdSetup) create(s scenario) {
 	o.t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "cluster.yaml"))
 	o.Expect(err).NotTo(HaveOccurred())
@@ -200,9 +201,9 @@ func (o *original) create(s scenario) {
 	}
 	expanded := os.Expand(string(text), func(key string) string { return variables[key] })
 	objects := parse(o.WithT, []byte(expanded))
-	for i := range s.furtherPools {
-		further := strings.ReplaceAll(expanded, clusterName+"-workers", fmt.Sprintf("%s-workers-%d", clusterName, i+2))
-		objects = append(objects, slices.DeleteFunc(parse(o.WithT, []byte(further)),
+	for i := range s.extraPools {
+		extra := strings.ReplaceAll(expanded, clusterName+"-workers", fmt.Sprintf("%s-workers-%d", clusterName, i+2))
+		objects = append(objects, slices.DeleteFunc(parse(o.WithT, []byte(extra)),
 			func(u unstructured.Unstructured) bool { return !strings.Contains(u.GetName(), "-workers-") })...)
 	}
 	for _, object := range objects {
@@ -210,9 +211,9 @@ func (o *original) create(s scenario) {
 	}
 }
 
-// addEntity creates an entity that belongs to the user who creates the cluster, and returns its URN; empty if content
-// is nil.
-func (o *original) addEntity(content map[string]any) string {
+// addEntity creates an entity that belongs to the user of CAPVCD, and returns its URN. If content is nil, it returns an
+// empty string.
+func (o *capvcdSetup) addEntity(content map[string]any) string {
 	if content == nil {
 		return ""
 	}
@@ -230,12 +231,12 @@ func (o *original) addEntity(content map[string]any) string {
 			"entity":     content,
 		})
 	})
-	o.before = documents(o.site.Simulator) // The entity stays.
+	o.before = documents(o.site.Simulator) // The entity is not deleted with the cluster.
 	return urn
 }
 
-// entityOfCSE returns the entity that the server of Container Service Extension creates before it makes CAPVCD create a
-// cluster.
+// entityOfCSE returns the entity that the server of Container Service Extension creates before it requests a cluster
+// from CAPVCD.
 func entityOfCSE() map[string]any {
 	return map[string]any{
 		"apiVersion": "capvcd.vmware.com/v1.1",
@@ -251,8 +252,8 @@ func entityOfCSE() map[string]any {
 	}
 }
 
-// initializeNodes sets the provider IDs of the nodes of a cluster, as VMware's cloud controller manager does.
-func (o *original) initializeNodes(ctx context.Context, cluster string) error {
+// initializeNodes sets the provider IDs of the nodes of a cluster, like VMware's cloud controller manager.
+func (o *capvcdSetup) initializeNodes(ctx context.Context, cluster string) error {
 	kubeconfig, err := o.site.Workloads.AdminKubeconfig(cluster)
 	if err != nil {
 		return err
@@ -285,8 +286,8 @@ func (o *original) initializeNodes(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// awaitMachines waits until the cluster has running machines with nodes.
-func (o *original) awaitMachines(machines int) {
+// awaitMachines waits until the cluster has the given number of running machines with nodes.
+func (o *capvcdSetup) awaitMachines(machines int) {
 	o.t.Helper()
 	o.Eventually(func(g Gomega) {
 		_ = o.initializeNodes(o.t.Context(), clusterName)
@@ -297,7 +298,7 @@ func (o *original) awaitMachines(machines int) {
 		for i := range list.Items {
 			g.Expect(list.Items[i].Status.Phase).To(Equal(string(clusterv1.MachinePhaseRunning)), list.Items[i].Name)
 		}
-	}, ages, "1s").Should(Succeed())
+	}, clusterTimeout, "1s").Should(Succeed())
 }
 
 // clusterName is the name of the cluster of each scenario.
@@ -307,23 +308,23 @@ const clusterName = "prod"
 type scenario struct {
 	name          string
 	model         func() vcdsim.Model
-	env           []string // of CAPVCD
+	env           []string // environment variables of CAPVCD
 	oneArm        bool
 	controlPlanes int
-	workers       int // in each pool
-	furtherPools  int // of workers
-	// entity is the runtime defined entity for CAPVCD, from the program that requested the cluster; nil for none.
+	workers       int // per pool
+	extraPools    int // additional pools of workers
+	// entity is the runtime defined entity that the requester of the cluster creates for CAPVCD. nil means none.
 	entity map[string]any
-	// then runs once the cluster is complete, while CAPVCD is running; nil for nothing.
-	then func(*original)
-	// until reports when CAPVCD is stopped; nil: once the cluster is complete and then has returned.
-	until func(*original) bool
-	// isDeleted is set if the cluster is being deleted when CAPVCD is stopped.
+	// then is called when the cluster is complete, while CAPVCD is running. It may be nil.
+	then func(*capvcdSetup)
+	// until reports whether CAPVCD should be stopped. nil means when the cluster is complete and then has returned.
+	until func(*capvcdSetup) bool
+	// isDeleted reports whether the cluster is being deleted when CAPVCD is stopped.
 	isDeleted bool
 }
 
 // machines returns the number of machines of the cluster.
-func (s scenario) machines() int { return s.controlPlanes + s.workers*(1+s.furtherPools) }
+func (s scenario) machines() int { return s.controlPlanes + s.workers*(1+s.extraPools) }
 
 const withoutEntity = "CAPVCD_SKIP_RDE=true"
 
@@ -356,7 +357,7 @@ func scenarios() []scenario {
 			env:           []string{withoutEntity},
 			controlPlanes: 1,
 			workers:       1,
-			furtherPools:  2,
+			extraPools:    2,
 		},
 		{
 			name:          "renamed-vdc",
@@ -364,7 +365,7 @@ func scenarios() []scenario {
 			env:           []string{withoutEntity},
 			controlPlanes: 1,
 			workers:       1,
-			then:          func(o *original) { o.renameVDC() },
+			then:          func(o *capvcdSetup) { o.renameVDC() },
 		},
 		{
 			name:          "made-by-cse",
@@ -386,7 +387,7 @@ func scenarios() []scenario {
 			env:           []string{withoutEntity},
 			controlPlanes: 1,
 			workers:       1,
-			until:         func(o *original) bool { return len(inPower(o.site.Simulator, vcdsim.PoweredOff)) > 0 },
+			until:         func(o *capvcdSetup) bool { return len(vmsInState(o.site.Simulator, vcdsim.PoweredOff)) > 0 },
 		},
 		{
 			name:          "started-not-recorded",
@@ -394,7 +395,7 @@ func scenarios() []scenario {
 			env:           []string{withoutEntity},
 			controlPlanes: 1,
 			workers:       1,
-			until:         func(o *original) bool { return len(inPower(o.site.Simulator, vcdsim.PoweredOn)) > 0 },
+			until:         func(o *capvcdSetup) bool { return len(vmsInState(o.site.Simulator, vcdsim.PoweredOn)) > 0 },
 		},
 		{
 			name:          "half-deleted",
@@ -402,33 +403,33 @@ func scenarios() []scenario {
 			env:           []string{withoutEntity},
 			controlPlanes: 1,
 			workers:       2,
-			then:          func(o *original) { o.Expect(o.client.Delete(o.t.Context(), theCluster())).To(Succeed()) },
-			until:         func(o *original) bool { return len(o.vms()) < 3 },
+			then:          func(o *capvcdSetup) { o.Expect(o.client.Delete(o.t.Context(), clusterObject())).To(Succeed()) },
+			until:         func(o *capvcdSetup) bool { return len(o.vms()) < 3 },
 			isDeleted:     true,
 		},
 	}
 }
 
-// scenarioOf returns the scenario with a name.
+// scenarioOf returns the scenario with the given name.
 func scenarioOf(name string) scenario {
 	all := scenarios()
 	return all[slices.IndexFunc(all, func(s scenario) bool { return s.name == name })]
 }
 
-func theCluster() *clusterv1.Cluster {
+func clusterObject() *clusterv1.Cluster {
 	cluster := &clusterv1.Cluster{}
 	cluster.Namespace = namespace
 	cluster.Name = clusterName
 	return cluster
 }
 
-// TestClustersOfTheOriginalAreAdopted creates clusters with CAPVCD, replaces it with this provider, and operates the
+// TestClustersOfCAPVCDAreAdopted creates clusters with CAPVCD, replaces CAPVCD by this provider, and operates the
 // clusters until they are deleted.
-func TestClustersOfTheOriginalAreAdopted(t *testing.T) {
+func TestClustersOfCAPVCDAreAdopted(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
-			o := startOriginal(t, s.model())
-			o.makeCluster(s)
+			o := startCAPVCDSetup(t, s.model())
+			o.createCluster(s)
 			if *record {
 				o.record(s.name)
 				return
@@ -438,8 +439,8 @@ func TestClustersOfTheOriginalAreAdopted(t *testing.T) {
 	}
 }
 
-// makeCluster creates the cluster of a scenario with CAPVCD, and stops CAPVCD.
-func (o *original) makeCluster(s scenario) {
+// createCluster creates the cluster of a scenario with CAPVCD, and then stops CAPVCD.
+func (o *capvcdSetup) createCluster(s scenario) {
 	o.t.Helper()
 	o.startManager(s.env...)
 	o.create(s)
@@ -450,19 +451,19 @@ func (o *original) makeCluster(s scenario) {
 		s.then(o)
 	}
 	if s.until != nil {
-		o.Eventually(func() bool { return s.until(o) }, ages, "5ms").Should(BeTrue())
+		o.Eventually(func() bool { return s.until(o) }, clusterTimeout, "5ms").Should(BeTrue())
 	}
 	o.stopManager()
 }
 
-// adoptCluster replaces CAPVCD with this provider, and operates the cluster until it is deleted.
-func (o *original) adoptCluster(s scenario) {
+// adoptCluster replaces CAPVCD by this provider, and operates the cluster until it is deleted.
+func (o *capvcdSetup) adoptCluster(s scenario) {
 	o.t.Helper()
 	before := o.vms()
-	ran := running(o.site.Simulator)
+	ran := runningVMs(o.site.Simulator)
 	began := time.Now()
 	o.replace()
-	o.Eventually(func(g Gomega) { trustSite(o.t.Context(), g, o.client, o.site.Simulator.CA()) }, patience, "100ms").
+	o.Eventually(func(g Gomega) { trustSite(o.t.Context(), g, o.client, o.site.Simulator.CA()) }, timeout, "100ms").
 		Should(Succeed())
 	if s.isDeleted {
 		o.expectGone()
@@ -470,8 +471,8 @@ func (o *original) adoptCluster(s scenario) {
 	}
 	o.awaitMachines(s.machines())
 	o.awaitReady(s.machines())
-	o.t.Logf("ready %s after the start of the manager was asked for", time.Since(began).Round(time.Second))
-	o.Expect(changesOf(o.site.Simulator, ran, began)).To(BeEmpty(), "VMs are not written to")
+	o.t.Logf("ready %s after the start of the manager was requested", time.Since(began).Round(time.Second))
+	o.Expect(changesOf(o.site.Simulator, ran, began)).To(BeEmpty(), "VMs should not be written")
 
 	o.scaleWorkers(s.workers + 1)
 	o.awaitMachines(s.machines() + 1)
@@ -480,13 +481,13 @@ func (o *original) adoptCluster(s scenario) {
 	o.delete()
 }
 
-// renameVDC renames the VDC of the cluster. CAPVCD continues with the ID in the status.
-func (o *original) renameVDC() {
+// renameVDC renames the VDC of the cluster. CAPVCD continues to use the ID in the status.
+func (o *capvcdSetup) renameVDC() {
 	o.site.Simulator.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Name = "acme-vdc-renamed" })
 }
 
 // vms returns the URNs of the VMs in VCD.
-func (o *original) vms() []string {
+func (o *capvcdSetup) vms() []string {
 	var ids []string
 	state := o.site.Simulator.State()
 	for i := range state.VMs {
@@ -495,11 +496,11 @@ func (o *original) vms() []string {
 	return ids
 }
 
-// running returns the URNs of the VMs that are powered on.
-func running(simulator *vcdsim.Simulator) []string { return inPower(simulator, vcdsim.PoweredOn) }
+// runningVMs returns the URNs of the VMs that are powered on.
+func runningVMs(simulator *vcdsim.Simulator) []string { return vmsInState(simulator, vcdsim.PoweredOn) }
 
-// inPower returns the URNs of the VMs in a state.
-func inPower(simulator *vcdsim.Simulator, status vcdsim.Status) []string {
+// vmsInState returns the URNs of the VMs with a power status.
+func vmsInState(simulator *vcdsim.Simulator, status vcdsim.Status) []string {
 	var ids []string
 	state := simulator.State()
 	for i := range state.VMs {
@@ -510,7 +511,7 @@ func inPower(simulator *vcdsim.Simulator, status vcdsim.Status) []string {
 	return ids
 }
 
-// changesOf lists the requests since a time that changed one of some VMs.
+// changesOf lists the requests since a time that changed any of the given VMs.
 func changesOf(simulator *vcdsim.Simulator, vms []string, since time.Time) []string {
 	var changes []string
 	for _, r := range simulator.Requests() {
@@ -527,9 +528,9 @@ func changesOf(simulator *vcdsim.Simulator, vms []string, since time.Time) []str
 }
 
 // replace installs this provider over CAPVCD.
-func (o *original) replace() {
+func (o *capvcdSetup) replace() {
 	o.t.Helper()
-	ours, err := shipped()
+	ours, err := builtProduct()
 	o.Expect(err).NotTo(HaveOccurred())
 	manager, err := o.stack.InstallProvider(o.t.Context(), stack.ProviderInstall{
 		ComponentsYAML: ours.components,
@@ -541,8 +542,8 @@ func (o *original) replace() {
 	o.Expect(manager.Start(o.t.Context())).To(Succeed())
 }
 
-// trustSite adds the certificate authority of the simulated VCD to the identity of the cluster. CAPVCD did not verify
-// it.
+// trustSite adds the certificate authority of the simulated VCD to the identity of the cluster. CAPVCD does not verify
+// certificates.
 func trustSite(ctx context.Context, g Gomega, c client.Client, authority []byte) {
 	trustSiteIn(ctx, g, c, authority, namespace)
 }
@@ -558,15 +559,15 @@ func trustSiteIn(ctx context.Context, g Gomega, c client.Client, authority []byt
 }
 
 // awaitReady waits until the cluster and its machines are Ready.
-func (o *original) awaitReady(machines int) {
+func (o *capvcdSetup) awaitReady(machines int) {
 	o.t.Helper()
 	o.Eventually(func(g Gomega) {
 		trustSite(o.t.Context(), g, o.client, o.site.Simulator.CA())
 		expectReady(o.t.Context(), g, o.client, machines)
-	}, patience, "500ms").Should(Succeed())
+	}, timeout, "500ms").Should(Succeed())
 }
 
-// expectReady expects the cluster and all its machines to be Ready.
+// expectReady checks that the cluster and all its machines are Ready.
 func expectReady(ctx context.Context, g Gomega, c client.Client, machines int) {
 	vcdCluster := &infrav1.VCDCluster{}
 	g.Expect(c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: clusterName}, vcdCluster)).To(Succeed())
@@ -582,7 +583,7 @@ func expectReady(ctx context.Context, g Gomega, c client.Client, machines int) {
 	}
 }
 
-func (o *original) scaleWorkers(replicas int) {
+func (o *capvcdSetup) scaleWorkers(replicas int) {
 	o.t.Helper()
 	deployment := &clusterv1.MachineDeployment{}
 	deployment.Namespace = namespace
@@ -591,8 +592,8 @@ func (o *original) scaleWorkers(replicas int) {
 	o.Expect(o.client.Patch(o.t.Context(), deployment, client.RawPatch(types.MergePatchType, []byte(change)))).To(Succeed())
 }
 
-// rollOut replaces all machines.
-func (o *original) rollOut() {
+// rollOut replaces all machines by a rollout.
+func (o *capvcdSetup) rollOut() {
 	o.t.Helper()
 	change := client.RawPatch(types.MergePatchType,
 		[]byte(`{"spec": {"rollout": {"after": "`+time.Now().UTC().Format(time.RFC3339)+`"}}}`))
@@ -609,8 +610,8 @@ func (o *original) rollOut() {
 	o.Expect(o.client.Patch(o.t.Context(), controlPlane, change)).To(Succeed())
 }
 
-// awaitReplaced waits until none of some VMs is left and the same number is running.
-func (o *original) awaitReplaced(vms []string, machines int) {
+// awaitReplaced waits until none of the given VMs are left, and new ones are running.
+func (o *capvcdSetup) awaitReplaced(vms []string, machines int) {
 	o.t.Helper()
 	o.Eventually(func(g Gomega) {
 		_ = o.initializeNodes(o.t.Context(), clusterName)
@@ -619,26 +620,26 @@ func (o *original) awaitReplaced(vms []string, machines int) {
 			g.Expect(vms).NotTo(ContainElement(state.VMs[i].ID))
 		}
 		g.Expect(state.VMs).To(HaveLen(machines))
-	}, ages, "1s").Should(Succeed())
+	}, clusterTimeout, "1s").Should(Succeed())
 	o.awaitMachines(machines)
 }
 
-// delete deletes the cluster, and expects nothing to be left in VCD.
-func (o *original) delete() {
+// delete deletes the cluster, and checks that none of its objects are left in VCD.
+func (o *capvcdSetup) delete() {
 	o.t.Helper()
-	o.Expect(o.client.Delete(o.t.Context(), theCluster())).To(Succeed())
+	o.Expect(o.client.Delete(o.t.Context(), clusterObject())).To(Succeed())
 	o.expectGone()
 }
 
-// expectGone waits until the cluster is gone, and expects nothing to be left in VCD.
-func (o *original) expectGone() {
+// expectGone waits until the cluster is gone, and checks that none of its objects are left in VCD.
+func (o *capvcdSetup) expectGone() {
 	o.t.Helper()
 	awaitGone(o.t.Context(), o.WithT, o.client)
 	o.Expect(o.site.Left()).To(BeEmpty())
 	o.Expect(documents(o.site.Simulator)).To(ConsistOf(o.before))
 }
 
-// documents lists the objects on gateways and related ones: virtual services, pools, NAT rules, allocations, entities.
+// documents lists virtual services, pools, NAT rules, allocations and entities in VCD.
 func documents(simulator *vcdsim.Simulator) []string {
 	var all []string
 	for _, d := range simulator.State().Documents {
@@ -647,7 +648,7 @@ func documents(simulator *vcdsim.Simulator) []string {
 	return all
 }
 
-// problems returns the messages of the Ready conditions of the remaining objects of a cluster that is being deleted.
+// problems returns the messages of the Ready conditions of the objects that remain during a deletion.
 func problems(ctx context.Context, c client.Client) []string {
 	found := []string{"the Cluster"}
 	vcdCluster := &infrav1.VCDCluster{}
@@ -670,9 +671,9 @@ func problems(ctx context.Context, c client.Client) []string {
 // awaitGone waits until the cluster is gone from the management cluster.
 func awaitGone(ctx context.Context, g *WithT, c client.Client) {
 	g.Eventually(func() []string {
-		if apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(theCluster()), theCluster())) {
+		if apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(clusterObject()), clusterObject())) {
 			return nil
 		}
 		return problems(ctx, c)
-	}, ages, "500ms").Should(BeNil())
+	}, clusterTimeout, "500ms").Should(BeNil())
 }

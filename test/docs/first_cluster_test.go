@@ -36,10 +36,10 @@ const (
 	provider         = "infrastructure-vcd"
 )
 
-// TestTheFirstClusterAsPrinted runs the commands of the page on the first cluster, from the source code to an available
-// cluster and its deletion. A registry in this test receives the images. The manager is the program in the pushed
-// image.
-func TestTheFirstClusterAsPrinted(t *testing.T) {
+// TestFirstClusterPageRunsAsPrinted runs the commands on the page about the first cluster, from the source code to an
+// available cluster and its deletion. The images are pushed to a registry in this test. The manager is the program in
+// the pushed image.
+func TestFirstClusterPageRunsAsPrinted(t *testing.T) {
 	if !*asPrinted {
 		t.Skip("-as-printed is not set")
 	}
@@ -47,9 +47,9 @@ func TestTheFirstClusterAsPrinted(t *testing.T) {
 	images := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(images.Close)
 	host := strings.TrimPrefix(images.URL, "http://")
-	w := newBareWorld(t)
+	w := newBareReaderEnv(t)
 	w.replace = append(w.replace, "registry.example.com", host, "providers:\n", w.otherProviders(t))
-	machine := machineOf(w)
+	machine := newMachine(w)
 	machine.start(t)
 
 	w.run(t, firstClusterPage, toRun(t, w.Root, firstClusterPage))
@@ -59,18 +59,18 @@ func TestTheFirstClusterAsPrinted(t *testing.T) {
 	ccm := host + "/kubernetes/cloud-provider-for-cloud-director:v2.0.0"
 	g.Expect(machine.args).To(ContainElement("--cloud-provider-registry=" + host + "/kubernetes"))
 	_, err := pull(ccm)
-	g.Expect(err).NotTo(HaveOccurred(), "nodes of workload clusters pull it")
+	g.Expect(err).NotTo(HaveOccurred(), "nodes of workload clusters should be able to pull the image")
 	g.Expect(w.site.Left()).To(BeEmpty())
 }
 
-// newBareWorld returns the environment of a reader whose management cluster has Cluster API, but not this provider.
-func newBareWorld(t *testing.T) *world {
+// newBareReaderEnv returns the environment of a reader whose management cluster has Cluster API, but not this provider.
+func newBareReaderEnv(t *testing.T) *readerEnv {
 	t.Helper()
 	g := NewWithT(t)
 	dir := t.TempDir()
 	site := newSite(t, dir)
-	w := readerOf(site, dir)
-	w.limit = 25 * time.Minute // The page builds all programs.
+	w := baseReaderEnv(site, dir)
+	w.limit = 25 * time.Minute // The commands on the page build all programs.
 	root, err := framework.Root()
 	g.Expect(err).NotTo(HaveOccurred())
 	management, err := stack.Start(t.Context(), stack.Options{
@@ -87,8 +87,8 @@ func newBareWorld(t *testing.T) *world {
 }
 
 // otherProviders returns lines for clusterctl.yaml with local releases of cert-manager and of Cluster API, which
-// clusterctl would download otherwise. The list of providers comes last.
-func (w *world) otherProviders(t *testing.T) string {
+// clusterctl would otherwise download. The lines end with the list of providers.
+func (w *readerEnv) otherProviders(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
 	releases, err := stack.Releases(w.Stack)
@@ -111,27 +111,27 @@ func (w *world) otherProviders(t *testing.T) string {
 	g.Expect(err).NotTo(HaveOccurred())
 	before, list, found := strings.Cut(string(lines), "providers:\n")
 	g.Expect(found).To(BeTrue())
-	// Indented as the page indents the list.
+	// The indentation matches the list on the page.
 	return before + "providers:\n  " + strings.ReplaceAll(strings.TrimSuffix(list, "\n"), "\n", "\n  ") + "\n"
 }
 
-// A machine replaces a node of the management cluster: it runs the Deployment of the manager as a process.
+// A machine replaces the nodes of the management cluster: it runs the Deployment of the manager as a process.
 type machine struct {
-	world *world
-	image string
-	args  []string
-	ended chan error
+	reader *readerEnv
+	image  string
+	args   []string
+	ended  chan error
 }
 
-func machineOf(w *world) *machine { return &machine{world: w, ended: make(chan error, 1)} }
+func newMachine(w *readerEnv) *machine { return &machine{reader: w, ended: make(chan error, 1)} }
 
-// start waits in the background for the Deployment.
+// start waits for the Deployment and runs its program in the background.
 func (m *machine) start(t *testing.T) {
 	t.Helper()
 	go func() { m.ended <- m.run(t.Context()) }()
 }
 
-// failure returns why the manager is not running.
+// failure returns an error if the manager was not started or failed to start.
 func (m *machine) failure() error {
 	select {
 	case err := <-m.ended:
@@ -149,7 +149,7 @@ func (m *machine) run(ctx context.Context) error {
 	container := deployment.Spec.Template.Spec.Containers[0]
 	m.image = container.Image
 	m.args = container.Args
-	program := filepath.Join(m.world.home, "manager-of-the-image")
+	program := filepath.Join(m.reader.home, "manager-of-the-image")
 	if err := extract(m.image, program); err != nil {
 		return err
 	}
@@ -167,13 +167,13 @@ func (m *machine) run(ctx context.Context) error {
 			Status: corev1.ConditionTrue,
 		}},
 	}
-	return m.world.Client().Status().Update(ctx, deployment)
+	return m.reader.Client().Status().Update(ctx, deployment)
 }
 
-// awaitDeployment waits until clusterctl has created the Deployment of the manager and its webhooks. In the meantime,
-// it issues certificates, as cert-manager does.
+// awaitDeployment waits until clusterctl has created the Deployment of the manager and its webhooks. Meanwhile, it
+// issues certificates, as cert-manager does.
 func (m *machine) awaitDeployment(ctx context.Context) (*appsv1.Deployment, error) {
-	issuer := stack.NewIssuer(m.world.Stack)
+	issuer := stack.NewIssuer(m.reader.Stack)
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -182,11 +182,11 @@ func (m *machine) awaitDeployment(ctx context.Context) (*appsv1.Deployment, erro
 			return nil, ctx.Err()
 		case <-ticker.C:
 		}
-		_ = issuer.Certify(ctx, m.world.Client()) // It fails if clusterctl writes the same object, and is repeated.
+		_ = issuer.Certify(ctx, m.reader.Client()) // Conflicts with clusterctl are resolved by the next attempt.
 		installed := client.MatchingLabels{"cluster.x-k8s.io/provider": provider}
 		var deployments appsv1.DeploymentList
 		var webhooks admissionregistrationv1.ValidatingWebhookConfigurationList
-		if m.world.Client().List(ctx, &deployments, installed) != nil || m.world.Client().List(ctx, &webhooks, installed) != nil {
+		if m.reader.Client().List(ctx, &deployments, installed) != nil || m.reader.Client().List(ctx, &webhooks, installed) != nil {
 			continue
 		}
 		if len(deployments.Items) == 1 && len(webhooks.Items) == 1 {
@@ -195,29 +195,29 @@ func (m *machine) awaitDeployment(ctx context.Context) (*appsv1.Deployment, erro
 	}
 }
 
-// startManager runs the manager as a process. Webhooks call a local port, because there are no pods.
+// startManager runs the manager as a process. Webhooks use a local port, because no pods run.
 func (m *machine) startManager(ctx context.Context, program string) error {
-	release := filepath.Join(m.world.clone, "out", "release", provider, framework.Version, stack.ComponentsFile)
+	release := filepath.Join(m.reader.clone, "out", "release", provider, framework.Version, stack.ComponentsFile)
 	components, err := os.ReadFile(release)
 	if err != nil {
 		return err
 	}
-	if err := m.world.Unwire(ctx, provider); err != nil {
+	if err := m.reader.Unwire(ctx, provider); err != nil {
 		return err
 	}
-	m.world.Manager, err = m.world.InstallProvider(ctx, stack.ProviderInstall{
+	m.reader.Manager, err = m.reader.InstallProvider(ctx, stack.ProviderInstall{
 		ComponentsYAML: components,
 		ManagerBinary:  program,
 		Version:        framework.Version,
-		Env:            m.world.site.Workloads.Env(),
+		Env:            m.reader.site.Workloads.Env(),
 	})
 	if err != nil {
 		return err
 	}
-	return m.world.Manager.Start(ctx)
+	return m.reader.Manager.Start(ctx)
 }
 
-// pull returns an image as a container runtime on this machine would pull it.
+// pull returns an image like a container runtime on this machine.
 func pull(image string) (v1.Image, error) {
 	reference, err := name.ParseReference(image)
 	if err != nil {
@@ -242,14 +242,14 @@ func extract(image, path string) error {
 	for r := tar.NewReader(files); ; {
 		header, err := r.Next()
 		if err != nil {
-			return fmt.Errorf("looking for %s in %s: %w", entrypoint, image, err)
+			return fmt.Errorf("extracting %s from %s: %w", entrypoint, image, err)
 		}
 		if "/"+strings.TrimPrefix(header.Name, "/") != entrypoint {
 			continue
 		}
 		program, err := io.ReadAll(r)
 		if err != nil {
-			return fmt.Errorf("reading %s of %s: %w", entrypoint, image, err)
+			return fmt.Errorf("reading %s in %s: %w", entrypoint, image, err)
 		}
 		return os.WriteFile(path, program, 0o700)
 	}

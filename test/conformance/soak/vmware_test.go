@@ -16,7 +16,7 @@ import (
 	klogv2 "k8s.io/klog/v2"
 )
 
-// TestMain silences the logs of VMware's programs, which use two versions of the library.
+// TestMain discards the logs of VMware's programs, which use two versions of klog.
 func TestMain(m *testing.M) {
 	for _, initFlags := range []func(*flag.FlagSet){klog.InitFlags, klogv2.InitFlags} {
 		logs := flag.NewFlagSet("logs", flag.ContinueOnError)
@@ -30,20 +30,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An original is the client that VMware's CAPVCD, cloud provider and CSI driver share.
-type original struct {
+// A vmwareClient is the client that VMware's CAPVCD, cloud provider and CSI driver share.
+type vmwareClient struct {
 	number int
 	rng    *rand.Rand
 	site   string
 	client *vcdsdk.Client
 }
 
-func newOriginal(a assignment) original {
-	return original{number: a.number, rng: a.rng, site: a.sim.URL()}
+func newVMwareClient(a assignment) vmwareClient {
+	return vmwareClient{number: a.number, rng: a.rng, site: a.sim.URL()}
 }
 
-// login logs in the first time. Later, it gives the client a new token, as the programs do for each reconcile.
-func (o *original) login() (err error) {
+// login logs in the first time. Later calls refresh the token, as the programs do for each reconcile.
+func (o *vmwareClient) login() (err error) {
 	if o.client != nil {
 		return o.client.RefreshBearerToken()
 	}
@@ -51,11 +51,12 @@ func (o *original) login() (err error) {
 	return err
 }
 
-func (o *original) logout() error { return o.client.VCDClient.Disconnect() }
+func (o *vmwareClient) logout() error { return o.client.VCDClient.Disconnect() }
 
-// expected reports whether VMware's programs retry after an error. For a busy gateway, a part of the client returns
-// only the status. The codes of all refusals are checked in the responses of the simulator.
-func (o *original) expected(err error) bool {
+// expected reports whether VMware's programs retry after an error. Parts of the client return only the status for a
+// busy gateway, so any status 400 is expected here. The test checks the codes of all errors in the responses of the
+// simulator.
+func (o *vmwareClient) expected(err error) bool {
 	return busy(err) ||
 		errors.As(err, new(*vcdsdk.GatewayBusyError)) ||
 		errors.As(err, new(*vcdsdk.LoadBalancerPoolBusyError)) ||
