@@ -101,3 +101,8 @@ func (l layout) driverProblem(ctx context.Context, message string) phases.Result
 	}
 	return phases.Done
 }
+
+// vAppBusy waits for the end of a task that locks the vApp.
+func vAppBusy(after time.Duration, vApp string) phases.Result {
+	return phases.Wait(after, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp)
+}

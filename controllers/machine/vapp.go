@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -97,11 +96,6 @@ func (c creator) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, err
 		return phases.Done, nil
 	}
 	return c.makeRoom(ctx, vApp)
-}
-
-// vAppBusy waits for the end of a task that locks the vApp.
-func vAppBusy(after time.Duration, vApp string) phases.Result {
-	return phases.Wait(after, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp)
 }
 
 // makeRoom takes the next step towards a vApp to which the machine's VM can be added.

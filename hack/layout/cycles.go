@@ -13,6 +13,7 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,8 +30,12 @@ type listed struct {
 	DepOnly    bool
 }
 
-// reportCycles prints, for each package, the size of the largest cycle of calls between its files.
-func reportCycles(out io.Writer, root string) error {
+// A callGraph contains, for each file, the files that it calls, with the names of the called functions.
+type callGraph map[string]map[string]map[string]bool
+
+// reportCycles prints, for each package, the largest cycle of calls between its files. If edges is set, it also prints
+// the calls in the cycle.
+func reportCycles(out io.Writer, root string, edges bool) error {
 	packages, err := list(root)
 	if err != nil {
 		return err
@@ -43,13 +48,17 @@ func reportCycles(out io.Writer, root string) error {
 		if p.DepOnly || len(p.GoFiles) < 2 {
 			continue
 		}
-		cycle, err := largestCycle(p, exports)
+		calls, err := callsBetweenFiles(p, exports)
 		if err != nil {
 			return err
 		}
+		cycle := calls.largestCycle()
 		if len(cycle) > 1 {
 			fmt.Fprintf(out, "%s: %d of %d files in one cycle: %s\n", p.ImportPath, len(cycle), len(p.GoFiles),
 				strings.Join(cycle, " "))
+			if edges {
+				calls.printEdges(out, cycle)
+			}
 		}
 	}
 	return nil
@@ -85,18 +94,25 @@ func list(root string) ([]listed, error) {
 	return packages, nil
 }
 
-// largestCycle returns the files of the largest group in which each file calls every other, directly or through others.
-func largestCycle(p listed, exports map[string]string) ([]string, error) {
-	calls, err := callsBetweenFiles(p, exports)
-	if err != nil {
-		return nil, err
+// printEdges prints the calls between files of a cycle.
+func (g callGraph) printEdges(out io.Writer, cycle []string) {
+	for _, from := range cycle {
+		for _, to := range cycle {
+			if functions := slices.Sorted(maps.Keys(g[from][to])); len(functions) > 0 {
+				fmt.Fprintf(out, "  %s calls %s: %s\n", from, to, strings.Join(functions, " "))
+			}
+		}
 	}
+}
+
+// largestCycle returns the files of the largest group in which each file calls every other, directly or through others.
+func (g callGraph) largestCycle() []string {
 	reach := map[string]map[string]bool{}
-	for file := range calls {
-		reach[file] = reachable(calls, file)
+	for file := range g {
+		reach[file] = g.reachable(file)
 	}
 	var largest []string
-	for file := range calls {
+	for file := range g {
 		var group []string
 		for other := range reach[file] {
 			if reach[other][file] {
@@ -108,16 +124,17 @@ func largestCycle(p listed, exports map[string]string) ([]string, error) {
 		}
 	}
 	slices.Sort(largest)
-	return largest, nil
+	return largest
 }
 
-func reachable(calls map[string]map[string]bool, from string) map[string]bool {
+// reachable returns the files that a file calls, directly or through others.
+func (g callGraph) reachable(from string) map[string]bool {
 	seen := map[string]bool{}
 	queue := []string{from}
 	for len(queue) > 0 {
 		file := queue[0]
 		queue = queue[1:]
-		for next := range calls[file] {
+		for next := range g[file] {
 			if !seen[next] {
 				seen[next] = true
 				queue = append(queue, next)
@@ -128,7 +145,7 @@ func reachable(calls map[string]map[string]bool, from string) map[string]bool {
 }
 
 // callsBetweenFiles returns, for each file of a package, the other files whose functions and methods it uses.
-func callsBetweenFiles(p listed, exports map[string]string) (map[string]map[string]bool, error) {
+func callsBetweenFiles(p listed, exports map[string]string) (callGraph, error) {
 	set := token.NewFileSet()
 	var files []*ast.File
 	for _, name := range p.GoFiles {
@@ -146,7 +163,7 @@ func callsBetweenFiles(p listed, exports map[string]string) (map[string]map[stri
 	if err != nil {
 		return nil, fmt.Errorf("checking %s: %w", p.ImportPath, err)
 	}
-	calls := map[string]map[string]bool{}
+	calls := callGraph{}
 	for id, object := range info.Uses {
 		if _, ok := object.(*types.Func); !ok || object.Pkg() != pkg {
 			continue
@@ -157,9 +174,12 @@ func callsBetweenFiles(p listed, exports map[string]string) (map[string]map[stri
 			continue
 		}
 		if calls[from] == nil {
-			calls[from] = map[string]bool{}
+			calls[from] = map[string]map[string]bool{}
 		}
-		calls[from][to] = true
+		if calls[from][to] == nil {
+			calls[from][to] = map[string]bool{}
+		}
+		calls[from][to][id.Name] = true
 	}
 	return calls, nil
 }

@@ -24,7 +24,7 @@ func main() {
 	flag.StringVar(&o.root, "root", ".", "folder of the `repository`")
 	flag.BoolVar(&o.write, "w", false, "rewrite literals and assignments in place")
 	flag.BoolVar(&o.calls, "calls", false, "with -w: also split assignments whose values call functions; read the diff")
-	flag.BoolVar(&o.list, "l", false, "list each place that is counted")
+	flag.BoolVar(&o.list, "l", false, "list each place that is counted, and the calls of cycles")
 	flag.BoolVar(&o.cycles, "cycles", false, "also print cycles of calls between files, which needs compiled packages")
 	flag.Parse()
 
@@ -55,7 +55,7 @@ func run(o options, out io.Writer) error {
 		return fmt.Errorf("printing: %w", err)
 	}
 	if o.cycles {
-		return reportCycles(out, o.root)
+		return reportCycles(out, o.root, o.list)
 	}
 	return nil
 }

@@ -45,26 +45,6 @@ func (e *TooLargeError) Error() string {
 		what, e.Size, e.Limit)
 }
 
-// ignitionReserve is the space in a value, in bytes, that Check reserves for the files of a machine with ten NICs. The
-// bootstrap data gets the rest.
-const ignitionReserve = 4 * 1024
-
-// Check validates bootstrap data and returns a TooLargeError if it does not fit. It does not require a VM, so callers
-// can run it as a preflight check.
-func Check(format Format, data []byte) error {
-	if err := validateBootstrapData(format, data); err != nil {
-		return err
-	}
-	if format != FormatIgnition {
-		return checkValue("", encode(data))
-	}
-	config, err := renderIgnition(Input{BootstrapData: data})
-	if err != nil {
-		return err
-	}
-	return checkValue("", encode(config)+strings.Repeat("=", ignitionReserve))
-}
-
 func checkValue(key, value string) error {
 	if len(value) > MaxValueSize {
 		return &TooLargeError{Key: key, Size: len(value), Limit: MaxValueSize}

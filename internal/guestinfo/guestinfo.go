@@ -29,6 +29,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -180,6 +181,26 @@ func (in Input) validate() error {
 		return err
 	}
 	return validateNICs(in.NICs)
+}
+
+// ignitionReserve is the space in a value, in bytes, that Check reserves for the files of a machine with ten NICs. The
+// bootstrap data gets the rest.
+const ignitionReserve = 4 * 1024
+
+// Check validates bootstrap data and returns a TooLargeError if it does not fit. It does not require a VM, so callers
+// can run it as a preflight check.
+func Check(format Format, data []byte) error {
+	if err := validateBootstrapData(format, data); err != nil {
+		return err
+	}
+	if format != FormatIgnition {
+		return checkValue("", encode(data))
+	}
+	config, err := renderIgnition(Input{BootstrapData: data})
+	if err != nil {
+		return err
+	}
+	return checkValue("", encode(config)+strings.Repeat("=", ignitionReserve))
 }
 
 func validateBootstrapData(format Format, data []byte) error {

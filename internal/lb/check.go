@@ -4,7 +4,6 @@ package lb
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -90,19 +89,6 @@ func (c HealthCheck) complete(m Monitor) HealthCheck {
 		c.Codes = defaultCodes
 	}
 	return c
-}
-
-// words returns the settings for a hash.
-func (c PoolCheck) words() []string {
-	return []string{
-		string(c.Type),
-		c.Interval.String(),
-		c.Timeout.String(),
-		strconv.Itoa(c.Successes),
-		strconv.Itoa(c.Failures),
-		c.Path,
-		c.Codes,
-	}
 }
 
 // validateCheck refuses settings of a health monitor that are impossible.

@@ -332,3 +332,16 @@ type Ref struct{ ID, Name string }
 
 // isNamed reports whether an object has the name or URN that a user requested.
 func isNamed(id, name, asked string) bool { return asked == name || asked == id }
+
+// words returns the settings for a hash.
+func (c PoolCheck) words() []string {
+	return []string{
+		string(c.Type),
+		c.Interval.String(),
+		c.Timeout.String(),
+		strconv.Itoa(c.Successes),
+		strconv.Itoa(c.Failures),
+		c.Path,
+		c.Codes,
+	}
+}
