@@ -165,9 +165,9 @@ func (c cluster) bind(namespace, role string) {
 
 // holdsAll reports whether the API server has the fields of a manifest, according to the manager's comparison.
 func (c cluster) holdsAll(manifest []byte) bool {
-	wished, err := addons.Parse(manifest)
+	desired, err := addons.Parse(manifest)
 	c.Expect(err).NotTo(HaveOccurred())
-	for _, w := range wished {
+	for _, w := range desired {
 		actual := &unstructured.Unstructured{}
 		actual.SetGroupVersionKind(w.GroupVersionKind())
 		c.Expect(c.Client().Get(c.t.Context(), client.ObjectKeyFromObject(&w), actual)).To(Succeed())

@@ -142,7 +142,7 @@ func TestPodsGetTheProxy(t *testing.T) {
 		"static pods and those that are labelled are left alone":    leavesAlone,
 		"a namespace adds to no_proxy and replaces the others":      mergesNamespaces,
 		"a namespace replaces no_proxy":                             replacesExceptions,
-		"a pod has wishes of its own":                               obeysPods,
+		"a pod has its own settings":                                obeysPods,
 		"ephemeral containers":                                      ephemeralContainers,
 		"parameters that no program would understand are refused":   refusesParameters,
 		"a pod is not changed afterwards, and can be by its owners": leavesRunning,

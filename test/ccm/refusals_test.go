@@ -161,8 +161,8 @@ func TestDualStackIsServedAsFarAsItGoes(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
 	s := w.service(t, "web", func(svc *corev1.Service) {
-		wish := corev1.IPFamilyPolicyPreferDualStack
-		svc.Spec.IPFamilyPolicy = &wish
+		policy := corev1.IPFamilyPolicyPreferDualStack
+		svc.Spec.IPFamilyPolicy = &policy
 	})
 	s.g.Expect(s.served()).To(HaveLen(1), "the cluster has one family")
 }
