@@ -48,7 +48,7 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 
 // inQueue reconciles at the location when a slot is free there. Cleanup at other locations does not hold a slot.
 func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
-	free, err := a.queues.slotAt(ctx, a.location, a.planner.clock, a.patience)
+	free, err := a.slot(ctx)
 	if errors.Is(err, loadbalancer.ErrBusy) {
 		return nil, retry(soon, "waiting for other load balancers at %s", a.where())
 	}
@@ -56,10 +56,21 @@ func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, erro
 		return nil, err
 	}
 	defer free()
+	a.events.admitted(a.service)
 	if a.request.DryRun {
 		return nil, a.dryRun(ctx)
 	}
 	return a.converge(ctx)
+}
+
+// slot returns a slot at the location. The returned function frees it. An event tells users that the Service waits.
+func (a *attempt) slot(ctx context.Context) (func(), error) {
+	free, err := a.queues.slotAt(ctx, a.location, a.planner.clock, 0)
+	if a.patience == 0 || !errors.Is(err, loadbalancer.ErrBusy) {
+		return free, err
+	}
+	a.events.waiting(a.service, a.where())
+	return a.queues.slotAt(ctx, a.location, a.planner.clock, a.patience)
 }
 
 // converge observes, plans and runs steps until the plan is empty. With an error, it returns a status only if the
