@@ -67,7 +67,7 @@ func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Result, err
 func (l leftovers) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	task, err := l.session.DeleteVApp(ctx, vApp.ID)
 	if err != nil {
-		return l.tasks.refuse(stepCleanUp, fmt.Errorf("vApp %s: %w", vApp.Name, err))
+		return l.tasks.failedRequest(stepCleanUp, fmt.Errorf("vApp %s: %w", vApp.Name, err))
 	}
 	creationCleanedUp(l.recorder, l.inputs.vcdMachine, vApp.Ref)
 	l.failedEarlier()

@@ -177,7 +177,7 @@ func (p power) powerOnAgain(ctx context.Context) (phases.Result, error) {
 	vmPoweredOnAgain(p.recorder, p.inputs.vcdMachine, next.count)
 	task, err := p.powerOn(ctx)
 	if err != nil {
-		return p.tasks.refuse(stepPowerOn, err)
+		return p.tasks.failedRequest(stepPowerOn, err)
 	}
 	return p.tasks.start(stepPowerOn, task), nil
 }

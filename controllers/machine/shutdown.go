@@ -123,7 +123,7 @@ func (s shutdown) request(ctx context.Context, vm *vcd.VM) (out phases.Result, r
 		// The guest has no running VMware Tools, or the right is missing.
 		return phases.Done, err.Error(), nil
 	case err != nil:
-		out, err = s.tasks.refuse(stepShutdown, err)
+		out, err = s.tasks.failedRequest(stepShutdown, err)
 		return out, "", err
 	}
 	*s.requestedAt = timeOf(s.now()) // Each request has its own timeout.

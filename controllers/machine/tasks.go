@@ -84,7 +84,7 @@ func (t tasks) write(what step, send func() (vcd.Task, error)) (phases.Result, e
 	defer done()
 	task, err := send()
 	if err != nil {
-		return t.refuse(what, err)
+		return t.failedRequest(what, err)
 	}
 	return t.start(what, task), nil
 }
@@ -116,7 +116,7 @@ func (t tasks) started(what step, task vcd.Task, err error) (phases.Result, erro
 		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "%s: the object was deleted in the "+
 			"meantime", what), nil
 	case err != nil:
-		return t.refuse(what, err)
+		return t.failedRequest(what, err)
 	}
 	return t.start(what, task), nil
 }
@@ -187,10 +187,10 @@ func (t tasks) settle(what step) (out phases.Result, ended bool) {
 	return phases.Done, true
 }
 
-// refuse converts the failure of a request to a result. The delay increases with each failure if VCD would only reject
-// the request again. The known state is discarded: VCD may have accepted the request and only the response was lost, or
-// the state was outdated.
-func (t tasks) refuse(what step, err error) (phases.Result, error) {
+// failedRequest converts the failure of a request to a result. The delay increases with each failure if VCD would only
+// reject the request again. The known state is discarded: VCD may have accepted the request and only the response was
+// lost, or the state was outdated.
+func (t tasks) failedRequest(what step, err error) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrLater) {
 		return phases.Done, err // Nothing was requested.
 	}

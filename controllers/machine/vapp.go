@@ -149,7 +149,7 @@ func (c creator) connect(ctx context.Context, vApp vcd.VApp) (phases.Result, err
 	}
 	task, err := c.session.ConnectNetworks(ctx, vApp.ID, missing)
 	if err != nil {
-		return c.tasks.refuse(stepConnect, err)
+		return c.tasks.failedRequest(stepConnect, err)
 	}
 	c.tasks.followAll(stepConnect, task, nil)
 	return running(stepConnect), nil
