@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// Unsupported means that CloudStack does not have what the Service asks for.
-const Unsupported = "Unsupported"
+// reasonUnsupported means that CloudStack does not have what the Service asks for.
+const reasonUnsupported = "Unsupported"
 
 // A Dialect reads the CloudStack-specific parts of a Service, and contains defaults for Services that do not set them.
 type Dialect struct {
@@ -90,7 +90,7 @@ func (d Dialect) Extend(in service.Input, request *service.Request) {
 func refuseImpossible(request *service.Request) {
 	d := request.Desired
 	if d.Families[0] != loadbalancer.IPv4 || d.AllFamilies {
-		request.Refuse(Unsupported, "CloudStack load balancers support only IPv4: set ipFamilyPolicy to "+
+		request.Refuse(reasonUnsupported, "CloudStack load balancers support only IPv4: set ipFamilyPolicy to "+
 			"SingleStack or PreferDualStack, with IPv4 first in ipFamilies")
 	}
 	if len(d.Requested) > 1 || slices.ContainsFunc(d.Requested, netip.Addr.Is6) {
@@ -99,10 +99,10 @@ func refuseImpossible(request *service.Request) {
 	}
 	for _, p := range d.Ports {
 		if p.Protocol != loadbalancer.TCP && p.Protocol != loadbalancer.UDP {
-			request.Refuse(Unsupported, "port %d has protocol %s, but CloudStack supports only TCP and UDP", p.Number, p.Protocol)
+			request.Refuse(reasonUnsupported, "port %d has protocol %s, but CloudStack supports only TCP and UDP", p.Number, p.Protocol)
 		}
 		if p.NodePort == 0 {
-			request.Refuse(Unsupported, "port %d has no node port, which load balancers need: remove "+
+			request.Refuse(reasonUnsupported, "port %d has no node port, which load balancers need: remove "+
 				"allocateLoadBalancerNodePorts: false", p.Number)
 		}
 	}
@@ -136,17 +136,17 @@ func noticeIgnored(s *corev1.Service, requested settings, request *service.Reque
 			"the annotation %sproxy-protocol is %q, so the PROXY protocol is not used: set true or false", prefix, requested.notProxy)
 	}
 	if len(request.Desired.Families) > 1 {
-		request.Notice(Unsupported, "CloudStack load balancers support only IPv4: the Service gets no IPv6 address")
+		request.Notice(reasonUnsupported, "CloudStack load balancers support only IPv4: the Service gets no IPv6 address")
 	}
 	if s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
-		request.Notice(Unsupported, "CloudStack does not probe the health port of externalTrafficPolicy Local: "+
+		request.Notice(reasonUnsupported, "CloudStack does not probe the health port of externalTrafficPolicy Local: "+
 			"connections to nodes without endpoints fail; run an endpoint on each node, or set "+
 			"externalTrafficPolicy to Cluster")
 	}
 	c := s.Spec.SessionAffinityConfig
 	if c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil &&
 		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
-		request.Notice(Unsupported, "CloudStack has no timeout for session affinity, so sessionAffinityConfig is "+
+		request.Notice(reasonUnsupported, "CloudStack has no timeout for session affinity, so sessionAffinityConfig is "+
 			"ignored: set a timeout with the annotation %sstickiness, such as SourceBased expire=30m", prefix)
 	}
 }

@@ -47,19 +47,19 @@ func (e *extension) imported(name string) lb.Certificate {
 	secret := e.Secrets[name]
 	switch {
 	case slices.Contains(e.Hidden, name):
-		e.request.Refuse(InvalidSecret, "the Secret %q with the certificate cannot be read, grant access with: "+
+		e.request.Refuse(reasonInvalidSecret, "the Secret %q with the certificate cannot be read, grant access with: "+
 			"kubectl create rolebinding ccm-tls-secrets --namespace=%s --clusterrole=%s --serviceaccount=%s",
 			name, e.Service.Namespace, readerRole, account)
 		return lb.Certificate{Alias: "?"}
 	case secret == nil:
-		e.request.Refuse(InvalidSecret,
+		e.request.Refuse(reasonInvalidSecret,
 			"the Secret %q with the certificate does not exist: create it in the namespace of the Service", name)
 		return lb.Certificate{Alias: "?"}
 	}
 	chain := secret.Data[corev1.TLSCertKey]
 	key := secret.Data[corev1.TLSPrivateKeyKey]
 	if _, err := tls.X509KeyPair(chain, key); err != nil {
-		e.request.Refuse(InvalidSecret,
+		e.request.Refuse(reasonInvalidSecret,
 			"the Secret %q has no valid certificate and key: set the PEM chain in %s and the key in %s",
 			name, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	}

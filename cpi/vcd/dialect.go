@@ -18,8 +18,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// InvalidSecret means that the Secret with the certificate is missing, not readable or invalid.
-const InvalidSecret = "InvalidSecret"
+// reasonInvalidSecret means that the Secret with the certificate is missing, not readable or invalid.
+const reasonInvalidSecret = "InvalidSecret"
 
 // A Dialect reads the VCD-specific parts of a Service, and contains defaults for Services that do not set them.
 type Dialect struct {

@@ -238,12 +238,12 @@ func TestCertificates(t *testing.T) {
 			secrets: map[string]*corev1.Secret{"shop-tls": together},
 			want:    lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
 		},
-		{name: "none of a Secret that is not there", mod: annotated("tls-secret", "shop-tls"), reason: InvalidSecret},
+		{name: "none of a Secret that is not there", mod: annotated("tls-secret", "shop-tls"), reason: reasonInvalidSecret},
 		{
 			name:    "none of a Secret without a key",
 			mod:     annotated("tls-secret", "shop-tls"),
 			secrets: map[string]*corev1.Secret{"shop-tls": broken},
-			reason:  InvalidSecret,
+			reason:  reasonInvalidSecret,
 		},
 	}
 	for _, tt := range tests {
