@@ -48,8 +48,8 @@ func TestTheGuideHasEveryCommandAndReason(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	words := []string{
 		ReasonUnavailable, ReasonRejected, ReasonUntrusted, ReasonForbidden, ReasonProject, reasonNoLoadBalancing, reasonAddressUnusable,
-		reasonAddressAdopted, reasonAddressNotReleased, reasonPortInUse, reasonConflictingFirewallRule, reasonNodeInOtherNetwork, reasonMachineNotVisible,
-		reasonUnsupported,
+		reasonAddressAdopted, reasonAddressNotReleased, reasonPortInUse, reasonConflictingFirewallRule, reasonNodeInOtherNetwork,
+		reasonMachineNotVisible, reasonUnsupported,
 	}
 	for _, file := range []string{"client.go", "read.go", "write.go"} {
 		source, err := os.ReadFile("../../internal/cloudstack/" + file)

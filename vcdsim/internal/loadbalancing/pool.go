@@ -97,7 +97,12 @@ func preparePool(r *api.Request, body map[string]any, old *store.Object) error {
 	if err := completeMemberGroup(r.Session, r.Cloud.Store, body); err != nil {
 		return err
 	}
-	if err := cmp.Or(completeMembers(body), completeMonitors(r.Cloud, g.ID, body), completePersistence(&r.Cloud.Assume, g, body)); err != nil {
+	err = cmp.Or(
+		completeMembers(body),
+		completeMonitors(r.Cloud, g.ID, body),
+		completePersistence(&r.Cloud.Assume, g, body),
+	)
+	if err != nil {
 		return err
 	}
 	return checkCertificates(r.Session, r.Cloud.Store, documents.Members(body, "caCertificateRefs"))
