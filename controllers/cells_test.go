@@ -18,8 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -86,7 +87,7 @@ func TestClusterIsCreatedDuringARollingRestartOfCells(t *testing.T) {
 				for _, machine := range []string{"m1", "m2"} {
 					ready := conditions.Get(w.VCDMachine(machine), clusterv1.ReadyCondition)
 					if ready != nil && ready.Reason == infrav1.TaskFailedReason {
-						ahead += session.RemedyPoll // it is retried
+						ahead += intervals.Remedy // it is retried
 					}
 					g.Expect(ready).To(HaveValue(HaveField("Reason", infrav1.ReadyReason)))
 				}
@@ -200,7 +201,7 @@ func tenant(w *controllertest.Env, sim *vcdsim.Simulator, org, name string) {
 	infra.Spec.IdentityRef.Name = name
 	objects := append(controllertest.NewMachine(name), identity, secret, cluster, infra)
 	for _, o := range objects {
-		o.SetLabels(session.OfCluster(name))
+		o.SetLabels(capicluster.Labels(name))
 		w.Expect(w.Client.Create(w.Ctx, o)).To(Succeed())
 	}
 }

@@ -15,7 +15,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/identity"
 	rules "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/tokens"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
@@ -60,12 +62,12 @@ type Controllers struct {
 
 // New returns reconcilers that share their sessions.
 func New(o Options) *Controllers { //nolint:funlen // A table with one field per line.
-	identities := session.Identities{
+	identities := identities.Resolver{
 		Client:    o.Client,
 		Live:      o.Live,
 		Namespace: o.Namespace,
-		Accounts:  &session.Accounts{},
-		Secrets:   session.NewSecrets(o.Metadata),
+		Accounts:  &tokens.Accounts{},
+		Secrets:   identities.NewSecrets(o.Metadata),
 	}
 	workloads := workload.NewClients(o.Client, o.Client.Scheme())
 	sessions := session.Of(o.Pool)

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
@@ -86,12 +87,12 @@ func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string
 	owner := controllertest.NewCAPICluster()
 	owner.Name = name
 	owner.UID = types.UID("uid-of-" + name)
-	owner.Labels = session.OfCluster(name)
+	owner.Labels = capicluster.Labels(name)
 	owner.Spec.InfrastructureRef.Name = name
 	infra := controllertest.NewVCDCluster(sim)
 	infra.Name = name
 	infra.UID = types.UID("id-of-" + name)
-	infra.Labels = session.OfCluster(name)
+	infra.Labels = capicluster.Labels(name)
 	infra.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(),
 		Kind:       "Cluster",
@@ -108,7 +109,7 @@ func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string
 		machines = append(machines, machine)
 		made := controllertest.NewMachine(machine)
 		for _, o := range made[:2] {
-			o.SetLabels(session.OfCluster(name))
+			o.SetLabels(capicluster.Labels(name))
 			if n == 0 {
 				o.GetLabels()[clusterv1.MachineControlPlaneLabel] = ""
 			}

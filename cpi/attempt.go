@@ -25,7 +25,7 @@ type attempt struct {
 
 	service  *corev1.Service
 	patience time.Duration // how long to wait for a slot at the location
-	wish     service.Wish
+	request  service.Request
 	location string // ID; empty until it is found
 	// neverReady means that the load balancer has never been usable. If it cannot be created, everything created for it
 	// is removed.
@@ -36,12 +36,12 @@ type attempt struct {
 
 // locate finds the location.
 func (a *attempt) locate(ctx context.Context) (err error) {
-	a.location, err = a.locations.find(ctx, a.wish.Location)
+	a.location, err = a.locations.find(ctx, a.request.Location)
 	return err
 }
 
 // where describes the location in messages for users.
-func (a *attempt) where() string { return a.locations.describe(a.wish.Location) }
+func (a *attempt) where() string { return a.locations.describe(a.request.Location) }
 
 // elsewhere reports whether the Service may still have objects at another known location. They are removed once the
 // load balancer here matches the Service. Until then they use objects that locations share.
@@ -56,7 +56,7 @@ func (a *attempt) elsewhere() bool {
 // objects, or else all locations. Locations that cannot be found are included by name, unless the load balancer is new.
 func (a *attempt) everywhere(ctx context.Context) []string {
 	if a.locations.searcher != nil {
-		if ids, err := a.locations.searcher.Search(ctx, a.wish.Desired.Owner, false); err == nil {
+		if ids, err := a.locations.searcher.Search(ctx, a.request.Desired.Owner, false); err == nil {
 			return ids
 		}
 	}
@@ -79,7 +79,7 @@ func (a *attempt) write(ctx context.Context, n recordChange) error {
 		return err
 	}
 	if n.addresses != nil {
-		a.wish.Desired.Intent = slices.Clone(n.addresses)
+		a.request.Desired.Intent = slices.Clone(n.addresses)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func (a *attempt) choose(ctx context.Context) (loadbalancer.Plan, error) {
 		return loadbalancer.Plan{}, err
 	}
 	defer unlock()
-	want := a.wish.Desired
+	want := a.request.Desired
 	others, err := a.reserved()
 	if err != nil {
 		return loadbalancer.Plan{}, err

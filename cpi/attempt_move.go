@@ -38,7 +38,7 @@ func (a *attempt) leaveOthers(ctx context.Context) error {
 		n.locations = stays
 	}
 	if len(stays) == 1 && len(a.unused) > 0 {
-		n.addresses = slices.DeleteFunc(append([]netip.Addr{}, a.wish.Desired.Intent...),
+		n.addresses = slices.DeleteFunc(append([]netip.Addr{}, a.request.Desired.Intent...),
 			func(x netip.Addr) bool { return slices.Contains(a.unused, x) })
 	}
 	return a.write(ctx, n)
@@ -87,7 +87,7 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(loadbalan
 
 // leave removes the objects of the Service at another location, except for steps that but matches.
 func (a *attempt) leave(ctx context.Context, id string, but func(loadbalancer.Step) bool) error {
-	moved := &Moved{Desired: a.wish.Desired, Addresses: a.addresses}
+	moved := &Moved{Desired: a.request.Desired, Addresses: a.addresses}
 	p, err := loop{
 		plan: func(ctx context.Context, _ int) (loadbalancer.Plan, error) {
 			p, err := a.planner.planAbsent(ctx, a.service, id, PlanRequest{Moved: moved})
@@ -133,7 +133,7 @@ func (a *attempt) removeShared(ctx context.Context) {
 	if now.Before(a.states.get(a.service.UID).sharedRetryAt) {
 		return
 	}
-	want := a.wish.Desired
+	want := a.request.Desired
 	want.Elsewhere = true
 	want.Unseen = true
 	p, err := a.planner.balancer.Plan(ctx, a.location, PlanRequest{Want: want})

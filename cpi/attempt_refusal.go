@@ -44,7 +44,7 @@ func (a *attempt) awaitUser(findings []loadbalancer.Finding) error {
 
 // clear removes a partially created load balancer.
 func (a *attempt) clear(ctx context.Context) error {
-	if !a.neverReady || a.wish.DryRun || !a.locations.has(a.wish.Location) {
+	if !a.neverReady || a.request.DryRun || !a.locations.has(a.request.Location) {
 		return nil
 	}
 	if err := a.locate(ctx); err != nil {
@@ -64,12 +64,12 @@ func (a *attempt) clear(ctx context.Context) error {
 // follow keeps the members of the existing load balancer in sync with the nodes, although the current request is
 // refused. A failure at one location does not block the others. A refusal there waits for a user, as the request does.
 func (a *attempt) follow(ctx context.Context) error {
-	if a.neverReady || a.wish.DryRun || a.wish.Wait != "" {
+	if a.neverReady || a.request.DryRun || a.request.Wait != "" {
 		return nil
 	}
 	var failures []error
 	for _, location := range a.occupied(ctx) {
-		p, err := a.planner.balancer.Plan(ctx, location, PlanRequest{Want: a.wish.Desired, Follow: true})
+		p, err := a.planner.balancer.Plan(ctx, location, PlanRequest{Want: a.request.Desired, Follow: true})
 		if err == nil {
 			_, err = a.planner.runSteps(ctx, a.service, location, p.Steps)
 		}
@@ -90,7 +90,7 @@ func (a *attempt) occupied(ctx context.Context) []string {
 			ids = append(ids, id)
 		}
 	}
-	name := a.wish.Location
+	name := a.request.Location
 	if !a.locations.has(name) {
 		name = a.planner.defaults.Locations[0]
 	}
@@ -104,10 +104,10 @@ func (a *attempt) occupied(ctx context.Context) []string {
 
 // noteRefusal records that a step was refused.
 func (a *attempt) noteRefusal() {
-	wish := a.fingerprint()
+	fingerprint := a.fingerprint()
 	a.states.change(a.service.UID, func(s *serviceState) {
-		if s.refusal.wish != wish {
-			s.refusal = refusal{wish: wish}
+		if s.refusal.request != fingerprint {
+			s.refusal = refusal{request: fingerprint}
 		}
 		s.refusal.backoff = s.refusal.next(a.planner.clock.Now())
 	})
@@ -116,7 +116,7 @@ func (a *attempt) noteRefusal() {
 // backOff returns a retry error if it is too early to retry a refused step.
 func (a *attempt) backOff() error {
 	r := a.states.get(a.service.UID).refusal
-	if left := r.until.Sub(a.planner.clock.Now()); left > 0 && r.wish == a.fingerprint() && !a.wish.DryRun {
+	if left := r.until.Sub(a.planner.clock.Now()); left > 0 && r.request == a.fingerprint() && !a.request.DryRun {
 		return retry(left, "the cloud rejected a step, see the events of the Service; the controller retries "+
 			"when the Service changes, or after %s", r.pause)
 	}
@@ -125,7 +125,7 @@ func (a *attempt) backOff() error {
 
 // fingerprint identifies the request, without the fields that this package stores itself.
 func (a *attempt) fingerprint() [sha256.Size]byte {
-	d := a.wish.Desired
+	d := a.request.Desired
 	d.Intent = nil
 	d.Published = nil
 	d.Reserved = nil

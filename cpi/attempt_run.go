@@ -19,12 +19,12 @@ import (
 const maxRounds = 3
 
 func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
-	a.events.notices(a.service, "service", a.wish.Notices)
-	if len(a.wish.Refusals) > 0 {
-		return nil, a.refused(ctx, a.wish.Refusals)
+	a.events.notices(a.service, "service", a.request.Notices)
+	if len(a.request.Refusals) > 0 {
+		return nil, a.refused(ctx, a.request.Refusals)
 	}
-	if a.wish.Wait != "" {
-		return nil, retry(soon, "waiting: %s", a.wish.Wait)
+	if a.request.Wait != "" {
+		return nil, retry(soon, "waiting: %s", a.request.Wait)
 	}
 	if err := a.locate(ctx); errors.Is(err, loadbalancer.ErrBusy) {
 		return nil, retry(soon, "waiting: %v", err) // the error has the remedy
@@ -48,7 +48,7 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 
 // inQueue reconciles at the location when a slot is free there. Cleanup at other locations does not hold a slot.
 func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
-	free, err := a.queues.slotAt(ctx, a.location, a.planner.clock, a.patience)
+	free, err := a.slot(ctx)
 	if errors.Is(err, loadbalancer.ErrBusy) {
 		return nil, retry(soon, "waiting for other load balancers at %s", a.where())
 	}
@@ -56,10 +56,21 @@ func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, erro
 		return nil, err
 	}
 	defer free()
-	if a.wish.DryRun {
+	a.events.admitted(a.service)
+	if a.request.DryRun {
 		return nil, a.dryRun(ctx)
 	}
 	return a.converge(ctx)
+}
+
+// slot returns a slot at the location. The returned function frees it. An event tells users that the Service waits.
+func (a *attempt) slot(ctx context.Context) (func(), error) {
+	free, err := a.queues.slotAt(ctx, a.location, a.planner.clock, 0)
+	if a.patience == 0 || !errors.Is(err, loadbalancer.ErrBusy) {
+		return free, err
+	}
+	a.events.waiting(a.service, a.where())
+	return a.queues.slotAt(ctx, a.location, a.planner.clock, a.patience)
 }
 
 // converge observes, plans and runs steps until the plan is empty. With an error, it returns a status only if the
@@ -103,7 +114,7 @@ func (a *attempt) observe(ctx context.Context, round int) (loadbalancer.Plan, er
 // unobserved returns the error for a failed observation. It handles a location that was deleted and whose name now
 // belongs to another one.
 func (a *attempt) unobserved(ctx context.Context, err error) error {
-	if errors.Is(err, loadbalancer.ErrRefused) && a.locations.replaced(ctx, a.wish.Location, a.location) {
+	if errors.Is(err, loadbalancer.ErrRefused) && a.locations.replaced(ctx, a.request.Location, a.location) {
 		return retry(soon, "%s was replaced by another object with the same name: the load balancer is created in that one", a.where())
 	}
 	return a.failed(ctx, 0, 0, err)
@@ -152,7 +163,7 @@ func (a *attempt) failed(ctx context.Context, done, of int, err error) error {
 // dryRun emits the plan and changes nothing. Its error makes Kubernetes keep the status, without an event that the load
 // balancer was ensured.
 func (a *attempt) dryRun(ctx context.Context) error {
-	p, err := a.planner.balancer.Plan(ctx, a.location, PlanRequest{Want: a.wish.Desired})
+	p, err := a.planner.balancer.Plan(ctx, a.location, PlanRequest{Want: a.request.Desired})
 	if err != nil {
 		return err
 	}

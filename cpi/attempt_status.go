@@ -14,11 +14,11 @@ import (
 // published returns the status that Kubernetes publishes. A hostname replaces the address, so that clients in the
 // cluster also resolve it.
 func (a *attempt) published(s loadbalancer.Status) *corev1.LoadBalancerStatus {
-	if a.wish.Hostname == "" || len(s.Addresses) == 0 {
+	if a.request.Hostname == "" || len(s.Addresses) == 0 {
 		return statusOf(s, a.ipMode())
 	}
 	return &corev1.LoadBalancerStatus{
-		Ingress: []corev1.LoadBalancerIngress{{Hostname: a.wish.Hostname, Ports: portsOf(s)}},
+		Ingress: []corev1.LoadBalancerIngress{{Hostname: a.request.Hostname, Ports: portsOf(s)}},
 	}
 }
 
@@ -32,7 +32,7 @@ func (a *attempt) ipMode() *corev1.LoadBalancerIPMode {
 		func(i corev1.LoadBalancerIngress) bool { return i.IPMode != nil }) {
 		return nil
 	}
-	if a.wish.Terminates {
+	if a.request.Terminates {
 		return ptr.To(corev1.LoadBalancerIPModeProxy)
 	}
 	return ptr.To(corev1.LoadBalancerIPModeVIP)

@@ -34,6 +34,8 @@ const (
 	reasonPlanned = "LoadBalancerPlanned"
 	// reasonRecovered means that the load balancer matches the Service again after a rejection.
 	reasonRecovered = "LoadBalancerRecovered"
+	// reasonWaiting means that the load balancer waits until others at its location are reconciled.
+	reasonWaiting = "LoadBalancerWaiting"
 	// reasonReachable means that the cloud is available again.
 	reasonReachable = "CloudReachable"
 )
@@ -65,6 +67,8 @@ type sentEvents struct {
 	refusals map[string]bool
 	// notices last until their topic is reported again without them.
 	notices map[string][]string
+	// waits lasts until the Service gets a slot at its location.
+	waits bool
 }
 
 // refusals emits each refusal once, until the load balancer matches the Service.
@@ -128,6 +132,24 @@ func (e *eventDeduper) recovered(s *corev1.Service) {
 	if n > 0 {
 		e.recorder.Event(s, corev1.EventTypeNormal, reasonRecovered, "The load balancer matches the Service again")
 	}
+}
+
+// waiting emits an event when the Service begins to wait for other load balancers at a location.
+func (e *eventDeduper) waiting(s *corev1.Service, where string) {
+	first := false
+	e.sent.change(s.UID, func(sent *sentEvents) {
+		first = !sent.waits
+		sent.waits = true
+	})
+	if first {
+		e.recorder.Event(s, corev1.EventTypeNormal, reasonWaiting,
+			cut("Waiting for other load balancers at "+where+": those that came first are reconciled first"))
+	}
+}
+
+// admitted records that the Service has a slot at its location.
+func (e *eventDeduper) admitted(s *corev1.Service) {
+	e.sent.change(s.UID, func(sent *sentEvents) { sent.waits = false })
 }
 
 // refusalReasons returns the reasons why the load balancer does not match the Service.

@@ -4,7 +4,6 @@ package cpi
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -56,7 +55,7 @@ func (q *fairQueue) wait(ctx context.Context, key string, deadline <-chan time.T
 		return q.free(key, s), nil
 	case <-deadline:
 		q.leave(key)
-		return nil, fmt.Errorf("waiting for other load balancers at %s: %w", key, loadbalancer.ErrBusy)
+		return nil, loadbalancer.ErrBusy
 	case <-ctx.Done():
 		q.leave(key)
 		return nil, ctx.Err()

@@ -20,7 +20,7 @@ func TestAHostnameIsPublishedInPlaceOfTheAddress(t *testing.T) {
 		Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.1")},
 		Ports:     []loadbalancer.PortStatus{{Protocol: loadbalancer.TCP, Port: 80}},
 	}
-	a := &attempt{service: &corev1.Service{}, wish: service.Wish{Hostname: "shop.example.com", Terminates: true}}
+	a := &attempt{service: &corev1.Service{}, request: service.Request{Hostname: "shop.example.com", Terminates: true}}
 
 	named := a.published(stands)
 
@@ -31,7 +31,7 @@ func TestAHostnameIsPublishedInPlaceOfTheAddress(t *testing.T) {
 	g.Expect(a.published(loadbalancer.Status{}).Ingress).To(BeEmpty(), "nothing exists yet")
 
 	a.service.Status.LoadBalancer = *named
-	a.wish.Hostname = ""
+	a.request.Hostname = ""
 	g.Expect(a.published(stands).Ingress).To(HaveExactElements(
 		And(HaveField("IP", "203.0.113.1"), HaveField("IPMode", ptr.To(corev1.LoadBalancerIPModeProxy)))))
 }

@@ -275,7 +275,7 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service, patience 
 		events:    l.events,
 		service:   s,
 		patience:  patience,
-		wish:      service.For(in),
+		request:   service.For(in),
 		neverReady: len(s.Status.LoadBalancer.Ingress) == 0 &&
 			!l.states.get(s.UID).provisioned,
 	}

@@ -217,6 +217,40 @@ func TestAnIneffectiveWriteIsNotRepeatedForever(t *testing.T) {
 	b.Expect(b.balancer.runs).To(HaveLen(2))
 }
 
+func TestAServiceThatWaitsForOthersHasOneEventPerWait(t *testing.T) {
+	s := balanced("web", at("slow"))
+	b := newBench(t, s)
+	waitInVain := func() {
+		waited := make(chan error, 1)
+		go func() {
+			_, err := b.ensure(s)
+			waited <- err
+		}()
+		b.Eventually(b.clock.HasWaiters).Should(BeTrue())
+		b.clock.Step(slotTimeout)
+		var err error
+		b.Eventually(waited).Should(Receive(&err))
+		b.mustRetry(err, "gateway slow")
+	}
+	waiting := ContainElement(HavePrefix("Normal LoadBalancerWaiting Waiting for other load balancers at gateway slow"))
+	free, ok := b.them.queues.locations.try("slow")
+	b.Expect(ok).To(BeTrue())
+
+	waitInVain()
+	b.Expect(b.newEvents()).To(waiting)
+	waitInVain()
+	b.Expect(b.newEvents()).NotTo(waiting, "a retry is the same wait")
+
+	free()
+	_, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	free, ok = b.them.queues.locations.try("slow")
+	b.Expect(ok).To(BeTrue())
+	defer free()
+	waitInVain()
+	b.Expect(b.newEvents()).To(waiting, "it is another wait")
+}
+
 func TestASlowLocationDoesNotBlockOthers(t *testing.T) {
 	slow := balanced("slow", at("slow"))
 	next := balanced("next", at("slow"))

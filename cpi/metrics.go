@@ -36,7 +36,7 @@ func stateOf(d service.Defaults, s *corev1.Service) string {
 		return ""
 	case !wanted, s.DeletionTimestamp != nil:
 		return stateLeaving
-	case d.Asked(s).DryRun:
+	case d.Settings(s).DryRun:
 		return stateDryRun
 	case len(s.Status.LoadBalancer.Ingress) == 0:
 		return statePending

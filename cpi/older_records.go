@@ -34,7 +34,7 @@ func (p *prover) takeOver(ctx context.Context, s *corev1.Service) error {
 		p.states.change(s.UID, func(state *serviceState) { state.olderRead = false })
 		return nil
 	}
-	if p.states.get(s.UID).olderRead || p.defaults.Asked(s).DryRun {
+	if p.states.get(s.UID).olderRead || p.defaults.Settings(s).DryRun {
 		return nil // The cache may still show removed annotations.
 	}
 	n, err := p.confirmed(ctx, s, stored)

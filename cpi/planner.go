@@ -109,7 +109,7 @@ func (p *planner) others(s *corev1.Service, location string) ([]*corev1.Service,
 	var out []*corev1.Service
 	for _, other := range all {
 		if other.UID != s.UID && repairable(other) &&
-			p.locations.known(p.defaults.Asked(other).Location) == location {
+			p.locations.known(p.defaults.Settings(other).Location) == location {
 			out = append(out, other)
 		}
 	}

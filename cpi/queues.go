@@ -4,6 +4,7 @@ package cpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -32,11 +33,16 @@ func (q *queues) isBusy(uid types.UID) bool {
 // slotAt returns a slot at a location. It waits in order of arrival, up to patience, and then returns
 // [loadbalancer.ErrBusy]. The returned function frees the slot.
 func (q *queues) slotAt(ctx context.Context, location string, clock clock.Clock, patience time.Duration) (func(), error) {
-	if free, ok := q.locations.try(location); ok {
+	free, ok := q.locations.try(location)
+	if ok {
 		return free, nil
 	}
-	if patience == 0 {
-		return nil, fmt.Errorf("waiting for other load balancers at %s: %w", location, loadbalancer.ErrBusy)
+	err := loadbalancer.ErrBusy
+	if patience > 0 {
+		free, err = q.locations.wait(ctx, location, clock.After(patience))
 	}
-	return q.locations.wait(ctx, location, clock.After(patience))
+	if errors.Is(err, loadbalancer.ErrBusy) {
+		return nil, fmt.Errorf("waiting for other load balancers at %s: %w", location, err)
+	}
+	return free, err
 }

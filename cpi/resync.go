@@ -141,7 +141,7 @@ func (r *resync) repairAll(ctx context.Context, location string) {
 		klog.FromContext(ctx).Error(err, "Listing Services")
 	}
 	for _, s := range all {
-		if ctx.Err() == nil && repairable(s) && r.balancers.opts.Defaults.Asked(s).Location == location {
+		if ctx.Err() == nil && repairable(s) && r.balancers.opts.Defaults.Settings(s).Location == location {
 			r.repair(ctx, s)
 		}
 	}

@@ -76,7 +76,7 @@ type serviceState struct {
 type refusal struct {
 	backoff
 
-	wish [sha256.Size]byte
+	request [sha256.Size]byte
 }
 
 // A backoff is the time of the next retry.

@@ -73,6 +73,8 @@ internal/checks      $module/internal/vcd                        -
 internal/phases      $module/controllers                         phases
 internal/phases      $module/internal/vcd                        phases
 controllers/internal/session $module/controllers/internal/vapp   shared
+controllers/internal/watches $module/controllers/internal/vapp   shared
+controllers/internal/watches $module/controllers/internal/session -
 controllers/internal/vapp $module/controllers/machine            kinds
 controllers/internal/vapp $module/controllers/internal/session   -
 controllers/machine  $module/controllers/cluster                 kinds

@@ -25,8 +25,11 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -41,7 +44,7 @@ const (
 // Reconciler reconciles the affinity and anti-affinity rules of VCDClusters.
 type Reconciler struct {
 	Client           client.Client
-	Identities       session.Identities
+	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
 	WatchFilterValue string
@@ -49,7 +52,7 @@ type Reconciler struct {
 	Gather           time.Duration    // how long a change waits for further changes; 0: three seconds
 	Now              func() time.Time // nil: time.Now
 
-	wakeUps session.WakeUps
+	wakeUps watches.WakeUps
 	states  local.Store[state]
 }
 
@@ -106,12 +109,12 @@ func (r *Reconciler) machineToCluster(ctx context.Context, m client.Object) []ct
 		return nil
 	}
 	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(m.GetNamespace()), session.OfCluster(name),
+	if err := r.Client.List(ctx, list, client.InNamespace(m.GetNamespace()), capicluster.Labels(name),
 		client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
-	return session.RequestsFor(list.Items)
+	return watches.RequestsFor(list.Items)
 }
 
 // scope holds the inputs of one pass, and the results of its steps.
@@ -155,7 +158,7 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *p
 	if !established(c) {
 		return phases.Entry[scope]{}, nil
 	}
-	cluster, err := session.ActiveCluster(ctx, r.Client, c, r.WatchFilterValue)
+	cluster, err := capicluster.Active(ctx, r.Client, c, r.WatchFilterValue)
 	if cluster == nil || err != nil {
 		return phases.Entry[scope]{}, err
 	}
@@ -201,7 +204,7 @@ func (r *Reconciler) machines(ctx context.Context, c *infrav1.VCDCluster, cluste
 ) {
 	list := &infrav1.VCDMachineList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(c.Namespace),
-		session.OfCluster(session.ClusterName(c, cluster)), client.UnsafeDisableDeepCopy); err != nil {
+		capicluster.Labels(capicluster.Name(c, cluster)), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	return list.Items, nil

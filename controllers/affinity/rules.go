@@ -11,6 +11,9 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -53,7 +56,7 @@ func keep(ctx context.Context, s *scope) (phases.Result, error) {
 
 // findMembers finds the machines of all groups that have VMs. It omits machines whose VMs were declared as deleted.
 func (s *scope) findMembers(context.Context) (phases.Result, error) {
-	clusterName := session.ClusterName(s.vcdCluster, s.cluster)
+	clusterName := capicluster.Name(s.vcdCluster, s.cluster)
 	for i := range s.machines {
 		m := &s.machines[i]
 		id, err := providerid.Parse(m.Spec.ProviderID)
@@ -124,7 +127,7 @@ func (s *scope) planIn(ctx context.Context, id string) (vdcPlan, phases.Result, 
 	}
 	here, err := s.membersIn(ctx, opened, vdc, rules)
 	if err != nil {
-		out, err := session.Unread(err, "Listing VMs")
+		out, err := problems.OfRead(err, "Listing VMs")
 		return vdcPlan{}, out, err
 	}
 	return vdcPlan{affinity.PlanFor(s.vcdCluster.Spec.InfraID, here, rules), vdc, opened}, phases.Done, nil
@@ -196,7 +199,7 @@ func (s *scope) report(context.Context) (phases.Result, error) {
 			"A VM can be in only one affinity and one anti-affinity rule, and rules of other owners contain VMs of "+
 				"this cluster. In VCD, remove %s", phases.Few(conflicts)), nil
 	case len(hidden) > 0:
-		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
+		return phases.Unsure(intervals.Remedy, infrav1.VMUnverifiedReason,
 			"Cannot see %s in VCD. They are not added to rules, and the rules of their groups are not deleted: "+
 				"check the conditions of their VCDMachines", phases.Few(hidden)), nil
 	}

@@ -13,7 +13,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -40,14 +41,14 @@ func (s *scope) settle(context.Context) (phases.Result, error) {
 	for key, task := range s.state.running {
 		t, ok := task.session.Task(key)
 		if ok && t.State == vcd.TaskRunning {
-			return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", task.step.Text()),
+			return phases.Wait(intervals.Task, infrav1.TaskRunningReason, "%s: waiting for VCD", task.step.Text()),
 				nil
 		}
 		delete(s.state.running, key)
 		task.session.Forget(key)
 		task.session.ForgetAffinityRules()
 		if ok && t.State == vcd.TaskFailed {
-			s.fail(key, task.step, session.TaskFailure(t, task.step.Text()), 0)
+			s.fail(key, task.step, problems.OfTask(t, task.step.Text()), 0)
 		}
 	}
 	return phases.Done, nil
@@ -56,7 +57,7 @@ func (s *scope) settle(context.Context) (phases.Result, error) {
 // fail delays the next attempt of a step, with exponential backoff and at least for the duration least.
 func (s *scope) fail(key string, step affinity.Step, out phases.Result, least time.Duration) {
 	times := s.state.failed[key].times
-	delay := max(least, min(session.FirstRetry<<min(times, 10), lastRetry))
+	delay := max(least, min(intervals.FirstRetry<<min(times, 10), lastRetry))
 	s.state.failed[key] = failure{fmt.Sprint(step), out, times + 1, s.reconciler.now().Add(delay)}
 }
 
@@ -123,7 +124,7 @@ func (s *scope) apply(ctx context.Context) (phases.Result, error) {
 	}
 	s.state.changedSince = time.Time{}
 	if len(s.state.running) > 0 {
-		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to change affinity rules"), nil
+		return phases.Wait(intervals.Task, infrav1.TaskRunningReason, "Waiting for VCD to change affinity rules"), nil
 	}
 	return phases.Done, nil
 }

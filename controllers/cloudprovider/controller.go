@@ -23,10 +23,13 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -48,7 +51,7 @@ const (
 type Reconciler struct {
 	Client           client.Client
 	Live             client.Reader // for Secrets, which no cache holds
-	Identities       session.Identities
+	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
 	WatchFilterValue string
@@ -72,17 +75,17 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(addon.ClusterToVCDCluster),
 			builder.WithPredicates(changed)).
-		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(session.Deletions())).
+		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(watches.Deletions())).
 		Watches(&infrav1.VCDDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(zones.ToClusters(r.Client)),
 			builder.WithPredicates(changed)).
-		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(session.IdentityToClusters(r.Client)),
+		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(watches.IdentityToClusters(r.Client)),
 			builder.WithPredicates(changed)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(session.SecretToClusters(r.Client)),
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(watches.SecretToClusters(r.Client)),
 			builder.OnlyMetadata, builder.WithPredicates(changed)).
 		Watches(&corev1.Secret{},
 			handler.EnqueueRequestForOwner(scheme, mgr.GetRESTMapper(), &infrav1.VCDCluster{},
 				handler.OnlyControllerOwner()),
-			builder.OnlyMetadata, builder.WithPredicates(predicate.Or(session.Deletions(), predicate.And(changed, nodesecret.OfProxy())))).
+			builder.OnlyMetadata, builder.WithPredicates(predicate.Or(watches.Deletions(), predicate.And(changed, nodesecret.OfProxy())))).
 		Watches(&infrav1.VCDCluster{}, r.inspections.DropDeleted()).
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }
@@ -97,7 +100,7 @@ type scope struct {
 	patcher    *phases.Patcher
 
 	where    nodeLocations     // set by findZones
-	shared   session.Shared    // set by credentials
+	shared   identities.Shared // set by credentials
 	gateways map[string]string // URNs of the additional edge gateways, by name; set by findGateways
 
 	nodeNetworks []netip.Prefix // only if VCD is reached through a proxy; set by findNodeProxy
@@ -140,7 +143,7 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *p
 		r.inspections.Drop(c.UID)
 		return phases.Entry[scope]{}, nil // Objects created here are garbage collected with their owner.
 	}
-	cluster, err := session.ActiveCluster(ctx, r.Client, c, r.WatchFilterValue)
+	cluster, err := capicluster.Active(ctx, r.Client, c, r.WatchFilterValue)
 	if cluster == nil || err != nil || !cluster.DeletionTimestamp.IsZero() {
 		return phases.Entry[scope]{}, err
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -21,7 +21,7 @@ func (s *scope) verifyCredentials(ctx context.Context) (phases.Result, error) {
 	}
 	config := s.shared.Config
 	if _, err := s.reconciler.Sessions(ctx, config); err != nil {
-		out, err := session.LoginProblem(err, config.Site, s.shared.Name)
+		out, err := identities.LoginProblem(err, config.Site, s.shared.Name)
 		if err != nil {
 			err = fmt.Errorf("logging in to %s: %w", config.Site, err)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -83,7 +83,7 @@ func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Resu
 		return phases.Done, nil
 	}
 	slices.Sort(found)
-	return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConflictReason,
+	return phases.Fail(intervals.Remedy, infrav1.CloudProviderConflictReason,
 		"Another cloud controller manager is installed in the workload cluster: remove %s and its installer, "+
 			"such as a ClusterResourceSet that selects this Cluster, or set spec.cloudProvider.mode to "+
 			"External",

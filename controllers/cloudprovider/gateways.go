@@ -10,6 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -74,7 +76,7 @@ func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infr
 	vdc := vcd.VDC{Ref: vcd.Ref{ID: s.vcdCluster.Status.OVDC.ID, Name: s.vcdCluster.Status.OVDC.Name}}
 	network, err := opened.FindNetwork(ctx, vdc, g.Network)
 	if err == nil && network.EdgeGateway.ID == "" {
-		return "", phases.Fail(session.RemedyPoll, infrav1.LoadBalancerInvalidReason,
+		return "", phases.Fail(intervals.Remedy, infrav1.LoadBalancerInvalidReason,
 			"Network %s has no edge gateway: name a routed network or an edge gateway in "+
 				"spec.loadBalancer.edgeGateways of the VCDCluster", network.Name), nil
 	}
@@ -88,7 +90,7 @@ func lookupProblem(err error, reason, remedy string) (phases.Result, error) {
 	case err == nil:
 		return phases.Done, nil
 	case errors.Is(err, vcd.ErrUnavailable), errors.Is(err, vcd.ErrThrottled), errors.Is(err, vcd.ErrBusy):
-		return session.AskProblem(err)
+		return problems.OfRequest(err)
 	}
-	return session.LookupProblem(err, reason, remedy)
+	return problems.OfLookup(err, reason, remedy)
 }

@@ -17,8 +17,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
@@ -44,7 +45,7 @@ func (s *scope) checkServiceAddresses(ctx context.Context) (phases.Result, error
 		return lookupProblem(err, checks.Network.Reason, checks.Network.Remedy("spec.ovdcNetwork of the VCDCluster"))
 	}
 	if found := checks.ServiceAddresses(c, network); found != nil {
-		return session.Problem(found), nil
+		return problems.OfFinding(found), nil
 	}
 	announced, err := s.announced()
 	if err != nil || slices.Equal(announced, checks.ServiceRanges(c)) {
@@ -94,8 +95,8 @@ func (s *scope) checkOtherClusters(ctx context.Context, network vcd.Network) (ph
 		if other.UID == s.vcdCluster.UID || !virtualip.Shares(s.vcdCluster, other, network.ID) {
 			continue
 		}
-		if found := checks.ServiceAddressesTaken(s.vcdCluster, other, session.NameFor(s.vcdCluster, other)); found != nil {
-			return session.Problem(found), nil
+		if found := checks.ServiceAddressesTaken(s.vcdCluster, other, capicluster.NameFor(s.vcdCluster, other)); found != nil {
+			return problems.OfFinding(found), nil
 		}
 	}
 	return phases.Done, nil

@@ -16,7 +16,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 )
 
 const (
@@ -120,7 +120,7 @@ func (s *scope) data(config []byte) ([]unstructured.Unstructured, error) {
 }
 
 // credentialFiles returns the data of the Secret that the cloud controller manager reads.
-func credentialFiles(s session.Shared) map[string][]byte {
+func credentialFiles(s identities.Shared) map[string][]byte {
 	if s.Config.Credentials.APIToken != "" {
 		return map[string][]byte{addons.RefreshTokenKey: []byte(s.Config.Credentials.APIToken)}
 	}

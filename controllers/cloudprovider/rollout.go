@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -29,7 +29,7 @@ func available(objects []*unstructured.Unstructured) (phases.Result, error) {
 	why := ""
 	for _, c := range d.Status.Conditions {
 		if stuck(c) && d.Status.ObservedGeneration >= d.Generation {
-			return phases.Fail(session.RemedyPoll, infrav1.CloudProviderUnavailableReason,
+			return phases.Fail(intervals.Remedy, infrav1.CloudProviderUnavailableReason,
 				"Deployment %s/%s is not available (%s): %s", d.Namespace, d.Name, progress(d),
 				strings.TrimSuffix(c.Message, ".")), nil
 		}

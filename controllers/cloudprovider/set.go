@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/owned"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/tokens"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -56,7 +57,8 @@ func (s *scope) seed(ctx context.Context) (phases.Result, error) {
 	if out, err := s.seedConflict(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	if err := s.reconciler.Identities.Give(ctx, s.shared.Secret, s.vcdCluster.Spec.InfraID); err != nil {
+	token := &tokens.Secret{API: s.reconciler.Identities.Tokens(), Key: s.shared.Secret}
+	if err := token.Give(ctx, s.vcdCluster.Spec.InfraID); err != nil {
 		return phases.Done, fmt.Errorf("transferring the token of %s: %w", s.shared.Name, err)
 	}
 	if err := s.createSeed(ctx); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -125,7 +125,7 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 		return phases.Done, err
 	}
 	if err != nil {
-		return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConfigConflictReason,
+		return phases.Fail(intervals.Remedy, infrav1.CloudProviderConfigConflictReason,
 			"%s of another cloud controller manager cannot be parsed (%v): correct it, or delete it if no load "+
 				"balancers depend on it", configName, err), nil
 	}
@@ -149,7 +149,7 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 		found.VCD.VDC = vdc.ID
 	}
 	if differences := vcdconfig.Differences(found, wanted); len(differences) > 0 {
-		return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConfigConflictReason,
+		return phases.Fail(intervals.Remedy, infrav1.CloudProviderConfigConflictReason,
 			"%s of another cloud controller manager differs from this VCDCluster, which could move load "+
 				"balancers: %s; or delete the ConfigMap if the change is intended", configName, describe(differences)), nil
 	}

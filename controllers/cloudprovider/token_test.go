@@ -13,7 +13,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/tokens"
 )
 
 // newAccountCCMEnv returns an environment whose cluster logs in as a service account. Its cloud controller manager may
@@ -45,7 +45,7 @@ func TestTheCloudProviderHasItsOwnServiceAccount(t *testing.T) {
 	for _, suffix := range []string{"-cloud-provider", "-cloud-provider-seed"} {
 		w.Expect(string(w.set(suffix).Data["manifests.yaml"])).NotTo(ContainSubstring(manager))
 	}
-	chain, _ := session.ChainOf(w.Secret("ccm-token"))
+	chain, _ := tokens.ChainOf(w.Secret("ccm-token"))
 	w.Expect(chain.Holder).To(Equal("infra-1"))
 }
 

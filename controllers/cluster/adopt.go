@@ -8,8 +8,10 @@ import (
 	"slices"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
@@ -29,28 +31,28 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Done, err
 	}
 	if len(others) > 0 {
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
+		return phases.Unsure(intervals.Remedy, infrav1.AdoptionUnverifiedReason,
 			"%s has the same ID, %s, so ownership of the objects in VCD is ambiguous: pause both, remove the "+
-				"finalizers of the copy and delete it, then unpause the other", session.NameFor(c, others[0]), c.Spec.InfraID), nil
+				"finalizers of the copy and delete it, then unpause the other", capicluster.NameFor(c, others[0]), c.Spec.InfraID), nil
 	}
 	name := vapp.Name(c, s.clusterName())
 	vApp, err := s.session.FindVApp(ctx, s.home.vdc, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound) && ownership.RanHere(c):
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
+		return phases.Unsure(intervals.Remedy, infrav1.AdoptionUnverifiedReason,
 			"VDC %s has no vApp %s, in which CAPVCD created the cluster: restore the name of the vApp if it was "+
 				"renamed, or grant the user access to it", s.home.vdc.Name, name), nil
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Done, nil
 	case err != nil:
-		return session.Unread(err, "Reading vApp "+name)
+		return problems.OfRead(err, "Reading vApp "+name)
 	}
 	owns, err := marks.OwnsVApp(ctx, s.session, c.Spec.InfraID, vApp)
 	switch {
 	case err != nil:
-		return session.Unread(err, "Reading the metadata of vApp "+name)
+		return problems.OfRead(err, "Reading the metadata of vApp "+name)
 	case !owns:
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
+		return phases.Unsure(intervals.Remedy, infrav1.AdoptionUnverifiedReason,
 			"vApp %s does not belong to this cluster: its metadata %s is not %s. Rename the vApp in VCD if it "+
 				"has another owner; correct its metadata if CAPVCD created it for this cluster",
 			name, capvcd.MetadataKey, c.Spec.InfraID), nil

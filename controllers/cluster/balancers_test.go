@@ -22,7 +22,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/balancers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -268,7 +268,7 @@ func TestAnInvisibleRuleIsNotForgotten(t *testing.T) {
 				infrav1.LoadBalancersDeletedCondition)).To(ContainSubstring("Organization vDC Gateway: View NAT"))
 
 			w.Sim.Faults().Clear()
-			w.Later(session.RemedyPoll) // It is retried.
+			w.Later(intervals.Remedy) // It is retried.
 			w.Eventually(func(g Gomega) {
 				_, err := w.ReconcileCluster()
 				g.Expect(err).NotTo(HaveOccurred())
@@ -489,7 +489,7 @@ func TestVisibleLoadBalancersOfTheUserAreDeleted(t *testing.T) {
 	w.Expect(w.IsClusterGone()).To(BeFalse(), "the deletion waits for visible load balancers")
 
 	w.Sim.Faults().Clear()
-	w.Later(session.RemedyPoll)
+	w.Later(intervals.Remedy)
 	w.Eventually(func() []loadbalancer.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
 		"5ms").Should(BeEmpty())
 	w.Hurry()

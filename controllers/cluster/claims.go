@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
@@ -202,7 +202,7 @@ func (v vipClaim) isAssigned(ctx context.Context, name string) bool {
 }
 
 // poolPatience is how long to wait for a pool whose provider does not respond.
-const poolPatience = session.RemedyPoll
+const poolPatience = intervals.Remedy
 
 // tryNext reports whether to try the next pool, too, because this one has no free address or does not exist, or because
 // its provider has not responded for a while.

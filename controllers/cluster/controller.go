@@ -27,10 +27,13 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/balancers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -46,7 +49,7 @@ import (
 type Reconciler struct {
 	Client           client.Client
 	Live             client.Reader // for Secrets, which no cache holds
-	Identities       session.Identities
+	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
 	WatchFilterValue string
@@ -55,7 +58,7 @@ type Reconciler struct {
 	Now              func() time.Time // nil: time.Now
 	Lookup           virtualip.Lookup // nil: DNS
 
-	wakeUps session.WakeUps
+	wakeUps watches.WakeUps
 	homes   local.Store[home]
 	// purges removes the load balancers of Services, and endpoints removes those of control-plane endpoints.
 	purges    local.Store[balancers.Purge]
@@ -84,10 +87,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.VCDDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(zones.ToClusters(r.Client))).
 		Watches(&infrav1.VCDFailureDomain{}, handler.EnqueueRequestsFromMapFunc(zones.ToClusters(r.Client))).
 		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster),
-			builder.WithPredicates(session.Deletions())).
+			builder.WithPredicates(watches.Deletions())).
 		WatchesRawSource(r.wakeUps.Source()).
 		WithOptions(options)
-	return session.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log), session.IdentityToClusters(r.Client),
+	return watches.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log), watches.IdentityToClusters(r.Client),
 		r.secretToClusters).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
@@ -122,7 +125,7 @@ func begin(ctx context.Context, s *scope) (phases.Result, error) {
 	out, err := s.handOverCredentials(ctx)
 	switch {
 	case apierrors.IsConflict(err):
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting because another client is "+
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting because another client is "+
 			"writing to the VCDCluster"), nil
 	case err != nil || out != phases.Done:
 		return out, err
@@ -148,7 +151,7 @@ func finish(ctx context.Context, s *scope, pass *phases.Pass) {
 	switch {
 	case apierrors.IsConflict(err):
 		pass.Outdated = true
-		pass.After = session.BusyPoll
+		pass.After = intervals.Busy
 		return
 	case err != nil:
 		recorded := c.Spec.RecordedState

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/owned"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -124,7 +124,7 @@ func (h handover) writeSecret(ctx context.Context, held *infrav1.CAPVCDCredentia
 		return phases.Done, h.createSecret(ctx, data)
 	case err != nil:
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", name, err)
-	case !owned.By(h.vcdCluster, secret, clusterv1.ClusterNameLabel, session.ClusterName(h.vcdCluster, nil)):
+	case !owned.By(h.vcdCluster, secret, clusterv1.ClusterNameLabel, capicluster.Name(h.vcdCluster, nil)):
 		return owned.Conflict("Secret", name, "VCDCluster", "the VCDIdentity with the credentials of CAPVCD"), nil
 	}
 	before := secret.DeepCopy()
@@ -211,7 +211,7 @@ func (h handover) createIdentity(ctx context.Context) error {
 // meta returns the metadata of the Secret and the identity.
 func (h handover) meta() metav1.ObjectMeta {
 	c := h.vcdCluster
-	labels := map[string]string(session.OfCluster(session.ClusterName(c, nil)))
+	labels := map[string]string(capicluster.Labels(capicluster.Name(c, nil)))
 	if filter := c.Labels[clusterv1.WatchLabel]; filter != "" {
 		labels[clusterv1.WatchLabel] = filter
 	}

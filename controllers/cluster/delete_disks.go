@@ -9,6 +9,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -40,7 +42,7 @@ func deleteDisks(ctx context.Context, s *scope) (phases.Result, error) {
 		if err == nil && out == phases.Done {
 			diskDeleted(s.reconciler.Recorder, c, disk.Ref)
 			disk.session.Follow(key, task, s.wake)
-			out = phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+			out = phases.Wait(intervals.Task, infrav1.TaskRunningReason,
 				"Waiting for VCD to delete independent disk %s", disk.Name)
 		}
 		return out, err
@@ -55,11 +57,11 @@ func settleDisk(in *session.Session, key string) phases.Result {
 	case !ok:
 		return phases.Done
 	case t.State == vcd.TaskRunning:
-		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete independent disks")
+		return phases.Wait(intervals.Task, infrav1.TaskRunningReason, "Waiting for VCD to delete independent disks")
 	}
 	in.Forget(key)
 	if t.State == vcd.TaskFailed {
-		return session.TaskFailure(t, "Deleting an independent disk")
+		return problems.OfTask(t, "Deleting an independent disk")
 	}
 	return phases.Done
 }
@@ -70,10 +72,10 @@ func deleteDisk(ctx context.Context, disk ownDisk) (vcd.Task, phases.Result, err
 	task, err := disk.session.DeleteNamedDisk(ctx, disk.ID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
-		return task, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+		return task, phases.Wait(intervals.Busy, infrav1.EntityBusyReason,
 			"Independent disk %s no longer exists", disk.Name), nil
 	case err != nil:
-		out, err := session.Refusal(err,
+		out, err := problems.OfWrite(err,
 			"Deleting independent disk "+disk.Name+" (or set spec.orphanedDiskPolicy to Retain)")
 		return task, out, err
 	}

@@ -8,8 +8,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/balancers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -23,7 +23,7 @@ func deleteEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
 		return phases.Done, nil // The event about the other load balancers lists it, too.
 	case !s.reconciler.Endpoints.Idle(c.UID):
-		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+		return phases.Wait(intervals.Task, infrav1.TaskRunningReason,
 			"Waiting for the creation of endpoint objects to finish"), nil
 	}
 	on, out, err := findEndpointGateways(ctx, s.login, c)

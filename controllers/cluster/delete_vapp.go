@@ -15,6 +15,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
@@ -128,7 +130,7 @@ func (d *vAppDeletion) settle(ctx context.Context) (phases.Result, error) {
 		case vapp.Hangs(d.vcdCluster, d.now, t):
 			continue
 		case t.State == vcd.TaskRunning:
-			d.running = phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+			d.running = phases.Wait(intervals.Task, infrav1.TaskRunningReason,
 				"Waiting for VCD to delete vApp %s", id)
 			continue
 		case t.State == vcd.TaskSucceeded && !t.Undeploys():
@@ -138,7 +140,7 @@ func (d *vAppDeletion) settle(ctx context.Context) (phases.Result, error) {
 		}
 		d.at.session.Forget(d.taskKey(id))
 		if t.State == vcd.TaskFailed {
-			return session.TaskFailure(t, "Deleting vApp "+id), nil
+			return problems.OfTask(t, "Deleting vApp "+id), nil
 		}
 	}
 	if vapp.IsKept(d.vcdCluster) {
@@ -176,13 +178,13 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Result, error) {
 		case errors.Is(err, vcd.ErrNotFound):
 			continue
 		case err != nil:
-			out, err := session.Unread(err, "Reading vApp "+name)
+			out, err := problems.OfRead(err, "Reading vApp "+name)
 			return d.unlessNeverRequested(ctx, out, err)
 		}
 		owns, err := marks.OwnsVApp(ctx, d.at.session, d.vcdCluster.Spec.InfraID, vApp)
 		switch {
 		case err != nil:
-			return session.Unread(err, "Reading the metadata of vApp "+name)
+			return problems.OfRead(err, "Reading the metadata of vApp "+name)
 		case !owns:
 			d.foreign = append(d.foreign, name)
 			continue
@@ -209,12 +211,12 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Result, error
 			lost.IDs = append(lost.IDs, id)
 			continue
 		case err != nil:
-			return session.Unread(err, "Reading vApp "+id)
+			return problems.OfRead(err, "Reading vApp "+id)
 		}
 		owns, err := marks.OwnsVApp(ctx, d.at.session, d.vcdCluster.Spec.InfraID, vApp)
 		switch {
 		case err != nil:
-			return session.Unread(err, "Reading the metadata of vApp "+id)
+			return problems.OfRead(err, "Reading the metadata of vApp "+id)
 		case !owns:
 			d.left = append(d.left, id)
 			continue
@@ -273,7 +275,7 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Re
 	case vapp.Hangs(d.vcdCluster, d.now, vApp.Tasks...):
 		return vapp.StillHeld(vApp.Name), nil
 	case len(vApp.Tasks) > 0:
-		return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "Waiting for another task on vApp %s",
+		return phases.Wait(intervals.Busy, infrav1.TaskRunningReason, "Waiting for another task on vApp %s",
 			vApp.Name), nil
 	}
 	foreign, out, err := foreignVMs(ctx, d.at.session, vApp, d.vcdCluster.Spec.InfraID)
@@ -281,7 +283,7 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Re
 	case err != nil || out != phases.Done:
 		return out, err
 	case len(foreign) > 0:
-		return phases.Fail(session.RemedyPoll, infrav1.VAppNotEmptyReason,
+		return phases.Fail(intervals.Remedy, infrav1.VAppNotEmptyReason,
 			"vApp %s contains VMs that block its deletion. They run or are suspended without a VCDMachine, "+
 				"belong to another owner, or have independent disks attached: move or delete %s", vApp.Name, phases.Few(foreign)), nil
 	}
@@ -291,13 +293,13 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Re
 	task, err := d.at.session.DeleteVApp(ctx, vApp.ID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
-		return phases.Wait(session.BusyPoll, infrav1.VAppUnverifiedReason,
+		return phases.Wait(intervals.Busy, infrav1.VAppUnverifiedReason,
 			"vApp %s no longer exists", vApp.Name), nil
 	case err != nil:
-		return session.Refusal(err, "Deleting vApp "+vApp.Name)
+		return problems.OfWrite(err, "Deleting vApp "+vApp.Name)
 	}
 	d.at.session.Follow(d.taskKey(vApp.ID), task, d.wake)
-	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", vApp.Name), nil
+	return phases.Wait(intervals.Task, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", vApp.Name), nil
 }
 
 // record stores the URN of a vApp, which later proves that this vApp was deleted. Machines that were released a moment
@@ -316,7 +318,7 @@ func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Result, er
 	}
 	c.Spec.RecordedState = before.Spec.RecordedState
 	if apierrors.IsConflict(err) {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason,
 			"Waiting to record the deletion of the vApp, because another client is writing to the VCDCluster"), nil
 	}
 	return phases.Done, fmt.Errorf("recording vApp %s on VCDCluster %s: %w", id, c.Name, err)
@@ -335,10 +337,10 @@ func foreignVMs(ctx context.Context, in *session.Session, vApp vcd.VApp, infraID
 		switch {
 		case errors.Is(err, vcd.ErrForbidden):
 		case errors.Is(err, vcd.ErrNotFound):
-			return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+			return nil, phases.Wait(intervals.Busy, infrav1.EntityBusyReason,
 				"VM %s left vApp %s while its VMs were read", ref.Name, vApp.Name), nil
 		case err != nil:
-			out, err := session.Unread(err, "Reading VM "+ref.Name)
+			out, err := problems.OfRead(err, "Reading VM "+ref.Name)
 			return nil, out, err
 		}
 		marker, ok := vcd.ParseMarker(vm.Description)

@@ -10,8 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -44,7 +45,7 @@ func nothingOwn(_, _ *infrav1.VCDCluster) bool { return false }
 // ownVApp reports whether c has another vApp than its duplicate: the names differ, and c was ready here.
 func ownVApp(c, other *infrav1.VCDCluster) bool {
 	return ownership.RanHere(c) &&
-		vapp.Name(c, session.ClusterName(c, nil)) != vapp.Name(other, session.ClusterName(other, nil))
+		vapp.Name(c, capicluster.Name(c, nil)) != vapp.Name(other, capicluster.Name(other, nil))
 }
 
 // waitForMachines waits until no VCDMachine of the named Cluster remains.
@@ -53,7 +54,7 @@ func waitForMachines(ctx context.Context, reader client.Reader, namespace, clust
 		return phases.Done, nil
 	}
 	machines := &infrav1.VCDMachineList{}
-	if err := reader.List(ctx, machines, client.InNamespace(namespace), session.OfCluster(cluster)); err != nil {
+	if err := reader.List(ctx, machines, client.InNamespace(namespace), capicluster.Labels(cluster)); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	if len(machines.Items) == 0 {
@@ -64,6 +65,6 @@ func waitForMachines(ctx context.Context, reader client.Reader, namespace, clust
 		names = append(names, m.Name)
 	}
 	slices.Sort(names)
-	return phases.Wait(session.TaskPoll, infrav1.WaitingForMachineDeletionReason, "Waiting for VCDMachines to be deleted: %s",
+	return phases.Wait(intervals.Task, infrav1.WaitingForMachineDeletionReason, "Waiting for VCDMachines to be deleted: %s",
 		phases.Few(names)), nil
 }

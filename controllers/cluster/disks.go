@@ -10,6 +10,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -40,7 +41,7 @@ func ownDisks(ctx context.Context, in places, infraID string) ([]ownDisk, phases
 		listed[at.vdc.ID] = true
 		disks, err := at.session.NamedDisks(ctx, at.vdc)
 		if err != nil {
-			all.add(session.Unread(err, "Listing independent disks"))
+			all.add(problems.OfRead(err, "Listing independent disks"))
 		}
 		for _, d := range disks {
 			if ownsDisk(infraID, d) {

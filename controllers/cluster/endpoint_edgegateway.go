@@ -12,7 +12,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -30,7 +30,7 @@ func reconcileEdgeGateway(ctx context.Context, s *scope) (phases.Result, error) 
 		network := s.home.network
 		if missing := checks.EndpointRouted(network.Name, network.EdgeGateway); missing != nil {
 			s.forgetNetwork() // The network may be connected to a gateway later.
-			return session.Problem(missing), nil
+			return problems.OfFinding(missing), nil
 		}
 		gateway = network.EdgeGateway.ID
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
@@ -232,7 +233,7 @@ func peerOf(ctx context.Context, live client.Reader, namespace string, spec *inf
 	password, found := secret.Data[key]
 	peer.Password = string(password)
 	if apierrors.IsNotFound(err) || !found {
-		return peer, phases.Fail(session.RemedyPoll, infrav1.PeerPasswordMissingReason, "The password of BGP peer %s "+
+		return peer, phases.Fail(intervals.Remedy, infrav1.PeerPasswordMissingReason, "The password of BGP peer %s "+
 			"is not in key %s of Secret %s: create it, or correct spec.controlPlaneLoadBalancer.kubeVIP.bgp.peers", spec.Address, key,
 			ref.Name), nil
 	}

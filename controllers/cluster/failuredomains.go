@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
@@ -19,11 +19,11 @@ func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Result, erro
 		return phases.Done, err
 	}
 	if found.waits(s.vcdCluster) {
-		return phases.Wait(session.TaskPoll, infrav1.NoFailureDomainReason,
+		return phases.Wait(intervals.Task, infrav1.NoFailureDomainReason,
 			"Waiting for VCDDeploymentZones to be validated: %s", phases.Few(found.pending)), nil
 	}
 	if !slices.ContainsFunc(found.usable, placement.Zone.ControlPlane) {
-		out := phases.Fail(session.RemedyPoll, infrav1.NoFailureDomainReason, "%s", found.problem())
+		out := phases.Fail(intervals.Remedy, infrav1.NoFailureDomainReason, "%s", found.problem())
 		if found.unseen {
 			out = out.NoAccess() // VCD may hide objects that exist.
 		}

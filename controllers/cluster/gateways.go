@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/balancers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -60,7 +61,7 @@ func endpointGateway(ctx context.Context, in *session.Session, c *infrav1.VCDClu
 	}
 	found, err := in.FindGateway(ctx, spec.Name)
 	if err != nil {
-		out, err := session.LookupProblem(err, infrav1.EdgeGatewayNotFoundReason,
+		out, err := problems.OfLookup(err, infrav1.EdgeGatewayNotFoundReason,
 			"correct spec.controlPlaneLoadBalancer.edgeGateway.name, or grant the user of the identity access "+
 				"to it")
 		return "", out.NoAccess(), err
@@ -144,7 +145,7 @@ func findNetwork(ctx context.Context, in *session.Session, c *infrav1.VCDCluster
 	case errors.Is(err, vcd.ErrNotFound), name == "":
 		return vcd.Network{}, vdc, phases.Done, nil
 	case err != nil:
-		out, err := session.Unread(err, "Reading network "+name)
+		out, err := problems.OfRead(err, "Reading network "+name)
 		return vcd.Network{}, vdc, out, err
 	}
 	return network, vdc, phases.Done, nil

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -89,7 +91,7 @@ func candidates(c *infrav1.VCDCluster, usable []placement.Zone) []candidate {
 // the checks of the endpoint continue with another zone.
 func findHome(ctx context.Context, in *session.Session, all []candidate) (home, phases.Result, error) {
 	if len(all) == 0 {
-		return home{}, phases.Fail(session.RemedyPoll, infrav1.NetworkNotFoundReason,
+		return home{}, phases.Fail(intervals.Remedy, infrav1.NetworkNotFoundReason,
 			"No network is set in the VCDCluster or in a zone for control planes: set spec.ovdcNetwork, or "+
 				"spec.placementConstraint.networks of the VCDDeploymentZones"), nil
 	}
@@ -108,13 +110,13 @@ func findHome(ctx context.Context, in *session.Session, all []candidate) (home, 
 func (at candidate) find(ctx context.Context, in *session.Session) (home, phases.Result, error) {
 	vdc, err := in.FindVDC(ctx, at.vdc)
 	if err != nil {
-		out, err := session.LookupProblem(err, checks.VDC.Reason, checks.VDC.Remedy("spec.ovdc of the VCDCluster")+
+		out, err := problems.OfLookup(err, checks.VDC.Reason, checks.VDC.Remedy("spec.ovdc of the VCDCluster")+
 			"; if another object now has its name, remove spec.recordedState.ovdcID")
 		return home{}, out.NoAccess(), err
 	}
 	network, err := in.FindNetwork(ctx, vdc, at.network)
 	if err != nil {
-		out, err := session.LookupProblem(err, checks.Network.Reason,
+		out, err := problems.OfLookup(err, checks.Network.Reason,
 			checks.Network.Remedy("spec.ovdcNetwork of the VCDCluster")+"; if another object now has its name, "+
 				"remove spec.recordedState.ovdcNetworkID")
 		return home{}, out.NoAccess(), err

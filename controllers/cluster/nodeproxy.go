@@ -16,8 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
@@ -81,7 +83,7 @@ func proxyURLs(ctx context.Context, live client.Reader, c *infrav1.VCDCluster) (
 	username := string(secret.Data[infrav1.SecretUsername])
 	password := string(secret.Data[infrav1.SecretPassword])
 	if username == "" || password == "" {
-		return proxy{}, phases.Fail(session.RemedyPoll, infrav1.ProxyCredentialsMissingReason, "Secret %s has no keys "+
+		return proxy{}, phases.Fail(intervals.Remedy, infrav1.ProxyCredentialsMissingReason, "Secret %s has no keys "+
 			"username and password: create it, or correct spec.proxy.credentialsSecretRef", key.Name), nil
 	}
 	httpProxy, err1 := nodeproxy.WithCredentials(spec.HTTPProxy, username, password)
@@ -104,7 +106,7 @@ func networksOfZones(ctx context.Context, with *login, usable []placement.Zone) 
 		for _, ref := range zone.Status.Networks {
 			network, err := opened.FindNetwork(ctx, vdc, ref.ID)
 			if err != nil {
-				out, err := session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+				out, err := problems.OfLookup(err, infrav1.NetworkNotFoundReason,
 					"connect the network to the VDC, or check VCDDeploymentZone "+zone.Name)
 				return nil, out.NoAccess(), err
 			}
@@ -122,7 +124,7 @@ func networksOfLostZones(ctx context.Context, reader client.Reader, c *infrav1.V
 	secret nodesecret.Secret,
 ) ([]netip.Prefix, error) {
 	machines := &infrav1.VCDMachineList{}
-	if err := reader.List(ctx, machines, client.InNamespace(c.Namespace), session.OfCluster(secret.Cluster),
+	if err := reader.List(ctx, machines, client.InNamespace(c.Namespace), capicluster.Labels(secret.Cluster),
 		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}

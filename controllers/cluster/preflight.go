@@ -3,8 +3,8 @@
 package cluster
 
 import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/preflight"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -17,5 +17,5 @@ func reportPreflight(s *scope, pass *phases.Pass) {
 	}
 	s.session.ForgetVDC(vdc.Ref)
 	s.reconciler.homes.Drop(s.vcdCluster.UID)
-	pass.Within(session.RemedyPoll)
+	pass.Within(intervals.Remedy)
 }

@@ -12,7 +12,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -61,7 +61,7 @@ func TestPreflightProblemsAreReported(t *testing.T) {
 			w.Expect(events).To(ContainElement(HavePrefix("Warning " + tt.reason)))
 			result, err := w.ReconcileCluster()
 			w.Expect(err).NotTo(HaveOccurred())
-			w.Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", session.RemedyPoll)))
+			w.Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", intervals.Remedy)))
 			w.Expect(w.EventTexts()).To(BeEmpty(), "one event per problem")
 
 			w.Sim.Edit(func(e *vcdsim.Editor) { tt.mend(e.VDC("acme-vdc")) })

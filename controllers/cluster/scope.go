@@ -10,6 +10,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
@@ -39,13 +41,13 @@ type scope struct {
 // open returns an empty entry, which ends the reconcile, if another controller manages the cluster, if it was released,
 // or if it has no owner yet. A cluster in deletion needs no owner.
 func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (phases.Entry[scope], error) {
-	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
+	if capicluster.ExternallyManaged(c) || !capicluster.Watched(c, r.WatchFilterValue) {
 		return phases.Entry[scope]{}, nil // Managed by another controller.
 	}
 	if !c.DeletionTimestamp.IsZero() && !phases.Holds(c, infrav1.ClusterFinalizer) {
 		return phases.Entry[scope]{}, nil // Released: its runtime defined entity is deleted last.
 	}
-	cluster, err := session.OwnerCluster(ctx, r.Client, c)
+	cluster, err := capicluster.Owner(ctx, r.Client, c)
 	if err != nil {
 		return phases.Entry[scope]{}, err
 	}
@@ -92,7 +94,7 @@ func (s *scope) Established() bool {
 }
 
 // clusterName returns the name of the Cluster, even after it is gone.
-func (s *scope) clusterName() string { return session.ClusterName(s.vcdCluster, s.cluster) }
+func (s *scope) clusterName() string { return capicluster.Name(s.vcdCluster, s.cluster) }
 
 // forgetNetwork makes the next pass read the network again, because users may fix its problem in VCD.
 func (s *scope) forgetNetwork() {
@@ -135,7 +137,7 @@ func (s *scope) places() places {
 
 // A login logs in with the identity of a cluster once per pass.
 type login struct {
-	identities session.Identities
+	identities identities.Resolver
 	sessions   session.Opener
 	vcdCluster *infrav1.VCDCluster
 

@@ -12,15 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
 )
 
 // secretToClusters maps a Secret to the VCDClusters whose credentials it contains, so that they are tried at once. It
 // also maps kube-vip Secrets, and Secrets with the password of a BGP peer or of a proxy.
 func (r *Reconciler) secretToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
 	return slices.Concat(r.kubeVIPSecretToClusters(ctx, secret), r.passwordToClusters(ctx, secret),
-		session.SecretToClusters(r.Client)(ctx, secret))
+		watches.SecretToClusters(r.Client)(ctx, secret))
 }
 
 // passwordToClusters maps a Secret to the VCDClusters whose BGP peer or proxy has its password there.
@@ -31,7 +32,7 @@ func (r *Reconciler) passwordToClusters(ctx context.Context, secret client.Objec
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
-	return session.RequestsFor(slices.DeleteFunc(list.Items,
+	return watches.RequestsFor(slices.DeleteFunc(list.Items,
 		func(c infrav1.VCDCluster) bool { return !usesPassword(&c, secret.GetName()) }))
 }
 
@@ -43,12 +44,12 @@ func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.
 		return nil
 	}
 	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()), session.OfCluster(name),
+	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()), capicluster.Labels(name),
 		client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
-	return session.RequestsFor(list.Items)
+	return watches.RequestsFor(list.Items)
 }
 
 // machineToCluster maps a deleted VCDMachine to its VCDCluster. A VCDCluster in deletion waits for its machines, and an
@@ -56,11 +57,11 @@ func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.
 func (r *Reconciler) machineToCluster(ctx context.Context, machine client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()),
-		session.OfCluster(machine.GetLabels()[clusterv1.ClusterNameLabel]), client.UnsafeDisableDeepCopy); err != nil {
+		capicluster.Labels(machine.GetLabels()[clusterv1.ClusterNameLabel]), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
-	return session.RequestsFor(slices.DeleteFunc(list.Items,
+	return watches.RequestsFor(slices.DeleteFunc(list.Items,
 		func(c infrav1.VCDCluster) bool {
 			_, on := edgeendpoint.Of(&c)
 			return c.DeletionTimestamp.IsZero() && !on

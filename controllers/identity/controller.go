@@ -20,6 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -36,7 +39,7 @@ import (
 // Reconciler reconciles the Secrets of VCDIdentities.
 type Reconciler struct {
 	Client           client.Client
-	Identities       session.Identities
+	Identities       identities.Resolver
 	Sessions         session.Opener
 	Logout           session.Logout // nil: idle sessions expire
 	Recorder         events.EventRecorder
@@ -48,7 +51,7 @@ type Reconciler struct {
 // ClusterReconciler reconciles the Secrets of VCDClusterIdentities.
 type ClusterReconciler struct {
 	Client           client.Client
-	Identities       session.Identities
+	Identities       identities.Resolver
 	Sessions         session.Opener
 	Logout           session.Logout // nil: idle sessions expire
 	Recorder         events.EventRecorder
@@ -91,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, i *infrav1.VCDIdentity) (ctr
 }
 
 func (r *Reconciler) open(_ context.Context, i *infrav1.VCDIdentity, _ *phases.Patcher) (phases.Entry[scope], error) {
-	if !session.Watched(i, r.WatchFilterValue) {
+	if !capicluster.Watched(i, r.WatchFilterValue) {
 		return phases.Entry[scope]{}, nil
 	}
 	return phases.Entry[scope]{Scope: &scope{
@@ -115,7 +118,7 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, i *infrav1.VCDCluster
 func (r *ClusterReconciler) open(_ context.Context, i *infrav1.VCDClusterIdentity, _ *phases.Patcher) (
 	phases.Entry[scope], error,
 ) {
-	if !session.Watched(i, r.WatchFilterValue) {
+	if !capicluster.Watched(i, r.WatchFilterValue) {
 		return phases.Entry[scope]{}, nil
 	}
 	return phases.Entry[scope]{Scope: &scope{
@@ -139,7 +142,7 @@ type scope struct {
 	kind       infrav1.IdentityKind
 	client     client.Client
 	metadata   client.Reader // of Secrets; the cache may lack the namespace of cluster-scoped identities' Secrets
-	identities session.Identities
+	identities identities.Resolver
 	sessions   session.Opener
 	logout     session.Logout
 
@@ -198,12 +201,12 @@ func reconcileSecret(ctx context.Context, s *scope) (phases.Result, error) {
 	key := client.ObjectKey{Namespace: s.namespace, Name: s.spec.SecretRef.Name}
 	secret, out, err := s.identities.Secret(ctx, key, "the identity")
 	if err == nil && out.Reason == infrav1.SecretNotFoundReason && s.isNew() {
-		return phases.Wait(session.BusyPoll, out.Reason, "%s", out.Message), nil
+		return phases.Wait(intervals.Busy, out.Reason, "%s", out.Message), nil
 	}
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	if out := session.MissingKeys(s.spec, secret); out != phases.Done {
+	if out := identities.MissingKeys(s.spec, secret); out != phases.Done {
 		return out, nil
 	}
 	before := secret.DeepCopy()
@@ -224,8 +227,8 @@ func (s *scope) usedByZones(ctx context.Context, reader client.Reader, in []clie
 		return phases.Done, fmt.Errorf("listing VCDDeploymentZones: %w", err)
 	}
 	for _, z := range zones.Items {
-		if session.SameIdentity(z.Spec.IdentityRef, s.kind, s.obj.GetName()) {
-			return phases.Wait(session.TaskPoll, infrav1.InUseReason, "VCDDeploymentZone %s still uses the identity",
+		if identities.Same(z.Spec.IdentityRef, s.kind, s.obj.GetName()) {
+			return phases.Wait(intervals.Task, infrav1.InUseReason, "VCDDeploymentZone %s still uses the identity",
 				client.ObjectKeyFromObject(&z)), nil
 		}
 	}
@@ -247,8 +250,8 @@ func releaseSecret(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	for _, c := range clusters.Items {
-		if session.RefersTo(&c, s.kind, s.obj.GetName()) {
-			return phases.Wait(session.TaskPoll, infrav1.InUseReason, "VCDCluster %s still uses the identity",
+		if identities.RefersTo(&c, s.kind, s.obj.GetName()) {
+			return phases.Wait(intervals.Task, infrav1.InUseReason, "VCDCluster %s still uses the identity",
 				client.ObjectKeyFromObject(&c)), nil
 		}
 	}

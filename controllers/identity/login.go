@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -37,10 +38,10 @@ func (s *scope) usersByOrg(ctx context.Context) ([]infrav1.VCDCluster, error) {
 	var users []infrav1.VCDCluster
 	seen := sets.New[string]()
 	for _, c := range clusters.Items {
-		if !session.RefersTo(&c, s.kind, s.obj.GetName()) || seen.Has(c.Spec.Org) || !s.logsIn(&c) {
+		if !identities.RefersTo(&c, s.kind, s.obj.GetName()) || seen.Has(c.Spec.Org) || !s.logsIn(&c) {
 			continue
 		}
-		paused, err := s.identities.Paused(ctx, &c)
+		paused, err := capicluster.Paused(ctx, s.client, &c)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +69,7 @@ func (s *scope) zonesByOrg(ctx context.Context) ([]infrav1.VCDDeploymentZone, er
 	for _, z := range zones.Items {
 		wouldRotate := s.spec.Type == infrav1.CredentialServiceAccount && z.Annotations[infrav1.CredentialsAcceptedAnnotation] == ""
 		if wouldRotate || !z.DeletionTimestamp.IsZero() || annotations.HasPaused(&z) || seen.Has(z.Spec.Org) ||
-			!session.SameIdentity(z.Spec.IdentityRef, s.kind, s.obj.GetName()) {
+			!identities.Same(z.Spec.IdentityRef, s.kind, s.obj.GetName()) {
 			continue
 		}
 		seen.Insert(z.Spec.Org)
@@ -83,7 +84,7 @@ func (s *scope) logsIn(c *infrav1.VCDCluster) bool {
 	if s.spec.Type == infrav1.CredentialServiceAccount && c.Spec.RecordedState.CredentialsAccepted == "" {
 		return false
 	}
-	return c.DeletionTimestamp.IsZero() && !session.ExternallyManaged(c)
+	return c.DeletionTimestamp.IsZero() && !capicluster.ExternallyManaged(c)
 }
 
 // reconcileLogin logs in for the clusters and zones that use the identity. Their own reconciles share the sessions, so

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/tokens"
 )
 
 func sameOwnersAndFinalizers(a, b client.Object) bool {
@@ -166,14 +166,14 @@ func (s *scope) blockMoves(ctx context.Context, secret *corev1.Secret) error {
 	if err != nil || block == blocked {
 		return err
 	}
-	store := &session.TokenSecret{Identities: s.identities, Key: client.ObjectKeyFromObject(secret)}
+	store := &tokens.Secret{API: s.identities.Tokens(), Key: client.ObjectKeyFromObject(secret)}
 	if block {
 		return store.Change(ctx, func(secret *corev1.Secret) error {
 			metav1.SetMetaDataAnnotation(&secret.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "")
 			return nil
 		})
 	}
-	err = s.identities.Accounts.Of(s.identities, store.Key).Rest(ctx, func() error {
+	err = s.identities.Accounts.Of(store.API, store.Key).Rest(ctx, func() error {
 		return store.Change(ctx, func(secret *corev1.Secret) error {
 			delete(secret.Annotations, clusterctlv1.BlockMoveAnnotation)
 			return nil
@@ -188,11 +188,11 @@ func (s *scope) blockMoves(ctx context.Context, secret *corev1.Secret) error {
 // mayRotate reports whether the manager may log in, and thus rotate the token, with a Secret that moves with its
 // identity.
 func (s *scope) mayRotate(ctx context.Context, secret *corev1.Secret) (bool, error) {
-	chain, _ := session.ChainOf(secret)
+	chain, _ := tokens.ChainOf(secret)
 	if s.kind != infrav1.NamespacedIdentity || s.spec.Type != infrav1.CredentialServiceAccount ||
-		chain.Holder != session.ManagerHolds {
+		chain.Holder != tokens.Manager {
 		return false, nil
 	}
-	users, err := s.identities.UsersOf(ctx, client.ObjectKeyFromObject(secret))
+	users, err := s.identities.Tokens().UsersOf(ctx, client.ObjectKeyFromObject(secret))
 	return users.Active > 0, err
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 )
 
 // secretToIdentities maps a Secret to the VCDIdentities that refer to it, or that own it and may now refer to another
@@ -57,7 +57,7 @@ func using[T any, P interface {
 func clusterToIdentity(kind infrav1.IdentityKind) handler.MapFunc {
 	return func(_ context.Context, obj client.Object) []ctrl.Request {
 		c, ok := obj.(*infrav1.VCDCluster)
-		if !ok || !session.RefersTo(c, kind, c.Spec.IdentityRef.Name) {
+		if !ok || !identities.RefersTo(c, kind, c.Spec.IdentityRef.Name) {
 			return nil
 		}
 		key := client.ObjectKey{Name: c.Spec.IdentityRef.Name}
@@ -72,7 +72,7 @@ func clusterToIdentity(kind infrav1.IdentityKind) handler.MapFunc {
 func zoneToIdentity(kind infrav1.IdentityKind) handler.MapFunc {
 	return func(_ context.Context, obj client.Object) []ctrl.Request {
 		z, ok := obj.(*infrav1.VCDDeploymentZone)
-		if !ok || !session.SameIdentity(z.Spec.IdentityRef, kind, z.Spec.IdentityRef.Name) {
+		if !ok || !identities.Same(z.Spec.IdentityRef, kind, z.Spec.IdentityRef.Name) {
 			return nil
 		}
 		key := client.ObjectKey{Name: z.Spec.IdentityRef.Name}

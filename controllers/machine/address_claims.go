@@ -12,8 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
@@ -105,7 +108,7 @@ func (c claims) hold(ctx context.Context, held []ipam.Address) (phases.Result, e
 	for _, address := range held {
 		switch err := c.claims.Hold(ctx, address); {
 		case apierrors.IsConflict(err):
-			return phases.Wait(session.BusyPoll, infrav1.WaitingForIPAddressClaimReason,
+			return phases.Wait(intervals.Busy, infrav1.WaitingForIPAddressClaimReason,
 				"Waiting for an updated IPAddress"), nil
 		case err != nil:
 			return phases.Done, err
@@ -177,7 +180,7 @@ func (a addressCheck) free(ctx context.Context, desired []nics.NIC) (phases.Resu
 		}
 		hosts, err := a.session.RecentHostsOn(ctx, nic.Network.Ref)
 		if err != nil {
-			return session.Unread(err, "Reading the used addresses of network "+nic.Network.Name)
+			return problems.OfRead(err, "Reading the used addresses of network "+nic.Network.Name)
 		}
 		if out := nic.Taken(hosts, a.inputs.vcdMachine.Spec.RecordedState.VMName); out != phases.Done {
 			return out, nil
@@ -198,7 +201,7 @@ func (a addressCheck) announced(ctx context.Context, nic nics.NIC) (phases.Resul
 		if c.UID != a.inputs.vcdCluster.UID && !virtualip.Shares(a.inputs.vcdCluster, c, nic.Network.ID) {
 			continue
 		}
-		out := nic.Announced(checks.VirtualIPs(c), session.NameFor(a.inputs.vcdMachine, c))
+		out := nic.Announced(checks.VirtualIPs(c), capicluster.NameFor(a.inputs.vcdMachine, c))
 		if out != phases.Done {
 			return out, nil
 		}

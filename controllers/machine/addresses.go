@@ -13,7 +13,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -63,7 +64,7 @@ func (a addresses) await(ctx context.Context) (phases.Result, error) {
 	vm := *a.vm.now()
 	reportAddresses(a.inputs.vcdMachine, vm)
 	if !hasAddress(vm) {
-		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+		return phases.Wait(intervals.Task, infrav1.WaitingForAddressReason,
 			"Waiting for the guest to get an address by DHCP on network %s", vm.NICs[0].Network), nil
 	}
 	return a.problem(), nil
@@ -79,7 +80,7 @@ func (a addresses) watch(ctx context.Context) (phases.Result, error) {
 		case err == nil:
 			reportAddresses(a.inputs.vcdMachine, *a.vm.now())
 		case !known:
-			return session.Unread(err, "Reading VM "+a.vm.row.Name)
+			return problems.OfRead(err, "Reading VM "+a.vm.row.Name)
 		default:
 			ctrl.LoggerFrom(ctx).V(1).Info("Waiting to read the VM", "vm", a.vm.row.ID, "reason", err.Error())
 		}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -23,7 +25,7 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Done, nil
 	}
 	if s.inputs.vcdCluster.Spec.RecordedState.VAppCount == 0 {
-		return phases.Unsure(session.TaskPoll, infrav1.WaitingForClusterReason,
+		return phases.Unsure(intervals.Task, infrav1.WaitingForClusterReason,
 			"Waiting for VCDCluster %s to be adopted: check its condition %s", s.inputs.vcdCluster.Name,
 			infrav1.AdoptedCondition), nil
 	}
@@ -51,11 +53,11 @@ type adoption struct {
 func (a adoption) run(ctx context.Context) (phases.Result, error) {
 	vm, err := a.session.VM(ctx, a.inputs.vmID())
 	if err != nil {
-		return session.Unread(err, "Reading VM "+a.inputs.vmID())
+		return problems.OfRead(err, "Reading VM "+a.inputs.vmID())
 	}
 	owns, err := ownsVM(ctx, a.session, a.inputs, vm)
 	if err != nil {
-		return session.Unread(err, "Reading the metadata of vApp "+vm.VApp.ID)
+		return problems.OfRead(err, "Reading the metadata of vApp "+vm.VApp.ID)
 	}
 	if out := a.doubt(vm, owns); out != phases.Done {
 		return out, nil
@@ -69,15 +71,15 @@ func (a adoption) doubt(vm vcd.VM, owns bool) phases.Result {
 	expected := a.inputs.vmName()
 	switch {
 	case expected == "":
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
+		return phases.Unsure(intervals.Remedy, infrav1.AdoptionUnverifiedReason,
 			"Cannot derive the name of the VM from spec.vmNamingTemplate, so the ownership of VM %s is not "+
 				"proved: set spec.recordedState.vmName to the name of the VM if it belongs to this machine", vm.Name)
 	case vm.Name != expected:
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
+		return phases.Unsure(intervals.Remedy, infrav1.AdoptionUnverifiedReason,
 			"VM %s in spec.providerID should have the name %s: rename it in VCD if it belongs to this machine",
 			vm.Name, expected)
 	case !owns:
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
+		return phases.Unsure(intervals.Remedy, infrav1.AdoptionUnverifiedReason,
 			"VM %s in spec.providerID is not in a vApp of this cluster: metadata %s of its vApp is not %s. "+
 				"Correct the metadata of the vApp if CAPVCD created the VM for this machine",
 			vm.Name, capvcd.MetadataKey, a.inputs.vcdCluster.Spec.InfraID)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -35,7 +35,7 @@ func (b *backoff) failed(what step, out phases.Result, now time.Time, desired in
 	if b.byStep == nil {
 		b.byStep = map[step]delay{}
 	}
-	out.After = min(session.FirstRetry<<min(count, 10), lastRetry)
+	out.After = min(intervals.FirstRetry<<min(count, 10), lastRetry)
 	b.byStep[what] = delay{out: out, count: count + 1, until: now.Add(out.After), desired: *desired.DeepCopy()}
 	return out
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -55,7 +55,7 @@ func readBootstrap(ctx context.Context, live client.Reader, m *infrav1.VCDMachin
 	err := live.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, phases.Fail(session.RemedyPoll, infrav1.WaitingForBootstrapDataReason,
+		return nil, phases.Fail(intervals.Remedy, infrav1.WaitingForBootstrapDataReason,
 			"Secret %s in spec.bootstrap.dataSecretName of the Machine does not exist", name), nil
 	case err != nil:
 		return nil, phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
@@ -67,23 +67,23 @@ func readBootstrap(ctx context.Context, live client.Reader, m *infrav1.VCDMachin
 // problem returns why the bootstrap data cannot be used. The message quotes no part of the data.
 func (b bootstrapData) problem(secret string) phases.Result {
 	if len(b.value) == 0 {
-		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason,
+		return phases.Fail(intervals.Remedy, infrav1.BootstrapDataInvalidReason,
 			"Secret %s has no bootstrap data in the key value", secret)
 	}
 	switch b.format {
 	case guestinfo.FormatCloudConfig, guestinfo.FormatIgnition, "":
 	default:
-		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason,
+		return phases.Fail(intervals.Remedy, infrav1.BootstrapDataInvalidReason,
 			"Secret %s has an unknown format: use cloud-config or ignition in spec.format of the bootstrap config",
 			secret)
 	}
 	err := guestinfo.Check(b.format, b.value)
 	if _, ok := errors.AsType[*guestinfo.TooLargeError](err); ok {
-		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataTooLargeReason,
+		return phases.Fail(intervals.Remedy, infrav1.BootstrapDataTooLargeReason,
 			"Bootstrap data in Secret %s (files and commands of the bootstrap config): %v", secret, err)
 	}
 	if err != nil {
-		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason, "Secret %s: %v", secret, err)
+		return phases.Fail(intervals.Remedy, infrav1.BootstrapDataInvalidReason, "Secret %s: %v", secret, err)
 	}
 	return phases.Done
 }

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -27,7 +27,7 @@ func claimProblem(ctx context.Context, c client.Client, in *inputs) (phases.Resu
 	if err != nil || owner == nil {
 		return phases.Done, err
 	}
-	return phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
+	return phases.Fail(intervals.Remedy, infrav1.VMNotOwnedReason,
 		"%s owns the VM with instance ID %s: delete this copy, which does not delete the VM, and recreate it "+
 			"without spec.providerID and spec.recordedState",
 		nameOf(owner, in.vcdMachine), owner.Spec.RecordedState.InstanceID), nil

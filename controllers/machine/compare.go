@@ -11,6 +11,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
@@ -30,7 +32,7 @@ func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Result, error) 
 	}
 	if !ok {
 		if s.vm.known() == nil {
-			return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
+			return phases.Unsure(intervals.Remedy, infrav1.VMUnverifiedReason,
 				"VM %s has not been read yet for the comparison", s.vm.row.Name), nil
 		}
 		made = drift.From(*s.vm.known(), s.vm.row.VDC.ID)
@@ -110,7 +112,7 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Resu
 	if ended {
 		diskExpanded(c.recorder, c.inputs.vcdMachine, c.inputs.vcdMachine.Spec.DiskSize.String())
 		if err := c.observer.read(ctx); err != nil {
-			return session.Unread(err, "Reading VM "+c.vm.row.Name)
+			return problems.OfRead(err, "Reading VM "+c.vm.row.Name)
 		}
 	}
 	switch {
@@ -119,7 +121,7 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Resu
 	case c.vm.known() == nil && c.vm.row.Busy:
 		return c.awaitOtherTask(), nil
 	case c.vm.known() == nil:
-		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
+		return phases.Unsure(intervals.Remedy, infrav1.VMUnverifiedReason,
 			"The disk of VM %s, which must be expanded, has not been read yet", c.vm.row.Name), nil
 	}
 	return c.growDiskTo(ctx, desired, made)
@@ -152,7 +154,7 @@ func (c comparison) growDiskTo(ctx context.Context, desired int64, made *drift.M
 // awaitOtherTask waits for the end of a task on the VM that the process does not follow.
 func (c comparison) awaitOtherTask() phases.Result {
 	c.session.Invalidate(c.vdc) // The next query shows the end of the task.
-	return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", c.vm.row.Name)
+	return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s", c.vm.row.Name)
 }
 
 // compare reports drift. It also records whether drift exists, so that a new process reads such a VM at once.
@@ -178,7 +180,7 @@ func (c comparison) compare(made drift.Made) phases.Result {
 		c.vm.readNext = again
 	}
 	reason, message := drift.Summary(found)
-	return phases.Fail(max(c.vm.readNext.Sub(c.now()), session.BusyPoll), reason, "%s. Revert the change in "+
+	return phases.Fail(max(c.vm.readNext.Sub(c.now()), intervals.Busy), reason, "%s. Revert the change in "+
 		"VCD, replace the machine, or remove spec.recordedState.vm of the VCDMachine to accept the VM "+
 		"as it is", message)
 }

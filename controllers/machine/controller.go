@@ -28,12 +28,15 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -48,7 +51,7 @@ import (
 type Reconciler struct {
 	Client           client.Client
 	Live             client.Reader // for Secrets, which are not cached
-	Identities       session.Identities
+	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
 	WatchFilterValue string
@@ -59,7 +62,7 @@ type Reconciler struct {
 	Gather           time.Duration    // how long to wait for machines to create together; 0: one second
 	Now              func() time.Time // nil: time.Now
 
-	wakeUps  session.WakeUps
+	wakeUps  watches.WakeUps
 	states   local.Store[state]
 	batches  batch.Queues
 	renewals lease.Renewals
@@ -88,8 +91,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(byCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(scheme, log),
 				predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
-		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(session.ClusterToMachines(r.Client)),
-			builder.WithPredicates(session.ClusterConcernsMachines(),
+		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(clusterToMachines(r.Client)),
+			builder.WithPredicates(clusterConcernsMachines(),
 				predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Watches(&infrav1.VCDDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(zones.ToMachines(r.Client)), changed).
 		Watches(&infrav1.VCDFailureDomain{}, handler.EnqueueRequestsFromMapFunc(zones.ToMachines(r.Client)), changed).
@@ -98,9 +101,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.VCDMachine{}, r.states.DropDeleted()).
 		WatchesRawSource(r.wakeUps.Source()).
 		WithOptions(options)
-	return session.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log),
-		session.IdentityToDeletedMachines(r.Client),
-		session.SecretToDeletedMachines(r.Client)).
+	return watches.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log),
+		identityToDeletedMachines(r.Client),
+		secretToDeletedMachines(r.Client)).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
@@ -125,7 +128,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (ctrl
 // open returns an empty entry, which ends the reconcile, if another manager is responsible for the machine, or if the
 // machine has no owner yet.
 func (r *Reconciler) open(ctx context.Context, m *infrav1.VCDMachine, patcher *phases.Patcher) (phases.Entry[scope], error) {
-	if !session.Watched(m, r.WatchFilterValue) {
+	if !capicluster.Watched(m, r.WatchFilterValue) {
 		return phases.Entry[scope]{}, nil
 	}
 	in, ok, err := findInputs(ctx, r.Client, m)

@@ -187,7 +187,7 @@ func (c creator) refused(ctx context.Context, what step, members []batch.Member,
 	if slices.Contains(c.requests.withdraw(ctx, members, err), c.inputs.key()) {
 		c.inputs.vcdMachine.Spec.RecordedState.CreationRequestedAt = nil
 	}
-	return c.tasks.refuse(what, err)
+	return c.tasks.failedRequest(what, err)
 }
 
 // specs returns the VM specs of machines.

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -27,7 +28,7 @@ func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 	case m.Spec.RecordedState.InstanceID == "" && m.Spec.ProviderID == "" && !s.inputs.madeByCAPVCD():
 		return phases.Done, nil // Nothing is created before the ID is stored.
 	case s.inputs.vcdCluster != nil && !s.reconciler.batches.Leave(s.inputs.queueName(), s.inputs.key()):
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason,
 			"Waiting for the creation of the VM to start or fail"), nil
 	case absence.IsDeclared(m):
 		return phases.Done, nil

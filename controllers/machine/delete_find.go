@@ -11,7 +11,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -31,10 +32,10 @@ func (d deletion) find(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	case errors.Is(err, vcd.ErrNotFound), err == nil && !owns:
 		return d.findUnrecorded(ctx)
 	case err != nil:
-		out, err := session.Unread(err, "Reading vApp "+d.inputs.vAppName())
+		out, err := problems.OfRead(err, "Reading vApp "+d.inputs.vAppName())
 		return nil, out, err
 	case len(vApp.Tasks) > 0:
-		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+		return nil, phases.Wait(intervals.Busy, infrav1.EntityBusyReason,
 			"Waiting for another task on vApp %s, which may create the VM", vApp.Name), nil
 	}
 	return d.findByName(ctx, vApp)
@@ -58,11 +59,11 @@ func (d deletion) ownershipProblem(ctx context.Context, vm vcd.VM) (phases.Resul
 	owns, err := ownsVM(ctx, d.session, d.inputs, vm)
 	switch {
 	case err != nil:
-		return session.Unread(err, "Reading the metadata of vApp "+vm.VApp.ID)
+		return problems.OfRead(err, "Reading the metadata of vApp "+vm.VApp.ID)
 	case owns:
 		return phases.Done, nil
 	}
-	return phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
+	return phases.Fail(intervals.Remedy, infrav1.VMNotOwnedReason,
 		"VM %s has no ownership marker of this machine: add %q to its description if it belongs to this "+
 			"machine, or remove finalizer %s",
 		vm.Name, d.inputs.marker(), infrav1.MachineFinalizer), nil
@@ -77,12 +78,12 @@ func (d deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 		}
 		vm, err := d.session.VM(ctx, ref.ID)
 		if err != nil {
-			out, err := session.Unread(err, "Reading VM "+name)
+			out, err := problems.OfRead(err, "Reading VM "+name)
 			return nil, out, err
 		}
 		owns, err := ownsVM(ctx, d.session, d.inputs, vm)
 		if err != nil {
-			out, err := session.Unread(err, "Reading the metadata of vApp "+vApp.Name)
+			out, err := problems.OfRead(err, "Reading the metadata of vApp "+vApp.Name)
 			return nil, out, err
 		}
 		if owns {

@@ -17,7 +17,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -87,7 +87,7 @@ func TestDeletionWaitsThroughAnOutageOfAnHour(t *testing.T) {
 		for _, r := range results {
 			w.Expect(r.RequeueAfter).To(BeNumerically(">", time.Second), "a later reconcile is scheduled")
 		}
-		at += min(machine.RequeueAfter, max(cluster.RequeueAfter, session.UnreachablePoll))
+		at += min(machine.RequeueAfter, max(cluster.RequeueAfter, intervals.Unreachable))
 	}
 	w.Expect(passes).To(BeNumerically("<=", 121))
 	w.Expect(len(w.Sim.Requests())).To(BeNumerically("<=", 4*passes+200))

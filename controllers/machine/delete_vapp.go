@@ -11,6 +11,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -76,12 +78,12 @@ func (d vAppDeletion) next(ctx context.Context, ended bool) (phases.Result, erro
 		return d.remove(ctx, vApp)
 	}
 	if err != nil && !errors.Is(err, vcd.ErrNotFound) {
-		return session.Unread(err, "Reading vApp "+name)
+		return problems.OfRead(err, "Reading vApp "+name)
 	}
 	renamed, found, errRenamed := d.renamedVApp(ctx)
 	switch {
 	case errRenamed != nil:
-		return session.Unread(errRenamed, "Reading the former vApp "+name)
+		return problems.OfRead(errRenamed, "Reading the former vApp "+name)
 	case found:
 		return d.remove(ctx, renamed)
 	case err == nil:
@@ -131,10 +133,10 @@ func (d vAppDeletion) remove(ctx context.Context, vApp vcd.VApp) (phases.Result,
 	case vapp.Hangs(d.inputs.vcdMachine, d.now(), vApp.Tasks...):
 		return vapp.StillHeld(vApp.Name), nil
 	case len(vApp.Tasks) > 0 && (len(others) == 0 || !vapp.IsKept(d.inputs.vcdMachine)):
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s",
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on vApp %s",
 			vApp.Name), nil
 	case len(others) > 0:
-		return phases.Fail(session.RemedyPoll, infrav1.VAppNotEmptyReason,
+		return phases.Fail(intervals.Remedy, infrav1.VAppNotEmptyReason,
 			"vApp %s contains VMs of other machines: move or delete %s", vApp.Name, phases.Few(others)), nil
 	}
 	if err := d.records.noteOnce(ctx, &d.inputs.vcdMachine.Spec.RecordedState.VMGoneAt, d.now()); err != nil {

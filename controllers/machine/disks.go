@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -91,7 +92,7 @@ func (d disks) prepare(ctx context.Context) (phases.Result, error) {
 func (d disks) growLater(ctx context.Context, vmID string, desiredMiB int64) (phases.Result, error) {
 	vdc, err := d.session.FindVDC(ctx, d.target.vdc.ID)
 	if err != nil {
-		return session.AskProblem(err)
+		return problems.OfRequest(err)
 	}
 	d.target.vdc = vdc
 	if vdc.FastProvisioning {
@@ -130,7 +131,7 @@ func (d disks) grow(ctx context.Context, vmID string, desiredMiB int64) (phases.
 func consolidationProblem(ctx context.Context, opened *session.Session, vdc vcd.VDC) (phases.Result, error) {
 	may, err := opened.MayHave(ctx, vcd.RightConsolidate)
 	if err != nil {
-		return session.AskProblem(err)
+		return problems.OfRequest(err)
 	}
-	return session.Problem(checks.Consolidation(vdc, may)), nil
+	return problems.OfFinding(checks.Consolidation(vdc, may)), nil
 }

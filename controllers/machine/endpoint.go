@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -124,10 +124,10 @@ func (e endpointMember) address(ctx context.Context) (string, phases.Result, err
 	}
 	e.vm.forget()
 	if len(has) == 0 {
-		return "", phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+		return "", phases.Wait(intervals.Task, infrav1.WaitingForAddressReason,
 			"Waiting for the address of the VM, with which it joins the endpoint"), nil
 	}
-	return "", phases.Fail(session.RemedyPoll, infrav1.EndpointFamilyMismatchReason,
+	return "", phases.Fail(intervals.Remedy, infrav1.EndpointFamilyMismatchReason,
 		"The first address of the cluster's endpoint is of family %s, but the VM has only %s: set an address of "+
 			"the nodes' family in spec.controlPlaneEndpoint of the VCDCluster, or use nodes with addresses "+
 			"of both families", family, strings.Join(has, ", ")), nil

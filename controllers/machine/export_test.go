@@ -11,7 +11,6 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -65,14 +64,16 @@ func (s *scope) ObserveRenamed(ctx context.Context) (phases.Result, error) {
 	return out, err
 }
 
+var ClusterConcernsMachines = clusterConcernsMachines
+
 func (r *Reconciler) Batches() *batch.Queues { return &r.batches }
 
 func (r *Reconciler) States() *local.Store[state] { return &r.states }
 
 func (r *Reconciler) IdentityToMachines(ctx context.Context, identity client.Object) []ctrl.Request {
-	return session.IdentityToDeletedMachines(r.Client)(ctx, identity)
+	return identityToDeletedMachines(r.Client)(ctx, identity)
 }
 
 func (r *Reconciler) SecretToMachines(ctx context.Context, secret client.Object) []ctrl.Request {
-	return session.SecretToDeletedMachines(r.Client)(ctx, secret)
+	return secretToDeletedMachines(r.Client)(ctx, secret)
 }

@@ -7,7 +7,8 @@ import (
 	"strconv"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
@@ -25,7 +26,7 @@ func (i *injection) findNetworks(ctx context.Context) (phases.Result, error) {
 	for index, desired := range p.nics {
 		network, err := i.networkOf(ctx, index, desired)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+			return problems.OfLookup(err, infrav1.NetworkNotFoundReason,
 				"connect the network of NIC "+strconv.Itoa(index)+" of the VM to the VDC")
 		}
 		p.networks = append(p.networks, network)
@@ -54,7 +55,7 @@ func (i *injection) guestNICs() ([]guestinfo.NIC, phases.Result) {
 		nic, ok := nicOf(i.vm.now(), index)
 		if !ok || nic.MAC == "" {
 			i.vm.forget()
-			return nil, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+			return nil, phases.Wait(intervals.Task, infrav1.WaitingForAddressReason,
 				"Waiting for VCD to show NIC %d of VM %s", index, i.vm.now().Name)
 		}
 		guest, out := desired.Guest(nic)

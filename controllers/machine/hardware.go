@@ -32,14 +32,8 @@ func hardwareChange(m *infrav1.VCDMachine, vm vcd.VM, requested hardware) hardwa
 
 // sizeChange returns the change that gives a VM the CPUs and the memory of the spec.
 func sizeChange(spec *infrav1.VCDMachineSpec, cpus, memoryMiB int64) hardware {
-	var change hardware
-	if desired := int64(spec.CPUs); desired > 0 && desired != cpus {
-		change.cpus = desired
-	}
-	if desired := sizes.Memory(spec); desired > 0 && desired != memoryMiB {
-		change.memoryMiB = desired
-	}
-	return change
+	change := sizes.Change(spec, sizes.Size{CPUs: cpus, MemoryMiB: memoryMiB})
+	return hardware{cpus: change.CPUs, memoryMiB: change.MemoryMiB}
 }
 
 // iopsChange returns the I/O operations per second to set on a disk, or 0 for no change. If the current number is not

@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -160,7 +161,7 @@ func (u hardwareUpdate) observe(ctx context.Context) (vcd.VM, phases.Result, err
 		out, err = u.shutdown.await(ctx, &vm)
 		return vm, out, err
 	case len(vm.Tasks) > 0:
-		return vm, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
+		return vm, phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
 			nil
 	}
 	switch vm.Status {
@@ -204,7 +205,7 @@ func (u hardwareUpdate) keepPrevious(ctx context.Context, vm vcd.VM) (phases.Res
 		why = out.Message
 	}
 	left := u.restart.FailedAt.Add(hardwareRetry).Sub(u.now())
-	return phases.Fail(min(left, session.RemedyPoll), infrav1.HardwareRejectedReason, "VCD rejected the new CPUs or memory, "+
+	return phases.Fail(min(left, intervals.Remedy), infrav1.HardwareRejectedReason, "VCD rejected the new CPUs or memory, "+
 		"and the VM runs with its previous ones. %s. To retry at once, remove spec.recordedState.restart of the "+
 		"VCDMachine", why), nil
 }

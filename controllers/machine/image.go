@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -25,7 +27,7 @@ func (p *placer) findTemplate(ctx context.Context) (phases.Result, error) {
 	found, err := p.session.FindTemplate(ctx, catalog.Name, template.Name)
 	p.target.template = found
 	if err != nil {
-		return session.TemplateProblem(err, catalog, template, session.Correct)
+		return problems.OfTemplate(err, catalog, template, problems.Correct)
 	}
 	return phases.Done, nil
 }
@@ -41,7 +43,7 @@ func (p *placer) selectTemplate(ctx context.Context, selector *infrav1.TemplateS
 		case err == nil:
 			return phases.Done, nil
 		case p.inputs.vmID() != "" || !errors.Is(err, vcd.ErrNotFound):
-			return session.SelectorProblem(err, catalog, templateSelectorField, session.Correct)
+			return problems.OfSelector(err, catalog, templateSelectorField, problems.Correct)
 		}
 	}
 	version := p.inputs.machine.Spec.Version
@@ -52,7 +54,7 @@ func (p *placer) selectTemplate(ctx context.Context, selector *infrav1.TemplateS
 	found, err := p.session.SelectTemplate(ctx, checks.TemplateQuery(selector, catalog.Name, version))
 	p.target.template = found
 	if err != nil {
-		return session.SelectorProblem(err, catalog, templateSelectorField, session.Correct)
+		return problems.OfSelector(err, catalog, templateSelectorField, problems.Correct)
 	}
 	return phases.Done, nil
 }
@@ -67,7 +69,7 @@ func (p *placer) findStorage(ctx context.Context) (phases.Result, error) {
 	}
 	profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, choice.Name)
 	if err != nil {
-		return session.NotFound(err, checks.StorageProfile, choice.Field)
+		return problems.OfField(err, checks.StorageProfile, choice.Field)
 	}
 	p.target.storage = &profile
 	return phases.Done, nil
@@ -78,14 +80,14 @@ func (p *placer) findPolicies(ctx context.Context) (phases.Result, error) {
 	if choice := p.desired.SizingPolicy; choice.Name != "" {
 		policy, err := p.session.FindSizingPolicy(ctx, p.target.vdc, choice.Name)
 		if err != nil {
-			return session.NotFound(err, checks.SizingPolicy, choice.Field)
+			return problems.OfField(err, checks.SizingPolicy, choice.Field)
 		}
 		p.target.sizing = &policy
 	}
 	if choice := p.desired.PlacementPolicy; choice.Name != "" {
 		policy, err := p.session.FindPlacementPolicy(ctx, p.target.vdc, choice.Name)
 		if err != nil {
-			return session.NotFound(err, checks.PlacementPolicy, choice.Field)
+			return problems.OfField(err, checks.PlacementPolicy, choice.Field)
 		}
 		p.target.policy = &policy
 	}
@@ -100,14 +102,14 @@ func (p *placer) checkCompute(ctx context.Context) (phases.Result, error) {
 	sized := spec.CPUs > 0 || spec.Memory != nil
 	switch policy := p.target.policy; {
 	case (sizing != nil || sized) && policy != nil && (policy.CPUs > 0 || policy.MemoryMiB > 0):
-		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
+		return phases.Fail(intervals.Remedy, infrav1.PlacementInvalidReason,
 			"placement policy %s also sets the size of VMs, as vGPU policies may: remove spec.sizingPolicy, "+
 				"spec.cpus and spec.memory of the VCDMachine, and spec.placementConstraint.sizingPolicy of its "+
 				"zone", policy.Name), nil
 	case !sized:
 		return phases.Done, nil
 	case sizing != nil:
-		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
+		return phases.Fail(intervals.Remedy, infrav1.PlacementInvalidReason,
 			"spec.cpus and spec.memory are set, but %s sets sizing policy %s: remove one of them",
 			p.desired.SizingPolicy.Field, sizing.Name), nil
 	}
@@ -119,9 +121,9 @@ func (p *placer) checkCompute(ctx context.Context) (phases.Result, error) {
 func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Result, error) {
 	fixed, err := p.session.FindDefaultSizing(ctx, p.target.vdc)
 	if err != nil {
-		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "remove spec.cpus and spec.memory")
+		return problems.OfLookup(err, infrav1.SizingPolicyNotFoundReason, "remove spec.cpus and spec.memory")
 	}
-	return session.Problem(checks.DefaultSizing(&p.inputs.vcdMachine.Spec, p.target.vdc, fixed)), nil
+	return problems.OfFinding(checks.DefaultSizing(&p.inputs.vcdMachine.Spec, p.target.vdc, fixed)), nil
 }
 
 // checkHardware returns a problem if the VM cannot have the requested version of virtual hardware.
@@ -132,13 +134,13 @@ func (p *placer) checkHardware(ctx context.Context) (phases.Result, error) {
 		return phases.Done, nil
 	}
 	if found := checks.HardwareUpgrade(spec, template); found != nil {
-		return session.Problem(found), nil
+		return problems.OfFinding(found), nil
 	}
 	versions, err := p.session.HardwareVersions(ctx, p.target.vdc)
 	if err != nil {
-		return session.Unread(err, "Reading the hardware versions of VDC "+p.target.vdc.Name)
+		return problems.OfRead(err, "Reading the hardware versions of VDC "+p.target.vdc.Name)
 	}
-	return session.Problem(checks.HardwareSupported("spec.hardwareVersion", spec.HardwareVersion, p.target.vdc, versions)), nil
+	return problems.OfFinding(checks.HardwareSupported("spec.hardwareVersion", spec.HardwareVersion, p.target.vdc, versions)), nil
 }
 
 // checkExtraConfig checks that the identity allows the extra configuration of the machine.
@@ -149,7 +151,7 @@ func (p *placer) checkExtraConfig(context.Context) (phases.Result, error) {
 // extraConfigProblem returns a problem if the identity of a session does not allow the extra configuration of a
 // machine.
 func extraConfigProblem(opened *session.Session, m *infrav1.VCDMachine) phases.Result {
-	return session.Problem(checks.ExtraConfig(m.Spec.ExtraConfig, opened.Identity, opened.AllowedExtraConfig))
+	return problems.OfFinding(checks.ExtraConfig(m.Spec.ExtraConfig, opened.Identity, opened.AllowedExtraConfig))
 }
 
 // checkDisk returns a problem if the first disk cannot have the requested size.
@@ -158,7 +160,7 @@ func (p *placer) checkDisk(ctx context.Context) (phases.Result, error) {
 	if checks.GrowsLinkedClone(spec, p.target.template, p.target.vdc) {
 		return consolidationProblem(ctx, p.session, p.target.vdc)
 	}
-	return session.Problem(checks.DiskSize(spec, p.target.template)), nil
+	return problems.OfFinding(checks.DiskSize(spec, p.target.template)), nil
 }
 
 // findDisks looks up the storage profile of each additional disk. It also looks up the template, because the additional
@@ -180,7 +182,7 @@ func (p *placer) findDisks(ctx context.Context) (phases.Result, error) {
 		}
 		profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, disk.StorageProfile)
 		if err != nil {
-			return session.NotFound(err, checks.StorageProfile,
+			return problems.OfField(err, checks.StorageProfile,
 				fmt.Sprintf("spec.additionalDisks[%d].storageProfile of the VCDMachine", i))
 		}
 		p.target.disks[i].StorageProfile = &profile
@@ -193,14 +195,14 @@ func (p *placer) checkIOPS(ctx context.Context) (phases.Result, error) {
 	for _, disk := range checks.DisksWithIOPS(&p.inputs.vcdMachine.Spec, p.desired.StorageProfile.Name, p.target.template) {
 		profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, disk.StorageProfile)
 		if err != nil {
-			return session.NotFound(err, checks.StorageProfile, p.desired.StorageProfile.Field)
+			return problems.OfField(err, checks.StorageProfile, p.desired.StorageProfile.Field)
 		}
 		limits, err := p.session.IOPSLimits(ctx, profile)
 		if err != nil {
-			return session.Unread(err, "Reading the IOPS limits of storage profile "+profile.Name)
+			return problems.OfRead(err, "Reading the IOPS limits of storage profile "+profile.Name)
 		}
 		if found := checks.IOPS(disk, profile, limits); found != nil {
-			return session.Problem(found), nil
+			return problems.OfFinding(found), nil
 		}
 	}
 	return phases.Done, nil

@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -93,7 +94,7 @@ func (i *injection) checkOff(context.Context) (phases.Result, error) {
 	if vm.Status != vcd.StatusPoweredOn {
 		return phases.Done, nil
 	}
-	return phases.Fail(session.RemedyPoll, infrav1.PoweredOnTooEarlyReason,
+	return phases.Fail(intervals.Remedy, infrav1.PoweredOnTooEarlyReason,
 		"VM %s was powered on before it had its bootstrap data: power it off in VCD", vm.Name), nil
 }
 
@@ -189,7 +190,7 @@ func renderProblem(err error) phases.Result {
 	if _, ok := errors.AsType[*guestinfo.TooLargeError](err); ok {
 		reason = infrav1.BootstrapDataTooLargeReason
 	}
-	return phases.Fail(session.RemedyPoll, reason, "The guest cannot be configured: %v", err)
+	return phases.Fail(intervals.Remedy, reason, "The guest cannot be configured: %v", err)
 }
 
 // input returns the data from which the configuration of the guest is rendered.

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -67,7 +67,7 @@ func vcdClusterOf(ctx context.Context, c client.Client, m *infrav1.VCDMachine, c
 		return nil, nil
 	}
 	list := &infrav1.VCDClusterList{}
-	if err := c.List(ctx, list, client.InNamespace(m.Namespace), session.OfCluster(name)); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(m.Namespace), capicluster.Labels(name)); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	if len(list.Items) != 1 {
@@ -138,7 +138,7 @@ func (i *inputs) zoneName() string {
 	return i.machine.Spec.FailureDomain
 }
 
-func (i *inputs) clusterName() string { return session.ClusterName(i.vcdCluster, i.cluster) }
+func (i *inputs) clusterName() string { return capicluster.Name(i.vcdCluster, i.cluster) }
 
 // vAppName returns the name of the vApp in which the machine's VM is created.
 func (i *inputs) vAppName() string {

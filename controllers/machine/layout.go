@@ -9,6 +9,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
@@ -58,13 +60,13 @@ func (l layout) problem(ctx context.Context, vApp vcd.VApp) (phases.Result, erro
 	owns, err := marks.OwnsVApp(ctx, l.session, l.inputs.vcdCluster.Spec.InfraID, vApp)
 	switch {
 	case err != nil:
-		return session.Unread(err, "Reading the metadata of vApp "+vApp.Name)
+		return problems.OfRead(err, "Reading the metadata of vApp "+vApp.Name)
 	case !owns:
-		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
+		return phases.Fail(intervals.Remedy, infrav1.NameConflictReason,
 			"vApp %s exists but does not belong to this cluster: rename or delete it in VCD, or recreate the "+
 				"cluster with another spec.vApp.name", vApp.Name), nil
 	case len(vApp.Tasks) > 0:
-		return vAppBusy(session.BusyPoll, vApp.Name), nil
+		return vAppBusy(intervals.Busy, vApp.Name), nil
 	}
 	return phases.Done, nil
 }
@@ -73,7 +75,7 @@ func (l layout) problem(ctx context.Context, vApp vcd.VApp) (phases.Result, erro
 // anything is created in it. why starts with the name of the current vApp.
 func (l layout) next(ctx context.Context, why string) (phases.Result, error) {
 	if l.now().Sub(l.inputs.creationRequested()) < gone.LateRequest {
-		return phases.Wait(session.RemedyPoll, infrav1.EntityBusyReason,
+		return phases.Wait(intervals.Remedy, infrav1.EntityBusyReason,
 			"vApp %s, and a request to create the VM in it may still be in progress", why), nil
 	}
 	if out := l.driverProblem(ctx, vapp.LegacyDriversFull); out != phases.Done {

@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -40,7 +42,7 @@ func newLeftovers(s *scope) leftovers {
 func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Result, error) {
 	vApp, err := l.session.FindVApp(ctx, l.vdc, l.inputs.vAppName())
 	if err != nil {
-		return session.Unread(err, "Reading vApp "+l.inputs.vAppName())
+		return problems.OfRead(err, "Reading vApp "+l.inputs.vAppName())
 	}
 	if out, err := l.layout.problem(ctx, vApp); err != nil || out != phases.Done {
 		return out, err
@@ -48,10 +50,10 @@ func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Result, err
 	// The task may have succeeded since the VM was read.
 	now, err := l.session.VM(ctx, vm.ID)
 	if err != nil {
-		return session.Unread(err, "Reading VM "+vm.Name)
+		return problems.OfRead(err, "Reading VM "+vm.Name)
 	}
 	if len(now.Tasks) > 0 || !isLeftover(l.inputs, now) {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "VM %s was just created", vm.Name), nil
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "VM %s was just created", vm.Name), nil
 	}
 	out, err := l.tasks.write(stepCleanUp, func() (vcd.Task, error) { return l.session.DeleteVM(ctx, vm.ID) })
 	if err == nil && out.Reason == infrav1.TaskRunningReason {
@@ -65,7 +67,7 @@ func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Result, err
 func (l leftovers) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	task, err := l.session.DeleteVApp(ctx, vApp.ID)
 	if err != nil {
-		return l.tasks.refuse(stepCleanUp, fmt.Errorf("vApp %s: %w", vApp.Name, err))
+		return l.tasks.failedRequest(stepCleanUp, fmt.Errorf("vApp %s: %w", vApp.Name, err))
 	}
 	creationCleanedUp(l.recorder, l.inputs.vcdMachine, vApp.Ref)
 	l.failedEarlier()

@@ -14,8 +14,12 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -39,7 +43,7 @@ func reportMissing(ctx context.Context, s *scope) (phases.Result, error) {
 		return out, err
 	case vm != nil:
 		absence.Forget(m)
-		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
+		return phases.Unsure(intervals.Remedy, infrav1.VMUnverifiedReason,
 			"VM %s exists in VCD but is missing from its query results: check the inventory of VCD and the "+
 				"rights of the identity's user", id), nil
 	case !known:
@@ -61,7 +65,7 @@ type lostVM struct {
 	records  *records
 	missing  *missing
 	states   *local.Store[state] // of the other machines
-	wakeUps  *session.WakeUps    // of the other machines
+	wakeUps  *watches.WakeUps    // of the other machines
 	recorder events.EventRecorder
 	now      func() time.Time
 }
@@ -108,7 +112,7 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	}
 	vm, seen, err := l.session.FindLost(ctx, where)
 	if err != nil {
-		out, err := session.Unread(err, "Looking for "+l.name)
+		out, err := problems.OfRead(err, "Looking for "+l.name)
 		return nil, out, err
 	}
 	if seen.Shown {
@@ -133,7 +137,7 @@ func (l *lostVM) vAppOfCAPVCD(ctx context.Context) (string, phases.Result, error
 	}
 	switch {
 	case err != nil:
-		out, err := session.Unread(err, "Reading vApp "+name)
+		out, err := problems.OfRead(err, "Reading vApp "+name)
 		return "", out, err
 	case !owns:
 		return "", phases.Done, nil
@@ -148,7 +152,7 @@ func (l *lostVM) read(ctx context.Context) (*vcd.VM, phases.Result, error) {
 		return nil, phases.Done, nil
 	}
 	if err != nil {
-		out, err := session.Unread(err, "Reading VM "+l.id)
+		out, err := problems.OfRead(err, "Reading VM "+l.id)
 		return nil, out, err
 	}
 	return &vm, phases.Done, nil
@@ -158,7 +162,7 @@ func (l *lostVM) read(ctx context.Context) (*vcd.VM, phases.Result, error) {
 // another VDC independently of this one.
 func (l *lostVM) siblings(ctx context.Context) ([]string, error) {
 	list := &infrav1.VCDMachineList{}
-	cluster := session.OfCluster(session.ClusterName(l.inputs.vcdCluster, l.inputs.cluster))
+	cluster := capicluster.Labels(capicluster.Name(l.inputs.vcdCluster, l.inputs.cluster))
 	if err := l.client.List(ctx, list, client.InNamespace(l.inputs.vcdMachine.Namespace), cluster); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
@@ -176,7 +180,7 @@ func (l *lostVM) siblings(ctx context.Context) ([]string, error) {
 func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Result, error) {
 	m := l.inputs.vcdMachine
 	now := l.now()
-	me, _ := missingOf(m, m.Namespace+"/"+session.ClusterName(l.inputs.vcdCluster, l.inputs.cluster))
+	me, _ := missingOf(m, m.Namespace+"/"+capicluster.Name(l.inputs.vcdCluster, l.inputs.cluster))
 	subject := gone.Subject{
 		Missing:         me,
 		Evidence:        evidence,
@@ -210,7 +214,7 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 		return l.stopSite(ctx)
 	case gone.HeldBack:
 		l.missing.held.Store(l.now().UnixNano())
-		return phases.Unsure(min(v.After, session.RemedyPoll), infrav1.TooManyVMsMissingReason,
+		return phases.Unsure(min(v.After, intervals.Remedy), infrav1.TooManyVMsMissingReason,
 			"%s is missing, as are more than a third of the cluster's %d VMs. After ten minutes, the provider "+
 				"treats them as deleted, one by one. If this VM is deleted, annotate the VCDMachine with %s=true",
 			l.name, around.Machines, infrav1.VMGoneAnnotation), nil
@@ -219,7 +223,7 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 		case gone.Once:
 			return absence.Once(v, infrav1.VMUnverifiedReason, l.name), nil
 		case gone.Creating:
-			return phases.Unsure(min(v.After, session.RemedyPoll), infrav1.VMUnverifiedReason,
+			return phases.Unsure(min(v.After, intervals.Remedy), infrav1.VMUnverifiedReason,
 				"%s does not exist, but a request to create it may still be in progress. The provider creates "+
 					"it again five minutes after the request", l.name), nil
 		default:
@@ -228,7 +232,7 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 				"%s is missing; the provider checks the other clusters of the site first", l.name), nil
 		}
 	default:
-		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason, "%s", l.explain(v.Reason)), nil
+		return phases.Unsure(intervals.Remedy, infrav1.VMUnverifiedReason, "%s", l.explain(v.Reason)), nil
 	}
 }
 
@@ -287,7 +291,7 @@ func (l *lostVM) stopSite(ctx context.Context) (phases.Result, error) {
 			return phases.Done, err
 		}
 	}
-	return phases.Unsure(session.RemedyPoll, infrav1.VMLossUnacknowledgedReason,
+	return phases.Unsure(intervals.Remedy, infrav1.VMLossUnacknowledgedReason,
 		"%s is missing, and VMs of other clusters of the site went missing at the same time, so the provider "+
 			"treats none of them as deleted. Check VCD. If the missing VMs of this cluster are deleted, "+
 			"annotate VCDCluster %s with %s=true",

@@ -16,7 +16,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -138,5 +138,5 @@ func TestTwoVMsWithOneNameAreCheckedAgain(t *testing.T) {
 
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(out.Reason).To(Equal(infrav1.DuplicateMarkerReason))
-	w.Expect(out.After).To(Equal(session.RemedyPoll), "no watch notices the remedy in VCD")
+	w.Expect(out.After).To(Equal(intervals.Remedy), "no watch notices the remedy in VCD")
 }

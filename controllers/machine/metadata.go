@@ -6,6 +6,7 @@ import (
 	"context"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vmmetadata"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -33,7 +34,7 @@ func reconcileMetadata(ctx context.Context, s *scope) (phases.Result, error) {
 	if ended || record.Open() {
 		now, err := s.session.Metadata(ctx, s.inputs.vmID())
 		if err != nil {
-			return session.Unread(err, "Reading metadata of the VM")
+			return problems.OfRead(err, "Reading metadata of the VM")
 		}
 		record = record.Seen(now)
 		m.Spec.RecordedState.VMMetadata = record.Entries()

@@ -13,6 +13,9 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -69,7 +72,7 @@ func (o observer) observe(ctx context.Context) (found []vcd.Ref, _ phases.Result
 	}
 	rows, err := o.session.VMs(ctx, o.vdc, o.inputs.vAppName(), o.inventoryAge())
 	if err != nil {
-		out, err := session.Unread(err, "Listing VMs")
+		out, err := problems.OfRead(err, "Listing VMs")
 		return nil, out, err
 	}
 	if id != "" {
@@ -105,7 +108,7 @@ func (o observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMR
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Done, nil
 	case err != nil:
-		return session.Unread(err, "Looking for VM "+id)
+		return problems.OfRead(err, "Looking for VM "+id)
 	}
 	o.vm.row = &row
 	return phases.Done, nil
@@ -123,7 +126,7 @@ func (o observer) observeRenamed(ctx context.Context) ([]vcd.Ref, phases.Result,
 	case errors.Is(err, vcd.ErrNotFound):
 		return nil, phases.Done, nil
 	case err != nil:
-		out, err := session.Unread(err, "Reading vApp "+o.inputs.vAppName())
+		out, err := problems.OfRead(err, "Reading vApp "+o.inputs.vAppName())
 		return nil, out, err
 	}
 	vm, out, err := o.findRenamed(ctx, vApp)
@@ -157,7 +160,7 @@ func (o observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phas
 	case 1:
 		return &found[0], phases.Done, nil
 	}
-	return nil, phases.Fail(session.RemedyPoll, infrav1.DuplicateMarkerReason,
+	return nil, phases.Fail(intervals.Remedy, infrav1.DuplicateMarkerReason,
 		"VMs %s and %s in vApp %s both have the ownership marker of this machine: delete the copies, or change "+
 			"their descriptions",
 		found[0].Name, found[1].Name, vApp.Name), nil
@@ -170,7 +173,7 @@ func (o observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.
 	case absence.Invisible(err):
 		return nil, phases.Done, nil
 	case err != nil:
-		out, err := session.Unread(err, "Reading VM "+ref.Name)
+		out, err := problems.OfRead(err, "Reading VM "+ref.Name)
 		return nil, out, err
 	}
 	if !o.inputs.marks(vm.Description) {
@@ -182,7 +185,7 @@ func (o observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.
 // unclaimed returns the VMs that have neither the machine's name nor the URN or name of another machine of the cluster.
 func (o observer) unclaimed(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, error) {
 	list := &infrav1.VCDMachineList{}
-	ofCluster := session.OfCluster(session.ClusterName(o.inputs.vcdCluster, o.inputs.cluster))
+	ofCluster := capicluster.Labels(capicluster.Name(o.inputs.vcdCluster, o.inputs.cluster))
 	if err := o.client.List(ctx, list, client.InNamespace(o.inputs.vcdMachine.Namespace), ofCluster); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
@@ -207,20 +210,20 @@ func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 	}
 	vm, err := o.fetch(ctx, o.inputs.vmID())
 	if err != nil {
-		return session.Unread(err, "Reading VM "+o.inputs.vmID())
+		return problems.OfRead(err, "Reading VM "+o.inputs.vmID())
 	}
 	owns, err := ownsVM(ctx, o.session, o.inputs, vm)
 	if err != nil {
-		return session.Unread(err, "Reading the metadata of vApp "+vm.VApp.ID)
+		return problems.OfRead(err, "Reading the metadata of vApp "+vm.VApp.ID)
 	}
 	// A user may have set the recorded ID. Once the VM ran, a lost marker is ordinary drift.
 	if !o.inputs.cameUp() && !owns {
-		return phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
+		return phases.Fail(intervals.Remedy, infrav1.VMNotOwnedReason,
 			"VM %s in spec.providerID has no ownership marker of this machine: add %q to its description if it "+
 				"belongs to this machine, or delete the Machine", vm.Name, o.inputs.marker()), nil
 	}
 	if len(vm.Tasks) > 0 {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
 			nil
 	}
 	o.keep(vm)
@@ -245,12 +248,12 @@ func (o observer) fetch(ctx context.Context, id string) (vcd.VM, error) {
 func (o observer) owned(ctx context.Context) (vcd.VM, phases.Result, error) {
 	vm, err := o.fetch(ctx, o.inputs.vmID())
 	if err != nil {
-		out, err := session.Unread(err, "Reading VM "+o.inputs.vmID())
+		out, err := problems.OfRead(err, "Reading VM "+o.inputs.vmID())
 		return vm, out, err
 	}
 	owns, err := ownsVM(ctx, o.session, o.inputs, vm)
 	if err != nil {
-		out, err := session.Unread(err, "Reading the metadata of vApp "+vm.VApp.ID)
+		out, err := problems.OfRead(err, "Reading the metadata of vApp "+vm.VApp.ID)
 		return vm, out, err
 	}
 	if owns {
@@ -259,7 +262,7 @@ func (o observer) owned(ctx context.Context) (vcd.VM, phases.Result, error) {
 	known := vm
 	known.ExtraConfig = nil
 	o.keep(known)
-	return vm, phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
+	return vm, phases.Fail(intervals.Remedy, infrav1.VMNotOwnedReason,
 		"VM %s is not changed because it has no ownership marker of this machine: add %q to its description if "+
 			"it belongs to this machine",
 		vm.Name, o.inputs.marker()), nil

@@ -12,7 +12,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
@@ -52,7 +55,7 @@ func clusterProblem(c *infrav1.VCDCluster) phases.Result {
 	case c == nil:
 		return phases.Wait(0, infrav1.WaitingForClusterReason,
 			"Waiting for the VCDCluster in spec.infrastructureRef of the Cluster").NoAccess()
-	case c.Spec.InfraID == "" && session.ExternallyManaged(c):
+	case c.Spec.InfraID == "" && capicluster.ExternallyManaged(c):
 		return phases.Stop(infrav1.WaitingForClusterReason,
 			"VCDCluster %s is externally managed (%s) and has no ID: set spec.infraID, which marks the "+
 				"cluster's VMs", c.Name, clusterv1.ManagedByAnnotation).NoAccess()
@@ -105,7 +108,7 @@ func (p *placer) choose(context.Context) (phases.Result, error) {
 	}
 	desired, err := placement.Of(p.inputs.vcdCluster, p.zone, p.inputs.vcdMachine)
 	if err != nil {
-		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason, "%s",
+		return phases.Fail(intervals.Remedy, infrav1.PlacementInvalidReason, "%s",
 			strings.ReplaceAll(err.Error(), "\n", "; ")), nil
 	}
 	if id := p.inputs.vcdMachine.Spec.RecordedState.OVDCID; id != "" {
@@ -141,7 +144,7 @@ func (p *placer) findNetworks(ctx context.Context) (phases.Result, error) {
 	for _, nic := range p.target.nics {
 		network, err := p.session.FindNetwork(ctx, p.target.vdc, nic.Network.Name)
 		if err != nil {
-			return session.NotFound(err, checks.Network, nic.Network.Field)
+			return problems.OfField(err, checks.Network, nic.Network.Field)
 		}
 		p.target.networks = append(p.target.networks, network)
 	}

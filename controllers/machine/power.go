@@ -11,6 +11,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -70,7 +72,7 @@ func (p power) ensure(ctx context.Context) (phases.Result, error) {
 		return phases.Done, p.records.noteOnce(ctx, &p.inputs.vcdMachine.Spec.RecordedState.PoweredOnAt, p.now())
 	case p.vm.row != nil && p.vm.row.Busy:
 		p.session.Invalidate(p.vdc) // The next query shows the end of the task.
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s",
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s",
 			p.vm.row.Name), nil
 	case !p.inputs.cameUp():
 		return p.onFirst(ctx)
@@ -95,7 +97,7 @@ func (p power) shownOff(out phases.Result) phases.Result {
 // bound returns the group whose required rule determines the host of the VM, or the zero value if there is no such
 // rule.
 func (p power) bound() affinity.Group {
-	if p.inputs.vcdCluster == nil || session.ExternallyManaged(p.inputs.vcdCluster) {
+	if p.inputs.vcdCluster == nil || capicluster.ExternallyManaged(p.inputs.vcdCluster) {
 		return affinity.Group{}
 	}
 	group := affinity.GroupOf(p.inputs.vcdMachine)
@@ -126,7 +128,7 @@ func (p power) withRule(out phases.Result) phases.Result {
 func (p power) onFirst(ctx context.Context) (phases.Result, error) {
 	if group := p.bound(); group.Name != "" &&
 		!p.settled.Has(p.inputs.vcdCluster.UID, p.inputs.vmID(), p.tasks.wake) {
-		return phases.Wait(session.TaskPoll, infrav1.WaitingForAffinityRuleReason,
+		return phases.Wait(intervals.Task, infrav1.WaitingForAffinityRuleReason,
 			"Waiting for the VM to be in the rule of group %s: check %s of the VCDCluster", group.Name,
 			infrav1.AffinityRulesReadyCondition), nil
 	}
@@ -153,7 +155,7 @@ func (p power) powerOnAgain(ctx context.Context) (phases.Result, error) {
 	record := &p.inputs.vcdMachine.Spec.RecordedState
 	past := revivalsOf(record.PoweredOnAgain)
 	if left := past.wait(now); left > 0 {
-		out := phases.Fail(min(left, session.RemedyPoll), infrav1.VMPoweredOffReason,
+		out := phases.Fail(min(left, intervals.Remedy), infrav1.VMPoweredOffReason,
 			"The VM does not stay powered on. The provider powered it on %d times in a row and will retry "+
 				"later: check its guest and the tasks in VCD, or set spec.powerOffPolicy to Report", past.count)
 		return out, nil
@@ -175,7 +177,7 @@ func (p power) powerOnAgain(ctx context.Context) (phases.Result, error) {
 	vmPoweredOnAgain(p.recorder, p.inputs.vcdMachine, next.count)
 	task, err := p.powerOn(ctx)
 	if err != nil {
-		return p.tasks.refuse(stepPowerOn, err)
+		return p.tasks.failedRequest(stepPowerOn, err)
 	}
 	return p.tasks.start(stepPowerOn, task), nil
 }
@@ -210,16 +212,16 @@ func (p power) status() vcd.Status {
 func powerProblem(status vcd.Status) phases.Result {
 	switch status {
 	case vcd.StatusPoweredOff:
-		return phases.Fail(session.RemedyPoll, infrav1.VMPoweredOffReason,
+		return phases.Fail(intervals.Remedy, infrav1.VMPoweredOffReason,
 			"The VM is powered off: power it on in VCD, or set spec.powerOffPolicy to PowerOn")
 	case vcd.StatusSuspended, vcd.StatusPartiallySuspended:
-		return phases.Fail(session.RemedyPoll, infrav1.VMSuspendedReason, "The VM is suspended: resume it in VCD")
+		return phases.Fail(intervals.Remedy, infrav1.VMSuspendedReason, "The VM is suspended: resume it in VCD")
 	case vcd.StatusFailedCreation, vcd.StatusResolved, vcd.StatusWaitingForInput, vcd.StatusInconsistent,
 		vcd.StatusMixed, vcd.StatusPoweredOn:
-		return phases.Fail(session.RemedyPoll, infrav1.VMInconsistentReason,
+		return phases.Fail(intervals.Remedy, infrav1.VMInconsistentReason,
 			"VCD reports state %d of the VM: check it in VCD", status)
 	case vcd.StatusUnresolved, vcd.StatusUnknown, vcd.StatusUnrecognized:
 	}
-	return phases.Unsure(session.RemedyPoll, infrav1.VMInconsistentReason,
+	return phases.Unsure(intervals.Remedy, infrav1.VMInconsistentReason,
 		"VCD reports an unknown state of the VM: check the connection of VCD to its vCenter")
 }

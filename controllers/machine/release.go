@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -23,7 +23,7 @@ func releaseMachine(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.vcdCluster != nil && !vapp.PerMachine(s.inputs.vcdCluster) && s.inputs.mayHaveVM() && !leaves {
 		switch err := s.records.noteVApp(ctx); {
 		case apierrors.IsConflict(err):
-			return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+			return phases.Wait(intervals.Busy, infrav1.EntityBusyReason,
 				"Waiting to record the vApp of the VM on the VCDCluster, because another client is writing to it"), nil
 		case err != nil:
 			return phases.Done, err

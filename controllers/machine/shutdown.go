@@ -12,6 +12,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -74,7 +76,7 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 		if left <= 0 || s.tasks.failing(stepShutdown) != phases.Done {
 			return phases.Done, nil
 		}
-		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason,
+		return phases.Wait(min(left, intervals.Busy), infrav1.ShuttingDownReason,
 			"Waiting for the guest to shut down"), nil
 	}
 	out, refused, err := s.request(ctx, vm)
@@ -92,12 +94,12 @@ func (s shutdown) requestRepeatedly(ctx context.Context, vm *vcd.VM) (phases.Res
 			vm.Name, out.Message, endOfWait), nil
 	}
 	if left, requested := s.left(); requested && left > 0 {
-		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason,
+		return phases.Wait(min(left, intervals.Busy), infrav1.ShuttingDownReason,
 			"Waiting for the guest to shut down"), nil
 	}
 	out, refused, err := s.request(ctx, vm)
 	if refused != "" {
-		return s.tasks.failed(stepShutdown, phases.Fail(session.RemedyPoll, infrav1.GuestNotShutDownReason,
+		return s.tasks.failed(stepShutdown, phases.Fail(intervals.Remedy, infrav1.GuestNotShutDownReason,
 			"VCD rejects the request: %s", refused)), nil
 	}
 	return out, err
@@ -121,7 +123,7 @@ func (s shutdown) request(ctx context.Context, vm *vcd.VM) (out phases.Result, r
 		// The guest has no running VMware Tools, or the right is missing.
 		return phases.Done, err.Error(), nil
 	case err != nil:
-		out, err = s.tasks.refuse(stepShutdown, err)
+		out, err = s.tasks.failedRequest(stepShutdown, err)
 		return out, "", err
 	}
 	*s.requestedAt = timeOf(s.now()) // Each request has its own timeout.
@@ -133,7 +135,7 @@ func (s shutdown) suspended(vm *vcd.VM) phases.Result {
 	if vm.Status != vcd.StatusSuspended || !s.isSoft() {
 		return phases.Done
 	}
-	return phases.Fail(session.BusyPoll, infrav1.GuestNotShutDownReason, "VM %s is suspended, so its guest cannot shut "+
+	return phases.Fail(intervals.Busy, infrav1.GuestNotShutDownReason, "VM %s is suspended, so its guest cannot shut "+
 		"down. Resume it, or set spec.powerOffMode of the VCDMachine to TrySoft to power it off", vm.Name)
 }
 
@@ -148,13 +150,13 @@ func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Result, error) 
 			*s.requestedAt = timeOf(s.now())
 		case left > 0:
 		case s.isSoft():
-			return phases.Fail(session.BusyPoll, infrav1.GuestNotShutDownReason,
+			return phases.Fail(intervals.Busy, infrav1.GuestNotShutDownReason,
 				"The guest of VM %s has not shut down in %s. %s", vm.Name, s.timeout(), endOfWait), nil
 		default:
 			return s.cancel(ctx, vm, t)
 		}
 	}
-	return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "Waiting for another task on VM %s", vm.Name), nil
+	return phases.Wait(intervals.Busy, infrav1.TaskRunningReason, "Waiting for another task on VM %s", vm.Name), nil
 }
 
 // cancel requests the cancellation of a shutdown, at intervals of at least cancelRetry.
@@ -169,14 +171,14 @@ func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Re
 		case errors.Is(err, vcd.ErrForbidden), errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrNotFound):
 			s.cancellation.refused = true // The task may have just ended.
 		case err != nil:
-			return session.Refusal(err, "Cancelling the shutdown of the guest")
+			return problems.OfWrite(err, "Cancelling the shutdown of the guest")
 		}
 	}
 	if s.cancellation.refused {
-		return phases.Fail(session.BusyPoll, infrav1.ShuttingDownReason, "The guest of VM %s did not shut down "+
+		return phases.Fail(intervals.Busy, infrav1.ShuttingDownReason, "The guest of VM %s did not shut down "+
 			"in time, and VCD did not cancel the task: cancel it in VCD", vm.Name), nil
 	}
-	return phases.Wait(session.BusyPoll, infrav1.ShuttingDownReason,
+	return phases.Wait(intervals.Busy, infrav1.ShuttingDownReason,
 		"The guest did not shut down in time: waiting for VCD to cancel the task"), nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 )
@@ -63,7 +63,7 @@ func (s *site) addClusters(clusters []infrav1.VCDCluster, mine *infrav1.VCDClust
 		if !sites.Same(c.Spec.Site, mine.Spec.Site) {
 			continue
 		}
-		onSite[c.Namespace+"/"+session.ClusterName(&c, nil)] = true
+		onSite[c.Namespace+"/"+capicluster.Name(&c, nil)] = true
 		if c.UID != mine.UID {
 			at := c.Spec.RecordedState.GoneStoppedSince
 			s.Stopped = s.Stopped || at != nil && at.After(s.Acknowledged)

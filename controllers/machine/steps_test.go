@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -23,11 +23,11 @@ func TestFailuresAreRetriedWithBackoff(t *testing.T) {
 	out := phases.Fail(0, "TaskFailed", "no")
 	changed := infrav1.VCDMachineSpec{Template: "debian"}
 
-	g.Expect(m.failed(stepAdd, out, now, desired).After).To(Equal(session.FirstRetry))
-	g.Expect(m.failing(stepAdd, now.Add(session.FirstRetry/2),
-		desired).After).To(Equal(session.FirstRetry - session.FirstRetry/2))
-	g.Expect(m.failing(stepAdd, now.Add(session.FirstRetry), desired)).To(Equal(phases.Done))
-	g.Expect(m.failed(stepAdd, out, now, desired).After).To(Equal(2 * session.FirstRetry))
+	g.Expect(m.failed(stepAdd, out, now, desired).After).To(Equal(intervals.FirstRetry))
+	g.Expect(m.failing(stepAdd, now.Add(intervals.FirstRetry/2),
+		desired).After).To(Equal(intervals.FirstRetry - intervals.FirstRetry/2))
+	g.Expect(m.failing(stepAdd, now.Add(intervals.FirstRetry), desired)).To(Equal(phases.Done))
+	g.Expect(m.failed(stepAdd, out, now, desired).After).To(Equal(2 * intervals.FirstRetry))
 	g.Expect(m.failing(stepAdd, now, changed)).To(Equal(phases.Done), "a changed spec causes a retry")
 	for range 20 {
 		m.failed(stepAdd, out, now, desired)
@@ -49,8 +49,8 @@ func TestEachStepHasItsOwnBackoff(t *testing.T) {
 		m.failed(stepClear, out, now, desired)
 	}
 
-	g.Expect(m.failing(stepGrow, now, desired).After).To(Equal(4 * session.FirstRetry))
-	g.Expect(m.failing(stepClear, now, desired).After).To(Equal(4 * session.FirstRetry))
+	g.Expect(m.failing(stepGrow, now, desired).After).To(Equal(4 * intervals.FirstRetry))
+	g.Expect(m.failing(stepClear, now, desired).After).To(Equal(4 * intervals.FirstRetry))
 	g.Expect(m.creating()).To(BeFalse())
 
 	m.failed(stepCompose, out, now, desired)

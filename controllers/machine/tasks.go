@@ -8,6 +8,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
@@ -82,7 +84,7 @@ func (t tasks) write(what step, send func() (vcd.Task, error)) (phases.Result, e
 	defer done()
 	task, err := send()
 	if err != nil {
-		return t.refuse(what, err)
+		return t.failedRequest(what, err)
 	}
 	return t.start(what, task), nil
 }
@@ -92,7 +94,7 @@ func (t tasks) write(what step, send func() (vcd.Task, error)) (phases.Result, e
 func (t tasks) beginWrite(what step) (done func(), out phases.Result) {
 	done, ok := t.queues.Write(t.inputs.queueName(), t.inputs.key(), t.wake)
 	if !ok {
-		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: waiting for another task on vApp %s",
+		return nil, phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "%s: waiting for another task on vApp %s",
 			what, t.inputs.vAppName())
 	}
 	t.vm.changed()
@@ -111,10 +113,10 @@ func (t tasks) started(what step, task vcd.Task, err error) (phases.Result, erro
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		t.session.Invalidate(t.vdc)
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: the object was deleted in the "+
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "%s: the object was deleted in the "+
 			"meantime", what), nil
 	case err != nil:
-		return t.refuse(what, err)
+		return t.failedRequest(what, err)
 	}
 	return t.start(what, task), nil
 }
@@ -147,7 +149,7 @@ func (t tasks) followAll(what step, task vcd.Task, machines []batch.Member) {
 func (t tasks) keyOf(what step) string { return t.inputs.key() + "/" + string(what) }
 
 func running(what step) phases.Result {
-	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", what)
+	return phases.Wait(intervals.Task, infrav1.TaskRunningReason, "%s: waiting for VCD", what)
 }
 
 // isRunning reports whether the task of a step is running, or has ended but is not settled yet.
@@ -172,7 +174,7 @@ func (t tasks) settle(what step) (out phases.Result, ended bool) {
 	case vcd.TaskFailed:
 		t.session.Forget(key)
 		t.forget(what)
-		return t.failed(what, session.TaskFailure(task, string(what))), false
+		return t.failed(what, problems.OfTask(task, string(what))), false
 	case vcd.TaskRunning, vcd.TaskSucceeded, vcd.TaskUnknown:
 	}
 	t.session.Forget(key)
@@ -185,15 +187,15 @@ func (t tasks) settle(what step) (out phases.Result, ended bool) {
 	return phases.Done, true
 }
 
-// refuse converts the failure of a request to a result. The delay increases with each failure if VCD would only reject
-// the request again. The known state is discarded: VCD may have accepted the request and only the response was lost, or
-// the state was outdated.
-func (t tasks) refuse(what step, err error) (phases.Result, error) {
+// failedRequest converts the failure of a request to a result. The delay increases with each failure if VCD would only
+// reject the request again. The known state is discarded: VCD may have accepted the request and only the response was
+// lost, or the state was outdated.
+func (t tasks) failedRequest(what step, err error) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrLater) {
 		return phases.Done, err // Nothing was requested.
 	}
 	t.forget(what)
-	out, err := session.Refusal(err, string(what))
+	out, err := problems.OfWrite(err, string(what))
 	if err == nil && out.IsProblem() && !out.IsUnknown() {
 		out = t.failed(what, out)
 	}

@@ -10,7 +10,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -59,7 +60,7 @@ func (c creator) prepareVApp(ctx context.Context) (phases.Result, error) {
 	current, ok := c.tasks.queues.Begin(c.inputs.queueName(), mine, c.now())
 	if !ok {
 		c.pass.joined = true
-		return phases.Wait(session.TaskPoll, infrav1.EntityBusyReason,
+		return phases.Wait(intervals.Task, infrav1.EntityBusyReason,
 			"Waiting for another machine to be created in vApp %s", name), nil
 	}
 	c.pass.current = current
@@ -68,7 +69,7 @@ func (c creator) prepareVApp(ctx context.Context) (phases.Result, error) {
 		return c.compose(ctx, name)
 	}
 	if err != nil {
-		return session.Unread(err, "Reading vApp "+name)
+		return problems.OfRead(err, "Reading vApp "+name)
 	}
 	return c.useVApp(ctx, vApp)
 }
@@ -142,7 +143,7 @@ func (c creator) connect(ctx context.Context, vApp vcd.VApp) (phases.Result, err
 	}
 	task, err := c.session.ConnectNetworks(ctx, vApp.ID, missing)
 	if err != nil {
-		return c.tasks.refuse(stepConnect, err)
+		return c.tasks.failedRequest(stepConnect, err)
 	}
 	c.tasks.followAll(stepConnect, task, nil)
 	return running(stepConnect), nil

@@ -12,7 +12,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -34,7 +35,7 @@ func reconcileVM(ctx context.Context, s *scope) (phases.Result, error) {
 	case 1:
 		return c.recordVM(ctx, found[0])
 	default:
-		return phases.Fail(session.RemedyPoll, infrav1.DuplicateMarkerReason,
+		return phases.Fail(intervals.Remedy, infrav1.DuplicateMarkerReason,
 			"vApp %[3]s has %[1]d VMs with the name %[2]s: in VCD, delete or rename all except the VM of this "+
 				"machine",
 			len(found), found[0].Name, s.inputs.vAppName()), nil
@@ -44,7 +45,7 @@ func reconcileVM(ctx context.Context, s *scope) (phases.Result, error) {
 // addVM requests the VM, together with those of the other machines that wait for this vApp.
 func (c creator) addVM(ctx context.Context) (phases.Result, error) {
 	if c.pass.vApp == nil {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for vApp %s", c.inputs.vAppName()), nil
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for vApp %s", c.inputs.vAppName()), nil
 	}
 	ours, err := c.batch(ctx, c.whileRoom(func(m batch.Member) bool {
 		exists := slices.ContainsFunc(c.pass.vApp.VMs, func(vm vcd.Ref) bool { return vm.Name == m.Spec.Name })
@@ -71,20 +72,20 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, erro
 	vm, err := c.session.VM(ctx, ref.ID)
 	if err != nil {
 		c.session.Invalidate(c.vdc)
-		return session.Unread(err, "Reading VM "+ref.Name)
+		return problems.OfRead(err, "Reading VM "+ref.Name)
 	}
 	owns, err := ownsVM(ctx, c.session, c.inputs, vm)
 	if err != nil {
-		return session.Unread(err, "Reading the metadata of vApp "+vm.VApp.ID)
+		return problems.OfRead(err, "Reading the metadata of vApp "+vm.VApp.ID)
 	}
 	if !owns {
-		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
+		return phases.Fail(intervals.Remedy, infrav1.NameConflictReason,
 				"VM %s exists in vApp %s but does not belong to this machine: rename or delete it in VCD", ref.Name,
 				c.inputs.vAppName()),
 			nil
 	}
 	if len(vm.Tasks) > 0 {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
 			nil
 	}
 	if isLeftover(c.inputs, vm) {

@@ -17,7 +17,6 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 )
 
@@ -92,7 +91,7 @@ func TestVCDClusterChangesThatReconcileItsMachines(t *testing.T) {
 			after := before.DeepCopy()
 			tt.change(after)
 
-			wakes := session.ClusterConcernsMachines().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
+			wakes := machine.ClusterConcernsMachines().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
 
 			g.Expect(wakes).To(Equal(tt.wakes))
 		})

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
@@ -90,7 +91,7 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 	desired, _ := placement.Of(s.vcdCluster, zone, &infrav1.VCDMachine{Spec: spec})
 	vdc, err := opened.FindVDC(ctx, desired.VDC.Name)
 	if err != nil {
-		return session.NotFound(err, checks.VDC, desired.VDC.Field)
+		return problems.OfField(err, checks.VDC, desired.VDC.Field)
 	}
 	image, out, err := findImage(ctx, opened, spec.TemplateSelector, desired)
 	if err != nil || out != phases.Done {
@@ -103,7 +104,7 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 		sizing, err = opened.FindDefaultSizing(ctx, vdc)
 	}
 	if err != nil {
-		return session.LookupProblem(err, checks.SizingPolicy.Reason,
+		return problems.OfLookup(err, checks.SizingPolicy.Reason,
 			inNewTemplate(ofTemplate(desired.SizingPolicy).Field)+", or "+checks.SizingPolicy.Otherwise)
 	}
 	s.template.Status.Capacity = capacityOf(sizes.Of(&spec, image, sizing))
@@ -120,14 +121,14 @@ func findImage(ctx context.Context, opened *session.Session, selector *infrav1.T
 	if selector != nil {
 		image, err := opened.SelectTemplate(ctx, checks.TemplateQuery(selector, desired.Catalog.Name, ""))
 		if err != nil {
-			out, err := session.SelectorProblem(err, catalog, "spec.template.spec.templateSelector", inNewTemplate)
+			out, err := problems.OfSelector(err, catalog, "spec.template.spec.templateSelector", inNewTemplate)
 			return vcd.Template{}, out, err
 		}
 		return image, phases.Done, nil
 	}
 	image, err := opened.FindTemplate(ctx, desired.Catalog.Name, desired.Template.Name)
 	if err != nil {
-		out, err := session.TemplateProblem(err, catalog, ofTemplate(desired.Template), inNewTemplate)
+		out, err := problems.OfTemplate(err, catalog, ofTemplate(desired.Template), inNewTemplate)
 		return vcd.Template{}, out, err
 	}
 	return image, phases.Done, nil

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -42,7 +43,7 @@ const (
 // Reconciler publishes the capacity of the machines of VCDMachineTemplates for autoscalers.
 type Reconciler struct {
 	Client           client.Client
-	Identities       session.Identities
+	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
 	WatchFilterValue string

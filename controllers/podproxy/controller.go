@@ -22,10 +22,11 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -71,7 +72,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			handler.EnqueueRequestForOwner(scheme, mgr.GetRESTMapper(), &infrav1.VCDCluster{},
 				handler.OnlyControllerOwner()),
 			builder.OnlyMetadata, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), nodesecret.OfProxy())).
-		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(session.Deletions())).
+		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(watches.Deletions())).
 		Watches(&infrav1.VCDCluster{}, r.known.DropDeleted()).
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }
@@ -119,7 +120,7 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, _ *phases.
 		r.known.Drop(c.UID)
 		return phases.Entry[scope]{}, nil // Objects created here are garbage collected with their owner.
 	}
-	cluster, err := session.ActiveCluster(ctx, r.Client, c, r.WatchFilterValue)
+	cluster, err := capicluster.Active(ctx, r.Client, c, r.WatchFilterValue)
 	if cluster == nil || err != nil || !cluster.DeletionTimestamp.IsZero() {
 		return phases.Entry[scope]{}, err
 	}

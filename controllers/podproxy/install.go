@@ -17,8 +17,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -79,7 +79,7 @@ func (s *scope) findVersion(ctx context.Context) (phases.Result, error) {
 			}
 		}
 		known.version = ""
-		return phases.Fail(session.RemedyPoll, infrav1.AdmissionPoliciesNotServedReason,
+		return phases.Fail(intervals.Remedy, infrav1.AdmissionPoliciesNotServedReason,
 			"Pods get no proxy because the workload cluster does not serve MutatingAdmissionPolicies. Upgrade "+
 				"it to Kubernetes 1.36; on 1.34 or 1.35, start its API server with "+
 				"--feature-gates=MutatingAdmissionPolicy=true and "+

@@ -23,9 +23,12 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -36,7 +39,7 @@ import (
 type Reconciler struct {
 	Client           client.Client
 	Live             client.Reader // uncached, for kinds without a cache
-	Identities       session.Identities
+	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
 	WatchFilterValue string
@@ -64,8 +67,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			builder.WithPredicates(changed)).
 		Watches(&infrav1.VCDCluster{}, r.states.DropDeleted()).
 		WithOptions(options)
-	return session.WatchCredentials(b, changed, session.IdentityToClusters(r.Client),
-		session.SecretToClusters(r.Client)).
+	return watches.WatchCredentials(b, changed, watches.IdentityToClusters(r.Client),
+		watches.SecretToClusters(r.Client)).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
@@ -73,7 +76,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 func (r *Reconciler) clusterOf(ctx context.Context, machine client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()), client.UnsafeDisableDeepCopy,
-		session.OfCluster(machine.GetLabels()[clusterv1.ClusterNameLabel])); err != nil {
+		capicluster.Labels(machine.GetLabels()[clusterv1.ClusterNameLabel])); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
@@ -139,10 +142,10 @@ func released(c *infrav1.VCDCluster) bool {
 // open returns an empty entry, which ends the reconcile, if the cluster has no entity, is paused, or has no owner yet.
 // It adds the finalizer for entities.
 func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (phases.Entry[scope], error) {
-	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) || !hasEntity(c) {
+	if capicluster.ExternallyManaged(c) || !capicluster.Watched(c, r.WatchFilterValue) || !hasEntity(c) {
 		return phases.Entry[scope]{}, nil // Nothing to maintain, or managed by another controller.
 	}
-	cluster, err := session.OwnerCluster(ctx, r.Client, c)
+	cluster, err := capicluster.Owner(ctx, r.Client, c)
 	if err != nil {
 		return phases.Entry[scope]{}, err
 	}

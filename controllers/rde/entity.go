@@ -17,8 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
@@ -124,7 +126,7 @@ func (s *scope) rateLimited(ctx context.Context, steps ...func(context.Context) 
 	st.settings = settings.Of(s.vcdCluster)
 	out, err := phases.Sequence(limited, steps...)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		out = phases.Unsure(session.UnreachablePoll, infrav1.SiteUnreachableReason,
+		out = phases.Unsure(intervals.Unreachable, infrav1.SiteUnreachableReason,
 			"the VCD service for runtime defined entities does not respond")
 		err = nil
 	}
@@ -301,7 +303,7 @@ func (s *scope) invalid(err error) phases.Result {
 
 // unavailable maps failures to find, create or write an entity to a result.
 func unavailable(err error, doing string) (phases.Result, error) {
-	if out, err := session.AskProblem(err); err == nil {
+	if out, err := problems.OfRequest(err); err == nil {
 		return out, nil
 	}
 	switch {
@@ -323,7 +325,7 @@ func (s *scope) claim(ctx context.Context) (phases.Result, error) {
 		return phases.Done, err
 	}
 	return phases.Fail(offPoll, infrav1.RDEInUseReason, "%s has the same runtime defined entity, or the same "+
-		"spec.infraID: correct spec.rde.id or spec.infraID of one of them", session.NameFor(s.vcdCluster, other)), nil
+		"spec.infraID: correct spec.rde.id or spec.infraID of one of them", capicluster.NameFor(s.vcdCluster, other)), nil
 }
 
 // rival returns the cluster that has the entity instead of this one; nil if no other cluster has it.

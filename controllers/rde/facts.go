@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
@@ -59,7 +59,7 @@ func (f facts) digest(id string) string {
 func (s *scope) observe(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	o := objects{vcdCluster: c, cluster: s.cluster, vcdMachines: map[string]*infrav1.VCDMachine{}}
-	in := []client.ListOption{client.InNamespace(c.Namespace), session.OfCluster(session.ClusterName(c, s.cluster))}
+	in := []client.ListOption{client.InNamespace(c.Namespace), capicluster.Labels(capicluster.Name(c, s.cluster))}
 	machines := &clusterv1.MachineList{}
 	vcdMachines := &infrav1.VCDMachineList{}
 	deployments := &clusterv1.MachineDeploymentList{}

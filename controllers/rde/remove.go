@@ -11,7 +11,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -112,7 +112,7 @@ func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Result, err
 		entityRetained(s.reconciler.Recorder, c, id, "it is not visible to the user of the identity, or was deleted")
 		return phases.Done, nil
 	case err != nil:
-		return session.Unread(err, "Reading the runtime defined entity")
+		return problems.OfRead(err, "Reading the runtime defined entity")
 	}
 	if why := notDeletable(entity, c.Spec.InfraID); why != "" {
 		entityRetained(s.reconciler.Recorder, c, id, why)
@@ -120,14 +120,14 @@ func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Result, err
 	}
 	if entity.State == vcd.EntityPreCreated { // Only resolved entities can be deleted.
 		if _, err := entities.Resolve(ctx, id); err != nil {
-			return session.Refusal(err, "Resolving the runtime defined entity")
+			return problems.OfWrite(err, "Resolving the runtime defined entity")
 		}
 	}
 	switch err := entities.Delete(ctx, id); {
 	case isHidden(err):
 		entityRetained(s.reconciler.Recorder, c, id, "the user of the identity may not delete it, or it was deleted")
 	case err != nil:
-		return session.Refusal(err, "Deleting the runtime defined entity")
+		return problems.OfWrite(err, "Deleting the runtime defined entity")
 	default:
 		entityDeleted(s.reconciler.Recorder, c, id)
 	}

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -94,7 +94,7 @@ func (r *Reconciler) open(ctx context.Context, remediation *infrav1.VCDRemediati
 	if err != nil {
 		return phases.Entry[scope]{}, err
 	}
-	if s.vcdMachine != nil && !session.Watched(s.vcdMachine, r.WatchFilterValue) {
+	if s.vcdMachine != nil && !capicluster.Watched(s.vcdMachine, r.WatchFilterValue) {
 		return phases.Entry[scope]{}, nil
 	}
 	return phases.Entry[scope]{Scope: s, Cluster: cluster}, nil

@@ -21,7 +21,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -91,7 +91,7 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, _ *phases.
 	if !c.DeletionTimestamp.IsZero() {
 		return phases.Entry[scope]{}, nil
 	}
-	cluster, err := session.ActiveCluster(ctx, r.Client, c, r.WatchFilterValue)
+	cluster, err := capicluster.Active(ctx, r.Client, c, r.WatchFilterValue)
 	if cluster == nil || err != nil || !cluster.DeletionTimestamp.IsZero() {
 		return phases.Entry[scope]{}, err
 	}

@@ -19,6 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -26,7 +29,7 @@ import (
 // DomainReconciler validates VCDFailureDomains with the identity of a zone that refers to them.
 type DomainReconciler struct {
 	Client           client.Client
-	Identities       session.Identities
+	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
 	WatchFilterValue string
@@ -79,7 +82,7 @@ func (r *DomainReconciler) Reconcile(ctx context.Context, d *infrav1.VCDFailureD
 func (r *DomainReconciler) open(_ context.Context, d *infrav1.VCDFailureDomain, _ *phases.Patcher) (
 	phases.Entry[domainScope], error,
 ) {
-	if !session.Watched(d, r.WatchFilterValue) {
+	if !capicluster.Watched(d, r.WatchFilterValue) {
 		return phases.Entry[domainScope]{}, nil
 	}
 	return phases.Entry[domainScope]{Scope: &domainScope{reconciler: r, domain: d}}, nil
@@ -143,7 +146,7 @@ func releaseDomain(_ context.Context, s *domainScope) (phases.Result, error) {
 	for _, z := range s.zones {
 		names = append(names, z.Name)
 	}
-	return phases.Wait(session.TaskPoll, infrav1.InUseReason, "Waiting for VCDDeploymentZones that refer to the "+
+	return phases.Wait(intervals.Task, infrav1.InUseReason, "Waiting for VCDDeploymentZones that refer to the "+
 		"failure "+
 		"domain to be deleted: %s", phases.Few(names)), nil
 }

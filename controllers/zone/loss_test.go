@@ -19,7 +19,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -88,7 +88,7 @@ func TestALossIsNoticedAtTheNextValidation(t *testing.T) {
 	w.LookupTTL = time.Hour
 	w.Restart(t, events.NewFakeRecorder(100))
 	next := func(name, condition, reason string) {
-		w.Clock.Add(int64(session.RemedyPoll))
+		w.Clock.Add(int64(intervals.Remedy))
 		w.EventuallyZone(name, condition, reason)
 	}
 	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -31,7 +32,7 @@ func releaseZone(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	if len(users) > 0 {
 		slices.Sort(users)
-		return phases.Wait(session.TaskPoll, infrav1.InUseReason,
+		return phases.Wait(intervals.Task, infrav1.InUseReason,
 			"Waiting for VCDMachines in the zone to be deleted: %s", phases.Few(users)), nil
 	}
 	clusters := &infrav1.VCDClusterList{}
@@ -40,13 +41,13 @@ func releaseZone(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	for _, c := range clusters.Items {
 		if _, recorded := c.Spec.RecordedState.Zones[s.zone.Name]; recorded &&
-			!session.RefersTo(&c, s.zone.Spec.IdentityRef.Kind, s.zone.Spec.IdentityRef.Name) {
+			!identities.RefersTo(&c, s.zone.Spec.IdentityRef.Kind, s.zone.Spec.IdentityRef.Name) {
 			users = append(users, c.Name)
 		}
 	}
 	if len(users) > 0 {
 		slices.Sort(users)
-		return phases.Wait(session.TaskPoll, infrav1.InUseReason, "Waiting for VCDClusters whose vApps in the "+
+		return phases.Wait(intervals.Task, infrav1.InUseReason, "Waiting for VCDClusters whose vApps in the "+
 			"zone depend on its identity: %s", phases.Few(users)), nil
 	}
 	controllerutil.RemoveFinalizer(s.zone, infrav1.DeploymentZoneFinalizer)

@@ -18,8 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -48,7 +53,7 @@ const validEvery = 5 * time.Minute
 // maxAge is the maximum age of the VDC and the catalog in a validation, which are the objects that zones lose. It is
 // shorter than the interval between validations. It is long enough for many simultaneous triggers, such as machines
 // that are deleted together, to share the responses.
-const maxAge = session.RemedyPoll / 2
+const maxAge = intervals.Remedy / 2
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones;vcdfailuredomains,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones/status;vcdfailuredomains/status,verbs=patch
@@ -56,7 +61,7 @@ const maxAge = session.RemedyPoll / 2
 // Reconciler validates VCDDeploymentZones.
 type Reconciler struct {
 	Client           client.Client
-	Identities       session.Identities
+	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
 	WatchFilterValue string
@@ -70,11 +75,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
 		Watches(&infrav1.VCDFailureDomain{}, handler.EnqueueRequestsFromMapFunc(r.domainToZones)).
 		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(machineToZone),
-			builder.WithPredicates(session.Deletions())).
+			builder.WithPredicates(watches.Deletions())).
 		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToZones),
-			builder.WithPredicates(session.Deletions())).
+			builder.WithPredicates(watches.Deletions())).
 		WithOptions(options)
-	return session.WatchCredentials(b, predicates.ResourceIsChanged(mgr.GetScheme(), log),
+	return watches.WatchCredentials(b, predicates.ResourceIsChanged(mgr.GetScheme(), log),
 		zones.IdentityToZones(r.Client), zones.SecretToZones(r.Client)).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
@@ -104,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, z *infrav1.VCDDeploymentZone
 }
 
 func (r *Reconciler) open(_ context.Context, z *infrav1.VCDDeploymentZone, _ *phases.Patcher) (phases.Entry[scope], error) {
-	if !session.Watched(z, r.WatchFilterValue) {
+	if !capicluster.Watched(z, r.WatchFilterValue) {
 		return phases.Entry[scope]{}, nil
 	}
 	return phases.Entry[scope]{Scope: &scope{reconciler: r, zone: z}}, nil
@@ -167,7 +172,7 @@ func findDomain(ctx context.Context, s *session.Session, d *infrav1.VCDFailureDo
 	}
 	policy, err := s.FindPlacementPolicy(ctx, vdc, d.Spec.PlacementPolicy)
 	if err != nil {
-		out, err = session.NotFound(err, checks.PlacementPolicy, "spec.placementPolicy"+of)
+		out, err = problems.OfField(err, checks.PlacementPolicy, "spec.placementPolicy"+of)
 	}
 	return place{vdc: vdc, policy: policy.Ref}, out, err
 }
@@ -182,7 +187,7 @@ func (s *scope) findNetworks(ctx context.Context) (phases.Result, error) {
 	for _, name := range s.zone.Spec.PlacementConstraint.Networks {
 		network, err := s.session.FindNetwork(ctx, s.vdc, name)
 		if err != nil {
-			return session.NotFound(err, checks.Network, "spec.placementConstraint.networks")
+			return problems.OfField(err, checks.Network, "spec.placementConstraint.networks")
 		}
 		found = append(found, *reference(network.Ref))
 	}
@@ -198,7 +203,7 @@ func (s *scope) findStorage(ctx context.Context) (phases.Result, error) {
 	}
 	found, err := s.session.FindStorageProfile(ctx, s.vdc, name)
 	if err != nil {
-		return session.NotFound(err, checks.StorageProfile, "spec.placementConstraint.storageProfile")
+		return problems.OfField(err, checks.StorageProfile, "spec.placementConstraint.storageProfile")
 	}
 	status.StorageProfile = reference(found.Ref)
 	return phases.Done, nil
@@ -212,7 +217,7 @@ func (s *scope) findSizing(ctx context.Context) (phases.Result, error) {
 	}
 	found, err := s.session.FindSizingPolicy(ctx, s.vdc, name)
 	if err != nil {
-		return session.NotFound(err, checks.SizingPolicy, "spec.placementConstraint.sizingPolicy")
+		return problems.OfField(err, checks.SizingPolicy, "spec.placementConstraint.sizingPolicy")
 	}
 	status.SizingPolicy = reference(found.Ref)
 	return phases.Done, nil
@@ -226,7 +231,7 @@ func (s *scope) findCatalog(ctx context.Context) (phases.Result, error) {
 	}
 	found, err := s.session.FindCatalog(vcd.WithMaxAge(ctx, maxAge), name)
 	if err != nil {
-		return session.NotFound(err, checks.Catalog, "spec.placementConstraint.catalog")
+		return problems.OfField(err, checks.Catalog, "spec.placementConstraint.catalog")
 	}
 	status.Catalog = reference(found)
 	return phases.Done, nil

@@ -56,18 +56,18 @@ func (p *planner) checkRequested(ip string) {
 	switch {
 	case !found && p.view.isFree(ip), p.moving(ip):
 	case !found:
-		p.refuse(AddressUnusable,
+		p.refuse(reasonAddressUnusable,
 			"the address %s is neither free nor associated with network %s, or is not visible to the user: "+
 				"associate it, or request another one", ip, p.state.network.Name)
 	case !p.state.here(a):
-		p.refuse(AddressUnusable, "the address %s is associated with another network: request another one", ip)
+		p.refuse(reasonAddressUnusable, "the address %s is associated with another network: request another one", ip)
 	case releasing(a):
-		p.refuse(AddressUnusable, "the address %s is being released: request another one, or wait", ip)
+		p.refuse(reasonAddressUnusable, "the address %s is being released: request another one, or wait", ip)
 	case a.IsStaticNAT:
-		p.refuse(AddressUnusable, "the address %s is used for static NAT: disable static NAT, or request "+
+		p.refuse(reasonAddressUnusable, "the address %s is used for static NAT: disable static NAT, or request "+
 			"another one", ip)
 	case marked && !same(owner.owner, p.want.Owner):
-		p.refuse(AddressUnusable,
+		p.refuse(reasonAddressUnusable,
 			"the address %s was associated for Service %s and is released with it: to share an address, "+
 				"associate one yourself and request it in both Services", ip, owner.owner)
 	}
@@ -101,7 +101,7 @@ func (p *planner) planAddress(target string) {
 	case p.takesOver(a):
 		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s, which the original controller "+
 			"associated", target)
-		p.notice(AddressAdopted,
+		p.notice(reasonAddressAdopted,
 			"the address %s was associated by the previous controller, because the Service does not request it. "+
 				"It is released with the Service: to keep it, set the annotation %skeep-ip to true", target,
 			prefix)
@@ -149,7 +149,7 @@ func (p *planner) releaseOrKeep(a cloudstack.Address) {
 		return
 	}
 	if used {
-		p.notice(AddressNotReleased, "the address %s is not released, because it is used elsewhere (rules, port "+
+		p.notice(reasonAddressNotReleased, "the address %s is not released, because it is used elsewhere (rules, port "+
 			"forwarding, VPN, NAT): it now belongs to the account", a.IPAddress)
 	}
 	if p.view.holds(a) {

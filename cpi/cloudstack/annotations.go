@@ -20,7 +20,7 @@ const associatedByPredecessor = prefix + "ip-associated-by-controller"
 
 // settings are the parsed values of the annotations.
 type settings struct {
-	service.Asked
+	service.Settings
 
 	proxy     bool
 	notProxy  string // a value that the original controller treated as false

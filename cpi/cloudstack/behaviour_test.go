@@ -767,7 +767,7 @@ func TestMembersAreUpdatedDespiteARejectedService(t *testing.T) {
 	s.service.Spec.LoadBalancerIP = "9.9.9.9"
 	s.nodes = s.nodes[1:]
 
-	p, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{Want: s.wishOf(s.service, s.intent).Desired, Follow: true})
+	p, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{Want: s.requestOf(s.service, s.intent).Desired, Follow: true})
 
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(p.Steps).To(HaveLen(2))
@@ -821,7 +821,7 @@ func TestMembersAreKeptWhileNoMachineIsVisible(t *testing.T) {
 	s.hide("node-0", "node-1", "node-2")
 	for _, follow := range []bool{false, true} {
 		p, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{
-			Want:   s.wishOf(s.service, s.intent).Desired,
+			Want:   s.requestOf(s.service, s.intent).Desired,
 			Follow: follow,
 		})
 
@@ -856,7 +856,7 @@ func TestManuallyChangedMembersAreRepaired(t *testing.T) {
 	id := fmt.Sprint(s.sim.Objects(cloudstacksim.Rules)[0]["id"])
 	s.sim.SetMembers(id)
 
-	_, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{Want: s.wishOf(s.service, s.intent).Desired, Fresh: true})
+	_, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{Want: s.requestOf(s.service, s.intent).Desired, Fresh: true})
 	s.Expect(err).NotTo(HaveOccurred())
 	s.converge(false)
 
@@ -909,12 +909,12 @@ func TestPublishedAddressesOfAService(t *testing.T) {
 	s.annotate("proxy-protocol", "TRUE")
 	s.annotate("hostname", "shop.example.com")
 
-	w := s.wishOf(s.service, nil)
+	w := s.requestOf(s.service, nil)
 	g.Expect(w.Terminates).To(BeTrue(), "clients in the cluster go through the load balancer, too")
 	g.Expect(w.Hostname).To(Equal("shop.example.com"))
 
 	s.service.Spec.Ports[0].Protocol = corev1.ProtocolUDP
-	g.Expect(s.wishOf(s.service, nil).Terminates).To(BeFalse(), "UDP has no PROXY protocol")
+	g.Expect(s.requestOf(s.service, nil).Terminates).To(BeFalse(), "UDP has no PROXY protocol")
 }
 
 func TestUnsupportedServiceSettings(t *testing.T) {
@@ -951,7 +951,7 @@ func TestUnsupportedServiceSettings(t *testing.T) {
 			s := &scene{WithT: g, site: newSite(t, cloudstacksim.Options{}, ""), service: web("u1", 80)}
 			tt.change(s)
 
-			w := s.wishOf(s.service, nil)
+			w := s.requestOf(s.service, nil)
 
 			if tt.refused == "" {
 				g.Expect(w.Refusals).To(BeEmpty())

@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// Unsupported means that CloudStack does not have what the Service asks for.
-const Unsupported = "Unsupported"
+// reasonUnsupported means that CloudStack does not have what the Service asks for.
+const reasonUnsupported = "Unsupported"
 
 // A Dialect reads the CloudStack-specific parts of a Service, and contains defaults for Services that do not set them.
 type Dialect struct {
@@ -49,7 +49,7 @@ func (Dialect) Names() service.Names {
 }
 
 // Read implements [service.Dialect]. It rejects an empty list of CIDRs, because then no client could connect.
-func (Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
+func (Dialect) Read(s *corev1.Service) (service.Settings, []loadbalancer.Finding) {
 	requested, wrong := annotations.Read(s.Annotations)
 	const cidrs = prefix + "source-cidrs"
 	if value, ok := s.Annotations[cidrs]; ok && strings.TrimSpace(value) == "" {
@@ -58,16 +58,16 @@ func (Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
 			Message: "the annotation " + cidrs + " is empty, so no client could connect: set CIDRs, or remove it",
 		})
 	}
-	return requested.Asked, wrong
+	return requested.Settings, wrong
 }
 
 // SecretNames implements [service.Dialect].
 func (Dialect) SecretNames(*corev1.Service) []string { return nil }
 
 // Extend implements [service.Dialect].
-func (d Dialect) Extend(in service.Input, wish *service.Wish) {
+func (d Dialect) Extend(in service.Input, request *service.Request) {
 	requested, _ := annotations.Read(in.Service.Annotations)
-	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
+	request.Notices = append(request.Notices, annotations.Unknown(in.Service.Annotations)...)
 	e := extra{
 		Proxy:      requested.proxy,
 		Algorithm:  cmp.Or(requested.algorithm, d.Algorithm, "roundrobin"),
@@ -75,50 +75,50 @@ func (d Dialect) Extend(in service.Input, wish *service.Wish) {
 		Stickiness: requested.stickiness,
 		Inherited:  in.Service.Annotations[associatedByPredecessor] == "true",
 	}
-	if wish.Desired.Sticky {
+	if request.Desired.Sticky {
 		e.Algorithm = "source"
 	}
-	wish.Desired.Extra = e
-	wish.Hostname = requested.hostname
-	tcp := slices.ContainsFunc(wish.Desired.Ports, func(p service.Port) bool { return p.Protocol == loadbalancer.TCP })
-	wish.Terminates = e.Proxy && tcp
-	refuseImpossible(wish)
-	noticeIgnored(in.Service, requested, wish)
+	request.Desired.Extra = e
+	request.Hostname = requested.hostname
+	tcp := slices.ContainsFunc(request.Desired.Ports, func(p service.Port) bool { return p.Protocol == loadbalancer.TCP })
+	request.Terminates = e.Proxy && tcp
+	refuseImpossible(request)
+	noticeIgnored(in.Service, requested, request)
 }
 
 // refuseImpossible adds refusals for requests that load balancer rules cannot implement.
-func refuseImpossible(wish *service.Wish) {
-	d := wish.Desired
+func refuseImpossible(request *service.Request) {
+	d := request.Desired
 	if d.Families[0] != loadbalancer.IPv4 || d.AllFamilies {
-		wish.Refuse(Unsupported, "CloudStack load balancers support only IPv4: set ipFamilyPolicy to "+
+		request.Refuse(reasonUnsupported, "CloudStack load balancers support only IPv4: set ipFamilyPolicy to "+
 			"SingleStack or PreferDualStack, with IPv4 first in ipFamilies")
 	}
 	if len(d.Requested) > 1 || slices.ContainsFunc(d.Requested, netip.Addr.Is6) {
-		wish.Refuse(service.InvalidFamilies, "a load balancer has exactly one IPv4 address: remove other "+
+		request.Refuse(service.InvalidFamilies, "a load balancer has exactly one IPv4 address: remove other "+
 			"requested addresses")
 	}
 	for _, p := range d.Ports {
 		if p.Protocol != loadbalancer.TCP && p.Protocol != loadbalancer.UDP {
-			wish.Refuse(Unsupported, "port %d has protocol %s, but CloudStack supports only TCP and UDP", p.Number, p.Protocol)
+			request.Refuse(reasonUnsupported, "port %d has protocol %s, but CloudStack supports only TCP and UDP", p.Number, p.Protocol)
 		}
 		if p.NodePort == 0 {
-			wish.Refuse(Unsupported, "port %d has no node port, which load balancers need: remove "+
+			request.Refuse(reasonUnsupported, "port %d has no node port, which load balancers need: remove "+
 				"allocateLoadBalancerNodePorts: false", p.Number)
 		}
 	}
-	refuseRanges(wish)
+	refuseRanges(request)
 }
 
 // refuseRanges refuses source ranges if they allow no IPv4 client, and adds notices for IPv6 ranges.
-func refuseRanges(wish *service.Wish) {
-	all := wish.Desired.SourceRanges
+func refuseRanges(request *service.Request) {
+	all := request.Desired.SourceRanges
 	if len(all) > 0 && len(ipv4(all)) == 0 {
-		wish.Refuse(service.InvalidSourceRanges, "all source ranges are IPv6, but load balancers support only "+
+		request.Refuse(service.InvalidSourceRanges, "all source ranges are IPv6, but load balancers support only "+
 			"IPv4: add the allowed IPv4 ranges")
 	}
 	for _, r := range all {
 		if r.Addr().Is6() {
-			wish.Notice(service.InvalidSourceRanges,
+			request.Notice(service.InvalidSourceRanges,
 				"the source range %s is IPv6, which load balancers do not support: it is ignored", r)
 		}
 	}
@@ -130,23 +130,23 @@ func ipv4(ranges []netip.Prefix) []netip.Prefix {
 }
 
 // noticeIgnored adds notices for settings without effect.
-func noticeIgnored(s *corev1.Service, requested settings, wish *service.Wish) {
+func noticeIgnored(s *corev1.Service, requested settings, request *service.Request) {
 	if requested.notProxy != "" {
-		wish.Notice(service.InvalidAnnotation,
+		request.Notice(service.InvalidAnnotation,
 			"the annotation %sproxy-protocol is %q, so the PROXY protocol is not used: set true or false", prefix, requested.notProxy)
 	}
-	if len(wish.Desired.Families) > 1 {
-		wish.Notice(Unsupported, "CloudStack load balancers support only IPv4: the Service gets no IPv6 address")
+	if len(request.Desired.Families) > 1 {
+		request.Notice(reasonUnsupported, "CloudStack load balancers support only IPv4: the Service gets no IPv6 address")
 	}
 	if s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
-		wish.Notice(Unsupported, "CloudStack does not probe the health port of externalTrafficPolicy Local: "+
+		request.Notice(reasonUnsupported, "CloudStack does not probe the health port of externalTrafficPolicy Local: "+
 			"connections to nodes without endpoints fail; run an endpoint on each node, or set "+
 			"externalTrafficPolicy to Cluster")
 	}
 	c := s.Spec.SessionAffinityConfig
 	if c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil &&
 		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
-		wish.Notice(Unsupported, "CloudStack has no timeout for session affinity, so sessionAffinityConfig is "+
+		request.Notice(reasonUnsupported, "CloudStack has no timeout for session affinity, so sessionAffinityConfig is "+
 			"ignored: set a timeout with the annotation %sstickiness, such as SourceBased expire=30m", prefix)
 	}
 }

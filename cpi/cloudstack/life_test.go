@@ -122,8 +122,8 @@ func (s *scene) members() []service.Member {
 	return out
 }
 
-// wishOf returns the desired state of a Service, as the core computes it.
-func (s *scene) wishOf(svc *corev1.Service, intent []netip.Addr) service.Wish {
+// requestOf returns the desired state of a Service, as the core computes it.
+func (s *scene) requestOf(svc *corev1.Service, intent []netip.Addr) service.Request {
 	w := service.For(service.Input{
 		Service:  svc,
 		Defaults: cpicloudstack.Dialect{}.Defaults(s.cluster, nil, false),
@@ -136,7 +136,7 @@ func (s *scene) wishOf(svc *corev1.Service, intent []netip.Addr) service.Wish {
 
 // plan plans for the Service of the scene.
 func (s *scene) plan(absent bool) (loadbalancer.Plan, error) {
-	want := s.wishOf(s.service, s.intent).Desired
+	want := s.requestOf(s.service, s.intent).Desired
 	if absent {
 		want = service.Desired{
 			Desired: loadbalancer.Desired{
@@ -294,7 +294,7 @@ func TestRequestBudgetOf100UnchangedServices(t *testing.T) {
 	s.sim.Calls()
 	for round := range 2 {
 		for _, svc := range all {
-			p, err := balancer.Plan(t.Context(), s.network, cpi.PlanRequest{Want: s.wishOf(svc, intents[svc.UID]).Desired, Fresh: svc == all[0]})
+			p, err := balancer.Plan(t.Context(), s.network, cpi.PlanRequest{Want: s.requestOf(svc, intents[svc.UID]).Desired, Fresh: svc == all[0]})
 			s.Expect(err).NotTo(HaveOccurred())
 			s.Expect(p.Done()).To(BeTrue(), "%v", p.Steps)
 		}
@@ -326,7 +326,7 @@ func TestMemoryOf500NodesAnd200Services(t *testing.T) {
 	before := heap()
 
 	for _, svc := range all {
-		_, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{Want: s.wishOf(svc, nil).Desired})
+		_, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{Want: s.requestOf(svc, nil).Desired})
 		s.Expect(err).NotTo(HaveOccurred())
 	}
 

@@ -79,12 +79,12 @@ func inNetwork(vm *cloudstack.VM, network string) bool {
 // noticeMissing adds a notice for each node that cannot be, or become, a member of the load balancer.
 func (p *planner) noticeMissing() {
 	for _, node := range p.view.elsewhere {
-		p.notice(NodeInOtherNetwork, "node %s has no NIC in network %s, so it is not a member of the load balancer", node,
+		p.notice(reasonNodeInOtherNetwork, "node %s has no NIC in network %s, so it is not a member of the load balancer", node,
 			p.state.network.Name)
 	}
 	for _, m := range p.view.hidden {
 		if m.ProviderID != "" {
-			p.notice(MachineNotVisible, "the machine of node %s is not visible to the user: the node keeps its "+
+			p.notice(reasonMachineNotVisible, "the machine of node %s is not visible to the user: the node keeps its "+
 				"membership in the load balancer, but is not added to it", m.Node)
 		}
 	}

@@ -47,9 +47,9 @@ func TestTheGuideHasEveryCommandAndReason(t *testing.T) {
 	guide, err := os.ReadFile(guidePath)
 	g.Expect(err).NotTo(HaveOccurred())
 	words := []string{
-		ReasonUnavailable, ReasonRejected, ReasonUntrusted, ReasonForbidden, ReasonProject, NoLoadBalancing, AddressUnusable,
-		AddressAdopted, AddressNotReleased, PortInUse, ConflictingFirewallRule, NodeInOtherNetwork, MachineNotVisible,
-		Unsupported,
+		ReasonUnavailable, ReasonRejected, ReasonUntrusted, ReasonForbidden, ReasonProject, reasonNoLoadBalancing, reasonAddressUnusable,
+		reasonAddressAdopted, reasonAddressNotReleased, reasonPortInUse, reasonConflictingFirewallRule, reasonNodeInOtherNetwork,
+		reasonMachineNotVisible, reasonUnsupported,
 	}
 	for _, file := range []string{"client.go", "read.go", "write.go"} {
 		source, err := os.ReadFile("../../internal/cloudstack/" + file)

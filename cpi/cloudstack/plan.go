@@ -14,23 +14,23 @@ import (
 
 // Reasons of findings.
 const (
-	// NoLoadBalancing means that the network does not support load balancers, or allows no clients.
-	NoLoadBalancing = "LoadBalancerNotSupported"
-	// AddressUnusable means that the load balancer cannot use the requested address.
-	AddressUnusable = "AddressUnusable"
-	// AddressAdopted means that an address that the original controller associated was adopted and will be released
+	// reasonNoLoadBalancing means that the network does not support load balancers, or allows no clients.
+	reasonNoLoadBalancing = "LoadBalancerNotSupported"
+	// reasonAddressUnusable means that the load balancer cannot use the requested address.
+	reasonAddressUnusable = "AddressUnusable"
+	// reasonAddressAdopted means that an address that the original controller associated was adopted and will be released
 	// with its Service.
-	AddressAdopted = "AddressAdopted"
-	// AddressNotReleased means that an address is not released with its Service.
-	AddressNotReleased = "AddressNotReleased"
-	// PortInUse means that another rule uses the port of the address.
-	PortInUse = "PortInUse"
-	// ConflictingFirewallRule means that rules of other owners allow clients that the Service does not allow.
-	ConflictingFirewallRule = "ConflictingFirewallRule"
-	// NodeInOtherNetwork means that a node is not in the network of the load balancer.
-	NodeInOtherNetwork = "NodeInOtherNetwork"
-	// MachineNotVisible means that the machine of a node is not visible to the user.
-	MachineNotVisible = "MachineNotVisible"
+	reasonAddressAdopted = "AddressAdopted"
+	// reasonAddressNotReleased means that an address is not released with its Service.
+	reasonAddressNotReleased = "AddressNotReleased"
+	// reasonPortInUse means that another rule uses the port of the address.
+	reasonPortInUse = "PortInUse"
+	// reasonConflictingFirewallRule means that rules of other owners allow clients that the Service does not allow.
+	reasonConflictingFirewallRule = "ConflictingFirewallRule"
+	// reasonNodeInOtherNetwork means that a node is not in the network of the load balancer.
+	reasonNodeInOtherNetwork = "NodeInOtherNetwork"
+	// reasonMachineNotVisible means that the machine of a node is not visible to the user.
+	reasonMachineNotVisible = "MachineNotVisible"
 )
 
 // followFor returns a plan that only updates the members of the existing rules.
@@ -89,12 +89,12 @@ func (p *planner) build() {
 
 func (p *planner) validate() {
 	if !p.state.network.Has("Lb") {
-		p.refuse(NoLoadBalancing,
+		p.refuse(reasonNoLoadBalancing,
 			"network %s has no service Lb: set another one in cloud-config or with the annotation %snetwork-id, "+
 				"or add the service to its offering", p.state.network.Name, prefix)
 	}
 	if p.state.filter() == closed {
-		p.refuse(NoLoadBalancing, "the ACL list %s of network %s allows no client and cannot be changed: assign "+
+		p.refuse(reasonNoLoadBalancing, "the ACL list %s of network %s allows no client and cannot be changed: assign "+
 			"the network its own list", p.state.network.ACLName, p.state.network.Name)
 	}
 	for _, r := range p.view.mine {
@@ -134,7 +134,7 @@ func (p *planner) removeStale(target string) {
 func (p *planner) remove() {
 	for _, r := range p.view.mine {
 		if a, found := p.state.address(r.Address); found && p.view.inherited(r) && !p.view.holds(a) && !p.view.intended(a) {
-			p.notice(AddressNotReleased, "the address %s is not released, because its association with this "+
+			p.notice(reasonAddressNotReleased, "the address %s is not released, because its association with this "+
 				"Service is not proved: release it if it is unused", r.Address)
 		}
 	}

@@ -48,7 +48,7 @@ func (p *planner) taken(target string, port service.Port) bool {
 	if name == "" {
 		return false
 	}
-	p.refuse(PortInUse, "%s is used by %s %s: request another address, or another port",
+	p.refuse(reasonPortInUse, "%s is used by %s %s: request another address, or another port",
 		endpointText(target, port.Number, protocolOf(port)), kind, name)
 	return true
 }

@@ -143,7 +143,7 @@ func TestInvalidStickiness(t *testing.T) {
 			s := newScene(t, cloudstacksim.Options{}, "")
 			s.annotate("stickiness", value)
 
-			s.Expect(s.wishOf(s.service, nil).Refusals).To(ContainElement(HaveField("Message", ContainSubstring(says))))
+			s.Expect(s.requestOf(s.service, nil).Refusals).To(ContainElement(HaveField("Message", ContainSubstring(says))))
 		})
 	}
 	s := newScene(t, cloudstacksim.Options{}, "")

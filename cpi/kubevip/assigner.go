@@ -32,9 +32,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// AddressesAnnotation is the annotation of a Service with the addresses that kube-vip announces, separated by commas.
+// addressesAnnotation is the annotation of a Service with the addresses that kube-vip announces, separated by commas.
 // kube-vip prefers it to spec.loadBalancerIP.
-const AddressesAnnotation = "kube-vip.io/loadbalancerIPs"
+const addressesAnnotation = "kube-vip.io/loadbalancerIPs"
 
 const (
 	// retryAfter is the pause after a failed write.
@@ -62,7 +62,7 @@ const (
 // Options configure an [Assigner].
 type Options struct {
 	Client kubernetes.Interface
-	// Namespace of the ConfigMap [ClaimsName].
+	// Namespace of the ConfigMap [claimsName].
 	Namespace string
 	// Services reports changes of Services.
 	Services cache.SharedIndexInformer
@@ -259,7 +259,7 @@ func (a *Assigner) choose(from pool, held claims, services []*corev1.Service) ma
 			addresses, problems = from.choose(s, held)
 			a.report(s, append(problems, localProblem(s)...))
 		}
-		announced, _ := parseAddresses(s.Annotations[AddressesAnnotation])
+		announced, _ := parseAddresses(s.Annotations[addressesAnnotation])
 		maps.DeleteFunc(held, func(addr netip.Addr, by holder) bool {
 			return by.UID == s.UID && !slices.Contains(announced, addr)
 		})
@@ -278,7 +278,7 @@ func inOrder(services []*corev1.Service, held claims) []*corev1.Service {
 	for _, s := range services {
 		switch {
 		case len(held.of(s.UID)) > 0:
-		case s.Annotations[AddressesAnnotation] != "":
+		case s.Annotations[addressesAnnotation] != "":
 			rank[s.UID] = 1
 		default:
 			rank[s.UID] = 2
@@ -301,7 +301,7 @@ func (a *Assigner) serves(s *corev1.Service) bool {
 // annotate updates the annotation of a Service if it differs from the chosen addresses. It removes an annotation of
 // this program if no address is chosen.
 func (a *Assigner) annotate(ctx context.Context, s *corev1.Service, chosen, before []netip.Addr) error {
-	now, exists := s.Annotations[AddressesAnnotation]
+	now, exists := s.Annotations[addressesAnnotation]
 	text := joined(chosen)
 	var value any = text
 	switch {
@@ -314,7 +314,7 @@ func (a *Assigner) annotate(ctx context.Context, s *corev1.Service, chosen, befo
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":         s.UID,
-		"annotations": map[string]any{AddressesAnnotation: value},
+		"annotations": map[string]any{addressesAnnotation: value},
 	}})
 	if err != nil {
 		return fmt.Errorf("encoding the addresses of Service %s: %w", nameOf(s), err)

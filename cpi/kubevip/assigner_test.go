@@ -173,12 +173,12 @@ func (b *bench) remove(s *corev1.Service) {
 func (b *bench) addresses(s *corev1.Service) string {
 	now, err := b.client.CoreV1().Services(s.Namespace).Get(b.t.Context(), s.Name, metav1.GetOptions{})
 	b.Expect(err).NotTo(HaveOccurred())
-	return now.Annotations[AddressesAnnotation]
+	return now.Annotations[addressesAnnotation]
 }
 
 // claimed returns the keys of the ConfigMap.
 func (b *bench) claimed() map[string]string {
-	object, err := b.client.CoreV1().ConfigMaps(system).Get(b.t.Context(), ClaimsName, metav1.GetOptions{})
+	object, err := b.client.CoreV1().ConfigMaps(system).Get(b.t.Context(), claimsName, metav1.GetOptions{})
 	b.Expect(err).NotTo(HaveOccurred())
 	return object.Data
 }
@@ -201,7 +201,7 @@ func requests(address string) func(*corev1.Service) {
 }
 
 func annotated(addresses string) func(*corev1.Service) {
-	return func(s *corev1.Service) { s.Annotations = map[string]string{AddressesAnnotation: addresses} }
+	return func(s *corev1.Service) { s.Annotations = map[string]string{addressesAnnotation: addresses} }
 }
 
 func families(policy corev1.IPFamilyPolicy, all ...corev1.IPFamily) func(*corev1.Service) {
@@ -279,7 +279,7 @@ func TestAddressesAreKeptIfTheClaimsAreLost(t *testing.T) {
 	oldest := b.service("oldest", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })
 	web := b.service("web")
 	b.process().pass()
-	b.Expect(b.client.CoreV1().ConfigMaps(system).Delete(t.Context(), ClaimsName, metav1.DeleteOptions{})).To(Succeed())
+	b.Expect(b.client.CoreV1().ConfigMaps(system).Delete(t.Context(), claimsName, metav1.DeleteOptions{})).To(Succeed())
 	b.change(oldest, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
 
 	b.process().pass()
@@ -567,7 +567,7 @@ func TestALocalTrafficPolicyCausesAWarning(t *testing.T) {
 func TestADamagedClaimStopsAssignment(t *testing.T) {
 	b := newBench(t)
 	_, err := b.client.CoreV1().ConfigMaps(system).Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: ClaimsName},
+		ObjectMeta: metav1.ObjectMeta{Name: claimsName},
 		Data:       map[string]string{"192.168.100.240": "{}"},
 	}, metav1.CreateOptions{})
 	b.Expect(err).NotTo(HaveOccurred())

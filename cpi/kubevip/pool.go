@@ -158,7 +158,7 @@ func (p pool) String() string {
 // requested returns the requested addresses of a Service: those in its spec, or else those in the annotation, which
 // users of kube-vip also set.
 func requested(s *corev1.Service) ([]netip.Addr, []loadbalancer.Finding) {
-	return parseAddresses(cmp.Or(s.Spec.LoadBalancerIP, s.Annotations[AddressesAnnotation]))
+	return parseAddresses(cmp.Or(s.Spec.LoadBalancerIP, s.Annotations[addressesAnnotation]))
 }
 
 // parseAddresses parses addresses that are separated by commas. It returns a finding for each word that is not an
@@ -176,7 +176,7 @@ func parseAddresses(text string) ([]netip.Addr, []loadbalancer.Finding) {
 			problems = append(problems, loadbalancer.Finding{
 				Reason: reasonOutside,
 				Message: fmt.Sprintf("%q is not an IP address: correct "+
-					"spec.loadBalancerIP, or annotation %s", word, AddressesAnnotation),
+					"spec.loadBalancerIP, or annotation %s", word, addressesAnnotation),
 			})
 			continue
 		}

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// ClaimsName is the name of the ConfigMap that records which Service has an address. Only the cloud controller
+	// claimsName is the name of the ConfigMap that records which Service has an address. Only the cloud controller
 	// manager may write it.
-	ClaimsName = "cloud-controller-manager-addresses"
+	claimsName = "cloud-controller-manager-addresses"
 	// requestTimeout limits requests to the API server.
 	requestTimeout = 10 * time.Second
 )
@@ -45,13 +45,13 @@ func (s *store) load(ctx context.Context) (claims, error) {
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		objects := s.client.CoreV1().ConfigMaps(s.namespace)
-		found, err := objects.Get(ctx, ClaimsName, metav1.GetOptions{})
+		found, err := objects.Get(ctx, claimsName, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			empty := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: ClaimsName}}
+			empty := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: claimsName}}
 			found, err = objects.Create(ctx, empty, metav1.CreateOptions{})
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", s.namespace, ClaimsName, err)
+			return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", s.namespace, claimsName, err)
 		}
 		s.object = found
 	}
@@ -83,14 +83,14 @@ func (s *store) save(ctx context.Context, next claims) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	written, err := s.client.CoreV1().ConfigMaps(s.namespace).Patch(ctx, ClaimsName, types.MergePatchType, patch,
+	written, err := s.client.CoreV1().ConfigMaps(s.namespace).Patch(ctx, claimsName, types.MergePatchType, patch,
 		metav1.PatchOptions{})
 	s.object = nil
 	switch {
 	case apierrors.IsConflict(err):
 		return errOutdated
 	case err != nil:
-		return fmt.Errorf("writing ConfigMap %s/%s: %w", s.namespace, ClaimsName, err)
+		return fmt.Errorf("writing ConfigMap %s/%s: %w", s.namespace, claimsName, err)
 	}
 	s.object = written
 	return nil
@@ -102,11 +102,11 @@ func decode(object *corev1.ConfigMap) (claims, error) {
 	for key, value := range object.Data {
 		addr, err := netip.ParseAddr(strings.ReplaceAll(key, "_", ":"))
 		if err != nil {
-			return nil, fmt.Errorf("key %q of ConfigMap %s is not an address: delete the key", key, ClaimsName)
+			return nil, fmt.Errorf("key %q of ConfigMap %s is not an address: delete the key", key, claimsName)
 		}
 		var by holder
 		if err := json.Unmarshal([]byte(value), &by); err != nil || by.UID == "" {
-			return nil, fmt.Errorf("key %q of ConfigMap %s names no Service: delete the key", key, ClaimsName)
+			return nil, fmt.Errorf("key %q of ConfigMap %s names no Service: delete the key", key, claimsName)
 		}
 		held[addr] = by
 	}

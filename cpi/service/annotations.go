@@ -20,11 +20,11 @@ type Dialect interface {
 	// Names returns the cloud's names for the annotations and terms that the core uses.
 	Names() Names
 	// Read returns the settings in the annotations of a Service that apply to any cloud, and findings for invalid ones.
-	Read(s *corev1.Service) (Asked, []loadbalancer.Finding)
+	Read(s *corev1.Service) (Settings, []loadbalancer.Finding)
 	// SecretNames returns the Secrets in the namespace of a Service that [Dialect.Extend] reads.
 	SecretNames(s *corev1.Service) []string
-	// Extend adds the cloud-specific part of a request to the wish.
-	Extend(in Input, wish *Wish)
+	// Extend adds the cloud-specific part of a request.
+	Extend(in Input, request *Request)
 }
 
 // Names are the names that a cloud uses.
@@ -38,8 +38,8 @@ type Names struct {
 	LocationID *regexp.Regexp
 }
 
-// Asked are the settings in annotations that apply to any cloud.
-type Asked struct {
+// Settings are the settings in annotations that apply to any cloud.
+type Settings struct {
 	Addresses []netip.Addr // by name
 	Location  string       // empty: the default one
 	Share     string       // [loadbalancer.Desired.Share]

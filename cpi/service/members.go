@@ -92,10 +92,10 @@ func Joining(n *corev1.Node, now time.Time) bool {
 
 // members sets the nodes that the load balancer sends to. They include nodes without an address of its first family,
 // because objects that all load balancers of the cluster share contain the nodes of both families. A node that has just
-// joined becomes a member once it has an address. The wish waits only while no node has an address of the family, so
+// joined becomes a member once it has an address. The request waits only while no node has an address of the family, so
 // that pools are not emptied when all nodes join again.
 func (b *builder) members() {
-	d := &b.wish.Desired
+	d := &b.request.Desired
 	joining := ""
 	found := false
 	d.Generation = b.Generation
@@ -111,13 +111,13 @@ func (b *builder) members() {
 		case Joining(n, b.Now):
 			joining = n.Name
 		default:
-			b.wish.Notice(NodeExcluded,
+			b.request.Notice(NodeExcluded,
 				"node %s has no %s address, so it is not a member of the load balancer: check its address "+
 					"assignment",
 				n.Name, family)
 		}
 	}
 	if !found && joining != "" {
-		b.wish.Wait = fmt.Sprintf("node %s has no %s address yet", joining, family)
+		b.request.Wait = fmt.Sprintf("node %s has no %s address yet", joining, family)
 	}
 }

@@ -65,8 +65,8 @@ type Input struct {
 	Now        time.Time
 }
 
-// A Wish is the load balancer that a Service requests.
-type Wish struct {
+// A Request is what a Service requests: a load balancer at a location.
+type Request struct {
 	Desired Desired
 	// Location is the name of the location.
 	Location string
@@ -86,19 +86,19 @@ type Wish struct {
 }
 
 // Refuse adds a refusal.
-func (w *Wish) Refuse(reason, format string, args ...any) {
-	w.Refusals = append(w.Refusals, finding(reason, format, args...))
+func (r *Request) Refuse(reason, format string, args ...any) {
+	r.Refusals = append(r.Refusals, finding(reason, format, args...))
 }
 
 // Notice adds a notice.
-func (w *Wish) Notice(reason, format string, args ...any) {
-	w.Notices = append(w.Notices, finding(reason, format, args...))
+func (r *Request) Notice(reason, format string, args ...any) {
+	r.Notices = append(r.Notices, finding(reason, format, args...))
 }
 
-// Asked returns the settings in the annotations of a Service, as far as they can be parsed.
-func (d Defaults) Asked(s *corev1.Service) Asked {
+// Settings returns the settings in the annotations of a Service, as far as they can be parsed.
+func (d Defaults) Settings(s *corev1.Service) Settings {
 	if d.Dialect == nil {
-		return Asked{}
+		return Settings{}
 	}
 	settings, _ := d.Dialect.Read(s)
 	return settings
@@ -154,7 +154,7 @@ func (d Defaults) claims(s *corev1.Service) (share string, addresses []netip.Add
 func Absent(in Input) Desired {
 	d := in.identity()
 	d.Absent = true
-	d.Keep = in.Asked(in.Service).Keep
+	d.Keep = in.Settings(in.Service).Keep
 	for _, n := range in.Nodes {
 		d.Members = append(d.Members,
 			Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: InternalIPs(n)})
@@ -202,41 +202,41 @@ func published(s *corev1.Service) []netip.Addr {
 }
 
 // For returns the load balancer that a Service requests.
-func For(in Input) Wish {
+func For(in Input) Request {
 	settings, wrong := in.Dialect.Read(in.Service)
-	b := builder{Input: in, wish: Wish{Desired: in.identity(), Refusals: wrong, DryRun: settings.DryRun}}
+	b := builder{Input: in, request: Request{Desired: in.identity(), Refusals: wrong, DryRun: settings.DryRun}}
 	b.location(settings)
 	b.frontend(settings)
 	b.ports()
 	b.sources()
 	b.members()
-	in.Dialect.Extend(in, &b.wish)
-	return b.wish
+	in.Dialect.Extend(in, &b.request)
+	return b.request
 }
 
-// A builder computes one wish.
+// A builder computes one request.
 type builder struct {
 	Input
 
-	wish Wish
+	request Request
 }
 
-func (b *builder) location(settings Asked) {
+func (b *builder) location(settings Settings) {
 	for i, name := range b.Locations {
 		if name == settings.Location || settings.Location == "" && i == 0 {
-			b.wish.Location = name
+			b.request.Location = name
 			return
 		}
 	}
 	names := b.Dialect.Names()
-	b.wish.Refuse(InvalidAnnotation,
+	b.request.Refuse(InvalidAnnotation,
 		"the configuration of the cloud controller manager has no %s %q: correct the annotation %s",
 		names.Noun, settings.Location, names.Location)
 }
 
 // frontend sets the properties that clients see.
-func (b *builder) frontend(settings Asked) {
-	d := &b.wish.Desired
+func (b *builder) frontend(settings Settings) {
+	d := &b.request.Desired
 	s := b.Service.Spec
 	for _, f := range s.IPFamilies {
 		d.Families = append(d.Families, loadbalancer.Family(f))
@@ -247,7 +247,7 @@ func (b *builder) frontend(settings Asked) {
 	d.AllFamilies = ptr.Deref(s.IPFamilyPolicy, "") == corev1.IPFamilyPolicyRequireDualStack
 	var err error
 	if d.Requested, err = requestedAddresses(settings, b.Service); err != nil {
-		b.wish.Refuse(InvalidFamilies, "spec.loadBalancerIP is invalid: %v", err)
+		b.request.Refuse(InvalidFamilies, "spec.loadBalancerIP is invalid: %v", err)
 	}
 	d.Share = settings.Share
 	d.Keep = settings.Keep
@@ -255,7 +255,7 @@ func (b *builder) frontend(settings Asked) {
 }
 
 // requested returns the addresses that a Service requests.
-func requestedAddresses(settings Asked, s *corev1.Service) ([]netip.Addr, error) {
+func requestedAddresses(settings Settings, s *corev1.Service) ([]netip.Addr, error) {
 	if len(settings.Addresses) > 0 {
 		return settings.Addresses, nil
 	}
@@ -269,7 +269,7 @@ func (b *builder) ports() {
 		if s := b.Service.Spec; s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 			port.HealthPort = int(s.HealthCheckNodePort)
 		}
-		b.wish.Desired.Ports = append(b.wish.Desired.Ports, port)
+		b.request.Desired.Ports = append(b.request.Desired.Ports, port)
 	}
 }
 
@@ -279,12 +279,12 @@ func (b *builder) sources() {
 	if len(ranges) == 0 {
 		ranges = List(b.Service.Annotations[RangesAnnotation])
 	}
-	d := &b.wish.Desired
+	d := &b.request.Desired
 	open := map[loadbalancer.Family]bool{}
 	for _, text := range ranges {
 		p, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			b.wish.Refuse(InvalidSourceRanges, "the source range %q is not a CIDR: use a value such as "+
+			b.request.Refuse(InvalidSourceRanges, "the source range %q is not a CIDR: use a value such as "+
 				"192.0.2.0/24", text)
 			continue
 		}
@@ -297,7 +297,7 @@ func (b *builder) sources() {
 		d.SourceRanges = nil
 	}
 	if len(d.SourceRanges) > 0 && !b.SourceRanges {
-		b.wish.Refuse(InvalidSourceRanges, "source ranges are not enabled: set loadbalancer.sourceRanges in the "+
+		b.request.Refuse(InvalidSourceRanges, "source ranges are not enabled: set loadbalancer.sourceRanges in the "+
 			"configuration of the cloud controller manager, or remove them from the Service")
 	}
 }

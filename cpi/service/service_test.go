@@ -169,17 +169,17 @@ func TestMembers(t *testing.T) {
 				in.Service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol}
 			}
 
-			wish := service.For(in)
+			request := service.For(in)
 
 			var got []string
-			for _, m := range wish.Desired.Members {
+			for _, m := range request.Desired.Members {
 				for _, a := range m.Addresses {
 					got = append(got, a.String())
 				}
 			}
 			g.Expect(got).To(Equal(tt.want))
-			g.Expect(wish.Wait).To(Equal(tt.wait))
-			g.Expect(wish.Notices).To(HaveLen(map[bool]int{true: 1}[tt.left]))
+			g.Expect(request.Wait).To(Equal(tt.wait))
+			g.Expect(request.Notices).To(HaveLen(map[bool]int{true: 1}[tt.left]))
 		})
 	}
 }
@@ -188,10 +188,10 @@ func TestSourceRangesForAllClientsMeanNoRestriction(t *testing.T) {
 	g := NewWithT(t)
 	in := web(func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/0"} })
 
-	wish := service.For(in)
+	request := service.For(in)
 
-	g.Expect(wish.Refusals).To(BeEmpty())
-	g.Expect(wish.Desired.SourceRanges).To(BeEmpty())
+	g.Expect(request.Refusals).To(BeEmpty())
+	g.Expect(request.Desired.SourceRanges).To(BeEmpty())
 }
 
 func TestAnnotationsOfEveryCloud(t *testing.T) {
@@ -211,11 +211,11 @@ func TestAnnotationsOfEveryCloud(t *testing.T) {
 	in.Records = servicetest.Records{in.Service.UID: {Addresses: []netip.Addr{ip("203.0.113.9")}}}
 	in.Nodes[0].Spec.ProviderID = "test://a"
 
-	wish := service.For(in)
+	request := service.For(in)
 
-	g.Expect(wish.Refusals).To(BeEmpty())
-	g.Expect(wish.Location).To(Equal("dmz"))
-	g.Expect(wish.Desired).To(Equal(service.Desired{
+	g.Expect(request.Refusals).To(BeEmpty())
+	g.Expect(request.Location).To(Equal("dmz"))
+	g.Expect(request.Desired).To(Equal(service.Desired{
 		Desired: loadbalancer.Desired{
 			Owner:        loadbalancer.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"},
 			Families:     []loadbalancer.Family{loadbalancer.IPv4},
@@ -247,9 +247,9 @@ func TestAnnotationsOfEveryCloud(t *testing.T) {
 func TestANonexistentLocation(t *testing.T) {
 	g := NewWithT(t)
 
-	wish := service.For(web(annotated(servicetest.Location, "typo")))
+	request := service.For(web(annotated(servicetest.Location, "typo")))
 
-	g.Expect(wish.Refusals).To(ConsistOf(loadbalancer.Finding{
+	g.Expect(request.Refusals).To(ConsistOf(loadbalancer.Finding{
 		Reason: service.InvalidAnnotation,
 		Message: `the configuration of the cloud controller manager has no site "typo": correct the annotation ` +
 			servicetest.Location,

@@ -20,7 +20,7 @@ const prefix = "service.beta.kubernetes.io/vcloud-"
 
 // settings are the parsed values of the annotations.
 type settings struct {
-	service.Asked
+	service.Settings
 
 	sslPorts      []int
 	alias         string

@@ -51,7 +51,7 @@ func wanted() service.Desired {
 	}
 }
 
-// nothing is the wish for no load balancer.
+// nothing is the request for no load balancer.
 func nothing() service.Desired {
 	return service.Desired{Desired: loadbalancer.Desired{
 		Owner:  owner,

@@ -22,10 +22,10 @@ const (
 
 // SecretNames returns the names of the Secrets with the certificates of a Service's ports, sorted.
 func (d *Dialect) SecretNames(s *corev1.Service) []string {
-	asked, _ := annotations.Read(s.Annotations)
+	requested, _ := annotations.Read(s.Annotations)
 	var out []string
 	for _, p := range s.Spec.Ports {
-		if name := cmp.Or(asked.secrets[int(p.Port)], asked.secret); name != "" {
+		if name := cmp.Or(requested.secrets[int(p.Port)], requested.secret); name != "" {
 			out = append(out, name)
 		}
 	}
@@ -47,19 +47,19 @@ func (e *extension) imported(name string) lb.Certificate {
 	secret := e.Secrets[name]
 	switch {
 	case slices.Contains(e.Hidden, name):
-		e.wish.Refuse(InvalidSecret, "the Secret %q with the certificate cannot be read, grant access with: "+
+		e.request.Refuse(reasonInvalidSecret, "the Secret %q with the certificate cannot be read, grant access with: "+
 			"kubectl create rolebinding ccm-tls-secrets --namespace=%s --clusterrole=%s --serviceaccount=%s",
 			name, e.Service.Namespace, readerRole, account)
 		return lb.Certificate{Alias: "?"}
 	case secret == nil:
-		e.wish.Refuse(InvalidSecret,
+		e.request.Refuse(reasonInvalidSecret,
 			"the Secret %q with the certificate does not exist: create it in the namespace of the Service", name)
 		return lb.Certificate{Alias: "?"}
 	}
 	chain := secret.Data[corev1.TLSCertKey]
 	key := secret.Data[corev1.TLSPrivateKeyKey]
 	if _, err := tls.X509KeyPair(chain, key); err != nil {
-		e.wish.Refuse(InvalidSecret,
+		e.request.Refuse(reasonInvalidSecret,
 			"the Secret %q has no valid certificate and key: set the PEM chain in %s and the key in %s",
 			name, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// InvalidSecret means that the Secret with the certificate is missing, not readable or invalid.
-const InvalidSecret = "InvalidSecret"
+// reasonInvalidSecret means that the Secret with the certificate is missing, not readable or invalid.
+const reasonInvalidSecret = "InvalidSecret"
 
 // A Dialect reads the VCD-specific parts of a Service, and contains defaults for Services that do not set them.
 type Dialect struct {
@@ -51,37 +51,37 @@ func (*Dialect) Names() service.Names {
 var gatewayURN = regexp.MustCompile(`^urn:vcloud:gateway:[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 
 // Read implements [service.Dialect].
-func (*Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
-	asked, wrong := annotations.Read(s.Annotations)
-	return asked.Asked, wrong
+func (*Dialect) Read(s *corev1.Service) (service.Settings, []loadbalancer.Finding) {
+	requested, wrong := annotations.Read(s.Annotations)
+	return requested.Settings, wrong
 }
 
-// An extension adds the VCD-specific part to one wish.
+// An extension adds the VCD-specific part to one request.
 type extension struct {
 	dialect *Dialect
 	service.Input
 	settings
 
-	wish *service.Wish
+	request *service.Request
 }
 
 // Extend implements [service.Dialect].
-func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
-	asked, _ := annotations.Read(in.Service.Annotations)
+func (d *Dialect) Extend(in service.Input, request *service.Request) {
+	requested, _ := annotations.Read(in.Service.Annotations)
 	e := extension{
 		dialect:  d,
 		Input:    in,
-		settings: asked,
-		wish:     wish,
+		settings: requested,
+		request:  request,
 	}
-	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
+	request.Notices = append(request.Notices, annotations.Unknown(in.Service.Annotations)...)
 	out := lb.Desired{
 		Internal:         e.internal,
 		PreserveClientIP: e.preserve,
 		EngineGroup:      cmp.Or(e.engineGroup, d.EngineGroup),
 		Algorithm:        cmp.Or(e.algorithm, d.Algorithm),
 	}
-	if i := slices.IndexFunc(d.Gateways, func(g vcdconfig.Gateway) bool { return g.Name == wish.Location }); i >= 0 {
+	if i := slices.IndexFunc(d.Gateways, func(g vcdconfig.Gateway) bool { return g.Name == request.Location }); i >= 0 {
 		g := d.Gateways[i]
 		out.Subnet = g.VIPSubnet
 		out.IPSpace = cmp.Or(e.ipSpace, g.IPSpace)
@@ -93,23 +93,23 @@ func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
 	if e.internal {
 		out.Subnet = e.subnet
 	}
-	for _, p := range wish.Desired.Ports {
+	for _, p := range request.Desired.Ports {
 		out.Listeners = append(out.Listeners, e.listener(p))
 	}
 	if e.redirect != 0 && !slices.ContainsFunc(out.Listeners, func(l lb.Listener) bool { return l.Redirect != 0 }) {
-		wish.Notice(service.InvalidAnnotation,
+		request.Notice(service.InvalidAnnotation,
 			"the annotation %s has no effect, because no port is HTTP: set the appProtocol of a port to http, or remove it",
 			prefix+"http-redirect-https")
 	}
 	e.noticeIgnored()
 	e.reserve()
-	wish.Desired.Extra = out
+	request.Desired.Extra = out
 }
 
 // reserve excludes the addresses of nodes and the reserved addresses of the configuration. The plan excludes the
 // addresses of VMs.
 func (e *extension) reserve() {
-	d := &e.wish.Desired
+	d := &e.request.Desired
 	for _, n := range e.Nodes {
 		for _, address := range n.Status.Addresses {
 			if a, err := netip.ParseAddr(address.Address); err == nil {
@@ -140,7 +140,7 @@ func (e *extension) listener(p service.Port) lb.Listener {
 	}
 	if l.Application.TLS() {
 		l.Certificate = e.certificate(p.Number)
-		e.wish.Terminates = true
+		e.request.Terminates = true
 	}
 	return l
 }
@@ -160,7 +160,7 @@ func (e *extension) application(p service.Port) lb.Application {
 		return lb.HTTPS
 	case strings.EqualFold(p.AppProtocol, "http"):
 		if ssl {
-			e.wish.Notice(service.InvalidAnnotation,
+			e.request.Notice(service.InvalidAnnotation,
 				"port %d has appProtocol http and no TLS, although %s lists it: set its appProtocol to https",
 				p.Number, prefix+"avi-ssl-ports")
 		}
@@ -178,24 +178,24 @@ const maxUnknown = 10
 func (e *extension) noticeIgnored() {
 	var unknown []string
 	for _, n := range e.namedPorts() {
-		if !slices.ContainsFunc(e.wish.Desired.Ports, func(p service.Port) bool { return p.Number == n }) {
+		if !slices.ContainsFunc(e.request.Desired.Ports, func(p service.Port) bool { return p.Number == n }) {
 			unknown = append(unknown, strconv.Itoa(n))
 		}
 	}
 	if n := len(unknown); n > 0 {
-		e.wish.Notice(service.InvalidAnnotation,
+		e.request.Notice(service.InvalidAnnotation,
 			"annotations refer to %d ports that the Service does not have: correct or remove them: %s", n,
 			strings.Join(unknown[:min(n, maxUnknown)], ", "))
 	}
 	e.noticeIgnoredProbes()
 	if e.subnet.IsValid() && !e.internal {
-		e.wish.Notice(service.InvalidAnnotation,
+		e.request.Notice(service.InvalidAnnotation,
 			"the annotation %[1]s has no effect without %[2]s: set %[2]s to true, or remove %[1]s",
 			prefix+"internal-subnet", prefix+"internal")
 	}
 	if c := e.Service.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil &&
 		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
-		e.wish.Notice(lb.Unsupported,
+		e.request.Notice(lb.Unsupported,
 			"VCD has no timeout for session affinity: sessionAffinityConfig is ignored")
 	}
 }
@@ -204,9 +204,9 @@ func (e *extension) noticeIgnored() {
 // On nodes without endpoints, a local traffic policy makes kube-proxy drop TCP, which monitors detect, but also UDP,
 // which they do not detect.
 func (e *extension) noticeIgnoredProbes() {
-	if e.monitor == "" && slices.ContainsFunc(e.wish.Desired.Ports,
+	if e.monitor == "" && slices.ContainsFunc(e.request.Desired.Ports,
 		func(p service.Port) bool { return p.Protocol == loadbalancer.UDP && p.HealthPort != 0 }) {
-		e.wish.Notice(lb.Unsupported,
+		e.request.Notice(lb.Unsupported,
 			"this VCD version cannot check whether nodes have endpoints of the Service, so UDP packets may go "+
 				"to nodes without endpoints: use externalTrafficPolicy Cluster")
 	}

@@ -79,16 +79,16 @@ func web(mods ...func(*corev1.Service)) service.Input {
 	return in
 }
 
-// A wished is a wish with VCD's part of it.
-type wished struct {
-	service.Wish
+// A vcdRequest is a request with the VCD-specific part of it.
+type vcdRequest struct {
+	service.Request
 
 	Desired lb.Desired
 }
 
-func wishFor(in service.Input) wished {
+func requestFor(in service.Input) vcdRequest {
 	w := service.For(in)
-	return wished{w, desired(w.Desired)}
+	return vcdRequest{w, desired(w.Desired)}
 }
 
 func ip(s string) netip.Addr { return netip.MustParseAddr(s) }
@@ -164,11 +164,11 @@ func TestApplications(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			wish := wishFor(web(tt.mods...))
+			request := requestFor(web(tt.mods...))
 
-			g.Expect(wish.Refusals).To(BeEmpty())
+			g.Expect(request.Refusals).To(BeEmpty())
 			var got []lb.Application
-			for _, l := range wish.Desired.Listeners {
+			for _, l := range request.Desired.Listeners {
 				got = append(got, l.Application)
 			}
 			g.Expect(got).To(Equal(tt.want))
@@ -181,11 +181,11 @@ func TestOnlyNamedPortsEndTLSWhereTheConfigurationSaysSo(t *testing.T) {
 	in := web(protocol(0, "https"), protocol(1, "https"), annotated("avi-ssl-ports", "443"))
 	in.Defaults = (&Dialect{Gateways: []vcdconfig.Gateway{{}}, TLSAsAnnotated: true}).Defaults("c1", false, false)
 
-	wish := wishFor(in)
+	request := requestFor(in)
 
-	g.Expect(wish.Refusals).To(BeEmpty())
-	g.Expect(wish.Desired.Listeners[0].Application).To(Equal(lb.L4), "TLS passes through")
-	g.Expect(wish.Desired.Listeners[1].Application).To(Equal(lb.HTTPS))
+	g.Expect(request.Refusals).To(BeEmpty())
+	g.Expect(request.Desired.Listeners[0].Application).To(Equal(lb.L4), "TLS passes through")
+	g.Expect(request.Desired.Listeners[1].Application).To(Equal(lb.HTTPS))
 }
 
 func TestCertificates(t *testing.T) {
@@ -238,12 +238,12 @@ func TestCertificates(t *testing.T) {
 			secrets: map[string]*corev1.Secret{"shop-tls": together},
 			want:    lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
 		},
-		{name: "none of a Secret that is not there", mod: annotated("tls-secret", "shop-tls"), reason: InvalidSecret},
+		{name: "none of a Secret that is not there", mod: annotated("tls-secret", "shop-tls"), reason: reasonInvalidSecret},
 		{
 			name:    "none of a Secret without a key",
 			mod:     annotated("tls-secret", "shop-tls"),
 			secrets: map[string]*corev1.Secret{"shop-tls": broken},
-			reason:  InvalidSecret,
+			reason:  reasonInvalidSecret,
 		},
 	}
 	for _, tt := range tests {
@@ -253,16 +253,16 @@ func TestCertificates(t *testing.T) {
 			in.Secrets = tt.secrets
 			in.Dialect.(*Dialect).Certificate = tt.defaults
 
-			wish := wishFor(in)
+			request := requestFor(in)
 
-			g.Expect(wish.Terminates).To(BeTrue())
+			g.Expect(request.Terminates).To(BeTrue())
 			if tt.reason != "" {
-				g.Expect(wish.Refusals).To(ConsistOf(HaveField("Reason", tt.reason)))
+				g.Expect(request.Refusals).To(ConsistOf(HaveField("Reason", tt.reason)))
 				return
 			}
-			g.Expect(wish.Refusals).To(BeEmpty())
-			g.Expect(wish.Desired.Listeners[1].Certificate).To(Equal(tt.want))
-			g.Expect(wish.Desired.Listeners[0].Certificate).To(Equal(lb.Certificate{}))
+			g.Expect(request.Refusals).To(BeEmpty())
+			g.Expect(request.Desired.Listeners[1].Certificate).To(Equal(tt.want))
+			g.Expect(request.Desired.Listeners[0].Certificate).To(Equal(lb.Certificate{}))
 		})
 	}
 }
@@ -316,10 +316,10 @@ func TestWhatNothingComesOfIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			wish := wishFor(web(tt.mod))
+			request := requestFor(web(tt.mod))
 
-			g.Expect(wish.Notices).To(ConsistOf(HaveField("Message", ContainSubstring(tt.says))))
-			g.Expect(wish.Refusals).To(BeEmpty())
+			g.Expect(request.Notices).To(ConsistOf(HaveField("Message", ContainSubstring(tt.says))))
+			g.Expect(request.Refusals).To(BeEmpty())
 		})
 	}
 }
@@ -347,11 +347,11 @@ func TestTheRest(t *testing.T) {
 	namesake.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}
 	in.Duplicates = []*corev1.Service{namesake}
 
-	wish := wishFor(in)
+	request := requestFor(in)
 
-	g.Expect(wish.Refusals).To(BeEmpty())
-	g.Expect(wish.Location).To(Equal("dmz"))
-	d := wish.Desired
+	g.Expect(request.Refusals).To(BeEmpty())
+	g.Expect(request.Location).To(Equal("dmz"))
+	d := request.Desired
 	d.Listeners = nil
 	d.Members = nil
 	g.Expect(d).To(Equal(lb.Desired{
@@ -377,8 +377,8 @@ func TestTheRest(t *testing.T) {
 		EngineGroup:      "seg",
 		Algorithm:        "LEAST_LOAD",
 	}))
-	g.Expect(wish.Desired.Listeners[0].Monitor).To(Equal(lb.MonitorPing))
-	g.Expect(wish.Desired.Listeners[0].Check).To(Equal(lb.HealthCheck{
+	g.Expect(request.Desired.Listeners[0].Monitor).To(Equal(lb.MonitorPing))
+	g.Expect(request.Desired.Listeners[0].Check).To(Equal(lb.HealthCheck{
 		Interval:  5 * time.Second,
 		Timeout:   2 * time.Second,
 		Successes: 4,
@@ -394,9 +394,9 @@ func TestALocalTrafficPolicyDoesNotHelpUDP(t *testing.T) {
 	udp := func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP }
 	g := NewWithT(t)
 
-	g.Expect(wishFor(web(local)).Notices).To(BeEmpty())
-	g.Expect(wishFor(web(udp)).Notices).To(BeEmpty())
-	g.Expect(wishFor(web(local, udp)).Notices).To(ConsistOf(HaveField("Reason", lb.Unsupported)))
+	g.Expect(requestFor(web(local)).Notices).To(BeEmpty())
+	g.Expect(requestFor(web(udp)).Notices).To(BeEmpty())
+	g.Expect(requestFor(web(local, udp)).Notices).To(ConsistOf(HaveField("Reason", lb.Unsupported)))
 }
 
 func TestWhatIsWrong(t *testing.T) {
@@ -497,14 +497,14 @@ func TestWhatIsWrong(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			wish := wishFor(web(tt.mods...))
+			request := requestFor(web(tt.mods...))
 
 			var got []string
-			for _, f := range wish.Refusals {
+			for _, f := range request.Refusals {
 				got = append(got, f.Reason)
 			}
 			g.Expect(got).To(Equal(tt.reasons))
-			g.Expect(wish.Refusals[0].Message).To(ContainSubstring(tt.says))
+			g.Expect(request.Refusals[0].Message).To(ContainSubstring(tt.says))
 		})
 	}
 }
@@ -513,8 +513,8 @@ func TestNotices(t *testing.T) {
 	g := NewWithT(t)
 	in := web(annotated("ssl-ports", "443", "avi-ssl-ports", "80, 8443"), protocol(0, "http"))
 
-	g.Expect(wishFor(in).Refusals).To(BeEmpty())
-	g.Expect(wishFor(in).Notices).To(ConsistOf(HaveField("Message", ContainSubstring("ssl-ports is unknown")),
+	g.Expect(requestFor(in).Refusals).To(BeEmpty())
+	g.Expect(requestFor(in).Notices).To(ConsistOf(HaveField("Message", ContainSubstring("ssl-ports is unknown")),
 		HaveField("Message", ContainSubstring("8443")),
 		HaveField("Message", ContainSubstring("no TLS"))))
 }
@@ -529,7 +529,7 @@ func TestAddressesOfNodesAndReservedOnesAreNotTaken(t *testing.T) {
 		in := web(mods...)
 		in.Dialect.(*Dialect).Reserved = []netip.Addr{ip("10.0.0.5")}
 
-		reserved := wishFor(in).Desired.Reserved
+		reserved := requestFor(in).Desired.Reserved
 
 		g.Expect(reserved).To(ConsistOf(
 			loadbalancer.Use{Address: ip("10.0.0.11"), Kind: "node", Name: "a", Reserved: true},

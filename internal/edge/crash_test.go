@@ -20,7 +20,7 @@ import (
 // life creates, updates and deletes a load balancer. A function, which may be interrupted, reaches each stage.
 func (w *fixture) life(shape shape, work func(*lb.Desired)) {
 	w.t.Helper()
-	d := shape.wish(service("c1", "web"), 80, 443)
+	d := shape.desired(service("c1", "web"), 80, 443)
 	work(&d)
 	w.stands(d, 2)
 	d.Listeners = append(d.Listeners[1:],
@@ -185,8 +185,8 @@ func TestTwoClustersOnOneGateway(t *testing.T) {
 			w := newFixture(t, shape.model())
 			other := *w
 			other.restart()
-			a := shape.wish(service("c1", "web"), 80, 443)
-			b := shape.wish(service("c2", "web"), 80, 8080)
+			a := shape.desired(service("c1", "web"), 80, 443)
+			b := shape.desired(service("c2", "web"), 80, 8080)
 			both(func() { w.converge(&a) }, func() { other.converge(&b) })
 
 			w.restart()

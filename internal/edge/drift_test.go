@@ -112,16 +112,16 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 					Operation: "POST /cloudapi/1.0.0/firewallGroups",
 				})
 			}
-			wishes := []lb.Desired{
+			balancers := []lb.Desired{
 				desired(service("c1", "a"), 80),
 				desired(service("c1", "b"), 80, 443),
 				desired(service("c1", "c"), 80),
 			}
-			for i := range wishes {
-				w.converge(&wishes[i])
+			for i := range balancers {
+				w.converge(&balancers[i])
 			}
 			now.Advance(31 * time.Second) // before any pool is due
-			w.converge(&wishes[0])
+			w.converge(&balancers[0])
 			id := w.documents(tt.path)[0]
 			before := w.targetsOf(id)
 			w.editManually(id, tt.edit)
@@ -129,8 +129,8 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 			look := func() (full, writes int) {
 				now.Advance(31 * time.Second)
 				w.calls()
-				for i := range wishes {
-					w.converge(&wishes[i])
+				for i := range balancers {
+					w.converge(&balancers[i])
 				}
 				counted := w.sim.Counters()
 				full = counted[rolling] + counted["GET /cloudapi/1.0.0/firewallGroups"]
@@ -154,15 +154,15 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 // may have caused. The pool is read first.
 func TestAPoolWithAnotherMemberGroup(t *testing.T) {
 	w, now := newTimedFixture(t)
-	wishes := make([]lb.Desired, 12)
-	for i := range wishes {
-		wishes[i] = desired(service("c1", fmt.Sprint("web-", i)), 80)
-		w.converge(&wishes[i])
+	balancers := make([]lb.Desired, 12)
+	for i := range balancers {
+		balancers[i] = desired(service("c1", fmt.Sprint("web-", i)), 80)
+		w.converge(&balancers[i])
 	}
 	minute := func() {
 		now.Advance(61 * time.Second)
-		for i := range wishes {
-			w.converge(&wishes[i])
+		for i := range balancers {
+			w.converge(&balancers[i])
 		}
 	}
 	minute()
@@ -197,10 +197,10 @@ func TestAPoolWithAnotherMemberGroup(t *testing.T) {
 // TestAFewPoolsAreReadWithinMinutes covers changes that lists do not show.
 func TestAFewPoolsAreReadWithinMinutes(t *testing.T) {
 	w, now := newTimedFixture(t)
-	wishes := make([]lb.Desired, 9)
-	for i := range wishes {
-		wishes[i] = desired(service("c1", fmt.Sprint("web-", i)), 80)
-		w.converge(&wishes[i])
+	balancers := make([]lb.Desired, 9)
+	for i := range balancers {
+		balancers[i] = desired(service("c1", fmt.Sprint("web-", i)), 80)
+		w.converge(&balancers[i])
 	}
 	for _, id := range w.documents(poolsDocument) {
 		w.editManually(id, func(body map[string]any) { body["defaultPort"] = 1.0 })
@@ -209,8 +209,8 @@ func TestAFewPoolsAreReadWithinMinutes(t *testing.T) {
 
 	for range 11 { // counting starts with the first round; then nine pools and a set
 		now.Advance(61 * time.Second)
-		for i := range wishes {
-			w.converge(&wishes[i])
+		for i := range balancers {
+			w.converge(&balancers[i])
 		}
 	}
 

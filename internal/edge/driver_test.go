@@ -17,12 +17,12 @@ import (
 
 // A shape is a way to build load balancers.
 type shape struct {
-	name   string
-	model  func() vcdsim.Model
-	wish   func(o loadbalancer.Owner, ports ...int) lb.Desired
-	writes int // for two ports, with the first IP set of the cluster
-	reads  int // at most, if the facts of the gateway are cached
-	resync int // reads for a hundred Services with two ports each, at most
+	name    string
+	model   func() vcdsim.Model
+	desired func(o loadbalancer.Owner, ports ...int) lb.Desired
+	writes  int // for two ports, with the first IP set of the cluster
+	reads   int // at most, if the facts of the gateway are cached
+	resync  int // reads for a hundred Services with two ports each, at most
 }
 
 func oneArm(o loadbalancer.Owner, ports ...int) lb.Desired {
@@ -75,11 +75,11 @@ func TestLoadBalancersAreCreatedAndDeleted(t *testing.T) {
 			w.opts.MaxAge = 30 * time.Second
 			w.opts.Clock = now
 			w.restart()
-			before := shape.wish(service("c2", "earlier"), 80)
+			before := shape.desired(service("c2", "earlier"), 80)
 			w.converge(&before)
 			now.Advance(time.Minute)
 			w.calls()
-			d := shape.wish(service("c1", "web"), 80, 443)
+			d := shape.desired(service("c1", "web"), 80, 443)
 
 			plan := w.converge(&d)
 			reads, writes, calls := w.calls()
@@ -112,22 +112,22 @@ func TestResyncOfManyServices(t *testing.T) {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, shape.model())
-			wishes := make([]lb.Desired, 100)
-			for i := range wishes {
-				wishes[i] = shape.wish(service("c1", fmt.Sprint("web-", i)), 80, 443)
+			balancers := make([]lb.Desired, 100)
+			for i := range balancers {
+				balancers[i] = shape.desired(service("c1", fmt.Sprint("web-", i)), 80, 443)
 				if shape.name == "on floating IPs" && i >= 90 {
-					wishes[i] = wishes[0] // the space has no more addresses
+					balancers[i] = balancers[0] // the space has no more addresses
 					continue
 				}
-				w.converge(&wishes[i])
+				w.converge(&balancers[i])
 			}
 			now := newTestClock()
 			w.opts.MaxAge = 30 * time.Second
 			w.opts.Clock = now
 			w.restart()
 			resync := func() {
-				for i := range wishes {
-					plan, err := w.round(&wishes[i])
+				for i := range balancers {
+					plan, err := w.round(&balancers[i])
 					w.Expect(err).NotTo(HaveOccurred())
 					w.Expect(plan.Steps).To(BeEmpty())
 				}

@@ -197,16 +197,16 @@ func TestSeveralIPSpaces(t *testing.T) {
 	t.Run("the next space if the first is full", func(t *testing.T) {
 		t.Parallel()
 		w := newFixture(t, twoSpaces())
-		wishes := make([]lb.Desired, 4)
+		balancers := make([]lb.Desired, 4)
 		small := 0
 		for i, name := range []string{"a", "b", "c", "d"} {
-			wishes[i] = desired(service("c1", name), 80)
-			if strings.HasPrefix(text(w, &wishes[i]), "192.0.2.") {
+			balancers[i] = desired(service("c1", name), 80)
+			if strings.HasPrefix(text(w, &balancers[i]), "192.0.2.") {
 				small++
 			}
 		}
 		w.Expect(small).To(Equal(2))
-		w.remove(wishes...)
+		w.remove(balancers...)
 		w.Expect(w.left("")).To(BeEmpty())
 	})
 	t.Run("the next space if the organization's quota of the first is used up", func(t *testing.T) {

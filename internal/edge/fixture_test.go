@@ -154,13 +154,13 @@ func (w *fixture) converge(d *lb.Desired) loadbalancer.Plan {
 }
 
 // remove deletes load balancers, and the shared objects of their clusters.
-func (w *fixture) remove(wishes ...lb.Desired) {
+func (w *fixture) remove(balancers ...lb.Desired) {
 	w.t.Helper()
-	for _, d := range wishes {
+	for _, d := range balancers {
 		d = absent(d)
 		w.converge(&d)
 	}
-	for _, d := range wishes {
+	for _, d := range balancers {
 		whole := nothing(d.Owner.Cluster)
 		w.converge(&whole)
 	}

@@ -19,7 +19,7 @@ import (
 func TestAReferencedObjectIsDeletedManually(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		wish    lb.Desired
+		desired lb.Desired
 		deleted string
 		before  loadbalancer.Kind
 	}{
@@ -30,7 +30,7 @@ func TestAReferencedObjectIsDeletedManually(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, vcdsim.K8sTenant())
-			d := tc.wish
+			d := tc.desired
 			there := w.documents(tc.deleted)
 			for _, step := range w.steps(&d) {
 				if step.Kind != tc.before {

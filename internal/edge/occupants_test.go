@@ -37,7 +37,7 @@ func TestAConcurrentlyTakenAddress(t *testing.T) {
 	tests := []struct {
 		name, path, kind string
 		address          string
-		wish             func(loadbalancer.Owner, ...int) lb.Desired
+		desired          func(loadbalancer.Owner, ...int) lb.Desired
 		body             map[string]any
 	}{
 		{
@@ -64,7 +64,7 @@ func TestAConcurrentlyTakenAddress(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, vcdsim.K8sTenant())
-			d := tt.wish(service("c1", "web"), 80)
+			d := tt.desired(service("c1", "web"), 80)
 			steps := w.steps(&d)
 			body := map[string]any{"name": "theirs", "description": lb.Marker{Owner: service("c2", "web")}.String()}
 			for field, value := range tt.body {

@@ -22,7 +22,7 @@ func TestObjectsHiddenByAMissingRightAreDetectedAfterARestart(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, list, right string
-		wish              func(loadbalancer.Owner, ...int) lb.Desired
+		desired           func(loadbalancer.Owner, ...int) lb.Desired
 	}{
 		{
 			"rules, from a virtual service behind them",
@@ -42,7 +42,7 @@ func TestObjectsHiddenByAMissingRightAreDetectedAfterARestart(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, vcdsim.K8sTenant())
-			d := tt.wish(service("c1", "web"), 80)
+			d := tt.desired(service("c1", "web"), 80)
 			w.converge(&d)
 			w.restart()
 			fault := w.sim.Faults().Add(vcdsim.Fault{

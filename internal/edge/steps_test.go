@@ -48,7 +48,7 @@ func TestStepsAreIdempotent(t *testing.T) {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, shape.model())
-			d := shape.wish(service("c1", "web"), 80)
+			d := shape.desired(service("c1", "web"), 80)
 			for range 4 {
 				plan, err := w.plan(&d)
 				w.Expect(err).NotTo(HaveOccurred())

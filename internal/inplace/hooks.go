@@ -51,18 +51,20 @@ func updateMachine(request *runtimehooksv1.UpdateMachineRequest, response *runti
 // compares the spec with the state that the reconciler recorded in the same object.
 func pendingChange(spec *infrav1.VCDMachineSpec) string {
 	recorded := spec.RecordedState.VM
-	switch {
-	case recorded == nil:
+	if recorded == nil {
 		return "Waiting for the first observation of the VM"
+	}
+	change := sizes.Change(spec, sizes.Size{CPUs: recorded.CPUs, MemoryMiB: recorded.MemoryMiB, DiskMiB: recorded.DiskMiB})
+	switch {
 	case spec.RecordedState.Restart.FailedAt != nil:
 		return "VCD rejected the new CPUs or memory"
 	case spec.RecordedState.Restart.RequestedAt != nil:
 		return "Restarting the VM to change its CPUs and memory"
-	case spec.CPUs > 0 && int64(spec.CPUs) != recorded.CPUs:
+	case change.CPUs > 0:
 		return "Changing the CPUs of the VM"
-	case spec.Memory != nil && sizes.Memory(spec) != recorded.MemoryMiB:
+	case change.MemoryMiB > 0:
 		return "Changing the memory of the VM"
-	case sizes.Disk(spec) > recorded.DiskMiB:
+	case change.DiskMiB > 0:
 		return "Expanding the first disk of the VM"
 	}
 	return ""

@@ -24,7 +24,7 @@ func (m *model) follow(d Desired) Plan {
 	}
 }
 
-func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
+func TestNodesAreFollowedWhileAServiceIsRefused(t *testing.T) {
 	refused := func(d *Desired) {
 		d.Listeners = slices.Clone(d.Listeners)
 		encrypt(d, Certificate{Alias: "unknown"})
@@ -125,7 +125,7 @@ func TestWhatOnlyARuleProvesFollowsTheNodes(t *testing.T) {
 	g.Expect(brief(m.follow(d))).To(Equal([]string{"update lb-pool http", "update lb-pool tls"}))
 }
 
-func TestAWishThatIsMendedFindsTheNodesFollowed(t *testing.T) {
+func TestACorrectedServiceFindsTheNodesFollowed(t *testing.T) {
 	g := NewWithT(t)
 	d := ourService()
 	m := made(t, &d, withoutSets)

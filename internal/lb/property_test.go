@@ -17,7 +17,7 @@ import (
 )
 
 // Changes of what users want of a load balancer, and of what is done to it by hand.
-var wishes = map[string]func(r *rand.Rand, d *Desired){
+var specChanges = map[string]func(r *rand.Rand, d *Desired){
 	"another set of ports": func(r *rand.Rand, d *Desired) { d.Listeners = someListeners(r) },
 	"other names of ports": func(_ *rand.Rand, d *Desired) { mend(d, func(l *Listener) { l.Name += "x" }) },
 	"node ports that move": func(_ *rand.Rand, d *Desired) { rotate(d) },
@@ -251,7 +251,7 @@ func strangers(m *model) []string {
 	return append(ids, "other-rule", "other-claim", "other-free")
 }
 
-// play changes wishes, lets accidents happen and kills the process, and checks after each change what must be true.
+// play changes the desired state, lets accidents happen and kills the process, and checks after each change what must be true.
 func play(r *rand.Rand, m *model) error {
 	foreign := strangers(m)
 	d := ourService()
@@ -264,9 +264,9 @@ func play(r *rand.Rand, m *model) error {
 			accident(r, m)
 			m.full = true
 		} else {
-			name, wish := some(r, wishes)
+			name, change := some(r, specChanges)
 			story = append(story, name)
-			wish(r, &d)
+			change(r, &d)
 		}
 		if err := settle(r, m, &d); err != nil {
 			return tell(err)

@@ -32,6 +32,21 @@ func Of(spec *infrav1.VCDMachineSpec, template vcd.Template, policy vcd.Policy) 
 	}
 }
 
+// Change returns the values that turn the size of a VM into that of the spec; 0 means no change. Disks do not shrink.
+func Change(spec *infrav1.VCDMachineSpec, vm Size) Size {
+	var change Size
+	if desired := int64(spec.CPUs); desired > 0 && desired != vm.CPUs {
+		change.CPUs = desired
+	}
+	if desired := Memory(spec); desired > 0 && desired != vm.MemoryMiB {
+		change.MemoryMiB = desired
+	}
+	if desired := Disk(spec); desired > vm.DiskMiB {
+		change.DiskMiB = desired
+	}
+	return change
+}
+
 // Disk returns the requested size of the first disk in MiB, rounded up. 0 means the size of the template.
 func Disk(spec *infrav1.VCDMachineSpec) int64 {
 	if spec.DiskSize == nil {

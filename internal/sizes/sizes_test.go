@@ -47,6 +47,36 @@ func TestMachineSizes(t *testing.T) {
 	}
 }
 
+func TestChangesOfSizes(t *testing.T) {
+	t.Parallel()
+	vm := sizes.Size{CPUs: 2, MemoryMiB: 2048, DiskMiB: 20480}
+	larger := infrav1.VCDMachineSpec{
+		CPUs:     4,
+		Memory:   ptr.To(resource.MustParse("4Gi")),
+		DiskSize: ptr.To(resource.MustParse("40Gi")),
+	}
+	smaller := infrav1.VCDMachineSpec{
+		CPUs:     1,
+		Memory:   ptr.To(resource.MustParse("1Gi")),
+		DiskSize: ptr.To(resource.MustParse("10Gi")),
+	}
+	tests := []struct {
+		name string
+		spec infrav1.VCDMachineSpec
+		want sizes.Size
+	}{
+		{"a spec without sizes changes nothing", infrav1.VCDMachineSpec{}, sizes.Size{}},
+		{"larger sizes", larger, sizes.Size{CPUs: 4, MemoryMiB: 4096, DiskMiB: 40960}},
+		{"disks do not shrink", smaller, sizes.Size{CPUs: 1, MemoryMiB: 1024}},
+		{"equal values", infrav1.VCDMachineSpec{CPUs: 2, Memory: ptr.To(resource.MustParse("2Gi"))}, sizes.Size{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			NewWithT(t).Expect(sizes.Change(&tt.spec, vm)).To(Equal(tt.want))
+		})
+	}
+}
+
 func TestSizesAreRoundedUp(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -165,9 +165,9 @@ func (c cluster) bind(namespace, role string) {
 
 // hasAllFields reports whether the API server stores all fields of a manifest. It uses the manager's comparison.
 func (c cluster) hasAllFields(manifest []byte) bool {
-	wanted, err := addons.Parse(manifest)
+	desired, err := addons.Parse(manifest)
 	c.Expect(err).NotTo(HaveOccurred())
-	for _, w := range wanted {
+	for _, w := range desired {
 		actual := &unstructured.Unstructured{}
 		actual.SetGroupVersionKind(w.GroupVersionKind())
 		c.Expect(c.Client().Get(c.t.Context(), client.ObjectKeyFromObject(&w), actual)).To(Succeed())

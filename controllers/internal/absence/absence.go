@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -81,7 +83,7 @@ func (v VApp) Gone(ctx context.Context, s *session.Session, since *metav1.Time, 
 ) {
 	seen, err := s.LostVApp(ctx, v.VDC, v.IDs...)
 	if err != nil {
-		out, err := session.Unread(err, "Looking for vApp "+v.Name)
+		out, err := problems.OfRead(err, "Looking for vApp "+v.Name)
 		return since, out, err
 	}
 	verdict := gone.Decide(now, gone.Subject{
@@ -111,7 +113,7 @@ func (v VApp) unproved(reason gone.Reason) phases.Result {
 	default:
 		why = "and VCD has no record of its deletion"
 	}
-	return phases.Unsure(session.RemedyPoll, infrav1.VAppUnverifiedReason,
+	return phases.Unsure(intervals.Remedy, infrav1.VAppUnverifiedReason,
 		"vApp %s is not visible, %s: grant the user of the identity access to it", v.Name, why)
 }
 

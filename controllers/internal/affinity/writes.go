@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -38,7 +40,7 @@ func Send(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step) (vcd.
 
 // noRight returns the result if the user may not view the rules of a VDC.
 func noRight(err error, vdc vcd.Ref) phases.Result {
-	return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
+	return phases.Fail(intervals.Remedy, infrav1.ForbiddenReason,
 		"Cannot list the affinity rules of VDC %s (%v): grant the user of the identity the right %q, or set "+
 			"spec.antiAffinity to None and leave out spec.affinity", vdc.Name, err, vcd.RightAffinity).NoAccess()
 }
@@ -57,14 +59,14 @@ func Refused(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step, er
 	}
 	switch {
 	case errors.Is(err, vcd.ErrNotFound) && step.Kind != Create:
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s, which is no longer visible in VCD",
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "%s, which is no longer visible in VCD",
 			step.Text()), nil
 	case errors.Is(err, vcd.ErrForbidden):
-		return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
+		return phases.Fail(intervals.Remedy, infrav1.ForbiddenReason,
 			"%s in VDC %s: %v: grant the user of the identity the right %q; it must also own the VMs",
 			step.Text(), vdc.Name, err, vcd.RightAffinity), nil
 	}
-	return session.Refusal(err, step.Text())
+	return problems.OfWrite(err, step.Text())
 }
 
 // RemoveAll takes the next step in the deletion of all rules of a cluster. wake is called when a task has finished.
@@ -99,7 +101,7 @@ func Unlisted(err error, vdc vcd.Ref) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrNotFound) {
 		return noRight(err, vdc), nil
 	}
-	return session.Unread(err, "Listing affinity rules")
+	return problems.OfRead(err, "Listing affinity rules")
 }
 
 // remove starts the deletion of one rule, or waits until it has finished.
@@ -108,7 +110,7 @@ func remove(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, vdc 
 ) (phases.Result, error) {
 	step := Step{Delete, rule}
 	key := string(c.UID) + "/affinity/" + rule.ID
-	running := phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", step.Text())
+	running := phases.Wait(intervals.Task, infrav1.TaskRunningReason, "%s: waiting for VCD", step.Text())
 	if t, ok := s.Task(key); ok {
 		if t.State == vcd.TaskRunning {
 			return running, nil
@@ -116,9 +118,9 @@ func remove(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, vdc 
 		s.Forget(key)
 		s.ForgetAffinityRules()
 		if t.State == vcd.TaskFailed {
-			return session.TaskFailure(t, step.Text()), nil
+			return problems.OfTask(t, step.Text()), nil
 		}
-		return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "%s: checking", step.Text()), nil
+		return phases.Wait(intervals.Busy, infrav1.TaskRunningReason, "%s: checking", step.Text()), nil
 	}
 	task, err := s.DeleteAffinityRule(ctx, rule.ID)
 	if err != nil {

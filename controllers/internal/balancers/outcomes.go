@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -31,11 +31,11 @@ func retryAfter(err error) time.Duration {
 	case err == nil:
 		return Afterlife
 	case errors.Is(err, loadbalancer.ErrBusy):
-		return session.TaskPoll
+		return intervals.Task
 	case errors.Is(err, loadbalancer.ErrRefused):
-		return session.RemedyPoll
+		return intervals.Remedy
 	}
-	return session.UnreachablePoll
+	return intervals.Unreachable
 }
 
 // problem returns why the removal is not complete, given the error of the last attempt.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -86,7 +86,7 @@ func (p *Purge) Proceed(ctx context.Context, r Request, on Gateways) phases.Resu
 	case p.over:
 		return phases.Done
 	case p.running:
-		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+		return phases.Wait(intervals.Task, infrav1.TaskRunningReason,
 			"Removing load balancers of the cluster from %s: %s", on.Name, p.step)
 	case p.retry.IsZero():
 	case p.isComplete(r):
@@ -107,7 +107,7 @@ func (p *Purge) Proceed(ctx context.Context, r Request, on Gateways) phases.Resu
 	p.running = true
 	a := newAttempt(p, r, on)
 	beside(ctx, r.Wake, a.run)
-	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Listing load balancers of the cluster on %s",
+	return phases.Wait(intervals.Task, infrav1.TaskRunningReason, "Listing load balancers of the cluster on %s",
 		on.Name)
 }
 

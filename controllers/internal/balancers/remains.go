@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -65,7 +65,7 @@ func (p *Purge) LeaveListed(ctx context.Context, r Request, on Gateways) phases.
 }
 
 func listing(on Gateways) phases.Result {
-	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+	return phases.Wait(intervals.Task, infrav1.TaskRunningReason,
 		"Listing remaining load balancers of the cluster on %s", on.Name)
 }
 

@@ -58,6 +58,11 @@ type postponement struct {
 // busy reports whether a request or task locks the vApp. VCD then refuses all other writes to it and its VMs.
 func (l *queue) busy() bool { return l.inFlight != nil || l.running != nil && l.running() }
 
+// empty reports whether no machine uses or waits for the vApp.
+func (l *queue) empty() bool {
+	return len(l.waiting) == 0 && len(l.held) == 0 && l.writing == 0 && l.postponed == postponement{} && !l.busy()
+}
+
 // A Batch holds the members that one machine creates for all. No other batch of the vApp begins before End or Postpone
 // is called.
 type Batch struct {
@@ -215,7 +220,11 @@ func (q *Queues) Leave(vApp, key string) bool {
 	if l.postponed.by == key {
 		l.postponed = postponement{}
 	}
-	return !l.inFlight[key]
+	inFlight := l.inFlight[key]
+	if l.empty() {
+		delete(q.byVApp, vApp)
+	}
+	return !inFlight
 }
 
 // InFlight reports whether a request that may create a machine's VM in a vApp is in flight.

@@ -120,6 +120,19 @@ func TestAVAppIsFreeAfterItsTaskEndedUnnoticed(t *testing.T) {
 	g.Expect(q.byVApp).To(BeEmpty())
 }
 
+func TestTheLastMachineThatLeavesDropsTheQueue(t *testing.T) {
+	g := NewWithT(t)
+	var q Queues
+	q.Join("v", Member{Key: "a", Wake: func() {}})
+	q.Join("v", Member{Key: "b", Wake: func() {}})
+
+	g.Expect(q.Leave("v", "a")).To(BeTrue())
+	g.Expect(q.byVApp).To(HaveKey("v"), "another machine waits")
+	g.Expect(q.Leave("v", "b")).To(BeTrue())
+
+	g.Expect(q.byVApp).To(BeEmpty())
+}
+
 func TestAPostponedBatchIsTriedByOneMachine(t *testing.T) {
 	g := NewWithT(t)
 	var q Queues

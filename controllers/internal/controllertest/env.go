@@ -40,9 +40,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/identity"
 	rules "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/tokens"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machinetemplate"
@@ -160,12 +163,12 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) { //nolint:fu
 		Dial:              w.Dial,
 	})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
-	identities := session.Identities{
+	identities := identities.Resolver{
 		Client:    w.Client,
 		Live:      w.Client,
 		Namespace: "capvcd-system",
-		Accounts:  &session.Accounts{},
-		Secrets:   session.NewSecrets(w.Client),
+		Accounts:  &tokens.Accounts{},
+		Secrets:   identities.NewSecrets(w.Client),
 	}
 	sessions := session.Of(pool)
 	w.Identity = &identity.Reconciler{
@@ -310,7 +313,7 @@ func Meta(name string) metav1.ObjectMeta {
 		Namespace: Namespace,
 		Name:      name,
 		UID:       apitypes.UID("uid-of-" + name),
-		Labels:    session.OfCluster(ClusterName),
+		Labels:    capicluster.Labels(ClusterName),
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -16,12 +16,12 @@ func OtherCluster(sim *vcdsim.Simulator, machine string) []client.Object {
 	cluster := NewCAPICluster()
 	cluster.Name = "c2"
 	cluster.UID = "uid-of-c2"
-	cluster.Labels = session.OfCluster("c2")
+	cluster.Labels = capicluster.Labels("c2")
 	cluster.Spec.InfrastructureRef.Name = "vc2"
 	infra := NewVCDCluster(sim)
 	infra.Name = "vc2"
 	infra.UID = "uid-of-vc2"
-	infra.Labels = session.OfCluster("c2")
+	infra.Labels = capicluster.Labels("c2")
 	infra.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(),
 		Kind:       "Cluster",
@@ -32,7 +32,7 @@ func OtherCluster(sim *vcdsim.Simulator, machine string) []client.Object {
 	infra.Spec.VApp.Name = ClusterName
 	objects := append(NewMachine(machine), cluster, infra)
 	for _, o := range objects[:2] {
-		o.SetLabels(session.OfCluster("c2"))
+		o.SetLabels(capicluster.Labels("c2"))
 	}
 	return objects
 }

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -26,7 +26,7 @@ func adoptedMember(ctx context.Context, r Request, m *infrav1.VCDMachine) (strin
 	if address := reportedAddress(r.Cluster, m); address != "" {
 		return address, phases.Done, nil
 	}
-	return "", phases.Wait(session.TaskPoll, infrav1.EndpointPendingReason,
+	return "", phases.Wait(intervals.Task, infrav1.EndpointPendingReason,
 		"Waiting for the address of control plane %s, which CAPVCD added to the endpoint", m.Name), nil
 }
 

@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
@@ -136,12 +138,12 @@ func (own *endpoint) follow(ctx context.Context, r Request, plan loadbalancer.Pl
 		own.failure = failure{}
 		return phases.Done
 	case len(plan.Stuck) > 0:
-		return phases.Fail(session.RemedyPoll, infrav1.RealizationFailedReason, "%s", plan.Stuck[0].Message)
+		return phases.Fail(intervals.Remedy, infrav1.RealizationFailedReason, "%s", plan.Stuck[0].Message)
 	case len(plan.Steps) == 0:
-		return phases.Wait(session.TaskPoll, infrav1.EndpointPendingReason, "The endpoint: %s", plan.Wait)
+		return phases.Wait(intervals.Task, infrav1.EndpointPendingReason, "The endpoint: %s", plan.Wait)
 	case !stored || len(plan.Intent) > 0:
 		own.intent = intent{plan, r.Gateway, settings.Of(r.Cluster)}
-		return phases.Wait(session.BusyPoll, infrav1.EndpointPendingReason,
+		return phases.Wait(intervals.Busy, infrav1.EndpointPendingReason,
 			"Recording the location of the endpoint on edge gateway %s", r.Gateway)
 	}
 	return own.start(ctx, r, plan.Steps)
@@ -212,7 +214,7 @@ func (own *endpoint) busy(r Request) phases.Result {
 }
 
 func working(step string) phases.Result {
-	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Setting up the endpoint: %s", step)
+	return phases.Wait(intervals.Task, infrav1.TaskRunningReason, "Setting up the endpoint: %s", step)
 }
 
 // await wakes the caller when the running steps have ended.
@@ -246,7 +248,7 @@ func (own *endpoint) plan(ctx context.Context, r Request, o edge.PlanOptions) (l
 func (own *endpoint) members(ctx context.Context, r Request) ([]netip.Addr, phases.Result, error) {
 	list := &infrav1.VCDMachineList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(r.Cluster.Namespace),
-		session.OfCluster(session.ClusterName(r.Cluster, r.Owner))); err != nil {
+		capicluster.Labels(capicluster.Name(r.Cluster, r.Owner))); err != nil {
 		return nil, phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	var texts []string

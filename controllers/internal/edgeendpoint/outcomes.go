@@ -7,7 +7,8 @@ import (
 	"time"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -40,23 +41,23 @@ func refusal(f loadbalancer.Finding) phases.Result {
 		known.reason = infrav1.LoadBalancerUnavailableReason
 		known.field = "spec.controlPlaneLoadBalancer.edgeGateway"
 	}
-	return phases.Fail(session.RemedyPoll, known.reason, "%s: %s", known.field, f.Message)
+	return phases.Fail(intervals.Remedy, known.reason, "%s: %s", known.field, f.Message)
 }
 
 // unrecorded returns the result for a machine while its cluster has not recorded the gateway.
 func unrecorded() phases.Result {
-	return phases.Wait(session.TaskPoll, infrav1.EndpointPendingReason,
+	return phases.Wait(intervals.Task, infrav1.EndpointPendingReason,
 		"Waiting for the VCDCluster to record the edge gateway of its endpoint")
 }
 
 // unread returns the result of a failed observation.
 func unread(err error, gateway string) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {
-		return phases.Fail(session.RemedyPoll, infrav1.EdgeGatewayNotFoundReason, "%v: correct "+
+		return phases.Fail(intervals.Remedy, infrav1.EdgeGatewayNotFoundReason, "%v: correct "+
 			"spec.controlPlaneLoadBalancer.edgeGateway.name, or grant the user of the identity the rights "+
 			"to view gateways and their load balancers", err).NoAccess(), nil
 	}
-	return session.Unread(err, "Reading edge gateway "+gateway)
+	return problems.OfRead(err, "Reading edge gateway "+gateway)
 }
 
 // after returns the failure state after an attempt that ended with err.
@@ -69,9 +70,9 @@ func (f failure) after(err error, of settings.Version, now time.Time) failure {
 		next.count = f.count + 1
 	}
 	next.out = refused(err)
-	pause := min(session.FirstRetry<<min(next.count, 10), longestPause)
+	pause := min(intervals.FirstRetry<<min(next.count, 10), longestPause)
 	if errors.Is(err, loadbalancer.ErrBusy) {
-		pause = session.BusyPoll
+		pause = intervals.Busy
 		next.count = 0
 	}
 	next.until = now.Add(pause)
@@ -82,11 +83,11 @@ func (f failure) after(err error, of settings.Version, now time.Time) failure {
 func refused(err error) phases.Result {
 	const doing = "Setting up the endpoint"
 	if errors.Is(err, loadbalancer.ErrBusy) {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: waiting for VCD: %v", doing, err)
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "%s: waiting for VCD: %v", doing, err)
 	}
-	out, other := session.Refusal(err, doing)
+	out, other := problems.OfWrite(err, doing)
 	if other != nil {
-		return phases.Fail(session.RemedyPoll, infrav1.TaskFailedReason, "%v", other)
+		return phases.Fail(intervals.Remedy, infrav1.TaskFailedReason, "%v", other)
 	}
 	return out
 }

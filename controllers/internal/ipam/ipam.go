@@ -18,8 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -67,16 +68,16 @@ func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Result
 	case err != nil:
 		return Address{}, phases.Done, fmt.Errorf("getting IPAddressClaim %s: %w", claim.Name, err)
 	case !c.owns(found):
-		return Address{}, phases.Fail(session.RemedyPoll, infrav1.NameConflictReason, "IPAddressClaim %s does "+
+		return Address{}, phases.Fail(intervals.Remedy, infrav1.NameConflictReason, "IPAddressClaim %s does "+
 			"not belong to this %s: delete it, or remove the pool from %s", claim.Name, c.kind(), claim.Field), nil
 	case !found.DeletionTimestamp.IsZero():
 		out, err := c.awaitDeletion(ctx, claim)
 		return Address{}, out, err
 	case !metav1.IsControlledBy(found, c.Owner):
-		return Address{}, phases.Wait(session.BusyPoll, infrav1.WaitingForIPAddressClaimReason, "Adopting IPAddressClaim %s",
+		return Address{}, phases.Wait(intervals.Busy, infrav1.WaitingForIPAddressClaimReason, "Adopting IPAddressClaim %s",
 			claim.Name), c.adopt(ctx, found)
 	case found.Spec.PoolRef != poolRef(claim.Pool) && !claim.InUse:
-		return Address{}, phases.Wait(session.BusyPoll, infrav1.WaitingForIPAddressClaimReason,
+		return Address{}, phases.Wait(intervals.Busy, infrav1.WaitingForIPAddressClaimReason,
 				"Deleting IPAddressClaim %s because the pool changed", claim.Name),
 			c.Free(ctx, found)
 	}
@@ -96,18 +97,18 @@ func (c Claims) assigned(ctx context.Context, claim Claim, found *ipamv1.IPAddre
 	err := c.Client.Get(ctx, c.key(name), object)
 	switch {
 	case apierrors.IsNotFound(err):
-		return Address{}, phases.Wait(session.TaskPoll, infrav1.WaitingForIPAddressClaimReason, "Waiting for IPAddress %s", name),
+		return Address{}, phases.Wait(intervals.Task, infrav1.WaitingForIPAddressClaimReason, "Waiting for IPAddress %s", name),
 			nil
 	case err != nil:
 		return Address{}, phases.Done, fmt.Errorf("getting IPAddress %s: %w", name, err)
 	case object.Spec.ClaimRef.Name != claim.Name:
-		return Address{}, phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "IPAddress %s belongs "+
+		return Address{}, phases.Fail(intervals.Remedy, infrav1.AddressInvalidReason, "IPAddress %s belongs "+
 			"to IPAddressClaim %s, not to %s, which refers to it: delete IPAddressClaim %s", name, object.Spec.ClaimRef.Name,
 			claim.Name, claim.Name), nil
 	}
 	address, ok := parse(object)
 	if !ok {
-		return Address{}, phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "IPAddress %s has "+
+		return Address{}, phases.Fail(intervals.Remedy, infrav1.AddressInvalidReason, "IPAddress %s has "+
 			"address %q and gateway %q, which are not valid addresses: correct %s %s, then delete "+
 			"IPAddressClaim %s", name,
 			object.Spec.Address, object.Spec.Gateway, claim.Pool.Kind, claim.Pool.Name, claim.Name), nil
@@ -142,7 +143,7 @@ func (c Claims) create(ctx context.Context, claim Claim) (phases.Result, error) 
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   c.Owner.GetNamespace(),
 			Name:        claim.Name,
-			Labels:      session.OfCluster(c.Cluster),
+			Labels:      capicluster.Labels(c.Cluster),
 			Annotations: map[string]string{infrav1.InstanceIDAnnotation: c.ID},
 		},
 		Spec: ipamv1.IPAddressClaimSpec{ClusterName: c.Cluster, PoolRef: poolRef(claim.Pool)},
@@ -153,7 +154,7 @@ func (c Claims) create(ctx context.Context, claim Claim) (phases.Result, error) 
 	if err := c.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 		return phases.Done, fmt.Errorf("creating IPAddressClaim %s: %w", claim.Name, err)
 	}
-	return phases.Wait(session.TaskPoll, infrav1.WaitingForIPAddressClaimReason, "Waiting for an address from %s %s",
+	return phases.Wait(intervals.Task, infrav1.WaitingForIPAddressClaimReason, "Waiting for an address from %s %s",
 		claim.Pool.Kind, claim.Pool.Name), nil
 }
 
@@ -167,13 +168,13 @@ func (c Claims) awaitDeletion(ctx context.Context, claim Claim) (phases.Result, 
 }
 
 func (c Claims) waitForDeletion(claim Claim) phases.Result {
-	return phases.Wait(session.TaskPoll, infrav1.WaitingForIPAddressClaimReason,
+	return phases.Wait(intervals.Task, infrav1.WaitingForIPAddressClaimReason,
 		"Waiting for an earlier IPAddressClaim %s to be deleted", claim.Name)
 }
 
 // lost reports that the claim of an address in use does not exist, or is being deleted.
 func (c Claims) lost(claim Claim, why string) phases.Result {
-	return phases.Fail(session.RemedyPoll, infrav1.AddressClaimLostReason, "IPAddressClaim %s, whose address is "+
+	return phases.Fail(intervals.Remedy, infrav1.AddressClaimLostReason, "IPAddressClaim %s, whose address is "+
 		"in use, %s, so %s %s may assign the address again: replace this %s", claim.Name, why, claim.Pool.Kind,
 		claim.Pool.Name, c.kind())
 }

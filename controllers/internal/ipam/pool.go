@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -31,13 +31,13 @@ func (c Claims) unassigned(ctx context.Context, claim Claim, found *ipamv1.IPAdd
 	failed := ready != nil && ready.Status == metav1.ConditionFalse
 	switch {
 	case free == 0, failed && ready.Reason == ipamv1.IPAddressClaimReadyPoolExhaustedReason:
-		return phases.Fail(session.RemedyPoll, infrav1.PoolExhaustedReason, "%s %s has no free address: add "+
+		return phases.Fail(intervals.Remedy, infrav1.PoolExhaustedReason, "%s %s has no free address: add "+
 			"addresses to it, or set another pool in %s", claim.Pool.Kind, claim.Pool.Name, claim.Field), nil
 	case failed:
-		return phases.Fail(session.RemedyPoll, infrav1.WaitingForIPAddressClaimReason, "%s %s does not assign "+
+		return phases.Fail(intervals.Remedy, infrav1.WaitingForIPAddressClaimReason, "%s %s does not assign "+
 			"an address: %s (%s): check IPAddressClaim %s", claim.Pool.Kind, claim.Pool.Name, ready.Message, ready.Reason, found.Name), nil
 	}
-	return phases.Wait(session.TaskPoll, infrav1.WaitingForIPAddressClaimReason,
+	return phases.Wait(intervals.Task, infrav1.WaitingForIPAddressClaimReason,
 		"Waiting for an address from %s %s: check IPAddressClaim %s", claim.Pool.Kind, claim.Pool.Name, found.Name), nil
 }
 
@@ -51,7 +51,7 @@ func (c Claims) pool(ctx context.Context, claim Claim) (out phases.Result, free 
 	mapping, err := c.Client.RESTMapper().RESTMapping(kind)
 	switch {
 	case meta.IsNoMatchError(err):
-		return phases.Fail(session.RemedyPoll, infrav1.PoolNotFoundReason, "%s refers to a %s, but this "+
+		return phases.Fail(intervals.Remedy, infrav1.PoolNotFoundReason, "%s refers to a %s, but this "+
 			"management cluster has no such kind: install its IPAM provider, or correct kind and apiGroup", claim.Field,
 			kind), unknown, nil
 	case err != nil:
@@ -68,7 +68,7 @@ func (c Claims) pool(ctx context.Context, claim Claim) (out phases.Result, free 
 	case apierrors.IsForbidden(err):
 		return phases.Done, unknown, nil
 	case apierrors.IsNotFound(err):
-		return phases.Fail(session.RemedyPoll, infrav1.PoolNotFoundReason, "%s refers to %s %s, which does not "+
+		return phases.Fail(intervals.Remedy, infrav1.PoolNotFoundReason, "%s refers to %s %s, which does not "+
 			"exist: create it, or correct the name", claim.Field, claim.Pool.Kind, claim.Pool.Name), unknown, nil
 	case err != nil:
 		return phases.Done, unknown, fmt.Errorf("getting %s %s: %w", claim.Pool.Kind, key, err)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 )
 
 // Release frees all addresses of the owner: those of its claims, and those that it holds without a claim. The names are
@@ -44,7 +44,7 @@ func (c Claims) owned(ctx context.Context, names []string) (map[string]*ipamv1.I
 	claims := map[string]*ipamv1.IPAddressClaim{}
 	list := &ipamv1.IPAddressClaimList{}
 	if err := c.Client.List(ctx, list, client.InNamespace(c.Owner.GetNamespace()),
-		session.OfCluster(c.Cluster)); err != nil {
+		capicluster.Labels(c.Cluster)); err != nil {
 		return nil, fmt.Errorf("listing IPAddressClaims: %w", err)
 	}
 	for i := range list.Items {

@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -123,9 +124,9 @@ func (k Keeper) Keep(ctx context.Context) time.Duration {
 	}
 	due, problem := k.Renewals.next(vApp, end)
 	k.report(end, what, problem)
-	after := max(due.Sub(k.Now), session.BusyPoll)
+	after := max(due.Sub(k.Now), intervals.Busy)
 	if requested {
-		after = min(after, session.TaskPoll)
+		after = min(after, intervals.Task)
 	}
 	return after
 }
@@ -147,7 +148,7 @@ func (k Keeper) settle() (after time.Duration, pending bool) {
 	case !ok:
 		return 0, false
 	case t.State == vcd.TaskRunning:
-		return session.TaskPoll, true
+		return intervals.Task, true
 	}
 	k.Session.Forget(key)
 	k.Session.InvalidateBefore(k.VDC, t.Noticed)
@@ -155,7 +156,7 @@ func (k Keeper) settle() (after time.Duration, pending bool) {
 		k.Renewals.failed(k.Row.VApp.ID, t.Err.Error())
 		return 0, false
 	}
-	return session.BusyPoll, true
+	return intervals.Busy, true
 }
 
 // key is the key of the renewal's task in the session.

@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -113,7 +113,7 @@ func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Result) {
 	}
 	for _, static := range statics {
 		if static.Addr.String() != is.Address && static.Addr.String() != is.Secondary {
-			return guest, phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason,
+			return guest, phases.Fail(intervals.Remedy, infrav1.AddressInvalidReason,
 				"NIC %d was created with address %s, but %s now assigns %s: delete the Machine to replace it",
 				n.Index, is.Address, static.From,
 				static.Addr)
@@ -132,7 +132,7 @@ func (n NIC) statics(is vcd.NIC) ([]Static, phases.Result) {
 	}
 	addr, err := netip.ParseAddr(is.Address)
 	if err != nil {
-		return nil, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+		return nil, phases.Wait(intervals.Task, infrav1.WaitingForAddressReason,
 			"Waiting for VCD to assign an address of network %s", n.Network.Name)
 	}
 	statics := []Static{assigned(addr)}

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -126,7 +126,7 @@ func (n NIC) leases(s vcd.Subnet, addr netip.Addr) bool {
 }
 
 func invalid(static Static, format string, args ...any) phases.Result {
-	return phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "%s, from %s, %s: %s", static.Addr,
+	return phases.Fail(intervals.Remedy, infrav1.AddressInvalidReason, "%s, from %s, %s: %s", static.Addr,
 		static.From, fmt.Sprintf(format, args...), static.Remedy)
 }
 
@@ -149,7 +149,7 @@ func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Result {
 	for _, host := range hosts {
 		for _, static := range n.Static {
 			if host.Address == static.Addr && host.Host != vm {
-				return phases.Fail(session.RemedyPoll, infrav1.AddressInUseReason,
+				return phases.Fail(intervals.Remedy, infrav1.AddressInUseReason,
 					"%s, from %s, is used by %s in network %s: free it in VCD, or %s", static.Addr, static.From,
 					host.Host, n.Network.Name, static.Remedy)
 			}
@@ -162,7 +162,7 @@ func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Result {
 func (n NIC) Announced(virtualIPs []netip.Addr, holder string) phases.Result {
 	for _, static := range n.Static {
 		if slices.Contains(virtualIPs, static.Addr) {
-			return phases.Fail(session.RemedyPoll, infrav1.AddressInUseReason,
+			return phases.Fail(intervals.Remedy, infrav1.AddressInUseReason,
 				"%s, from %s, is the virtual IP of %s: %s", static.Addr, static.From, holder, static.Remedy)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/owned"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -67,7 +67,7 @@ func (s Secret) Write(ctx context.Context, data map[string][]byte) (phases.Resul
 	if secret.Labels == nil {
 		secret.Labels = map[string]string{}
 	}
-	maps.Copy(secret.Labels, session.OfCluster(s.Cluster))
+	maps.Copy(secret.Labels, capicluster.Labels(s.Cluster))
 	if err := s.own(secret); err != nil || equality.Semantic.DeepEqual(before, secret) {
 		return phases.Done, err
 	}
@@ -93,7 +93,7 @@ func (s Secret) own(secret *corev1.Secret) error {
 
 func (s Secret) create(ctx context.Context, key client.ObjectKey, data map[string][]byte) error {
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: session.OfCluster(s.Cluster)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: capicluster.Labels(s.Cluster)},
 		Type:       s.kind(),
 		Data:       data,
 	}

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -26,7 +26,7 @@ func By(owner, obj client.Object, label, value string) bool {
 
 // Conflict returns the result for an object of another owner whose name the manager needs.
 func Conflict(kind, name, owner, purpose string) phases.Result {
-	return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
+	return phases.Fail(intervals.Remedy, infrav1.NameConflictReason,
 		"%s %s exists but does not belong to this %s: delete or rename it, because %s needs this name",
 		kind, name, owner, cmp.Or(purpose, "the manager"))
 }

@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
@@ -83,8 +84,8 @@ func Refuse(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) (phases
 	if err != nil || first < 0 {
 		return phases.Done, err
 	}
-	return phases.Fail(session.RemedyPoll, infrav1.InfraIDInUseReason,
+	return phases.Fail(intervals.Remedy, infrav1.InfraIDInUseReason,
 		"spec.infraID %s already marks the objects of %s in VCD: recreate this cluster without spec.infraID and "+
 			"spec.recordedState",
-		c.Spec.InfraID, session.NameFor(c, all[first])), nil
+		c.Spec.InfraID, capicluster.NameFor(c, all[first])), nil
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -19,7 +19,7 @@ import (
 // Report sets the condition of c from the state of its VDC, and reports whether the checks passed. A problem that was
 // not reported before is also recorded as an event.
 func Report(r events.EventRecorder, c *infrav1.VCDCluster, vdc vcd.VDC) (passed bool) {
-	out := session.Problem(cmp.Or(checks.VDCEnabled(vdc, ""), checks.AnyStorage(vdc)))
+	out := problems.OfFinding(cmp.Or(checks.VDCEnabled(vdc, ""), checks.AnyStorage(vdc)))
 	phases.Report(c, infrav1.PreflightPassedCondition, out, r)
 	return out == phases.Done
 }

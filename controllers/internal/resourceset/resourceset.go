@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/owned"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -68,7 +68,7 @@ func (s Set) Own(obj client.Object) error {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	maps.Copy(labels, session.OfCluster(s.Cluster.Name))
+	maps.Copy(labels, capicluster.Labels(s.Cluster.Name))
 	labels[s.Label] = s.Cluster.Name
 	obj.SetLabels(labels)
 	if err := controllerutil.SetControllerReference(s.Owner, obj, s.Client.Scheme()); err != nil {

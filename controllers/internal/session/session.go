@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session opens sessions in VCD for the identities that objects refer to, and maps responses of VCD to results.
-// It also contains watches and lookups that several reconcilers share.
+// Package session narrows a session in VCD to the requests that reconcilers send.
 package session
 
 import (
@@ -12,25 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
-)
-
-// Intervals between attempts.
-const (
-	// TaskPoll is a fallback, because the end of a task triggers a reconcile.
-	TaskPoll = 10 * time.Second
-	// BusyPoll is for entities that the task of another user has locked.
-	BusyPoll = 3 * time.Second
-	// UnreachablePoll is for a VCD that does not respond.
-	UnreachablePoll = 30 * time.Second
-	// RemedyPoll is for problems that a user must fix in VCD.
-	RemedyPoll = phases.RemedyPoll
-	// trustPoll is for a site whose certificate is not trusted, which may get its former certificate back.
-	trustPoll = 20 * time.Second
-	// loginPoll is for rejected credentials. Credentials that never worked are tried once per version of their Secret,
-	// others with growing delays.
-	loginPoll = 10 * time.Minute
 )
 
 // Inventory lists the VMs of all machines at once.
@@ -147,9 +128,6 @@ func Of(pool *vcd.Pool) Opener {
 		}, nil
 	}
 }
-
-// FirstRetry is the delay after the first failure. It doubles with each failure.
-const FirstRetry = 15 * time.Second
 
 // As returns a context that assigns requests to VCD to the cluster of obj, because clusters are queued fairly.
 func As(ctx context.Context, obj client.Object) context.Context {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -36,7 +36,7 @@ func Hangs(obj client.Object, now time.Time, tasks ...vcd.Task) bool {
 
 // StillHeld returns the result for a kept vApp that a task has locked for too long.
 func StillHeld(name string) phases.Result {
-	return phases.Fail(session.RemedyPoll, infrav1.EntityBusyReason, "a VCD task has locked vApp %s for more "+
+	return phases.Fail(intervals.Remedy, infrav1.EntityBusyReason, "a VCD task has locked vApp %s for more "+
 		"than %s",
 		name, hangTimeout)
 }

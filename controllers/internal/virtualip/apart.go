@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
@@ -47,7 +48,7 @@ func Apart(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, nam
 			network = s.networks[0]
 		}
 		if !slices.ContainsFunc(s.networks, func(n vcd.Ref) bool { return sameNetwork(n, network) }) {
-			return phases.Fail(session.RemedyPoll, infrav1.ControlPlaneNetworkMismatchReason,
+			return phases.Fail(intervals.Remedy, infrav1.ControlPlaneNetworkMismatchReason,
 				"%s is in network %s, not in %s, and ARP can move a virtual IP only within one network: set "+
 					"spec.controlPlaneLoadBalancer.kubeVIP.bgp, use an endpoint of type EdgeGateway or External, or "+
 					"move all control planes to one network", s.owner, nameOf(s.networks[0]), nameOf(network)), nil
@@ -89,7 +90,7 @@ func zoneAttachments(ctx context.Context, reader client.Reader, c *infrav1.VCDCl
 // machineAttachments returns the control planes of the named Cluster that set networks.
 func machineAttachments(ctx context.Context, reader client.Reader, namespace, name string) ([]attachment, error) {
 	machines := &infrav1.VCDMachineList{}
-	if err := reader.List(ctx, machines, client.InNamespace(namespace), session.OfCluster(name),
+	if err := reader.List(ctx, machines, client.InNamespace(namespace), capicluster.Labels(name),
 		client.HasLabels{clusterv1.MachineControlPlaneLabel}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}

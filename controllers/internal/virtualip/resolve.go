@@ -10,7 +10,7 @@ import (
 	"time"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -37,11 +37,11 @@ func Resolve(ctx context.Context, lookup Lookup, name string) ([]netip.Addr, pha
 		}
 		return found, phases.Done
 	case err == nil, errors.As(err, &failed) && failed.IsNotFound:
-		return nil, phases.Fail(session.RemedyPoll, infrav1.NameResolutionFailedReason, "DNS has no IPv4 "+
+		return nil, phases.Fail(intervals.Remedy, infrav1.NameResolutionFailedReason, "DNS has no IPv4 "+
 			"address for %s: create the record with the address of the control plane before its machines "+
 			"are created, because kube-vip and Cluster API need it", name)
 	}
-	return nil, phases.Fail(session.RemedyPoll, infrav1.NameResolutionFailedReason, "The manager cannot resolve %s: %v: "+
+	return nil, phases.Fail(intervals.Remedy, infrav1.NameResolutionFailedReason, "The manager cannot resolve %s: %v: "+
 		"check its DNS servers", name, lookupProblem(err))
 }
 

@@ -11,8 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -34,12 +36,12 @@ func TakenByCluster(ctx context.Context, reader client.Reader, c *infrav1.VCDClu
 		}
 		taken := checks.VirtualIPs(other)
 		if at := slices.IndexFunc(addresses, func(a netip.Addr) bool { return slices.Contains(taken, a) }); at >= 0 {
-			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "virtual IP %s is already used by %s "+
-				"in the same network: %s", addresses[at], session.NameFor(c, other), checks.OtherVirtualIP(c)), nil
+			return phases.Fail(intervals.Remedy, infrav1.VIPInUseReason, "virtual IP %s is already used by %s "+
+				"in the same network: %s", addresses[at], capicluster.NameFor(c, other), checks.OtherVirtualIP(c)), nil
 		}
 		if addr, found := announced(other, addresses); found {
-			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "virtual IP %s is an address for Services of %s in "+
-				"the same network: %s", addr, session.NameFor(c, other), checks.OtherVirtualIP(c)), nil
+			return phases.Fail(intervals.Remedy, infrav1.VIPInUseReason, "virtual IP %s is an address for Services of %s in "+
+				"the same network: %s", addr, capicluster.NameFor(c, other), checks.OtherVirtualIP(c)), nil
 		}
 	}
 	return phases.Done, nil
@@ -77,5 +79,5 @@ func TakenByHost(ctx context.Context, in hostLister, c *infrav1.VCDCluster, netw
 	if err != nil {
 		return phases.Done, err
 	}
-	return session.Problem(checks.VirtualIPTaken(c, network, addresses, hosts)), nil
+	return problems.OfFinding(checks.VirtualIPTaken(c, network, addresses, hosts)), nil
 }

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
 )
 
 // IdentityToZones maps an identity to the zones that use it.
@@ -48,7 +49,7 @@ func zonesOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, na
 	}
 	var requests []ctrl.Request
 	for i := range list.Items {
-		if z := &list.Items[i]; session.SameIdentity(z.Spec.IdentityRef, kind, name) {
+		if z := &list.Items[i]; identities.Same(z.Spec.IdentityRef, kind, name) {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(z)})
 		}
 	}
@@ -89,6 +90,6 @@ func ToClusters(c client.Reader) handler.MapFunc {
 				selecting = append(selecting, c)
 			}
 		}
-		return session.RequestsFor(selecting)
+		return watches.RequestsFor(selecting)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
@@ -28,7 +30,7 @@ func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name
 	err := reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, zone.VCDDeploymentZone)
 	switch {
 	case apierrors.IsNotFound(err):
-		return zone, phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotFoundReason,
+		return zone, phases.Fail(intervals.Remedy, infrav1.FailureDomainNotFoundReason,
 			"VCDDeploymentZone %s does not exist in namespace %s: create it, or correct spec.failureDomain of "+
 				"the Machine and of its owner", name, c.Namespace), nil
 	case err != nil:
@@ -44,7 +46,7 @@ func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name
 
 // Mismatch returns a problem if a zone is for another site or organization than a cluster.
 func Mismatch(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
-	return session.Problem(checks.Zone(c, z))
+	return problems.OfFinding(checks.Zone(c, z))
 }
 
 // Replaced returns a problem if a zone now refers to another VDC, given by its URN, than the one with the cluster's
@@ -54,7 +56,7 @@ func Replaced(c *infrav1.VCDCluster, zone, vdc string) phases.Result {
 	if home.VDC == "" || home.VDC == vdc {
 		return phases.Done
 	}
-	return phases.Fail(session.RemedyPoll, infrav1.FailureDomainMismatchReason,
+	return phases.Fail(intervals.Remedy, infrav1.FailureDomainMismatchReason,
 		"spec.ovdc of the VCDFailureDomain of VCDDeploymentZone %s now refers to VDC %s, but the objects of the "+
 			"cluster in this zone are in VDC %s: create a VCDFailureDomain and a VCDDeploymentZone with "+
 			"other names for the new VDC. If the cluster has no objects left in the old VDC, remove "+
@@ -70,7 +72,7 @@ func DomainOf(ctx context.Context, reader client.Reader, z *infrav1.VCDDeploymen
 	err := reader.Get(ctx, client.ObjectKey{Namespace: z.Namespace, Name: z.Spec.FailureDomain}, domain)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotFoundReason,
+		return nil, phases.Fail(intervals.Remedy, infrav1.FailureDomainNotFoundReason,
 			"VCDFailureDomain %s in spec.failureDomain of VCDDeploymentZone %s does not exist: create it, or "+
 				"create another zone", z.Spec.FailureDomain, z.Name), nil
 	case err != nil:
@@ -82,7 +84,7 @@ func DomainOf(ctx context.Context, reader client.Reader, z *infrav1.VCDDeploymen
 // Admits returns a problem if no new machine of a cluster may be created in a zone.
 func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 	if !z.DeletionTimestamp.IsZero() {
-		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotFoundReason,
+		return phases.Fail(intervals.Remedy, infrav1.FailureDomainNotFoundReason,
 			"VCDDeploymentZone %s is being deleted: assign another failure domain to the Machine", z.Name)
 	}
 	selected, err := placement.Select(c, []infrav1.VCDDeploymentZone{*z})
@@ -90,7 +92,7 @@ func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 		return phases.Stop(infrav1.FailureDomainNotSelectedReason, "%v", err)
 	}
 	if len(selected) == 0 {
-		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotSelectedReason,
+		return phases.Fail(intervals.Remedy, infrav1.FailureDomainNotSelectedReason,
 			"spec.failureDomainSelector of VCDCluster %s does not select VCDDeploymentZone %s: label the zone, "+
 				"or assign another failure domain to the Machine", c.Name, z.Name)
 	}
@@ -101,8 +103,8 @@ func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 func VDC(ctx context.Context, s *session.Session, choice placement.Choice) (vcd.VDC, phases.Result, error) {
 	vdc, err := s.FindVDC(ctx, choice.Name)
 	if err != nil {
-		out, err := session.NotFound(err, checks.VDC, choice.Field)
+		out, err := problems.OfField(err, checks.VDC, choice.Field)
 		return vcd.VDC{}, out, err
 	}
-	return vdc, session.Problem(checks.VDCEnabled(vdc, choice.Field)), nil
+	return vdc, problems.OfFinding(checks.VDCEnabled(vdc, choice.Field)), nil
 }

@@ -24,22 +24,22 @@ const (
 	OlderLocations = Prefix + "standing"
 )
 
-var annotations = service.Annotations[service.Asked]{
+var annotations = service.Annotations[service.Settings]{
 	Prefix: Prefix,
-	Table: []service.Annotation[service.Asked]{
+	Table: []service.Annotation[service.Settings]{
 		{
 			Name: "addresses",
-			Parse: func(a *service.Asked, v string) (err error) {
+			Parse: func(a *service.Settings, v string) (err error) {
 				a.Addresses,
 					err = service.Addresses(v)
 				return err
 			},
 		},
-		{Name: "location", Parse: func(a *service.Asked, v string) error { a.Location = v; return nil }},
-		{Name: "share", Parse: func(a *service.Asked, v string) error { a.Share = v; return nil }},
+		{Name: "location", Parse: func(a *service.Settings, v string) error { a.Location = v; return nil }},
+		{Name: "share", Parse: func(a *service.Settings, v string) error { a.Share = v; return nil }},
 		{
 			Name: "dry-run",
-			Parse: func(a *service.Asked, v string) (err error) {
+			Parse: func(a *service.Settings, v string) (err error) {
 				a.DryRun,
 					err = service.Bool(v)
 				return err
@@ -62,7 +62,7 @@ func (d Dialect) Names() service.Names {
 }
 
 // Read implements [service.Dialect].
-func (Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
+func (Dialect) Read(s *corev1.Service) (service.Settings, []loadbalancer.Finding) {
 	return annotations.Read(s.Annotations)
 }
 
@@ -70,9 +70,9 @@ func (Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
 func (Dialect) SecretNames(*corev1.Service) []string { return nil }
 
 // Extend implements [service.Dialect].
-func (Dialect) Extend(in service.Input, wish *service.Wish) {
-	wish.Hostname = in.Service.Annotations[Hostname]
-	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
+func (Dialect) Extend(in service.Input, request *service.Request) {
+	request.Hostname = in.Service.Annotations[Hostname]
+	request.Notices = append(request.Notices, annotations.Unknown(in.Service.Annotations)...)
 }
 
 // Records are records of Services by UID.

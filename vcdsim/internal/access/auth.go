@@ -170,7 +170,7 @@ func tokenLogin(r *api.Request, orgName string) (*api.Response, error) {
 	if u := org.TokenOwner(token); u != nil {
 		return tokenResponse(r, org, u, token), nil
 	}
-	if c := clientLogin(r, org, form); c != nil {
+	if c := clientLogin(r.Cloud, org, form); c != nil {
 		res := tokenResponse(r, org, &store.User{ID: c.UserID, Name: c.User, Role: c.Role}, c.Token)
 		r.Session.Client = c.ID
 		return res, nil

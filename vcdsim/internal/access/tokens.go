@@ -298,9 +298,9 @@ func mayClientLogIn(c *store.APIClient, org *store.Org) bool {
 }
 
 // clientLogin returns the registered client that logs in with a form, or nil if there is none.
-func clientLogin(r *api.Request, org *store.Org, form url.Values) *store.APIClient {
-	for _, c := range r.Cloud.Store.Clients {
-		if c.OrgID == org.ID && mayClientLogIn(c, org) && authenticateClient(c, form, r.Cloud) {
+func clientLogin(s *cloud.Cloud, org *store.Org, form url.Values) *store.APIClient {
+	for _, c := range s.Store.Clients {
+		if c.OrgID == org.ID && mayClientLogIn(c, org) && authenticateClient(c, form, s) {
 			return c
 		}
 	}

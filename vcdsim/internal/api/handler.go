@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -20,6 +22,16 @@ func With[T any](find func(*Request) (T, error), handle func(*Request, T) (*Resp
 		}
 		return handle(r, found)
 	}
+}
+
+// WithCloud is like With for a handler that needs only the simulated state.
+func WithCloud[T any](find func(*Request) (T, error), handle func(*cloud.Cloud, T) (*Response, error)) Handler {
+	return With(find, func(r *Request, found T) (*Response, error) { return handle(r.Cloud, found) })
+}
+
+// WithSite is like With for a handler that needs only the base of hrefs.
+func WithSite[T any](find func(*Request) (T, error), handle func(wire.Site, T) (*Response, error)) Handler {
+	return With(find, func(r *Request, found T) (*Response, error) { return handle(r.Site, found) })
 }
 
 // With2 is like With for requests with two objects, such as an object and its organization.

@@ -89,9 +89,8 @@ func (r *Request) filtered(items []any, decided []string) ([]any, error) {
 	if err != nil {
 		return nil, store.BadRequest("The filter %q is invalid: %s", r.Query.Get("filter"), err)
 	}
-	items = slices.DeleteFunc(items, func(item any) bool {
-		return !filter.Match(func(t fiql.Term) bool { return slices.Contains(decided, t.Attr) || matchesTerm(t, item) })
-	})
+	matches := fiql.Compile(filter, func(t fiql.Term) func(any) bool { return termTest(t, decided) })
+	items = slices.DeleteFunc(items, func(item any) bool { return !matches(item) })
 	r.sort(items)
 	return items, nil
 }
@@ -105,16 +104,21 @@ func (r *Request) nextPage(page int) string {
 	return r.Site.Base() + r.URL.Path + "?" + q.Encode()
 }
 
-// matchesTerm reports whether the field of a document at a dotted path satisfies a term. The handler evaluates _context.
-func matchesTerm(t fiql.Term, item any) bool {
-	if t.Attr == "_context" {
-		return true
+// termTest returns a function that reports whether the field of a document at a dotted path satisfies a term. The handler
+// evaluates _context and the decided attributes.
+func termTest(t fiql.Term, decided []string) func(item any) bool {
+	if t.Attr == "_context" || slices.Contains(decided, t.Attr) {
+		return func(any) bool { return true }
 	}
-	value, found := At(item, strings.Split(t.Attr, "."))
-	if !found {
-		return t.Op == "!="
+	path := strings.Split(t.Attr, ".")
+	holds := t.Test()
+	return func(item any) bool {
+		value, found := At(item, path)
+		if !found {
+			return t.Op == "!="
+		}
+		return holds(value)
 	}
-	return fiql.Compare(t, value)
 }
 
 // At returns the value at a path, formatted as in filters.

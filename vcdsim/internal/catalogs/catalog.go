@@ -18,7 +18,7 @@ import (
 )
 
 func catalogRoutes(add api.AddRoute) {
-	add("GET", "/api/catalog/{id}", api.With(OwnCatalog, getCatalog), cloud.LatencyLegacy)
+	add("GET", "/api/catalog/{id}", api.WithSite(OwnCatalog, getCatalog), cloud.LatencyLegacy)
 	add("GET", "/api/catalogItem/{id}", getCatalogItem, cloud.LatencyLegacy)
 	add("DELETE", "/api/catalogItem/{id}", deleteCatalogItem, cloud.LatencyWrite)
 	add("GET", "/api/vAppTemplate/vappTemplate-{id}", api.With2(ownTemplate, getTemplate), cloud.LatencyVApp)
@@ -28,10 +28,10 @@ func catalogRoutes(add api.AddRoute) {
 	add("GET", "/api/vAppTemplate/vm-{id}", getTemplateVM, cloud.LatencyVM)
 }
 
-func getCatalog(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
-	n := r.Site.Entity("Catalog", "catalog", sh.Catalog.ID, sh.Catalog.Name)
-	n.Add(r.Site.Link("up", "/api/org/"+sh.Org.ID, wire.Mime("org")))
-	addCatalogContent(r.Site, n, sh)
+func getCatalog(site wire.Site, sh store.OrgCatalog) (*api.Response, error) {
+	n := site.Entity("Catalog", "catalog", sh.Catalog.ID, sh.Catalog.Name)
+	n.Add(site.Link("up", "/api/org/"+sh.Org.ID, wire.Mime("org")))
+	addCatalogContent(site, n, sh)
 	return api.XML(n), nil
 }
 

@@ -373,7 +373,7 @@ func cloneVApp(r *api.Request, org *store.Org, vdc *store.VDC) (*api.Response, e
 		}
 	}
 	vms := clonedVMs(r, source, v)
-	if err := compute.CheckVMQuota(r, vdc, len(vms)); err != nil {
+	if err := compute.CheckVMQuota(r.Cloud, vdc, len(vms)); err != nil {
 		return nil, err
 	}
 	r.Cloud.Store.VApps[v.ID] = v
@@ -385,7 +385,7 @@ func cloneVApp(r *api.Request, org *store.Org, vdc *store.VDC) (*api.Response, e
 func clonedVMs(r *api.Request, source, v *store.VApp) []*store.VM {
 	var out []*store.VM
 	for _, vm := range r.Cloud.Store.VMsOf(source.ID) {
-		out = append(out, compute.CopyVM(r, vm, v))
+		out = append(out, compute.CopyVM(r.Cloud, vm, v))
 	}
 	return out
 }

@@ -85,7 +85,7 @@ func newVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree *xmltree.Node) (
 	if err := checkVAppSize(r.Cloud.Store, &r.Cloud.Assume, v, len(out)); err != nil {
 		return nil, err
 	}
-	return out, CheckVMQuota(r, vdc, len(out))
+	return out, CheckVMQuota(r.Cloud, vdc, len(out))
 }
 
 // checkVAppSize refuses VMs that would exceed the maximum number of VMs per vApp.
@@ -116,11 +116,11 @@ func newVMsFromItem(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree
 }
 
 // CheckVMQuota refuses new VMs that would exceed the VM quota of a VDC, and all new VMs in a disabled VDC.
-func CheckVMQuota(r *api.Request, vdc *store.VDC, more int) error {
+func CheckVMQuota(s *cloud.Cloud, vdc *store.VDC, more int) error {
 	if err := vdcs.MayUseVDC(vdc); err != nil && more > 0 {
 		return err
 	}
-	if have, _ := machines.VMsOf(r.Cloud).CountIn(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
+	if have, _ := machines.VMsOf(s).CountIn(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
 		return store.Refuse(400, "QUOTA_EXCEEDED",
 			"The operation could not be performed, because there are no more VMs allowed by the VM quota of VDC %q.",
 			vdc.Name)
@@ -326,7 +326,7 @@ func readWindowsCustomization(section *xmltree.Node, c *store.Customization) {
 // the template and connects them to the network of the last NetworkAssignment, if any.
 func chooseNetworks(r *api.Request, v *store.VApp, vm *store.VM, t *store.TemplateVM, item *xmltree.Node) error {
 	if section := item.At("InstantiationParams", "NetworkConnectionSection"); section != nil {
-		return readNICs(r, v, vm, section)
+		return readNICs(r.Cloud, v, vm, section)
 	}
 	network := "none"
 	for _, a := range item.All("NetworkAssignment") {
@@ -347,7 +347,7 @@ func chooseNetworks(r *api.Request, v *store.VApp, vm *store.VM, t *store.Templa
 
 // readNICs reads a NetworkConnectionSection. A NIC that keeps its MAC address, network and allocation mode also keeps
 // its address.
-func readNICs(r *api.Request, v *store.VApp, vm *store.VM, section *xmltree.Node) error {
+func readNICs(s *cloud.Cloud, v *store.VApp, vm *store.VM, section *xmltree.Node) error {
 	have := map[string]store.NIC{}
 	for _, nic := range vm.NICs {
 		have[nic.MAC] = nic
@@ -370,7 +370,7 @@ func readNICs(r *api.Request, v *store.VApp, vm *store.VM, section *xmltree.Node
 			nic.Lease = old.Lease
 			nic.Secondary = cmp.Or(nic.Secondary, old.Secondary)
 		}
-		if err := machines.IPAMOf(r.Cloud).CheckNIC(v, vm, nic); err != nil {
+		if err := machines.IPAMOf(s).CheckNIC(v, vm, nic); err != nil {
 			return err
 		}
 		out = append(out, nic)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
@@ -14,13 +15,13 @@ import (
 
 // CopyVM returns a copy of a VM for a vApp, with a new ID and new network addresses. The copy has no independent disks,
 // media, snapshot or metadata.
-func CopyVM(r *api.Request, source *store.VM, v *store.VApp) *store.VM {
+func CopyVM(s *cloud.Cloud, source *store.VM, v *store.VApp) *store.VM {
 	c := source.Clone()
-	c.ID = r.Cloud.IDs.Next("vm")
+	c.ID = s.IDs.Next("vm")
 	c.VAppID = v.ID
 	c.Status = store.Unresolved
 	c.Deployed = false
-	c.Created = r.Cloud.Clock.Now()
+	c.Created = s.Clock.Now()
 	c.Boot = store.Boot{}
 	c.PoweredOn = false
 	c.MediaID = ""
@@ -29,17 +30,17 @@ func CopyVM(r *api.Request, source *store.VM, v *store.VApp) *store.VM {
 	c.Disks = slices.DeleteFunc(c.Disks, func(d store.VMDisk) bool { return d.DiskID != "" })
 	for i := range c.NICs {
 		n := &c.NICs[i]
-		n.MAC = r.Cloud.IDs.MAC()
+		n.MAC = s.IDs.MAC()
 		n.Lease = ""
 		if n.Mode != store.ModeManual {
 			n.Address = ""
 		}
 	}
 	c.Disconnect(v)
-	_, vdc := r.Cloud.Store.VDC(v.VDCID)
+	_, vdc := s.Store.VDC(v.VDCID)
 	c.LinkedClone = !vdc.FullClones
-	if home := r.Cloud.Store.VApps[source.VAppID]; home.VDCID != v.VDCID {
-		moveDisks(r.Cloud.Store, &c, vdc.DefaultProfile(), &store.VMChange{})
+	if home := s.Store.VApps[source.VAppID]; home.VDCID != v.VDCID {
+		moveDisks(s.Store, &c, vdc.DefaultProfile(), &store.VMChange{})
 		c.StorageProfileID = vdc.DefaultProfile()
 	}
 	return &c
@@ -53,7 +54,7 @@ func newVMFromVM(r *api.Request, vdc *store.VDC, v *store.VApp, source *store.VM
 	if err := machines.VMsOf(r.Cloud).CheckIdle(source); err != nil {
 		return nil, err
 	}
-	vm := CopyVM(r, source, v)
+	vm := CopyVM(r.Cloud, source, v)
 	vm.Name = api.OrElse(item.Str("VmGeneralParams", "Name"), source.Name)
 	if err := api.CheckName("VM", vm.Name); err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func newVMFromVM(r *api.Request, vdc *store.VDC, v *store.VApp, source *store.VM
 		return nil, err
 	}
 	if section := params.At("NetworkConnectionSection"); section != nil {
-		return vm, readNICs(r, v, vm, section)
+		return vm, readNICs(r.Cloud, v, vm, section)
 	}
 	return vm, nil
 }

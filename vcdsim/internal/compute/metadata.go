@@ -41,7 +41,7 @@ var (
 
 func metadataRoutes(add api.AddRoute) {
 	for _, base := range slices.Concat(metadataPaths, metadataViews) {
-		add("GET", base+"/metadata", api.With(metadataEntity, getMetadata), cloud.LatencyLegacy)
+		add("GET", base+"/metadata", api.WithSite(metadataEntity, getMetadata), cloud.LatencyLegacy)
 		add("GET", base+"/metadata/{key}", api.With(metadataEntity, getMetadataValue), cloud.LatencyLegacy)
 		add("GET", base+"/metadata/{domain}/{key}", api.With(metadataEntity, getMetadataValue), cloud.LatencyLegacy)
 	}
@@ -208,8 +208,8 @@ func MetadataNode(m map[string]store.Metadata, element string, attrs ...xmltree.
 	return n
 }
 
-func getMetadata(r *api.Request, e metadataTarget) (*api.Response, error) {
-	attrs := append(wire.Namespaces(), xmltree.A("href", r.Site.Href(e.entity.Kind, e.entity.ID)+"/metadata"),
+func getMetadata(site wire.Site, e metadataTarget) (*api.Response, error) {
+	attrs := append(wire.Namespaces(), xmltree.A("href", site.Href(e.entity.Kind, e.entity.ID)+"/metadata"),
 		xmltree.A("type", wire.Mime("metadata")))
 	return api.XML(MetadataNode(e.metadata, "Metadata", attrs...)), nil
 }

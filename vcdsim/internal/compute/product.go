@@ -7,6 +7,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -52,8 +53,8 @@ func putVMProducts(r *api.Request) (*api.Response, error) {
 	})
 }
 
-func getVAppProducts(r *api.Request, v *store.VApp) (*api.Response, error) {
-	return api.XML(ovf.ProductSections(r.Site, "/api/vApp/vapp-"+v.ID, v.Properties)), nil
+func getVAppProducts(site wire.Site, v *store.VApp) (*api.Response, error) {
+	return api.XML(ovf.ProductSections(site, "/api/vApp/vapp-"+v.ID, v.Properties)), nil
 }
 
 func putVAppProducts(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Response, error) {

@@ -53,7 +53,7 @@ func newRawVM(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Node)
 		vm.MediaID = m.ID
 	}
 	if section := item.At("NetworkConnectionSection"); section != nil {
-		return vm, readNICs(r, v, vm, section)
+		return vm, readNICs(r.Cloud, v, vm, section)
 	}
 	return vm, nil
 }

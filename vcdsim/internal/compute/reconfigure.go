@@ -211,7 +211,7 @@ func readDisks(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMC
 	var out []store.VMDisk
 	taken := slices.Clone(vm.Disks)
 	for _, s := range section.All("DiskSettings") {
-		d, err := readDiskSettings(r, vm, s, taken)
+		d, err := readDiskSettings(r.Cloud, vm, s, taken)
 		if err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func newDisk(vm *store.VM, s *xmltree.Node, taken []store.VMDisk) store.VMDisk {
 }
 
 // readDiskSettings reads a DiskSettings element.
-func readDiskSettings(r *api.Request, vm *store.VM, s *xmltree.Node, taken []store.VMDisk) (store.VMDisk, error) {
+func readDiskSettings(c *cloud.Cloud, vm *store.VM, s *xmltree.Node, taken []store.VMDisk) (store.VMDisk, error) {
 	size, ok := s.Int("SizeMb")
 	if !ok {
 		return store.VMDisk{}, store.BadRequest("Bad request - a disk has no SizeMb.")
@@ -257,7 +257,7 @@ func readDiskSettings(r *api.Request, vm *store.VM, s *xmltree.Node, taken []sto
 			return store.VMDisk{}, store.BadRequest("The disk %q does not exist in VM %q.", id, vm.Name)
 		}
 		d = vm.Disks[i]
-		if err := mayResizeDisk(vm, d, size, &r.Cloud.Assume); err != nil {
+		if err := mayResizeDisk(vm, d, size, &c.Assume); err != nil {
 			return store.VMDisk{}, err
 		}
 	}
@@ -267,11 +267,11 @@ func readDiskSettings(r *api.Request, vm *store.VM, s *xmltree.Node, taken []sto
 	}
 	d.SizeMiB = size
 	before := d.StorageProfileID
-	if err := readDiskProfile(&d, r.Cloud.Store, vm, s.At("StorageProfile")); err != nil {
+	if err := readDiskProfile(&d, c.Store, vm, s.At("StorageProfile")); err != nil {
 		return store.VMDisk{}, err
 	}
 	placed := s.Str("DiskId") == "" || before != d.StorageProfileID
-	return d, readDiskIOPS(r.Cloud, vm, &d, s, placed)
+	return d, readDiskIOPS(c, vm, &d, s, placed)
 }
 
 // readDiskProfile reads the storage profile of a disk if the request changes it.
@@ -359,7 +359,7 @@ func changeNICs(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VM
 func readNICsFor(r *api.Request, home *store.VApp, live, edited *store.VM, section *xmltree.Node) error {
 	saved := live.NICs
 	primary := live.PrimaryNIC
-	err := readNICs(r, home, live, section)
+	err := readNICs(r.Cloud, home, live, section)
 	edited.NICs = live.NICs
 	edited.PrimaryNIC = live.PrimaryNIC
 	live.NICs = saved

@@ -62,12 +62,10 @@ func listTaggedVMs(r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, store.BadRequest("The filter %q is invalid: %s", r.Query.Get("filter"), err)
 	}
+	matches := fiql.Compile(filter, tagTest)
 	var out []any
 	for _, vm := range taggedVMs(r) {
-		if !filter.Match(func(t fiql.Term) bool {
-			return t.Attr != "tag" ||
-				slices.ContainsFunc(vm.SecurityTags, func(tag string) bool { return fiql.Compare(t, tag) })
-		}) {
+		if !matches(vm) {
 			continue
 		}
 		v := r.Cloud.Store.VApps[vm.VAppID]
@@ -80,6 +78,12 @@ func listTaggedVMs(r *api.Request) (*api.Response, error) {
 		})
 	}
 	return r.PageIgnoring(out, []string{"tag"})
+}
+
+// tagTest returns a function that reports whether a tag of a VM satisfies a term.
+func tagTest(t fiql.Term) func(*store.VM) bool {
+	holds := t.Test()
+	return func(vm *store.VM) bool { return t.Attr != "tag" || slices.ContainsFunc(vm.SecurityTags, holds) }
 }
 
 func readTag(tag string) (string, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 )
 
 func snapshotRoutes(add api.AddRoute) {
@@ -21,11 +22,11 @@ func snapshotRoutes(add api.AddRoute) {
 		add("POST", "/api/vApp/vapp-{vapp}/action/"+action,
 			func(r *api.Request) (*api.Response, error) { return snapshotVApp(r, op) }, cloud.LatencyWrite)
 	}
-	add("GET", "/api/vApp/vm-{vm}/snapshotSection", api.With(OwnVM, getSnapshot), cloud.LatencyLegacy)
+	add("GET", "/api/vApp/vm-{vm}/snapshotSection", api.WithSite(OwnVM, getSnapshot), cloud.LatencyLegacy)
 }
 
-func getSnapshot(r *api.Request, vm *store.VM) (*api.Response, error) {
-	return api.XML(ovf.SnapshotSection(r.Site, vm, true)), nil
+func getSnapshot(site wire.Site, vm *store.VM) (*api.Response, error) {
+	return api.XML(ovf.SnapshotSection(site, vm, true)), nil
 }
 
 // snapshotWork returns the work of a snapshot operation on VMs, and an error if the operation is invalid for one of

@@ -76,7 +76,7 @@ func newStandaloneVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree, item 
 		if err != nil {
 			return nil, err
 		}
-		return []*store.VM{vm}, CheckVMQuota(r, vdc, 1)
+		return []*store.VM{vm}, CheckVMQuota(r.Cloud, vdc, 1)
 	}
 	if policy := tree.At("ComputePolicy"); policy != nil {
 		item.Add(policy)
@@ -89,7 +89,7 @@ func newStandaloneVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree, item 
 	if len(vms) != 1 {
 		return nil, store.BadRequest("The source of a standalone VM has to be one VM.")
 	}
-	return vms, CheckVMQuota(r, vdc, 1)
+	return vms, CheckVMQuota(r.Cloud, vdc, 1)
 }
 
 // setItemName sets the name of an item's VM unless the item has one. VMware's SDK omits it.

@@ -18,7 +18,7 @@ import (
 func taskRoutes(add api.AddRoute) {
 	add("GET", "/api/task/{id}", api.With(ownTask, getTask), cloud.LatencyTask)
 	add("GET", "/api/tasksList/{org}", listTasks, cloud.LatencyTask)
-	add("POST", "/api/task/{id}/action/cancel", api.With(ownTask, cancelTask), cloud.LatencyTask)
+	add("POST", "/api/task/{id}/action/cancel", api.WithCloud(ownTask, cancelTask), cloud.LatencyTask)
 }
 
 func ownTask(r *api.Request) (*store.Task, error) {
@@ -33,16 +33,16 @@ func getTask(r *api.Request, t *store.Task) (*api.Response, error) {
 	return api.XML(api.TaskNode(r, t, true)), nil
 }
 
-func cancelTask(r *api.Request, t *store.Task) (*api.Response, error) {
+func cancelTask(s *cloud.Cloud, t *store.Task) (*api.Response, error) {
 	if t.Done() {
 		return nil, store.BadRequest("The task %s cannot be cancelled: it is completed.", t.ID)
 	}
-	op := r.Cloud.Tasks.Operations[t.Work.Op]
-	if op.Undo != nil && r.Cloud.Assume.CancelUndoesCompose {
-		op.Undo(r.Cloud, t)
+	op := s.Tasks.Operations[t.Work.Op]
+	if op.Undo != nil && s.Assume.CancelUndoesCompose {
+		op.Undo(s, t)
 	}
-	cloud.FailDocument(r.Cloud.Store, t)
-	r.Cloud.Tasks.End(t, store.TaskCanceled, nil)
+	cloud.FailDocument(s.Store, t)
+	s.Tasks.End(t, store.TaskCanceled, nil)
 	return api.NoContent(), nil
 }
 

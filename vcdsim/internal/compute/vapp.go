@@ -24,9 +24,9 @@ func vappRoutes(add api.AddRoute) {
 	add("POST", vapp+"/action/recomposeVApp", api.With2(api.Parsed(idleVApp), recomposeVApp), cloud.LatencyWrite)
 	add("GET", vapp+"/networkConfigSection", api.With(OwnVApp, getVAppNetworks), cloud.LatencyLegacy)
 	add("PUT", vapp+"/networkConfigSection", api.With2(api.Parsed(idleVApp), putVAppNetworks), cloud.LatencyWrite)
-	add("GET", vapp+"/leaseSettingsSection", api.With(OwnVApp, getLease), cloud.LatencyLegacy)
+	add("GET", vapp+"/leaseSettingsSection", api.WithSite(OwnVApp, getLease), cloud.LatencyLegacy)
 	add("PUT", vapp+"/leaseSettingsSection", api.With(OwnVApp, putLease), cloud.LatencyWrite)
-	add("GET", vapp+"/productSections", api.With(OwnVApp, getVAppProducts), cloud.LatencyLegacy)
+	add("GET", vapp+"/productSections", api.WithSite(OwnVApp, getVAppProducts), cloud.LatencyLegacy)
 	add("PUT", vapp+"/productSections", api.With2(api.Parsed(idleVApp), putVAppProducts), cloud.LatencyWrite)
 	add("GET", vapp+"/owner", api.With(OwnVApp, getVAppOwner), cloud.LatencyLegacy)
 	add("PUT", vapp+"/owner", api.With2(api.Parsed(OwnVApp), putVAppOwner), cloud.LatencyWrite)
@@ -211,8 +211,8 @@ func putVAppNetworks(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Re
 	return r.Start(w, v.Entity(), []string{v.ID}), nil
 }
 
-func getLease(r *api.Request, v *store.VApp) (*api.Response, error) {
-	return api.XML(ovf.LeaseSection(r.Site, v, true)), nil
+func getLease(site wire.Site, v *store.VApp) (*api.Response, error) {
+	return api.XML(ovf.LeaseSection(site, v, true)), nil
 }
 
 func putLease(r *api.Request, v *store.VApp) (*api.Response, error) {

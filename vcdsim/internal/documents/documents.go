@@ -25,7 +25,9 @@ type Collection struct {
 	Defaults map[string]any
 	NewID    func(body map[string]any) string
 	Check    func(r *api.Request, body map[string]any) error
-	Free     func(r *api.Request, d *store.Object) error // returns an error if it must not be deleted
+	// MayDelete returns an error if the caller may not delete documents.
+	MayDelete func(r *api.Request) error
+	Free      func(s *cloud.Cloud, d *store.Object) error // returns an error if it must not be deleted
 
 	// The following fields are for collections whose changes are tasks.
 
@@ -273,8 +275,13 @@ func (c *Collection) remove(r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.MayDelete != nil {
+		if err := c.MayDelete(r); err != nil {
+			return nil, err
+		}
+	}
 	if c.Free != nil {
-		if err := c.Free(r, d); err != nil {
+		if err := c.Free(r.Cloud, d); err != nil {
 			return nil, err
 		}
 	}

@@ -64,18 +64,18 @@ func checkCertificate(_ *api.Request, body map[string]any) error {
 }
 
 // checkCertificateUnused returns an error if a virtual service, pool or tunnel uses the certificate.
-func checkCertificateUnused(r *api.Request, d *store.Object) error {
-	for _, vs := range r.Cloud.Store.Documents[ServicePath] {
+func checkCertificateUnused(s *cloud.Cloud, d *store.Object) error {
+	for _, vs := range s.Store.Documents[ServicePath] {
 		if store.RefID(vs.Body, "certificateRef") == d.ID() {
 			return InUse("certificate", store.Text(d.Body, "alias"), "virtual service "+store.Text(vs.Body, "name"))
 		}
 	}
-	for _, p := range r.Cloud.Store.Documents[PoolPath] {
+	for _, p := range s.Store.Documents[PoolPath] {
 		if slices.Contains(Members(p.Body, "caCertificateRefs"), store.Bare(d.ID())) {
 			return InUse("certificate", store.Text(d.Body, "alias"), "load balancer pool "+store.Text(p.Body, "name"))
 		}
 	}
-	for _, t := range r.Cloud.Store.Documents[IPsecPath] {
+	for _, t := range s.Store.Documents[IPsecPath] {
 		if store.RefID(t.Body, "certificateRef") == d.ID() || store.RefID(t.Body, "caCertificateRef") == d.ID() {
 			return InUse("certificate", store.Text(d.Body, "alias"), "IPSec VPN tunnel "+store.Text(t.Body, "name"))
 		}
@@ -102,7 +102,7 @@ func endpointID(body map[string]any) string {
 }
 
 // checkDisabled returns an error if the document is still enabled.
-func checkDisabled(_ *api.Request, d *store.Object) error {
+func checkDisabled(_ *cloud.Cloud, d *store.Object) error {
 	if on, _ := d.Body["enabled"].(bool); on {
 		return store.BadRequest("The external endpoint %q must be disabled before it is deleted.", store.Text(d.Body, "name"))
 	}

@@ -29,8 +29,8 @@ func Routes(add api.AddRoute) {
 	add("POST", "/cloudapi/1.0.0/entityTypes/{id}", createEntity, cloud.LatencyWrite)
 	add("GET", base+"/{id}", api.With(entityByID, getEntity), cloud.LatencyCloudAPI)
 	add("PUT", base+"/{id}", api.With(entityByID, putEntity), cloud.LatencyWrite)
-	add("DELETE", base+"/{id}", api.With(entityByID, deleteEntity), cloud.LatencyWrite)
-	add("POST", base+"/{id}/resolve", api.With(entityByID, resolveEntity), cloud.LatencyWrite)
+	add("DELETE", base+"/{id}", api.WithCloud(entityByID, deleteEntity), cloud.LatencyWrite)
+	add("POST", base+"/{id}/resolve", api.WithCloud(entityByID, resolveEntity), cloud.LatencyWrite)
 	add("GET", base+"/types/{vendor}/{nss}/{version}", listEntities, cloud.LatencyCloudAPI)
 	add("GET", base+"/interfaces/{vendor}/{nss}/{version}", listByInterface, cloud.LatencyCloudAPI)
 	grantRoutes(add)
@@ -207,20 +207,20 @@ func withoutNulls(value any) any {
 	return value
 }
 
-func resolveEntity(r *api.Request, d *store.Object) (*api.Response, error) {
+func resolveEntity(s *cloud.Cloud, d *store.Object) (*api.Response, error) {
 	entity, _ := d.Body["entity"].(map[string]any)
 	state := stateResolved
 	message := any(nil)
-	if err := validateEntity(r.Cloud, d, entity); err != nil {
+	if err := validateEntity(s, d, entity); err != nil {
 		state = stateError
 		message = err.Error()
 	}
 	d.Body["state"] = state
 	d.Body["entityState"] = state
 	d.Version++
-	for _, t := range store.Sorted(r.Cloud.Store.Tasks) {
+	for _, t := range store.Sorted(s.Store.Tasks) {
 		if t.Work.Op == cloud.OpCreateEntity && store.URN("entity", t.Owner.ID) == d.ID() && !t.Done() {
-			r.Cloud.Tasks.Finish(t.ID)
+			s.Tasks.Finish(t.ID)
 		}
 	}
 	res := entityResponse(d)
@@ -228,13 +228,13 @@ func resolveEntity(r *api.Request, d *store.Object) (*api.Response, error) {
 	return res, nil
 }
 
-func deleteEntity(r *api.Request, d *store.Object) (*api.Response, error) {
+func deleteEntity(s *cloud.Cloud, d *store.Object) (*api.Response, error) {
 	if d.Body["state"] == statePreCreated {
 		return nil, store.Refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_RESOLVED", "The entity %s is not resolved.", d.ID())
 	}
-	r.Cloud.Store.Documents[access.EntitiesPath] = slices.DeleteFunc(slices.Clone(r.Cloud.Store.Documents[access.EntitiesPath]),
+	s.Store.Documents[access.EntitiesPath] = slices.DeleteFunc(slices.Clone(s.Store.Documents[access.EntitiesPath]),
 		func(x *store.Object) bool { return x == d })
-	delete(r.Cloud.Store.Documents, access.EntitiesPath+"/"+d.ID()+"/accessControls")
-	delete(r.Cloud.Store.Documents, entriesPath(d))
+	delete(s.Store.Documents, access.EntitiesPath+"/"+d.ID()+"/accessControls")
+	delete(s.Store.Documents, entriesPath(d))
 	return api.NoContent(), nil
 }

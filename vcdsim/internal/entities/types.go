@@ -91,17 +91,17 @@ func typeBundle(body map[string]any) string {
 
 // releaseType refuses to delete an entity type that has entities. Otherwise it removes the behaviors, the access levels
 // and the rights bundle of the type.
-func releaseType(r *api.Request, d *store.Object) error {
-	for _, e := range r.Cloud.Store.Documents[access.EntitiesPath] {
+func releaseType(s *cloud.Cloud, d *store.Object) error {
+	for _, e := range s.Store.Documents[access.EntitiesPath] {
 		if e.Body["entityType"] == d.Body["id"] {
 			return store.Refuse(http.StatusBadRequest, "RDE_TYPE_IN_USE", "The entity type %s has entities.", d.ID())
 		}
 	}
 	for _, kept := range []string{"/behaviors", "/behaviorAccessControls"} {
-		delete(r.Cloud.Store.Documents, access.TypesPath+"/"+d.ID()+kept)
+		delete(s.Store.Documents, access.TypesPath+"/"+d.ID()+kept)
 	}
 	bundle := typeBundle(d.Body)
-	r.Cloud.Store.Documents[access.BundlesPath] = slices.DeleteFunc(slices.Clone(r.Cloud.Store.Documents[access.BundlesPath]),
+	s.Store.Documents[access.BundlesPath] = slices.DeleteFunc(slices.Clone(s.Store.Documents[access.BundlesPath]),
 		func(x *store.Object) bool {
 			return store.Text(x.Body, "name") == bundle
 		})

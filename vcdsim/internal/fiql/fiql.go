@@ -166,22 +166,6 @@ func (e *Expr) Terms() []Term {
 	return out
 }
 
-// Match evaluates the filter. holds evaluates a single comparison.
-func (e *Expr) Match(holds func(Term) bool) bool {
-	if e == nil {
-		return true
-	}
-	if e.term != nil {
-		return holds(*e.term)
-	}
-	for _, s := range e.sub {
-		if s.Match(holds) == e.or {
-			return e.or
-		}
-	}
-	return !e.or
-}
-
 // Compile returns a filter as a function, for use on many items. It calls test once for each comparison. A nil *Expr
 // matches every item.
 func Compile[T any](e *Expr, test func(Term) func(T) bool) func(T) bool {

@@ -57,8 +57,10 @@ func TestFilters(t *testing.T) {
 			g := NewWithT(t)
 			e, err := fiql.Parse(tc.filter)
 			g.Expect(err).NotTo(HaveOccurred())
-			got := e.Match(func(term fiql.Term) bool { return fiql.Compare(term, row[term.Attr]) })
-			g.Expect(got).To(Equal(tc.want))
+			matches := fiql.Compile(e, func(term fiql.Term) func(map[string]string) bool {
+				return func(row map[string]string) bool { return fiql.Compare(term, row[term.Attr]) }
+			})
+			g.Expect(matches(row)).To(Equal(tc.want))
 		})
 	}
 }
@@ -86,7 +88,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("a==1;(b==2,c!=3)")
 	f.Fuzz(func(_ *testing.T, s string) {
 		if e, err := fiql.Parse(s); err == nil {
-			e.Match(func(t fiql.Term) bool { return fiql.Compare(t, "x") })
+			fiql.Compile(e, fiql.Term.Test)("x")
 		}
 	})
 }

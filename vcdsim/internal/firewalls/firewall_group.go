@@ -142,13 +142,13 @@ func showGroup(r *api.Request, d *store.Object, out map[string]any) {
 }
 
 // checkGroupUnused refuses to delete a group that a load balancer pool or a firewall rule uses.
-func checkGroupUnused(r *api.Request, d *store.Object) error {
-	for _, p := range r.Cloud.Store.Documents[documents.PoolPath] {
+func checkGroupUnused(s *cloud.Cloud, d *store.Object) error {
+	for _, p := range s.Store.Documents[documents.PoolPath] {
 		if store.RefID(p.Body, "memberGroupRef") == d.ID() {
 			return documents.InUse("firewall group", store.Text(d.Body, "name"), "load balancer pool "+store.Text(p.Body, "name"))
 		}
 	}
-	return checkNoFirewallRules(r.Cloud, "firewall group", d, "sourceFirewallGroups", "destinationFirewallGroups")
+	return checkNoFirewallRules(s, "firewall group", d, "sourceFirewallGroups", "destinationFirewallGroups")
 }
 
 // listFirewallGroups lists the groups without their content. A _context filter selects the groups of one gateway or VDC

@@ -92,13 +92,13 @@ func usableForNAT(body map[string]any) bool {
 }
 
 // checkProfileUnused refuses to delete a profile that a NAT rule or a firewall rule uses.
-func checkProfileUnused(r *api.Request, d *store.Object) error {
-	for _, nat := range r.Cloud.Store.Documents[gateways.NATPath] {
+func checkProfileUnused(s *cloud.Cloud, d *store.Object) error {
+	for _, nat := range s.Store.Documents[gateways.NATPath] {
 		if store.RefID(nat.Body, "applicationPortProfile") == d.ID() {
 			return documents.InUse("application port profile", store.Text(d.Body, "name"), "NAT rule "+store.Text(nat.Body, "name"))
 		}
 	}
-	return checkNoFirewallRules(r.Cloud, "application port profile", d, "applicationPortProfiles")
+	return checkNoFirewallRules(s, "application port profile", d, "applicationPortProfiles")
 }
 
 // systemProfiles lists services that NSX defines, with protocol and port.

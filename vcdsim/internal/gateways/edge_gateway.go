@@ -91,7 +91,7 @@ func edgeJSON(r *api.Request, org *store.Org, vdc *store.VDC, g *store.EdgeGatew
 	spaces := false
 	for _, u := range g.Uplinks {
 		spaces = spaces || EdgesOf(s).usesSpaces(u)
-		uplinks = append(uplinks, uplinkJSON(r, g, u))
+		uplinks = append(uplinks, uplinkJSON(r.Cloud, g, u))
 	}
 	maps.Copy(out, map[string]any{
 		"id":                 store.URN("gateway", g.ID),

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -232,7 +232,7 @@ func (eg EdgeGateways) checkUsedKept(old, next *store.EdgeGateway) error {
 	return nil
 }
 
-func uplinkJSON(r *api.Request, g *store.EdgeGateway, u store.Uplink) map[string]any {
+func uplinkJSON(s *cloud.Cloud, g *store.EdgeGateway, u store.Uplink) map[string]any {
 	out := map[string]any{
 		"uplinkId":                 store.URN("network", u.Network),
 		"uplinkName":               "",
@@ -243,7 +243,7 @@ func uplinkJSON(r *api.Request, g *store.EdgeGateway, u store.Uplink) map[string
 		"usingIpSpace":             false,
 		"backingType":              nil,
 	}
-	if e := r.Cloud.Store.External(u.Network); e != nil {
+	if e := s.Store.External(u.Network); e != nil {
 		out["uplinkName"] = e.Name
 		out["usingIpSpace"] = e.UsesSpaces
 		out["backingType"] = ExternalBacking(e)
@@ -252,7 +252,7 @@ func uplinkJSON(r *api.Request, g *store.EdgeGateway, u store.Uplink) map[string
 	values := []any{}
 	for _, sub := range u.Subnets {
 		used := 0
-		for _, x := range EdgesOf(r.Cloud).UsedBy(g) {
+		for _, x := range EdgesOf(s).UsedBy(g) {
 			if x.network == u.Network && sub.Gateway.Masked().Contains(x.Address) {
 				used++
 			}

@@ -68,7 +68,7 @@ func readExternal(r *api.Request, old *store.ExternalNetwork) (*store.ExternalNe
 		e.ID = old.ID
 		e.Backing = old.Backing
 		e.BackingName = old.BackingName
-	} else if err := readBacking(r, e, body); err != nil {
+	} else if err := readBacking(r.Cloud, e, body); err != nil {
 		return nil, err
 	}
 	if e.DedicatedTo != "" && r.Cloud.Store.Org(e.DedicatedTo) == nil {
@@ -121,12 +121,12 @@ func readExternalSubnets(e *store.ExternalNetwork, body externalBody) error {
 	return nil
 }
 
-func readBacking(r *api.Request, e *store.ExternalNetwork, body externalBody) error {
+func readBacking(s *cloud.Cloud, e *store.ExternalNetwork, body externalBody) error {
 	if len(body.Backings.Values) == 0 {
 		return store.BadRequest("An external network must have a backing.")
 	}
 	b := body.Backings.Values[0]
-	for _, known := range ExternalBackings(r.Cloud) {
+	for _, known := range ExternalBackings(s) {
 		if known.ID == b.ID {
 			e.Backing = cmp.Or(b.TypeValue, b.Type)
 			e.BackingName = known.Name

@@ -276,8 +276,8 @@ func (sp IPSpaces) networkWithPrefix(g *store.EdgeGateway, prefix netip.Prefix) 
 	return nil
 }
 
-func allocationJSON(r *api.Request, a *store.IPAllocation) map[string]any {
-	state, by, categories := spacesOf(r.Cloud).usage(a)
+func allocationJSON(s *cloud.Cloud, a *store.IPAllocation) map[string]any {
+	state, by, categories := spacesOf(s).usage(a)
 	out := map[string]any{
 		"id":              store.URN("ipSpaceIpAllocation", a.ID),
 		"type":            a.Type,
@@ -289,7 +289,7 @@ func allocationJSON(r *api.Request, a *store.IPAllocation) map[string]any {
 		"usageCategories": append([]any{}, categories...),
 		"orgRef":          nil,
 	}
-	if org := r.Cloud.Store.Org(a.OrgID); org != nil {
+	if org := s.Store.Org(a.OrgID); org != nil {
 		out["orgRef"] = api.Ref("org", org.ID, org.Name)
 	}
 	if by != nil {
@@ -305,7 +305,7 @@ func listAllocations(r *api.Request, p *store.IPSpace) (*api.Response, error) {
 	var out []any
 	for i := range p.Allocations {
 		if a := &p.Allocations[i]; r.Session.Sees(a.OrgID) {
-			out = append(out, allocationJSON(r, a))
+			out = append(out, allocationJSON(r.Cloud, a))
 		}
 	}
 	return r.Page(out)
@@ -326,7 +326,7 @@ func ownAllocation(r *api.Request) (*store.IPSpace, *store.IPAllocation, error) 
 }
 
 func getAllocation(r *api.Request, _ *store.IPSpace, a *store.IPAllocation) (*api.Response, error) {
-	return api.JSON(allocationJSON(r, a)), nil
+	return api.JSON(allocationJSON(r.Cloud, a)), nil
 }
 
 // putAllocation marks an allocation as used manually, or removes that mark.

@@ -183,7 +183,7 @@ func spaceAssignments(r *api.Request) []any {
 		p := &r.Cloud.Store.Model.IPSpaces[i]
 		for _, o := range api.VisibleOrgs(r.Session, r.Cloud.Store) {
 			if spacesOf(r.Cloud).assignedTo(p, o.ID) {
-				out = append(out, spaceAssignmentJSON(r, p, o))
+				out = append(out, spaceAssignmentJSON(r.Cloud, p, o))
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func (sp IPSpaces) assignmentID(space, org string) string {
 	return store.URN("ipSpaceOrgAssignment", sp.cloud.IDs.Named("ipSpaceOrgAssignment", space+org))
 }
 
-func spaceAssignmentJSON(r *api.Request, p *store.IPSpace, o *store.Org) map[string]any {
+func spaceAssignmentJSON(s *cloud.Cloud, p *store.IPSpace, o *store.Org) map[string]any {
 	prefixes := []any{}
 	seen := map[int]bool{}
 	for _, x := range p.Prefixes {
@@ -204,14 +204,14 @@ func spaceAssignmentJSON(r *api.Request, p *store.IPSpace, o *store.Org) map[str
 		}
 	}
 	out := map[string]any{
-		"id":            spacesOf(r.Cloud).assignmentID(p.ID, o.ID),
+		"id":            spacesOf(s).assignmentID(p.ID, o.ID),
 		"ipSpaceRef":    api.Ref("ipSpace", p.ID, p.Name),
 		"orgRef":        api.Ref("org", o.ID, o.Name),
 		"ipSpaceType":   p.Type,
 		"defaultQuotas": map[string]any{"floatingIpQuota": p.RangeQuota, "ipPrefixQuotas": prefixes},
 		"customQuotas":  nil,
 	}
-	if custom := spacesOf(r.Cloud).customQuotas(p.ID, o.ID); custom != nil {
+	if custom := spacesOf(s).customQuotas(p.ID, o.ID); custom != nil {
 		out["customQuotas"] = custom
 	}
 	return out

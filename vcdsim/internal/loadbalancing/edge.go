@@ -92,15 +92,16 @@ func showBalancer(r *api.Request, p documents.Scope, out map[string]any) {
 
 func assignmentCollection() *documents.Collection {
 	return &documents.Collection{
-		Path:    documents.AssignmentPath,
-		Kind:    "serviceEngineGroupAssignment",
-		Right:   "SERVICE_ENGINE_GROUP",
-		Title:   "Service Engine Group Assignment",
-		Fixed:   []string{"gatewayRef", "serviceEngineGroupRef"},
-		Scope:   gatewayScope,
-		Prepare: prepareAssignment,
-		Free:    checkAssignmentUnused,
-		Show:    showAssignment,
+		Path:      documents.AssignmentPath,
+		Kind:      "serviceEngineGroupAssignment",
+		Right:     "SERVICE_ENGINE_GROUP",
+		Title:     "Service Engine Group Assignment",
+		Fixed:     []string{"gatewayRef", "serviceEngineGroupRef"},
+		Scope:     gatewayScope,
+		Prepare:   prepareAssignment,
+		MayDelete: func(r *api.Request) error { return r.ByProvider("SERVICE_ENGINE_GROUP_ASSIGN") },
+		Free:      checkAssignmentUnused,
+		Show:      showAssignment,
 	}
 }
 
@@ -194,11 +195,8 @@ func checkServiceEngineGroup(st *store.Store, body map[string]any, old *store.Ob
 	return nil
 }
 
-func checkAssignmentUnused(r *api.Request, d *store.Object) error {
-	if err := r.ByProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
-		return err
-	}
-	if n := deployedServices(r.Cloud.Store.Documents, store.RefID(d.Body, "serviceEngineGroupRef"), d.Parent); n > 0 {
+func checkAssignmentUnused(s *cloud.Cloud, d *store.Object) error {
+	if n := deployedServices(s.Store.Documents, store.RefID(d.Body, "serviceEngineGroupRef"), d.Parent); n > 0 {
 		group, _ := d.Body["serviceEngineGroupRef"].(map[string]any) // prepareAssignment has checked it
 		return documents.InUse("service engine group assignment", store.Text(group, "name"), "virtual services")
 	}

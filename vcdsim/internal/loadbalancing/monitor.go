@@ -85,8 +85,8 @@ func prepareMonitor(r *api.Request, body map[string]any, old *store.Object) erro
 	return nil
 }
 
-func checkMonitorUnused(r *api.Request, d *store.Object) error {
-	for _, pool := range poolsWithMonitor(r.Cloud.Store.Documents, d.ID()) {
+func checkMonitorUnused(s *cloud.Cloud, d *store.Object) error {
+	for _, pool := range poolsWithMonitor(s.Store.Documents, d.ID()) {
 		return documents.InUse("health monitor", store.Text(d.Body, "name"), "load balancer pool "+store.Text(pool.Body, "name"))
 	}
 	return nil
@@ -117,13 +117,13 @@ func poolMonitors(body map[string]any) []map[string]any {
 
 // completeMonitors checks the health monitors of a pool. A monitor with the ID, or with the name, of one of the gateway
 // is that monitor. Any other is the one that VCD defines for the type. The pool stores references only.
-func completeMonitors(r *api.Request, gateway string, body map[string]any) error {
+func completeMonitors(s *cloud.Cloud, gateway string, body map[string]any) error {
 	for _, m := range poolMonitors(body) {
 		kind := store.Text(m, "type")
 		if !slices.Contains(monitorTypes, kind) {
 			return store.BadRequest("The health monitor type %q is invalid.", kind)
 		}
-		own := monitorOf(r.Cloud.Store.Documents, gateway, m)
+		own := monitorOf(s.Store.Documents, gateway, m)
 		if own == nil && store.Text(m, "id") != "" && store.Text(m, "id") != systemMonitor(kind) {
 			return store.Forbidden("LOAD_BALANCER_HEALTH_MONITOR_VIEW", store.Text(m, "id"))
 		}
@@ -179,13 +179,13 @@ func shownMonitors(r *api.Request, pool map[string]any) any {
 }
 
 // monitorSummary returns a health monitor as lists show it.
-func monitorSummary(r *api.Request, d *store.Object) map[string]any {
+func monitorSummary(s *cloud.Cloud, d *store.Object) map[string]any {
 	return map[string]any{
 		"id":          d.ID(),
 		"name":        d.Body["name"],
 		"description": d.Body["description"],
 		"type":        d.Body["type"],
-		"poolCount":   len(poolsWithMonitor(r.Cloud.Store.Documents, d.ID())),
+		"poolCount":   len(poolsWithMonitor(s.Store.Documents, d.ID())),
 		"scope":       "TENANT",
 	}
 }
@@ -208,7 +208,7 @@ func listMonitors(r *api.Request) (*api.Response, error) {
 		return nil, err
 	}
 	for _, d := range r.Cloud.Store.Documents.On(g.ID, documents.MonitorPath) {
-		out = append(out, monitorSummary(r, d))
+		out = append(out, monitorSummary(r.Cloud, d))
 	}
 	return r.Page(out)
 }

@@ -97,7 +97,12 @@ func preparePool(r *api.Request, body map[string]any, old *store.Object) error {
 	if err := completeMemberGroup(r.Session, r.Cloud.Store, body); err != nil {
 		return err
 	}
-	if err := cmp.Or(completeMembers(body), completeMonitors(r, g.ID, body), completePersistence(&r.Cloud.Assume, g, body)); err != nil {
+	err = cmp.Or(
+		completeMembers(body),
+		completeMonitors(r.Cloud, g.ID, body),
+		completePersistence(&r.Cloud.Assume, g, body),
+	)
+	if err != nil {
 		return err
 	}
 	return checkCertificates(r.Session, r.Cloud.Store, documents.Members(body, "caCertificateRefs"))
@@ -300,8 +305,8 @@ func memberJSON(m map[string]any, health string) map[string]any {
 	return out
 }
 
-func checkPoolUnused(r *api.Request, d *store.Object) error {
-	for _, vs := range ServicesOfPool(r.Cloud.Store.Documents, d.ID()) {
+func checkPoolUnused(s *cloud.Cloud, d *store.Object) error {
+	for _, vs := range ServicesOfPool(s.Store.Documents, d.ID()) {
 		return documents.InUse("load balancer pool", store.Text(d.Body, "name"), "virtual service "+store.Text(vs.Body, "name"))
 	}
 	return nil

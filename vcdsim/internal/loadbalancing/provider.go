@@ -41,8 +41,8 @@ func controllerCollection() *documents.Collection {
 		Prepare:  keepPassword,
 		Show:     func(_ *api.Request, _ *store.Object, out map[string]any) { out["password"] = hiddenPassword },
 		Defaults: map[string]any{"description": "", "licenseType": "", "version": "22.1.5"},
-		Free: func(r *api.Request, d *store.Object) error {
-			return BalancingOf(r.Cloud).checkUnusedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking",
+		Free: func(s *cloud.Cloud, d *store.Object) error {
+			return BalancingOf(s).checkUnusedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking",
 				"loadBalancerControllerRef")
 		},
 	}
@@ -79,8 +79,8 @@ func cloudCollection() *documents.Collection {
 			backing["backingType"] = cmp.Or(store.Text(backing, "backingType"), "NSXALB_NSXT")
 			return nil
 		},
-		Free: func(r *api.Request, d *store.Object) error {
-			return BalancingOf(r.Cloud).checkUnusedIn(enginePath, "load balancer cloud", d, "serviceEngineGroupBacking",
+		Free: func(s *cloud.Cloud, d *store.Object) error {
+			return BalancingOf(s).checkUnusedIn(enginePath, "load balancer cloud", d, "serviceEngineGroupBacking",
 				"loadBalancerCloudRef")
 		},
 		Show: func(r *api.Request, d *store.Object, out map[string]any) {
@@ -117,8 +117,8 @@ func engineCollection() *documents.Collection {
 			}
 			return err
 		},
-		Free: func(r *api.Request, d *store.Object) error {
-			if len(assignmentsOf(r.Cloud.Store.Documents, d.ID(), "")) > 0 {
+		Free: func(s *cloud.Cloud, d *store.Object) error {
+			if len(assignmentsOf(s.Store.Documents, d.ID(), "")) > 0 {
 				return documents.InUse("service engine group", store.Text(d.Body, "name"), "an edge gateway")
 			}
 			return nil

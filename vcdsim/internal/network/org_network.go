@@ -120,7 +120,7 @@ func readConnection(r *api.Request, org *store.Org, n *store.Network, body orgNe
 	case store.Isolated:
 		return nil
 	case store.Opaque:
-		return readImported(r, n, body)
+		return readImported(r.Cloud, n, body)
 	case store.Routed:
 	default:
 		return store.BadRequest("The network type %q is invalid.", n.Type)
@@ -156,18 +156,18 @@ const (
 )
 
 // readImported reads the segment that backs a network, or the port group if the body specifies that backing type.
-func readImported(r *api.Request, n *store.Network, body orgNetworkBody) error {
+func readImported(s *cloud.Cloud, n *store.Network, body orgNetworkBody) error {
 	if body.BackingType == importedVC {
 		n.Fields["backingNetworkId"] = body.Segment
 		n.Fields["backingNetworkType"] = importedVC
 		if n.ID != "" {
 			return nil
 		}
-		return vdcs.FreePortGroup(r.Cloud, body.Segment)
+		return vdcs.FreePortGroup(s, body.Segment)
 	}
-	for _, b := range gateways.ExternalBackings(r.Cloud) {
+	for _, b := range gateways.ExternalBackings(s) {
 		if b.Kind == store.BackingSegment && b.ID == body.Segment {
-			if n.ID == "" && importedSegment(r.Cloud, b.ID) {
+			if n.ID == "" && importedSegment(s, b.ID) {
 				return store.BadRequest("The segment %q is already imported.", b.Name)
 			}
 			n.Fields["backingNetworkId"] = b.ID

@@ -42,11 +42,11 @@ func groupMemberJSON(source *ids.Source, org *store.Org, v *store.VDC) map[strin
 	}
 }
 
-func vdcGroupJSON(r *api.Request, org *store.Org, g *store.VDCGroup) map[string]any {
+func vdcGroupJSON(s *cloud.Cloud, org *store.Org, g *store.VDCGroup) map[string]any {
 	members := []any{}
 	for _, id := range g.VDCs {
-		if _, v := r.Cloud.Store.VDC(id); v != nil {
-			members = append(members, groupMemberJSON(r.Cloud.IDs, org, v))
+		if _, v := s.Store.VDC(id); v != nil {
+			members = append(members, groupMemberJSON(s.IDs, org, v))
 		}
 	}
 	out := map[string]any{
@@ -64,8 +64,8 @@ func vdcGroupJSON(r *api.Request, org *store.Org, g *store.VDCGroup) map[string]
 		"description":          g.Description,
 		"participatingOrgVdcs": members,
 		"dfwEnabled":           g.Firewall,
-		"networkPoolId":        store.URN("networkPool", vdcs.PoolID(r.Cloud)),
-		"status":               documents.Realization(r.Cloud.Tasks, g.ID, g.Failed),
+		"networkPoolId":        store.URN("networkPool", vdcs.PoolID(s)),
+		"status":               documents.Realization(s.Tasks, g.ID, g.Failed),
 		"errorMessage":         nil,
 	})
 	return out
@@ -78,7 +78,7 @@ func listVDCGroups(r *api.Request) (*api.Response, error) {
 			continue
 		}
 		for g := range o.VDCGroups {
-			out = append(out, vdcGroupJSON(r, o, &o.VDCGroups[g]))
+			out = append(out, vdcGroupJSON(r.Cloud, o, &o.VDCGroups[g]))
 		}
 	}
 	return r.Page(out)
@@ -93,7 +93,7 @@ func ownVDCGroup(r *api.Request) (*store.Org, *store.VDCGroup, error) {
 }
 
 func getVDCGroup(r *api.Request, org *store.Org, g *store.VDCGroup) (*api.Response, error) {
-	return api.JSON(vdcGroupJSON(r, org, g)), nil
+	return api.JSON(vdcGroupJSON(r.Cloud, org, g)), nil
 }
 
 type vdcGroupBody struct {

@@ -40,7 +40,7 @@ func listEvents(r *api.Request) (*api.Response, error) {
 	var out []any
 	for _, e := range events(r.Cloud) {
 		if r.Session.Sees(e.orgID) {
-			out = append(out, eventJSON(r, e))
+			out = append(out, eventJSON(r.Cloud, e))
 		}
 	}
 	return r.Page(out)
@@ -86,9 +86,9 @@ func events(s *cloud.Cloud) []event {
 	return out
 }
 
-func eventJSON(r *api.Request, e event) map[string]any {
+func eventJSON(s *cloud.Cloud, e event) map[string]any {
 	org := ""
-	if o := r.Cloud.Store.Org(e.orgID); o != nil {
+	if o := s.Store.Org(e.orgID); o != nil {
 		org = o.Name
 	}
 	status := "SUCCESS"
@@ -100,10 +100,10 @@ func eventJSON(r *api.Request, e event) map[string]any {
 		task = store.URN("task", e.task)
 	}
 	if e.cell > 0 {
-		cell = r.Cloud.IDs.Named("cell", strconv.Itoa(e.cell))
+		cell = s.IDs.Named("cell", strconv.Itoa(e.cell))
 	}
 	return map[string]any{
-		"eventId":              store.URN("audit", r.Cloud.IDs.Named("audit", e.kind+e.subject)),
+		"eventId":              store.URN("audit", s.IDs.Named("audit", e.kind+e.subject)),
 		"description":          "",
 		"operatingOrg":         api.Ref("org", e.orgID, org),
 		"user":                 api.Ref("user", e.userID, e.user),

@@ -90,7 +90,7 @@ func oidcRoutes(add api.AddRoute) {
 	const path = "/api/admin/org/{id}/settings/oauth"
 	add("GET", path, api.With(access.OwnOrg, getOIDC), cloud.LatencyLegacy)
 	add("PUT", path, api.With2(api.Parsed(access.OwnOrg), putOIDC), cloud.LatencyWrite)
-	add("DELETE", path, api.With(access.OwnOrg, deleteOIDC), cloud.LatencyWrite)
+	add("DELETE", path, api.WithCloud(access.OwnOrg, deleteOIDC), cloud.LatencyWrite)
 	add("POST", path+"/openIdProviderConfig", api.With2(api.Parsed(access.OwnOrg), discoverOIDC), cloud.LatencyWrite)
 }
 
@@ -159,9 +159,9 @@ func checkKey(key map[string]any) error {
 	return nil
 }
 
-func deleteOIDC(r *api.Request, org *store.Org) (*api.Response, error) {
-	if d := settingsOf(r.Cloud.Store, org, oidcPath); d != nil {
-		r.Cloud.Store.Documents.Remove(oidcPath, d)
+func deleteOIDC(s *cloud.Cloud, org *store.Org) (*api.Response, error) {
+	if d := settingsOf(s.Store, org, oidcPath); d != nil {
+		s.Store.Documents.Remove(oidcPath, d)
 	}
 	return api.NoContent(), nil
 }

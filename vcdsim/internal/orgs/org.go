@@ -15,7 +15,7 @@ import (
 
 func orgRoutes(add api.AddRoute) {
 	add("GET", "/api/org", listOrgs, cloud.LatencyOrgList)
-	add("GET", "/api/org/{id}", api.With(access.OwnOrg, getOrg), cloud.LatencyOrg)
+	add("GET", "/api/org/{id}", api.WithSite(access.OwnOrg, getOrg), cloud.LatencyOrg)
 	add("GET", "/api/admin", getAdmin, cloud.LatencyLegacy)
 	add("GET", "/cloudapi/1.0.0/orgs", listOrgsJSON, cloud.LatencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/orgs/{id}", api.With(access.OwnOrg, getOrgJSON), cloud.LatencyCloudAPI)
@@ -31,23 +31,23 @@ func listOrgs(r *api.Request) (*api.Response, error) {
 	return api.XML(n), nil
 }
 
-func getOrg(r *api.Request, o *store.Org) (*api.Response, error) {
-	n := r.Site.Entity("Org", "org", o.ID, o.Name)
+func getOrg(site wire.Site, o *store.Org) (*api.Response, error) {
+	n := site.Entity("Org", "org", o.ID, o.Name)
 	for _, v := range o.VDCs {
-		n.Add(r.Site.Link("down", "/api/vdc/"+v.ID, wire.Mime("vdc"), v.Name))
+		n.Add(site.Link("down", "/api/vdc/"+v.ID, wire.Mime("vdc"), v.Name))
 	}
-	n.Add(r.Site.Link("down", "/api/tasksList/"+o.ID, wire.Mime("tasksList")))
+	n.Add(site.Link("down", "/api/tasksList/"+o.ID, wire.Mime("tasksList")))
 	for _, c := range o.Catalogs {
-		n.Add(r.Site.Link("down", "/api/catalog/"+c.ID, wire.Mime("catalog"), c.Name))
-		n.Add(r.Site.Link("down", "/api/org/"+o.ID+"/catalog/"+c.ID+"/controlAccess/", wire.Mime("controlAccess")))
+		n.Add(site.Link("down", "/api/catalog/"+c.ID, wire.Mime("catalog"), c.Name))
+		n.Add(site.Link("down", "/api/org/"+o.ID+"/catalog/"+c.ID+"/controlAccess/", wire.Mime("controlAccess")))
 	}
-	n.Add(r.Site.Link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"))
+	n.Add(site.Link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"))
 	for _, v := range o.VDCs {
 		for _, net := range v.Networks {
-			n.Add(r.Site.Link("down", "/api/network/"+net.ID, wire.Mime("orgNetwork"), net.Name))
+			n.Add(site.Link("down", "/api/network/"+net.ID, wire.Mime("orgNetwork"), net.Name))
 		}
 	}
-	n.Add(r.Site.Link("down", "/api/org/"+o.ID+"/metadata", wire.Mime("metadata")))
+	n.Add(site.Link("down", "/api/org/"+o.ID+"/metadata", wire.Mime("metadata")))
 	n.Add([]*xmltree.Node{
 		xmltree.T("Description", o.Description),
 		xmltree.T("FullName", o.FullName),
@@ -72,7 +72,7 @@ func getAdmin(r *api.Request) (*api.Response, error) {
 	return api.XML(n), nil
 }
 
-func orgJSON(r *api.Request, o *store.Org) map[string]any {
+func orgJSON(s *cloud.Cloud, o *store.Org) map[string]any {
 	return map[string]any{
 		"id":                      store.URN("org", o.ID),
 		"name":                    o.Name,
@@ -82,7 +82,7 @@ func orgJSON(r *api.Request, o *store.Org) map[string]any {
 		"orgVdcCount":             len(o.VDCs),
 		"catalogCount":            len(o.Catalogs),
 		"userCount":               len(o.Users),
-		"vappCount":               machines.VAppsOf(r.Cloud).CountIn(o.ID),
+		"vappCount":               machines.VAppsOf(s).CountIn(o.ID),
 		"runningVMCount":          0,
 		"diskCount":               0,
 		"canManageOrgs":           false,
@@ -96,11 +96,11 @@ func orgJSON(r *api.Request, o *store.Org) map[string]any {
 func listOrgsJSON(r *api.Request) (*api.Response, error) {
 	var out []any
 	for _, o := range api.VisibleOrgs(r.Session, r.Cloud.Store) {
-		out = append(out, orgJSON(r, o))
+		out = append(out, orgJSON(r.Cloud, o))
 	}
 	return r.Page(out)
 }
 
 func getOrgJSON(r *api.Request, o *store.Org) (*api.Response, error) {
-	return api.JSON(orgJSON(r, o)), nil
+	return api.JSON(orgJSON(r.Cloud, o)), nil
 }

@@ -117,7 +117,7 @@ func renameVDC(v *store.VDC, org *store.Org, name string) {
 // does not have.
 func addVDCProfiles(r *api.Request, v *store.VDC, tree *xmltree.Node) {
 	for _, x := range tree.All("VdcStorageProfile") {
-		if p, found := vdcs.ReadProfileParams(r, x); found {
+		if p, found := vdcs.ReadProfileParams(r.Cloud, x); found {
 			v.StorageProfiles = append(v.StorageProfiles, p)
 		}
 	}

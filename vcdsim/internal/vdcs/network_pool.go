@@ -130,22 +130,22 @@ func preparePool(r *api.Request, body map[string]any, old *store.Object) error {
 	body["backing"] = result
 	switch kind {
 	case poolGeneve:
-		return setZoneBacking(r, requested, result, old)
+		return setZoneBacking(r.Cloud, requested, result, old)
 	case poolPortGroup:
-		return setPortGroupBacking(r, requested, result, old)
+		return setPortGroupBacking(r.Cloud, requested, result, old)
 	case poolVLAN:
 		return setVLANBacking(requested, result)
 	}
 	return store.BadRequest("The network pool type %q is invalid.", kind)
 }
 
-func setZoneBacking(r *api.Request, requested, result map[string]any, old *store.Object) error {
+func setZoneBacking(s *cloud.Cloud, requested, result map[string]any, old *store.Object) error {
 	id := store.RefID(requested, "transportZoneRef")
 	for _, name := range transportZones {
-		if r.Cloud.IDs.Named("transportZone", name) != id {
+		if s.IDs.Named("transportZone", name) != id {
 			continue
 		}
-		if user := poolOfZone(r.Cloud, id); user != nil && user != old {
+		if user := poolOfZone(s, id); user != nil && user != old {
 			return store.BadRequest("The transport zone %q is in use by the network pool %q.", name,
 				store.Text(user.Body, "name"))
 		}
@@ -166,7 +166,7 @@ func poolOfZone(s *cloud.Cloud, id string) *store.Object {
 	return nil
 }
 
-func setPortGroupBacking(r *api.Request, requested, result map[string]any, old *store.Object) error {
+func setPortGroupBacking(s *cloud.Cloud, requested, result map[string]any, old *store.Object) error {
 	var previous []map[string]any
 	if old != nil {
 		previous = backings(old.Body, "portGroupRefs")
@@ -175,7 +175,7 @@ func setPortGroupBacking(r *api.Request, requested, result map[string]any, old *
 	for _, x := range backings(map[string]any{"backing": requested}, "portGroupRefs") {
 		id := store.Text(x, "id")
 		kept := slices.ContainsFunc(previous, func(y map[string]any) bool { return store.Text(y, "id") == id })
-		if err := FreePortGroup(r.Cloud, id); err != nil && !kept {
+		if err := FreePortGroup(s, id); err != nil && !kept {
 			return err
 		}
 		i := slices.IndexFunc(PortGroups, func(g PortGroup) bool { return g.Moref == id })
@@ -242,8 +242,8 @@ func showPool(r *api.Request, d *store.Object, out map[string]any) {
 }
 
 // checkPoolUnused refuses to delete the pool of the provider VDC.
-func checkPoolUnused(r *api.Request, d *store.Object) error {
-	if store.Bare(d.ID()) == PoolID(r.Cloud) {
+func checkPoolUnused(s *cloud.Cloud, d *store.Object) error {
+	if store.Bare(d.ID()) == PoolID(s) {
 		return documents.InUse("network pool", store.Text(d.Body, "name"), "provider VDC "+ProviderVDC)
 	}
 	return nil

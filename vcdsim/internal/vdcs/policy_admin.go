@@ -19,7 +19,7 @@ func policyAdminRoutes(add api.AddRoute) {
 	for _, v := range []string{"1.0.0", "2.0.0"} {
 		add("POST", "/cloudapi/"+v+"/vdcComputePolicies", createPolicy, cloud.LatencyWrite)
 		add("PUT", "/cloudapi/"+v+"/vdcComputePolicies/{id}", api.With(writablePolicy, putPolicy), cloud.LatencyWrite)
-		add("DELETE", "/cloudapi/"+v+"/vdcComputePolicies/{id}", api.With(writablePolicy, deletePolicy), cloud.LatencyWrite)
+		add("DELETE", "/cloudapi/"+v+"/vdcComputePolicies/{id}", api.WithCloud(writablePolicy, deletePolicy), cloud.LatencyWrite)
 	}
 	add("PUT", "/api/admin/vdc/{id}/computePolicies", assignPolicies, cloud.LatencyWrite)
 }
@@ -102,14 +102,14 @@ func forEachVDC(st *store.Store, f func(*store.VDC)) {
 }
 
 // deletePolicy removes a policy that no VDC offers.
-func deletePolicy(r *api.Request, p *store.ComputePolicy) (*api.Response, error) {
+func deletePolicy(s *cloud.Cloud, p *store.ComputePolicy) (*api.Response, error) {
 	used := false
-	forEachVDC(r.Cloud.Store, func(v *store.VDC) { used = used || slices.Contains(v.Policies, p.Name) })
+	forEachVDC(s.Store, func(v *store.VDC) { used = used || slices.Contains(v.Policies, p.Name) })
 	if used {
 		return nil, store.BadRequest("The compute policy %q is assigned to a VDC.", p.Name)
 	}
 	id := p.ID
-	r.Cloud.Store.Model.Policies = slices.DeleteFunc(slices.Clone(r.Cloud.Store.Model.Policies),
+	s.Store.Model.Policies = slices.DeleteFunc(slices.Clone(s.Store.Model.Policies),
 		func(x store.ComputePolicy) bool { return x.ID == id })
 	return api.NoContent(), nil
 }

@@ -281,7 +281,7 @@ func changeProfiles(r *api.Request) (*api.Response, error) {
 }
 
 func addProfile(r *api.Request, v *store.VDC, tree *xmltree.Node) error {
-	p, found := ReadProfileParams(r, tree)
+	p, found := ReadProfileParams(r.Cloud, tree)
 	if !found {
 		return store.Forbidden("PROVIDER_VDC_STORAGE_PROFILE_VIEW", store.Bare(tree.At("ProviderVdcStorageProfile").Attr("href")))
 	}
@@ -298,13 +298,13 @@ func addProfile(r *api.Request, v *store.VDC, tree *xmltree.Node) error {
 }
 
 // ReadProfileParams reads a new storage profile of a VDC. It returns false if the provider does not have the profile.
-func ReadProfileParams(r *api.Request, tree *xmltree.Node) (store.StorageProfile, bool) {
-	for _, name := range ProviderProfiles(r.Cloud) {
-		if r.Cloud.IDs.Named("providerVdcStorageProfile",
+func ReadProfileParams(s *cloud.Cloud, tree *xmltree.Node) (store.StorageProfile, bool) {
+	for _, name := range ProviderProfiles(s) {
+		if s.IDs.Named("providerVdcStorageProfile",
 			name) == store.Bare(tree.At("ProviderVdcStorageProfile").Attr("href")) {
 			limit, _ := tree.Int("Limit")
 			return store.StorageProfile{
-				ID:       r.Cloud.IDs.Next("vdcstorageProfile"),
+				ID:       s.IDs.Next("vdcstorageProfile"),
 				Name:     name,
 				Default:  tree.Bool("Default"),
 				Disabled: tree.Str("Enabled") == "false",

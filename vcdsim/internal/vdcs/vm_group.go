@@ -45,8 +45,8 @@ func checkLogicalGroup(r *api.Request, body map[string]any) error {
 }
 
 // checkLogicalGroupUnused refuses to delete a logical VM group that a placement policy refers to.
-func checkLogicalGroupUnused(r *api.Request, d *store.Object) error {
-	for _, p := range r.Cloud.Store.Model.Policies {
+func checkLogicalGroupUnused(s *cloud.Cloud, d *store.Object) error {
+	for _, p := range s.Store.Model.Policies {
 		maps, _ := p.Fields["pvdcLogicalVmGroupsMap"].([]any)
 		for _, x := range maps {
 			entry, _ := x.(map[string]any)

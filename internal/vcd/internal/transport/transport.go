@@ -150,13 +150,13 @@ func (t *Transport) Send(req *http.Request) (Answer, error) {
 
 // enter waits until the request may be sent.
 func (t *Transport) enter(ctx context.Context) (leave func(error), err error) {
-	asked := t.Site.Clock.Now()
+	entered := t.Site.Clock.Now()
 	leave, by, err := t.Site.breaker.enter(ctx)
 	switch {
 	case errors.Is(err, failure.ErrLater):
 		t.Site.Metrics.Held(by)
 	case by != "":
-		t.Site.Metrics.Waits(by, t.Site.Clock.Now().Sub(asked))
+		t.Site.Metrics.Waits(by, t.Site.Clock.Now().Sub(entered))
 	}
 	if errors.Is(err, failure.ErrUnavailable) {
 		t.Site.Metrics.Held(metrics.HeldByOutage)

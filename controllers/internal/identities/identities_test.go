@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session_test
+package identities_test
 
 import (
 	"testing"
@@ -16,7 +16,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -74,7 +75,7 @@ func TestAnIdentityIsOnlyForItsSite(t *testing.T) {
 			g := NewWithT(t)
 			c := controllertest.NewClient(sharedIdentity(tt.identity, "acme")...)
 
-			config, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(),
+			config, out, err := identities.Resolver{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(),
 				controllertest.Namespace, infrav1.VCDClusterSpec{
 					Site:        tt.cluster,
 					Org:         "acme",
@@ -113,7 +114,7 @@ func TestAClusterIdentityIsOnlyForItsOrganizations(t *testing.T) {
 			g := NewWithT(t)
 			c := controllertest.NewClient(sharedIdentity(site, tt.orgs...)...)
 
-			_, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(),
+			_, out, err := identities.Resolver{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(),
 				controllertest.Namespace, infrav1.VCDClusterSpec{
 					Site:        site,
 					Org:         "acme",
@@ -193,14 +194,14 @@ func TestADisallowedNamespaceIsCheckedAgain(t *testing.T) {
 	i.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}}
 	c := controllertest.NewClient(i, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: controllertest.Namespace}})
 
-	_, out, err := session.Identities{Client: c, Live: c}.Resolve(t.Context(), controllertest.Namespace,
+	_, out, err := identities.Resolver{Client: c, Live: c}.Resolve(t.Context(), controllertest.Namespace,
 		infrav1.VCDClusterSpec{
 			IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
 		})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out.Reason).To(Equal(infrav1.NamespaceNotAllowedReason))
-	g.Expect(out.After).To(Equal(session.RemedyPoll), "no watch notices changed labels of a Namespace")
+	g.Expect(out.After).To(Equal(intervals.Remedy), "no watch notices changed labels of a Namespace")
 }
 
 func TestCredentialsThatWorkedBeforeARestartAreRetried(t *testing.T) {
@@ -269,7 +270,7 @@ func TestClusterIdentityIsOnlyForItsNamespaces(t *testing.T) {
 				},
 			)
 
-			config, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(),
+			config, out, err := identities.Resolver{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(),
 				controllertest.Namespace, infrav1.VCDClusterSpec{
 					Site:        "https://vcd.example.com/",
 					IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session_test
+package problems_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -20,7 +20,7 @@ func TestProblemsOfCallsNameTheirCauseAndARemedy(t *testing.T) {
 	} {
 		t.Run(kind.Error(), func(t *testing.T) {
 			g := NewWithT(t)
-			out, err := session.AskProblem(fmt.Errorf("https://vcd.example.com: no such host: %w", kind))
+			out, err := problems.OfRequest(fmt.Errorf("https://vcd.example.com: no such host: %w", kind))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(out.Message).To(And(ContainSubstring("vcd.example.com: no such host"),
 				ContainSubstring(remedy), Not(ContainSubstring("see the"))))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session
+package identities
 
 import (
 	"context"
@@ -10,16 +10,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Helpers for package session_test. The tests are external because controllertest imports this package.
-const LoginPoll = loginPoll
-
-var Fingerprint = fingerprint
-
-func (i Identities) Resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (vcd.Config,
+// Resolve is for package identities_test, which is external because controllertest imports this package.
+func (r Resolver) Resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (vcd.Config,
 	phases.Result, error,
 ) {
 	c := &infrav1.VCDCluster{Spec: spec}
 	c.Namespace = namespace
-	l, out, err := i.resolve(ctx, ofCluster(c, spec.IdentityRef))
+	l, out, err := r.resolve(ctx, ofCluster(c, spec.IdentityRef))
 	return l.config, out, err
 }

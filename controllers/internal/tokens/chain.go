@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session
+// Package tokens keeps the tokens of service accounts in Secrets. Each login rotates the token, so only one client may use it.
+package tokens
 
 import (
 	"crypto/sha256"
@@ -18,15 +19,15 @@ import (
 )
 
 const (
-	// ManagerHolds is the holder of a token that the manager itself uses. Other holders are the IDs of clusters, for
+	// Manager is the holder of a token that the manager itself uses. Other holders are the IDs of clusters, for
 	// their cloud controller managers.
-	ManagerHolds = "manager"
+	Manager = "manager"
 	// fingerprintLength is how many bytes of a hash distinguish tokens without revealing them.
 	fingerprintLength = 16
 )
 
-// A TokenChain is the annotation of a Secret about its service account token. It contains tokens as fingerprints.
-type TokenChain struct {
+// A Chain is the annotation of a Secret about its service account token. It contains tokens as fingerprints.
+type Chain struct {
 	Holder  string `json:"holder,omitempty"`  // the only client of the token; empty: it is unused
 	First   string `json:"first"`             // the token that a user wrote
 	Last    string `json:"last"`              // the current token in the Secret, which VCD issued in exchange for earlier ones
@@ -35,10 +36,10 @@ type TokenChain struct {
 
 // ChainOf reads the annotation. An unknown token was written by a user and starts a new chain. The chain is outdated if
 // the Secret has the first token again although VCD has rotated it.
-func ChainOf(secret *corev1.Secret) (chain TokenChain, outdated bool) {
+func ChainOf(secret *corev1.Secret) (chain Chain, outdated bool) {
 	token := tokenIn(secret)
 	if token == "" {
-		return TokenChain{}, false
+		return Chain{}, false
 	}
 	is := fingerprint(token)
 	err := json.Unmarshal([]byte(secret.Annotations[infrav1.TokenChainAnnotation]), &chain)
@@ -48,11 +49,11 @@ func ChainOf(secret *corev1.Secret) (chain TokenChain, outdated bool) {
 	case err == nil && chain.First == is:
 		return chain, true
 	}
-	return TokenChain{First: is, Last: is}, false
+	return Chain{First: is, Last: is}, false
 }
 
 // write puts the annotation on a Secret.
-func (c TokenChain) write(secret *corev1.Secret) error {
+func (c Chain) write(secret *corev1.Secret) error {
 	raw, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("writing annotation %s: %w", infrav1.TokenChainAnnotation, err)
@@ -83,9 +84,9 @@ func tokenIn(secret *corev1.Secret) string {
 	return strings.TrimSpace(string(secret.Data[tokenKey(secret)]))
 }
 
-// tokenProblem returns why holder cannot use a Secret for an identity of the given type. Each login with a service
+// Problem returns why holder cannot use a Secret for an identity of the given type. Each login with a service
 // account rotates its token, so only one client may use it.
-func tokenProblem(kind infrav1.CredentialType, secret *corev1.Secret, holder string) phases.Result {
+func Problem(kind infrav1.CredentialType, secret *corev1.Secret, holder string) phases.Result {
 	chain, outdated := ChainOf(secret)
 	key := client.ObjectKeyFromObject(secret)
 	switch {
@@ -107,7 +108,7 @@ func tokenProblem(kind infrav1.CredentialType, secret *corev1.Secret, holder str
 			key, holderName(chain.Holder))
 	// Only the data of the Secret is immutable: the annotation could be written before the login, but not the next
 	// token.
-	case holder == ManagerHolds && ptr.Deref(secret.Immutable, false):
+	case holder == Manager && ptr.Deref(secret.Immutable, false):
 		return phases.Stop(infrav1.TokenNotWritableReason,
 			"Secret %s is immutable, so the next token of the service account cannot be stored: recreate the "+
 				"Secret without the field immutable", key)
@@ -116,7 +117,7 @@ func tokenProblem(kind infrav1.CredentialType, secret *corev1.Secret, holder str
 }
 
 func holderName(holder string) string {
-	if holder == ManagerHolds {
+	if holder == Manager {
 		return "the manager"
 	}
 	return "the cloud controller manager of cluster " + holder

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session_test
+package tokens_test
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/tokens"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -39,7 +39,7 @@ func newAccountEnv(t *testing.T, objects ...client.Object) *controllertest.Env {
 func expireSessions(w *controllertest.Env) { w.Sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() }) }
 
 // skipLoginPause advances the clock until sessions retry after a failure.
-func skipLoginPause(w *controllertest.Env) { w.Clock.Add(int64(session.LoginPoll)) }
+func skipLoginPause(w *controllertest.Env) { w.Clock.Add(int64(10 * time.Minute)) }
 
 func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	w := newAccountEnv(t, controllertest.NewMachine("m1")...)
@@ -69,11 +69,11 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	for token := range seen {
 		w.Expect(secret.Annotations[infrav1.TokenChainAnnotation]).NotTo(ContainSubstring(token))
 	}
-	chain, _ := session.ChainOf(secret)
-	w.Expect(chain).To(Equal(session.TokenChain{
-		Holder: session.ManagerHolds,
-		First:  session.Fingerprint(first),
-		Last:   session.Fingerprint(w.Token()),
+	chain, _ := tokens.ChainOf(secret)
+	w.Expect(chain).To(Equal(tokens.Chain{
+		Holder: tokens.Manager,
+		First:  tokens.Fingerprint(first),
+		Last:   tokens.Fingerprint(w.Token()),
 	}))
 }
 
@@ -337,12 +337,12 @@ func TestACacheOfOneNamespaceIsEnough(t *testing.T) {
 			return c.List(ctx, list, opts...)
 		},
 	})
-	identities := session.Identities{Client: cache, Live: all, Namespace: "capvcd-system"}
+	api := tokens.API{Client: cache, Live: all, Namespace: "capvcd-system"}
 
-	users, err := identities.UsersOf(t.Context(), client.ObjectKey{Namespace: "capvcd-system", Name: "shared"})
+	users, err := api.UsersOf(t.Context(), client.ObjectKey{Namespace: "capvcd-system", Name: "shared"})
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(users).To(Equal(session.Users{}))
+	g.Expect(users).To(Equal(tokens.Users{}))
 }
 
 // TestUsersOf counts the possible users of a Secret: a move must not find its token spent.
@@ -363,7 +363,7 @@ func TestUsersOf(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		objects []client.Object
-		users   session.Users
+		users   tokens.Users
 	}{
 		{
 			name: "an identity without users is neither active nor paused",
@@ -375,27 +375,27 @@ func TestUsersOf(t *testing.T) {
 		{
 			name:    "a cluster is a user",
 			objects: []client.Object{cluster("c", "mine", nil), cluster("d", "mine", paused)},
-			users:   session.Users{Active: 1, Paused: 1},
+			users:   tokens.Users{Active: 1, Paused: 1},
 		},
 		{
 			name:    "a zone without clusters is active",
 			objects: []client.Object{zone("z", "mine", nil)},
-			users:   session.Users{Active: 1},
+			users:   tokens.Users{Active: 1},
 		},
 		{
 			name:    "a zone is active as long as one cluster of its namespace is",
 			objects: []client.Object{zone("z", "mine", nil), cluster("c", "other", nil), cluster("d", "other", paused)},
-			users:   session.Users{Active: 1},
+			users:   tokens.Users{Active: 1},
 		},
 		{
 			name:    "a zone is paused with the clusters that move",
 			objects: []client.Object{zone("z", "mine", nil), cluster("c", "other", paused)},
-			users:   session.Users{Paused: 1},
+			users:   tokens.Users{Paused: 1},
 		},
 		{
 			name:    "a zone can be paused",
 			objects: []client.Object{zone("z", "mine", paused)},
-			users:   session.Users{Paused: 1},
+			users:   tokens.Users{Paused: 1},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -403,9 +403,9 @@ func TestUsersOf(t *testing.T) {
 			identity := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta("mine")}
 			identity.Spec.SecretRef.Name = "token"
 			all := controllertest.NewClient(append(tc.objects, identity)...)
-			identities := session.Identities{Client: all, Live: all, Namespace: "capvcd-system"}
+			api := tokens.API{Client: all, Live: all, Namespace: "capvcd-system"}
 
-			users, err := identities.UsersOf(t.Context(),
+			users, err := api.UsersOf(t.Context(),
 				client.ObjectKey{Namespace: controllertest.Namespace, Name: "token"})
 
 			g.Expect(err).NotTo(HaveOccurred())

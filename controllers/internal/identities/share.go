@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session
+package identities
 
 import (
 	"cmp"
 	"context"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,7 +30,7 @@ type Shared struct {
 
 // Share returns the credentials for the cloud controller manager of c, or why it gets none. It does not read a Secret
 // that may not be shared.
-func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, phases.Result, error) {
+func (r Resolver) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, phases.Result, error) {
 	account := accountOfCCM(c)
 	got := Shared{Name: string(account.ref.Kind) + " " + account.ref.Name}
 	if account.ref.Kind == infrav1.ClusterIdentity {
@@ -39,16 +38,16 @@ func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, p
 			"%s may be used by several namespaces, so its credentials are never copied into a workload cluster: "+
 				"set a VCDIdentity in spec.cloudProvider.identityRef", got.Name), nil
 	}
-	identity, out, err := i.find(ctx, c.Namespace, account.ref)
+	identity, out, err := r.find(ctx, c.Namespace, account.ref)
 	if err != nil || out != phases.Done {
 		return got, out, err
 	}
 	got.ServiceAccount = identity.Type == infrav1.CredentialServiceAccount
-	rotatesForManager := got.ServiceAccount && SameIdentity(c.Spec.IdentityRef, account.ref.Kind, account.ref.Name)
+	rotatesForManager := got.ServiceAccount && Same(c.Spec.IdentityRef, account.ref.Kind, account.ref.Name)
 	if out := shareable(identity, account, rotatesForManager); out != phases.Done {
 		return got, out, nil
 	}
-	secret, out, err := i.Secret(ctx, types.NamespacedName{Namespace: c.Namespace, Name: identity.SecretRef.Name},
+	secret, out, err := r.Secret(ctx, types.NamespacedName{Namespace: c.Namespace, Name: identity.SecretRef.Name},
 		got.Name)
 	if err != nil || out != phases.Done {
 		return got, out, err
@@ -92,20 +91,6 @@ func shareable(identity grant, a account, rotatesForManager bool) phases.Result 
 			identity.name)
 	}
 	return phases.Done
-}
-
-// Give records that from now on the token of a service account belongs to the cloud controller manager of a cluster.
-// The first caller gets the token, which may be used as soon as it is in the workload cluster.
-func (i Identities) Give(ctx context.Context, secret types.NamespacedName, cluster string) error {
-	store := &TokenSecret{Identities: i, Key: secret}
-	return store.Change(ctx, func(secret *corev1.Secret) error {
-		if out := tokenProblem(infrav1.CredentialServiceAccount, secret, cluster); out != phases.Done {
-			return &storeError{out: out}
-		}
-		chain, _ := ChainOf(secret)
-		chain.Holder = cluster
-		return chain.write(secret)
-	})
 }
 
 // isSystem reports whether credentials belong to VCD's provider organization.

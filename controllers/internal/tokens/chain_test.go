@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session
+package tokens
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ import (
 )
 
 // chained returns a Secret with a token, and with the annotation about the chain of tokens.
-func chained(token string, chain *TokenChain) *corev1.Secret {
+func chained(token string, chain *Chain) *corev1.Secret {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "token", UID: "uid-of-token"},
 		Data:       map[string][]byte{infrav1.SecretAPIToken: []byte(token)},
@@ -33,24 +33,24 @@ func immutable(secret *corev1.Secret) *corev1.Secret {
 func TestTokenChain(t *testing.T) {
 	one := fingerprint("one")
 	two := fingerprint("two")
-	known := &TokenChain{Holder: ManagerHolds, First: one, Last: two}
+	known := &Chain{Holder: Manager, First: one, Last: two}
 	tests := []struct {
 		name     string
 		secret   *corev1.Secret
-		want     TokenChain
+		want     Chain
 		outdated bool
 	}{
-		{"an unused token starts a chain", chained("one", nil), TokenChain{First: one, Last: one}, false},
-		{"surrounding white space is ignored", chained(" one\n", nil), TokenChain{First: one, Last: one}, false},
+		{"an unused token starts a chain", chained("one", nil), Chain{First: one, Last: one}, false},
+		{"surrounding white space is ignored", chained(" one\n", nil), Chain{First: one, Last: one}, false},
 		{"the manager's token continues its chain", chained("two", known), *known, false},
 		{
 			"a user's token starts a new chain without a holder",
 			chained("three", known),
-			TokenChain{First: fingerprint("three"), Last: fingerprint("three")},
+			Chain{First: fingerprint("three"), Last: fingerprint("three")},
 			false,
 		},
 		{"the first token is never restored", chained("one", known), *known, true},
-		{"an empty token is not a token", chained("", known), TokenChain{}, false},
+		{"an empty token is not a token", chained("", known), Chain{}, false},
 		{
 			"an invalid annotation is ignored",
 			func() *corev1.Secret {
@@ -58,13 +58,13 @@ func TestTokenChain(t *testing.T) {
 				s.Annotations = map[string]string{infrav1.TokenChainAnnotation: `{"holder":"me","last":5`}
 				return s
 			}(),
-			TokenChain{First: two, Last: two},
+			Chain{First: two, Last: two},
 			false,
 		},
 		{
 			"CAPVCD's key, too",
 			&corev1.Secret{Data: map[string][]byte{infrav1.SecretRefreshToken: []byte("one")}},
-			TokenChain{First: one, Last: one},
+			Chain{First: one, Last: one},
 			false,
 		},
 	}
@@ -83,8 +83,8 @@ func TestTokenChain(t *testing.T) {
 func TestATokenHasOneUser(t *testing.T) {
 	one := fingerprint("one")
 	two := fingerprint("two")
-	managers := &TokenChain{Holder: ManagerHolds, First: one, Last: two}
-	clusters := &TokenChain{Holder: "infra-1", First: two, Last: two}
+	managers := &Chain{Holder: Manager, First: one, Last: two}
+	clusters := &Chain{Holder: "infra-1", First: two, Last: two}
 	const account, user = infrav1.CredentialServiceAccount, infrav1.CredentialUser
 	tests := []struct {
 		name   string
@@ -93,9 +93,9 @@ func TestATokenHasOneUser(t *testing.T) {
 		holder string
 		want   string
 	}{
-		{"the manager takes a new token", account, chained("two", nil), ManagerHolds, ""},
+		{"the manager takes a new token", account, chained("two", nil), Manager, ""},
 		{"so does a cloud controller manager", account, chained("two", nil), "infra-1", ""},
-		{"the manager continues with its own", account, chained("two", managers), ManagerHolds, ""},
+		{"the manager continues with its own", account, chained("two", managers), Manager, ""},
 		{"a cluster continues with its own", account, chained("two", clusters), "infra-1", ""},
 		{
 			"the manager's token is not given to a cluster",
@@ -104,7 +104,7 @@ func TestATokenHasOneUser(t *testing.T) {
 			"infra-1",
 			infrav1.TokenInUseReason,
 		},
-		{"a cluster's token is not given to the manager", account, chained("two", clusters), ManagerHolds, infrav1.TokenInUseReason},
+		{"a cluster's token is not given to the manager", account, chained("two", clusters), Manager, infrav1.TokenInUseReason},
 		{
 			"a cluster's token is not given to another cluster",
 			account,
@@ -112,19 +112,19 @@ func TestATokenHasOneUser(t *testing.T) {
 			"infra-2",
 			infrav1.TokenInUseReason,
 		},
-		{"a newly granted token is free", account, chained("three", clusters), ManagerHolds, ""},
+		{"a newly granted token is free", account, chained("three", clusters), Manager, ""},
 		{
 			"an outdated token is not tried",
 			account,
 			chained("one", managers),
-			ManagerHolds,
+			Manager,
 			infrav1.TokenOutdatedReason,
 		},
 		{
 			"the manager does not take a token that it cannot save",
 			account,
 			immutable(chained("two", nil)),
-			ManagerHolds,
+			Manager,
 			infrav1.TokenNotWritableReason,
 		},
 		{"which others may not write", account, immutable(chained("two", nil)), "infra-1", ""},
@@ -132,19 +132,19 @@ func TestATokenHasOneUser(t *testing.T) {
 			"a rotating token is not used like a static one",
 			user,
 			chained("two", managers),
-			ManagerHolds,
+			Manager,
 			infrav1.TokenInUseReason,
 		},
 		{"nor hands it over as such", user, chained("two", clusters), "infra-1", infrav1.TokenInUseReason},
-		{"a user's token may be shared", user, chained("two", nil), ManagerHolds, ""},
-		{"even in a Secret that had another token", user, chained("three", managers), ManagerHolds, ""},
-		{"a password is not a token", user, &corev1.Secret{}, ManagerHolds, ""},
+		{"a user's token may be shared", user, chained("two", nil), Manager, ""},
+		{"even in a Secret that had another token", user, chained("three", managers), Manager, ""},
+		{"a password is not a token", user, &corev1.Secret{}, Manager, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			out := tokenProblem(tt.kind, tt.secret, tt.holder)
+			out := Problem(tt.kind, tt.secret, tt.holder)
 
 			g.Expect(out.Reason).To(Equal(tt.want), out.Message)
 		})

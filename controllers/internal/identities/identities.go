@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session
+// Package identities resolves references to identities: who may use them, their credentials, and a session in VCD.
+package identities
 
 import (
 	"cmp"
@@ -17,14 +18,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/tokens"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/credentials"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// An Identities resolves references to identities.
-type Identities struct {
+// A Resolver resolves references to identities.
+type Resolver struct {
 	// Client reads identities, clusters and namespaces from the cache, and writes the tokens of service accounts.
 	Client client.Client
 	// Live reads Secrets, which no cache holds.
@@ -33,8 +37,13 @@ type Identities struct {
 	Secrets *Secrets
 	// Namespace contains the Secrets of VCDClusterIdentities.
 	Namespace string
-	// Accounts are the service accounts that log in. All Identities of a process share them.
-	Accounts *Accounts
+	// Accounts are the service accounts that log in. All Resolvers of a process share them.
+	Accounts *tokens.Accounts
+}
+
+// Tokens returns the access to the tokens of service accounts.
+func (r Resolver) Tokens() tokens.API {
+	return tokens.API{Client: r.Client, Live: r.Live, Namespace: r.Namespace}
 }
 
 // A login is an identity ready for use.
@@ -76,13 +85,13 @@ func ofCluster(c *infrav1.VCDCluster, ref infrav1.IdentityReference) account {
 }
 
 // resolve returns the login of an account, or the problem that prevents it.
-func (i Identities) resolve(ctx context.Context, a account) (login, phases.Result, error) {
+func (r Resolver) resolve(ctx context.Context, a account) (login, phases.Result, error) {
 	ref := a.ref
 	if ref.Kind == "" {
 		ref.Kind = infrav1.NamespacedIdentity
 	}
 	l := login{name: string(ref.Kind) + " " + ref.Name}
-	identity, out, err := i.find(ctx, a.namespace, ref)
+	identity, out, err := r.find(ctx, a.namespace, ref)
 	if err != nil || out != phases.Done {
 		return l, out, err
 	}
@@ -91,15 +100,15 @@ func (i Identities) resolve(ctx context.Context, a account) (login, phases.Resul
 	if out := identity.covers(a); out != phases.Done {
 		return l, out, nil
 	}
-	secret, out, err := i.known(ctx,
+	secret, out, err := r.known(ctx,
 		types.NamespacedName{Namespace: identity.secretNamespace, Name: identity.SecretRef.Name}, l.name)
 	if err != nil || out != phases.Done {
 		return l, out, err
 	}
-	if out := credentialsProblem(identity.VCDIdentitySpec, secret, ManagerHolds); out != phases.Done {
+	if out := credentialsProblem(identity.VCDIdentitySpec, secret, tokens.Manager); out != phases.Done {
 		return l, out, nil
 	}
-	l.config = i.ConfigFor(identity.VCDIdentitySpec, secret)
+	l.config = r.ConfigFor(identity.VCDIdentitySpec, secret)
 	// Use the site of the identity, so that the client cannot interpret another spelling as another site.
 	l.config.Site = strings.TrimSuffix(identity.Site, "/")
 	l.config.Org = a.org
@@ -124,33 +133,33 @@ func (g grant) covers(a account) phases.Result {
 }
 
 // find returns the grant of an identity to namespace, or the problem that prevents it.
-func (i Identities) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (grant, phases.Result,
+func (r Resolver) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (grant, phases.Result,
 	error,
 ) {
 	g := grant{name: string(ref.Kind) + " " + ref.Name}
 	if ref.Kind == infrav1.ClusterIdentity {
 		identity := &infrav1.VCDClusterIdentity{}
-		if err := i.Client.Get(ctx, client.ObjectKey{Name: ref.Name}, identity); err != nil {
+		if err := r.Client.Get(ctx, client.ObjectKey{Name: ref.Name}, identity); err != nil {
 			out, err := identityMissing(err, ref)
 			return g, out, err
 		}
-		allowed, err := i.allows(ctx, identity.Spec.AllowedNamespaces, namespace)
+		allowed, err := r.allows(ctx, identity.Spec.AllowedNamespaces, namespace)
 		if err != nil {
 			return g, phases.Done, err
 		}
 		if !allowed {
 			// No watch covers the labels of namespaces.
-			return g, phases.Fail(RemedyPoll, infrav1.NamespaceNotAllowedReason,
+			return g, phases.Fail(intervals.Remedy, infrav1.NamespaceNotAllowedReason,
 				"VCDClusterIdentity %s does not allow namespace %s: list or select it in spec.allowedNamespaces of "+
 					"the identity", ref.Name, namespace), nil
 		}
 		g.VCDIdentitySpec = identity.Spec.VCDIdentitySpec
 		g.orgs = identity.Spec.Orgs
-		g.secretNamespace = i.Namespace
+		g.secretNamespace = r.Namespace
 		return g, phases.Done, nil
 	}
 	identity := &infrav1.VCDIdentity{}
-	if err := i.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, identity); err != nil {
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, identity); err != nil {
 		out, err := identityMissing(err, ref)
 		return g, out, err
 	}
@@ -169,7 +178,7 @@ func identityMissing(err error, ref infrav1.IdentityReference) (phases.Result, e
 }
 
 // allows reports whether namespace is allowed. By default no namespace is.
-func (i Identities) allows(ctx context.Context, allowed *infrav1.AllowedNamespaces, namespace string) (bool, error) {
+func (r Resolver) allows(ctx context.Context, allowed *infrav1.AllowedNamespaces, namespace string) (bool, error) {
 	if allowed == nil {
 		return false, nil
 	}
@@ -184,18 +193,18 @@ func (i Identities) allows(ctx context.Context, allowed *infrav1.AllowedNamespac
 		return false, nil //nolint:nilerr // A selector that cannot be read selects nothing; the identity's own condition says so.
 	}
 	ns := &corev1.Namespace{}
-	if err := i.Client.Get(ctx, client.ObjectKey{Name: namespace}, ns); err != nil {
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: namespace}, ns); err != nil {
 		return false, fmt.Errorf("getting Namespace %s: %w", namespace, err)
 	}
 	return selector.Matches(labels.Set(ns.Labels)), nil
 }
 
 // Secret reads the Secret of an identity.
-func (i Identities) Secret(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret,
+func (r Resolver) Secret(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret,
 	phases.Result, error,
 ) {
 	secret := &corev1.Secret{}
-	err := i.Live.Get(ctx, key, secret)
+	err := r.Live.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, phases.Stop(infrav1.SecretNotFoundReason,
@@ -211,7 +220,7 @@ func credentialsProblem(identity infrav1.VCDIdentitySpec, secret *corev1.Secret,
 	if out := MissingKeys(identity, secret); out != phases.Done {
 		return out
 	}
-	return tokenProblem(identity.Type, secret, holder)
+	return tokens.Problem(identity.Type, secret, holder)
 }
 
 // MissingKeys returns a problem if keys are missing in the Secret of an identity.
@@ -240,31 +249,31 @@ func MissingKeys(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) phases
 
 // ConfigFor returns the manager's login configuration. For a service account, it stays the same while the token
 // rotates.
-func (i Identities) ConfigFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
+func (r Resolver) ConfigFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
 	config := credentials.Config(identity, secret)
 	if identity.Type != infrav1.CredentialServiceAccount {
 		return config
 	}
-	chain, _ := ChainOf(secret)
+	chain, _ := tokens.ChainOf(secret)
 	config.Credentials = vcd.Credentials{Username: config.Credentials.Username}
-	config.ServiceAccount = i.Accounts.Of(i, client.ObjectKeyFromObject(secret))
+	config.ServiceAccount = r.Accounts.Of(r.Tokens(), client.ObjectKeyFromObject(secret))
 	config.Version = string(secret.UID) + "/" + chain.First
 	return config
 }
 
 // Open logs in for a cluster, or returns the problem that prevents it. Every problem is retried after a while, because
 // the return of a missing identity or Secret only wakes objects whose VCDCluster noticed the problem.
-func (i Identities) Open(ctx context.Context, sessions Opener, c *infrav1.VCDCluster) (*Session, phases.Result,
+func (r Resolver) Open(ctx context.Context, sessions session.Opener, c *infrav1.VCDCluster) (*session.Session, phases.Result,
 	error,
 ) {
-	return i.open(ctx, sessions, ofCluster(c, c.Spec.IdentityRef))
+	return r.open(ctx, sessions, ofCluster(c, c.Spec.IdentityRef))
 }
 
-// OpenZone is [Identities.Open] for the VDC of a zone.
-func (i Identities) OpenZone(ctx context.Context, sessions Opener, z *infrav1.VCDDeploymentZone) (*Session,
+// OpenZone is [Resolver.Open] for the VDC of a zone.
+func (r Resolver) OpenZone(ctx context.Context, sessions session.Opener, z *infrav1.VCDDeploymentZone) (*session.Session,
 	phases.Result, error,
 ) {
-	return i.open(ctx, sessions, account{
+	return r.open(ctx, sessions, account{
 		kind:      "VCDDeploymentZone " + z.Name,
 		namespace: z.Namespace,
 		site:      z.Spec.Site,
@@ -274,10 +283,10 @@ func (i Identities) OpenZone(ctx context.Context, sessions Opener, z *infrav1.VC
 	})
 }
 
-func (i Identities) open(ctx context.Context, sessions Opener, a account) (*Session, phases.Result, error) {
-	l, out, err := i.resolve(ctx, a)
+func (r Resolver) open(ctx context.Context, sessions session.Opener, a account) (*session.Session, phases.Result, error) {
+	l, out, err := r.resolve(ctx, a)
 	if err != nil || out != phases.Done {
-		out.After = cmp.Or(out.After, RemedyPoll)
+		out.After = cmp.Or(out.After, intervals.Remedy)
 		return nil, out.NoAccess(), err
 	}
 	l.config.Accepted = a.accepted == l.config.Version
@@ -296,4 +305,18 @@ func (i Identities) open(ctx context.Context, sessions Opener, a account) (*Sess
 	s.Identity = l.name
 	s.AllowedExtraConfig = l.allowedExtraConfig
 	return s, phases.Done, nil
+}
+
+// RefersTo reports whether c uses the identity with the given kind and name.
+func RefersTo(c *infrav1.VCDCluster, kind infrav1.IdentityKind, name string) bool {
+	refs := []infrav1.IdentityReference{c.Spec.IdentityRef}
+	if other := c.Spec.CloudProvider.IdentityRef; other != nil {
+		refs = append(refs, *other)
+	}
+	return slices.ContainsFunc(refs, func(ref infrav1.IdentityReference) bool { return Same(ref, kind, name) })
+}
+
+// Same reports whether ref refers to the identity with the given kind and name.
+func Same(ref infrav1.IdentityReference, kind infrav1.IdentityKind, name string) bool {
+	return cmp.Or(ref.Kind, infrav1.NamespacedIdentity) == cmp.Or(kind, infrav1.NamespacedIdentity) && ref.Name == name
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session
+package identities
 
 import (
 	"context"
@@ -59,16 +59,16 @@ func (s *Secrets) put(key types.NamespacedName, secret *corev1.Secret) {
 }
 
 // known returns the Secret of an identity, from the cache if it is current. The caller must not change it.
-func (i Identities) known(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret,
+func (r Resolver) known(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret,
 	phases.Result, error,
 ) {
-	if i.Secrets == nil {
-		return i.Secret(ctx, key, identity)
+	if r.Secrets == nil {
+		return r.Secret(ctx, key, identity)
 	}
-	if secret := i.Secrets.current(ctx, key); secret != nil {
+	if secret := r.Secrets.current(ctx, key); secret != nil {
 		return secret, phases.Done, nil
 	}
-	secret, out, err := i.Secret(ctx, key, identity)
-	i.Secrets.put(key, secret)
+	secret, out, err := r.Secret(ctx, key, identity)
+	r.Secrets.put(key, secret)
 	return secret, out, err
 }
