@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+)
+
+// startCCM lets the cloud controller manager of the cluster live, until the cluster is gone.
+func (t *tenant) startCCM(ctx context.Context) error {
+	c, err := t.newGuestCCM()
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ccms[t.name] = c
+	t.living.Go(func() {
+		err := t.live(ctx, c)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.ccms, t.name)
+		t.note(t.birth, err)
+	})
+	return nil
+}
+
+// live runs the cloud controller manager of the cluster as its kubelets do, with the files that the manager rendered,
+// until the cluster is gone.
+func (t *tenant) live(ctx context.Context, c *ccm) error {
+	ticker := time.NewTicker(kubeletPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return c.end()
+		case <-ticker.C:
+		}
+		cluster := &infrav1.VCDCluster{}
+		err := t.client.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: t.name}, cluster)
+		if apierrors.IsNotFound(err) {
+			return t.end(ctx, c)
+		}
+		if err != nil {
+			continue // The API server is busy.
+		}
+		c.env = []string{"CLUSTER_ID=" + cluster.Spec.InfraID}
+		if err := t.sync(ctx, c, !cluster.DeletionTimestamp.IsZero()); err != nil {
+			t.say("%s: the work of its kubelets: %s", t.name, err)
+		}
+	}
+}
+
+// sync does the work of the kubelets once. Without nodes, the cloud controller manager has no place to run.
+func (t *tenant) sync(ctx context.Context, c *ccm, ending bool) error {
+	nodes, err := t.nodes.Nodes(t.name)
+	if err != nil {
+		nodes = nil // The cluster has no API server yet, or not any more.
+	}
+	if err := c.mirrorNodes(ctx, nodes); err != nil {
+		return err
+	}
+	if len(nodes) == 0 {
+		if ending {
+			return c.kill()
+		}
+		return nil
+	}
+	files, err := t.rendered(ctx)
+	if err != nil || files == nil {
+		return err
+	}
+	if err := c.write(files); err != nil {
+		return err
+	}
+	if !c.paused.TryLock() {
+		return nil // It was killed.
+	}
+	defer c.paused.Unlock()
+	return c.start()
+}
+
+// end ends the cloud controller manager of a cluster that is gone. Its Nodes and Services were in the cluster.
+func (t *tenant) end(ctx context.Context, c *ccm) error {
+	if err := c.end(); err != nil {
+		return err
+	}
+	if err := c.mirrorNodes(ctx, nil); err != nil {
+		return err
+	}
+	return t.dropServices(ctx, t.name)
+}
+
+// newGuestCCM prepares the cloud controller manager of the cluster.
+func (t *tenant) newGuestCCM() (*ccm, error) {
+	return t.newCCM(t.name,
+		"--cloud-provider=vmware-cloud-director",
+		"--cloud-config="+filepath.Join(t.ccmDir(), addons.ConfigKey),
+		"--credentials="+filepath.Join(t.ccmDir(), credentialsDir),
+	)
+}
+
+func (t *tenant) ccmDir() string { return filepath.Join(t.dir, "ccm", t.name) }
+
+// credentialsDir is the folder with the credentials of a cloud controller manager.
+const credentialsDir = "basic-auth"
+
+// rendered returns the files that the manager rendered for the cloud controller manager, or nothing if it did not yet.
+func (t *tenant) rendered(ctx context.Context) (map[string][]byte, error) {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: t.namespace, Name: t.name + "-cloud-provider"}
+	if err := t.client.Get(ctx, key, secret); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if secret.Type != addonsv1.ClusterResourceSetSecretType {
+		return nil, fmt.Errorf("secret %s has type %s", key, secret.Type)
+	}
+	objects, err := utilyaml.ToUnstructured(secret.Data["manifests.yaml"])
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifests of the CCM of %s: %w", t.name, err)
+	}
+	files := map[string][]byte{}
+	for _, object := range objects {
+		switch {
+		case object.GetKind() == "ConfigMap" && object.GetName() == addons.ConfigMapName:
+			var config corev1.ConfigMap
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
+				return nil, fmt.Errorf("reading a ConfigMap: %w", err)
+			}
+			files[addons.ConfigKey] = []byte(config.Data[addons.ConfigKey])
+		case object.GetKind() == "Secret":
+			var credentials corev1.Secret
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &credentials); err != nil {
+				return nil, fmt.Errorf("reading a Secret: %w", err)
+			}
+			for name, content := range credentials.Data {
+				files[filepath.Join(credentialsDir, name)] = content
+			}
+			for name, content := range credentials.StringData {
+				files[filepath.Join(credentialsDir, name)] = []byte(content)
+			}
+		}
+	}
+	return files, nil
+}
