@@ -206,7 +206,9 @@ func service(namespace, cluster string, number int) *corev1.Service {
 // maxServices is the maximum number of Services of a cluster.
 const maxServices = 4
 
-func serviceName(cluster string, number int) string { return fmt.Sprintf("%s-web-%d", cluster, number%maxServices) }
+func serviceName(cluster string, number int) string {
+	return fmt.Sprintf("%s-web-%d", cluster, number%maxServices)
+}
 
 // createService creates a Service unless it exists, and deleteService deletes it.
 func (w *world) createService(ctx context.Context, namespace, cluster string, number int) error {

@@ -208,7 +208,9 @@ func (t *tenant) adapt(object *unstructured.Unstructured) error {
 
 // labelMachines gives the machines of an object to the manager, and allows a health check to replace the only worker.
 func (t *tenant) labelMachines(object *unstructured.Unstructured) error {
-	put := func(value any, path ...string) error { return unstructured.SetNestedField(object.Object, value, path...) }
+	put := func(value any, path ...string) error {
+		return unstructured.SetNestedField(object.Object, value, path...)
+	}
 	switch object.GetKind() {
 	case "KubeadmControlPlane":
 		return put(t.namespace, "spec", "machineTemplate", "metadata", "labels", clusterv1.WatchLabel)

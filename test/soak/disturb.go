@@ -176,4 +176,5 @@ func (w *world) calm() {
 			cell.Start()
 		}
 	}
+	w.cloudStack.calm()
 }

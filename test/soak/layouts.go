@@ -15,9 +15,9 @@ type layout struct {
 	name     string
 	template string // templates/cluster-template<template>.yaml
 	site     int
-	image    string                             // prefix of the names of VM templates
-	values   map[string]string                  // additional variables
-	pools    bool                               // nodes have addresses of IPAM pools
+	image    string                                        // prefix of the names of VM templates
+	values   map[string]string                             // additional variables
+	pools    bool                                          // nodes have addresses of IPAM pools
 	adapt    func(object *unstructured.Unstructured) error // changes an object of the template; nil: nothing
 }
 
@@ -90,7 +90,9 @@ func identityKinds() []identityKind {
 }
 
 // sharedIdentity is the name of the identities of a site that the clusters of a namespace share.
-func sharedIdentity(site int, namespace string) string { return fmt.Sprintf("site-%d-%s", site, namespace) }
+func sharedIdentity(site int, namespace string) string {
+	return fmt.Sprintf("site-%d-%s", site, namespace)
+}
 
 // useIdentity makes an object of a cluster use a shared identity instead of that of the template.
 func useIdentity(object *unstructured.Unstructured, cluster string, kind identityKind, shared string) error {

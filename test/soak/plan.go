@@ -97,6 +97,7 @@ func plan(s scope) []event {
 	for site := range s.sites {
 		all = append(all, disturbances(s, site)...)
 	}
+	all = append(all, cloudStackEvents(s)...)
 	slices.SortStableFunc(all, func(a, b event) int { return cmp.Compare(a.At, b.At) })
 	return all
 }
@@ -210,6 +211,27 @@ func disturbances(s scope, site int) []event {
 			Site:   site,
 			Number: cell,
 		})
+	}
+	return all
+}
+
+// cloudStackEvents returns the events of the cluster on CloudStack. They do not overlap.
+func cloudStackEvents(s scope) []event {
+	rng := rand.New(rand.NewPCG(s.seed, 1<<33)) //nolint:gosec // reproducible on purpose
+	mean := min(10*time.Minute, s.duration/8)
+	var all []event
+	for at := jittered(rng, mean); at < s.duration; at += jittered(rng, mean) {
+		e := event{At: at, Cluster: cloudStackName, Slot: s.clusters, Number: rng.IntN(100)}
+		switch rng.IntN(5) {
+		case 0:
+			e.Action = actFault
+			e.For = min(time.Duration(rng.Int64N(int64(mean))), s.duration-at)
+		case 1:
+			e.Action = actNoService
+		default:
+			e.Action = actService
+		}
+		all = append(all, e)
 	}
 	return all
 }

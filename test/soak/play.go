@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,12 @@ func (w *world) run(ctx context.Context, events []event) error {
 	for _, s := range w.sites {
 		watchers.Go(func() { w.watch(watching, s) })
 	}
+	w.ccms[cloudStackName] = w.cloudStack.ccm
+	watchers.Go(func() {
+		if err := w.cloudStack.live(watching); err != nil {
+			w.judge.report(violation{At: w.now(), Cluster: cloudStackName, Text: err.Error()})
+		}
+	})
 	samples, err := w.play(ctx, events)
 	if err == nil {
 		w.calm()
@@ -44,13 +51,13 @@ func (w *world) run(ctx context.Context, events []event) error {
 
 // settle runs the judges of the end.
 func (w *world) settle(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{w.converge, w.rest, w.removeAll} {
+	for _, step := range []func(context.Context) error{w.converge, w.rest, w.removeAll, w.cloudStack.empty} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	w.living.Wait()
-	return w.compare()
+	return errors.Join(w.panics(), w.compare())
 }
 
 // play executes all events at their times, and takes a sample each simulated hour. The events of a slot, and the
@@ -100,7 +107,11 @@ func (w *world) playSlot(ctx context.Context, events []event, done *atomic.Int64
 			t = w.newTenant(e)
 		}
 		w.say("%s %s %d", e.Cluster, e.Action, e.Number)
-		w.note(e, t.act(ctx, e))
+		if e.Cluster == cloudStackName {
+			w.note(e, w.cloudStack.act(ctx, e))
+		} else {
+			w.note(e, t.act(ctx, e))
+		}
 		done.Add(1)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -205,6 +207,9 @@ func (w *world) converge(ctx context.Context) error {
 			return err
 		}
 		left := v.unsettled()
+		if reason := w.cloudStack.unsettled(v.services.Items); reason != "" {
+			left[cloudStackName] = reason
+		}
 		if len(left) == 0 {
 			w.say("all %d clusters with %d Machines are ready %s after the last fault", len(v.clusters.Items),
 				len(v.machines.Items), time.Since(began).Round(time.Second))
@@ -236,7 +241,7 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // resting is how long the calls at rest are counted.
-const resting = time.Minute
+const resting = syncPeriod
 
 // maxRest is the maximum number of calls at rest per second, site and manager.
 const maxRest = 1.0
@@ -311,7 +316,7 @@ func (w *world) deleteHalfOfServices(ctx context.Context) error {
 		return fmt.Errorf("listing Services: %w", err)
 	}
 	for i := range list.Items {
-		if i%2 == 0 {
+		if i%2 == 0 || list.Items[i].Namespace == cloudStackNamespace {
 			continue
 		}
 		err := insist(ctx, func() error { return client.IgnoreNotFound(w.client.Delete(ctx, &list.Items[i])) })
@@ -339,6 +344,32 @@ func (w *world) reportRemaining(v *view) {
 			Text:    fmt.Sprintf("machine %s is not deleted within %s", m.Name, w.bound),
 		})
 	}
+}
+
+// panics reports the panics in the logs of all programs, and the programs that ended by themselves.
+func (w *world) panics() error {
+	select {
+	case err := <-w.management.Failed():
+		w.judge.report(violation{At: w.now(), Text: err.Error()})
+	default:
+	}
+	logs, err := filepath.Glob(filepath.Join(w.logs(), "*.log"))
+	if err != nil {
+		return fmt.Errorf("listing the logs: %w", err)
+	}
+	for _, path := range logs {
+		content, err := os.ReadFile(path) //nolint:gosec // a log of this run
+		if err != nil {
+			return fmt.Errorf("reading a log: %w", err)
+		}
+		for line := range strings.Lines(string(content)) {
+			if strings.HasPrefix(line, "panic: ") || strings.Contains(line, "Observed a panic") {
+				w.judge.report(violation{At: w.now(), Text: fmt.Sprintf("%s: %s", filepath.Base(path), line)})
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // compare reports the differences between the sites now and before the run.

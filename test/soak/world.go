@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -27,6 +27,10 @@ import (
 
 // shards are the values of the watch label of the managers. Each manager reconciles the namespace of the same name.
 func shards() []string { return []string{"soak-a", "soak-b"} }
+
+// syncPeriod is the interval in which the managers reconcile unchanged objects. It is shorter than the default, so that
+// the calls at rest include it.
+const syncPeriod = 2 * time.Minute
 
 // A manager is one of this provider's managers. down is held while it does not run.
 type manager struct {
@@ -47,11 +51,12 @@ type world struct {
 	management *framework.ManagementCluster
 	managers   []*manager
 	client     client.Client
+	cloudStack *cloudStack
 	judge      *judge
 
 	mu     sync.Mutex
 	ccms   map[string]*ccm // by name
-	living sync.WaitGroup // cloud controller managers of clusters
+	living sync.WaitGroup  // cloud controller managers of clusters
 }
 
 // start starts everything.
@@ -72,7 +77,7 @@ func (w *world) start(ctx context.Context) error {
 		Dir:         w.dir,
 		Out:         w.out,
 		Env:         w.nodes.Env(),
-		ManagerArgs: []string{"--sync-period=5m", "--cloud-provider-sync-period=1m"},
+		ManagerArgs: []string{"--sync-period=" + syncPeriod.String(), "--cloud-provider-sync-period=1m"},
 	})
 	if err != nil {
 		return fmt.Errorf("starting the management cluster: %w", err)
@@ -86,7 +91,11 @@ func (w *world) start(ctx context.Context) error {
 	if err := framework.Build(ctx, w.management.Root, "./cmd/cpi", w.ccmProgram()); err != nil {
 		return err
 	}
-	return w.prepare(ctx)
+	if err := w.prepare(ctx); err != nil {
+		return err
+	}
+	w.cloudStack, err = w.newCloudStack()
+	return err
 }
 
 // connect creates the client.
@@ -121,6 +130,10 @@ func (w *world) startManagers(ctx context.Context) error {
 
 // prepare creates the namespaces, their pools of addresses, and the identities that clusters share.
 func (w *world) prepare(ctx context.Context) error {
+	outside := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cloudStackNamespace}}
+	if err := w.client.Create(ctx, outside); err != nil {
+		return fmt.Errorf("creating Namespace %s: %w", outside.Name, err)
+	}
 	for number, shard := range shards() {
 		objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shard}}}
 		objects = append(objects, pools(shard, number)...)
