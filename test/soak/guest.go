@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +19,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
+
+// kubeletTimeout bounds a request to the API server of a cluster.
+const kubeletTimeout = 10 * time.Second
 
 // startCCM lets the cloud controller manager of the cluster live, until the cluster is gone.
 func (t *tenant) startCCM(ctx context.Context) error {
@@ -55,7 +59,8 @@ func (t *tenant) live(ctx context.Context, c *ccm) error {
 			return t.end(ctx, c)
 		}
 		if err != nil {
-			continue // The API server is busy.
+			t.say("%s: getting its VCDCluster: %s", t.name, err)
+			continue
 		}
 		c.env = []string{"CLUSTER_ID=" + cluster.Spec.InfraID}
 		if err := t.sync(ctx, c, !cluster.DeletionTimestamp.IsZero()); err != nil {
@@ -64,20 +69,18 @@ func (t *tenant) live(ctx context.Context, c *ccm) error {
 	}
 }
 
-// sync does the work of the kubelets once. Without nodes, the cloud controller manager has no place to run.
+// sync does the work of the kubelets once. Without nodes, the cloud controller manager has no place to run. While the API
+// server of the cluster does not respond, nothing changes.
 func (t *tenant) sync(ctx context.Context, c *ccm, ending bool) error {
-	nodes, err := t.nodes.Nodes(t.name)
-	if err != nil {
-		nodes = nil // The cluster has no API server yet, or not any more.
+	nodes, err := t.guestNodes(ctx)
+	if ending && (err != nil || len(nodes) == 0) {
+		return c.kill()
+	}
+	if err != nil || len(nodes) == 0 {
+		return nil //nolint:nilerr // the next time
 	}
 	if err := c.mirrorNodes(ctx, nodes); err != nil {
 		return err
-	}
-	if len(nodes) == 0 {
-		if ending {
-			return c.kill()
-		}
-		return nil
 	}
 	files, err := t.rendered(ctx)
 	if err != nil || files == nil {
@@ -91,6 +94,28 @@ func (t *tenant) sync(ctx context.Context, c *ccm, ending bool) error {
 	}
 	defer c.paused.Unlock()
 	return c.start()
+}
+
+// guestNodes returns the nodes of the cluster.
+func (t *tenant) guestNodes(ctx context.Context) ([]corev1.Node, error) {
+	kubeconfig, err := t.nodes.AdminKubeconfig(t.name)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of cluster %s: %w", t.name, err)
+	}
+	config.Timeout = kubeletTimeout
+	guest, err := client.New(config, client.Options{Scheme: t.client.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to cluster %s: %w", t.name, err)
+	}
+	list := &corev1.NodeList{}
+	if err := guest.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("listing the nodes of cluster %s: %w", t.name, err)
+	}
+	return list.Items, nil
 }
 
 // end ends the cloud controller manager of a cluster that is gone. Its Nodes and Services were in the cluster.
