@@ -256,7 +256,9 @@ func (c *ccm) mirrorNodes(ctx context.Context, nodes []corev1.Node) error {
 	}
 	var errs []error
 	for i := range nodes {
-		if _, exists := surplus[nodes[i].Name]; !exists {
+		if mirrored, exists := surplus[nodes[i].Name]; exists {
+			errs = append(errs, c.heartbeat(ctx, mirrored))
+		} else {
 			errs = append(errs, c.createNode(ctx, &nodes[i]))
 		}
 		delete(surplus, nodes[i].Name)
@@ -280,12 +282,25 @@ func (c *ccm) createNode(ctx context.Context, known *corev1.Node) error {
 	if err := c.client.Create(ctx, node); err != nil {
 		return fmt.Errorf("creating Node %s: %w", node.Name, err)
 	}
-	node.Status.Conditions = []corev1.NodeCondition{{
-		Type:   corev1.NodeReady,
-		Status: corev1.ConditionTrue,
-		Reason: "KubeletReady",
-	}}
-	return c.client.Status().Update(ctx, node)
+	return c.heartbeat(ctx, node)
+}
+
+// heartbeat reports that a Node is ready, unless it is known.
+func (c *ccm) heartbeat(ctx context.Context, node *corev1.Node) error {
+	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}
+	known := slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == ready.Type && condition.Status == ready.Status
+	})
+	if known {
+		return nil
+	}
+	before := node.DeepCopy()
+	node.Status.Conditions = []corev1.NodeCondition{ready}
+	patch := client.StrategicMergeFrom(before)
+	if err := client.IgnoreNotFound(c.client.Status().Patch(ctx, node, patch)); err != nil {
+		return fmt.Errorf("reporting Node %s as ready: %w", node.Name, err)
+	}
+	return nil
 }
 
 // kubeletPeriod is the interval in which the work of kubelets is done.

@@ -201,7 +201,7 @@ func (v *view) unservedServices() map[string]string {
 // converge waits until all clusters are as their specs require. It reports each that is not within the bound.
 func (w *world) converge(ctx context.Context) error {
 	began := time.Now()
-	for {
+	for looks := 0; ; looks++ {
 		v, err := w.view(ctx)
 		if err != nil {
 			return err
@@ -216,18 +216,35 @@ func (w *world) converge(ctx context.Context) error {
 			return nil
 		}
 		if time.Since(began) > w.bound {
-			for _, cluster := range slices.Sorted(maps.Keys(left)) {
-				w.judge.report(violation{
-					At:      w.now(),
-					Cluster: cluster,
-					Text:    fmt.Sprintf("not ready %s after the last fault: %s", w.bound, left[cluster]),
-				})
-			}
+			w.reportUnsettled(v, left)
 			return nil
+		}
+		if looks%15 == 0 {
+			first := slices.Sorted(maps.Keys(left))[0]
+			w.say("%d clusters are not ready yet; %s: %s", len(left), or(first, "(all)"), left[first])
 		}
 		if err := pause(ctx, 2*time.Second); err != nil {
 			return err
 		}
+	}
+}
+
+// reportUnsettled reports the clusters that are not ready, with the last changes of their sites.
+func (w *world) reportUnsettled(v *view, left map[string]string) {
+	for _, cluster := range slices.Sorted(maps.Keys(left)) {
+		found := violation{
+			At:      w.now(),
+			Cluster: cluster,
+			Text:    fmt.Sprintf("not ready %s after the last fault: %s", w.bound, left[cluster]),
+		}
+		for i := range v.vcdClusters.Items {
+			for _, s := range w.sites {
+				if c := &v.vcdClusters.Items[i]; c.Name == cluster && c.Spec.Site == s.URL() {
+					found.Calls = lastCalls(s.Requests(), "")
+				}
+			}
+		}
+		w.judge.report(found)
 	}
 }
 
