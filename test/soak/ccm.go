@@ -40,8 +40,7 @@ const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // A ccm is a cloud controller manager: a program that can be killed and started again.
 type ccm struct {
-	*world
-
+	world  *world
 	name   string // of its cluster
 	dir    string
 	args   []string
@@ -90,11 +89,11 @@ func (w *world) newCCM(name string, args ...string) (*ccm, error) {
 
 // serve serves the API server with only the Nodes and Services of the cluster.
 func (c *ccm) serve() error {
-	target, err := url.Parse(c.management.RESTConfig().Host)
+	target, err := url.Parse(c.world.management.RESTConfig().Host)
 	if err != nil {
 		return fmt.Errorf("reading the address of the API server: %w", err)
 	}
-	transport, err := rest.TransportFor(c.management.RESTConfig())
+	transport, err := rest.TransportFor(c.world.management.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("connecting to the API server: %w", err)
 	}
@@ -125,7 +124,7 @@ func (c *ccm) start() error {
 	}
 	p, err := process.Start(process.Spec{
 		Name: "ccm-" + c.name,
-		Path: c.ccmProgram(),
+		Path: c.world.ccmProgram(),
 		Args: c.args,
 		Dir:  c.world.dir,
 		Env:  append(withoutProxies(), c.env...),
@@ -247,7 +246,7 @@ func (w *world) dropServices(ctx context.Context, cluster string) error {
 // mirrorNodes makes the Nodes that the program sees those of the cluster, as its kubelets do.
 func (c *ccm) mirrorNodes(ctx context.Context, nodes []corev1.Node) error {
 	list := &corev1.NodeList{}
-	if err := c.client.List(ctx, list, client.MatchingLabels{clusterLabel: c.name}); err != nil {
+	if err := c.world.client.List(ctx, list, client.MatchingLabels{clusterLabel: c.name}); err != nil {
 		return fmt.Errorf("listing Nodes: %w", err)
 	}
 	surplus := map[string]*corev1.Node{}
@@ -264,7 +263,7 @@ func (c *ccm) mirrorNodes(ctx context.Context, nodes []corev1.Node) error {
 		delete(surplus, nodes[i].Name)
 	}
 	for _, node := range surplus {
-		errs = append(errs, client.IgnoreNotFound(c.client.Delete(ctx, node)))
+		errs = append(errs, client.IgnoreNotFound(c.world.client.Delete(ctx, node)))
 	}
 	return errors.Join(errs...)
 }
@@ -279,7 +278,7 @@ func (c *ccm) createNode(ctx context.Context, known *corev1.Node) error {
 		},
 	}
 	metav1.SetMetaDataLabel(&node.ObjectMeta, clusterLabel, c.name)
-	if err := c.client.Create(ctx, node); err != nil {
+	if err := c.world.client.Create(ctx, node); err != nil {
 		return fmt.Errorf("creating Node %s: %w", node.Name, err)
 	}
 	return c.heartbeat(ctx, node)
@@ -297,7 +296,7 @@ func (c *ccm) heartbeat(ctx context.Context, node *corev1.Node) error {
 	before := node.DeepCopy()
 	node.Status.Conditions = []corev1.NodeCondition{ready}
 	patch := client.StrategicMergeFrom(before)
-	if err := client.IgnoreNotFound(c.client.Status().Patch(ctx, node, patch)); err != nil {
+	if err := client.IgnoreNotFound(c.world.client.Status().Patch(ctx, node, patch)); err != nil {
 		return fmt.Errorf("reporting Node %s as ready: %w", node.Name, err)
 	}
 	return nil

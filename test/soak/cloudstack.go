@@ -28,10 +28,10 @@ const (
 // A cloudStack is a simulated Apache CloudStack with the nodes of one cluster, and its cloud controller manager. Services
 // come and go, and the cloud has outages. Cluster API does not manage the cluster.
 type cloudStack struct {
-	*ccm
-
-	simulator *cloudstacksim.Simulator
-	api       *httptest.Server
+	world      *world
+	controller *ccm
+	simulator  *cloudstacksim.Simulator
+	api        *httptest.Server
 }
 
 // newCloudStack starts the simulator and prepares the cloud controller manager.
@@ -44,14 +44,14 @@ func (w *world) newCloudStack() (*cloudStack, error) {
 	for i := range 20 {
 		simulator.AddAddresses(fmt.Sprintf("203.0.113.%d", i+1))
 	}
-	c := &cloudStack{simulator: simulator, api: httptest.NewServer(simulator)}
+	c := &cloudStack{world: w, simulator: simulator, api: httptest.NewServer(simulator)}
 	config := filepath.Join(w.dir, "ccm", cloudStackName, "cloud-config")
 	var err error
-	c.ccm, err = w.newCCM(cloudStackName, "--cloud-provider=external-cloudstack", "--cloud-config="+config)
+	c.controller, err = w.newCCM(cloudStackName, "--cloud-provider=external-cloudstack", "--cloud-config="+config)
 	if err != nil {
 		return nil, err
 	}
-	return c, c.write(map[string][]byte{"cloud-config": fmt.Appendf(nil, `[Global]
+	return c, c.controller.write(map[string][]byte{"cloud-config": fmt.Appendf(nil, `[Global]
 api-url = %s/client/api
 api-key = %s
 secret-key = %s
@@ -68,21 +68,21 @@ func (c *cloudStack) live(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			err := c.end()
+			err := c.controller.end()
 			c.api.Close()
 			return err
 		case <-ticker.C:
 		}
-		if !c.paused.TryLock() {
+		if !c.controller.paused.TryLock() {
 			continue // It was killed.
 		}
-		err := c.start()
-		c.paused.Unlock()
+		err := c.controller.start()
+		c.controller.paused.Unlock()
 		if err != nil {
 			return err
 		}
-		if err := c.mirrorNodes(ctx, c.nodes()); err != nil {
-			c.say("%s: the work of its kubelets: %s", c.name, err)
+		if err := c.controller.mirrorNodes(ctx, c.nodes()); err != nil {
+			c.world.say("%s: the work of its kubelets: %s", cloudStackName, err)
 		}
 	}
 }
@@ -103,9 +103,9 @@ func (c *cloudStack) nodes() []corev1.Node {
 func (c *cloudStack) act(ctx context.Context, e event) error {
 	switch e.Action { //nolint:exhaustive // the others are for sites
 	case actService:
-		return c.createService(ctx, cloudStackNamespace, c.name, e.Number)
+		return c.world.createService(ctx, cloudStackNamespace, cloudStackName, e.Number)
 	case actNoService:
-		return c.deleteService(ctx, cloudStackNamespace, c.name, e.Number)
+		return c.world.deleteService(ctx, cloudStackNamespace, cloudStackName, e.Number)
 	case actFault:
 		c.disturb(ctx, e)
 	}
@@ -122,7 +122,7 @@ func (c *cloudStack) disturb(ctx context.Context, e event) {
 	default:
 		c.simulator.Fail(cloudstacksim.Fault{Times: 5, Done: true})
 	}
-	c.wait(ctx, e.For)
+	c.world.wait(ctx, e.For)
 	c.calm()
 }
 
@@ -137,7 +137,7 @@ func (c *cloudStack) unsettled(services []corev1.Service) string {
 	rules := 0
 	for i := range services {
 		s := &services[i]
-		if s.Labels[clusterLabel] != c.name {
+		if s.Labels[clusterLabel] != cloudStackName {
 			continue
 		}
 		if len(s.Status.LoadBalancer.Ingress) == 0 {
@@ -174,7 +174,7 @@ func (c *cloudStack) left() []string {
 // empty deletes all Services of the cluster and reports what is left of them.
 func (c *cloudStack) empty(ctx context.Context) error {
 	for number := range maxServices {
-		if err := c.deleteService(ctx, cloudStackNamespace, c.name, number); err != nil {
+		if err := c.world.deleteService(ctx, cloudStackNamespace, cloudStackName, number); err != nil {
 			return err
 		}
 	}
@@ -183,9 +183,9 @@ func (c *cloudStack) empty(ctx context.Context) error {
 		if len(left) == 0 {
 			return nil
 		}
-		if time.Since(began) > c.bound {
+		if time.Since(began) > c.world.bound {
 			for _, text := range left {
-				c.judge.report(violation{At: c.now(), Cluster: c.name, Text: "left: " + text})
+				c.world.judge.report(violation{At: c.world.now(), Cluster: cloudStackName, Text: "left: " + text})
 			}
 			return nil
 		}

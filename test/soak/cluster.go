@@ -33,8 +33,7 @@ func namespaceOf(slot int) string { return shards()[slot%len(shards())] }
 
 // A tenant is a cluster of the plan, from its creation to its deletion. Only the goroutine of its slot uses it.
 type tenant struct {
-	*world
-
+	world     *world
 	name      string
 	namespace string
 	site      *site
@@ -74,9 +73,9 @@ func (t *tenant) act(ctx context.Context, e event) error {
 	case actRemediate:
 		return t.remediate(ctx, e.Number)
 	case actService:
-		return t.createService(ctx, t.namespace, t.name, e.Number)
+		return t.world.createService(ctx, t.namespace, t.name, e.Number)
 	case actNoService:
-		return t.deleteService(ctx, t.namespace, t.name, e.Number)
+		return t.world.deleteService(ctx, t.namespace, t.name, e.Number)
 	case actDelete:
 		return t.delete(ctx)
 	}
@@ -111,7 +110,7 @@ func (t *tenant) create(ctx context.Context) error {
 			return fmt.Errorf("adapting %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 		err := insist(ctx, func() error {
-			err := t.client.Create(ctx, object.DeepCopy())
+			err := t.world.client.Create(ctx, object.DeepCopy())
 			if apierrors.IsAlreadyExists(err) {
 				return nil
 			}
@@ -121,7 +120,7 @@ func (t *tenant) create(ctx context.Context) error {
 			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
-	if t.birth.Slot >= t.ccmCount {
+	if t.birth.Slot >= t.world.ccmCount {
 		return nil
 	}
 	return t.startCCM(ctx)
@@ -129,7 +128,7 @@ func (t *tenant) create(ctx context.Context) error {
 
 // manifest renders the template, as clusterctl does.
 func (t *tenant) manifest() ([]unstructured.Unstructured, error) {
-	path := filepath.Join(t.management.Root, "templates", "cluster-template"+t.layout.template+".yaml")
+	path := filepath.Join(t.world.management.Root, "templates", "cluster-template"+t.layout.template+".yaml")
 	template, err := os.ReadFile(path) //nolint:gosec // a file of the repository
 	if err != nil {
 		return nil, fmt.Errorf("reading a template: %w", err)
@@ -233,14 +232,14 @@ func (t *tenant) scope() []client.ListOption {
 // deployments lists the MachineDeployments of the cluster.
 func (t *tenant) deployments(ctx context.Context) ([]clusterv1.MachineDeployment, error) {
 	list := &clusterv1.MachineDeploymentList{}
-	err := insist(ctx, func() error { return t.client.List(ctx, list, t.scope()...) })
+	err := insist(ctx, func() error { return t.world.client.List(ctx, list, t.scope()...) })
 	return list.Items, err
 }
 
 // patch applies a merge patch to an object if it exists.
 func (t *tenant) patch(ctx context.Context, object client.Object, patch string) error {
 	return insist(ctx, func() error {
-		return client.IgnoreNotFound(t.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))))
+		return client.IgnoreNotFound(t.world.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))))
 	})
 }
 
@@ -289,7 +288,7 @@ func (t *tenant) roll(ctx context.Context, version string) error {
 func (t *tenant) rollPlane(ctx context.Context, version string) error {
 	plane := t.plane()
 	err := insist(ctx, func() error {
-		return client.IgnoreNotFound(t.client.Get(ctx, client.ObjectKeyFromObject(plane), plane))
+		return client.IgnoreNotFound(t.world.client.Get(ctx, client.ObjectKeyFromObject(plane), plane))
 	})
 	if err != nil || plane.UID == "" {
 		return err
@@ -322,7 +321,7 @@ func (t *tenant) upgrade(ctx context.Context) error {
 func (t *tenant) copyTemplate(ctx context.Context, name, version string) (string, error) {
 	old := &infrav1.VCDMachineTemplate{}
 	key := client.ObjectKey{Namespace: t.namespace, Name: name}
-	err := insist(ctx, func() error { return client.IgnoreNotFound(t.client.Get(ctx, key, old)) })
+	err := insist(ctx, func() error { return client.IgnoreNotFound(t.world.client.Get(ctx, key, old)) })
 	if err != nil || old.UID == "" {
 		return "", err
 	}
@@ -346,7 +345,7 @@ func (t *tenant) copyTemplate(ctx context.Context, name, version string) (string
 		spec.Template = t.layout.image + version
 	}
 	err = insist(ctx, func() error {
-		err := t.client.Create(ctx, next.DeepCopy())
+		err := t.world.client.Create(ctx, next.DeepCopy())
 		if apierrors.IsAlreadyExists(err) {
 			return nil
 		}
@@ -359,7 +358,7 @@ func (t *tenant) copyTemplate(ctx context.Context, name, version string) (string
 func (t *tenant) remediate(ctx context.Context, number int) error {
 	list := &clusterv1.MachineList{}
 	scope := append(t.scope(), client.HasLabels{clusterv1.MachineDeploymentNameLabel})
-	err := insist(ctx, func() error { return t.client.List(ctx, list, scope...) })
+	err := insist(ctx, func() error { return t.world.client.List(ctx, list, scope...) })
 	if err != nil || len(list.Items) == 0 {
 		return err
 	}
@@ -380,5 +379,5 @@ func (t *tenant) remediate(ctx context.Context, number int) error {
 // delete deletes the cluster, and does not wait for its end.
 func (t *tenant) delete(ctx context.Context) error {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.name}}
-	return insist(ctx, func() error { return client.IgnoreNotFound(t.client.Delete(ctx, cluster)) })
+	return insist(ctx, func() error { return client.IgnoreNotFound(t.world.client.Delete(ctx, cluster)) })
 }

@@ -50,7 +50,14 @@ func troubles() []trouble {
 		{"aborted tasks", vcdsim.Fault{Probability: 0.3, AbortTask: true}},
 		{"stuck tasks", vcdsim.Fault{Probability: 0.3, StickTask: true, Delay: 5 * time.Minute}},
 		{"ended sessions", vcdsim.Fault{Probability: 0.05, EndSession: true}},
-		{"empty queries of VMs", vcdsim.Fault{Operation: "GET /api/query type=vm", Status: http.StatusOK, Body: vcdsim.BodyNothing}},
+		{
+			"empty queries of VMs",
+			vcdsim.Fault{
+				Operation: "GET /api/query type=vm",
+				Status:    http.StatusOK,
+				Body:      vcdsim.BodyNothing,
+			},
+		},
 	}
 }
 
@@ -67,7 +74,7 @@ func (w *world) disturb(ctx context.Context, e event) error {
 	case actCellDown:
 		cell := s.Cells()[e.Number%cells]
 		w.say("site %d: cell %d is down for %s", e.Site, cell.Number, e.For.Round(time.Second))
-		w.halt(cell, e.Number/cells%3)
+		halt(cell, e.Number/cells%3)
 		w.wait(ctx, e.For)
 		cell.Maintain(false)
 		cell.Start()
@@ -87,7 +94,7 @@ func (w *world) disturb(ctx context.Context, e event) error {
 }
 
 // halt takes a cell down in one of three ways.
-func (w *world) halt(cell *vcdsim.Cell, way int) {
+func halt(cell *vcdsim.Cell, way int) {
 	switch way {
 	case 0:
 		cell.Stop()

@@ -29,15 +29,15 @@ func (t *tenant) startCCM(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ccms[t.name] = c
-	t.living.Go(func() {
+	t.world.mu.Lock()
+	defer t.world.mu.Unlock()
+	t.world.ccms[t.name] = c
+	t.world.living.Go(func() {
 		err := t.live(ctx, c)
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.ccms, t.name)
-		t.note(t.birth, err)
+		t.world.mu.Lock()
+		defer t.world.mu.Unlock()
+		delete(t.world.ccms, t.name)
+		t.world.note(t.birth, err)
 	})
 	return nil
 }
@@ -54,17 +54,17 @@ func (t *tenant) live(ctx context.Context, c *ccm) error {
 		case <-ticker.C:
 		}
 		cluster := &infrav1.VCDCluster{}
-		err := t.client.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: t.name}, cluster)
+		err := t.world.client.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: t.name}, cluster)
 		if apierrors.IsNotFound(err) {
 			return t.end(ctx, c)
 		}
 		if err != nil {
-			t.say("%s: getting its VCDCluster: %s", t.name, err)
+			t.world.say("%s: getting its VCDCluster: %s", t.name, err)
 			continue
 		}
 		c.env = []string{"CLUSTER_ID=" + cluster.Spec.InfraID}
 		if err := t.sync(ctx, c, !cluster.DeletionTimestamp.IsZero()); err != nil {
-			t.say("%s: the work of its kubelets: %s", t.name, err)
+			t.world.say("%s: the work of its kubelets: %s", t.name, err)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (t *tenant) sync(ctx context.Context, c *ccm, ending bool) error {
 
 // guestNodes returns the nodes of the cluster.
 func (t *tenant) guestNodes(ctx context.Context) ([]corev1.Node, error) {
-	kubeconfig, err := t.nodes.AdminKubeconfig(t.name)
+	kubeconfig, err := t.world.nodes.AdminKubeconfig(t.name)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (t *tenant) guestNodes(ctx context.Context) ([]corev1.Node, error) {
 		return nil, fmt.Errorf("reading the kubeconfig of cluster %s: %w", t.name, err)
 	}
 	config.Timeout = kubeletTimeout
-	guest, err := client.New(config, client.Options{Scheme: t.client.Scheme()})
+	guest, err := client.New(config, client.Options{Scheme: t.world.client.Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to cluster %s: %w", t.name, err)
 	}
@@ -126,19 +126,19 @@ func (t *tenant) end(ctx context.Context, c *ccm) error {
 	if err := c.mirrorNodes(ctx, nil); err != nil {
 		return err
 	}
-	return t.dropServices(ctx, t.name)
+	return t.world.dropServices(ctx, t.name)
 }
 
 // newGuestCCM prepares the cloud controller manager of the cluster.
 func (t *tenant) newGuestCCM() (*ccm, error) {
-	return t.newCCM(t.name,
+	return t.world.newCCM(t.name,
 		"--cloud-provider=vmware-cloud-director",
 		"--cloud-config="+filepath.Join(t.ccmDir(), addons.ConfigKey),
 		"--credentials="+filepath.Join(t.ccmDir(), credentialsDir),
 	)
 }
 
-func (t *tenant) ccmDir() string { return filepath.Join(t.dir, "ccm", t.name) }
+func (t *tenant) ccmDir() string { return filepath.Join(t.world.dir, "ccm", t.name) }
 
 // credentialsDir is the folder with the credentials of a cloud controller manager.
 const credentialsDir = "basic-auth"
@@ -147,7 +147,7 @@ const credentialsDir = "basic-auth"
 func (t *tenant) rendered(ctx context.Context) (map[string][]byte, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: t.namespace, Name: t.name + "-cloud-provider"}
-	if err := t.client.Get(ctx, key, secret); err != nil {
+	if err := t.world.client.Get(ctx, key, secret); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	if secret.Type != addonsv1.ClusterResourceSetSecretType {

@@ -24,7 +24,7 @@ func (w *world) run(ctx context.Context, events []event) error {
 	for _, s := range w.sites {
 		watchers.Go(func() { w.watch(watching, s) })
 	}
-	w.ccms[cloudStackName] = w.cloudStack.ccm
+	w.ccms[cloudStackName] = w.cloudStack.controller
 	watchers.Go(func() {
 		if err := w.cloudStack.live(watching); err != nil {
 			w.judge.report(violation{At: w.now(), Cluster: cloudStackName, Text: err.Error()})

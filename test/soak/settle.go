@@ -40,7 +40,13 @@ type view struct {
 func (w *world) view(ctx context.Context) (*view, error) {
 	v := &view{poolsOfSites: map[string][]string{}}
 	for _, list := range []client.ObjectList{
-		&v.clusters, &v.planes, &v.deployments, &v.machines, &v.vcdClusters, &v.vcdMachines, &v.services,
+		&v.clusters,
+		&v.planes,
+		&v.deployments,
+		&v.machines,
+		&v.vcdClusters,
+		&v.vcdMachines,
+		&v.services,
 	} {
 		if err := w.client.List(ctx, list); err != nil {
 			return nil, fmt.Errorf("listing objects: %w", err)
@@ -275,8 +281,8 @@ func (w *world) rest(ctx context.Context) error {
 	rate := float64(w.calls()-before) / resting.Seconds()
 	w.say("at rest, the sites receive %.2f calls per second", rate)
 	if bound := maxRest * float64(len(w.sites)*len(w.managers)); rate > bound {
-		w.judge.report(violation{At: w.now(), Text: fmt.Sprintf("%.2f calls per second at rest, more than %.2f", rate,
-			bound)})
+		text := fmt.Sprintf("%.2f calls per second at rest, more than %.2f", rate, bound)
+		w.judge.report(violation{At: w.now(), Text: text})
 	}
 	return nil
 }
