@@ -138,6 +138,19 @@ func TestAPoolWithoutAControlPlaneIsFound(t *testing.T) {
 	g.Expect(viewOf(balanced(t, "100.64.1.9", "10.0.1.5", "10.0.1.6")).wrongPools()).To(HaveKey("alpha"))
 }
 
+func TestMembersOfAnIPSetAreThoseOfItsPools(t *testing.T) {
+	g := NewWithT(t)
+	state := balanced(t, "100.64.1.9")
+	state.Documents[0].Body = json.RawMessage(`{"memberGroupRef":{"id":"set"}}`)
+	state.Documents = append(state.Documents, vcdsim.Document{
+		Path: "1.0.0/firewallGroups",
+		ID:   "set",
+		Body: json.RawMessage(`{"ipAddresses":["10.0.1.6","10.0.1.5"]}`),
+	})
+
+	g.Expect(members(state)).To(Equal(map[string][]string{"100.64.1.9": {"10.0.1.5", "10.0.1.6"}}))
+}
+
 func TestGrowthBeyondALimitIsFound(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -62,33 +62,49 @@ func (w *world) view(ctx context.Context) (*view, error) {
 	return v, nil
 }
 
-// members returns the addresses of the members of each virtual service's pool, sorted, by address.
+// members returns the addresses of the members of each virtual service's pool, sorted, by address. The members of a pool
+// are in the pool, or in an IP set.
 func members(state *vcdsim.State) map[string][]string {
-	pools := map[string][]string{}
+	sets := map[string][]string{}
+	pools := map[string]pool{}
 	for i := range state.Documents {
 		d := &state.Documents[i]
-		if !strings.HasSuffix(d.Path, "/loadBalancer/pools") {
-			continue
+		switch {
+		case strings.HasSuffix(d.Path, "/loadBalancer/pools"):
+			var p pool
+			if json.Unmarshal(d.Body, &p) == nil {
+				pools[d.ID] = p
+			}
+		case strings.HasSuffix(d.Path, "/firewallGroups"):
+			var set struct {
+				Addresses []string `json:"ipAddresses"`
+			}
+			if json.Unmarshal(d.Body, &set) == nil {
+				sets[d.ID] = set.Addresses
+			}
 		}
-		var pool struct {
-			Members []struct {
-				Address string `json:"ipAddress"`
-			} `json:"members"`
-		}
-		if json.Unmarshal(d.Body, &pool) != nil {
-			continue
-		}
-		pools[d.ID] = []string{}
-		for _, m := range pool.Members {
-			pools[d.ID] = append(pools[d.ID], m.Address)
-		}
-		slices.Sort(pools[d.ID])
 	}
 	out := map[string][]string{}
 	for address, service := range virtualServices(state) {
-		out[address] = pools[service.Pool.ID]
+		p := pools[service.Pool.ID]
+		found := slices.Clone(sets[p.Group.ID])
+		for _, m := range p.Members {
+			found = append(found, m.Address)
+		}
+		slices.Sort(found)
+		out[address] = found
 	}
 	return out
+}
+
+// A pool is the part of a pool that judges read.
+type pool struct {
+	Members []struct {
+		Address string `json:"ipAddress"`
+	} `json:"members"`
+	Group struct {
+		ID string `json:"id"`
+	} `json:"memberGroupRef"`
 }
 
 // unsettled returns, by cluster, the reason why a cluster is not as its spec requires.
