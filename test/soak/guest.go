@@ -77,7 +77,7 @@ func (t *tenant) sync(ctx context.Context, c *ccm, ending bool) error {
 		return c.kill()
 	}
 	if err != nil || len(nodes) == 0 {
-		return nil //nolint:nilerr // the next time
+		return nil // the next time
 	}
 	if err := c.mirrorNodes(ctx, nodes); err != nil {
 		return err

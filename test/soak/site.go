@@ -46,7 +46,7 @@ func startSite(index int, pace float64, seed uint64, guests *workload.Workloads)
 	simulator, err := vcdsim.New(vcdsim.Config{
 		Model:   model(index),
 		Profile: vcdsim.Recorded,
-		Seed:    int64(seed%1000)*sites + int64(index) + 1, //nolint:gosec // a small number
+		Seed:    int64(seed%1000)*sites + int64(index) + 1,
 		Clock:   vcdsim.NewClock(pace),
 		Guest:   guests,
 		Cells:   cells,
