@@ -259,6 +259,15 @@ SEED ?= 1
 sim-soak: ## Let all clients of the simulator make, change and delete things at random for DURATION, from SEED; nothing may be left.
 	cd test/conformance && $(TEST_WRAPPER) $(GO) test $(AFRESH) ./soak -timeout 0 -v -duration=$(DURATION) -seed=$(SEED)
 
+# PACE is the number of simulated hours in an hour of real time.
+CLUSTERS ?= 100
+PACE ?= 8
+
+.PHONY: soak
+soak: DURATION = 24h
+soak: stack ## Let CLUSTERS live for DURATION of simulated time (24h, three hours), from SEED, with faults and crashes; nothing may be lost, left or grow.
+	cd test && $(TEST_WRAPPER) $(GO) run ./soak -duration=$(DURATION) -clusters=$(CLUSTERS) -seed=$(SEED) -pace=$(PACE) $(SOAK_FLAGS)
+
 .PHONY: stack
 stack: ## Build the programs that tests in test/ run on (minutes the first time, then cached).
 	cd test && $(GO) run ./framework/stack/cmd/stack build
