@@ -123,7 +123,7 @@ func checkNetwork(network vcd.Network, usage vcd.NetworkUsage, d demand) finding
 		f.problem("enlarge the static pool of the network, or release addresses in it",
 			"network %s has %d free addresses of %d in its static pool, but %d are planned", name, free,
 			usage.Addresses.Limit, d.fromPool)
-	case d.byDHCP && !dhcp:
+	case d.byDHCP && !dhcp && !isIPv6Only(network): // checkIPv6 checks the others
 		f.warn("configure DHCP on the network, set addressSource of the NIC to StaticPool, or ensure that the "+
 			"network relays DHCP to your server, whose ranges are not visible in VCD",
 			"network %s has no visible DHCP range, but NICs use DHCP", name)
