@@ -91,14 +91,23 @@ func (w *vAppMetadataWriter) run(ctx context.Context, in places) (phases.Result,
 		record = metadata.Record{} // of a vApp that was deleted
 	}
 	if ended || record.Open() || len(record.Obsolete(desired)) > 0 {
-		now, err := at.session.VAppMetadata(ctx, w.vApp.ID)
-		if err != nil {
-			return session.Unread(err, "Reading the metadata of vApp "+w.vApp.Name)
+		if record, out, err = w.refresh(ctx, record); err != nil || out != phases.Done {
+			return out, err
 		}
-		record = record.Seen(now)
-		w.record(record)
 	}
 	return w.write(ctx, record, desired)
+}
+
+// refresh updates the record with the metadata of the vApp.
+func (w *vAppMetadataWriter) refresh(ctx context.Context, record metadata.Record) (metadata.Record, phases.Result, error) {
+	now, err := w.at.session.VAppMetadata(ctx, w.vApp.ID)
+	if err != nil {
+		out, err := session.Unread(err, "Reading the metadata of vApp "+w.vApp.Name)
+		return record, out, err
+	}
+	record = record.Seen(now)
+	w.record(record)
+	return record, phases.Done, nil
 }
 
 // taskKey returns the key in the session of the task that writes metadata of a vApp.
