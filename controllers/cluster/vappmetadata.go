@@ -71,7 +71,7 @@ type vAppMetadataWriter struct {
 func (w *vAppMetadataWriter) run(ctx context.Context, in places) (phases.Result, error) {
 	desired := metadata.Desired(w.vcdCluster.Spec.VAppMetadata)
 	recordedID, record := w.recorded()
-	if !record.Open() && len(record.Missing(desired)) == 0 && len(record.Obsolete(desired)) == 0 {
+	if isComplete(record, desired) {
 		return phases.Done, nil
 	}
 	at, out, err := in.open(ctx, w.home)
@@ -96,6 +96,11 @@ func (w *vAppMetadataWriter) run(ctx context.Context, in places) (phases.Result,
 		}
 	}
 	return w.write(ctx, record, desired)
+}
+
+// isComplete reports whether all desired entries, and no others, are written.
+func isComplete(record metadata.Record, desired []vcd.MetadataEntry) bool {
+	return !record.Open() && len(record.Missing(desired)) == 0 && len(record.Obsolete(desired)) == 0
 }
 
 // refresh updates the record with the metadata of the vApp.

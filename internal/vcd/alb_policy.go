@@ -126,7 +126,7 @@ func headersOf(actions []wireHeaderAction) []Header {
 }
 
 // in returns the rules that belong into a list.
-func (r HTTPRules) in(list string) []wireHTTPRule {
+func (r *HTTPRules) in(list string) []wireHTTPRule {
 	var rules []wireHTTPRule
 	headers := r.ResponseHeaders
 	if list == requestRules {

@@ -16,7 +16,7 @@ import (
 )
 
 var types = map[infrav1.MetadataType]vcd.MetadataType{
-	"":                         vcd.MetadataString,
+	"":                       vcd.MetadataString,
 	infrav1.MetadataString:   vcd.MetadataString,
 	infrav1.MetadataNumber:   vcd.MetadataNumber,
 	infrav1.MetadataBoolean:  vcd.MetadataBoolean,
@@ -24,7 +24,7 @@ var types = map[infrav1.MetadataType]vcd.MetadataType{
 }
 
 var accesses = map[infrav1.MetadataAccess]vcd.MetadataAccess{
-	"":                          vcd.MetadataReadWrite,
+	"":                        vcd.MetadataReadWrite,
 	infrav1.MetadataReadWrite: vcd.MetadataReadWrite,
 	infrav1.MetadataReadOnly:  vcd.MetadataReadOnly,
 	infrav1.MetadataPrivate:   vcd.MetadataPrivate,
