@@ -50,6 +50,7 @@ var specs = map[string]struct {
 			"orphanedDiskPolicy":         {"Delete", "Retain"},
 			"kubeletServingCertificates": {"Approve", "Ignore"},
 			"failureDomainSelector":      {"{}", "{matchLabels: {a: b}}"},
+			"vAppMetadata":               {"[{key: a, value: one}]", "[{key: a, value: two}]"},
 		},
 	},
 	"VCDMachine": {

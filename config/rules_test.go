@@ -60,6 +60,12 @@ func TestCreateVCDCluster(t *testing.T) {
 	endpoint := []string{"spec.controlPlaneEndpoint.host"}
 	checkCreations(t, "VCDCluster", clusterYAML, []creation{
 		{"only the required fields", `{}`, nil},
+		{"metadata of vApps", `{spec: {vAppMetadata: [{key: a, value: b}], vApp: {layout: PerCluster}}}`, nil},
+		{
+			"no metadata of vApps of machines",
+			`{spec: {vAppMetadata: [{key: a, value: b}], vApp: {layout: PerMachine}}}`,
+			[]string{"spec.vAppMetadata"},
+		},
 		{"a site with a port", `{spec: {site: "https://vcd.example.com:8443"}}`, nil},
 		{"a site behind the proxy", `{spec: {proxy: {httpsProxy: "http://p:3128", site: Proxy}}}`, nil},
 		{"a site behind an HTTP proxy", `{spec: {proxy: {httpProxy: "http://p:3128", site: Proxy}}}`, []string{"spec.proxy.httpsProxy"}},

@@ -23,6 +23,9 @@ const (
 	// VAppLayoutReadyCondition is True when all drivers in the workload cluster support the vApp layout. It exists only
 	// with layout PerMachine.
 	VAppLayoutReadyCondition = "VAppLayoutReady"
+	// VAppMetadataReadyCondition is True when the vApps of the cluster have the metadata of spec.vAppMetadata. It exists if
+	// that is or was set, and is not part of Ready.
+	VAppMetadataReadyCondition = "VAppMetadataReady"
 	// VMLossSuspectedCondition is True while VMs of several clusters of the site are missing together, until a user
 	// acknowledges that they are deleted. Until then, no missing VM of the cluster is treated as deleted. Otherwise it
 	// does not exist. It is not part of Ready.

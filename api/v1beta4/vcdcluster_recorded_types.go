@@ -96,6 +96,14 @@ type VCDClusterRecordedState struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^urn:vcloud:vapp:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must be the URN of a vApp, urn:vcloud:vapp:<UUID>: the controller sets it, remove the field"
 	VAppIDs []string `json:"vAppIDs,omitempty"`
 
+	// vAppMetadata is the metadata that the controller wrote to vApps of the cluster: other metadata is not changed. An
+	// entry is stored before it is written. Remove the list to write all of spec.vAppMetadata again.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1000
+	VAppMetadata []RecordedVAppMetadata `json:"vAppMetadata,omitempty"`
+
 	// deletedVAppIDs are the URNs of those vApps, here and in zones, that tasks of this provider deleted with the
 	// cluster. Disks may be deleted when the deletion of all vApps of the cluster is proved.
 	// +optional
@@ -234,4 +242,33 @@ type InheritedLoadBalancer struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	CertificateAlias string `json:"certificateAlias,omitempty"`
+}
+
+// RecordedVAppMetadata is the metadata that the controller wrote to a vApp.
+type RecordedVAppMetadata struct {
+	// vAppID is the URN of the vApp.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	VAppID string `json:"vAppID,omitempty"`
+
+	// zone is the name of the VCDDeploymentZone of the vApp; empty for the cluster's own VDC.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Zone string `json:"zone,omitempty"`
+
+	// number of the vApp among those of the cluster in the VDC.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Number int32 `json:"number,omitempty"`
+
+	// entries of metadata of the vApp.
+	// +required
+	// +listType=map
+	// +listMapKey=key
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	Entries []RecordedMetadata `json:"entries,omitempty"`
 }

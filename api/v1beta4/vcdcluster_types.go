@@ -10,6 +10,7 @@ import (
 // VCDClusterSpec is the desired state of a VCDCluster.
 // +kubebuilder:validation:XValidation:rule="!has(self.loadBalancer) || !has(self.cloudProvider) || !has(self.cloudProvider.mode) || self.cloudProvider.mode == 'Managed'",fieldPath=".loadBalancer",message="may only be set when cloudProvider.mode is Managed: other cloud controller managers have their own configuration"
 // +kubebuilder:validation:XValidation:rule="!has(self.failureDomainSelector) || (!self.?cloudProvider.?nodes.?zones.hasValue() && !self.?cloudProvider.?nodes.?region.hasValue())",fieldPath=".cloudProvider.nodes",message="cannot have zones or region when failureDomainSelector is set: VCDFailureDomains define them"
+// +kubebuilder:validation:XValidation:rule="!has(self.vAppMetadata) || !has(self.vApp) || !has(self.vApp.layout) || self.vApp.layout != 'PerMachine'",fieldPath=".vAppMetadata",message="cannot be set when vApp.layout is PerMachine: set vmMetadata of the machines"
 type VCDClusterSpec struct {
 	// infraID identifies the cluster in VCD. Every object of the cluster there is marked with it, and `clusterctl move`
 	// keeps it. It is a UUID, or the ID from CAPVCD: urn:vcloud:entity:vmware:capvcdCluster:<UUID> or NO_RDE_<UUID>.
@@ -70,6 +71,15 @@ type VCDClusterSpec struct {
 	// +optional
 	// +kubebuilder:default={layout: PerFailureDomain}
 	VApp VAppSpec `json:"vApp,omitempty,omitzero"`
+
+	// vAppMetadata is metadata of the vApps of the cluster in VCD, for example for billing. Cannot be set with vApp
+	// layout PerMachine. Mutable in place.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	VAppMetadata []MetadataEntry `json:"vAppMetadata,omitempty"`
 
 	// failureDomainSelector selects the VCDDeploymentZones of this namespace that the cluster may use; an empty
 	// selector selects all of them. Mutable in place.

@@ -108,7 +108,7 @@ type VCDMachineRecordedState struct {
 	// +listMapKey=key
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
-	VMMetadata []RecordedVMMetadata `json:"vmMetadata,omitempty"`
+	VMMetadata []RecordedMetadata `json:"vmMetadata,omitempty"`
 
 	// missingSince is the time when the VM, or the machine's own vApp, was first not found although VCD returned other
 	// objects that the user can see. It is removed when it is found again.
@@ -328,27 +328,4 @@ type RecordedNIC struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
 	Address string `json:"address,omitempty"`
-}
-
-// RecordedVMMetadata is an entry of metadata that the controller wrote to a VM.
-type RecordedVMMetadata struct {
-	// key of the entry.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	Key string `json:"key,omitempty"`
-
-	// access of tenants to the entry.
-	// +required
-	Access VMMetadataAccess `json:"access,omitempty"`
-
-	// type of the value; empty while it is not known whether VCD has stored the entry.
-	// +optional
-	Type VMMetadataType `json:"type,omitempty"`
-
-	// value of the entry, as returned by VCD.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=4096
-	Value string `json:"value,omitempty"`
 }

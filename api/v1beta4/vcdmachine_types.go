@@ -157,7 +157,7 @@ type VCDMachineSpec struct {
 	// +listMapKey=key
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	VMMetadata []VMMetadataEntry `json:"vmMetadata,omitempty"`
+	VMMetadata []MetadataEntry `json:"vmMetadata,omitempty"`
 
 	// antiAffinity keeps the VM on another host than the VMs of its group, which are those of the control plane or of
 	// the same MachineDeployment, with a rule in VCD: None (default), Preferred or Required. The rule of a group is

@@ -4,63 +4,6 @@ package v1beta4
 
 import "k8s.io/apimachinery/pkg/api/resource"
 
-// VMMetadataType is the type of a value of metadata.
-// +kubebuilder:validation:Enum=String;Number;Boolean;DateTime
-type VMMetadataType string
-
-// Types of metadata.
-const (
-	// VMMetadataString is a text.
-	VMMetadataString VMMetadataType = "String"
-	// VMMetadataNumber is a whole number.
-	VMMetadataNumber VMMetadataType = "Number"
-	// VMMetadataBoolean is true or false.
-	VMMetadataBoolean VMMetadataType = "Boolean"
-	// VMMetadataDateTime is a time in the form of RFC 3339.
-	VMMetadataDateTime VMMetadataType = "DateTime"
-)
-
-// VMMetadataAccess is the access of tenants to a metadata entry in VCD.
-// +kubebuilder:validation:Enum=ReadWrite;ReadOnly;Private
-type VMMetadataAccess string
-
-// Access to metadata.
-const (
-	// VMMetadataReadWrite is VCD's domain GENERAL: tenants read and write it.
-	VMMetadataReadWrite VMMetadataAccess = "ReadWrite"
-	// VMMetadataReadOnly is VCD's domain SYSTEM with visibility READONLY: tenants read it.
-	VMMetadataReadOnly VMMetadataAccess = "ReadOnly"
-	// VMMetadataPrivate is VCD's domain SYSTEM with visibility PRIVATE: tenants do not see it.
-	VMMetadataPrivate VMMetadataAccess = "Private"
-)
-
-// VMMetadataEntry is an entry of a VM's metadata.
-// +kubebuilder:validation:XValidation:rule="self.access == oldSelf.access",fieldPath=".access",message="is immutable: remove the entry, and add it again"
-type VMMetadataEntry struct {
-	// key of the entry.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	Key string `json:"key,omitempty"`
-
-	// value of the entry, as a text of its type.
-	// +required
-	// +kubebuilder:validation:MinLength=0
-	// +kubebuilder:validation:MaxLength=1000
-	Value *string `json:"value,omitempty"`
-
-	// type of the value: String, which is the default, Number, Boolean or DateTime.
-	// +optional
-	// +kubebuilder:default=String
-	Type VMMetadataType `json:"type,omitempty"`
-
-	// access of tenants: ReadWrite, which is the default, ReadOnly or Private. Only a system administrator may write
-	// entries that are ReadOnly or Private.
-	// +optional
-	// +kubebuilder:default=ReadWrite
-	Access VMMetadataAccess `json:"access,omitempty"`
-}
-
 // DiskSpec is an additional disk.
 type DiskSpec struct {
 	// name of the disk in this list. VCD does not store it.

@@ -106,6 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 		Begin:     begin,
 		Phases:    provisioning(),
 		Deletion:  deletion(),
+		Upkeep:    upkeep(),
 		Ready:     true,
 		Finish:    finish,
 	}.Reconcile(ctx, c)
@@ -141,7 +142,7 @@ func finish(ctx context.Context, s *scope, pass *phases.Pass) {
 	c := s.vcdCluster
 	exists := c.DeletionTimestamp.IsZero()
 	if pass.Complete {
-		pass.After = s.requeueAfter
+		pass.Within(s.requeueAfter)
 	}
 	reportPreflight(s, pass)
 	if pass.Complete && exists {

@@ -63,6 +63,7 @@ func identify(c *infrav1.VCDCluster, h home) {
 		of.OVDCNetworkID = ""
 		of.EndpointGatewayID = ""
 		of.EndpointAddresses = nil
+		of.VAppMetadata = nil
 		c.Spec.InfraID = string(c.UID)
 		recordVirtualIPs(c)
 	}

@@ -25,6 +25,13 @@ func provisioning() []phases.Phase[*scope] {
 	}
 }
 
+// upkeep are the phases of a VCDCluster whose conditions are not part of Ready.
+func upkeep() []phases.Phase[*scope] {
+	return []phases.Phase[*scope]{
+		{Condition: infrav1.VAppMetadataReadyCondition, Run: reconcileVAppMetadata, Applies: isLoggedIn},
+	}
+}
+
 // deletion are the phases of a VCDCluster in deletion, in order.
 func deletion() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{

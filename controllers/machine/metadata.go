@@ -6,9 +6,9 @@ import (
 	"context"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/metadata"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vmmetadata"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -30,7 +30,7 @@ func reconcileMetadata(ctx context.Context, s *scope) (phases.Result, error) {
 		return out, nil
 	}
 	m := s.inputs.vcdMachine
-	record := vmmetadata.RecordOf(m.Spec.RecordedState.VMMetadata)
+	record := metadata.RecordOf(m.Spec.RecordedState.VMMetadata)
 	if ended || record.Open() {
 		now, err := s.session.Metadata(ctx, s.inputs.vmID())
 		if err != nil {
@@ -59,9 +59,9 @@ type metadataWriter struct {
 }
 
 // write writes the missing entries. If none are missing, it removes an entry that is no longer in the spec.
-func (w metadataWriter) write(ctx context.Context, record vmmetadata.Record) (phases.Result, error) {
+func (w metadataWriter) write(ctx context.Context, record metadata.Record) (phases.Result, error) {
 	m := w.inputs.vcdMachine
-	desired := vmmetadata.Desired(m.Spec.VMMetadata)
+	desired := metadata.Desired(m.Spec.VMMetadata)
 	missing := record.Missing(desired)
 	obsolete := record.Obsolete(desired)
 	if len(missing) == 0 && len(obsolete) == 0 {

@@ -20,14 +20,14 @@ import (
 )
 
 // entries returns string entries as in a spec.
-func entries(metadata map[string]string) []infrav1.VMMetadataEntry {
-	var list []infrav1.VMMetadataEntry
+func entries(metadata map[string]string) []infrav1.MetadataEntry {
+	var list []infrav1.MetadataEntry
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		list = append(list, infrav1.VMMetadataEntry{
+		list = append(list, infrav1.MetadataEntry{
 			Key:    key,
 			Value:  ptr.To(metadata[key]),
-			Type:   infrav1.VMMetadataString,
-			Access: infrav1.VMMetadataReadWrite,
+			Type:   infrav1.MetadataString,
+			Access: infrav1.MetadataReadWrite,
 		})
 	}
 	return list
@@ -125,12 +125,12 @@ func TestForbiddenMetadataIsReported(t *testing.T) {
 
 // TestMetadataHasTypesAndDomains writes an entry of each type, and entries that only a system administrator may write.
 func TestMetadataHasTypesAndDomains(t *testing.T) {
-	typed := []infrav1.VMMetadataEntry{
-		{Key: "boolean", Value: ptr.To("true"), Type: infrav1.VMMetadataBoolean},
-		{Key: "number", Value: ptr.To("4711"), Type: infrav1.VMMetadataNumber},
-		{Key: "time", Value: ptr.To("2026-12-31T23:59:59+01:00"), Type: infrav1.VMMetadataDateTime},
-		{Key: "read-only", Value: ptr.To("a"), Access: infrav1.VMMetadataReadOnly},
-		{Key: "private", Value: ptr.To("b"), Access: infrav1.VMMetadataPrivate},
+	typed := []infrav1.MetadataEntry{
+		{Key: "boolean", Value: ptr.To("true"), Type: infrav1.MetadataBoolean},
+		{Key: "number", Value: ptr.To("4711"), Type: infrav1.MetadataNumber},
+		{Key: "time", Value: ptr.To("2026-12-31T23:59:59+01:00"), Type: infrav1.MetadataDateTime},
+		{Key: "read-only", Value: ptr.To("a"), Access: infrav1.MetadataReadOnly},
+		{Key: "private", Value: ptr.To("b"), Access: infrav1.MetadataPrivate},
 	}
 	w := controllertest.New(t, controllertest.NewMachine("md-0",
 		func(m *infrav1.VCDMachine) { m.Spec.VMMetadata = typed })...)

@@ -122,6 +122,20 @@ func (r *records) noteDisk(ctx context.Context, disk vcd.Ref) error {
 	})
 }
 
+// forgetVAppMetadata removes the record of the metadata of the machine's vApp from the VCDCluster. A vApp that is created
+// again has none.
+func (r *records) forgetVAppMetadata(ctx context.Context) error {
+	known := r.inputs.vcdCluster.Spec.RecordedState.VAppMetadata
+	left := slices.DeleteFunc(slices.Clone(known), func(entry infrav1.RecordedVAppMetadata) bool {
+		return entry.Zone == r.inputs.zoneName() && int(entry.Number) == r.inputs.vAppNumber()
+	})
+	if len(left) == len(known) {
+		return nil
+	}
+	return r.recordIfCurrent(ctx, "the metadata of vApp "+r.inputs.vAppName(),
+		func(s *infrav1.VCDClusterRecordedState) { s.VAppMetadata = left })
+}
+
 // recordOnCluster stores a record on the VCDCluster, which outlives the machine.
 func (r *records) recordOnCluster(ctx context.Context, what string, record func(*infrav1.VCDClusterRecordedState)) error {
 	return r.patchCluster(ctx, what, record, client.MergeFrom(r.inputs.vcdCluster))

@@ -120,6 +120,9 @@ func (c creator) compose(ctx context.Context, name string) (phases.Result, error
 	if err != nil {
 		return phases.Done, err
 	}
+	if err := c.layout.records.forgetVAppMetadata(ctx); err != nil {
+		return phases.Done, err
+	}
 	ctrl.LoggerFrom(ctx).Info("Creating vApp", "vApp", name, "vms", len(ours))
 	spec := vcd.VAppSpec{Name: name, Description: marker.String(), Networks: c.design.networks(), VMs: specs(ours)}
 	_, task, err := c.session.ComposeVApp(ctx, c.vdc, spec)

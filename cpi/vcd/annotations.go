@@ -4,6 +4,7 @@ package vcd
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -22,22 +23,23 @@ const prefix = "service.beta.kubernetes.io/vcloud-"
 type settings struct {
 	service.Settings
 
-	sslPorts      []int
-	alias         string
-	noTermination bool
-	internal      bool
-	subnet        netip.Prefix
-	ipSpace       string
-	engineGroup   string
-	algorithm     string
-	monitor       lb.Monitor
-	check         lb.HealthCheck
-	redirect      int
-	profiles      map[int]lb.Application
-	aliases       map[int]string
-	secret        string
-	secrets       map[int]string
-	preserve      bool
+	sslPorts                        []int
+	alias                           string
+	noTermination                   bool
+	internal                        bool
+	subnet                          netip.Prefix
+	ipSpace                         string
+	engineGroup                     string
+	algorithm                       string
+	monitor                         lb.Monitor
+	check                           lb.HealthCheck
+	redirect                        int
+	requestHeaders, responseHeaders lb.Headers
+	profiles                        map[int]lb.Application
+	aliases                         map[int]string
+	secret                          string
+	secrets                         map[int]string
+	preserve                        bool
 }
 
 // shareKey matches keys that fit into the description of a virtual service, together with the rest of its marker.
@@ -140,7 +142,8 @@ var annotations = service.Annotations[settings]{
 			Value:   "monitor",
 			Example: "ping",
 			Help: "Health monitor of the nodes: `tcp`, `udp`, `ping`, `http`, `https` or `none`. The default is " +
-				"`tcp` for TCP and `udp` for UDP. This also applies to `externalTrafficPolicy: Local`, because " +
+				"`tcp` for TCP and `udp` for UDP. UDP ports support only `udp`, `ping` and `none`. This also applies to " +
+				"`externalTrafficPolicy: Local`, because " +
 				"nodes without endpoints do not accept TCP connections on the node port.",
 			Parse: func(w *settings, v string) error {
 				m, err := oneOf(strings.ToUpper(v), []string{"TCP", "UDP", "PING", "HTTP", "HTTPS", "NONE"})
@@ -203,6 +206,22 @@ var annotations = service.Annotations[settings]{
 			Help: "Port to which the load balancer redirects the requests of ports with appProtocol `http`, as HTTPS " +
 				"(status code 301). Requires VCD 10.5.",
 			Parse: func(w *settings, v string) (err error) { w.redirect, err = count(v); return err },
+		},
+		{
+			Name:    "http-request-headers",
+			Value:   "headers",
+			Example: "X-Forwarded-Proto: https",
+			Help: "Headers of requests to the nodes, for ports with appProtocol `http` or `https`, one a line: `Name: value` " +
+				"sets a header, `Name:` removes it. At most 16. Requires VCD 10.5.",
+			Parse: func(w *settings, v string) (err error) { w.requestHeaders, err = headers(v); return err },
+		},
+		{
+			Name:    "http-response-headers",
+			Value:   "headers",
+			Example: "Strict-Transport-Security: max-age=31536000",
+			Help: "Headers of responses to clients, for ports with appProtocol `http` or `https`, one a line: `Name: value` " +
+				"sets a header, `Name:` removes it. At most 16. Requires VCD 10.5.",
+			Parse: func(w *settings, v string) (err error) { w.responseHeaders, err = headers(v); return err },
 		},
 		{
 			Name:    "port-profiles",
@@ -299,6 +318,52 @@ func statusClasses(s string) (string, error) {
 	}
 	slices.Sort(out)
 	return strings.Join(slices.Compact(out), ","), nil
+}
+
+const (
+	maxHeaders     = 16
+	maxHeaderValue = 1024
+)
+
+// headerName matches names of headers.
+var headerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+
+// framing are headers that frame requests and connections. Other values would let clients smuggle requests.
+var framing = []string{
+	"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
+}
+
+// headers parses headers, one a line.
+func headers(s string) (lb.Headers, error) {
+	lines := map[string]string{}
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		name, value, hasValue := strings.Cut(line, ":")
+		name = strings.TrimSpace(name)
+		value = strings.TrimSpace(value)
+		key := strings.ToLower(name)
+		switch {
+		case !hasValue || !headerName.MatchString(name):
+			return "", fmt.Errorf("%q is not a header: use lines such as \"X-Forwarded-Proto: https\"", line)
+		case slices.Contains(framing, key):
+			return "", fmt.Errorf("the header %s frames requests and cannot be changed: remove it", name)
+		case len(value) > maxHeaderValue || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
+			return "", fmt.Errorf("the value of the header %s is invalid: use at most %d characters of ASCII", name, maxHeaderValue)
+		case lines[key] != "":
+			return "", fmt.Errorf("the header %s is duplicated: remove one of the lines", name)
+		}
+		lines[key] = lb.HeaderLine(name, value)
+	}
+	if len(lines) > maxHeaders {
+		return "", fmt.Errorf("%d headers are too many: use at most %d", len(lines), maxHeaders)
+	}
+	var sorted []string
+	for _, key := range slices.Sorted(maps.Keys(lines)) {
+		sorted = append(sorted, lines[key])
+	}
+	return lb.Headers(strings.Join(sorted, "\n")), nil
 }
 
 func oneOf(s string, known []string) (string, error) {

@@ -96,11 +96,7 @@ func (d *Dialect) Extend(in service.Input, request *service.Request) {
 	for _, p := range request.Desired.Ports {
 		out.Listeners = append(out.Listeners, e.listener(p))
 	}
-	if e.redirect != 0 && !slices.ContainsFunc(out.Listeners, func(l lb.Listener) bool { return l.Redirect != 0 }) {
-		request.Notice(service.InvalidAnnotation,
-			"the annotation %s has no effect, because no port is HTTP: set the appProtocol of a port to http, or remove it",
-			prefix+"http-redirect-https")
-	}
+	e.noticeRules(out.Listeners)
 	e.noticeIgnored()
 	e.reserve()
 	request.Desired.Extra = out
@@ -135,14 +131,47 @@ func (e *extension) reserve() {
 // listener returns the VCD-specific part of a port.
 func (e *extension) listener(p service.Port) lb.Listener {
 	l := lb.Listener{Application: e.application(p), Monitor: e.monitor, Check: e.check}
-	if l.Application == lb.HTTP {
-		l.Redirect = e.redirect
-	}
+	l.Rules = e.rules(l.Application)
 	if l.Application.TLS() {
 		l.Certificate = e.certificate(p.Number)
 		e.request.Terminates = true
 	}
 	return l
+}
+
+// rules returns the rules for the HTTP requests of a port. A port that redirects requests has no headers, because the
+// requests do not reach the nodes.
+func (e *extension) rules(application lb.Application) lb.HTTPRules {
+	switch {
+	case application == lb.HTTP && e.redirect != 0:
+		return lb.HTTPRules{Redirect: e.redirect}
+	case application == lb.HTTP, application == lb.HTTPS:
+		return lb.HTTPRules{RequestHeaders: e.requestHeaders, ResponseHeaders: e.responseHeaders}
+	}
+	return lb.HTTPRules{}
+}
+
+// noticeRules reports annotations for HTTP that apply to no port.
+func (e *extension) noticeRules(listeners []lb.Listener) {
+	applies := func(to func(lb.HTTPRules) bool) bool {
+		return slices.ContainsFunc(listeners, func(l lb.Listener) bool { return to(l.Rules) })
+	}
+	if e.redirect != 0 && !applies(func(r lb.HTTPRules) bool { return r.Redirect != 0 }) {
+		e.request.Notice(service.InvalidAnnotation,
+			"the annotation %s has no effect, because no port is HTTP: set the appProtocol of a port to http, or remove it",
+			prefix+"http-redirect-https")
+	}
+	var idle []string
+	if e.requestHeaders != "" && !applies(func(r lb.HTTPRules) bool { return r.RequestHeaders != "" }) {
+		idle = append(idle, prefix+"http-request-headers")
+	}
+	if e.responseHeaders != "" && !applies(func(r lb.HTTPRules) bool { return r.ResponseHeaders != "" }) {
+		idle = append(idle, prefix+"http-response-headers")
+	}
+	for _, annotation := range idle {
+		e.request.Notice(service.InvalidAnnotation, "the annotation %s has no effect, because no port forwards HTTP requests: set the "+
+			"appProtocol of a port to http or https, or remove it", annotation)
+	}
 }
 
 // application returns the protocol of a port: the profile in an annotation, else L4 if TLS passes through, else the

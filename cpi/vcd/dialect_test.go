@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net/netip"
 	"strings"
@@ -304,7 +305,11 @@ func TestWhatNothingComesOfIsTold(t *testing.T) {
 			"has no effect without",
 		},
 		"a redirect of a Service without a port of HTTP": {annotated("http-redirect-https", "443"), "because no port is HTTP"},
-		"ports that the Service does not have":           {annotated("avi-ssl-ports", "1, 2, 3"), "3 ports"},
+		"headers of a Service without a port of HTTP": {
+			annotated("http-request-headers", "X-Env: prod"),
+			"no port forwards HTTP requests",
+		},
+		"ports that the Service does not have": {annotated("avi-ssl-ports", "1, 2, 3"), "3 ports"},
 		"an own time for session affinity": {
 			func(s *corev1.Service) {
 				s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
@@ -563,4 +568,68 @@ func TestOnlyTheURNOfAGatewayIsALocation(t *testing.T) {
 	} {
 		g.Expect(id.MatchString(text)).To(BeFalse(), text)
 	}
+}
+
+func TestHeadersAreParsed(t *testing.T) {
+	tests := []struct {
+		name, annotation string
+		want             lb.Headers
+		problem          string
+	}{
+		{"one header", "X-Env: prod", "X-Env: prod", ""},
+		{"a header to remove", "Server:", "Server:", ""},
+		{"several headers in any order", "\n x-b : 2: 3 \n\nX-A:1\n", "X-A: 1\nx-b: 2: 3", ""},
+		{"no name", ": a", "", "is not a header"},
+		{"no colon", "X-Env", "", "is not a header"},
+		{"a name with a space", "X Env: a", "", "is not a header"},
+		{"a header that frames requests", "Transfer-Encoding: chunked", "", "frames requests"},
+		{"the host", "host: example.com", "", "frames requests"},
+		{"a duplicate", "X-A: 1\nx-a: 2", "", "is duplicated"},
+		{"a value with other letters", "X-A: ä", "", "characters of ASCII"},
+		{"a long value", "X-A: " + strings.Repeat("a", 1025), "", "at most 1024"},
+		{"many headers", strings.Join(manyHeaders(17), "\n"), "", "use at most 16"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			got, err := headers(tt.annotation)
+
+			g.Expect(got).To(Equal(tt.want))
+			if tt.problem == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(ContainSubstring(tt.problem)))
+			}
+		})
+	}
+}
+
+// manyHeaders returns n headers.
+func manyHeaders(n int) []string {
+	var lines []string
+	for i := range n {
+		lines = append(lines, fmt.Sprintf("X-%d: a", i))
+	}
+	return lines
+}
+
+func TestHeadersApplyToPortsThatForwardHTTP(t *testing.T) {
+	g := NewWithT(t)
+	in := web(annotated("http-request-headers", "X-Env: prod", "http-response-headers", "Server:", "http-redirect-https", "443"),
+		func(s *corev1.Service) {
+			s.Spec.Ports = []corev1.ServicePort{
+				{Name: "plain", Port: 80, NodePort: 30080, AppProtocol: ptr.To("http")},
+				{Name: "tls", Port: 443, NodePort: 30443, AppProtocol: ptr.To("https")},
+				{Name: "other", Port: 5432, NodePort: 30432},
+			}
+		})
+
+	wish := requestFor(in)
+
+	g.Expect(wish.Desired.Listeners).To(HaveExactElements(
+		HaveField("Rules", lb.HTTPRules{Redirect: 443}),
+		HaveField("Rules", lb.HTTPRules{RequestHeaders: "X-Env: prod", ResponseHeaders: "Server:"}),
+		HaveField("Rules", lb.HTTPRules{})))
+	g.Expect(wish.Notices).To(BeEmpty())
 }

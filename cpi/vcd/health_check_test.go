@@ -15,8 +15,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// withHealthChecks sets health checks of its own.
+// withHealthChecks sets health checks of its own, which only ports of TCP can have.
 func withHealthChecks(s *corev1.Service) {
+	for i := range s.Spec.Ports {
+		s.Spec.Ports[i].Protocol = corev1.ProtocolTCP
+	}
 	s.Annotations = map[string]string{
 		prefix + "health-monitor":  "http",
 		prefix + "health-path":     "/healthz",

@@ -107,7 +107,7 @@ func checkNetwork(network vcd.Network, usage vcd.NetworkUsage, d demand) finding
 	name := network.Name
 	free := max(0, usage.Addresses.Limit-usage.Addresses.Used)
 	pooled := slices.ContainsFunc(network.Subnets, func(n vcd.Subnet) bool { return len(n.StaticPool) > 0 })
-	dhcp := slices.ContainsFunc(network.Subnets, func(n vcd.Subnet) bool { return len(n.DHCPPool) > 0 })
+	dhcp := mayLease(network)
 	switch {
 	case usage.Status == vcd.RealizationFailed:
 		f.problem("ask an administrator to repair or recreate it",
@@ -135,4 +135,10 @@ func checkNetwork(network vcd.Network, usage vcd.NetworkUsage, d demand) finding
 		f.fact("%s has %d free addresses", name, free)
 	}
 	return f
+}
+
+// mayLease reports whether a network has a DHCP range, or has IPv6 only, which checkIPv6 checks.
+func mayLease(network vcd.Network) bool {
+	return isIPv6Only(network) ||
+		slices.ContainsFunc(network.Subnets, func(n vcd.Subnet) bool { return len(n.DHCPPool) > 0 })
 }

@@ -86,6 +86,7 @@ func (s *survey) findPolicies(ctx context.Context) (f findings) {
 
 func (s *survey) findNetworks(ctx context.Context) (f findings) {
 	s.networks, f = findNetworks(ctx, s.session.Networks, s.at.vdc, s.plan)
+	f.join(checkIPv6(ctx, s.session.Gateways, s.networks, s.plan))
 	return f
 }
 

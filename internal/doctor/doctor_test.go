@@ -546,6 +546,18 @@ func networkFaults() []fault {
 			remedy: "add a static pool to the network",
 		},
 		{
+			name: "no profile for the network with IPv6 only",
+			model: func(m *vcdsim.Model) {
+				node(m).Gateway = netip.MustParsePrefix("fd00:100::1/64")
+				node(m).StaticPool = nil
+				node(m).DHCPPool = nil
+			},
+			text:   []string{"sizingPolicy: small", "networks: [{addressSource: DHCP}]"},
+			check:  "network",
+			says:   "has IPv6 only, but the SLAAC profile of edge gateway",
+			remedy: "enable DHCPv6 in mode SLAAC or DHCPv6",
+		},
+		{
 			name:   "the network has no DHCP",
 			model:  func(m *vcdsim.Model) { node(m).DHCPPool = nil },
 			text:   []string{"sizingPolicy: small", "networks: [{addressSource: DHCP}]"},

@@ -168,3 +168,42 @@ func ranges(list []vcd.AddressRange) []lb.Range {
 	}
 	return out
 }
+
+// rulesFor returns the rules in the HTTP policy of a virtual service.
+func rulesFor(vs lb.VirtualService) vcd.HTTPRules {
+	return vcd.HTTPRules{
+		Protocol:        vcd.Application(vs.Application),
+		Redirect:        vs.Rules.Redirect,
+		RequestHeaders:  headersFor(vs.Rules.RequestHeaders),
+		ResponseHeaders: headersFor(vs.Rules.ResponseHeaders),
+	}
+}
+
+func headersFor(headers lb.Headers) []vcd.Header {
+	var out []vcd.Header
+	headers.Each(func(name, value string) { out = append(out, vcd.Header{Name: name, Value: value}) })
+	return out
+}
+
+// changedRules differ from all rules that this program writes.
+var changedRules = lb.HTTPRules{Redirect: -1}
+
+// rulesOf converts the rules in the HTTP policy of a virtual service.
+func rulesOf(rules vcd.HTTPRules, application lb.Application) lb.HTTPRules {
+	if rules.Changed || rules.Protocol != "" && lb.Application(rules.Protocol) != application {
+		return changedRules
+	}
+	return lb.HTTPRules{
+		Redirect:        rules.Redirect,
+		RequestHeaders:  headersOf(rules.RequestHeaders),
+		ResponseHeaders: headersOf(rules.ResponseHeaders),
+	}
+}
+
+func headersOf(headers []vcd.Header) lb.Headers {
+	lines := make([]string, 0, len(headers))
+	for _, h := range headers {
+		lines = append(lines, lb.HeaderLine(h.Name, h.Value))
+	}
+	return lb.Headers(strings.Join(lines, "\n"))
+}

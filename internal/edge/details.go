@@ -28,8 +28,9 @@ type details struct {
 
 	mu          sync.Mutex
 	pools       map[string]readPool
+	monitors    map[string]string // URNs of health monitors with their own settings, by pool; perhaps outdated
 	sets        map[string]readSet
-	redirects   map[string]readRedirect
+	httpRules   map[string]readHTTPRules
 	hinted      map[string]lb.Hints // hints when the last portion was read
 	lastPortion time.Time           // time of that read
 	next        int                 // start of the next portion
@@ -42,10 +43,10 @@ type readPool struct {
 	at    time.Time
 }
 
-// A readRedirect is the redirect of a virtual service that was read.
-type readRedirect struct {
-	port int
-	at   time.Time
+// readHTTPRules are the rules of a virtual service that were read.
+type readHTTPRules struct {
+	rules vcd.HTTPRules
+	at    time.Time
 }
 
 type readSet struct {
@@ -54,7 +55,13 @@ type readSet struct {
 }
 
 func newDetails(opts Options) details {
-	return details{opts: opts, pools: map[string]readPool{}, sets: map[string]readSet{}, redirects: map[string]readRedirect{}}
+	return details{
+		opts:      opts,
+		pools:     map[string]readPool{},
+		monitors:  map[string]string{},
+		sets:      map[string]readSet{},
+		httpRules: map[string]readHTTPRules{},
+	}
 }
 
 // forget drops the cached content of an object that is being written.
@@ -64,7 +71,25 @@ func (d *details) forget(id string) {
 	delete(d.pools, id)
 	delete(d.hinted, id)
 	delete(d.sets, id)
-	delete(d.redirects, id)
+	delete(d.httpRules, id)
+}
+
+// monitor returns the URN of the health monitor with which a pool was last read or written; empty if there was none.
+func (d *details) monitor(pool string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.monitors[pool]
+}
+
+// keepMonitor caches the URN of the health monitor of a pool. An empty URN means that it has none.
+func (d *details) keepMonitor(pool, id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if id == "" {
+		delete(d.monitors, pool)
+		return
+	}
+	d.monitors[pool] = id
 }
 
 // pool adds the cached content to a listed pool, if it was read within MaxAge.
@@ -123,7 +148,8 @@ func (g *gateway) readPool(ctx context.Context, s *vcd.Session, id string) (lb.P
 		return lb.Pool{}, err
 	}
 	known := readPool{pool: fullPool(p), at: now}
-	if known.pool.Check, err = g.readCheck(ctx, s, p); err != nil {
+	monitor := ownMonitor(p)
+	if known.pool.Check, err = readCheck(ctx, s, monitor); err != nil {
 		return lb.Pool{}, err
 	}
 	for _, row := range g.pools.known() {
@@ -131,6 +157,7 @@ func (g *gateway) readPool(ctx context.Context, s *vcd.Session, id string) (lb.P
 			known.hints = *row.Hints
 		}
 	}
+	g.details.keepMonitor(id, monitor)
 	g.details.mu.Lock()
 	defer g.details.mu.Unlock()
 	g.details.pools[id] = known
@@ -151,27 +178,27 @@ func (g *gateway) readSet(ctx context.Context, s *vcd.Session, id string) error 
 	return nil
 }
 
-// service adds the cached redirect to a listed virtual service, if it was read recently.
+// service adds the cached rules to a listed virtual service, if they were read recently.
 func (d *details) service(vs lb.VirtualService) lb.VirtualService {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known, ok := d.redirects[vs.ID]; ok && d.opts.Clock.Now().Sub(known.at) <= hintAge {
-		vs.Redirect = known.port
+	if known, ok := d.httpRules[vs.ID]; ok && d.opts.Clock.Now().Sub(known.at) <= hintAge {
+		vs.Rules = rulesOf(known.rules, vs.Application)
 		vs.RulesRead = true
 	}
 	return vs
 }
 
-// readRedirect reads the redirect of a virtual service.
-func (g *gateway) readRedirect(ctx context.Context, s *vcd.Session, id string) error {
+// readHTTPRules reads the rules of a virtual service.
+func (g *gateway) readHTTPRules(ctx context.Context, s *vcd.Session, id string) error {
 	now := g.driver.opts.Clock.Now()
-	port, err := s.Balancers.Redirect(ctx, id)
+	rules, err := s.Balancers.HTTPRules(ctx, id)
 	if err != nil {
 		return err
 	}
 	g.details.mu.Lock()
 	defer g.details.mu.Unlock()
-	g.details.redirects[id] = readRedirect{port, now}
+	g.details.httpRules[id] = readHTTPRules{rules, now}
 	return nil
 }
 
@@ -220,7 +247,7 @@ func (o *observation) readPortion(ctx context.Context) error {
 		case x.set:
 			err = g.readSet(ctx, o.session, x.id)
 		case x.service:
-			err = g.readRedirect(ctx, o.session, x.id)
+			err = g.readHTTPRules(ctx, o.session, x.id)
 		default:
 			_, err = g.readPool(ctx, o.session, x.id)
 		}

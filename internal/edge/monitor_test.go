@@ -95,6 +95,10 @@ func TestHealthChecksOfAPool(t *testing.T) {
 
 	d.Listeners[0].Check.Interval = 20 * time.Second
 	w.converge(&d)
+	_, _, calls = w.calls()
+	for operation := range calls {
+		w.Expect(operation).NotTo(ContainSubstring("healthMonitorSummaries"), "the reference in the pool is sufficient")
+	}
 	want["sendInterval"] = 20.0
 	w.Expect(w.healthMonitors()).To(ConsistOf(want))
 

@@ -21,17 +21,20 @@ const policyDocument = "1.0.0/loadBalancer/virtualServices/{service}/httpPolicy/
 func redirected(port int) lb.Desired {
 	d := desired(service("c1", "web"), 80)
 	d.Listeners[0].Application = lb.HTTP
-	d.Listeners[0].Redirect = port
+	d.Listeners[0].Rules.Redirect = port
 	return d
 }
 
 // rules returns the HTTP request rules of all virtual services.
-func (w *fixture) rules() []map[string]any {
+func (w *fixture) rules() []map[string]any { return w.rulesIn(policyDocument) }
+
+// rulesIn returns the HTTP rules of all virtual services in a list.
+func (w *fixture) rulesIn(list string) []map[string]any {
 	w.t.Helper()
 	var out []map[string]any
 	for _, doc := range w.sim.State().Documents {
 		var body struct{ Values []map[string]any }
-		if doc.Path == policyDocument {
+		if doc.Path == list {
 			w.Expect(json.Unmarshal(doc.Body, &body)).To(Succeed())
 			out = append(out, body.Values...)
 		}
@@ -58,13 +61,13 @@ func TestTheRedirectOfAVirtualService(t *testing.T) {
 	_, writes, calls := w.calls()
 	w.Expect(writes).To(BeZero(), "%v", calls)
 
-	d.Listeners[0].Redirect = 8443
+	d.Listeners[0].Rules.Redirect = 8443
 	w.converge(&d)
 	w.Expect(w.rules()).To(ConsistOf(redirectTo(8443)))
 
 	theirs := map[string]any{"name": "theirs", "active": true}
 	w.editRules(func(values []any) []any { return append(values, theirs) })
-	d.Listeners[0].Redirect = 443
+	d.Listeners[0].Rules.Redirect = 443
 	w.converge(&d)
 	w.Expect(w.rules()).To(HaveExactElements(redirectTo(443), Equal(theirs)))
 
@@ -86,13 +89,13 @@ func TestTheRedirectOfAVirtualService(t *testing.T) {
 		w.Expect(w.rules()).To(HaveExactElements(redirectTo(443), Equal(theirs)), name)
 	}
 
-	d.Listeners[0].Redirect = 0
+	d.Listeners[0].Rules.Redirect = 0
 	w.converge(&d)
 	w.Expect(w.rules()).To(ConsistOf(theirs))
 
-	d.Listeners[0].Redirect = 443
+	d.Listeners[0].Rules.Redirect = 443
 	w.converge(&d)
-	d.Listeners[0].Redirect = 0
+	d.Listeners[0].Rules.Redirect = 0
 	d.Listeners[0].Application = lb.L4
 	w.converge(&d)
 	w.Expect(w.rules()).To(ConsistOf(theirs))
@@ -126,16 +129,16 @@ func TestARedirectSurvivesACrash(t *testing.T) {
 			}
 			d := redirected(443)
 			stopsAt(&d)
-			d.Listeners[0].Redirect = 0 // the annotation is removed before the next attempt
+			d.Listeners[0].Rules.Redirect = 0 // the annotation is removed before the next attempt
 			w.converge(&d)
 			w.Expect(w.rules()).To(BeEmpty())
 
-			d.Listeners[0].Redirect = 443
+			d.Listeners[0].Rules.Redirect = 443
 			stopsAt(&d)
 			w.converge(&d)
 			w.Expect(w.rules()).To(ConsistOf(redirectTo(443)))
 
-			d.Listeners[0].Redirect = 0
+			d.Listeners[0].Rules.Redirect = 0
 			stopsAt(&d)
 			w.converge(&d)
 			w.Expect(w.rules()).To(BeEmpty())
@@ -168,4 +171,62 @@ func TestARedirectIsRefusedBeforeVCD105(t *testing.T) {
 	_, writes, _ := w.calls()
 	w.Expect(writes).To(BeZero())
 	w.Expect(strings.Join(w.documents(poolsDocument), "")).To(BeEmpty())
+}
+
+const responseDocument = "1.0.0/loadBalancer/virtualServices/{service}/httpPolicy/responseRules"
+
+// headerRule matches the rule with actions on headers.
+func headerRule(protocol string, actions ...any) any {
+	return And(HaveKeyWithValue("active", true), HaveKeyWithValue("matchCriteria", map[string]any{"protocol": protocol}),
+		HaveKeyWithValue("headerActions", HaveExactElements(actions...)))
+}
+
+func headerAction(action, name, value string) any {
+	return Equal(map[string]any{"action": action, "name": name, "value": value})
+}
+
+// TestTheHeadersOfAVirtualService follows a virtual service from its creation with header rules to their removal.
+func TestTheHeadersOfAVirtualService(t *testing.T) {
+	w, now := newTimedFixture(t)
+	d := redirected(0)
+	d.Listeners[0].Rules.RequestHeaders = "X-Env: prod: a\nX-Old:"
+	w.converge(&d)
+	request := headerRule("HTTP", headerAction("REMOVE", "X-Env", ""), headerAction("ADD", "X-Env", "prod: a"),
+		headerAction("REMOVE", "X-Old", ""))
+	response := headerRule("HTTP", headerAction("REMOVE", "Server", ""))
+	w.Expect(w.rules()).To(ConsistOf(request))
+	w.calls()
+	for range 4 { // all objects are read again
+		now.Advance(time.Minute)
+		w.converge(&d)
+	}
+	_, writes, calls := w.calls()
+	w.Expect(writes).To(BeZero(), "%v", calls)
+
+	theirs := map[string]any{"name": "theirs", "active": true}
+	w.editRules(func(values []any) []any {
+		values[0].(map[string]any)["headerActions"] = []any{}
+		return append(values, theirs)
+	})
+	for range 4 {
+		now.Advance(time.Minute)
+		w.converge(&d)
+	}
+	w.Expect(w.rules()).To(HaveExactElements(request, Equal(theirs)))
+
+	d.Listeners[0].Rules.ResponseHeaders = "Server:"
+	w.converge(&d)
+	w.Expect(w.rulesIn(responseDocument)).To(ConsistOf(response))
+	d.Listeners[0].Rules.ResponseHeaders = ""
+	w.converge(&d)
+	w.Expect(w.rulesIn(responseDocument)).To(BeEmpty())
+	w.Expect(w.rules()).To(HaveExactElements(request, Equal(theirs)))
+
+	d.Listeners[0].Rules = lb.HTTPRules{Redirect: 443}
+	w.converge(&d)
+	w.Expect(w.rules()).To(HaveExactElements(redirectTo(443), Equal(theirs)))
+
+	d.Listeners[0].Rules = lb.HTTPRules{}
+	w.converge(&d)
+	w.Expect(w.rules()).To(ConsistOf(theirs))
 }

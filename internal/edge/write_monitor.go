@@ -20,7 +20,7 @@ import (
 // ensureMonitor creates or updates the health monitor of a pool, and returns it.
 func ensureMonitor(ctx context.Context, w writer, step lb.Step) (vcd.HealthMonitor, error) {
 	want := monitorFor(step)
-	have, owned, err := findMonitor(ctx, w, step)
+	have, owned, err := findMonitor(ctx, w, step, w.gateway.details.monitor(step.ID))
 	if err == nil && have.ID != "" && !owned {
 		err = failed(loadbalancer.ErrRefused, "the health monitor %s is not marked as one of the pool %s: rename or remove it",
 			have.Name, step.Name)
@@ -36,10 +36,11 @@ func ensureMonitor(ctx context.Context, w writer, step lb.Step) (vcd.HealthMonit
 	}
 	if have.ID == "" {
 		task, err := w.session.Balancers.CreateHealthMonitor(ctx, w.gateway.id, want)
-		if _, err = w.wait(ctx, task, err); err != nil {
+		created, err := w.wait(ctx, task, err)
+		if err != nil {
 			return vcd.HealthMonitor{}, err
 		}
-		if have, owned, err = findMonitor(ctx, w, step); err == nil && !owned {
+		if have, owned, err = findMonitor(ctx, w, step, created.Owner); err == nil && !owned {
 			err = failed(loadbalancer.ErrUnknown, "VCD does not list the health monitor %s, which it created", want.Name)
 		}
 		return have, err
@@ -52,7 +53,7 @@ func ensureMonitor(ctx context.Context, w writer, step lb.Step) (vcd.HealthMonit
 
 // removeMonitor removes the health monitor of a pool, first from the pool, and then itself.
 func removeMonitor(ctx context.Context, w writer, step lb.Step) error {
-	have, owned, err := findMonitor(ctx, w, step)
+	have, owned, err := findMonitor(ctx, w, step, w.gateway.details.monitor(step.ID))
 	if err != nil || !owned {
 		return err
 	}
@@ -61,6 +62,7 @@ func removeMonitor(ctx context.Context, w writer, step lb.Step) error {
 
 func dropMonitor(ctx context.Context, w writer, step lb.Step, have vcd.HealthMonitor) error {
 	w.gateway.details.forget(step.ID)
+	w.gateway.details.keepMonitor(step.ID, "")
 	task, err := w.session.Balancers.UpdatePool(ctx, step.ID, vcd.PoolChange{NoCheck: &have.ID})
 	if _, err = w.wait(ctx, task, err); err != nil {
 		return err
@@ -75,19 +77,35 @@ func deleteMonitor(ctx context.Context, w writer, id string) error {
 }
 
 // findMonitor finds the health monitor of a pool by its name, and reports whether it belongs to the owner of the pool.
-// The result is zero if there is none.
-func findMonitor(ctx context.Context, w writer, step lb.Step) (found vcd.HealthMonitor, owned bool, err error) {
-	monitors, err := w.session.Balancers.HealthMonitors(ctx, w.gateway.id)
-	if err != nil {
+// The result is zero if there is none. findMonitor reads the monitor with the given URN, and lists the monitors of the
+// gateway only if that is empty or not the monitor of the pool.
+func findMonitor(ctx context.Context, w writer, step lb.Step, id string) (found vcd.HealthMonitor, owned bool, err error) {
+	name := lb.MonitorName(step.Name)
+	if id != "" {
+		found, err = w.session.Balancers.HealthMonitor(ctx, id)
+	}
+	if err != nil && !is(err, []error{vcd.ErrForbidden, vcd.ErrNotFound}) {
 		return vcd.HealthMonitor{}, false, err
 	}
-	name := lb.MonitorName(step.Name)
+	if err != nil || found.Name != name {
+		if found, err = listedMonitor(ctx, w, name); err != nil || found.ID == "" {
+			return vcd.HealthMonitor{}, false, err
+		}
+	}
+	return found, !found.SystemDefined && sameOwner(found.Description, poolDescription(w, step)), nil
+}
+
+// listedMonitor returns the health monitor of the gateway with a name. The result is zero if there is none.
+func listedMonitor(ctx context.Context, w writer, name string) (vcd.HealthMonitor, error) {
+	monitors, err := w.session.Balancers.HealthMonitors(ctx, w.gateway.id)
+	if err != nil {
+		return vcd.HealthMonitor{}, err
+	}
 	i := slices.IndexFunc(monitors, func(m vcd.HealthMonitor) bool { return m.Name == name })
 	if i < 0 {
-		return vcd.HealthMonitor{}, false, nil
+		return vcd.HealthMonitor{}, nil
 	}
-	found = monitors[i]
-	return found, !found.SystemDefined && sameOwner(found.Description, poolDescription(w, step)), nil
+	return monitors[i], nil
 }
 
 // poolDescription returns the description of the pool of a step, with the ownership marker.
@@ -170,16 +188,24 @@ func checkOf(m vcd.HealthMonitor) lb.PoolCheck {
 	return out
 }
 
-// readCheck reads the health monitor of a pool, if its marker announces one. A monitor that is gone counts as none.
-func (g *gateway) readCheck(ctx context.Context, s *vcd.Session, p vcd.ServerPool) (lb.PoolCheck, error) {
+// ownMonitor returns the URN of the health monitor of a pool, if its marker announces one.
+func ownMonitor(p vcd.ServerPool) string {
 	if m, _ := lb.ParseMarker(p.Description); !m.Checked {
-		return lb.PoolCheck{}, nil
+		return ""
 	}
 	i := slices.IndexFunc(p.Checks, func(r vcd.Ref) bool { return r.Name == lb.MonitorName(p.Name) })
 	if i < 0 {
+		return ""
+	}
+	return p.Checks[i].ID
+}
+
+// readCheck reads the health monitor of a pool. A monitor that is gone counts as none.
+func readCheck(ctx context.Context, s *vcd.Session, monitor string) (lb.PoolCheck, error) {
+	if monitor == "" {
 		return lb.PoolCheck{}, nil
 	}
-	m, err := s.Balancers.HealthMonitor(ctx, p.Checks[i].ID)
+	m, err := s.Balancers.HealthMonitor(ctx, monitor)
 	if is(err, []error{vcd.ErrForbidden, vcd.ErrNotFound}) {
 		return lb.PoolCheck{}, nil
 	}

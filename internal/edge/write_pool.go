@@ -80,6 +80,9 @@ func writeCheck(ctx context.Context, w writer, step lb.Step) (*vcd.HealthMonitor
 		}
 	}
 	m, err := ensureMonitor(ctx, w, step)
+	if err == nil {
+		w.gateway.details.keepMonitor(step.ID, m.ID)
+	}
 	return &m, err
 }
 

@@ -22,7 +22,7 @@ func createService(ctx context.Context, w writer, step lb.Step) error {
 		return err
 	}
 	want.Health = "PENDING"
-	if want.Redirect != 0 { // the next plan writes the rules
+	if want.Rules != (lb.HTTPRules{}) { // the next plan writes the rules
 		want.Description = lb.PendingRules(want.Description)
 	}
 	v4, v6 := byFamily(want.VIPs)
@@ -60,13 +60,14 @@ func updateService(ctx context.Context, w writer, step lb.Step) error {
 	if err != nil {
 		return err
 	}
-	if want.Redirect == 0 && hasRules(w, step.ID) {
-		if err := writeRedirect(ctx, w, step.ID, 0); err != nil {
+	ruled := want.Rules != lb.HTTPRules{}
+	if !ruled && hasRules(w, step.ID) {
+		if err := writeRules(ctx, w, step.ID, want); err != nil {
 			return err
 		}
 	}
 	final := want.Description
-	if want.Redirect != 0 {
+	if ruled {
 		want.Description = lb.PendingRules(final)
 	}
 	v4, v6 := byFamily(want.VIPs)
@@ -93,8 +94,8 @@ func updateService(ctx context.Context, w writer, step lb.Step) error {
 			*vs = want
 		},
 	})
-	if err == nil && want.Redirect != 0 {
-		return completeRedirect(ctx, w, step, want.Redirect, final)
+	if err == nil && ruled {
+		return completeRules(ctx, w, step, want, final)
 	}
 	if err = replanServiceIfDeleted(ctx, w, want, err); !shared || !errors.Is(err, vcd.ErrInvalid) {
 		return err
@@ -112,9 +113,9 @@ func hasRules(w writer, id string) bool {
 	return false
 }
 
-// completeRedirect writes the redirect of a virtual service, and then its final description.
-func completeRedirect(ctx context.Context, w writer, step lb.Step, port int, final string) error {
-	if err := writeRedirect(ctx, w, step.ID, port); err != nil {
+// completeRules writes the rules of a virtual service, and then its final description.
+func completeRules(ctx context.Context, w writer, step lb.Step, want lb.VirtualService, final string) error {
+	if err := writeRules(ctx, w, step.ID, want); err != nil {
 		return err
 	}
 	return update(ctx, w, objectUpdate[lb.VirtualService]{
@@ -127,9 +128,15 @@ func completeRedirect(ctx context.Context, w writer, step lb.Step, port int, fin
 	})
 }
 
-func writeRedirect(ctx context.Context, w writer, id string, port int) error {
+// writeRules writes the rules of a virtual service, which may be none.
+func writeRules(ctx context.Context, w writer, id string, want lb.VirtualService) error {
 	w.gateway.details.forget(id)
-	task, err := w.session.Balancers.SetRedirect(ctx, id, port)
+	rules := rulesFor(want)
+	task, err := w.session.Balancers.SetRequestRules(ctx, id, rules)
+	if _, err = w.wait(ctx, task, err); err != nil {
+		return err
+	}
+	task, err = w.session.Balancers.SetResponseRules(ctx, id, rules)
 	_, err = w.wait(ctx, task, err)
 	return err
 }

@@ -234,6 +234,26 @@ func TestCloudInitWaitsForAnAddressByDHCP(t *testing.T) {
 	g.Expect(got.NetworkFiles["networkd"]).NotTo(ContainSubstring("UseRoutes"))
 }
 
+func TestCloudInitWaitsForAnIPv6Address(t *testing.T) {
+	needCloudInit(t)
+	g := NewWithT(t)
+	values, err := guestinfo.Render(input(func(in *guestinfo.Input) {
+		in.NICs = []guestinfo.NIC{{
+			MAC:      "00:50:56:01:02:03",
+			Name:     "eth0",
+			Mode:     guestinfo.ModeDHCP,
+			Primary:  true,
+			IPv6Only: true,
+		}}
+	}))
+	g.Expect(err).NotTo(HaveOccurred())
+
+	got := newMachine(t, values).boot(t)
+
+	g.Expect(got.WaitOnNetwork).To(Equal(map[string]bool{"ipv6": true}))
+	g.Expect(got.NetworkFiles["networkd"]).To(ContainSubstring("DHCP=ipv6"))
+}
+
 func TestCloudInitSchemaAcceptsRoundTrippedUserdata(t *testing.T) {
 	needCloudInit(t)
 	g := NewWithT(t)

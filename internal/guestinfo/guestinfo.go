@@ -89,6 +89,9 @@ type NIC struct {
 	Routes []Route
 	// DHCP configures the use of DHCP options; mode DHCP only.
 	DHCP DHCP
+	// IPv6Only is set in mode DHCP if the network has no IPv4 subnet: the router's advertisements determine whether the
+	// guest forms its address (SLAAC) or requests one (DHCPv6).
+	IPv6Only bool
 }
 
 // A Route is a route through a NIC.

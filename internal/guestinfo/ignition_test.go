@@ -244,6 +244,42 @@ UseRoutes=no
 `,
 		},
 		{
+			"the router determines the source of addresses on a network with IPv6 only",
+			guestinfo.NIC{
+				Mode:     guestinfo.ModeDHCP,
+				Primary:  true,
+				IPv6Only: true,
+				DHCP:     guestinfo.DHCP{UseDNS: &no, UseHostname: &no},
+			},
+			`
+[Network]
+DHCP=ipv6
+
+[IPv6AcceptRA]
+UseDNS=no
+
+[DHCPv6]
+UseDNS=no
+UseHostname=no
+`,
+		},
+		{
+			"a further NIC on a network with IPv6 only has no default route",
+			guestinfo.NIC{Mode: guestinfo.ModeDHCP, IPv6Only: true},
+			`
+[Link]
+RequiredForOnline=no
+
+[Network]
+DHCP=ipv6
+
+[IPv6AcceptRA]
+UseGateway=no
+
+[DHCPv6]
+`,
+		},
+		{
 			"the used settings of the DHCP server",
 			guestinfo.NIC{
 				Mode:    guestinfo.ModeDHCP,

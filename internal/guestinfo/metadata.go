@@ -25,7 +25,8 @@ type metadata struct {
 }
 
 type waitOnNetwork struct {
-	IPv4 bool `json:"ipv4"`
+	IPv4 bool `json:"ipv4,omitempty"`
+	IPv6 bool `json:"ipv6,omitempty"`
 }
 
 // network is a network configuration of version 2, the format of netplan.
@@ -39,6 +40,8 @@ type ethernet struct {
 	SetName        string         `json:"set-name,omitempty"`
 	DHCP4          bool           `json:"dhcp4"`
 	DHCP4Overrides *dhcpOverrides `json:"dhcp4-overrides,omitempty"`
+	DHCP6          bool           `json:"dhcp6,omitempty"`
+	DHCP6Overrides *dhcpOverrides `json:"dhcp6-overrides,omitempty"`
 	DHCPIdentifier string         `json:"dhcp-identifier,omitempty"`
 	Optional       bool           `json:"optional,omitempty"`
 	Addresses      []netip.Prefix `json:"addresses,omitempty"`
@@ -107,7 +110,7 @@ func renderMetadata(in Input) ([]byte, error) {
 	}
 	for _, nic := range in.NICs {
 		if nic.Primary && nic.Mode == ModeDHCP {
-			md.WaitOnNetwork = &waitOnNetwork{IPv4: true}
+			md.WaitOnNetwork = &waitOnNetwork{IPv4: !nic.IPv6Only, IPv6: nic.IPv6Only}
 		}
 	}
 	data, err := json.Marshal(md)
@@ -155,13 +158,33 @@ func ethernetFor(nic NIC) ethernet {
 	return e
 }
 
-// withDHCP enables DHCP for IPv4, but not for IPv6. The client ID is the MAC address, because the default,
-// /etc/machine-id, may be the same in all machines of a template. A NIC that is not the primary one ignores routes from
-// its DHCP server unless UseRoutes is set, and the boot does not wait for it.
+// withDHCP enables DHCP for IPv4, or for IPv6 if the network has only IPv6. On other networks, the guest accepts router
+// advertisements as well, which is the default, but the boot does not wait for an IPv6 address. The client ID for IPv4 is
+// the MAC address, because the default, /etc/machine-id, may be the same in all machines of a template. A NIC that is not
+// the primary one ignores routes from its DHCP server unless UseRoutes is set, and the boot does not wait for it.
 func withDHCP(e ethernet, nic NIC) ethernet {
-	e.DHCP4 = true
-	e.DHCPIdentifier = "mac"
 	e.Optional = !nic.Primary
+	if nic.IPv6Only { // DHCPv6 of systemd-networkd sends no host name.
+		nic.DHCP.SendHostname = nil
+		nic.DHCP.Hostname = ""
+	}
+	var overrides *dhcpOverrides
+	if all := overridesFor(nic); all != (dhcpOverrides{}) {
+		overrides = &all
+	}
+	if nic.IPv6Only {
+		e.DHCP6 = true
+		e.DHCP6Overrides = overrides
+		return e
+	}
+	e.DHCP4 = true
+	e.DHCP4Overrides = overrides
+	e.DHCPIdentifier = "mac"
+	return e
+}
+
+// overridesFor returns the settings for data from the DHCP server of a NIC.
+func overridesFor(nic NIC) dhcpOverrides {
 	overrides := dhcpOverrides{
 		UseDNS:       nic.DHCP.UseDNS,
 		UseMTU:       nic.DHCP.UseMTU,
@@ -182,10 +205,7 @@ func withDHCP(e ethernet, nic NIC) ethernet {
 	if overrides.UseRoutes == nil && !nic.Primary {
 		overrides.UseRoutes = new(bool)
 	}
-	if overrides != (dhcpOverrides{}) {
-		e.DHCP4Overrides = &overrides
-	}
-	return e
+	return overrides
 }
 
 // defaultRoute returns the destination of a default route as a prefix. The package comment explains why it is not

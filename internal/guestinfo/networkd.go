@@ -66,7 +66,10 @@ func networkUnit(nic NIC) string {
 	for _, r := range nic.Routes {
 		u.route(r.To, r.Via, r.Metric)
 	}
-	if nic.Mode == ModeDHCP {
+	switch {
+	case nic.Mode == ModeDHCP && nic.IPv6Only:
+		u.dhcpv6(nic)
+	case nic.Mode == ModeDHCP:
 		u.dhcp(nic)
 	}
 	return u.text.String()
@@ -93,9 +96,12 @@ func (u *unit) link(nic NIC) {
 
 func (u *unit) network(nic NIC) {
 	u.section("Network")
-	if nic.Mode == ModeDHCP {
+	switch {
+	case nic.Mode == ModeDHCP && nic.IPv6Only:
+		u.set("DHCP", "ipv6")
+	case nic.Mode == ModeDHCP:
 		u.set("DHCP", "ipv4")
-	} else {
+	default:
 		for _, address := range nic.Addresses {
 			u.set("Address", address)
 		}
@@ -121,10 +127,7 @@ func (u *unit) route(to netip.Prefix, via netip.Addr, metric int) {
 func (u *unit) dhcp(nic NIC) {
 	u.section("DHCPv4")
 	u.set("ClientIdentifier", "mac")
-	u.setIf("UseDNS", nic.DHCP.UseDNS)
-	if nic.DHCP.UseDomains != "" {
-		u.set("UseDomains", nic.DHCP.UseDomains)
-	}
+	u.names(nic)
 	u.setIf("UseMTU", nic.DHCP.UseMTU)
 	u.setIf("UseNTP", nic.DHCP.UseNTP)
 	u.setIf("UseHostname", nic.DHCP.UseHostname)
@@ -132,11 +135,37 @@ func (u *unit) dhcp(nic NIC) {
 	if nic.DHCP.Hostname != "" {
 		u.set("Hostname", nic.DHCP.Hostname)
 	}
+	u.routes("UseRoutes", nic)
+}
+
+// dhcpv6 adds the settings for router advertisements and for DHCPv6. Routes come only from advertisements, and no host
+// name is sent.
+func (u *unit) dhcpv6(nic NIC) {
+	u.section("IPv6AcceptRA")
+	u.names(nic)
+	u.setIf("UseMTU", nic.DHCP.UseMTU)
+	u.routes("UseGateway", nic)
+	u.section("DHCPv6")
+	u.names(nic)
+	u.setIf("UseNTP", nic.DHCP.UseNTP)
+	u.setIf("UseHostname", nic.DHCP.UseHostname)
+}
+
+// names adds the settings for DNS servers and domains.
+func (u *unit) names(nic NIC) {
+	u.setIf("UseDNS", nic.DHCP.UseDNS)
+	if nic.DHCP.UseDomains != "" {
+		u.set("UseDomains", nic.DHCP.UseDomains)
+	}
+}
+
+// routes adds the settings for routes. key is the setting that enables them.
+func (u *unit) routes(key string, nic NIC) {
 	useRoutes := nic.DHCP.UseRoutes
 	if useRoutes == nil && !nic.Primary {
 		useRoutes = new(bool)
 	}
-	u.setIf("UseRoutes", useRoutes)
+	u.setIf(key, useRoutes)
 	if nic.DHCP.Metric > 0 {
 		u.set("RouteMetric", strconv.Itoa(nic.DHCP.Metric))
 	}

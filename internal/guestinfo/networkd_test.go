@@ -84,6 +84,11 @@ func TestSystemdNetworkdSupportsEachSetting(t *testing.T) {
 			Hostname:     "node.example.com",
 		}
 	})
+	v6 := in.NICs[2]
+	v6.MAC = "00:50:56:ab:cd:05"
+	v6.Name = "eth4"
+	v6.IPv6Only = true
+	in.NICs = append(in.NICs, v6)
 	units := map[string]string{}
 	for path, text := range render(t, in).files(t) {
 		if strings.HasSuffix(path, ".network") {

@@ -64,3 +64,29 @@ func TestSimulatedGuestReadsTheRenderedGuestinfo(t *testing.T) {
 		})
 	}
 }
+
+func TestSimulatedGuestUsesTheAddressOfAnIPv6OnlyNetwork(t *testing.T) {
+	for name, mod := range map[string]func(*guestinfo.Input){
+		"by cloud-init": func(*guestinfo.Input) {},
+		"by Ignition":   withIgnition(ignitionConfig),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := input(mod)
+			in.NICs = []guestinfo.NIC{{
+				MAC:      "00:50:56:ab:cd:01",
+				Mode:     guestinfo.ModeDHCP,
+				Primary:  true,
+				IPv6Only: true,
+			}}
+			values, err := guestinfo.Render(in)
+			g.Expect(err).NotTo(HaveOccurred())
+			address := netip.MustParsePrefix("fd00:100::250:56ff:feab:cd01/64")
+
+			got, err := guest.Read(values, []guest.NIC{{MAC: in.NICs[0].MAC, Mode: guest.ModeDHCP, Address: address}}, guest.Machine{})
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got.Address()).To(Equal(address.Addr()))
+		})
+	}
+}

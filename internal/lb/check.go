@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A HealthCheck contains the settings of a health monitor. Zero values mean the defaults. Only monitors of the types
@@ -89,6 +91,16 @@ func (c HealthCheck) complete(m Monitor) HealthCheck {
 		c.Codes = defaultCodes
 	}
 	return c
+}
+
+// validateMonitor refuses a health monitor that connects to a port that only receives UDP: all members would be down.
+func validateMonitor(in input, l Listener) outcome {
+	out := in.outcome()
+	if l.Protocol == loadbalancer.UDP && (l.Monitor == MonitorTCP || l.Monitor.isHTTP()) {
+		out.refuse(Unsupported, "port %d is UDP, which the health monitor %s cannot check: set the health monitor to udp, ping or none, "+
+			"remove it to use udp for UDP and tcp for TCP, or move the port to a Service of its own", l.Port, strings.ToLower(string(l.Monitor)))
+	}
+	return out
 }
 
 // validateCheck refuses settings of a health monitor that are impossible.

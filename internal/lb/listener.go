@@ -38,8 +38,8 @@ type Listener struct {
 	Monitor Monitor
 	// Check contains settings of the monitor. The zero value means a monitor that VCD defines.
 	Check HealthCheck
-	// Redirect is the port to which an HTTP listener redirects requests, as HTTPS. 0 means no redirect.
-	Redirect int
+	// Rules for the requests of an HTTP or HTTPS listener, and for their responses.
+	Rules HTTPRules
 }
 
 // key identifies the listener among those of its owner. It consists of properties that clients see, so that renaming

@@ -78,9 +78,9 @@ type VirtualService struct {
 	Pool        Ref
 	EngineGroup Ref
 	Transparent bool
-	// Redirect is the port to which HTTP requests are redirected, as HTTPS. 0 means no redirect. Lists do not show it:
-	// RulesRead is set on an observed virtual service if it was read.
-	Redirect  int
+	// Rules are the rules for HTTP requests and their responses. Lists do not show them: RulesRead is set on an observed
+	// virtual service if they were read.
+	Rules     HTTPRules
 	RulesRead bool
 	// Health in VCD's terms (UP, DOWN, …).
 	Health string
@@ -141,7 +141,7 @@ func (vs VirtualService) differs(have VirtualService) bool {
 		return true
 	case vs.Transparent != have.Transparent, vs.Certificate.Name != have.Certificate.Name:
 		return true
-	case have.RulesRead && vs.Redirect != have.Redirect:
+	case have.RulesRead && vs.Rules != have.Rules:
 		return true
 	case vs.Pool.ID == "", vs.Pool.ID != have.Pool.ID:
 		return true

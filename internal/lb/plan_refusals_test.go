@@ -46,16 +46,35 @@ func TestWhatIsRefused(t *testing.T) {
 			mods: []func(*model){func(m *model) { m.caps.HTTPPolicies = false }},
 			change: func(d *Desired) {
 				d.Listeners[0].Application = HTTP
-				d.Listeners[0].Redirect = 443
+				d.Listeners[0].Rules.Redirect = 443
 			},
 			reason: Unsupported,
 			says:   "requires VCD 10.5 (API version 38.0): remove the annotation",
 		},
 		{
+			name: "headers before VCD 10.5",
+			mods: []func(*model){func(m *model) { m.caps.HTTPPolicies = false }},
+			change: func(d *Desired) {
+				d.Listeners[0].Application = HTTP
+				d.Listeners[0].Rules.ResponseHeaders = "Server:"
+			},
+			reason: Unsupported,
+			says:   "requires VCD 10.5 (API version 38.0): remove the annotations of headers",
+		},
+		{
+			name: "headers of a port that is not HTTP",
+			change: func(d *Desired) {
+				d.Listeners[0].Application = L4
+				d.Listeners[0].Rules.RequestHeaders = "X-Env: prod"
+			},
+			reason: Unsupported,
+			says:   "set its appProtocol to http or https",
+		},
+		{
 			name: "a redirect of a port that is not HTTP",
 			change: func(d *Desired) {
 				d.Listeners[0].Application = L4
-				d.Listeners[0].Redirect = 443
+				d.Listeners[0].Rules.Redirect = 443
 			},
 			reason: Unsupported,
 			says:   "set its appProtocol to http",
@@ -64,10 +83,30 @@ func TestWhatIsRefused(t *testing.T) {
 			name: "a redirect to a port that there is not",
 			change: func(d *Desired) {
 				d.Listeners[0].Application = HTTP
-				d.Listeners[0].Redirect = 70000
+				d.Listeners[0].Rules.Redirect = 70000
 			},
 			reason: InvalidPort,
 			says:   "to port 70000: use the port of HTTPS",
+		},
+		{
+			name: "a health monitor for TCP on a port of UDP",
+			change: func(d *Desired) {
+				d.Listeners[0].Protocol = loadbalancer.UDP
+				d.Listeners[0].Application = L4
+				d.Listeners[0].Monitor = MonitorTCP
+			},
+			reason: Unsupported,
+			says:   "the health monitor tcp cannot check: set the health monitor to udp, ping or none",
+		},
+		{
+			name: "a health monitor for HTTP on a port of UDP",
+			change: func(d *Desired) {
+				d.Listeners[0].Protocol = loadbalancer.UDP
+				d.Listeners[0].Application = L4
+				d.Listeners[0].Monitor = MonitorHTTP
+			},
+			reason: Unsupported,
+			says:   "the health monitor http cannot check",
 		},
 		{
 			name: "settings of health checks without a monitor",

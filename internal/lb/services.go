@@ -2,8 +2,6 @@
 
 package lb
 
-import "strconv"
-
 // planServices plans the virtual service of each listener.
 func planServices(in input, lb design) outcome {
 	out := in.outcome()
@@ -51,7 +49,7 @@ func desiredService(in input, lb design, b binding) VirtualService {
 		Pool:        lb.pools[b.key()],
 		EngineGroup: lb.placements[b.key()].engine,
 		Transparent: in.desired.PreserveClientIP,
-		Redirect:    b.listener.Redirect,
+		Rules:       b.listener.Rules,
 	}
 }
 
@@ -60,8 +58,8 @@ func desiredService(in input, lb design, b binding) VirtualService {
 func serviceMarker(in input, lb design, b binding) Marker {
 	m := b.marker(in.desired.Owner)
 	m.Share = in.desired.Share
-	if port := b.listener.Redirect; port != 0 {
-		m.Wrote = short("redirect", strconv.Itoa(port))
+	if rules := b.listener.Rules; rules != (HTTPRules{}) {
+		m.Wrote = short(rules.words()...)
 	}
 	m.Filtered = len(in.desired.SourceRanges) > 0
 	m.Forwarded = !lb.frontend.translated && len(in.owned.rules)+len(in.owned.profiles) > 0

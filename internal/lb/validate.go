@@ -133,25 +133,9 @@ func validateListener(in input, l Listener) outcome {
 			"port %d requests TLS on layer 4, which requires the feature set PREMIUM of the load balancer: use "+
 				"appProtocol https", l.Port)
 	}
+	out.add(validateMonitor(in, l))
 	out.add(validateCheck(in, l))
-	out.add(validateRedirect(in, l))
-	return out
-}
-
-// validateRedirect refuses a redirect that is impossible.
-func validateRedirect(in input, l Listener) outcome {
-	out := in.outcome()
-	switch {
-	case l.Redirect == 0:
-	case l.Application != HTTP:
-		out.refuse(Unsupported, "port %d cannot redirect requests, because it is %s: set its appProtocol to http", l.Port,
-			l.Application)
-	case !in.can.HTTPPolicies:
-		out.refuse(Unsupported, "port %d redirects requests, which requires VCD 10.5 (API version 38.0): remove the annotation "+
-			"of the redirect, or ask the provider for an upgrade", l.Port)
-	case !isPort(l.Redirect), l.Redirect == l.Port:
-		out.refuse(InvalidPort, "port %d cannot redirect requests to port %d: use the port of HTTPS", l.Port, l.Redirect)
-	}
+	out.add(validateRules(in, l))
 	return out
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -46,7 +47,7 @@ func (a MetadataAccess) domain() string {
 
 const systemDomain = "SYSTEM"
 
-// MetadataEntry is a metadata entry of a VM. Entries in different domains may have the same key.
+// MetadataEntry is a metadata entry of a VM or vApp. Entries in different domains may have the same key.
 type MetadataEntry struct {
 	Key    string
 	Type   MetadataType
@@ -56,6 +57,49 @@ type MetadataEntry struct {
 
 // SetMetadata starts writing metadata entries of a VM, in one task for all of them. Other entries are kept.
 func (v *VMs) SetMetadata(ctx context.Context, id string, entries []MetadataEntry) (Task, error) {
+	v.documents.take(id)
+	return setMetadata(ctx, v.client, urn.Path(urn.VM, id), entries)
+}
+
+// RemoveMetadata starts removing a metadata entry of a VM. The access determines the domain of the entry.
+func (v *VMs) RemoveMetadata(ctx context.Context, id, key string, access MetadataAccess) (Task, error) {
+	v.documents.take(id)
+	return removeMetadata(ctx, v.client, urn.Path(urn.VM, id), key, access)
+}
+
+// Metadata reads the metadata of a VM that is visible to the user.
+func (v *VMs) Metadata(ctx context.Context, id string) ([]MetadataEntry, error) {
+	return readMetadata(ctx, v.client, urn.Path(urn.VM, id))
+}
+
+// SetVAppMetadata starts writing metadata entries of a vApp, in one task for all of them. Other entries are kept.
+func (v *VApps) SetVAppMetadata(ctx context.Context, id string, entries []MetadataEntry) (Task, error) {
+	return setMetadata(ctx, v.client, urn.Path(urn.VApp, id), entries)
+}
+
+// RemoveVAppMetadata starts removing a metadata entry of a vApp. The access determines the domain of the entry.
+func (v *VApps) RemoveVAppMetadata(ctx context.Context, id, key string, access MetadataAccess) (Task, error) {
+	return removeMetadata(ctx, v.client, urn.Path(urn.VApp, id), key, access)
+}
+
+// VAppMetadata reads the metadata of a vApp that is visible to the user.
+func (v *VApps) VAppMetadata(ctx context.Context, id string) ([]MetadataEntry, error) {
+	return readMetadata(ctx, v.client, urn.Path(urn.VApp, id))
+}
+
+// MetadataValue reads a value of a vApp's metadata. It returns the empty string if there is no such entry, or if it is
+// not visible to the user.
+func (v *VApps) MetadataValue(ctx context.Context, id, key string) (string, error) {
+	var doc types.MetadataValue
+	err := v.client.GetXML(ctx, urn.Path(urn.VApp, id)+"/metadata/"+url.PathEscape(key), &doc)
+	if err = readable(err); err != nil || doc.TypedValue == nil {
+		return "", failure.Wrap(err, "reading metadata of vApp", id)
+	}
+	return doc.TypedValue.Value, nil
+}
+
+// setMetadata starts writing metadata entries of the object with a path.
+func setMetadata(ctx context.Context, c *api.Client, path string, entries []MetadataEntry) (Task, error) {
 	doc := wire.MetadataDocument{Xmlns: wire.NamespaceVCloud, XmlnsXSI: wire.NamespaceXSI}
 	for _, entry := range entries {
 		doc.Entries = append(doc.Entries, wire.MetadataEntry{
@@ -70,22 +114,20 @@ func (v *VMs) SetMetadata(ctx context.Context, id string, entries []MetadataEntr
 			},
 		})
 	}
-	v.documents.take(id)
-	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/metadata", wire.MIMEMetadata, doc)
+	return startXML(ctx, c, http.MethodPost, path+"/metadata", wire.MIMEMetadata, doc)
 }
 
-// RemoveMetadata starts removing a metadata entry of a VM. The access determines the domain of the entry.
-func (v *VMs) RemoveMetadata(ctx context.Context, id, key string, access MetadataAccess) (Task, error) {
-	path := urn.Path(urn.VM, id) + "/metadata/"
+// removeMetadata starts removing a metadata entry of the object with a path.
+func removeMetadata(ctx context.Context, c *api.Client, path, key string, access MetadataAccess) (Task, error) {
+	path += "/metadata/"
 	if access.domain() == systemDomain {
 		path += systemDomain + "/"
 	}
-	v.documents.take(id)
-	return startXML(ctx, v.client, http.MethodDelete, path+url.PathEscape(key), "", nil)
+	return startXML(ctx, c, http.MethodDelete, path+url.PathEscape(key), "", nil)
 }
 
-// Metadata reads the metadata of a VM that is visible to the user.
-func (v *VMs) Metadata(ctx context.Context, id string) ([]MetadataEntry, error) {
+// readMetadata reads the metadata of the object with a path.
+func readMetadata(ctx context.Context, c *api.Client, path string) ([]MetadataEntry, error) {
 	var doc struct {
 		Entries []struct {
 			Domain struct {
@@ -99,7 +141,7 @@ func (v *VMs) Metadata(ctx context.Context, id string) ([]MetadataEntry, error) 
 			} `xml:"TypedValue"`
 		} `xml:"MetadataEntry"`
 	}
-	if err := v.client.GetXML(ctx, urn.Path(urn.VM, id)+"/metadata", &doc); err != nil {
+	if err := c.GetXML(ctx, path+"/metadata", &doc); err != nil {
 		return nil, err
 	}
 	var entries []MetadataEntry
@@ -116,15 +158,4 @@ func (v *VMs) Metadata(ctx context.Context, id string) ([]MetadataEntry, error) 
 		})
 	}
 	return entries, nil
-}
-
-// MetadataValue reads a value of a vApp's metadata. It returns the empty string if there is no such entry, or if it is
-// not visible to the user.
-func (v *VApps) MetadataValue(ctx context.Context, id, key string) (string, error) {
-	var doc types.MetadataValue
-	err := v.client.GetXML(ctx, urn.Path(urn.VApp, id)+"/metadata/"+url.PathEscape(key), &doc)
-	if err = readable(err); err != nil || doc.TypedValue == nil {
-		return "", failure.Wrap(err, "reading metadata of vApp", id)
-	}
-	return doc.TypedValue.Value, nil
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 )
@@ -77,6 +78,7 @@ func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Err
 	errs = append(errs, cloudProviderErrors(spec, path)...)
 	errs = append(errs, proxyErrors(&spec.Proxy, path.Child("proxy"))...)
 	errs = append(errs, rdeErrors(spec.RDE, path.Child("rde"))...)
+	errs = append(errs, vAppMetadataErrors(spec.VAppMetadata, path.Child("vAppMetadata"))...)
 	if spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete && spec.VApp.Layout == infrav1.VAppPerMachine {
 		errs = append(errs, field.Forbidden(path.Child("orphanedDiskPolicy"),
 			"cannot be Delete when vApp.layout is PerMachine: without a vApp of the cluster, the deletion of "+
@@ -84,6 +86,19 @@ func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Err
 	}
 	if spec.VApp.Name != "" {
 		errs = append(errs, vcdNameErrors(spec.VApp.Name, path.Child("vApp", "name"))...)
+	}
+	return errs
+}
+
+// vAppMetadataErrors rejects metadata that VCD would reject, and the key that proves which cluster a vApp of CAPVCD belongs
+// to.
+func vAppMetadataErrors(metadata []infrav1.MetadataEntry, path *field.Path) field.ErrorList {
+	errs := metadataErrors(metadata, path)
+	for i, entry := range metadata {
+		if entry.Key == capvcd.MetadataKey {
+			errs = append(errs, field.Forbidden(path.Index(i).Child("key"),
+				"is reserved: it marks the vApps of a cluster that CAPVCD created"))
+		}
 	}
 	return errs
 }

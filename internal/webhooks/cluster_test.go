@@ -230,6 +230,25 @@ func TestVCDClusterFeatures(t *testing.T) {
 			nil,
 			"",
 		},
+		{
+			"metadata of vApps that VCD would reject",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.VAppMetadata = []infrav1.MetadataEntry{{Key: "a/b", Value: ptr.To("1")}}
+			},
+			[]string{"spec.vAppMetadata[0].key"},
+			"without / ? # %",
+		},
+		{
+			"metadata of vApps with the mark of CAPVCD",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.VAppMetadata = []infrav1.MetadataEntry{
+					{Key: "team", Value: ptr.To("a")},
+					{Key: "CapvcdInfraId", Value: ptr.To("1")},
+				}
+			},
+			[]string{"spec.vAppMetadata[1].key"},
+			"reserved",
+		},
 		{"vApps of machines", func(c *infrav1.VCDCluster) { c.Spec.VApp.Layout = infrav1.VAppPerMachine }, nil, ""},
 		{"a whole spec", func(*infrav1.VCDCluster) {}, nil, ""},
 		{

@@ -160,7 +160,7 @@ const (
 )
 
 // metadataErrors rejects metadata that VCD would reject. A key is part of a URL.
-func metadataErrors(metadata []infrav1.VMMetadataEntry, path *field.Path) field.ErrorList {
+func metadataErrors(metadata []infrav1.MetadataEntry, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, entry := range metadata {
 		at := path.Index(i)
@@ -183,21 +183,21 @@ func metadataErrors(metadata []infrav1.VMMetadataEntry, path *field.Path) field.
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
 // metadataValueErrors rejects a value that does not match its type.
-func metadataValueErrors(of infrav1.VMMetadataType, value string, path *field.Path) field.ErrorList {
+func metadataValueErrors(of infrav1.MetadataType, value string, path *field.Path) field.ErrorList {
 	switch of {
-	case infrav1.VMMetadataNumber:
+	case infrav1.MetadataNumber:
 		if !wholeNumber.MatchString(value) {
 			return invalid(path, value, "must be a whole number, such as 4711")
 		}
-	case infrav1.VMMetadataBoolean:
+	case infrav1.MetadataBoolean:
 		if value != "true" && value != "false" {
 			return invalid(path, value, "must be true or false")
 		}
-	case infrav1.VMMetadataDateTime:
+	case infrav1.MetadataDateTime:
 		if _, err := time.Parse(time.RFC3339, value); err != nil {
 			return invalid(path, value, "must be a time in RFC 3339 format, such as 2026-12-31T23:59:59Z")
 		}
-	case infrav1.VMMetadataString:
+	case infrav1.MetadataString:
 	}
 	if strings.ContainsFunc(value, unicode.IsControl) {
 		return invalid(path, value, "must not contain control characters")

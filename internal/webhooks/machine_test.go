@@ -74,14 +74,14 @@ func TestVCDMachineValues(t *testing.T) {
 			m.Spec.Memory = ptr.To(resource.MustParse(size))
 		}
 	}
-	metadata := func(entries ...infrav1.VMMetadataEntry) func(m *infrav1.VCDMachine) {
+	metadata := func(entries ...infrav1.MetadataEntry) func(m *infrav1.VCDMachine) {
 		return func(m *infrav1.VCDMachine) { m.Spec.VMMetadata = entries }
 	}
-	text := func(key, value string) infrav1.VMMetadataEntry {
-		return infrav1.VMMetadataEntry{Key: key, Value: &value}
+	text := func(key, value string) infrav1.MetadataEntry {
+		return infrav1.MetadataEntry{Key: key, Value: &value}
 	}
-	typed := func(of infrav1.VMMetadataType, value string) infrav1.VMMetadataEntry {
-		return infrav1.VMMetadataEntry{Key: string(of), Value: &value, Type: of}
+	typed := func(of infrav1.MetadataType, value string) infrav1.MetadataEntry {
+		return infrav1.MetadataEntry{Key: string(of), Value: &value, Type: of}
 	}
 	template := []string{"spec.vmNamingTemplate"}
 	tests := []rejection[*infrav1.VCDMachine]{
@@ -138,15 +138,15 @@ func TestVCDMachineValues(t *testing.T) {
 		},
 		{
 			"metadata of all types",
-			metadata(typed(infrav1.VMMetadataNumber, "-4711"), typed(infrav1.VMMetadataBoolean, "true"),
-				typed(infrav1.VMMetadataDateTime, "2026-12-31T23:59:59+01:00")),
+			metadata(typed(infrav1.MetadataNumber, "-4711"), typed(infrav1.MetadataBoolean, "true"),
+				typed(infrav1.MetadataDateTime, "2026-12-31T23:59:59+01:00")),
 			nil,
 			"",
 		},
 		{
 			"metadata that are none of their type",
-			metadata(typed(infrav1.VMMetadataNumber, "0x10"), typed(infrav1.VMMetadataBoolean, "yes"),
-				typed(infrav1.VMMetadataDateTime, "today")),
+			metadata(typed(infrav1.MetadataNumber, "0x10"), typed(infrav1.MetadataBoolean, "yes"),
+				typed(infrav1.MetadataDateTime, "today")),
 			[]string{"spec.vmMetadata[0].value", "spec.vmMetadata[1].value", "spec.vmMetadata[2].value"},
 			"",
 		},

@@ -254,7 +254,7 @@ func TestTemplatesFollowTheRulesOfTheirObjects(t *testing.T) {
 	g := NewWithT(t)
 	m := machineTemplate()
 	c := clusterTemplate()
-	m.Spec.Template.Spec.VMMetadata = []infrav1.VMMetadataEntry{{Key: "a/b"}}
+	m.Spec.Template.Spec.VMMetadata = []infrav1.MetadataEntry{{Key: "a/b"}}
 	c.Spec.Template.Spec.ControlPlaneEndpoint.Host = "no host"
 
 	_, machineErr := machineTemplateValidator().ValidateCreate(request(false), m)

@@ -168,7 +168,7 @@ func (n *network) bringUp(nic NIC, addresses []netip.Prefix, eth map[string]any)
 		return fmt.Errorf("card %s is configured twice", mac)
 	}
 	n.addresses[mac] = addresses
-	if isTrue(eth["dhcp4"]) {
+	if isTrue(eth["dhcp4"]) || isTrue(eth["dhcp6"]) {
 		if err := n.lease(nic, len(addresses) > 0); err != nil {
 			return err
 		}
@@ -176,7 +176,8 @@ func (n *network) bringUp(nic NIC, addresses []netip.Prefix, eth map[string]any)
 	return n.checkAssigned(nic)
 }
 
-// lease adds the address that the DHCP server of the card's network would lease.
+// lease adds the address that the DHCP server of the card's network would lease, or that the card forms after an
+// advertisement of its router, which guests accept by default.
 func (n *network) lease(nic NIC, haveStatic bool) error {
 	mac := macKey(nic.MAC)
 	switch {

@@ -16,11 +16,13 @@ const networkdFolder = "/etc/systemd/network/"
 // networkdKeys are the settings of systemd-networkd that this guest applies or may ignore. systemd-networkd logs a
 // warning for unknown settings and ignores them.
 var networkdKeys = map[string][]string{
-	"Match":   {"MACAddress", "PermanentMACAddress", "Name", "Type", "Driver", "Kind"},
-	"Link":    {"MTUBytes", "RequiredForOnline", "Unmanaged"},
-	"Network": {"Address", "Gateway", "DHCP", "DNS", "Domains", "Description", "LinkLocalAddressing", "IPv6AcceptRA"},
-	"Address": {"Address"},
-	"Route":   {"Destination", "Gateway", "GatewayOnLink", "Metric"},
+	"Match":        {"MACAddress", "PermanentMACAddress", "Name", "Type", "Driver", "Kind"},
+	"Link":         {"MTUBytes", "RequiredForOnline", "Unmanaged"},
+	"Network":      {"Address", "Gateway", "DHCP", "DNS", "Domains", "Description", "LinkLocalAddressing", "IPv6AcceptRA"},
+	"Address":      {"Address"},
+	"Route":        {"Destination", "Gateway", "GatewayOnLink", "Metric"},
+	"DHCPv6":       {"UseDNS", "UseDomains", "UseNTP", "UseHostname"},
+	"IPv6AcceptRA": {"UseDNS", "UseDomains", "UseMTU", "UseGateway", "RouteMetric"},
 	"DHCPv4": {
 		"ClientIdentifier",
 		"UseDNS",
@@ -33,7 +35,6 @@ var networkdKeys = map[string][]string{
 		"SendHostname",
 		"Hostname",
 	},
-	"IPv6AcceptRA": {"UseDNS", "UseDomains"},
 }
 
 // networkdSection is a section of a unit. A unit may have several sections of one name, and a section several values
@@ -181,11 +182,11 @@ func (n *network) applyUnit(u networkdUnit, nic NIC) error {
 	if err != nil {
 		return err
 	}
-	if u.is("Network", "DHCP", "yes", "true", "ipv4") && nic.Mode != ModeNone {
+	if u.is("Network", "DHCP", "yes", "true", "ipv4", "ipv6") && nic.Mode != ModeNone {
 		if err := n.lease(nic, len(n.addresses[mac]) > 0); err != nil {
 			return err
 		}
-		isDefault = isDefault || !u.is("DHCPv4", "UseRoutes", "no", "false")
+		isDefault = isDefault || !u.is("DHCPv4", "UseRoutes", "no", "false") && !u.is("IPv6AcceptRA", "UseGateway", "no", "false")
 	}
 	if isDefault {
 		n.makePrimary(nic)

@@ -3,8 +3,11 @@
 package gateways
 
 import (
+	"slices"
+
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -51,7 +54,7 @@ func Settings() []*documents.Setting { //nolint:funlen // A table with one field
 			Initial: Always(map[string]any{"enabled": false, "dhcpServers": nil}),
 		},
 		{
-			Path:    gw + "slaacProfile",
+			Path:    machines.SLAACProfilePath,
 			Kind:    "edgeSlaacProfile",
 			Title:   "SLAAC Profile",
 			Plain:   true,
@@ -110,8 +113,11 @@ func prepareDNS(r *api.Request, body map[string]any) error {
 	return nil
 }
 
-// prepareSLAAC sets omitted lists to empty lists, because responses contain them.
+// prepareSLAAC refuses unknown modes. It sets omitted lists to empty lists, because responses contain them.
 func prepareSLAAC(_ *api.Request, body map[string]any) error {
+	if mode := store.Text(body, "mode"); !slices.Contains([]string{"SLAAC", "DHCPv6", "DISABLED"}, mode) {
+		return store.BadRequest("The mode %q is not one of SLAAC, DHCPv6 and DISABLED.", mode)
+	}
 	dns, ok := body["dnsConfig"].(map[string]any)
 	if !ok {
 		dns = map[string]any{}

@@ -3,6 +3,7 @@
 package machines
 
 import (
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -202,14 +203,56 @@ func (ip IPAM) assignPool(vapp *store.VApp, nic *store.NIC) error {
 	return nil
 }
 
-// LeaseDHCP assigns an address of the DHCP pool to a NIC of mode DHCP. It is a no-op if the pool has no free address.
+// LeaseDHCP assigns an address of the DHCP pool to a NIC of mode DHCP. On a routed IPv6 network, the SLAAC profile of the
+// edge gateway determines whether the NIC gets such an address, or forms its own. It is a no-op if there is no address.
 func (ip IPAM) LeaseDHCP(vm *store.VM, nic *store.NIC) {
 	n := ip.cloud.Store.VApps[vm.VAppID].Network(nic.Network)
 	if n == nil || nic.Mode != store.ModeDHCP || nic.Lease != "" {
 		return
 	}
 	sub := ip.SubnetOf(n)
+	if _, _, parent := ip.cloud.Store.Network(n.ParentID); parent != nil && parent.Type == store.Routed && sub.Gateway.Addr().Is6() {
+		switch SLAACMode(ip.cloud.Store, parent.Edge) {
+		case modeSLAAC:
+			nic.Lease = ownAddress(sub.Gateway, nic.MAC)
+			return
+		case modeDHCPv6: // from the pool
+		default:
+			return
+		}
+	}
 	if a, ok := ip.firstFree(sub, sub.dhcp); ok {
 		nic.Lease = a.String()
 	}
+}
+
+// SLAACProfilePath is the path of the SLAAC profiles of edge gateways.
+const SLAACProfilePath = "1.0.0/edgeGateways/{gateway}/slaacProfile"
+
+// Modes of SLAAC profiles.
+const (
+	modeSLAAC  = "SLAAC"
+	modeDHCPv6 = "DHCPv6"
+)
+
+// SLAACMode returns the mode of the SLAAC profile of an edge gateway. It is empty if the profile is disabled.
+func SLAACMode(s *store.Store, gateway string) string {
+	for _, d := range s.Documents[SLAACProfilePath] {
+		if enabled, _ := d.Body["enabled"].(bool); enabled && d.Parent == gateway {
+			return store.Text(d.Body, "mode")
+		}
+	}
+	return ""
+}
+
+// ownAddress returns the address that a NIC forms from an advertised prefix and its MAC address. It is empty unless the
+// prefix has 64 bits.
+func ownAddress(prefix netip.Prefix, mac string) string {
+	card, err := net.ParseMAC(mac)
+	if err != nil || len(card) != 6 || prefix.Bits() != 64 {
+		return ""
+	}
+	a := prefix.Masked().Addr().As16()
+	copy(a[8:], []byte{card[0] ^ 2, card[1], card[2], 0xff, 0xfe, card[3], card[4], card[5]})
+	return netip.AddrFrom16(a).String()
 }

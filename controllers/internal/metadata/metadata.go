@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vmmetadata compares the desired metadata of a VM with the metadata that the provider wrote. It is pure.
-package vmmetadata
+// Package metadata compares the desired metadata of a VM or vApp with the metadata that the provider wrote. It is pure.
+package metadata
 
 import (
 	"cmp"
@@ -15,23 +15,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-var types = map[infrav1.VMMetadataType]vcd.MetadataType{
-	"":                         vcd.MetadataString,
-	infrav1.VMMetadataString:   vcd.MetadataString,
-	infrav1.VMMetadataNumber:   vcd.MetadataNumber,
-	infrav1.VMMetadataBoolean:  vcd.MetadataBoolean,
-	infrav1.VMMetadataDateTime: vcd.MetadataDateTime,
+var types = map[infrav1.MetadataType]vcd.MetadataType{
+	"":                       vcd.MetadataString,
+	infrav1.MetadataString:   vcd.MetadataString,
+	infrav1.MetadataNumber:   vcd.MetadataNumber,
+	infrav1.MetadataBoolean:  vcd.MetadataBoolean,
+	infrav1.MetadataDateTime: vcd.MetadataDateTime,
 }
 
-var accesses = map[infrav1.VMMetadataAccess]vcd.MetadataAccess{
-	"":                          vcd.MetadataReadWrite,
-	infrav1.VMMetadataReadWrite: vcd.MetadataReadWrite,
-	infrav1.VMMetadataReadOnly:  vcd.MetadataReadOnly,
-	infrav1.VMMetadataPrivate:   vcd.MetadataPrivate,
+var accesses = map[infrav1.MetadataAccess]vcd.MetadataAccess{
+	"":                        vcd.MetadataReadWrite,
+	infrav1.MetadataReadWrite: vcd.MetadataReadWrite,
+	infrav1.MetadataReadOnly:  vcd.MetadataReadOnly,
+	infrav1.MetadataPrivate:   vcd.MetadataPrivate,
 }
 
 // Desired converts the metadata in a spec to entries of VCD.
-func Desired(spec []infrav1.VMMetadataEntry) []vcd.MetadataEntry {
+func Desired(spec []infrav1.MetadataEntry) []vcd.MetadataEntry {
 	var desired []vcd.MetadataEntry
 	for _, entry := range spec {
 		desired = append(desired, vcd.MetadataEntry{
@@ -44,7 +44,8 @@ func Desired(spec []infrav1.VMMetadataEntry) []vcd.MetadataEntry {
 	return desired
 }
 
-// A Record contains the entries, by key, that the provider wrote to a VM or is about to write. Entries that it does not
+// A Record contains the entries, by key, that the provider wrote to an object in VCD or is about to
+// write. Entries that it does not
 // contain belong to other owners.
 type Record map[string]Written
 
@@ -55,8 +56,8 @@ type Written struct {
 	Value  string
 }
 
-// RecordOf converts the recorded state of a VCDMachine to a Record.
-func RecordOf(recorded []infrav1.RecordedVMMetadata) Record {
+// RecordOf converts recorded state to a Record.
+func RecordOf(recorded []infrav1.RecordedMetadata) Record {
 	record := Record{}
 	for _, entry := range recorded {
 		written := Written{Access: accesses[entry.Access], Value: entry.Value}
@@ -69,12 +70,12 @@ func RecordOf(recorded []infrav1.RecordedVMMetadata) Record {
 }
 
 // Entries returns the recorded state that [RecordOf] converts, sorted by key. It returns nil for an empty record.
-func (r Record) Entries() []infrav1.RecordedVMMetadata {
-	var entries []infrav1.RecordedVMMetadata
+func (r Record) Entries() []infrav1.RecordedMetadata {
+	var entries []infrav1.RecordedMetadata
 	for _, key := range slices.Sorted(maps.Keys(r)) {
-		entries = append(entries, infrav1.RecordedVMMetadata{
+		entries = append(entries, infrav1.RecordedMetadata{
 			Key:    key,
-			Access: cmp.Or(keyOf(accesses, r[key].Access), infrav1.VMMetadataPrivate),
+			Access: cmp.Or(keyOf(accesses, r[key].Access), infrav1.MetadataPrivate),
 			Type:   typeOf(r[key].Type),
 			Value:  r[key].Value,
 		})
@@ -83,11 +84,11 @@ func (r Record) Entries() []infrav1.RecordedVMMetadata {
 }
 
 // typeOf returns the API type for a type in VCD, or the empty string for the empty type. Unknown types become String.
-func typeOf(t vcd.MetadataType) infrav1.VMMetadataType {
+func typeOf(t vcd.MetadataType) infrav1.MetadataType {
 	if t == "" {
 		return ""
 	}
-	return cmp.Or(keyOf(types, t), infrav1.VMMetadataString)
+	return cmp.Or(keyOf(types, t), infrav1.MetadataString)
 }
 
 // keyOf returns the API name of a value in VCD, or the empty string if the value has no name.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vmmetadata
+package metadata
 
 import (
 	"testing"
@@ -80,9 +80,9 @@ func TestAnEmptyRecordHasNoEntries(t *testing.T) {
 
 	g.Expect(RecordOf(nil).Entries()).To(BeNil())
 	g.Expect(RecordOf(nil).Ask([]vcd.MetadataEntry{text("b", ""), text("a", "1")}).Entries()).To(Equal(
-		[]infrav1.RecordedVMMetadata{
-			{Key: "a", Access: infrav1.VMMetadataReadWrite},
-			{Key: "b", Access: infrav1.VMMetadataReadWrite},
+		[]infrav1.RecordedMetadata{
+			{Key: "a", Access: infrav1.MetadataReadWrite},
+			{Key: "b", Access: infrav1.MetadataReadWrite},
 		}))
 }
 
@@ -91,8 +91,8 @@ func TestUnknownTypesAreRecordedInTheTermsOfTheAPI(t *testing.T) {
 
 	entries := Record{"a": {Type: "MetadataOtherValue", Access: "OTHER", Value: "1"}}.Entries()
 
-	g.Expect(entries).To(Equal([]infrav1.RecordedVMMetadata{
-		{Key: "a", Type: infrav1.VMMetadataString, Access: infrav1.VMMetadataPrivate, Value: "1"},
+	g.Expect(entries).To(Equal([]infrav1.RecordedMetadata{
+		{Key: "a", Type: infrav1.MetadataString, Access: infrav1.MetadataPrivate, Value: "1"},
 	}))
 }
 
@@ -122,6 +122,6 @@ func TestAnEntryInTheOtherDomainIsNotOwned(t *testing.T) {
 }
 
 func TestSpecDefaults(t *testing.T) {
-	NewWithT(t).Expect(Desired([]infrav1.VMMetadataEntry{{Key: "a", Value: ptr.To("1")}})).To(
+	NewWithT(t).Expect(Desired([]infrav1.MetadataEntry{{Key: "a", Value: ptr.To("1")}})).To(
 		Equal([]vcd.MetadataEntry{text("a", "1")}))
 }
