@@ -625,11 +625,11 @@ func TestHeadersApplyToPortsThatForwardHTTP(t *testing.T) {
 			}
 		})
 
-	wish := requestFor(in)
+	request := requestFor(in)
 
-	g.Expect(wish.Desired.Listeners).To(HaveExactElements(
+	g.Expect(request.Desired.Listeners).To(HaveExactElements(
 		HaveField("Rules", lb.HTTPRules{Redirect: 443}),
 		HaveField("Rules", lb.HTTPRules{RequestHeaders: "X-Env: prod", ResponseHeaders: "Server:"}),
 		HaveField("Rules", lb.HTTPRules{})))
-	g.Expect(wish.Notices).To(BeEmpty())
+	g.Expect(request.Notices).To(BeEmpty())
 }

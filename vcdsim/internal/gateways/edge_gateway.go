@@ -3,7 +3,6 @@
 package gateways
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -23,30 +22,6 @@ func edgeRoutes(add api.AddRoute) {
 	add("PUT", edgePath+"/{id}", putEdge, cloud.LatencyWrite)
 	add("DELETE", edgePath+"/{id}", deleteEdge, cloud.LatencyWrite)
 	add("GET", edgePath+"/{id}/usedIpAddresses", listUsed, cloud.LatencyCloudAPI)
-}
-
-// EdgeGateways computes the uplinks of edge gateways and the addresses they use.
-type EdgeGateways struct{ cloud *cloud.Cloud }
-
-// EdgesOf returns the edge gateways of a cloud.
-func EdgesOf(c *cloud.Cloud) EdgeGateways { return EdgeGateways{cloud: c} }
-
-// EdgeByID returns a gateway with its organization and VDC, or an error if the caller cannot see it.
-func EdgeByID(session *store.Session, st *store.Store, id string) (*store.Org, *store.VDC, *store.EdgeGateway, error) {
-	org, vdc, g := st.Gateway(store.Bare(id))
-	if g == nil || !session.Sees(org.ID) {
-		return nil, nil, nil, store.Forbidden("GATEWAY_VIEW", id)
-	}
-	return org, vdc, g, nil
-}
-
-// GatewayScope returns the scope of documents on a gateway. Changing such a document locks the gateway.
-func GatewayScope(session *store.Session, st *store.Store, id string) (documents.Scope, error) {
-	org, _, g, err := EdgeByID(session, st, id)
-	if err != nil {
-		return documents.Scope{}, err
-	}
-	return documents.Scope{OrgID: org.ID, Parent: g.ID, Locks: []string{g.ID}}, nil
 }
 
 // AddEdgeOwner adds references to the organization, and to the VDC or VDC group that owns an object.
@@ -159,19 +134,6 @@ func Owner(ownerRef, orgVDC JSONRefBody) string {
 var edgeFields = []string{
 	"distributedRoutingEnabled", "nonDistributedRoutingEnabled", "deploymentMode",
 	"serviceNetworkDefinition", "edgeClusterConfig",
-}
-
-// Rest returns the listed fields that a JSON document sets. The document must be valid.
-func Rest(raw []byte, fields []string) map[string]any {
-	all := map[string]any{}
-	out := map[string]any{}
-	_ = json.Unmarshal(raw, &all) // the caller has already parsed it
-	for _, f := range fields {
-		if all[f] != nil {
-			out[f] = all[f]
-		}
-	}
-	return out
 }
 
 // readEdge reads and checks a gateway. The gateway replaces old, which is nil for a new gateway.

@@ -29,11 +29,6 @@ type uplinkSubnetBody struct {
 	Auto         bool       `json:"autoAllocateIpRanges"`
 }
 
-func (eg EdgeGateways) usesSpaces(u store.Uplink) bool {
-	e := eg.cloud.Store.External(u.Network)
-	return e != nil && e.UsesSpaces
-}
-
 // readUplink reads an uplink and allocates the addresses that it requests. The gateway before the update is old, or nil
 // for a new gateway. Only the first uplink has a primary address.
 func (eg EdgeGateways) readUplink(body uplinkBody, old *store.EdgeGateway, first bool) (store.Uplink, error) {

@@ -5,7 +5,6 @@ package gateways
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
@@ -27,53 +26,8 @@ func spaceRoutes(add api.AddRoute) {
 	spaceUplinkRoutes(add)
 }
 
-// IPSpaces computes the used and free values of IP Spaces.
-type IPSpaces struct{ cloud *cloud.Cloud }
-
-// spacesOf returns the IP Spaces of a cloud.
-func spacesOf(c *cloud.Cloud) IPSpaces { return IPSpaces{cloud: c} }
-
-// withUplinkTo returns the IP Spaces with an uplink to an external network.
-func (sp IPSpaces) withUplinkTo(external string) []*store.IPSpace {
-	var out []*store.IPSpace
-	for i := range sp.cloud.Store.Model.IPSpaces {
-		p := &sp.cloud.Store.Model.IPSpaces[i]
-		if slices.ContainsFunc(p.Uplinks, func(u store.SpaceUplink) bool { return u.Network == external }) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// assignedTo reports whether an organization can use a space. It can if it owns the space, or if one of its gateways
-// has an uplink to a network on which the space is available. An organization that still has allocations can also use
-// the space. This is an assumption: allocations outlive the gateway, so that they can be released.
-func (sp IPSpaces) assignedTo(p *store.IPSpace, orgID string) bool {
-	if p.OrgID != "" {
-		return p.OrgID == orgID
-	}
-	if slices.ContainsFunc(p.Allocations, func(a store.IPAllocation) bool { return a.OrgID == orgID }) {
-		return true
-	}
-	org := sp.cloud.Store.Org(orgID)
-	return org != nil && slices.ContainsFunc(org.VDCs, func(v store.VDC) bool {
-		return slices.ContainsFunc(v.EdgeGateways, func(g store.EdgeGateway) bool {
-			return slices.ContainsFunc(g.Uplinks, func(u store.Uplink) bool { return slices.Contains(sp.withUplinkTo(u.Network), p) })
-		})
-	})
-}
-
 func seesSpace(r *api.Request, p *store.IPSpace) bool {
 	return r.Session.Provider() || spacesOf(r.Cloud).assignedTo(p, r.Session.OrgID)
-}
-
-// ownSpace returns the IP Space in the path.
-func ownSpace(r *api.Request) (*store.IPSpace, error) {
-	p := r.Cloud.Store.Space(store.Bare(r.Vars["id"]))
-	if p == nil || !seesSpace(r, p) {
-		return nil, store.Forbidden("IP_SPACE_VIEW", r.Vars["id"])
-	}
-	return p, nil
 }
 
 // allocatedInSpace counts the allocations of a type whose value satisfies accept.
@@ -165,51 +119,6 @@ func prefixesJSON(source *ids.Source, p *store.IPSpace) []any {
 		out = append(out, at[bits])
 	}
 	return out
-}
-
-// forEachPrefix calls f with every prefix of a pool, until f returns false.
-func forEachPrefix(x store.PrefixPool, f func(netip.Prefix) bool) {
-	p := x.First.Masked()
-	for range x.Count {
-		if !f(p) {
-			return
-		}
-		last := lastAddress(p).Next()
-		if !last.IsValid() {
-			return
-		}
-		p = netip.PrefixFrom(last, p.Bits())
-	}
-}
-
-func containsPrefix(x store.PrefixPool, value string) bool {
-	found := false
-	forEachPrefix(x, func(p netip.Prefix) bool {
-		found = p.String() == value
-		return !found
-	})
-	return found
-}
-
-// lastAddress returns the last address of a prefix.
-func lastAddress(p netip.Prefix) netip.Addr {
-	b := p.Masked().Addr().AsSlice()
-	for bit := p.Bits(); bit < len(b)*8; bit++ {
-		b[bit/8] |= 1 << (7 - bit%8)
-	}
-	a, _ := netip.AddrFromSlice(b)
-	return a
-}
-
-func prefixesContain(p *store.IPSpace, a netip.Addr) bool {
-	found := false
-	for _, x := range p.Prefixes {
-		forEachPrefix(x, func(q netip.Prefix) bool {
-			found = found || q.Contains(a)
-			return !found
-		})
-	}
-	return found
 }
 
 func (sp IPSpaces) utilization(p *store.IPSpace) map[string]any {

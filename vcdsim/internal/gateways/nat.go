@@ -3,7 +3,6 @@
 package gateways
 
 import (
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -137,21 +136,6 @@ func checkNATPort(body map[string]any) error {
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
 		return store.BadRequest("The port %q is invalid.", port)
-	}
-	return nil
-}
-
-// SameVersion refuses a change of an object that has changed since the client read it. Requests without a version are
-// not checked.
-func SameVersion(body map[string]any, old *store.Object) error {
-	v, ok := body["version"].(map[string]any)
-	delete(body, "version")
-	if old == nil || !ok {
-		return nil
-	}
-	if n, ok := v["version"].(float64); ok && int(n) != old.Version-1 {
-		return store.Refuse(http.StatusBadRequest, "OBJECT_VERSION_MISMATCH",
-			"The version %d of the object is not the current version %d.", int(n), old.Version-1)
 	}
 	return nil
 }

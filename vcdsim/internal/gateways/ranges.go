@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
@@ -132,4 +133,26 @@ func takeAddresses(pool, taken []store.Range, n int) (got []store.Range, ok bool
 		}
 	}
 	return mergeRanges(got), n == 0
+}
+
+// ParseAddresses returns the address in a string, the first address of a prefix, or up to 256 addresses of a range. It
+// returns nil if the string is none of these.
+func ParseAddresses(text string) []netip.Addr {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return []netip.Addr{a}
+	}
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return []netip.Addr{p.Addr()}
+	}
+	from, to, _ := strings.Cut(text, "-")
+	a, err := netip.ParseAddr(strings.TrimSpace(from))
+	b, err2 := netip.ParseAddr(strings.TrimSpace(to))
+	if err != nil || err2 != nil || b.Less(a) {
+		return nil
+	}
+	var out []netip.Addr
+	for r := (store.Range{From: a, To: b}); r.Contains(a) && len(out) < 256; a = a.Next() {
+		out = append(out, a)
+	}
+	return out
 }
