@@ -149,7 +149,7 @@ func TestInvalidStickiness(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.annotate("stickiness", "SourceBased bad=1")
 	_, err := s.round(false)
-	s.Expect(err).To(MatchError(ContainSubstring("bad is no parameter of the method")), "CloudStack supports its parameters")
+	s.Expect(err).To(MatchError(ContainSubstring("bad is not a parameter of the method")), "CloudStack supports its parameters")
 	s.annotate("stickiness", "SourceBased")
 	s.converge(false)
 	s.Expect(s.stickiness()).To(HaveLen(2))

@@ -95,13 +95,11 @@ func formatTime(t time.Time) string {
 	const seconds = len("2006-01-02T15:04:05")
 	var buffer [len("2006-01-02T15:04:05.000-07:00")]byte
 	rfc := t.AppendFormat(buffer[:0], time.RFC3339)
-	ms := t.Nanosecond() / int(time.Millisecond)
 	out := buffer[:len(rfc)+len(".000")]
 	copy(out[seconds+len(".000"):], rfc[seconds:])
-	out[seconds] = '.'
-	out[seconds+1] = byte('0' + ms/100)
-	out[seconds+2] = byte('0' + ms/10%10)
-	out[seconds+3] = byte('0' + ms%10)
+	var digits [len("1000")]byte
+	copy(out[seconds:], strconv.AppendInt(digits[:0], int64(t.Nanosecond()/int(time.Millisecond)+1000), 10))
+	out[seconds] = '.' // instead of the 1
 	return string(out)
 }
 
