@@ -65,8 +65,11 @@ func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, erro
 
 // slot returns a slot at the location. The returned function frees it. An event tells users that the Service waits.
 func (a *attempt) slot(ctx context.Context) (func(), error) {
+	if a.patience == 0 {
+		return a.queues.slotForRepair(a.location)
+	}
 	free, err := a.queues.slotAt(ctx, a.location, a.planner.clock, 0)
-	if a.patience == 0 || !errors.Is(err, loadbalancer.ErrBusy) {
+	if !errors.Is(err, loadbalancer.ErrBusy) {
 		return free, err
 	}
 	a.events.waiting(a.service, a.where())

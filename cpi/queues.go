@@ -18,6 +18,7 @@ import (
 type queues struct {
 	services  fairQueue // one caller per Service
 	locations fairQueue // several callers per location
+	repairs   fairQueue // one more caller per location: a repair or an update
 	choosing  fairQueue // one caller per location, while it chooses addresses
 }
 
@@ -28,6 +29,18 @@ func (q *queues) isBusy(uid types.UID) bool {
 		unlock()
 	}
 	return !ok
+}
+
+// slotForRepair returns a slot at a location without waiting. If none is free, it returns the one that only repairs and updates use:
+// a freed slot goes to the caller that waits longest, so they would get none while creations and removals wait.
+func (q *queues) slotForRepair(location string) (func(), error) {
+	if free, ok := q.locations.try(location); ok {
+		return free, nil
+	}
+	if free, ok := q.repairs.try(location); ok {
+		return free, nil
+	}
+	return nil, loadbalancer.ErrBusy
 }
 
 // slotAt returns a slot at a location. It waits in order of arrival, up to patience, and then returns

@@ -41,6 +41,28 @@ func TestDriftIsRepairedAndPublished(t *testing.T) {
 	b.Eventually(pass).Should(Equal(2))
 }
 
+func TestDriftIsRepairedWhileOthersOccupyTheLocation(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	_, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	free, ok := b.them.queues.locations.try("main")
+	b.Expect(ok).To(BeTrue())
+	defer free()
+	b.balancer.mu.Lock()
+	delete(b.balancer.objects["main/web-uid"], "tcp-443")
+	b.balancer.mu.Unlock()
+
+	b.them.Start(ctx)
+
+	b.Eventually(func() int {
+		b.clock.Step(2 * defaultDrift)
+		return b.balancer.left()
+	}).Should(Equal(2))
+}
+
 func TestLoadBalancersWithoutAServiceAreReported(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
