@@ -62,8 +62,9 @@ func TestMachinesAreUpdatedInPlace(t *testing.T) {
 	l.eventuallySized(planes, 4, 4<<10)
 	l.g.Expect(l.machineUIDs()).To(Equal(machines))
 	l.g.Expect(l.Counters()).To(HaveKeyWithValue(shutdownCall, 3), "each VM is restarted once")
-	for i := range l.State().VMs {
-		if vm := &l.State().VMs[i]; strings.HasPrefix(vm.Name, planes) {
+	restarted := l.State().VMs
+	for i := range restarted {
+		if vm := &restarted[i]; strings.HasPrefix(vm.Name, planes) {
 			l.g.Expect(vm.Disks[0].SizeMiB).To(Equal(int64(32<<10)), vm.Name)
 		}
 	}
@@ -116,8 +117,9 @@ func (l *testCluster) useTemplate(owner client.Object, patch, template string) {
 func (l *testCluster) eventuallySized(prefix string, cpus, memoryMiB int64) {
 	l.t.Helper()
 	l.g.Eventually(func(g Gomega) {
-		for i := range l.State().VMs {
-			if vm := &l.State().VMs[i]; strings.HasPrefix(vm.Name, prefix) {
+		vms := l.State().VMs
+		for i := range vms {
+			if vm := &vms[i]; strings.HasPrefix(vm.Name, prefix) {
 				g.Expect([]int64{vm.CPUs, vm.MemoryMiB}).To(Equal([]int64{cpus, memoryMiB}), vm.Name)
 				g.Expect(vm.PoweredOn).To(BeTrue(), vm.Name)
 			}

@@ -244,8 +244,9 @@ func (l *testCluster) replaceAll(prefix string, do func()) {
 	before := l.State().VMs
 	do()
 	l.g.Eventually(func(g Gomega) {
-		for i := range l.State().VMs {
-			vm := &l.State().VMs[i]
+		vms := l.State().VMs
+		for i := range vms {
+			vm := &vms[i]
 			g.Expect(strings.HasPrefix(vm.Name, prefix) && contains(before, vm.ID)).To(BeFalse(),
 				"%s still exists, from the old template", vm.Name)
 		}
