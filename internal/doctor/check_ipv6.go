@@ -29,7 +29,7 @@ func checkIPv6(ctx context.Context, in *vcd.Gateways, on networks, plan Plan) fi
 			f.unread(err, "reading the SLAAC profile of edge gateway "+network.EdgeGateway.Name, "")
 		case err != nil:
 			f.fact("the SLAAC profile of edge gateway %s is not visible to the user", network.EdgeGateway.Name)
-		case isIPv6Only(network) && demandOn(name, plan).byDHCP:
+		case network.IsIPv6Only() && demandOn(name, plan).byDHCP:
 			f.join(checkSource(network, subnet, mode))
 		case mode == vcd.SLAACDisabled:
 			f.fact("guests get no IPv6 address on %s, because its IPv6 subnet has no static pool and the SLAAC profile of edge "+
@@ -49,12 +49,6 @@ func subnetWithoutPool(network vcd.Network) (vcd.Subnet, bool) {
 		}
 	}
 	return vcd.Subnet{}, false
-}
-
-// isIPv6Only reports whether a network has subnets, but none of IPv4.
-func isIPv6Only(network vcd.Network) bool {
-	return len(network.Subnets) > 0 &&
-		!slices.ContainsFunc(network.Subnets, func(s vcd.Subnet) bool { return s.Prefix.Addr().Is4() })
 }
 
 // checkSource checks that NICs of source DHCP get addresses of an IPv6 subnet.

@@ -139,6 +139,6 @@ func checkNetwork(network vcd.Network, usage vcd.NetworkUsage, d demand) finding
 
 // mayLease reports whether a network has a DHCP range, or has IPv6 only, which checkIPv6 checks.
 func mayLease(network vcd.Network) bool {
-	return isIPv6Only(network) ||
+	return network.IsIPv6Only() ||
 		slices.ContainsFunc(network.Subnets, func(n vcd.Subnet) bool { return len(n.DHCPPool) > 0 })
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
@@ -26,6 +27,11 @@ type Network struct {
 	// EdgeGateway is the gateway that a routed network is connected to, in its VDC or VDC group. It is zero for other
 	// networks.
 	EdgeGateway Ref
+}
+
+// IsIPv6Only reports whether the network has subnets, but none of IPv4.
+func (n Network) IsIPv6Only() bool {
+	return len(n.Subnets) > 0 && !slices.ContainsFunc(n.Subnets, func(s Subnet) bool { return s.Prefix.Addr().Is4() })
 }
 
 // A Subnet is one subnet of a network.

@@ -63,12 +63,6 @@ func (n NIC) hasPool(family func(netip.Addr) bool) bool {
 	})
 }
 
-// isIPv6Only reports whether the network has subnets, but none of IPv4.
-func (n NIC) isIPv6Only() bool {
-	subnets := n.Network.Subnets
-	return len(subnets) > 0 && !slices.ContainsFunc(subnets, func(s vcd.Subnet) bool { return s.Prefix.Addr().Is4() })
-}
-
 // DualStack reports whether the pods or the Services of a cluster have addresses of both families.
 func DualStack(c *clusterv1.Cluster) bool {
 	return hasBothFamilies(c.Spec.ClusterNetwork.Pods.CIDRBlocks) || hasBothFamilies(c.Spec.ClusterNetwork.Services.CIDRBlocks)
@@ -107,7 +101,7 @@ func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Result) {
 		SearchDomains: n.Spec.SearchDomains,
 		Metric:        int(n.Spec.GatewayMetric),
 		DHCP:          n.dhcp(),
-		IPv6Only:      is.Mode == vcd.ModeDHCP && n.isIPv6Only(),
+		IPv6Only:      is.Mode == vcd.ModeDHCP && n.Network.IsIPv6Only(),
 	}
 	for _, r := range n.Spec.Routes {
 		to, _ := netip.ParsePrefix(r.To) // guestinfo rejects invalid values that no webhook rejected
