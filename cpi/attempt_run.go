@@ -68,9 +68,8 @@ func (a *attempt) slot(ctx context.Context) (func(), error) {
 	if a.patience == 0 {
 		return a.queues.slotForRepair(a.location)
 	}
-	free, err := a.queues.slotAt(ctx, a.location, a.planner.clock, 0)
-	if !errors.Is(err, loadbalancer.ErrBusy) {
-		return free, err
+	if free, ok := a.queues.locations.try(a.location); ok {
+		return free, nil
 	}
 	a.events.waiting(a.service, a.where())
 	return a.queues.slotAt(ctx, a.location, a.planner.clock, a.patience)

@@ -31,8 +31,9 @@ func (q *queues) isBusy(uid types.UID) bool {
 	return !ok
 }
 
-// slotForRepair returns a slot at a location without waiting. If none is free, it returns the one that only repairs and updates use:
-// a freed slot goes to the caller that waits longest, so they would get none while creations and removals wait.
+// slotForRepair returns a slot at a location without waiting. If none is free, it returns the one that only repairs and
+// updates use: a freed slot goes to the caller that waits longest, so they would get none while creations and removals
+// wait.
 func (q *queues) slotForRepair(location string) (func(), error) {
 	if free, ok := q.locations.try(location); ok {
 		return free, nil
@@ -46,14 +47,10 @@ func (q *queues) slotForRepair(location string) (func(), error) {
 // slotAt returns a slot at a location. It waits in order of arrival, up to patience, and then returns
 // [loadbalancer.ErrBusy]. The returned function frees the slot.
 func (q *queues) slotAt(ctx context.Context, location string, clock clock.Clock, patience time.Duration) (func(), error) {
-	free, ok := q.locations.try(location)
-	if ok {
+	if free, ok := q.locations.try(location); ok {
 		return free, nil
 	}
-	err := loadbalancer.ErrBusy
-	if patience > 0 {
-		free, err = q.locations.wait(ctx, location, clock.After(patience))
-	}
+	free, err := q.locations.wait(ctx, location, clock.After(patience))
 	if errors.Is(err, loadbalancer.ErrBusy) {
 		return nil, fmt.Errorf("waiting for other load balancers at %s: %w", location, err)
 	}
