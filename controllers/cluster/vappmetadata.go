@@ -63,9 +63,6 @@ type vAppMetadataWriter struct {
 	wake       func()                      // triggers another reconcile
 	home       vapp.Home
 	number     int // of the vApp in its home
-
-	at   place    // set by run
-	vApp vcd.VApp // set by run
 }
 
 // run takes the next step towards the metadata of the spec.
@@ -79,24 +76,23 @@ func (w *vAppMetadataWriter) run(ctx context.Context, in places) (phases.Result,
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	w.at = at
-	ended, out := w.settle(recordedID)
+	ended, out := w.settle(at, recordedID)
 	if out != phases.Done {
 		return out, nil
 	}
-	found, out, err := w.find(ctx, recordedID)
-	if err != nil || out != phases.Done || !found {
+	vApp, out, err := w.find(ctx, at, recordedID)
+	if err != nil || out != phases.Done || vApp.ID == "" {
 		return out, err
 	}
-	if w.vApp.ID != recordedID {
+	if vApp.ID != recordedID {
 		record = metadata.Record{} // of a vApp that was deleted
 	}
 	if ended || record.Open() || len(record.Obsolete(desired)) > 0 {
-		if record, out, err = w.refresh(ctx, record); err != nil || out != phases.Done {
+		if record, out, err = w.refresh(ctx, at, vApp, record); err != nil || out != phases.Done {
 			return out, err
 		}
 	}
-	return w.write(ctx, record, desired)
+	return w.write(ctx, at, vApp, record, desired)
 }
 
 // isComplete reports whether all desired entries, and no others, are written.
@@ -105,14 +101,16 @@ func isComplete(record metadata.Record, desired []vcd.MetadataEntry) bool {
 }
 
 // refresh updates the record with the metadata of the vApp.
-func (w *vAppMetadataWriter) refresh(ctx context.Context, record metadata.Record) (metadata.Record, phases.Result, error) {
-	now, err := w.at.session.VAppMetadata(ctx, w.vApp.ID)
+func (w *vAppMetadataWriter) refresh(ctx context.Context, at place, vApp vcd.VApp, record metadata.Record) (
+	metadata.Record, phases.Result, error,
+) {
+	now, err := at.session.VAppMetadata(ctx, vApp.ID)
 	if err != nil {
-		out, err := problems.OfRead(err, "Reading the metadata of vApp "+w.vApp.Name)
+		out, err := problems.OfRead(err, "Reading the metadata of vApp "+vApp.Name)
 		return record, out, err
 	}
 	record = record.Seen(now)
-	w.record(record)
+	w.record(vApp.ID, record)
 	return record, phases.Done, nil
 }
 
@@ -122,15 +120,15 @@ func (w *vAppMetadataWriter) taskKey(id string) string {
 }
 
 // settle waits for the task of the last write. It reports whether the task has ended since the last call.
-func (w *vAppMetadataWriter) settle(id string) (ended bool, out phases.Result) {
-	task, ok := w.at.session.Task(w.taskKey(id))
+func (w *vAppMetadataWriter) settle(at place, id string) (ended bool, out phases.Result) {
+	task, ok := at.session.Task(w.taskKey(id))
 	if !ok {
 		return false, phases.Done
 	}
 	if task.State == vcd.TaskRunning {
 		return false, writingVAppMetadata()
 	}
-	w.at.session.Forget(w.taskKey(id))
+	at.session.Forget(w.taskKey(id))
 	if task.State == vcd.TaskFailed {
 		return false, problems.OfTask(task, "Writing metadata of vApp "+id)
 	}
@@ -141,74 +139,77 @@ func writingVAppMetadata() phases.Result {
 	return phases.Wait(intervals.Task, infrav1.TaskRunningReason, "Writing metadata of the vApp: waiting for VCD")
 }
 
-// find finds the vApp, which may have been renamed, and verifies that it belongs to the cluster and that no task locks
-// it. A vApp that does not exist has no metadata: if the spec has none either, find reports false.
-func (w *vAppMetadataWriter) find(ctx context.Context, id string) (found bool, out phases.Result, err error) {
-	name := vapp.Numbered(w.at.First, w.number)
-	vApp, err := w.read(ctx, id, name)
+// find returns the vApp, which may have been renamed, and verifies that it belongs to the cluster and that no task locks
+// it. A vApp that does not exist has no metadata: if the spec has none either, find returns a vApp without an ID.
+func (w *vAppMetadataWriter) find(ctx context.Context, at place, id string) (vcd.VApp, phases.Result, error) {
+	name := vapp.Numbered(at.First, w.number)
+	vApp, err := w.read(ctx, at, id, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound) && len(w.vcdCluster.Spec.VAppMetadata) == 0:
-		w.record(nil)
-		return false, phases.Done, nil
+		w.record("", nil)
+		return vcd.VApp{}, phases.Done, nil
 	case errors.Is(err, vcd.ErrNotFound):
-		return false, phases.Wait(intervals.Remedy, infrav1.VAppUnverifiedReason,
+		return vApp, phases.Wait(intervals.Remedy, infrav1.VAppUnverifiedReason,
 			"vApp %s does not exist yet: its first machine creates it", name), nil
 	case err != nil:
 		out, err := problems.OfRead(err, "Reading vApp "+name)
-		return false, out, err
+		return vApp, out, err
 	}
-	owns, err := marks.OwnsVApp(ctx, w.at.session, w.vcdCluster.Spec.InfraID, vApp)
+	owns, err := marks.OwnsVApp(ctx, at.session, w.vcdCluster.Spec.InfraID, vApp)
 	switch {
 	case err != nil:
 		out, err := problems.OfRead(err, "Reading the metadata of vApp "+name)
-		return false, out, err
+		return vApp, out, err
 	case !owns:
-		return false, phases.Fail(intervals.Remedy, infrav1.NameConflictReason,
+		return vApp, phases.Fail(intervals.Remedy, infrav1.NameConflictReason,
 			"vApp %s does not belong to this cluster, so its metadata is not changed: rename or delete it in VCD",
 			vApp.Name), nil
 	case len(vApp.Tasks) > 0:
-		return false, phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on vApp %s",
+		return vApp, phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on vApp %s",
 			vApp.Name), nil
 	}
-	w.vApp = vApp
-	return true, phases.Done, nil
+	return vApp, phases.Done, nil
 }
 
 // read reads the vApp with a recorded URN. If there is none, or VCD does not show it, read finds the vApp by name.
-func (w *vAppMetadataWriter) read(ctx context.Context, id, name string) (vcd.VApp, error) {
+func (w *vAppMetadataWriter) read(ctx context.Context, at place, id, name string) (vcd.VApp, error) {
 	if id != "" {
-		vApp, err := w.at.session.VApp(ctx, id)
+		vApp, err := at.session.VApp(ctx, id)
 		if !absence.Invisible(err) {
 			return vApp, err
 		}
 	}
-	return w.at.session.FindVApp(ctx, w.at.vdc, name)
+	return at.session.FindVApp(ctx, at.vdc, name)
 }
 
 // write writes the missing entries. If none are missing, it removes an entry that is no longer in the spec.
-func (w *vAppMetadataWriter) write(ctx context.Context, record metadata.Record, desired []vcd.MetadataEntry) (phases.Result, error) {
+func (w *vAppMetadataWriter) write(ctx context.Context, at place, vApp vcd.VApp, record metadata.Record,
+	desired []vcd.MetadataEntry,
+) (phases.Result, error) {
 	missing := record.Missing(desired)
 	obsolete := record.Obsolete(desired)
 	switch {
 	case len(missing) > 0:
-		w.record(record.Ask(missing))
+		w.record(vApp.ID, record.Ask(missing))
 		if err := w.save(ctx); err != nil {
 			return phases.Done, err
 		}
-		return w.started(w.at.session.SetVAppMetadata(ctx, w.vApp.ID, missing))
+		task, err := at.session.SetVAppMetadata(ctx, vApp.ID, missing)
+		return w.started(at, vApp, task, err)
 	case len(obsolete) > 0:
 		key := obsolete[0]
-		return w.started(w.at.session.RemoveVAppMetadata(ctx, w.vApp.ID, key, record[key].Access))
+		task, err := at.session.RemoveVAppMetadata(ctx, vApp.ID, key, record[key].Access)
+		return w.started(at, vApp, task, err)
 	}
 	return phases.Done, nil
 }
 
 // started follows the task of a request, or returns why VCD rejected it.
-func (w *vAppMetadataWriter) started(task vcd.Task, err error) (phases.Result, error) {
+func (w *vAppMetadataWriter) started(at place, vApp vcd.VApp, task vcd.Task, err error) (phases.Result, error) {
 	if err != nil {
-		return problems.OfWrite(err, "Writing metadata of vApp "+w.vApp.Name)
+		return problems.OfWrite(err, "Writing metadata of vApp "+vApp.Name)
 	}
-	w.at.session.Follow(w.taskKey(w.vApp.ID), task, w.wake)
+	at.session.Follow(w.taskKey(vApp.ID), task, w.wake)
 	return writingVAppMetadata(), nil
 }
 
@@ -225,13 +226,13 @@ func (w *vAppMetadataWriter) isOfVApp(entry infrav1.RecordedVAppMetadata) bool {
 	return entry.Zone == w.home.Zone && int(entry.Number) == w.number
 }
 
-// record replaces the record of the vApp. It does not save the VCDCluster.
-func (w *vAppMetadataWriter) record(record metadata.Record) {
+// record replaces the record of the vApp, which has the given URN. It does not save the VCDCluster.
+func (w *vAppMetadataWriter) record(id string, record metadata.Record) {
 	recorded := &w.vcdCluster.Spec.RecordedState
 	kept := slices.DeleteFunc(slices.Clone(recorded.VAppMetadata), w.isOfVApp)
 	if entries := record.Entries(); len(entries) > 0 {
 		kept = append(kept, infrav1.RecordedVAppMetadata{
-			VAppID:  w.vApp.ID,
+			VAppID:  id,
 			Zone:    w.home.Zone,
 			Number:  int32(w.number), //nolint:gosec // at most 100
 			Entries: entries,

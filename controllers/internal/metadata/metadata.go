@@ -44,9 +44,8 @@ func Desired(spec []infrav1.MetadataEntry) []vcd.MetadataEntry {
 	return desired
 }
 
-// A Record contains the entries, by key, that the provider wrote to an object in VCD or is about to
-// write. Entries that it does not
-// contain belong to other owners.
+// A Record contains the entries, by key, that the provider wrote to an object in VCD or is about to write. Other entries
+// belong to other owners.
 type Record map[string]Written
 
 // Written is an entry that was written, or is about to be written.
