@@ -266,7 +266,7 @@ PACE ?= 8
 .PHONY: soak
 soak: DURATION = 24h
 soak: stack ## Let CLUSTERS live for DURATION of simulated time (24h, three hours), from SEED, with faults and crashes; nothing may be lost, left or grow.
-	cd test && $(TEST_WRAPPER) $(GO) run ./soak -duration=$(DURATION) -clusters=$(CLUSTERS) -seed=$(SEED) -pace=$(PACE) $(SOAK_FLAGS)
+	cd test && $(GO) run ./soak -duration=$(DURATION) -clusters=$(CLUSTERS) -seed=$(SEED) -pace=$(PACE) $(SOAK_FLAGS)
 
 .PHONY: stack
 stack: ## Build the programs that tests in test/ run on (minutes the first time, then cached).
