@@ -31,10 +31,16 @@ func newDirect(tb testing.TB) *direct {
 		tb.Fatal(err)
 	}
 	d := &direct{sim: sim}
-	req := httptest.NewRequest(http.MethodPost, "https://vcd/cloudapi/1.0.0/sessions", nil)
-	req.SetBasicAuth("capvcd@acme", "password")
-	d.token = d.do(req).Header().Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
+	d.logIn("/cloudapi/1.0.0/sessions", "capvcd@acme")
 	return d
+}
+
+// logIn makes further requests those of a user.
+func (d *direct) logIn(path, user string) {
+	req := httptest.NewRequest(http.MethodPost, "https://vcd"+path, nil)
+	req.SetBasicAuth(user, "password")
+	d.token = ""
+	d.token = d.do(req).Header().Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
 }
 
 func (d *direct) do(req *http.Request) *httptest.ResponseRecorder {
@@ -179,4 +185,17 @@ func TestPagesOfALongListShowChanges(t *testing.T) {
 	g.Expect(next).To(ContainSubstring(`page="2"`))
 	g.Expect(next).NotTo(ContainSubstring("zzz"), "another page of the same list")
 	g.Expect(string(d.get(t, page+"&filter=name==zzz"))).To(ContainSubstring(`total="1"`), "another list")
+}
+
+// TestAListIsOfItsCaller sends the same query as two users, without any other request between them.
+func TestAListIsOfItsCaller(t *testing.T) {
+	g := NewWithT(t)
+	tenant := newDirect(t)
+	provider := &direct{sim: tenant.sim}
+	provider.logIn("/cloudapi/1.0.0/sessions/provider", "administrator@System")
+	const page = "/api/query?type=vm&pageSize=2&sortAsc=name"
+
+	g.Expect(string(tenant.get(t, page))).NotTo(ContainSubstring("vmNameInVc="))
+	g.Expect(string(provider.get(t, page))).To(ContainSubstring("vmNameInVc="))
+	g.Expect(string(tenant.get(t, page))).NotTo(ContainSubstring("vmNameInVc="))
 }
