@@ -211,7 +211,7 @@ func serviceName(cluster string, number int) string {
 
 // createService creates a Service unless it exists, and deleteService deletes it.
 func (w *world) createService(ctx context.Context, namespace, cluster string, number int) error {
-	return insist(ctx, func() error {
+	return retryRequest(ctx, func() error {
 		err := w.client.Create(ctx, service(namespace, cluster, number))
 		if apierrors.IsAlreadyExists(err) {
 			return nil
@@ -222,14 +222,14 @@ func (w *world) createService(ctx context.Context, namespace, cluster string, nu
 
 func (w *world) deleteService(ctx context.Context, namespace, cluster string, number int) error {
 	s := service(namespace, cluster, number)
-	return insist(ctx, func() error { return client.IgnoreNotFound(w.client.Delete(ctx, s)) })
+	return retryRequest(ctx, func() error { return client.IgnoreNotFound(w.client.Delete(ctx, s)) })
 }
 
 // dropServices removes the Services of a cluster that is gone, as they go with its API server.
 func (w *world) dropServices(ctx context.Context, cluster string) error {
 	list := &corev1.ServiceList{}
 	selected := client.MatchingLabels{clusterLabel: cluster}
-	if err := insist(ctx, func() error { return w.client.List(ctx, list, selected) }); err != nil {
+	if err := retryRequest(ctx, func() error { return w.client.List(ctx, list, selected) }); err != nil {
 		return fmt.Errorf("listing the Services of cluster %s: %w", cluster, err)
 	}
 	var errs []error

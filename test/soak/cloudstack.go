@@ -82,7 +82,7 @@ func (c *cloudStack) live(ctx context.Context) error {
 			return err
 		}
 		if err := c.controller.mirrorNodes(ctx, c.nodes()); err != nil {
-			c.world.say("%s: the work of its kubelets: %s", cloudStackName, err)
+			c.world.logf("%s: the work of its kubelets: %s", cloudStackName, err)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (t *tenant) create(ctx context.Context) error {
 		if err := t.adapt(object); err != nil {
 			return fmt.Errorf("adapting %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
-		err := insist(ctx, func() error {
+		err := retryRequest(ctx, func() error {
 			err := t.world.client.Create(ctx, object.DeepCopy())
 			if apierrors.IsAlreadyExists(err) {
 				return nil
@@ -232,13 +232,13 @@ func (t *tenant) scope() []client.ListOption {
 // deployments lists the MachineDeployments of the cluster.
 func (t *tenant) deployments(ctx context.Context) ([]clusterv1.MachineDeployment, error) {
 	list := &clusterv1.MachineDeploymentList{}
-	err := insist(ctx, func() error { return t.world.client.List(ctx, list, t.scope()...) })
+	err := retryRequest(ctx, func() error { return t.world.client.List(ctx, list, t.scope()...) })
 	return list.Items, err
 }
 
 // patch applies a merge patch to an object if it exists.
 func (t *tenant) patch(ctx context.Context, object client.Object, patch string) error {
-	return insist(ctx, func() error {
+	return retryRequest(ctx, func() error {
 		return client.IgnoreNotFound(t.world.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))))
 	})
 }
@@ -287,7 +287,7 @@ func (t *tenant) roll(ctx context.Context, version string) error {
 // rollPlane replaces the control plane by one from a new template.
 func (t *tenant) rollPlane(ctx context.Context, version string) error {
 	plane := t.plane()
-	err := insist(ctx, func() error {
+	err := retryRequest(ctx, func() error {
 		return client.IgnoreNotFound(t.world.client.Get(ctx, client.ObjectKeyFromObject(plane), plane))
 	})
 	if err != nil || plane.UID == "" {
@@ -321,7 +321,7 @@ func (t *tenant) upgrade(ctx context.Context) error {
 func (t *tenant) copyTemplate(ctx context.Context, name, version string) (string, error) {
 	old := &infrav1.VCDMachineTemplate{}
 	key := client.ObjectKey{Namespace: t.namespace, Name: name}
-	err := insist(ctx, func() error { return client.IgnoreNotFound(t.world.client.Get(ctx, key, old)) })
+	err := retryRequest(ctx, func() error { return client.IgnoreNotFound(t.world.client.Get(ctx, key, old)) })
 	if err != nil || old.UID == "" {
 		return "", err
 	}
@@ -344,7 +344,7 @@ func (t *tenant) copyTemplate(ctx context.Context, name, version string) (string
 	if version != "" {
 		spec.Template = t.layout.image + version
 	}
-	err = insist(ctx, func() error {
+	err = retryRequest(ctx, func() error {
 		err := t.world.client.Create(ctx, next.DeepCopy())
 		if apierrors.IsAlreadyExists(err) {
 			return nil
@@ -358,7 +358,7 @@ func (t *tenant) copyTemplate(ctx context.Context, name, version string) (string
 func (t *tenant) remediate(ctx context.Context, number int) error {
 	list := &clusterv1.MachineList{}
 	scope := append(t.scope(), client.HasLabels{clusterv1.MachineDeploymentNameLabel})
-	err := insist(ctx, func() error { return t.world.client.List(ctx, list, scope...) })
+	err := retryRequest(ctx, func() error { return t.world.client.List(ctx, list, scope...) })
 	if err != nil || len(list.Items) == 0 {
 		return err
 	}
@@ -379,5 +379,5 @@ func (t *tenant) remediate(ctx context.Context, number int) error {
 // delete deletes the cluster, and does not wait for its end.
 func (t *tenant) delete(ctx context.Context) error {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.name}}
-	return insist(ctx, func() error { return client.IgnoreNotFound(t.world.client.Delete(ctx, cluster)) })
+	return retryRequest(ctx, func() error { return client.IgnoreNotFound(t.world.client.Delete(ctx, cluster)) })
 }

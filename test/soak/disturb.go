@@ -67,13 +67,13 @@ func (w *world) disturb(ctx context.Context, e event) error {
 	switch e.Action { //nolint:exhaustive // the others are actions of users
 	case actFault:
 		chosen := troubles()[e.Number%len(troubles())]
-		w.say("site %d: %s for %s", e.Site, chosen.name, e.For.Round(time.Second))
+		w.logf("site %d: %s for %s", e.Site, chosen.name, e.For.Round(time.Second))
 		id := s.Faults().Add(chosen.rule)
 		w.wait(ctx, e.For)
 		s.Faults().Remove(id)
 	case actCellDown:
 		cell := s.Cells()[e.Number%cells]
-		w.say("site %d: cell %d is down for %s", e.Site, cell.Number, e.For.Round(time.Second))
+		w.logf("site %d: cell %d is down for %s", e.Site, cell.Number, e.For.Round(time.Second))
 		halt(cell, e.Number/cells%3)
 		w.wait(ctx, e.For)
 		cell.Maintain(false)
@@ -83,11 +83,11 @@ func (w *world) disturb(ctx context.Context, e event) error {
 	case actKillCCM:
 		return w.killCCM(ctx, e)
 	case actRotate:
-		w.say("site %d: credentials are rotated", e.Site)
+		w.logf("site %d: credentials are rotated", e.Site)
 		s.rotate()
 		return w.distribute(ctx, s)
 	case actUpgradeVCD:
-		w.say("site %d: cell %d is upgraded", e.Site, e.Number+1)
+		w.logf("site %d: cell %d is upgraded", e.Site, e.Number+1)
 		return s.Cells()[e.Number].Upgrade(vcdsim.Version106)
 	}
 	return nil
@@ -109,7 +109,7 @@ func halt(cell *vcdsim.Cell, way int) {
 func (w *world) kill(ctx context.Context, m *manager, pause time.Duration) error {
 	m.down.Lock()
 	defer m.down.Unlock()
-	w.say("%s is killed for %s", m.Name(), pause.Round(time.Second))
+	w.logf("%s is killed for %s", m.Name(), pause.Round(time.Second))
 	if err := m.Kill(); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (w *world) killCCM(ctx context.Context, e event) error {
 	w.mu.Unlock()
 	c.paused.Lock()
 	defer c.paused.Unlock()
-	w.say("the CCM of %s is killed for %s", c.name, e.For.Round(time.Second))
+	w.logf("the CCM of %s is killed for %s", c.name, e.For.Round(time.Second))
 	if err := c.kill(); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (w *world) wait(ctx context.Context, d time.Duration) {
 func (w *world) distribute(ctx context.Context, s *site) error {
 	list := &corev1.SecretList{}
 	selected := client.MatchingLabels{siteLabel: fmt.Sprint(s.index)}
-	if err := insist(ctx, func() error { return w.client.List(ctx, list, selected) }); err != nil {
+	if err := retryRequest(ctx, func() error { return w.client.List(ctx, list, selected) }); err != nil {
 		return fmt.Errorf("listing the Secrets with credentials: %w", err)
 	}
 	var errs []error
@@ -167,7 +167,7 @@ func (w *world) distribute(ctx context.Context, s *site) error {
 		if len(secret.Data[infrav1.SecretAPIToken]) > 0 {
 			secret.Data[infrav1.SecretAPIToken] = []byte(s.token(secret.Labels[userLabel]))
 		}
-		errs = append(errs, insist(ctx, func() error {
+		errs = append(errs, retryRequest(ctx, func() error {
 			return client.IgnoreNotFound(w.client.Patch(ctx, secret, client.MergeFrom(before)))
 		}))
 	}

@@ -59,12 +59,12 @@ func (t *tenant) live(ctx context.Context, c *ccm) error {
 			return t.end(ctx, c)
 		}
 		if err != nil {
-			t.world.say("%s: getting its VCDCluster: %s", t.name, err)
+			t.world.logf("%s: getting its VCDCluster: %s", t.name, err)
 			continue
 		}
 		c.env = []string{"CLUSTER_ID=" + cluster.Spec.InfraID}
 		if err := t.sync(ctx, c, !cluster.DeletionTimestamp.IsZero()); err != nil {
-			t.world.say("%s: the work of its kubelets: %s", t.name, err)
+			t.world.logf("%s: the work of its kubelets: %s", t.name, err)
 		}
 	}
 }

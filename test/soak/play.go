@@ -106,7 +106,7 @@ func (w *world) playSlot(ctx context.Context, events []event, done *atomic.Int64
 		if e.Action == actCreate {
 			t = w.newTenant(e)
 		}
-		w.say("%s %s %d", e.Cluster, e.Action, e.Number)
+		w.logf("%s %s %d", e.Cluster, e.Action, e.Number)
 		if e.Cluster == cloudStackName {
 			w.note(e, w.cloudStack.act(ctx, e))
 		} else {
@@ -134,7 +134,7 @@ func (w *world) sampleHours(ctx context.Context, done *atomic.Int64) ([]sample, 
 		if err := w.measure(ctx, m, int(done.Load())); err != nil {
 			return m.samples, err
 		}
-		w.say("sample %+v", m.samples[len(m.samples)-1])
+		w.logf("sample %+v", m.samples[len(m.samples)-1])
 	}
 	w.wait(ctx, w.duration-w.now())
 	return m.samples, ctx.Err()

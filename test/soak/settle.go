@@ -233,7 +233,7 @@ func (w *world) converge(ctx context.Context) error {
 			left[cloudStackName] = reason
 		}
 		if len(left) == 0 {
-			w.say("all %d clusters with %d Machines are ready %s after the last fault", len(v.clusters.Items),
+			w.logf("all %d clusters with %d Machines are ready %s after the last fault", len(v.clusters.Items),
 				len(v.machines.Items), time.Since(began).Round(time.Second))
 			return nil
 		}
@@ -243,7 +243,7 @@ func (w *world) converge(ctx context.Context) error {
 		}
 		if looks%15 == 0 {
 			first := slices.Sorted(maps.Keys(left))[0]
-			w.say("%d clusters are not ready yet; %s: %s", len(left), or(first, "(all)"), left[first])
+			w.logf("%d clusters are not ready yet; %s: %s", len(left), or(first, "(all)"), left[first])
 		}
 		if err := pause(ctx, 2*time.Second); err != nil {
 			return err
@@ -279,8 +279,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// resting is how long the calls at rest are counted.
-const resting = syncPeriod
+// restPeriod is how long the calls at rest are counted.
+const restPeriod = syncPeriod
 
 // maxRest is the maximum number of calls at rest per second, site and manager.
 const maxRest = 1.0
@@ -291,11 +291,11 @@ func (w *world) rest(ctx context.Context) error {
 		return err
 	}
 	before := w.calls()
-	if err := pause(ctx, resting); err != nil {
+	if err := pause(ctx, restPeriod); err != nil {
 		return err
 	}
-	rate := float64(w.calls()-before) / resting.Seconds()
-	w.say("at rest, the sites receive %.2f calls per second", rate)
+	rate := float64(w.calls()-before) / restPeriod.Seconds()
+	w.logf("at rest, the sites receive %.2f calls per second", rate)
 	if bound := maxRest * float64(len(w.sites)*len(w.managers)); rate > bound {
 		text := fmt.Sprintf("%.2f calls per second at rest, more than %.2f", rate, bound)
 		w.judge.report(violation{At: w.now(), Text: text})
@@ -320,7 +320,7 @@ func (w *world) removeAll(ctx context.Context) error {
 		return err
 	}
 	for _, shard := range shards() {
-		err := insist(ctx, func() error {
+		err := retryRequest(ctx, func() error {
 			return w.client.DeleteAllOf(ctx, &clusterv1.Cluster{}, client.InNamespace(shard))
 		})
 		if err != nil {
@@ -334,7 +334,7 @@ func (w *world) removeAll(ctx context.Context) error {
 			return err
 		}
 		if len(v.clusters.Items)+len(v.vcdClusters.Items)+len(v.vcdMachines.Items) == 0 {
-			w.say("all clusters are deleted after %s", time.Since(began).Round(time.Second))
+			w.logf("all clusters are deleted after %s", time.Since(began).Round(time.Second))
 			return nil
 		}
 		if time.Since(began) > w.bound {
@@ -350,7 +350,7 @@ func (w *world) removeAll(ctx context.Context) error {
 // deleteHalfOfServices deletes every second Service. The others remain until their clusters are gone.
 func (w *world) deleteHalfOfServices(ctx context.Context) error {
 	list := &corev1.ServiceList{}
-	err := insist(ctx, func() error { return w.client.List(ctx, list, client.HasLabels{clusterLabel}) })
+	err := retryRequest(ctx, func() error { return w.client.List(ctx, list, client.HasLabels{clusterLabel}) })
 	if err != nil {
 		return fmt.Errorf("listing Services: %w", err)
 	}
@@ -358,7 +358,7 @@ func (w *world) deleteHalfOfServices(ctx context.Context) error {
 		if i%2 == 0 || list.Items[i].Namespace == cloudStackNamespace {
 			continue
 		}
-		err := insist(ctx, func() error { return client.IgnoreNotFound(w.client.Delete(ctx, &list.Items[i])) })
+		err := retryRequest(ctx, func() error { return client.IgnoreNotFound(w.client.Delete(ctx, &list.Items[i])) })
 		if err != nil {
 			return fmt.Errorf("deleting Service %s: %w", list.Items[i].Name, err)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// looking is the interval between two looks of a watcher.
-const looking = 2 * time.Second
+// watchInterval is the interval between two looks of a watcher.
+const watchInterval = 2 * time.Second
 
 // A watcher looks at a site while the run lasts. It compares each look with the previous one.
 type watcher struct {
@@ -44,7 +44,7 @@ func newWatcher() *watcher {
 // watch looks at a site until ctx ends.
 func (w *world) watch(ctx context.Context, s *site) {
 	watcher := newWatcher()
-	ticker := time.NewTicker(looking)
+	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for {
 		select {

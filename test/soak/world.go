@@ -213,8 +213,8 @@ func pools(namespace string, number int) []client.Object {
 	}
 }
 
-// insist repeats a request that may fail while a webhook is not available.
-func insist(ctx context.Context, request func() error) error {
+// retryRequest repeats a request that may fail while a webhook is not available.
+func retryRequest(ctx context.Context, request func() error) error {
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		err := request()
@@ -237,8 +237,8 @@ func (w *world) now() time.Duration {
 	return time.Duration(float64(time.Since(w.began)) * w.pace)
 }
 
-// say prints a line with the simulated time.
-func (w *world) say(format string, args ...any) {
+// logf prints a line with the simulated time.
+func (w *world) logf(format string, args ...any) {
 	_, _ = fmt.Fprintf(w.out, "[%s] %s\n", hours(w.now()), fmt.Sprintf(format, args...))
 }
 
