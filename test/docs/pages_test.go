@@ -236,6 +236,9 @@ func notRun() map[string]map[string]string {
 			`git tag -s v2.0.0 && git push origin v2.0.0`:                                               releasing,
 			`make recording                                       # runs make quickstart in a terminal`: byCI,
 		},
+		"docs/contribute/soak.md": {
+			`make soak DURATION=2h CLUSTERS=10 SEED=7   # 15 minutes`: byCI,
+		},
 		"docs/contribute/tilt.md": {
 			`git clone https://github.com/kubernetes-sigs/cluster-api && git clone https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd`: internet,
 			`go run ./cmd/vcdsim --listen 0.0.0.0:8443 --control-token secret --ca-file vcdsim-ca.pem`:                                                   byCI,
