@@ -54,6 +54,9 @@ const (
 	// podProxyConcurrency is the number of clusters whose pod proxy policies or serving certificates are reconciled
 	// concurrently.
 	podProxyConcurrency = 2
+	// handoverConcurrency is the number of Machines whose virtual IPs are moved concurrently. Each may wait for a workload
+	// cluster that does not respond.
+	handoverConcurrency = 10
 	// rdeConcurrency is the number of runtime defined entities that are written concurrently. It is lower than the
 	// number of unanswered requests after which a site counts as unavailable.
 	rdeConcurrency = 2
@@ -184,6 +187,7 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		r.PodProxy.SetupWithManager(ctx, mgr, options.Concurrency(podProxyConcurrency)),
 		r.RDE.SetupWithManager(ctx, mgr, options.Concurrency(rdeConcurrency)),
 		r.ServingCert.SetupWithManager(ctx, mgr, options.Concurrency(podProxyConcurrency)),
+		r.Handover.SetupWithManager(ctx, mgr, options.Concurrency(handoverConcurrency)),
 		r.Remediation.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
 		migrator.SetupWithManager(ctx, mgr, options.Concurrency(1)),
 		webhooks.Setup(mgr, webhooks.Options{InPlaceUpdates: o.InPlaceUpdates}),

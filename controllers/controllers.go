@@ -12,6 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cloudprovider"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/handover"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/identity"
 	rules "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
@@ -58,6 +59,7 @@ type Controllers struct {
 	RDE             *rde.Reconciler
 	Remediation     *remediation.Reconciler
 	ServingCert     *servingcert.Reconciler
+	Handover        *handover.Reconciler
 }
 
 // New returns reconcilers that share their sessions.
@@ -109,6 +111,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Recorder:         o.Recorder,
 			WatchFilterValue: o.WatchFilterValue,
 			Drivers:          drivers,
+			Workload:         workloads.Open,
 			Endpoints:        endpoints,
 			Apart:            settled,
 		},
@@ -167,6 +170,12 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Version:          version.String(),
 		},
 		ServingCert: &servingcert.Reconciler{
+			Client:           o.Client,
+			Recorder:         o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
+			Workload:         workloads.Open,
+		},
+		Handover: &handover.Reconciler{
 			Client:           o.Client,
 			Recorder:         o.Recorder,
 			WatchFilterValue: o.WatchFilterValue,

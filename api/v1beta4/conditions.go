@@ -136,6 +136,9 @@ const (
 
 // Condition types of objects that are being deleted.
 const (
+	// NodeWithdrawnCondition is True when no load balancer of the workload cluster sends requests to the node of a
+	// VCDMachine, or after 30 s. The VM is powered off afterwards. It exists if the machine became a node.
+	NodeWithdrawnCondition = "NodeWithdrawn"
 	// VMDeletedCondition is True when the VM of a VCDMachine is deleted.
 	VMDeletedCondition = "VMDeleted"
 	// LoadBalancersDeletedCondition is True when all objects that the cloud controller manager of a VCDCluster created

@@ -445,6 +445,9 @@ const (
 	// NoNameserversReason means that neither the networks of the machine nor its NICs have DNS servers, so its guest
 	// may not resolve names. Set DNS servers of the network in VCD, or nameservers in spec.networks.
 	NoNameserversReason = "NoNameservers"
+	// WaitingForLoadBalancersReason means that load balancers may still send requests to the node of a machine that is being
+	// deleted. Wait: the cloud controller manager updates them, and the deletion continues after 30 s in any case.
+	WaitingForLoadBalancersReason = "WaitingForLoadBalancers"
 	// ShuttingDownReason means that the guest is shutting down, before deletion or for an in-place update. Wait.
 	ShuttingDownReason = "ShuttingDown"
 	// HardwareRejectedReason means that VCD rejected new CPUs or memory of an in-place update. The VM runs with its

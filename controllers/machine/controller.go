@@ -37,6 +37,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -56,6 +57,7 @@ type Reconciler struct {
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 	Drivers          *vapp.Drivers
+	Workload         workload.Opener   // nil: nodes are not excluded from load balancers
 	Apart            *affinity.Settled // which VMs are in the rules that must keep them apart, or together
 	Endpoints        *edgeendpoint.Endpoints
 	InPlaceUpdates   bool             // whether Cluster API may change CPUs and memory of VMs

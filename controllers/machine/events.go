@@ -94,6 +94,14 @@ func vmLossUnacknowledged(r events.EventRecorder, c *infrav1.VCDCluster) {
 			infrav1.GoneAcknowledgedAnnotation+"=true")
 }
 
+// withdrawalUnconfirmed records that the VM of m is powered off although load balancers may still send requests to it.
+func withdrawalUnconfirmed(r events.EventRecorder, m *infrav1.VCDMachine, node string) {
+	r.Eventf(m, nil, corev1.EventTypeWarning, "WithdrawalUnconfirmed", "WithdrawalUnconfirmed", "%s",
+		fmt.Sprintf("The cloud controller manager did not confirm in %s that load balancers send no more requests to Node %s. "+
+			"The deletion continues, and requests may fail until health monitors notice it. Check the cloud controller "+
+			"manager of the workload cluster", withdrawalLimit, node))
+}
+
 // vmDeleted records that the VM of m was deleted.
 func vmDeleted(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 	phases.Happened(r, m, "VMDeleted", "Deleted VM "+vmID)

@@ -44,6 +44,7 @@ func upkeep() []phases.Phase[*scope] {
 // deletionPhases returns the phases of a VCDMachine that is being deleted, in order.
 func deletionPhases() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
+		{Condition: infrav1.NodeWithdrawnCondition, Run: withdrawNode, Applies: hasNodeToWithdraw},
 		{Condition: infrav1.RemovedFromEndpointCondition, Run: leaveEndpoint, Applies: isEndpointMember},
 		{Condition: infrav1.VMDeletedCondition, Run: deleteVM},
 		{Condition: infrav1.VAppDeletedCondition, Run: deleteMachineVApp},

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -26,6 +27,18 @@ const (
 
 	// DefaultPort is kubeadm's default port of an API server.
 	DefaultPort = 6443
+)
+
+// The lease of the node that announces the endpoint, in the namespace kube-system. The generated manifests contain the
+// same values. Its holder is the name of the node.
+const (
+	LeaseName = "plndr-cp-lock"
+
+	// RenewDeadline is how long the holder tries to renew the lease before it gives up the address.
+	RenewDeadline = 10 * time.Second
+	// RetryPeriod is the interval at which the holder renews the lease, and at which other nodes look whether they hold
+	// it.
+	RetryPeriod = 2 * time.Second
 )
 
 // Paths on the node, which prepare.sh and cleanup.sh also contain.

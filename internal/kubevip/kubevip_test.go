@@ -3,6 +3,7 @@
 package kubevip_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -48,6 +49,16 @@ func env(pod *corev1.Pod) map[string]string {
 		}
 	}
 	return values
+}
+
+func TestTheLeaseOfTheManifestIsTheDeclaredOne(t *testing.T) {
+	g := NewWithT(t)
+	got := env(podOf(t, render(t, config(func(*kubevip.Config) {}))))
+	g.Expect(got).To(HaveKeyWithValue("vip_leasename", kubevip.LeaseName))
+	g.Expect(got).To(HaveKeyWithValue("cp_namespace", "kube-system"))
+	g.Expect(got).To(HaveKeyWithValue("vip_renewdeadline", fmt.Sprint(kubevip.RenewDeadline.Seconds())))
+	g.Expect(got).To(HaveKeyWithValue("vip_retryperiod", fmt.Sprint(kubevip.RetryPeriod.Seconds())))
+	g.Expect(got).To(HaveKeyWithValue("vip_nodename", "spec.nodeName"), "the holder's identity")
 }
 
 func TestRenderReturnsTheKeysReferencedByTemplates(t *testing.T) {
