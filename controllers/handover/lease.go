@@ -52,7 +52,7 @@ func (r *Reconciler) handOver(ctx context.Context, cluster *clusterv1.Cluster, v
 	}
 	guest, err := r.Workload(ctx, client.ObjectKeyFromObject(cluster))
 	if err != nil {
-		log.Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
+		log.V(4).Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
 		return poll
 	}
 	lease := &coordinationv1.Lease{}
@@ -61,14 +61,14 @@ func (r *Reconciler) handOver(ctx context.Context, cluster *clusterv1.Cluster, v
 	case apierrors.IsNotFound(err):
 		return 0 // The endpoint has changed: kube-vip does not announce it.
 	case err != nil:
-		log.Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
+		log.V(4).Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
 		return poll
 	case ptr.Deref(lease.Spec.HolderIdentity, "") != node:
 		return r.untilGivenUp(lease)
 	}
 	next, err := r.successor(ctx, machine)
 	if err != nil {
-		log.Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
+		log.V(4).Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
 		return poll
 	}
 	if next == "" {
@@ -76,7 +76,7 @@ func (r *Reconciler) handOver(ctx context.Context, cluster *clusterv1.Cluster, v
 		return 0
 	}
 	if err := r.assign(ctx, guest, lease, next); err != nil {
-		log.Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
+		log.V(4).Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
 		return poll
 	}
 	handedOver(r.Recorder, vcdCluster, node, next)

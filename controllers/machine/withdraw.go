@@ -49,7 +49,7 @@ func withdrawNode(ctx context.Context, s *scope) (phases.Result, error) {
 		providerID: m.Spec.ProviderID,
 	}, s.now())
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Info("Cannot exclude the Node from load balancers yet", "node", name, "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(4).Info("Cannot exclude the Node from load balancers yet", "node", name, "reason", err.Error())
 	}
 	if state == nodeWithdrawn {
 		return phases.Done, nil

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -221,6 +222,10 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if node, ok := c.forwardTarget(r); ok && !c.nodeRuns(node) {
 		refuse(w, http.StatusBadGateway, "InternalError",
 			fmt.Errorf("dialing kubelet of node %s: no route to host", node))
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, coordination) {
+		serveLeases(w, r)
 		return
 	}
 	// A port forward is dialed at the host of the request, which only the proxy can resolve.

@@ -5,6 +5,7 @@ package workload
 import (
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -36,6 +37,29 @@ func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, err err
 		Code:     int32(code), //nolint:gosec // an HTTP status
 		Reason:   reason,
 		Message:  err.Error(),
+	})
+}
+
+// coordination is the path of the API group with leases, which the in-memory server does not have.
+const coordination = "/apis/coordination.k8s.io/v1"
+
+// serveLeases responds like an API server without leases: no kube-vip runs on simulated nodes.
+func serveLeases(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != coordination {
+		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, errors.New("the cluster has no leases"))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(metav1.APIResourceList{
+		TypeMeta:     metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"},
+		GroupVersion: "coordination.k8s.io/v1",
+		APIResources: []metav1.APIResource{{
+			Name:         "leases",
+			SingularName: "lease",
+			Namespaced:   true,
+			Kind:         "Lease",
+			Verbs:        metav1.Verbs{"get"},
+		}},
 	})
 }
 
