@@ -71,6 +71,7 @@ func (a *attempt) follow(ctx context.Context) error {
 	for _, location := range a.occupied(ctx) {
 		p, err := a.planner.balancer.Plan(ctx, location, PlanRequest{Want: a.request.Desired, Follow: true})
 		if err == nil {
+			a.noteChangedMembers()
 			_, err = a.planner.runSteps(ctx, a.service, location, p.Steps)
 		}
 		if !errors.Is(err, loadbalancer.ErrRefused) {

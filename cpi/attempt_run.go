@@ -89,6 +89,7 @@ func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, err
 	case len(p.Refusals) > 0:
 		return nil, a.refused(ctx, p.Refusals)
 	case p.Done():
+		a.noteAppliedMembers()
 		a.addresses = p.Status.Addresses
 		a.unused = p.Unused
 		return a.published(p.Status), nil
@@ -127,6 +128,7 @@ func (a *attempt) carryOut(ctx context.Context, p loadbalancer.Plan) error {
 	if err := a.announce(ctx, p); err != nil {
 		return err
 	}
+	a.noteChangedMembers()
 	n, err := a.planner.runSteps(ctx, a.service, a.location, p.Steps)
 	if errors.Is(err, loadbalancer.ErrRefused) {
 		a.noteRefusal()

@@ -98,6 +98,7 @@ func New(o Options) (*Cloud, error) {
 		Clock:     o.Clock,
 	})
 	if o.Balancer == nil {
+		c.starters = append(c.starters, newWithdrawals(o, nil))
 		return c, nil
 	}
 	balancer := outages.Balancer(o.Balancer)
@@ -117,7 +118,7 @@ func New(o Options) (*Cloud, error) {
 		Clock:        o.Clock,
 		Synced:       []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},
 	})
-	c.starters = append(c.starters, c.balancers)
+	c.starters = append(c.starters, c.balancers, newWithdrawals(o, c.balancers))
 	for _, collector := range []prometheus.Collector{balancer, c.balancers.Collector()} {
 		if err := o.Metrics.Register(collector); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)

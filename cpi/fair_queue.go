@@ -74,6 +74,13 @@ func (q *fairQueue) try(key string) (func(), bool) {
 	}
 }
 
+// inUse reports whether any caller holds or waits for a slot.
+func (q *fairQueue) inUse(key string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.keys[key] != nil
+}
+
 func (q *fairQueue) free(key string, s *slots) func() {
 	return func() {
 		<-s.taken

@@ -279,6 +279,8 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service, patience 
 		neverReady: len(s.Status.LoadBalancer.Ingress) == 0 &&
 			!l.states.get(s.UID).provisioned,
 	}
+	a.notePlannedMembers()
+	defer a.clearPlannedMembers()
 	return a.run(ctx)
 }
 

@@ -35,7 +35,7 @@ func TestUnrealizedLoadBalancersAreReportedAndPublished(t *testing.T) {
 		}
 		return out
 	}
-	(&resync{balancers: b.them}).repair(t.Context(), s)
+	b.them.repair(t.Context(), s)
 	b.Expect(problems()).To(Equal([]string{"203.0.113.10"}))
 	runs := len(b.balancer.runs)
 	b.balancer.stuck = []loadbalancer.Finding{{Reason: "RealizationFailed", Message: "the pool is not made"}}
@@ -43,14 +43,14 @@ func TestUnrealizedLoadBalancersAreReportedAndPublished(t *testing.T) {
 	for range 3 {
 		_, err := b.ensure(s)
 		b.mustRetry(err, "RealizationFailed")
-		(&resync{balancers: b.them}).repair(t.Context(), s)
+		b.them.repair(t.Context(), s)
 		b.Expect(problems()).To(Equal([]string{"203.0.113.10", "RealizationFailed"}), "clients keep the address")
 	}
 	b.Expect(b.newEvents()).To(Equal([]string{"Warning RealizationFailed the pool is not made"}))
 	b.Expect(b.balancer.runs).To(HaveLen(runs))
 
 	b.balancer.stuck = nil
-	(&resync{balancers: b.them}).repair(t.Context(), s)
+	b.them.repair(t.Context(), s)
 	b.Expect(problems()).To(Equal([]string{"203.0.113.10"}))
 	b.Expect(b.newEvents()).To(ConsistOf(HavePrefix("Normal LoadBalancerRecovered")))
 }

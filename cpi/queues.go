@@ -22,14 +22,8 @@ type queues struct {
 	choosing  fairQueue // one caller per location, while it chooses addresses
 }
 
-// isBusy reports whether an attempt for a Service runs.
-func (q *queues) isBusy(uid types.UID) bool {
-	unlock, ok := q.services.try(string(uid))
-	if ok {
-		unlock()
-	}
-	return !ok
-}
+// isBusy reports whether an attempt for a Service runs or is about to run.
+func (q *queues) isBusy(uid types.UID) bool { return q.services.inUse(string(uid)) }
 
 // slotForRepair returns a slot at a location without waiting. If none is free, it returns the one that only repairs and
 // updates use: a freed slot goes to the caller that waits longest, so they would get none while creations and removals

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-	servicehelpers "k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
@@ -142,35 +141,8 @@ func (r *resync) repairAll(ctx context.Context, location string) {
 	}
 	for _, s := range all {
 		if ctx.Err() == nil && repairable(s) && r.balancers.opts.Defaults.Settings(s).Location == location {
-			r.repair(ctx, s)
+			r.balancers.repair(ctx, s)
 		}
-	}
-}
-
-// repair reconciles one load balancer, unless other work on it is in flight. If it must wait, the next round
-// continues.
-func (r *resync) repair(ctx context.Context, s *corev1.Service) {
-	unlock, ok := r.balancers.queues.services.try(string(s.UID))
-	if !ok {
-		return
-	}
-	defer unlock()
-	if s = r.balancers.records.current(s); s == nil {
-		return
-	}
-	status, err := r.balancers.ensure(ctx, s, 0)
-	log := klog.FromContext(ctx)
-	switch {
-	case err != nil && !isRetry(err):
-		log.Error(err, "Repairing a load balancer", "service", klog.KObj(s))
-		return
-	case status == nil || servicehelpers.LoadBalancerStatusEqual(&s.Status.LoadBalancer, status):
-		return
-	}
-	updated := s.DeepCopy()
-	updated.Status.LoadBalancer = *status
-	if _, err := servicehelpers.PatchService(r.balancers.opts.Client.CoreV1(), s, updated); err != nil {
-		log.Error(err, "Publishing the status of a load balancer", "service", klog.KObj(s))
 	}
 }
 

@@ -147,7 +147,7 @@ func TestAnOldSpecIsNotAppliedAfterANewerOne(t *testing.T) {
 	b.Expect(b.balancer.left()).To(Equal(2))
 	before := len(b.balancer.runs)
 
-	(&resync{balancers: b.them}).repair(t.Context(), old)
+	b.them.repair(t.Context(), old)
 	b.Expect(b.balancer.runs).To(HaveLen(before), "drift repair has listed Services before the change")
 
 	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", old, nil)).To(Succeed())
@@ -159,7 +159,7 @@ func TestAServiceThatChangedItsClassSinceTheListIsNotRepaired(t *testing.T) {
 	b := newBench(t, old)
 	b.services.add(balanced("web", func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") }))
 
-	(&resync{balancers: b.them}).repair(t.Context(), old)
+	b.them.repair(t.Context(), old)
 	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", old, nil)).To(Succeed())
 
 	b.Expect(b.balancer.runs).To(BeEmpty())
@@ -173,7 +173,7 @@ func TestARepairDoesNotPublishKnownAddresses(t *testing.T) {
 	b.services.add(balanced("web", func(s *corev1.Service) { s.Status.LoadBalancer = *status }))
 	writes := len(b.client.Actions())
 
-	(&resync{balancers: b.them}).repair(t.Context(), old)
+	b.them.repair(t.Context(), old)
 
 	b.Expect(b.client.Actions()).To(HaveLen(writes))
 }

@@ -61,6 +61,7 @@ type serviceState struct {
 	location    string             // of the last plan
 	uses        []loadbalancer.Use // of the last plan, if they do not exist yet
 	refusal     refusal            // of a step
+	members     memberState
 	// sharedRetryAt is when the removal of objects that locations share is retried, while a location cannot be left.
 	sharedRetryAt time.Time
 	// leaveBackoffs contains the backoff of locations that could not be left, by ID. The map is replaced, never

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/withdrawal"
 )
 
 func (c *cluster) nodesAreKnown() {
@@ -177,6 +178,44 @@ func (c *cluster) driftIsRepaired() {
 		return c.cloud.Balancers.Standing()
 	}, "30s", "20ms").Should(Equal(map[string]string{address + ":80": c.membersExcept()}))
 	c.removed(s)
+}
+
+// withdrawalIsConfirmed withdraws a Node from a load balancer, and then deletes it. That is one update.
+func (c *cluster) withdrawalIsConfirmed() {
+	c.balancer()
+	s := c.service("shop")
+	leaver := c.machines()[0]
+	address := c.ensured(s)
+	standing := map[string]string{address + ":80": c.membersExcept(leaver)}
+	writes := c.cloud.Balancers.Writes()
+
+	c.withdraw(leaver)
+	c.Expect(c.cloud.Balancers.Standing()).To(Equal(standing))
+	c.Expect(c.cloud.Balancers.Writes()).To(Equal(writes + 1))
+
+	c.Expect(c.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("nodes"), "", leaver)).To(Succeed())
+	c.waitForInformers()
+	c.Expect(c.balancer().UpdateLoadBalancer(c.t.Context(), "", c.stored(s), nil)).To(Succeed())
+	c.Expect(c.ensured(s)).To(Equal(address))
+	c.Expect(c.cloud.Balancers.Standing()).To(Equal(standing))
+	c.Expect(c.cloud.Balancers.Writes()).To(Equal(writes + 1))
+	c.removed(s)
+}
+
+// withdrawalWithoutServices withdraws a Node while there are no load balancers.
+func (c *cluster) withdrawalWithoutServices() { c.withdraw(c.machines()[0]) }
+
+// withdraw requests the withdrawal of a Node, and waits until it is confirmed.
+func (c *cluster) withdraw(name string) {
+	c.provider.Initialize(nil, c.t.Context().Done())
+	node := c.now(name)
+	withdrawal.Request(node, c.clock.Now())
+	_, err := c.client.CoreV1().Nodes().Update(c.t.Context(), node, metav1.UpdateOptions{})
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Eventually(func() bool {
+		c.clock.Step(100 * time.Millisecond)
+		return withdrawal.IsConfirmed(c.now(name))
+	}, timeout, pollInterval).Should(BeTrue())
 }
 
 func (c *cluster) refusalHeals() {

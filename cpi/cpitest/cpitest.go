@@ -79,6 +79,8 @@ func Run(t *testing.T, start func(*testing.T) Cloud) {
 		"two Services of one name have a load balancer each":   (*cluster).sameNameTwice,
 		"members follow the nodes":                             (*cluster).membersFollowNodes,
 		"what changes in the cloud is repaired":                (*cluster).driftIsRepaired,
+		"a Node is withdrawn from load balancers":              (*cluster).withdrawalIsConfirmed,
+		"a Node without load balancers is withdrawn":           (*cluster).withdrawalWithoutServices,
 		"what cannot be is refused and heals":                  (*cluster).refusalHeals,
 		"a crash at any step loses nothing":                    (*cluster).crashesLoseNothing,
 		"clusters that share a location report their own":      (*cluster).clustersShareALocation,
