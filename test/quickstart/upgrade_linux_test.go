@@ -21,6 +21,9 @@ var realControlPlanes = flag.Int("real-control-planes", 3, "how many control pla
 // previousKubernetes is the other version that make node-image supports.
 const previousKubernetes = "v1.35.4"
 
+// upgradeGap is the limit for the longest time without a response of the API server while its nodes are replaced.
+const upgradeGap = 5 * time.Second
+
 // TestAnUpgradeOfRealNodes replaces all nodes with nodes of the next release, while the API server and a Service are in
 // use.
 func TestAnUpgradeOfRealNodes(t *testing.T) {
@@ -56,6 +59,7 @@ func (s *realCluster) testUpgrade() {
 	}
 	api.finish(s.t)
 	web.finish(s.t)
+	s.Expect(api.gap).To(BeNumerically("<=", upgradeGap))
 	// Cluster API retries the deletion of a Node for 10 s after its VM is gone. If the virtual IP is unavailable for
 	// longer, the cloud controller manager deletes the Node.
 	s.Eventually(func() string {
