@@ -5,11 +5,15 @@ package main
 import (
 	"encoding/json"
 	"flag"
-	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -39,27 +43,12 @@ func TestAnUpgradeOfRealNodes(t *testing.T) {
 func (s *realCluster) testUpgrade() {
 	api := s.probe("API server", "/readyz")
 	web := s.probe("LoadBalancer", s.q.website)
-	for _, part := range []struct{ kind, name, path string }{
-		{"kubeadmcontrolplane", clusterName + "-control-plane", "control plane"},
-		{"machinedeployment", clusterName + "-md-0", "worker"},
-	} {
-		started := time.Now()
-		s.nextTemplate(part.name)
-		s.manage("", "patch", part.kind, part.name, "--type=merge", "--patch="+newVersion(part.kind, part.name+"-next"))
-		controlPlanes := part.kind == "kubeadmcontrolplane"
-		s.Eventually(func(g Gomega) {
-			v, err := s.q.observe(s.t.Context())
-			g.Expect(err).NotTo(HaveOccurred())
-			for _, m := range s.machines(controlPlanes) {
-				g.Expect(m.Spec.Version).To(Equal(programs.KubernetesVersion), m.Name)
-			}
-			g.Expect(v.available(s.q.controlPlanes + s.q.workers)).To(BeTrue())
-		}, rolloutWithin, pollTest).Should(Succeed())
-		s.t.Logf("%s upgraded in %s", part.path, time.Since(started).Round(time.Second))
-	}
+	s.upgradeControlPlanes()
+	s.upgradeWorkers()
 	api.finish(s.t)
 	web.finish(s.t)
 	s.Expect(api.gap).To(BeNumerically("<=", upgradeGap))
+	s.Expect(web.failed).To(BeZero(), "failed requests to the Service")
 	// Cluster API retries the deletion of a Node for 10 s after its VM is gone. If the virtual IP is unavailable for
 	// longer, the cloud controller manager deletes the Node.
 	s.Eventually(func() string {
@@ -67,6 +56,63 @@ func (s *realCluster) testUpgrade() {
 	}, nodeWithin, pollTest).ShouldNot(ContainSubstring(previousKubernetes))
 	s.Expect(s.kubectl("get", "daemonset", "kube-proxy", "--namespace=kube-system",
 		"-o=jsonpath={.spec.template.spec.containers[0].image}")).To(HaveSuffix(":" + programs.KubernetesVersion))
+}
+
+// upgradeControlPlanes replaces the control planes with machines of the next release.
+func (s *realCluster) upgradeControlPlanes() {
+	name := clusterName + "-control-plane"
+	s.nextTemplate(name)
+	s.upgrade(controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"), name, object{
+		"version": programs.KubernetesVersion,
+		"machineTemplate": object{
+			"spec": object{"infrastructureRef": object{"name": name + "-next"}},
+		},
+	})
+	s.waitUntilUpgraded(true)
+}
+
+// upgradeWorkers replaces the workers with machines of the next release.
+func (s *realCluster) upgradeWorkers() {
+	name := clusterName + "-md-0"
+	s.nextTemplate(name)
+	s.upgrade(clusterv1.GroupVersion.WithKind("MachineDeployment"), name, object{
+		"template": object{"spec": object{
+			"version":           programs.KubernetesVersion,
+			"infrastructureRef": object{"name": name + "-next"},
+		}},
+	})
+	s.waitUntilUpgraded(false)
+}
+
+type object = map[string]any
+
+// upgrade patches the spec of the owner of machines.
+func (s *realCluster) upgrade(kind schema.GroupVersionKind, name string, spec object) {
+	patch, err := json.Marshal(object{"spec": spec})
+	s.Expect(err).NotTo(HaveOccurred())
+	owner := &unstructured.Unstructured{}
+	owner.SetGroupVersionKind(kind)
+	owner.SetNamespace(clusterNamespace)
+	owner.SetName(name)
+	s.Expect(s.q.client.Patch(s.t.Context(), owner, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+}
+
+// waitUntilUpgraded waits until the control planes or the workers have the version of the next release.
+func (s *realCluster) waitUntilUpgraded(controlPlanes bool) {
+	started := time.Now()
+	s.Eventually(func(g Gomega) {
+		v, err := s.q.observe(s.t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, m := range s.machines(controlPlanes) {
+			g.Expect(m.Spec.Version).To(Equal(programs.KubernetesVersion), m.Name)
+		}
+		g.Expect(v.available(s.q.controlPlanes + s.q.workers)).To(BeTrue())
+	}, rolloutWithin, pollTest).Should(Succeed())
+	role := "workers"
+	if controlPlanes {
+		role = "control planes"
+	}
+	s.t.Logf("%s upgraded in %s", role, time.Since(started).Round(time.Second))
 }
 
 // nextTemplate copies a machine template, and sets the vApp template of the next release.
@@ -79,20 +125,4 @@ func (s *realCluster) nextTemplate(name string) {
 	next.Spec = *old.Spec.DeepCopy()
 	next.Spec.Template.Spec.Template = nodeImage(programs.KubernetesVersion)
 	s.Expect(s.q.client.Create(s.t.Context(), next)).To(Succeed())
-}
-
-// newVersion returns the patch that upgrades a control plane or workers to a machine template of the next release.
-func newVersion(kind, template string) string {
-	type object = map[string]any
-	reference := object{"infrastructureRef": object{"name": template}}
-	spec := object{"version": programs.KubernetesVersion, "machineTemplate": object{"spec": reference}}
-	if kind == "machinedeployment" {
-		reference["version"] = programs.KubernetesVersion
-		spec = object{"template": object{"spec": reference}}
-	}
-	patch, err := json.Marshal(object{"spec": spec})
-	if err != nil {
-		panic(fmt.Sprint("a constant: ", err))
-	}
-	return string(patch)
 }
