@@ -26,7 +26,7 @@ func (q *quickstart) build(ctx context.Context) error {
 		Out:     q.out,
 		Assets:  q.assets,
 		Present: true,
-		Only:    stack.Programs(parts()),
+		Only:    stack.Programs(q.parts()),
 	}); err != nil {
 		return err
 	}
@@ -39,9 +39,9 @@ func (q *quickstart) build(ctx context.Context) error {
 	})
 }
 
-// parts returns the providers of Cluster API in the management cluster. No flavor of the quickstart uses IPAM.
-func parts() []stack.Part {
-	return []stack.Part{stack.Core, stack.Bootstrap, stack.ControlPlane}
+// parts returns the providers of Cluster API in the management cluster.
+func (q *quickstart) parts() []stack.Part {
+	return append([]stack.Part{stack.Core, stack.Bootstrap, stack.ControlPlane}, q.providers...)
 }
 
 func (q *quickstart) manager() string {
@@ -72,7 +72,7 @@ func (q *quickstart) startStack(ctx context.Context) error {
 	q.printf("Starting etcd, kube-apiserver and Cluster API %s", programs.ClusterAPIVersion)
 	var err error
 	q.stack, err = stack.Start(ctx,
-		stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Parts: parts(), Env: q.env()})
+		stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Parts: q.parts(), Env: q.env()})
 	if err != nil {
 		return fmt.Errorf("starting the management cluster: %w", err)
 	}

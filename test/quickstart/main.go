@@ -23,6 +23,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -78,6 +79,7 @@ type options struct {
 	kubernetes string            // version
 	flavor     string            // of the template; empty for the default one
 	variables  map[string]string // additional variables of the template
+	providers  []stack.Part      // additional providers of Cluster API, such as that of IPAM, which no flavor here uses
 	// change modifies the manifest before it is applied. It may be nil.
 	change func(manifest []byte) ([]byte, error)
 	// wrap returns the program that starts the manager. If it is nil, the manager is started directly.

@@ -28,6 +28,7 @@ func TestASelfHostedClusterOfRealNodes(t *testing.T) {
 	s := newRealCluster(t, func(o *options) {
 		o.kubernetes = previousKubernetes
 		o.controlPlanes = *realControlPlanes
+		o.providers = []stack.Part{stack.IPAM}
 	})
 	outside := s.q.client
 	s.run("clusterctl init installs Cluster API and this provider in the cluster", (*realCluster).installProviders)

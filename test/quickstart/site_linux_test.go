@@ -21,6 +21,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -31,6 +32,7 @@ func TestRealNodesOfAnotherSite(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
 	s := newRealCluster(t, func(o *options) {
 		o.flavor = "proxy"
+		o.providers = []stack.Part{stack.IPAM}
 		o.change = changeSite
 		o.variables = map[string]string{"HTTP_PROXY_URL": httpProxy}
 	})
