@@ -103,8 +103,10 @@ func (s *realCluster) waitUntilUpgraded(controlPlanes bool) {
 	s.Eventually(func(g Gomega) {
 		v, err := s.q.observe(s.t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
-		for _, m := range s.machines(controlPlanes) {
-			g.Expect(m.Spec.Version).To(Equal(programs.KubernetesVersion), m.Name)
+		for i := range v.machines {
+			if _, controlPlane := v.machines[i].Labels[clusterv1.MachineControlPlaneLabel]; controlPlane == controlPlanes {
+				g.Expect(v.machines[i].Spec.Version).To(Equal(programs.KubernetesVersion), v.machines[i].Name)
+			}
 		}
 		g.Expect(v.available(s.q.controlPlanes + s.q.workers)).To(BeTrue())
 	}, rolloutWithin, pollTest).Should(Succeed())
