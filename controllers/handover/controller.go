@@ -33,6 +33,9 @@ import (
 
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=list;watch;patch
 
+// pausedPoll is the interval at which a Machine that is being deleted is read again while its cluster is paused.
+const pausedPoll = time.Minute
+
 // Reconciler adds the hook to Machines of control planes whose endpoint kube-vip announces. When such a Machine is
 // deleted, it moves the virtual IP away from its node and removes the hook.
 type Reconciler struct {
@@ -45,32 +48,38 @@ type Reconciler struct {
 
 // SetupWithManager registers the reconciler.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
+	concerned := predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		machine, ok := obj.(*clusterv1.Machine)
+		return ok && (wantsHook(machine) || hasHook(machine))
+	})
 	return ctrl.NewControllerManagedBy(mgr).Named("handover").
-		For(&clusterv1.Machine{}, builder.WithPredicates(predicate.NewPredicateFuncs(isControlPlane))).
+		For(&clusterv1.Machine{}, builder.WithPredicates(concerned)).
 		WithOptions(options).
 		Complete(reconcile.AsReconciler(r.Client, r))
-}
-
-// isControlPlane reports whether obj is the Machine of a control plane with a VCDMachine.
-func isControlPlane(obj client.Object) bool {
-	machine, ok := obj.(*clusterv1.Machine)
-	return ok && util.IsControlPlaneMachine(machine) &&
-		machine.Spec.InfrastructureRef.Kind == "VCDMachine" &&
-		machine.Spec.InfrastructureRef.APIGroup == infrav1.GroupVersion.Group
 }
 
 // Reconcile adds the hook to a Machine, or moves the virtual IP away from the node of a Machine that is being deleted.
 func (r *Reconciler) Reconcile(ctx context.Context, machine *clusterv1.Machine) (ctrl.Result, error) {
 	cluster, vcdCluster, err := r.clusterOf(ctx, machine)
-	switch {
-	case err != nil:
+	if err != nil {
 		return ctrl.Result{}, err
-	case cluster == nil, annotations.HasPaused(machine):
+	}
+	deleting := !machine.DeletionTimestamp.IsZero() && hasHook(machine)
+	if cluster == nil || vcdCluster == nil {
+		if deleting {
+			return ctrl.Result{}, r.removeHook(ctx, machine)
+		}
 		return ctrl.Result{}, nil
-	case machine.DeletionTimestamp.IsZero():
+	}
+	active := !capicluster.ExternallyManaged(vcdCluster) && capicluster.Watched(vcdCluster, r.WatchFilterValue) &&
+		!annotations.IsPaused(cluster, vcdCluster) && !annotations.HasPaused(machine)
+	switch {
+	case !active && deleting:
+		return ctrl.Result{RequeueAfter: pausedPoll}, nil
+	case !active:
+		return ctrl.Result{}, nil
+	case !deleting:
 		return ctrl.Result{}, r.addHook(ctx, machine, vcdCluster)
-	case !hasHook(machine):
-		return ctrl.Result{}, nil
 	}
 	if again := r.handOver(ctx, cluster, vcdCluster, machine); again > 0 {
 		return ctrl.Result{RequeueAfter: again}, nil
@@ -78,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, machine *clusterv1.Machine) 
 	return ctrl.Result{}, r.removeHook(ctx, machine)
 }
 
-// clusterOf returns the Cluster of a Machine and its VCDCluster; nil if this manager must not reconcile them now.
+// clusterOf returns the Cluster of a Machine and its VCDCluster; nil if they do not exist.
 func (r *Reconciler) clusterOf(ctx context.Context, machine *clusterv1.Machine) (*clusterv1.Cluster, *infrav1.VCDCluster, error) {
 	cluster := &clusterv1.Cluster{}
 	key := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.ClusterName}
@@ -88,15 +97,15 @@ func (r *Reconciler) clusterOf(ctx context.Context, machine *clusterv1.Machine) 
 	vcdCluster := &infrav1.VCDCluster{}
 	key.Name = cluster.Spec.InfrastructureRef.Name
 	if err := r.Client.Get(ctx, key, vcdCluster); err != nil {
-		return nil, nil, client.IgnoreNotFound(err)
+		return cluster, nil, client.IgnoreNotFound(err)
 	}
-	active, err := capicluster.Active(ctx, r.Client, vcdCluster, r.WatchFilterValue)
-	return active, vcdCluster, err
+	return cluster, vcdCluster, nil
 }
 
 // addHook adds the hook to a Machine if kube-vip announces the endpoint of its cluster.
 func (r *Reconciler) addHook(ctx context.Context, machine *clusterv1.Machine, vcdCluster *infrav1.VCDCluster) error {
-	if hasHook(machine) || vcdCluster.Spec.ControlPlaneLoadBalancer.Type != infrav1.EndpointKubeVIP {
+	if !machine.DeletionTimestamp.IsZero() || hasHook(machine) || !wantsHook(machine) ||
+		vcdCluster.Spec.ControlPlaneLoadBalancer.Type != infrav1.EndpointKubeVIP {
 		return nil
 	}
 	changed := machine.DeepCopy()
@@ -118,6 +127,13 @@ func (r *Reconciler) removeHook(ctx context.Context, machine *clusterv1.Machine)
 		return fmt.Errorf("removing the hook from Machine %s: %w", klog.KObj(machine), err)
 	}
 	return nil
+}
+
+// wantsHook reports whether a Machine belongs to a control plane and has a VCDMachine.
+func wantsHook(machine *clusterv1.Machine) bool {
+	return util.IsControlPlaneMachine(machine) &&
+		machine.Spec.InfrastructureRef.Kind == "VCDMachine" &&
+		machine.Spec.InfrastructureRef.APIGroup == infrav1.GroupVersion.Group
 }
 
 func hasHook(machine *clusterv1.Machine) bool {

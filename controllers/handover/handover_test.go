@@ -134,6 +134,8 @@ func machine(name string, created time.Time) *clusterv1.Machine {
 	m.CreationTimestamp = metav1.NewTime(created)
 	m.Labels = map[string]string{clusterv1.ClusterNameLabel: "c1", clusterv1.MachineControlPlaneLabel: ""}
 	m.Spec.ClusterName = "c1"
+	m.Spec.InfrastructureRef.Kind = "VCDMachine"
+	m.Spec.InfrastructureRef.APIGroup = infrav1.GroupVersion.Group
 	m.Status.NodeRef.Name = name
 	m.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionTrue}}
 	return m
@@ -290,6 +292,8 @@ func TestTheDeletionContinuesIfNothingCanBeMoved(t *testing.T) {
 			s.staying.DeletionTimestamp = ptr.To(metav1.NewTime(start))
 			s.staying.Finalizers = []string{clusterv1.MachineFinalizer}
 		}},
+		{"the VCDCluster no longer exists", func(s *state) { s.vcdCluster.Name = "other" }},
+		{"the Cluster no longer exists", func(s *state) { s.cluster.Name = "other" }},
 		{"the endpoint is no longer that of kube-vip", func(s *state) {
 			s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointExternal
 			s.lease = nil
@@ -341,6 +345,8 @@ func TestOnlyMachinesBehindKubeVIPGetTheHook(t *testing.T) {
 		{"the machine is paused", func(s *state) {
 			s.staying.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		}, false},
+		{"the machine is a worker", func(s *state) { delete(s.staying.Labels, clusterv1.MachineControlPlaneLabel) }, false},
+		{"another provider has the machine", func(s *state) { s.staying.Spec.InfrastructureRef.Kind = "DockerMachine" }, false},
 		{"another controller manages the cluster", func(s *state) {
 			s.vcdCluster.Annotations = map[string]string{clusterv1.ManagedByAnnotation: ""}
 		}, false},
@@ -352,6 +358,13 @@ func TestOnlyMachinesBehindKubeVIPGetTheHook(t *testing.T) {
 			f.Expect(f.hooked(staying)).To(Equal(tt.hooked))
 		})
 	}
+}
+
+func TestAHandoverWaitsWhileTheClusterIsPaused(t *testing.T) {
+	f := newFixture(t, func(s *state) { s.cluster.Spec.Paused = ptr.To(true) })
+	f.Expect(f.reconcile(leaving).RequeueAfter).To(Equal(time.Minute))
+	f.Expect(f.hooked(leaving)).To(BeTrue())
+	f.Expect(f.lease().Spec.HolderIdentity).To(HaveValue(Equal(leaving)))
 }
 
 func TestAnotherManagersClustersAreLeftAlone(t *testing.T) {
