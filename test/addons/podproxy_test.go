@@ -87,6 +87,9 @@ func (p proxyCluster) install(version string) {
 	p.namespace("probe", nil, nil)
 	p.Eventually(func() []string { return env(p.create("probe", nil).Spec.Containers[0].Env) }, testtime.Patience,
 		"200ms").Should(Equal(allVariables))
+	invalid := map[string]string{"no_proxy": "a"}
+	p.Eventually(func() error { return p.parameters("probe", invalid, client.DryRunAll) }, testtime.Patience,
+		"200ms").Should(MatchError(ContainSubstring("other keys")))
 }
 
 // namespace creates a namespace and, unless they are nil, its parameters.
@@ -102,11 +105,11 @@ func (p proxyCluster) namespace(name string, labels, parameters map[string]strin
 	}
 }
 
-func (p proxyCluster) parameters(namespace string, data map[string]string) error {
+func (p proxyCluster) parameters(namespace string, data map[string]string, options ...client.CreateOption) error {
 	return p.client.Create(p.ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: addons.PodProxyName},
 		Data:       data,
-	})
+	}, options...)
 }
 
 // create creates a pod and returns it as the API server stored it.
