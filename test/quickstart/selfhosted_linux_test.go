@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,20 +22,15 @@ import (
 )
 
 // TestASelfHostedClusterOfRealNodes moves a cluster into itself, so that its managers run in it as pods. The cluster
-// scales itself and upgrades its Kubernetes version, which replaces all its nodes, including those of its managers. It
-// moves back before its deletion.
+// scales itself and replaces all its nodes, including those of its managers. It moves back before its deletion.
 func TestASelfHostedClusterOfRealNodes(t *testing.T) {
-	needsRealNodes(t, previousKubernetes, programs.KubernetesVersion)
-	s := newRealCluster(t, func(o *options) {
-		o.kubernetes = previousKubernetes
-		o.controlPlanes = *realControlPlanes
-		o.providers = []stack.Part{stack.IPAM}
-	})
+	needsRealNodes(t, programs.KubernetesVersion)
+	s := newRealCluster(t, func(o *options) { o.providers = []stack.Part{stack.IPAM} })
 	outside := s.q.client
 	s.run("clusterctl init installs Cluster API and this provider in the cluster", (*realCluster).installProviders)
 	s.run("the cluster moves into itself", (*realCluster).testMoveIn)
 	s.run("the cluster scales itself", (*realCluster).testSelfScaling)
-	s.run("the cluster upgrades itself", (*realCluster).testSelfUpgrade)
+	s.run("the cluster replaces its machines", (*realCluster).testSelfReplacement)
 	s.run("the cluster moves back", func(s *realCluster) { s.testMoveBack(outside) })
 	s.deleteCluster()
 }
@@ -104,7 +100,7 @@ func (s *realCluster) testMoveIn() {
 	s.t.Logf("moved within %s", time.Since(started).Round(time.Second))
 	s.Expect(s.exist(s.q.client)).To(BeFalse(), "machines in the former management cluster")
 	s.q.client = s.workload()
-	s.waitUntilReady(s.q.controlPlanes+s.q.workers, nodeWithin)
+	s.waitUntilReady(2, nodeWithin)
 	s.Expect(s.vmIDs()).To(Equal(before))
 	s.Expect(simsite.Writes(s.q.site.Simulator, requests)).To(BeEmpty(), "writes to VCD during the move")
 }
@@ -118,7 +114,7 @@ func (s *realCluster) testMoveBack(outside client.Client) {
 	s.Expect(err).NotTo(HaveOccurred())
 	s.q.client = outside
 	s.Expect(s.exist(inside)).To(BeFalse(), "machines in the self-hosted cluster after the move")
-	s.waitUntilReady(s.q.controlPlanes+s.q.workers, nodeWithin)
+	s.waitUntilReady(3, nodeWithin)
 	s.Expect(s.vmIDs()).To(Equal(before))
 	s.Expect(simsite.Writes(s.q.site.Simulator, requests)).To(BeEmpty(), "writes to VCD during the move")
 }
@@ -140,26 +136,43 @@ func (s *realCluster) vmIDs() map[string]string {
 
 func (s *realCluster) testSelfScaling() {
 	started := time.Now()
-	s.q.workers = 2
 	s.kubectl("scale", "machinedeployment", clusterName+"-md-0", "--namespace="+clusterNamespace, "--replicas=2")
-	s.waitUntilReady(s.q.controlPlanes+s.q.workers, nodeWithin)
+	s.waitUntilReady(3, nodeWithin)
 	s.t.Logf("a second worker is ready after %s", time.Since(started).Round(time.Second))
 }
 
-// testSelfUpgrade replaces the nodes of the managers, while the Service and the API server respond.
-func (s *realCluster) testSelfUpgrade() {
+// testSelfReplacement replaces the nodes of the managers, while the Service and the API server respond.
+func (s *realCluster) testSelfReplacement() {
 	before := slices.Collect(maps.Keys(s.vmIDs()))
-	s.testUpgrade()
-	after := s.vmIDs()
-	s.Expect(after).To(HaveLen(len(before)))
-	for _, name := range before {
-		s.Expect(after).NotTo(HaveKey(name))
+	api := s.probe("API server", "/readyz")
+	web := s.probe("LoadBalancer", s.q.website)
+	for _, owner := range []string{"machinedeployment/" + clusterName + "-md-0", "kubeadmcontrolplane/" + clusterName + "-control-plane"} {
+		started := time.Now()
+		_, err := s.q.stack.Clusterctl(s.t.Context(), "alpha", "rollout", "restart", owner,
+			"--namespace="+clusterNamespace, "--kubeconfig="+s.q.kubeconfig())
+		s.Expect(err).NotTo(HaveOccurred())
+		s.Eventually(func(g Gomega) {
+			v, err := s.q.observe(s.t.Context())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(v.available(3)).To(BeTrue(), strings.Join(v.lines(), "\n"))
+			for i := range v.machines {
+				_, controlPlane := v.machines[i].Labels[clusterv1.MachineControlPlaneLabel]
+				if controlPlane == strings.HasPrefix(owner, "kubeadmcontrolplane") {
+					g.Expect(before).NotTo(ContainElement(v.machines[i].Name))
+				}
+			}
+		}, rolloutWithin, pollTest).Should(Succeed())
+		s.t.Logf("%s has new machines after %s", owner, time.Since(started).Round(time.Second))
 	}
+	api.finish(s.t)
+	web.finish(s.t)
+	s.Expect(slices.Collect(maps.Keys(s.vmIDs()))).To(HaveLen(3))
+	s.Expect(s.vmIDs()).NotTo(Or(HaveKey(before[0]), HaveKey(before[1]), HaveKey(before[2])))
 	var pods corev1.PodList
 	s.Expect(s.workload().List(s.t.Context(), &pods, client.HasLabels{"cluster.x-k8s.io/provider"})).To(Succeed())
 	s.Expect(pods.Items).NotTo(BeEmpty())
 	for i := range pods.Items {
-		s.Expect(after).To(HaveKey(pods.Items[i].Spec.NodeName))
+		s.Expect(before).NotTo(ContainElement(pods.Items[i].Spec.NodeName))
 	}
 	s.t.Log(s.managerPods())
 }
