@@ -11,13 +11,16 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/withdrawal"
 )
@@ -56,6 +59,7 @@ func newLeavingNode(t *testing.T, guests ...client.Object) *leavingNode {
 	vcdMachine.Spec.ProviderID = "vmware-cloud-director://urn:vcloud:vm:1"
 	n.scope = &scope{
 		reconciler: &Reconciler{
+			Client:   managementClient(n.WithT),
 			Recorder: recorder,
 			Now:      func() time.Time { return n.now },
 			Workload: func(context.Context, client.ObjectKey) (client.Client, error) { return n.guest, nil },
@@ -67,6 +71,15 @@ func newLeavingNode(t *testing.T, guests ...client.Object) *leavingNode {
 		},
 	}
 	return n
+}
+
+// managementClient returns a client of a management cluster with VCDMachines.
+func managementClient(g *WithT, machines ...client.Object) client.Client {
+	scheme := runtime.NewScheme()
+	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(machines...).
+		WithIndex(&infrav1.VCDMachine{}, ownership.InstanceIDField, ownership.InstanceIDs).Build()
 }
 
 // withdraw runs the phase once.
@@ -158,6 +171,34 @@ func TestADeletionDoesNotWaitWithoutLoadBalancers(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheNodeOfAVMThatAnotherMachineOwnsStays(t *testing.T) {
+	n := newLeavingNode(t, nodeOfMachine(), serviceOf(corev1.ServiceTypeLoadBalancer))
+	theCopy := n.scope.inputs.vcdMachine
+	theCopy.UID = "uid-of-the-copy"
+	theCopy.Spec.RecordedState.InstanceID = "uid-of-the-original"
+	original := theCopy.DeepCopy()
+	original.Namespace = "team-a"
+	original.Name = "md-0"
+	original.UID = "uid-of-the-original"
+	original.DeletionTimestamp = nil
+	original.Status.Initialization.Provisioned = ptr.To(true)
+	n.scope.reconciler.Client = managementClient(n.WithT, original)
+
+	n.Expect(n.withdraw()).To(Equal(phases.Done))
+	n.Expect(n.node().Labels).NotTo(HaveKey(corev1.LabelNodeExcludeBalancers))
+}
+
+func TestAWithdrawnNodeIsNotReadAgain(t *testing.T) {
+	n := newLeavingNode(t, nodeOfMachine(), serviceOf(corev1.ServiceTypeLoadBalancer))
+	conditions.Set(n.scope.inputs.vcdMachine, metav1.Condition{
+		Type:   infrav1.NodeWithdrawnCondition,
+		Status: metav1.ConditionTrue,
+		Reason: infrav1.ReadyReason,
+	})
+	n.Expect(n.withdraw()).To(Equal(phases.Done))
+	n.Expect(n.node().Labels).To(BeEmpty())
 }
 
 func TestOnlyNodesOfLivingClustersAreWithdrawn(t *testing.T) {
