@@ -121,7 +121,7 @@ func (r *Reconciler) successor(ctx context.Context, leaving *clusterv1.Machine) 
 }
 
 // assign makes a node the holder of the lease. kube-vip on that node finds the lease within its retry period and adds
-// the address. It keeps the time of the acquisition, which tells how long the former holder may announce the address.
+// the address. It does not change the time of the acquisition, which tells how long the former holder may announce the address.
 func (r *Reconciler) assign(ctx context.Context, guest client.Client, lease *coordinationv1.Lease, node string) error {
 	changed := lease.DeepCopy()
 	now := metav1.NewMicroTime(r.now())
