@@ -50,37 +50,45 @@ func (r *Reconciler) handOver(ctx context.Context, cluster *clusterv1.Cluster, v
 		log.Info("The virtual IP was not moved in time, so the deletion of the Machine continues", "node", node)
 		return 0
 	}
-	guest, err := r.Workload(ctx, client.ObjectKeyFromObject(cluster))
+	again, err := r.moveFrom(ctx, node, cluster, vcdCluster, machine)
 	if err != nil {
 		log.V(4).Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
 		return poll
+	}
+	return again
+}
+
+// moveFrom gives the lease to another node if the node holds it. It returns when to continue, like handOver.
+func (r *Reconciler) moveFrom(ctx context.Context, node string, cluster *clusterv1.Cluster, vcdCluster *infrav1.VCDCluster,
+	machine *clusterv1.Machine,
+) (again time.Duration, err error) {
+	guest, err := r.Workload(ctx, client.ObjectKeyFromObject(cluster))
+	if err != nil {
+		return 0, err
 	}
 	lease := &coordinationv1.Lease{}
 	err = guest.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: kubevip.LeaseName}, lease)
 	switch {
 	case apierrors.IsNotFound(err):
-		return 0 // The endpoint has changed: kube-vip does not announce it.
+		return 0, nil // The endpoint has changed: kube-vip does not announce it.
 	case err != nil:
-		log.V(4).Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
-		return poll
+		return 0, err
 	case ptr.Deref(lease.Spec.HolderIdentity, "") != node:
-		return r.untilGivenUp(lease)
+		return r.untilGivenUp(lease), nil
 	}
 	next, err := r.successor(ctx, machine)
 	if err != nil {
-		log.V(4).Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
-		return poll
+		return 0, err
 	}
 	if next == "" {
-		log.Info("No other node can take the virtual IP, so the deletion of the Machine continues", "node", node)
-		return 0
+		ctrl.LoggerFrom(ctx).Info("No other node can take the virtual IP, so the deletion of the Machine continues", "node", node)
+		return 0, nil
 	}
 	if err := r.assign(ctx, guest, lease, next); err != nil {
-		log.V(4).Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
-		return poll
+		return 0, err
 	}
 	handedOver(r.Recorder, vcdCluster, node, next)
-	return poll
+	return poll, nil
 }
 
 // untilGivenUp returns when to look again whether another node holds the lease and the former holder has given up the
