@@ -28,6 +28,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/remediation"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/servingcert"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/zone"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
@@ -76,6 +77,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 	drivers := vapp.NewDrivers(workloads.Open)
 	settled := &rules.Settled{}
 	endpoints := &edgeendpoint.Endpoints{}
+	writes := phases.NewWrites()
 	return &Controllers{
 		Identity: &identity.Reconciler{
 			Client:           o.Client,
@@ -83,6 +85,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Sessions:         sessions,
 			Logout:           o.Pool.Logout,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 		ClusterIdentity: &identity.ClusterReconciler{
@@ -91,6 +94,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Sessions:         sessions,
 			Logout:           o.Pool.Logout,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 		Cluster: &cluster.Reconciler{
@@ -99,6 +103,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Identities:       identities,
 			Sessions:         sessions,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 			Drivers:          drivers,
 			Endpoints:        endpoints,
@@ -109,6 +114,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Identities:       identities,
 			Sessions:         sessions,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 			Drivers:          drivers,
 			Workload:         workloads.Open,
@@ -120,6 +126,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Identities:       identities,
 			Sessions:         sessions,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 			Settled:          settled,
 		},
@@ -128,6 +135,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Identities:       identities,
 			Sessions:         sessions,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 		CloudProvider: &cloudprovider.Reconciler{
@@ -136,6 +144,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Identities:       identities,
 			Sessions:         sessions,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 			Workload:         workloads.Open,
 		},
@@ -144,6 +153,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Identities:       identities,
 			Sessions:         sessions,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 		FailureDomain: &zone.DomainReconciler{
@@ -151,12 +161,14 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Identities:       identities,
 			Sessions:         sessions,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 		PodProxy: &podproxy.Reconciler{
 			Client:           o.Client,
 			Live:             o.Live,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 			Workload:         workloads.Open,
 		},
@@ -166,12 +178,14 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Identities:       identities,
 			Sessions:         sessions,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 			Version:          version.String(),
 		},
 		ServingCert: &servingcert.Reconciler{
 			Client:           o.Client,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 			Workload:         workloads.Open,
 		},
@@ -184,6 +198,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 		Remediation: &remediation.Reconciler{
 			Client:           o.Client,
 			Recorder:         o.Recorder,
+			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 	}

@@ -47,6 +47,7 @@ type Reconciler struct {
 	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 	Settled          *affinity.Settled
 	Gather           time.Duration    // how long a change waits for further changes; 0: three seconds
@@ -140,6 +141,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 	return phases.Reconciler[*infrav1.VCDCluster, scope]{
 		Client:   r.Client,
 		Recorder: r.Recorder,
+		Writes:   r.Writes,
 		Open:     r.open,
 		Context:  session.As,
 		Phases:   []phases.Phase[*scope]{{Condition: infrav1.AffinityRulesReadyCondition, Run: reconcileRules}},

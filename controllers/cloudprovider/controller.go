@@ -54,6 +54,7 @@ type Reconciler struct {
 	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 	Workload         workload.Opener
 	Image            string        // full reference of the cloud controller manager's image
@@ -123,6 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 	return phases.Reconciler[*infrav1.VCDCluster, scope]{
 		Client:   r.Client,
 		Recorder: r.Recorder,
+		Writes:   r.Writes,
 		Open:     r.open,
 		Context:  session.As,
 		Phases: []phases.Phase[*scope]{

@@ -52,6 +52,7 @@ type Reconciler struct {
 	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 	Drivers          *vapp.Drivers
 	Endpoints        *edgeendpoint.Endpoints
@@ -100,6 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 	return phases.Reconciler[*infrav1.VCDCluster, scope]{
 		Client:    r.Client,
 		Recorder:  r.Recorder,
+		Writes:    r.Writes,
 		Open:      r.open,
 		Finalizer: infrav1.ClusterFinalizer,
 		Context:   session.As,

@@ -43,6 +43,7 @@ type Reconciler struct {
 	Sessions         session.Opener
 	Logout           session.Logout // nil: idle sessions expire
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 
 	metadata client.Reader // of Secrets; set by SetupWithManager; nil: Client
@@ -55,6 +56,7 @@ type ClusterReconciler struct {
 	Sessions         session.Opener
 	Logout           session.Logout // nil: idle sessions expire
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 }
 
@@ -90,7 +92,7 @@ func (r *ClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 
 // Reconcile checks the Secret of i, and protects it while i is in use.
 func (r *Reconciler) Reconcile(ctx context.Context, i *infrav1.VCDIdentity) (ctrl.Result, error) {
-	return reconcilerOf(r.Client, r.Recorder, r.open).Reconcile(ctx, i)
+	return reconcilerOf(r.Client, r.Recorder, r.Writes, r.open).Reconcile(ctx, i)
 }
 
 func (r *Reconciler) open(_ context.Context, i *infrav1.VCDIdentity, _ *phases.Patcher) (phases.Entry[scope], error) {
@@ -112,7 +114,7 @@ func (r *Reconciler) open(_ context.Context, i *infrav1.VCDIdentity, _ *phases.P
 
 // Reconcile checks the Secret of i, and protects it while i is in use.
 func (r *ClusterReconciler) Reconcile(ctx context.Context, i *infrav1.VCDClusterIdentity) (ctrl.Result, error) {
-	return reconcilerOf(r.Client, r.Recorder, r.open).Reconcile(ctx, i)
+	return reconcilerOf(r.Client, r.Recorder, r.Writes, r.open).Reconcile(ctx, i)
 }
 
 func (r *ClusterReconciler) open(_ context.Context, i *infrav1.VCDClusterIdentity, _ *phases.Patcher) (
@@ -152,12 +154,13 @@ type scope struct {
 
 // reconcilerOf returns the reconciler for identities of a kind.
 func reconcilerOf[T phases.Object](
-	c client.Client, recorder events.EventRecorder,
+	c client.Client, recorder events.EventRecorder, writes *phases.Writes,
 	open func(context.Context, T, *phases.Patcher) (phases.Entry[scope], error),
 ) phases.Reconciler[T, scope] {
 	return phases.Reconciler[T, scope]{
 		Client:    c,
 		Recorder:  recorder,
+		Writes:    writes,
 		Open:      open,
 		Finalizer: infrav1.IdentityFinalizer,
 		Begin:     findUsers,

@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	claimMachines = flag.Int("claim-machines", 100, "machines of the test that kills the manager")
+	claimMachines = flag.Int("claim-machines", 30, "machines of the test that kills the manager")
 	claimSeed     = flag.Uint64("claim-seed", 1, "seed of the test that kills the manager; 0: of the time")
 )
 

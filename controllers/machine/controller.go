@@ -55,6 +55,7 @@ type Reconciler struct {
 	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 	Drivers          *vapp.Drivers
 	Workload         workload.Opener   // nil: nodes are not excluded from load balancers
@@ -114,6 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (ctrl
 	return phases.Reconciler[*infrav1.VCDMachine, scope]{
 		Client:    r.Client,
 		Recorder:  r.Recorder,
+		Writes:    r.Writes,
 		Open:      r.open,
 		Finalizer: infrav1.MachineFinalizer,
 		Context:   session.As,

@@ -46,6 +46,7 @@ type Reconciler struct {
 	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 	Now              func() time.Time // nil: time.Now
 
@@ -92,6 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplat
 	return phases.Reconciler[*infrav1.VCDMachineTemplate, scope]{
 		Client:   r.Client,
 		Recorder: r.Recorder,
+		Writes:   r.Writes,
 		Open:     r.open,
 		Phases:   []phases.Phase[*scope]{{Condition: infrav1.CapacityKnownCondition, Run: reconcileCapacity}},
 		Ready:    true,

@@ -41,6 +41,7 @@ type Reconciler struct {
 	Client           client.Client
 	Live             client.Reader // for Secrets, which no cache holds
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 	Workload         workload.Opener
 	SyncPeriod       time.Duration // interval between inspections of healthy workload clusters
@@ -101,6 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 	return phases.Reconciler[*infrav1.VCDCluster, scope]{
 		Client:   r.Client,
 		Recorder: r.Recorder,
+		Writes:   r.Writes,
 		Open:     r.open,
 		Phases: []phases.Phase[*scope]{
 			{Condition: infrav1.PodProxyReadyCondition, Run: install, Applies: isWanted},

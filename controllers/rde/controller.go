@@ -42,6 +42,7 @@ type Reconciler struct {
 	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 	Version          string           // of the manager
 	Now              func() time.Time // nil: time.Now
@@ -113,6 +114,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 	return phases.Reconciler[*infrav1.VCDCluster, scope]{
 		Client:   r.Client,
 		Recorder: r.Recorder,
+		Writes:   r.Writes,
 		Open:     r.open,
 		Context:  session.As,
 		Phases: []phases.Phase[*scope]{

@@ -38,6 +38,7 @@ const pausedPoll = time.Minute
 type Reconciler struct {
 	Client           client.Client
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 	Now              func() time.Time // nil: time.Now
 }
@@ -75,6 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, remediation *infrav1.VCDReme
 	return phases.Reconciler[*infrav1.VCDRemediation, scope]{
 		Client:    r.Client,
 		Recorder:  r.Recorder,
+		Writes:    r.Writes,
 		Open:      r.open,
 		Finalizer: infrav1.RemediationFinalizer,
 		Phases: []phases.Phase[*scope]{

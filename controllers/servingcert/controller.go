@@ -38,6 +38,7 @@ const (
 type Reconciler struct {
 	Client           client.Client
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 	Workload         workload.Opener
 }
@@ -70,6 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 	return phases.Reconciler[*infrav1.VCDCluster, scope]{
 		Client:   r.Client,
 		Recorder: r.Recorder,
+		Writes:   r.Writes,
 		Open:     r.open,
 		Phases: []phases.Phase[*scope]{{
 			Condition: infrav1.ServingCertificatesApprovedCondition,

@@ -32,6 +32,7 @@ type DomainReconciler struct {
 	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 }
 
@@ -68,6 +69,7 @@ func (r *DomainReconciler) Reconcile(ctx context.Context, d *infrav1.VCDFailureD
 	return phases.Reconciler[*infrav1.VCDFailureDomain, domainScope]{
 		Client:    r.Client,
 		Recorder:  r.Recorder,
+		Writes:    r.Writes,
 		Open:      r.open,
 		Finalizer: infrav1.FailureDomainFinalizer,
 		Context:   session.As,

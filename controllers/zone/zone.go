@@ -64,6 +64,7 @@ type Reconciler struct {
 	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
+	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
 }
 
@@ -98,6 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, z *infrav1.VCDDeploymentZone
 	return phases.Reconciler[*infrav1.VCDDeploymentZone, scope]{
 		Client:    r.Client,
 		Recorder:  r.Recorder,
+		Writes:    r.Writes,
 		Open:      r.open,
 		Finalizer: infrav1.DeploymentZoneFinalizer,
 		Context:   session.As,

@@ -33,6 +33,7 @@ var conflictBackoff = wait.Backoff{
 // the end, in one request.
 type Patcher struct {
 	client client.Client
+	writes *Writes
 	obj    Object
 	stored Object // obj as last stored
 	latest Object // last response of the API server, perhaps newer than the cache; nil if nothing was written
@@ -76,6 +77,7 @@ func (p *Patcher) save(ctx context.Context, resourceVersion string) error {
 	if err := p.client.Patch(ctx, answer, patch); err != nil {
 		return fmt.Errorf("storing %s: %w", klog.KObj(p.obj), err)
 	}
+	p.writes.remember(answer)
 	p.latest = answer
 	p.obj.SetResourceVersion(answer.GetResourceVersion())
 	if was := p.obj.GetGeneration(); answer.GetGeneration() == was+1 { // Other changes are left to the next pass.
@@ -174,6 +176,7 @@ func (p *Patcher) patchStatus(ctx context.Context, latest Object, change map[str
 	if err := p.client.Status().Patch(ctx, latest, patch); err != nil {
 		return fmt.Errorf("storing the status of %s: %w", klog.KObj(p.obj), err)
 	}
+	p.writes.remember(latest)
 	return nil
 }
 

@@ -18,6 +18,9 @@ import (
 type Reconciler[T Object, S any] struct {
 	Client   client.Client
 	Recorder events.EventRecorder
+	// Writes delays passes over objects that do not contain the last write of an earlier pass yet. Reconcilers that
+	// write the same objects share it.
+	Writes *Writes
 
 	// Open returns the entry of a pass over an object. The patcher stores changes that cannot wait for the end of the
 	// pass.
@@ -61,7 +64,10 @@ type Entry[S any] struct {
 
 // Reconcile runs one pass over an object.
 func (r Reconciler[T, S]) Reconcile(ctx context.Context, obj T) (ctrl.Result, error) {
-	patcher := &Patcher{client: r.Client, obj: obj}
+	if !r.Writes.reached(obj) {
+		return ctrl.Result{RequeueAfter: cacheDelay}, nil
+	}
+	patcher := &Patcher{client: r.Client, obj: obj, writes: r.Writes}
 	entry, err := r.Open(ctx, obj, patcher)
 	if err != nil || entry.Scope == nil {
 		return ctrl.Result{RequeueAfter: entry.After}, err
