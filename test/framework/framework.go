@@ -34,6 +34,9 @@ type Options struct {
 	Env []string
 	// Variables replace ${NAME} in the components of the parts.
 	Variables map[string]string
+	// StorageVersionsOnly leaves out all versions of the providers' kinds but those that are stored, for tests that do
+	// not use the others. See [stack.Options].
+	StorageVersionsOnly bool
 	// ManagerArgs are appended to the shipped arguments of the manager.
 	ManagerArgs []string
 }
@@ -75,6 +78,8 @@ func Start(ctx context.Context, opts Options) (*ManagementCluster, error) {
 		Env:            opts.Env,
 		Variables:      opts.Variables,
 		AuditNamespace: Namespace,
+
+		StorageVersionsOnly: opts.StorageVersionsOnly,
 	})
 	if err != nil {
 		return nil, err

@@ -45,8 +45,9 @@ var shared struct {
 type replica struct {
 	*stack.Manager
 
-	label string
-	down  *sync.Mutex // held while the manager is stopped
+	label     string
+	namespace string      // the only one that it watches, or empty
+	down      *sync.Mutex // held while the manager is stopped
 }
 
 // Kill kills the manager. No other test can kill or start it until Start returns.
@@ -64,7 +65,7 @@ func (c replica) Start(ctx context.Context) error {
 const (
 	sharedLabel = "shared"
 	// tests is the number of parallel tests. It exceeds the number of processors, because the tests mostly wait.
-	tests = "20"
+	tests = "32"
 )
 
 func TestMain(m *testing.M) {
@@ -95,6 +96,8 @@ func run(m *testing.M) int {
 		Env: shared.workloads.Env(),
 		// One test updates machines in place. Without an ExtensionConfig, this has no effect on the others.
 		Variables: map[string]string{"EXP_RUNTIME_SDK": "true", "EXP_IN_PLACE_UPDATES": "true"},
+		// The tests of conversions are in test/capvcd.
+		StorageVersionsOnly: true,
 		// The tests search the most verbose log for secrets.
 		ManagerArgs: []string{"--watch-filter=" + sharedLabel, "--v=5", "--in-place-updates"},
 	})
@@ -109,7 +112,7 @@ func run(m *testing.M) int {
 	if shared.client, err = client.New(shared.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
 		return report(err)
 	}
-	shared.replica = replica{shared.Manager, sharedLabel, &sync.Mutex{}}
+	shared.replica = replica{Manager: shared.Manager, label: sharedLabel, down: &sync.Mutex{}}
 	code := auditRights(m.Run())
 	if code != 0 {
 		fmt.Fprintln(os.Stderr, "Logs are kept in", shared.LogDir())

@@ -31,7 +31,7 @@ func TestTheManagerOfOneNamespaceNeedsRightsThereOnly(t *testing.T) {
 	s.g.Expect(m.As(t.Context(), account, namespacedRights(s.g, s.namespace, account)...)).To(Succeed())
 	s.g.Expect(m.Start(t.Context())).To(Succeed())
 	t.Cleanup(func() { s.g.Expect(m.Stop()).To(Succeed()) })
-	s.replica = replica{m, account, &sync.Mutex{}}
+	s.replica = replica{Manager: m, label: account, namespace: s.namespace, down: &sync.Mutex{}}
 	s.identify()
 
 	s.ready(s.cluster("alpha"))

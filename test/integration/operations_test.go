@@ -35,7 +35,7 @@ import (
 func TestManagerAuthorizesRequestsAndElectsALeader(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	m := newReplica(t, "elected", "--leader-elect=true", "--insecure-diagnostics=false")
+	m := newWideReplica(t, "elected", "--leader-elect=true", "--insecure-diagnostics=false")
 	site := strings.TrimSuffix(strings.Replace(m.MetricsURL(), "http:", "https:", 1), "/metrics")
 	g.Eventually(func() error { // A manager is ready before it serves metrics.
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(site, "https://"))

@@ -20,8 +20,8 @@ import (
 // and later the second is killed and started again.
 func TestAClusterMovesToAnotherManager(t *testing.T) {
 	t.Parallel()
-	blue := newReplica(t, "shard-blue", quickPoll)
-	green := newReplica(t, "shard-green", quickPoll)
+	blue := newWideReplica(t, "shard-blue", quickPoll)
+	green := newWideReplica(t, "shard-green", quickPoll)
 	slow := func(c *vcdsim.Config) { c.Profile = brisk }
 	moving := newSiteOf(t, blue, slow)
 	staying := newSiteOf(t, green, slow)

@@ -90,9 +90,11 @@ func newBareSite(t *testing.T, c replica, mods ...func(*vcdsim.Config)) *site {
 		g.Expect(sim.Unhandled()).To(BeEmpty(), "requests that the simulator does not implement")
 		g.Expect(sim.Close()).To(Succeed())
 	})
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	g.Expect(shared.client.Create(t.Context(), ns)).To(Succeed())
-	s := &site{Simulator: sim, t: t, g: g, namespace: ns.Name, replica: c}
+	namespace := c.namespace
+	if namespace == "" {
+		namespace = newNamespace(t)
+	}
+	s := &site{Simulator: sim, t: t, g: g, namespace: namespace, replica: c}
 	t.Cleanup(s.removeAll)
 	return s
 }
@@ -123,15 +125,32 @@ func (s *site) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: s.namespace}
 }
 
-// newReplica starts a separate manager, for tests that kill it.
+// newReplica starts a separate manager for the site of one test, for example one that kills it. It watches only a new
+// namespace, so that it does not read the objects of all other tests. The site uses that namespace.
 func newReplica(t *testing.T, name string, args ...string) replica {
+	t.Helper()
+	namespace := newNamespace(t)
+	c := newWideReplica(t, name, append([]string{"--namespace=" + namespace}, args...)...)
+	c.namespace = namespace
+	return c
+}
+
+// newWideReplica is like newReplica, but the manager watches all namespaces.
+func newWideReplica(t *testing.T, name string, args ...string) replica {
 	t.Helper()
 	g := NewWithT(t)
 	m, err := shared.Manager.Replica(t.Context(), name, append([]string{"--watch-filter=" + name}, args...)...)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(m.Start(t.Context())).To(Succeed())
 	t.Cleanup(func() { g.Expect(m.Stop()).To(Succeed()) })
-	return replica{m, name, &sync.Mutex{}}
+	return replica{Manager: m, label: name, down: &sync.Mutex{}}
+}
+
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	NewWithT(t).Expect(shared.client.Create(t.Context(), namespace)).To(Succeed())
+	return namespace.Name
 }
 
 // create creates an object with the label of the site's manager.

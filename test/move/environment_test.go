@@ -66,7 +66,11 @@ func newEnvironment(t *testing.T) *environment {
 
 func (s *environment) newCluster(dir string) cluster {
 	s.t.Helper()
-	w, err := s.site.NewManagementCluster(s.t.Context(), framework.Options{Dir: dir, Out: os.Stderr})
+	w, err := s.site.NewManagementCluster(s.t.Context(), framework.Options{
+		Dir:                 dir,
+		Out:                 os.Stderr,
+		StorageVersionsOnly: true,
+	})
 	s.Expect(err).NotTo(HaveOccurred())
 	files, err := simsite.ReleaseFiles(w.Root, w.Components, "templates/cluster-template-ipam.yaml")
 	s.Expect(err).NotTo(HaveOccurred())

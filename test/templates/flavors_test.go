@@ -113,7 +113,11 @@ func newEnvironment(t *testing.T) *environment {
 		}
 		s.Expect(os.RemoveAll(dir)).To(Succeed())
 	})
-	s.w, err = s.site.NewManagementCluster(t.Context(), framework.Options{Dir: "management", Out: t.Output()})
+	s.w, err = s.site.NewManagementCluster(t.Context(), framework.Options{
+		Dir:                 "management",
+		Out:                 t.Output(),
+		StorageVersionsOnly: true,
+	})
 	s.Expect(err).NotTo(HaveOccurred())
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -119,7 +119,11 @@ func TestTemplates(t *testing.T) {
 	}
 	ctx := t.Context()
 	g := NewWithT(t)
-	w, err := framework.Start(ctx, framework.Options{Dir: t.TempDir(), Out: t.Output()})
+	w, err := framework.Start(ctx, framework.Options{
+		Dir:                 t.TempDir(),
+		Out:                 t.Output(),
+		StorageVersionsOnly: true,
+	})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(w.Stop()).To(Succeed()) })
 	all := maps.Clone(required)

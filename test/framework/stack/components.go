@@ -5,6 +5,7 @@ package stack
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -144,6 +145,25 @@ func (c *components) rewired(port int, ca []byte) ([]unstructured.Unstructured, 
 		}
 	}
 	return crds, webhooks, nil
+}
+
+// keepStorageVersions removes all versions of the CRDs but those that are stored.
+func (c *components) keepStorageVersions() error {
+	for i := range c.crds {
+		crd := &c.crds[i]
+		versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", crd.GetName(), err)
+		}
+		versions = slices.DeleteFunc(versions, func(entry any) bool {
+			version, _ := entry.(map[string]any)
+			return version["storage"] != true
+		})
+		if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
+			return fmt.Errorf("changing %s: %w", crd.GetName(), err)
+		}
+	}
+	return nil
 }
 
 func copies(objects []unstructured.Unstructured) []unstructured.Unstructured {

@@ -31,6 +31,10 @@ spec:
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: plains.example.com}
+spec:
+  versions:
+  - {name: v1alpha1, served: true, storage: false}
+  - {name: v1, served: true, storage: true}
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -93,6 +97,11 @@ func TestComponents(t *testing.T) {
 	g.Expect(hooks).To(HaveLen(1))
 	g.Expect(hooks[0]).To(HaveKeyWithValue("clientConfig",
 		map[string]any{"url": "https://127.0.0.1:4711/validate", "caBundle": "Q0E="}))
+
+	g.Expect(c.keepStorageVersions()).To(Succeed())
+	versions, _, err := unstructured.NestedSlice(c.crds[1].Object, "spec", "versions")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(versions).To(ConsistOf(HaveKeyWithValue("name", "v1")))
 
 	again, _, err := c.rewired(4712, []byte("CA"))
 	g.Expect(err).NotTo(HaveOccurred())

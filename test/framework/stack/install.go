@@ -49,7 +49,7 @@ type ProviderInstall struct {
 // the caller must start. Webhooks and conversions call the manager at a local port. The manager has exactly the rights
 // that the components grant to it.
 func (s *Stack) InstallProvider(ctx context.Context, install ProviderInstall) (*Manager, error) {
-	parsed, err := parseComponents(install.ComponentsYAML, install.Variables)
+	parsed, err := s.parse(install.ComponentsYAML, install.Variables)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +58,15 @@ func (s *Stack) InstallProvider(ctx context.Context, install ProviderInstall) (*
 		return nil, fmt.Errorf("installing %s: %w", m.Name(), err)
 	}
 	return m, nil
+}
+
+// parse parses components, and applies the options of the stack to them.
+func (s *Stack) parse(yaml []byte, variables map[string]string) (*components, error) {
+	parsed, err := parseComponents(yaml, variables)
+	if err != nil || !s.storageVersionsOnly {
+		return parsed, err
+	}
+	return parsed, parsed.keepStorageVersions()
 }
 
 // Unwire removes the webhooks and conversions of a provider that clusterctl has installed. They call its manager
@@ -166,7 +175,7 @@ func (s *Stack) installParts(ctx context.Context, opts Options) error {
 		if part == IPAM {
 			install.HealthFlag = "--health-probe-bind-address"
 		}
-		parsed, err := parseComponents(yaml, install.Variables)
+		parsed, err := s.parse(yaml, install.Variables)
 		if err != nil {
 			return fmt.Errorf("installing %s: %w", part, err)
 		}

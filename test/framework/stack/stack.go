@@ -73,6 +73,10 @@ type Options struct {
 	APIServerArgs []string
 	// AuditNamespace is the namespace whose service accounts' requests are logged. If it is empty, none are logged.
 	AuditNamespace string
+	// StorageVersionsOnly leaves out all versions of the providers' kinds but those that are stored. The API server
+	// keeps a watch cache for each version, and converts each change to all of them, which is half of its work in a
+	// test that only uses the stored versions.
+	StorageVersionsOnly bool
 }
 
 // A Stack is a running management cluster.
@@ -87,8 +91,9 @@ type Stack struct {
 	unlock   func()
 	failed   chan error
 
-	auditNamespace string
-	apiServerExtra []string
+	auditNamespace      string
+	apiServerExtra      []string
+	storageVersionsOnly bool
 
 	base []*process.Process // in start order
 
@@ -120,6 +125,8 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 		failed:         make(chan error, 16),
 		auditNamespace: opts.AuditNamespace,
 		apiServerExtra: opts.APIServerArgs,
+
+		storageVersionsOnly: opts.StorageVersionsOnly,
 	}
 	if err := s.claim(); err != nil {
 		return nil, err
