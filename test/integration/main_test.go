@@ -64,7 +64,8 @@ func (c replica) Start(ctx context.Context) error {
 
 const (
 	sharedLabel = "shared"
-	// tests is the number of parallel tests. It exceeds the number of processors, because the tests mostly wait.
+	// tests is the number of parallel tests. It is the number of tests, so that those that wait for timeouts
+	// start early.
 	tests = "32"
 )
 
