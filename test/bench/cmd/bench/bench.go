@@ -114,7 +114,11 @@ func (b *bench) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opts := framework.Options{Out: b.out, ManagerArgs: b.managerArgs}
+	opts := framework.Options{
+		Out:                 b.out,
+		ManagerArgs:         b.managerArgs,
+		StorageVersionsOnly: b.storedOnly,
+	}
 	if b.setup == setupMachines {
 		opts.Parts = []stack.Part{stack.Core}
 	}

@@ -56,6 +56,7 @@ type options struct {
 	dir               string
 	timeout           time.Duration
 	profiler          string
+	storedOnly        bool
 	managerArgs       []string
 	// curve contains the numbers of clusters of several runs. If it is empty, there is one run with clusters.
 	curve []int
@@ -122,6 +123,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&opts.results, "results", "", "file for the results as JSON")
 	flags.DurationVar(&opts.rest, "rest", 0, "how long to measure the manager when all machines are up, such as 10m")
 	flags.StringVar(&opts.profiler, "profiler-address", "", "address at which the manager serves pprof, such as localhost:6060")
+	flags.BoolVar(&opts.storedOnly, "storage-versions-only", false, "install only the stored version of each kind, so that "+
+		"the API server, which limits large runs, does not convert each change to the older ones")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
 	}
