@@ -25,6 +25,8 @@ const (
 	endpoint = "192.0.2.1"
 	// defaultTemplate is the default template for users.
 	defaultTemplate = "cluster-template.yaml"
+	// gatewayTemplate is the template for clusters whose endpoint is on an edge gateway.
+	gatewayTemplate = "cluster-template-edge-gateway.yaml"
 )
 
 // variables returns the variables that a user of the simulated tenant sets in clusterctl.yaml, and the variables of the
@@ -65,11 +67,14 @@ func intervals() map[string][]string {
 // returns the path of the configuration of clusterctl.
 func writeRepository(s suite, variables map[string]string) (string, error) {
 	files, err := simsite.ReleaseFiles(s.Root, s.Components, "templates/"+defaultTemplate, "templates/"+class,
-		"templates/"+classTemplate)
+		"templates/"+classTemplate, "templates/"+gatewayTemplate)
 	if err != nil {
 		return "", err
 	}
 	if err := addTopologies(files); err != nil {
+		return "", err
+	}
+	if files[adoptionTemplate], err = withAdoption(files[gatewayTemplate]); err != nil {
 		return "", err
 	}
 	for flavor, change := range flavors() {

@@ -19,6 +19,7 @@
 //   - KCPRemediation: its machines run a script that reads its next step from a ConfigMap, but simulated guests run no
 //     scripts.
 //   - MachinePool: this provider does not support machine pools.
-//   - KCPAdoption, KCPInfraAdoption, KubeadmJoinOldNodes: they have no known obstacle, but need separate templates,
-//     which do not exist yet.
+//   - KCPInfraAdoption: it deletes a cluster by force and creates it again from its class. The VCDCluster then has
+//     another ID, and its machines do not own the VMs of the deleted cluster.
+//   - KubeadmJoinOldNodes: it runs commands in the nodes, which are containers there.
 package e2e
