@@ -5,9 +5,9 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 
-# Packages to test in the root module and in test/. The package that takes longest starts first.
+# Packages to test in the root module and in test/. Packages that take long start first.
 WHAT ?= ./...
-WHAT_STACK ?= ./integration ./...
+WHAT_STACK ?= ./integration ./templates ./ccm ./move ./...
 # Further flags of go test, such as GO_TEST_FLAGS='-run TestX -v'.
 GO_TEST_FLAGS ?=
 # For tests that build programs themselves: Go's cache of results does not know their sources.
@@ -17,8 +17,8 @@ TIMEOUT ?= 30m
 TEST_GOGC ?= 400
 # Packages of the root module that are tested at a time. They often wait for timers of the simulator.
 UNITS ?= 4
-# Packages of test/ that run at a time: each starts a management cluster, of about 2 GiB.
-STACKS ?= 3
+# Packages of test/ that run at a time: each starts a management cluster.
+STACKS ?= 2
 # Wrapper of the go test commands in test/; CI sets it to hack/retry-failed-tests.sh.
 TEST_WRAPPER ?=
 # Ginkgo's flags for make e2e, such as -ginkgo.label-filter=upgrade.

@@ -128,7 +128,8 @@ func (c *balancedCluster) start() {
 		Env:  append(withoutProxies(), c.environment(pod)...),
 		Args: append(args, "--credentials="+filepath.Join(root, "etc/kubernetes/vcloud/basic-auth"),
 			"--kubeconfig="+kubeconfig,
-			"--leader-elect-resource-namespace="+c.namespace, "--secure-port=0", "--probe-address=",
+			"--leader-elect=false", // Nothing restarts the program if it loses the lease on a busy machine.
+			"--secure-port=0", "--probe-address=",
 			"--vcd-task-poll=100ms", "--v=4"),
 	})
 	c.g.Expect(err).NotTo(HaveOccurred())
