@@ -15,8 +15,6 @@ AFRESH := -count=1
 TIMEOUT ?= 30m
 # Most memory of the unit tests is garbage: collecting it less often saves a fifth of the processor time.
 TEST_GOGC ?= 400
-# Packages of the root module that are tested at a time. They often wait for timers of the simulator.
-UNITS ?= 4
 # Packages of test/ that run at a time: each starts a management cluster.
 STACKS ?= 2
 # Wrapper of the go test commands in test/; CI sets it to hack/retry-failed-tests.sh.
@@ -142,7 +140,7 @@ test: test-unit test-kubevip test-recording test-hypervisor test-stack test-moni
 
 .PHONY: test-unit
 test-unit: ## Run the tests of the root module; WHAT chooses packages.
-	GOGC=$(TEST_GOGC) $(GO) test -p $(UNITS) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT)
+	GOGC=$(TEST_GOGC) $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT)
 
 .PHONY: test-kubevip
 test-kubevip: ## Read rendered manifests of kube-vip with kube-vip's own parser.

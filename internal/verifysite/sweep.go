@@ -11,19 +11,29 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// settleTimeout limits the wait for tasks that interrupted requests of the run may have started.
-const settleTimeout = time.Minute
+const (
+	// settleTimeout limits the wait for tasks that interrupted requests of the run may have started.
+	settleTimeout = time.Minute
+	// furtherSweeps is the maximum number of sweeps after the first one.
+	furtherSweeps = 2
+)
 
 // remove removes all objects that the run created. A request without a response may still create an object, or change
-// one that is being removed. In that case, the result of a second sweep decides.
+// one that is being removed. In that case, further sweeps follow until one has no error.
 func (b *bench) remove(ctx context.Context) error {
-	if err := b.sweep(ctx, removal...); !b.doubtful {
+	err := b.sweep(ctx, removal...)
+	if !b.doubtful {
 		return err
 	}
-	if err := b.settle(ctx); err != nil {
-		return err
+	for range furtherSweeps {
+		if err := b.settle(ctx); err != nil {
+			return err
+		}
+		if err = b.sweep(ctx, removal...); err == nil {
+			return nil
+		}
 	}
-	return b.sweep(ctx, removal...)
+	return err
 }
 
 // settle waits for tasks of requests that got no response, for at most a minute.
