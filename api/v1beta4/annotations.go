@@ -55,7 +55,8 @@ const (
 	// them, and its independent disks, in VCD when the object is deleted. An event lists the remaining objects. An
 	// empty vApp is still deleted if VCD allows it. The deletion then waits for nothing else in VCD.
 	KeepVAppAnnotation = "infrastructure.cluster.x-k8s.io/keep-vapp"
-	// VirtualIPHookAnnotation on a Machine of a control plane delays the removal of its node until another node holds the
-	// virtual IP that kube-vip announces. It is a pre-terminate hook of Cluster API. The provider adds and removes it.
-	VirtualIPHookAnnotation = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/vcd-virtual-ip"
+	// EndpointHookAnnotation on a Machine of a control plane delays the removal of its node until another node holds the
+	// virtual IP that kube-vip announces, or until the node is no longer a member of the endpoint on an edge gateway. It is
+	// a pre-terminate hook of Cluster API. The provider adds and removes it.
+	EndpointHookAnnotation = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/vcd-endpoint"
 )

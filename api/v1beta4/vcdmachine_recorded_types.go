@@ -90,7 +90,7 @@ type VCDMachineRecordedState struct {
 	BootstrapDataRemoved BootstrapDataRemoved `json:"bootstrapDataRemoved,omitempty,omitzero"`
 
 	// endpointMember is the address under which the machine is a member of its cluster's control-plane endpoint on an edge
-	// gateway. It is stored before the pool is written.
+	// gateway. It is stored before the machine joins the pool, and removed when the machine has left it before its deletion.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=45

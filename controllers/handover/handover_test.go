@@ -5,6 +5,7 @@ package handover_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
@@ -61,7 +63,7 @@ func newFixture(t *testing.T, changes ...func(*state)) *fixture {
 	f := &fixture{
 		WithT:      g,
 		ctx:        t.Context(),
-		management: fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.cluster, s.vcdCluster, s.leaving, s.staying).Build(),
+		management: fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.management()...).Build(),
 		guest:      fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.guest()...).Build(),
 		events:     recorder.Events,
 		now:        start,
@@ -82,8 +84,34 @@ type state struct {
 	vcdCluster *infrav1.VCDCluster
 	leaving    *clusterv1.Machine
 	staying    *clusterv1.Machine
+	members    []*infrav1.VCDMachine // of the endpoint on an edge gateway
 	lease      *coordinationv1.Lease // nil: none
 	openError  error
+}
+
+func (s *state) management() []client.Object {
+	objects := []client.Object{s.cluster, s.vcdCluster, s.leaving, s.staying}
+	for _, m := range s.members {
+		objects = append(objects, m)
+	}
+	return objects
+}
+
+// onEdgeGateway gives the cluster an endpoint on an edge gateway with the given machines as members.
+func (s *state) onEdgeGateway(members ...string) {
+	s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointEdgeGateway
+	s.lease = nil
+	for _, name := range []string{leaving, staying} {
+		m := &infrav1.VCDMachine{}
+		m.Namespace = namespace
+		m.Name = name
+		m.UID = types.UID("uid-of-" + name)
+		m.Labels = map[string]string{clusterv1.ClusterNameLabel: "c1"}
+		if slices.Contains(members, name) {
+			m.Spec.RecordedState.EndpointMember = "192.0.2.7"
+		}
+		s.members = append(s.members, m)
+	}
 }
 
 func newState() *state {
@@ -108,7 +136,7 @@ func newState() *state {
 	old := machine(leaving, start.Add(-time.Hour))
 	old.DeletionTimestamp = ptr.To(metav1.NewTime(start))
 	old.Finalizers = []string{clusterv1.MachineFinalizer}
-	old.Annotations = map[string]string{infrav1.VirtualIPHookAnnotation: "", "kept": "true"}
+	old.Annotations = map[string]string{infrav1.EndpointHookAnnotation: "", "kept": "true"}
 	return &state{
 		cluster:    cluster,
 		vcdCluster: vcdCluster,
@@ -135,6 +163,7 @@ func machine(name string, created time.Time) *clusterv1.Machine {
 	m.Labels = map[string]string{clusterv1.ClusterNameLabel: "c1", clusterv1.MachineControlPlaneLabel: ""}
 	m.Spec.ClusterName = "c1"
 	m.Spec.InfrastructureRef.Kind = "VCDMachine"
+	m.Spec.InfrastructureRef.Name = name
 	m.Spec.InfrastructureRef.APIGroup = infrav1.GroupVersion.Group
 	m.Status.NodeRef.Name = name
 	m.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionTrue}}
@@ -176,7 +205,7 @@ func (f *fixture) renew() {
 
 // hooked reports whether a Machine has the hook.
 func (f *fixture) hooked(name string) bool {
-	_, found := f.machine(name).Annotations[infrav1.VirtualIPHookAnnotation]
+	_, found := f.machine(name).Annotations[infrav1.EndpointHookAnnotation]
 	return found
 }
 
@@ -254,6 +283,10 @@ func TestTheDeletionIsDelayedForAMinuteAtMost(t *testing.T) {
 				s.lease.Spec.AcquireTime = ptr.To(metav1.NewMicroTime(start.Add(time.Hour)))
 			},
 		},
+		{
+			"the VM stays a member of the endpoint on an edge gateway",
+			func(s *state) { s.onEdgeGateway(leaving, staying) },
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -298,6 +331,12 @@ func TestTheDeletionContinuesIfNothingCanBeMoved(t *testing.T) {
 			s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointExternal
 			s.lease = nil
 		}},
+		{"the VM is not a member of the endpoint on an edge gateway", func(s *state) { s.onEdgeGateway(staying) }},
+		{"the VM is the only member of the endpoint on an edge gateway", func(s *state) { s.onEdgeGateway(leaving) }},
+		{"the VCDMachine no longer exists", func(s *state) {
+			s.onEdgeGateway(leaving, staying)
+			s.members = s.members[1:]
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -307,6 +346,20 @@ func TestTheDeletionContinuesIfNothingCanBeMoved(t *testing.T) {
 			f.Expect(f.events).NotTo(Receive())
 		})
 	}
+}
+
+func TestTheNodeIsRemovedAfterItsVMLeftTheEdgeGateway(t *testing.T) {
+	f := newFixture(t, func(s *state) { s.onEdgeGateway(leaving, staying) })
+
+	f.Expect(f.reconcile(leaving).RequeueAfter).To(BeNumerically(">", 0))
+	f.Expect(f.hooked(leaving)).To(BeTrue())
+
+	m := &infrav1.VCDMachine{}
+	f.Expect(f.management.Get(f.ctx, client.ObjectKey{Namespace: namespace, Name: leaving}, m)).To(Succeed())
+	m.Spec.RecordedState.EndpointMember = ""
+	f.Expect(f.management.Update(f.ctx, m)).To(Succeed())
+	f.Expect(f.reconcile(leaving).RequeueAfter).To(BeZero())
+	f.Expect(f.hooked(leaving)).To(BeFalse())
 }
 
 func TestTheYoungestReadyNodeGetsTheVirtualIP(t *testing.T) {
@@ -325,10 +378,10 @@ func TestTheYoungestReadyNodeGetsTheVirtualIP(t *testing.T) {
 }
 
 func TestClusterAPIKnowsTheHook(t *testing.T) {
-	NewWithT(t).Expect(infrav1.VirtualIPHookAnnotation).To(HavePrefix(clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/"))
+	NewWithT(t).Expect(infrav1.EndpointHookAnnotation).To(HavePrefix(clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/"))
 }
 
-func TestOnlyMachinesBehindKubeVIPGetTheHook(t *testing.T) {
+func TestOnlyControlPlanesThatTheEndpointUsesGetTheHook(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*state)
@@ -337,7 +390,7 @@ func TestOnlyMachinesBehindKubeVIPGetTheHook(t *testing.T) {
 		{"kube-vip announces the endpoint", func(*state) {}, true},
 		{"the endpoint is on an edge gateway", func(s *state) {
 			s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointEdgeGateway
-		}, false},
+		}, true},
 		{"the endpoint is external", func(s *state) {
 			s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointExternal
 		}, false},

@@ -22,41 +22,12 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 )
 
-const (
-	// limit is how long the deletion of a Machine is delayed at most.
-	limit = time.Minute
-	// poll is the interval between two reads of the lease.
-	poll = 2 * time.Second
-	// givingUp is how long the former holder may announce the address after it lost the lease: it notices the loss when
-	// it renews the lease, and then retries until its deadline.
-	givingUp = kubevip.RetryPeriod + kubevip.RenewDeadline + time.Second
-)
-
-// handOver moves the virtual IP away from the node of a Machine that is being deleted. It returns when to continue; 0
-// means that the node has given up the address, or that waiting longer does not help.
-func (r *Reconciler) handOver(ctx context.Context, cluster *clusterv1.Cluster, vcdCluster *infrav1.VCDCluster,
-	machine *clusterv1.Machine,
-) (again time.Duration) {
-	node := machine.Status.NodeRef.Name
-	log := ctrl.LoggerFrom(ctx)
-	switch {
-	case !cluster.DeletionTimestamp.IsZero(), !workload.Initialized(cluster), node == "":
-		return 0
-	case r.now().Sub(machine.DeletionTimestamp.Time) > limit:
-		log.Info("The virtual IP was not moved in time, so the deletion of the Machine continues", "node", node)
-		return 0
-	}
-	again, err := r.moveFrom(ctx, node, cluster, vcdCluster, machine)
-	if err != nil {
-		log.V(4).Info("Cannot move the virtual IP yet", "node", node, "reason", err.Error())
-		return poll
-	}
-	return again
-}
+// givingUp is how long the former holder may announce the address after it lost the lease: it notices the loss when it
+// renews the lease, and then retries until its deadline.
+const givingUp = kubevip.RetryPeriod + kubevip.RenewDeadline + time.Second
 
 // moveFrom gives the lease to another node if the node holds it. It returns when to continue, like handOver.
 func (r *Reconciler) moveFrom(ctx context.Context, node string, cluster *clusterv1.Cluster, vcdCluster *infrav1.VCDCluster,

@@ -73,6 +73,28 @@ func leaveEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	return out, err
 }
 
+// leaveEndpointEarly removes a machine that is about to be deleted from its cluster's endpoint, and the record that it is
+// a member. The only member stays until its VM is deleted.
+func leaveEndpointEarly(ctx context.Context, s *scope) (phases.Result, error) {
+	in := &s.inputs
+	others, err := edgeendpoint.HasOtherMembers(ctx, s.reconciler.Client, in.vcdCluster, in.cluster, in.vcdMachine)
+	if err != nil || !others {
+		return phases.Obsolete, err
+	}
+	a := newAccess(s)
+	if out, err := a.logInToCluster(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	request := endpointRequest(s)
+	request.Session = a.opened
+	request.Leaves = true
+	out, err := s.reconciler.Endpoints.Leave(ctx, request)
+	if err == nil && out == phases.Done {
+		in.vcdMachine.Spec.RecordedState.EndpointMember = ""
+	}
+	return out, err
+}
+
 // endpointRequest returns the request of the machine to its cluster's endpoint. The caller must set the session.
 func endpointRequest(s *scope) edgeendpoint.Request {
 	gateway, _ := edgeendpoint.Of(s.inputs.vcdCluster)

@@ -36,6 +36,7 @@ func upkeep() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
 		{Condition: infrav1.BootstrapDataRemovedCondition, Run: reconcileBootstrapDataRemoved, Applies: mayHaveBootstrapData},
 		{Condition: infrav1.VMResetCondition, Run: reconcileReset, Applies: wantsReset, Optional: true},
+		{Condition: infrav1.RemovedFromEndpointCondition, Run: leaveEndpointEarly, Applies: leavesEarly, Optional: true},
 		{Condition: infrav1.VMMetadataReadyCondition, Run: reconcileMetadata, Applies: isObserved},
 		{Condition: infrav1.VMInSyncCondition, Run: reconcileAsSpecified, Applies: hasDriftBesideReady},
 	}
@@ -44,8 +45,8 @@ func upkeep() []phases.Phase[*scope] {
 // deletionPhases returns the phases of a VCDMachine that is being deleted, in order.
 func deletionPhases() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
-		{Condition: infrav1.NodeWithdrawnCondition, Run: withdrawNode, Applies: hasNodeToWithdraw},
 		{Condition: infrav1.RemovedFromEndpointCondition, Run: leaveEndpoint, Applies: isEndpointMember},
+		{Condition: infrav1.NodeWithdrawnCondition, Run: withdrawNode, Applies: hasNodeToWithdraw},
 		{Condition: infrav1.VMDeletedCondition, Run: deleteVM},
 		{Condition: infrav1.VAppDeletedCondition, Run: deleteMachineVApp},
 		{Condition: infrav1.ReleasedCondition, Run: releaseMachine},
@@ -76,10 +77,21 @@ func isEndpointMember(s *scope) bool {
 	return on && s.inputs.vcdMachine.Spec.RecordedState.EndpointMember != ""
 }
 
-// joins reports whether the machine must become a member of its cluster's endpoint on an edge gateway.
+// joins reports whether the machine must become, or stay, a member of its cluster's endpoint on an edge gateway. A
+// machine that has left the endpoint before its deletion does not join again.
 func joins(s *scope) bool {
 	_, on := edgeendpoint.Of(s.inputs.vcdCluster)
-	return on && util.IsControlPlaneMachine(s.inputs.machine)
+	return on && util.IsControlPlaneMachine(s.inputs.machine) &&
+		(s.inputs.machine.DeletionTimestamp.IsZero() || isEndpointMember(s))
+}
+
+// leavesEarly reports whether the machine leaves its cluster's endpoint on an edge gateway although its VCDMachine is not
+// being deleted yet: Cluster API is about to remove its etcd member, with which its API server fails.
+func leavesEarly(s *scope) bool {
+	in := &s.inputs
+	return isObserved(s) && isEndpointMember(s) &&
+		in.machine != nil && !in.machine.DeletionTimestamp.IsZero() &&
+		in.cluster != nil && in.cluster.DeletionTimestamp.IsZero()
 }
 
 // joinsBeforePowerOn reports whether the machine joins before its VM runs, because VCD has assigned its address by

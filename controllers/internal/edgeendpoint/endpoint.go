@@ -81,6 +81,8 @@ type Request struct {
 	Owner *clusterv1.Cluster
 	// Machine is the reconciled machine, as the pass sees it; nil: none.
 	Machine *infrav1.VCDMachine
+	// Leaves means that the machine must not be a member, although it is not being deleted.
+	Leaves bool
 	// Gateway is the URN of the edge gateway.
 	Gateway string
 	// Family is the family of the endpoint if nothing else determines it; empty: IPv4.
@@ -114,7 +116,7 @@ func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (loadbal
 	own := e.store.Of(r.Cluster.UID)
 	own.mu.Lock()
 	defer own.mu.Unlock()
-	own.note(r.Machine)
+	own.note(r)
 	if out := own.busy(r); out != phases.Done {
 		return loadbalancer.Plan{}, out, nil
 	}
@@ -168,7 +170,7 @@ func (e *Endpoints) Leave(ctx context.Context, r Request) (phases.Result, error)
 	own := e.store.Of(r.Cluster.UID)
 	own.mu.Lock()
 	defer own.mu.Unlock()
-	own.note(r.Machine)
+	own.note(r)
 	if out := own.busy(r); out != phases.Done {
 		return out, nil
 	}
@@ -187,15 +189,16 @@ func (own *endpoint) keepMembers(ctx context.Context, r Request) {
 	}
 }
 
-// note records the state of the machine in its pass.
-func (own *endpoint) note(m *infrav1.VCDMachine) {
+// note records the state of the machine of a request in its pass.
+func (own *endpoint) note(r Request) {
+	m := r.Machine
 	if m == nil {
 		return
 	}
 	if own.seen == nil {
 		own.seen = map[types.UID]member{}
 	}
-	own.seen[m.UID] = member{m.Spec.RecordedState.EndpointMember, !m.DeletionTimestamp.IsZero()}
+	own.seen[m.UID] = member{m.Spec.RecordedState.EndpointMember, r.Leaves || !m.DeletionTimestamp.IsZero()}
 }
 
 // busy returns why the endpoint cannot be planned now: steps are running, or the last attempt has just failed.

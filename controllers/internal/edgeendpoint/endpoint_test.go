@@ -12,8 +12,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -124,6 +126,69 @@ func TestControlPlanesAreMembersFromBeforeTheyRunUntilTheyAreDeleted(t *testing.
 	w.Expect(w.members()).To(BeEmpty())
 	w.DeleteCluster()
 	w.Expect(endpoint(w.Sim.State())).To(BeEmpty())
+}
+
+// deleteMachine deletes the Machine of a control plane. Its VCDMachine is deleted later.
+func (w *world) deleteMachine(name string) {
+	m := &clusterv1.Machine{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: name}, m)).To(Succeed())
+	m.Finalizers = []string{clusterv1.MachineFinalizer}
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
+}
+
+// settle reconciles the cluster and machines until nothing is written to the gateway any more.
+func (w *world) settle(machines ...string) {
+	for range 20 {
+		_, err := w.ReconcileCluster()
+		w.Expect(err).NotTo(HaveOccurred())
+		for _, name := range machines {
+			_, err := w.ReconcileMachine(name)
+			w.Expect(err).NotTo(HaveOccurred())
+		}
+	}
+}
+
+func TestAControlPlaneLeavesTheEndpointWhenItsMachineIsDeleted(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	w.add("a", "b")
+	w.Ready("a", "b")
+	stays := w.addressOf("a")
+	w.mark()
+
+	w.deleteMachine("b")
+	w.Eventually(func() (string, error) {
+		_, err := w.ReconcileMachine("b")
+		return w.VCDMachine("b").Spec.RecordedState.EndpointMember, err
+	}, controllertest.Patience, "5ms").Should(BeEmpty())
+
+	w.Expect(w.members()).To(ConsistOf(stays))
+	w.Restart(t, events.NewFakeRecorder(100))
+	w.settle("a", "b")
+	w.Expect(w.members()).To(ConsistOf(stays), "it does not join again")
+	_, writes := w.calls()
+	w.Expect(writes).To(Equal(1))
+	w.Expect(w.Sim.State().VMs).To(HaveLen(2))
+	w.Expect(conditions.IsTrue(w.VCDMachine("b"), clusterv1.ReadyCondition)).To(BeTrue())
+
+	w.DeleteMachine("b")
+	w.Expect(w.members()).To(ConsistOf(stays))
+}
+
+func TestTheOnlyControlPlaneStaysInTheEndpointUntilItIsDeleted(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	w.add("a")
+	w.Ready("a")
+	stays := w.addressOf("a")
+
+	w.deleteMachine("a")
+	w.settle("a")
+
+	w.Expect(w.members()).To(ConsistOf(stays))
+	w.DeleteMachine("a")
+	w.Expect(w.members()).To(BeEmpty())
 }
 
 func TestWorkersAreNoMembers(t *testing.T) {

@@ -4,6 +4,7 @@ package edgeendpoint
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"net/netip"
 	"slices"
@@ -11,8 +12,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -103,6 +106,19 @@ func (e *Endpoints) stands(plan loadbalancer.Plan, c *infrav1.VCDCluster) bool {
 		kinds[o.Kind] = true
 	}
 	return len(plan.Steps) == 0 && kinds[lb.KindPool] && kinds[lb.KindService] && e.Idle(c.UID)
+}
+
+// HasOtherMembers reports whether the endpoint of a cluster has members besides a machine. owner is the Cluster.
+func HasOtherMembers(ctx context.Context, c client.Reader, cluster *infrav1.VCDCluster, owner *clusterv1.Cluster,
+	machine *infrav1.VCDMachine,
+) (bool, error) {
+	list := &infrav1.VCDMachineList{}
+	if err := c.List(ctx, list, client.InNamespace(cluster.Namespace), capicluster.Labels(capicluster.Name(cluster, owner))); err != nil {
+		return false, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	return slices.ContainsFunc(list.Items, func(m infrav1.VCDMachine) bool {
+		return m.UID != machine.UID && m.DeletionTimestamp.IsZero() && m.Spec.RecordedState.EndpointMember != ""
+	}), nil
 }
 
 // checkEvery is the interval at which a complete endpoint is compared with the desired state. Endpoints on one gateway
