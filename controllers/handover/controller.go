@@ -127,10 +127,14 @@ func (r *Reconciler) handOver(ctx context.Context, cluster *clusterv1.Cluster, v
 }
 
 // untilLeft returns when to look again whether the VM of a Machine has left the endpoint on an edge gateway. It returns
-// 0 if the VM is not a member, or if it is the only one, because it stays until it is deleted.
+// 0 if the VM is not a member, or if it stays one until it is deleted: as the only member, or because a user keeps load
+// balancers.
 func (r *Reconciler) untilLeft(ctx context.Context, cluster *clusterv1.Cluster, vcdCluster *infrav1.VCDCluster,
 	machine *clusterv1.Machine,
 ) (again time.Duration, err error) {
+	if vcdCluster.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true" {
+		return 0, nil
+	}
 	vcdMachine := &infrav1.VCDMachine{}
 	key := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.InfrastructureRef.Name}
 	if err := r.Client.Get(ctx, key, vcdMachine); err != nil {

@@ -333,6 +333,10 @@ func TestTheDeletionContinuesIfNothingCanBeMoved(t *testing.T) {
 		}},
 		{"the VM is not a member of the endpoint on an edge gateway", func(s *state) { s.onEdgeGateway(staying) }},
 		{"the VM is the only member of the endpoint on an edge gateway", func(s *state) { s.onEdgeGateway(leaving) }},
+		{"the user keeps load balancers", func(s *state) {
+			s.onEdgeGateway(leaving, staying)
+			s.vcdCluster.Annotations = map[string]string{infrav1.KeepLoadBalancersAnnotation: "true"}
+		}},
 		{"the VCDMachine no longer exists", func(s *state) {
 			s.onEdgeGateway(leaving, staying)
 			s.members = s.members[1:]

@@ -43,23 +43,53 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	return s.reconciler.Endpoints.Join(ctx, request, address, s.inputs.provisioned(), s.records.patcher.Save)
 }
 
-// leaveEndpoint makes sure that the machine is no longer a member of its cluster's endpoint. It does nothing in these
-// cases:
+// leaveEndpoint makes sure that the machine is no longer a member of its cluster's endpoint.
+func leaveEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
+	if stays, err := staysInEndpoint(ctx, s); err != nil || stays {
+		return phases.Done, err
+	}
+	return leaveNow(ctx, s, endpointRequest(s))
+}
+
+// leaveEndpointEarly removes a machine that is about to be deleted from its cluster's endpoint, and the record that it is
+// a member. The only member stays until its VM is deleted.
+func leaveEndpointEarly(ctx context.Context, s *scope) (phases.Result, error) {
+	if stays, err := staysInEndpoint(ctx, s); err != nil || stays {
+		return phases.Obsolete, err
+	}
+	in := &s.inputs
+	others, err := edgeendpoint.HasOtherMembers(ctx, s.reconciler.Client, in.vcdCluster, in.cluster, in.vcdMachine)
+	if err != nil || !others {
+		return phases.Obsolete, err
+	}
+	request := endpointRequest(s)
+	request.Leaves = true
+	out, err := leaveNow(ctx, s, request)
+	if err == nil && out == phases.Done {
+		in.vcdMachine.Spec.RecordedState.EndpointMember = ""
+	}
+	return out, err
+}
+
+// staysInEndpoint reports whether the reconciler of the machine must not remove it from the endpoint:
 //   - The VM is declared gone, or a user keeps load balancers in VCD: the cluster removes the member.
+//   - The VM belongs to another machine, and the member with it.
 //   - The cluster was never provisioned here: it may be a copy, whose ID refers to the endpoint of the original.
 //   - The cluster is being deleted, and its gateway is not recorded: the cluster removes its endpoint later.
-func leaveEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
-	request := endpointRequest(s)
+func staysInEndpoint(ctx context.Context, s *scope) (bool, error) {
+	gateway, _ := edgeendpoint.Of(s.inputs.vcdCluster)
 	c := s.inputs.vcdCluster
-	if request.Owner == nil || !ptr.Deref(c.Status.Initialization.Provisioned, false) ||
-		request.Gateway == "" && !c.DeletionTimestamp.IsZero() ||
+	if s.inputs.cluster == nil || !ptr.Deref(c.Status.Initialization.Provisioned, false) ||
+		gateway == "" && !c.DeletionTimestamp.IsZero() ||
 		absence.IsDeclared(s.inputs.vcdMachine) ||
 		c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true" {
-		return phases.Done, nil
+		return true, nil
 	}
-	if leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
-		return phases.Done, err // The member belongs to the machine that owns the VM.
-	}
+	return leavesVM(ctx, s.reconciler.Client, &s.inputs)
+}
+
+// leaveNow removes the machine of a request from the endpoint.
+func leaveNow(ctx context.Context, s *scope, request edgeendpoint.Request) (phases.Result, error) {
 	a := newAccess(s)
 	if out, err := a.logInToCluster(ctx); err != nil || out != phases.Done {
 		return out, err
@@ -69,28 +99,6 @@ func leaveEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	if out.IsProblem() {
 		out.Message += fmt.Sprintf(". To delete the machine while it is a member, annotate the VCDCluster with %s=true",
 			infrav1.KeepLoadBalancersAnnotation)
-	}
-	return out, err
-}
-
-// leaveEndpointEarly removes a machine that is about to be deleted from its cluster's endpoint, and the record that it is
-// a member. The only member stays until its VM is deleted.
-func leaveEndpointEarly(ctx context.Context, s *scope) (phases.Result, error) {
-	in := &s.inputs
-	others, err := edgeendpoint.HasOtherMembers(ctx, s.reconciler.Client, in.vcdCluster, in.cluster, in.vcdMachine)
-	if err != nil || !others {
-		return phases.Obsolete, err
-	}
-	a := newAccess(s)
-	if out, err := a.logInToCluster(ctx); err != nil || out != phases.Done {
-		return out, err
-	}
-	request := endpointRequest(s)
-	request.Session = a.opened
-	request.Leaves = true
-	out, err := s.reconciler.Endpoints.Leave(ctx, request)
-	if err == nil && out == phases.Done {
-		in.vcdMachine.Spec.RecordedState.EndpointMember = ""
 	}
 	return out, err
 }

@@ -176,19 +176,45 @@ func TestAControlPlaneLeavesTheEndpointWhenItsMachineIsDeleted(t *testing.T) {
 	w.Expect(w.members()).To(ConsistOf(stays))
 }
 
-func TestTheOnlyControlPlaneStaysInTheEndpointUntilItIsDeleted(t *testing.T) {
-	w := newWorld(t, instant(), nil)
-	w.Ready()
-	w.add("a")
-	w.Ready("a")
-	stays := w.addressOf("a")
+func TestAControlPlaneStaysInTheEndpointUntilItIsDeleted(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		others []string
+		edit   func(*infrav1.VCDCluster)
+		left   int // members after the deletion of the VCDMachine
+	}{
+		{
+			name: "the only one",
+		},
+		{
+			name:   "one of a cluster whose user keeps load balancers",
+			others: []string{"b"},
+			edit: func(c *infrav1.VCDCluster) {
+				c.Annotations = map[string]string{infrav1.KeepLoadBalancersAnnotation: "true"}
+			},
+			left: 2,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, instant(), nil)
+			w.Ready()
+			w.add(append(tt.others, "a")...)
+			w.Ready(append(tt.others, "a")...)
+			if tt.edit != nil {
+				w.edit(tt.edit)
+			}
+			members := w.members()
+			w.Expect(members).To(ContainElement(w.addressOf("a")))
 
-	w.deleteMachine("a")
-	w.settle("a")
+			w.deleteMachine("a")
+			w.settle("a")
 
-	w.Expect(w.members()).To(ConsistOf(stays))
-	w.DeleteMachine("a")
-	w.Expect(w.members()).To(BeEmpty())
+			w.Expect(w.members()).To(Equal(members))
+			w.addressOf("a") // is still recorded
+			w.DeleteMachine("a")
+			w.Expect(w.members()).To(HaveLen(tt.left))
+		})
+	}
 }
 
 func TestWorkersAreNoMembers(t *testing.T) {
