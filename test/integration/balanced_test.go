@@ -128,7 +128,9 @@ func (c *balancedCluster) start() {
 		Env:  append(withoutProxies(), c.environment(pod)...),
 		Args: append(args, "--credentials="+filepath.Join(root, "etc/kubernetes/vcloud/basic-auth"),
 			"--kubeconfig="+kubeconfig,
-			"--leader-elect=false", // Nothing restarts the program if it loses the lease on a busy machine.
+			"--leader-elect-resource-namespace="+c.namespace,
+			// Nothing restarts the program if it loses the lease, so it must not do so on a busy machine.
+			"--leader-elect-lease-duration=40s", "--leader-elect-renew-deadline=30s",
 			"--secure-port=0", "--probe-address=",
 			"--vcd-task-poll=100ms", "--v=4"),
 	})

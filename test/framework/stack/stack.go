@@ -74,7 +74,7 @@ type Options struct {
 	// AuditNamespace is the namespace whose service accounts' requests are logged. If it is empty, none are logged.
 	AuditNamespace string
 	// StorageVersionsOnly leaves out all versions of the providers' kinds but those that are stored. The API server
-	// keeps a watch cache for each version, and converts each change to all of them, which is half of its work in a
+	// keeps a watch cache for each version, and converts each change to all of them. That is a quarter of its work in a
 	// test that only uses the stored versions.
 	StorageVersionsOnly bool
 }
