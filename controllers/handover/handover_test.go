@@ -109,6 +109,7 @@ func (s *state) onEdgeGateway(members ...string) {
 		m.Labels = map[string]string{clusterv1.ClusterNameLabel: "c1"}
 		if slices.Contains(members, name) {
 			m.Spec.RecordedState.EndpointMember = "192.0.2.7"
+			m.Status.Initialization.Provisioned = ptr.To(true)
 		}
 		s.members = append(s.members, m)
 	}

@@ -137,7 +137,7 @@ func (w *world) deleteMachine(name string) {
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
 }
 
-// settle reconciles the cluster and machines until nothing is written to the gateway any more.
+// settle reconciles the cluster and machines often enough for any change of the endpoint to be complete.
 func (w *world) settle(machines ...string) {
 	for range 20 {
 		_, err := w.ReconcileCluster()
@@ -180,11 +180,17 @@ func TestAControlPlaneStaysInTheEndpointUntilItIsDeleted(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		others []string
+		joins  string // a machine that is a member but does not run yet
 		edit   func(*infrav1.VCDCluster)
 		left   int // members after the deletion of the VCDMachine
 	}{
 		{
 			name: "the only one",
+		},
+		{
+			name:  "the only one that runs",
+			joins: "b",
+			left:  1,
 		},
 		{
 			name:   "one of a cluster whose user keeps load balancers",
@@ -202,6 +208,10 @@ func TestAControlPlaneStaysInTheEndpointUntilItIsDeleted(t *testing.T) {
 			w.Ready(append(tt.others, "a")...)
 			if tt.edit != nil {
 				w.edit(tt.edit)
+			}
+			if tt.joins != "" {
+				w.add(tt.joins)
+				w.EventuallyMachine(tt.joins, infrav1.EndpointJoinedCondition, infrav1.ReadyReason)
 			}
 			members := w.members()
 			w.Expect(members).To(ContainElement(w.addressOf("a")))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -108,7 +109,8 @@ func (e *Endpoints) stands(plan loadbalancer.Plan, c *infrav1.VCDCluster) bool {
 	return len(plan.Steps) == 0 && kinds[lb.KindPool] && kinds[lb.KindService] && e.Idle(c.UID)
 }
 
-// HasOtherMembers reports whether the endpoint of a cluster has members besides a machine. owner is the Cluster.
+// HasOtherMembers reports whether the endpoint of a cluster has members besides a machine whose VMs have run. A new
+// machine becomes a member before its API server runs. owner is the Cluster.
 func HasOtherMembers(ctx context.Context, c client.Reader, cluster *infrav1.VCDCluster, owner *clusterv1.Cluster,
 	machine *infrav1.VCDMachine,
 ) (bool, error) {
@@ -117,7 +119,8 @@ func HasOtherMembers(ctx context.Context, c client.Reader, cluster *infrav1.VCDC
 		return false, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	return slices.ContainsFunc(list.Items, func(m infrav1.VCDMachine) bool {
-		return m.UID != machine.UID && m.DeletionTimestamp.IsZero() && m.Spec.RecordedState.EndpointMember != ""
+		return m.UID != machine.UID && m.DeletionTimestamp.IsZero() && m.Spec.RecordedState.EndpointMember != "" &&
+			ptr.Deref(m.Status.Initialization.Provisioned, false)
 	}), nil
 }
 
