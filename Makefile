@@ -216,7 +216,7 @@ RUN ?= TestAClusterOfRealNodes
 .PHONY: e2e-real
 e2e-real: stack ## Test a cluster of real nodes (root, after make node-image; else it skips); RUN chooses other tests than that of CI.
 	@if [[ $$(id -u) == 0 ]] && compgen -G "$${XDG_CACHE_HOME:-$$HOME/.cache}/cluster-api-provider-vcd/nodes/*.json" >/dev/null; then \
-		$(MAKE) node-image KUBERNETES=$(if $(or $(findstring Upgrade,$(RUN)),$(filter RealNodes,$(RUN))),all,$(KUBERNETES)); fi
+		$(MAKE) node-image KUBERNETES=$(if $(or $(findstring Upgrade,$(RUN)),$(findstring SelfHosted,$(RUN)),$(filter RealNodes,$(RUN))),all,$(KUBERNETES)); fi
 	cd test && $(GO) test $(AFRESH) ./quickstart -timeout 2h -run '$(RUN)' -v -real-nodes $(REAL_FLAGS)
 
 # Lists of Kubernetes' own tests, and how many run at a time.

@@ -45,7 +45,7 @@ func (b *builder) images(ctx context.Context, r release, built kit, base string)
 	if err != nil {
 		return nil, err
 	}
-	next, err := nextProxies(r, built, d)
+	proxies, err := otherProxies(r, built, d)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (b *builder) images(ctx context.Context, r release, built kit, base string)
 	busybox.Files["/etc/passwd"] = []byte(accounts)
 	busybox.Files["/etc/group"] = []byte(groups)
 	busybox.Open = []string{"/tmp"}
-	return append(slices.Concat(kubernetes, next, providers),
+	return append(slices.Concat(kubernetes, proxies, providers),
 		image{reference: kubeVIP, entrypoint: []string{"/kube-vip"}, layers: []pack.Tree{vip}},
 		image{reference: networkImage, entrypoint: []string{"/usr/local/bin/network"}, layers: network},
 		image{
@@ -121,12 +121,13 @@ func kubeadmImages(ctx context.Context, r release, built kit, d debian) ([]image
 	return found, nil
 }
 
-// nextProxies returns the kube-proxy images of newer releases. During a cluster upgrade, nodes that are not replaced
-// yet run them.
-func nextProxies(r release, built kit, d debian) ([]image, error) {
+// otherProxies returns the kube-proxy images of the other releases. One DaemonSet serves all nodes of a cluster. During
+// an upgrade it runs the old release on new nodes, and after the upgrade of the control planes it runs the new release
+// on old nodes.
+func otherProxies(r release, built kit, d debian) ([]image, error) {
 	var found []image
-	for _, next := range newerReleases(r) {
-		i, err := proxyImage("registry.k8s.io/kube-proxy:"+next.version, built.bin(kubernetesGroup+next.version,
+	for _, other := range otherReleases(r) {
+		i, err := proxyImage("registry.k8s.io/kube-proxy:"+other.version, built.bin(proxyGroup+other.version,
 			"kube-proxy"), d)
 		if err != nil {
 			return nil, err

@@ -110,26 +110,38 @@ func (b *builder) groups(r release) ([]programs.Group, error) {
 			Programs: list("github.com/kube-vip/", "kube-vip"),
 		},
 	}
-	for _, next := range newerReleases(r) {
-		groups = append(groups, b.kubernetes(next))
+	for _, other := range otherReleases(r) {
+		groups = append(groups, b.proxy(other))
 	}
 	return groups, nil
 }
 
-// kubernetes returns the group of Kubernetes' programs of a release.
+// kubernetes returns the group of all programs of a release of Kubernetes.
 func (b *builder) kubernetes(r release) programs.Group {
+	return b.kubernetesPrograms(kubernetesGroup, r, "cmd/kubelet", "cmd/kubeadm", "cmd/kubectl", "cmd/kube-apiserver",
+		"cmd/kube-controller-manager", "cmd/kube-scheduler", "cmd/kube-proxy", "test/images/agnhost")
+}
+
+// proxy returns the group of kube-proxy alone. An image of another release needs no other program of r.
+func (b *builder) proxy(r release) programs.Group {
+	return b.kubernetesPrograms(proxyGroup, r, "cmd/kube-proxy")
+}
+
+// Name prefixes of groups of Kubernetes' programs. The version follows.
+const (
+	kubernetesGroup = "kubernetes-"
+	proxyGroup      = "kube-proxy-"
+)
+
+func (b *builder) kubernetesPrograms(prefix string, r release, packages ...string) programs.Group {
 	return programs.Group{
-		Name:   kubernetesGroup + r.version,
+		Name:   prefix + r.version,
 		Folder: filepath.Join(b.root, filepath.FromSlash(r.module)),
 		Ldflags: stripped + " -X k8s.io/component-base/version.gitVersion=" + r.version +
 			" -X k8s.io/client-go/pkg/version.gitVersion=" + r.version,
-		Programs: list("k8s.io/kubernetes/", "cmd/kubelet", "cmd/kubeadm", "cmd/kubectl", "cmd/kube-apiserver",
-			"cmd/kube-controller-manager", "cmd/kube-scheduler", "cmd/kube-proxy", "test/images/agnhost"),
+		Programs: list("k8s.io/kubernetes/", packages...),
 	}
 }
-
-// kubernetesGroup is the name prefix of the groups of Kubernetes' programs.
-const kubernetesGroup = "kubernetes-"
 
 // list returns one program per package, named after the last part of the package's path.
 func list(prefix string, packages ...string) []programs.Program {

@@ -35,10 +35,9 @@ func releases() []release {
 	}
 }
 
-// newerReleases returns the releases that nodes of a release can be upgraded to.
-func newerReleases(r release) []release {
-	all := releases()
-	return all[:slices.IndexFunc(all, func(other release) bool { return other.version == r.version })]
+// otherReleases returns the releases that the nodes of a cluster have besides r during an upgrade.
+func otherReleases(r release) []release {
+	return slices.DeleteFunc(releases(), func(other release) bool { return other.version == r.version })
 }
 
 func versions() []string {

@@ -12,8 +12,8 @@ func TestAReleaseIncludesTheProgramsOfItsUpgradeTargets(t *testing.T) {
 	g := NewWithT(t)
 	b := &builder{root: "../.."}
 	all := releases()
-	g.Expect(newerReleases(all[0])).To(BeEmpty())
-	g.Expect(newerReleases(all[1])).To(Equal(all[:1]))
+	g.Expect(otherReleases(all[0])).To(Equal(all[1:]))
+	g.Expect(otherReleases(all[1])).To(Equal(all[:1]))
 
 	groups, err := b.groups(all[1])
 

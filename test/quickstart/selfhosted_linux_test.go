@@ -6,7 +6,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,16 +20,26 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// TestASelfHostedClusterOfRealNodes moves a cluster into itself, so that its managers run in it as pods. The cluster
-// scales itself and replaces all its nodes, including those of its managers. It moves back before its deletion.
+// nextProvider is the release of this provider that a self-hosted cluster upgrades itself to. It contains the same
+// program as framework.Version.
+const nextProvider = "v2.0.1"
+
+// TestASelfHostedClusterOfRealNodes moves a cluster with three control planes into itself, so that its managers run in
+// it as pods. The cluster scales itself, upgrades its own provider and its own Kubernetes version, and so replaces all
+// its nodes, including those of its managers. It moves back before its deletion.
 func TestASelfHostedClusterOfRealNodes(t *testing.T) {
-	needsRealNodes(t, programs.KubernetesVersion)
-	s := newRealCluster(t, func(o *options) { o.providers = []stack.Part{stack.IPAM} })
+	needsRealNodes(t, previousKubernetes, programs.KubernetesVersion)
+	s := newRealCluster(t, func(o *options) {
+		o.kubernetes = previousKubernetes
+		o.controlPlanes = *realControlPlanes
+		o.providers = []stack.Part{stack.IPAM}
+	})
 	outside := s.q.client
 	s.run("clusterctl init installs Cluster API and this provider in the cluster", (*realCluster).installProviders)
 	s.run("the cluster moves into itself", (*realCluster).testMoveIn)
 	s.run("the cluster scales itself", (*realCluster).testSelfScaling)
-	s.run("the cluster replaces its machines", (*realCluster).testSelfReplacement)
+	s.run("the cluster upgrades its provider", (*realCluster).testProviderUpgrade)
+	s.run("the cluster upgrades its Kubernetes version", (*realCluster).testSelfUpgrade)
 	s.run("the cluster moves back", func(s *realCluster) { s.testMoveBack(outside) })
 	s.deleteCluster()
 }
@@ -38,6 +47,19 @@ func TestASelfHostedClusterOfRealNodes(t *testing.T) {
 // installProviders runs clusterctl init, as a user does to create a management cluster. The images are in the image
 // store of the nodes.
 func (s *realCluster) installProviders() {
+	s.offerProvider(framework.Version)
+	stop := s.issueCertificates()
+	defer stop()
+	_, err := s.q.stack.Clusterctl(s.t.Context(), "init", "--kubeconfig="+s.q.kubeconfig(),
+		"--core=cluster-api:"+programs.ClusterAPIVersion, "--bootstrap=kubeadm:"+programs.ClusterAPIVersion,
+		"--control-plane=kubeadm:"+programs.ClusterAPIVersion, "--ipam=in-cluster:"+programs.IPAMVersion,
+		"--infrastructure=vcd:"+framework.Version, "--wait-providers", "--wait-provider-timeout=300")
+	s.Expect(err).NotTo(HaveOccurred(), "%s", s.managerPods())
+	s.t.Log(s.managerPods())
+}
+
+// offerProvider adds a release of this provider to clusterctl's local repository.
+func (s *realCluster) offerProvider(version string) {
 	releases, err := stack.Releases(s.q.stack)
 	s.Expect(err).NotTo(HaveOccurred())
 	components, err := stack.WithImage(s.q.components, s.q.booted.images[0])
@@ -45,20 +67,12 @@ func (s *realCluster) installProviders() {
 	files, err := simsite.ReleaseFiles(s.q.root, components)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.q.stack.LocalRepository(stack.Repository{
-		Version:     framework.Version,
+		Version:     version,
 		Files:       files,
 		Others:      releases,
 		CertManager: stack.CertManager(),
 		Variables:   map[string]string{"CLUSTER_TOPOLOGY": "true"},
 	})).To(Succeed())
-	stop := s.issueCertificates()
-	defer stop()
-	_, err = s.q.stack.Clusterctl(s.t.Context(), "init", "--kubeconfig="+s.q.kubeconfig(),
-		"--core=cluster-api:"+programs.ClusterAPIVersion, "--bootstrap=kubeadm:"+programs.ClusterAPIVersion,
-		"--control-plane=kubeadm:"+programs.ClusterAPIVersion, "--ipam=in-cluster:"+programs.IPAMVersion,
-		"--infrastructure=vcd:"+framework.Version, "--wait-providers", "--wait-provider-timeout=300")
-	s.Expect(err).NotTo(HaveOccurred(), "%s", s.managerPods())
-	s.t.Log(s.managerPods())
 }
 
 // issueCertificates replaces cert-manager in the cluster until stop is called.
@@ -100,7 +114,7 @@ func (s *realCluster) testMoveIn() {
 	s.t.Logf("moved within %s", time.Since(started).Round(time.Second))
 	s.Expect(s.exist(s.q.client)).To(BeFalse(), "machines in the former management cluster")
 	s.q.client = s.workload()
-	s.waitUntilReady(2, nodeWithin)
+	s.waitUntilReady(s.q.controlPlanes+s.q.workers, nodeWithin)
 	s.Expect(s.vmIDs()).To(Equal(before))
 	s.Expect(simsite.Writes(s.q.site.Simulator, requests)).To(BeEmpty(), "writes to VCD during the move")
 }
@@ -114,7 +128,7 @@ func (s *realCluster) testMoveBack(outside client.Client) {
 	s.Expect(err).NotTo(HaveOccurred())
 	s.q.client = outside
 	s.Expect(s.exist(inside)).To(BeFalse(), "machines in the self-hosted cluster after the move")
-	s.waitUntilReady(3, nodeWithin)
+	s.waitUntilReady(s.q.controlPlanes+s.q.workers, nodeWithin)
 	s.Expect(s.vmIDs()).To(Equal(before))
 	s.Expect(simsite.Writes(s.q.site.Simulator, requests)).To(BeEmpty(), "writes to VCD during the move")
 }
@@ -137,37 +151,40 @@ func (s *realCluster) vmIDs() map[string]string {
 func (s *realCluster) testSelfScaling() {
 	started := time.Now()
 	s.kubectl("scale", "machinedeployment", clusterName+"-md-0", "--namespace="+clusterNamespace, "--replicas=2")
-	s.waitUntilReady(3, nodeWithin)
+	s.q.workers = 2
+	s.waitUntilReady(s.q.controlPlanes+s.q.workers, nodeWithin)
 	s.t.Logf("a second worker is ready after %s", time.Since(started).Round(time.Second))
 }
 
-// testSelfReplacement replaces the nodes of the managers, while the Service and the API server respond.
-func (s *realCluster) testSelfReplacement() {
+// testProviderUpgrade replaces the manager of this provider by that of the next release, and checks that the new one
+// changes no VM.
+func (s *realCluster) testProviderUpgrade() {
+	before := s.vmIDs()
+	requests := len(s.q.site.Simulator.Requests())
+	s.offerProvider(nextProvider)
+	stop := s.issueCertificates()
+	defer stop()
+	started := time.Now()
+	_, err := s.q.stack.Clusterctl(s.t.Context(), "upgrade", "apply", "--kubeconfig="+s.q.kubeconfig(),
+		"--infrastructure=vcd:"+nextProvider, "--wait-providers", "--wait-provider-timeout=300")
+	s.Expect(err).NotTo(HaveOccurred(), "%s", s.managerPods())
+	s.t.Logf("upgraded within %s", time.Since(started).Round(time.Second))
+	s.Expect(s.kubectl("get", "providers.clusterctl.cluster.x-k8s.io", "--all-namespaces",
+		"--field-selector=metadata.name=infrastructure-vcd", "-o=jsonpath={.items[*].version}")).To(Equal(nextProvider))
+	s.waitUntilReady(s.q.controlPlanes+s.q.workers, nodeWithin)
+	s.Expect(s.vmIDs()).To(Equal(before))
+	s.Expect(simsite.Writes(s.q.site.Simulator, requests)).To(BeEmpty(), "writes to VCD during the upgrade")
+}
+
+// testSelfUpgrade upgrades Kubernetes, which replaces the nodes of the managers, while the Service and the API server
+// respond.
+func (s *realCluster) testSelfUpgrade() {
 	before := slices.Collect(maps.Keys(s.vmIDs()))
-	api := s.probe("API server", "/readyz")
-	web := s.probe("LoadBalancer", s.q.website)
-	for _, owner := range []string{"machinedeployment/" + clusterName + "-md-0", "kubeadmcontrolplane/" + clusterName + "-control-plane"} {
-		started := time.Now()
-		_, err := s.q.stack.Clusterctl(s.t.Context(), "alpha", "rollout", "restart", owner,
-			"--namespace="+clusterNamespace, "--kubeconfig="+s.q.kubeconfig())
-		s.Expect(err).NotTo(HaveOccurred())
-		s.Eventually(func(g Gomega) {
-			v, err := s.q.observe(s.t.Context())
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(v.available(3)).To(BeTrue(), strings.Join(v.lines(), "\n"))
-			for i := range v.machines {
-				_, controlPlane := v.machines[i].Labels[clusterv1.MachineControlPlaneLabel]
-				if controlPlane == strings.HasPrefix(owner, "kubeadmcontrolplane") {
-					g.Expect(before).NotTo(ContainElement(v.machines[i].Name))
-				}
-			}
-		}, rolloutWithin, pollTest).Should(Succeed())
-		s.t.Logf("%s has new machines after %s", owner, time.Since(started).Round(time.Second))
+	s.testUpgrade()
+	s.Expect(s.vmIDs()).To(HaveLen(s.q.controlPlanes + s.q.workers))
+	for _, name := range before {
+		s.Expect(s.vmIDs()).NotTo(HaveKey(name))
 	}
-	api.finish(s.t)
-	web.finish(s.t)
-	s.Expect(slices.Collect(maps.Keys(s.vmIDs()))).To(HaveLen(3))
-	s.Expect(s.vmIDs()).NotTo(Or(HaveKey(before[0]), HaveKey(before[1]), HaveKey(before[2])))
 	var pods corev1.PodList
 	s.Expect(s.workload().List(s.t.Context(), &pods, client.HasLabels{"cluster.x-k8s.io/provider"})).To(Succeed())
 	s.Expect(pods.Items).NotTo(BeEmpty())
