@@ -153,7 +153,7 @@ func (c comparison) growDiskTo(ctx context.Context, desired int64, made *drift.M
 
 // awaitOtherTask waits for the end of a task on the VM that the process does not follow.
 func (c comparison) awaitOtherTask() phases.Result {
-	c.session.Invalidate(c.vdc) // The next query shows the end of the task.
+	c.session.Invalidate(c.vdc, c.inputs.vAppName()) // The next query shows the end of the task.
 	return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s", c.vm.row.Name)
 }
 

@@ -71,7 +71,7 @@ func (p power) ensure(ctx context.Context) (phases.Result, error) {
 		// Later phases rely on this record, so it is saved before they run.
 		return phases.Done, p.records.noteOnce(ctx, &p.inputs.vcdMachine.Spec.RecordedState.PoweredOnAt, p.now())
 	case p.vm.row != nil && p.vm.row.Busy:
-		p.session.Invalidate(p.vdc) // The next query shows the end of the task.
+		p.session.Invalidate(p.vdc, p.inputs.vAppName()) // The next query shows the end of the task.
 		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s",
 			p.vm.row.Name), nil
 	case !p.inputs.cameUp():

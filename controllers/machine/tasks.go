@@ -112,7 +112,7 @@ func (t tasks) start(what step, task vcd.Task) phases.Result {
 func (t tasks) started(what step, task vcd.Task, err error) (phases.Result, error) {
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
-		t.session.Invalidate(t.vdc)
+		t.session.Invalidate(t.vdc, t.inputs.vAppName())
 		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "%s: the object was deleted in the "+
 			"meantime", what), nil
 	case err != nil:
@@ -178,7 +178,7 @@ func (t tasks) settle(what step) (out phases.Result, ended bool) {
 	case vcd.TaskRunning, vcd.TaskSucceeded, vcd.TaskUnknown:
 	}
 	t.session.Forget(key)
-	t.session.InvalidateBefore(t.vdc, task.Noticed)
+	t.session.InvalidateBefore(t.vdc, t.inputs.vAppName(), task.Noticed)
 	if task.State == vcd.TaskUnknown {
 		t.vm.forget() // Its result is unknown: read the VM.
 		return phases.Done, false
@@ -214,7 +214,7 @@ func (t tasks) failing(what step) phases.Result {
 // VMs: an object may have been replaced in VCD by another with the same name.
 func (t tasks) forget(what step) {
 	t.vm.forget()
-	t.session.Invalidate(t.vdc)
+	t.session.Invalidate(t.vdc, t.inputs.vAppName())
 	if creates(what) {
 		t.session.Refresh()
 	}

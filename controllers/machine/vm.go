@@ -71,7 +71,7 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, erro
 	c.pass.release() // This pass creates no VMs.
 	vm, err := c.session.VM(ctx, ref.ID)
 	if err != nil {
-		c.session.Invalidate(c.vdc)
+		c.session.Invalidate(c.vdc, c.inputs.vAppName())
 		return problems.OfRead(err, "Reading VM "+ref.Name)
 	}
 	owns, err := ownsVM(ctx, c.session, c.inputs, vm)

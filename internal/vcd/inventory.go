@@ -45,8 +45,22 @@ type VMRecord struct {
 	PrimaryNetwork    string // name
 }
 
-// forgetVApp is how long a vApp stays in the inventory after it was last requested.
-const forgetVApp = 30 * time.Minute
+const (
+	// forgetVApp is how long a vApp stays in the inventory after it was last requested.
+	forgetVApp = 30 * time.Minute
+	// changesFor is how long a vApp counts as changing after a write or the end of a task. One query lists all vApps that
+	// change.
+	changesFor = 5 * time.Minute
+	// usedFor is how long a vApp counts as in use after a request. A query also lists those vApps in use whose lists are
+	// not younger than young.
+	usedFor = time.Minute
+	young   = 10 * time.Second
+	// atRest is the age of the list of a vApp that does not change.
+	atRest = 2 * time.Minute
+	// fewVMs is the size of an inventory that is always queried as a whole, so that callers share as many queries as
+	// possible: four pages.
+	fewVMs = 4 * api.PageSize
+)
 
 // Inventory lists VMs with queries that all callers share.
 type Inventory struct {
@@ -67,29 +81,30 @@ func newInventory(c *api.Client, clock Clock, m metrics.Site) *Inventory {
 	}
 }
 
-// An inventory caches the VMs of one VDC in all vApps that were requested. One query updates all of them.
+// An inventory caches the VMs of one VDC in all vApps that were requested.
 type inventory struct {
 	querying chan struct{} // held during a query
 
-	mu         sync.Mutex
-	requested  map[string]time.Time // time of the last request for each vApp, by name
-	shot       snapshot
-	complete   time.Time // start of the last successful query; zero: never
+	mu       sync.Mutex
+	vApps    map[string]*vAppList // by name
+	complete time.Time            // start of the last successful query; zero: never
+}
+
+// A vAppList is the list of the VMs of one vApp, from the last query that included it.
+type vAppList struct {
+	requested  time.Time // time of the last request
 	generation int       // number of invalidations
-	changed    time.Time // snapshots that started earlier are outdated
+	changed    time.Time // time of the last invalidation; zero: never
+	outdates   time.Time // lists of queries that started earlier are outdated
+
+	queried time.Time // time before the query; zero: never
+	of      int       // generation at that time
+	rows    []VMRecord
+	err     error
 }
 
-// A snapshot is the complete result of one query, or its error.
-type snapshot struct {
-	started    time.Time // time before the query
-	generation int       // generation of the inventory at that time
-	vApps      map[string]bool
-	rows       map[string][]VMRecord // by vApp name
-	err        error
-}
-
-// VMs returns the VMs of a vApp, sorted by name, from the inventory of the VDC. If the inventory is older than maxAge
-// or has been invalidated, VMs updates it with one query for all vApps of the VDC that callers request.
+// VMs returns the VMs of a vApp, sorted by name. If the list is older than maxAge or has been invalidated, VMs queries
+// it again. One query lists the vApps of the VDC that other callers need, too: see [inventory.cover].
 func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
 	if err := fiql.CheckName("vApp", vApp, "VDC "+vdc.Name); err != nil {
 		return nil, err
@@ -97,8 +112,8 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 	inv := i.of(vdc)
 	since := i.clock.Now()
 	inv.note(vApp, since)
-	if shot, ok := inv.usable(vApp, since, maxAge); ok {
-		return slices.Clone(shot.rows[vApp]), shot.err
+	if rows, ok, err := inv.usable(vApp, since, maxAge); ok {
+		return rows, err
 	}
 	select {
 	case inv.querying <- struct{}{}:
@@ -108,30 +123,25 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if shot, ok := inv.usable(vApp, since, maxAge); ok {
-		return slices.Clone(shot.rows[vApp]), shot.err
+	if rows, ok, err := inv.usable(vApp, since, maxAge); ok {
+		return rows, err
 	}
-	shot := i.takeSnapshot(ctx, vdc, inv)
-	return slices.Clone(shot.rows[vApp]), shot.err
+	return i.query(ctx, vdc, inv, vApp)
 }
 
-// InvalidateBefore makes the next [Inventory.VMs] of the VDC query VCD, unless the inventory was queried at or after a
+// InvalidateBefore makes the next [Inventory.VMs] of the vApp query VCD, unless its list was queried at or after a
 // time. Call it after a task has finished, with the time when that was noticed: all followers of the task share a query.
-func (i *Inventory) InvalidateBefore(vdc VDC, at time.Time) {
-	inv := i.of(vdc)
-	inv.mu.Lock()
-	defer inv.mu.Unlock()
-	if at.After(inv.changed) {
-		inv.changed = at
-	}
+func (i *Inventory) InvalidateBefore(vdc VDC, vApp string, at time.Time) {
+	i.of(vdc).invalidate(vApp, i.clock.Now(), func(list *vAppList) {
+		if at.After(list.outdates) {
+			list.outdates = at
+		}
+	})
 }
 
-// Invalidate makes the next [Inventory.VMs] of the VDC query VCD. Call it after a write.
-func (i *Inventory) Invalidate(vdc VDC) {
-	inv := i.of(vdc)
-	inv.mu.Lock()
-	defer inv.mu.Unlock()
-	inv.generation++
+// Invalidate makes the next [Inventory.VMs] of the vApp query VCD. Call it after a write.
+func (i *Inventory) Invalidate(vdc VDC, vApp string) {
+	i.of(vdc).invalidate(vApp, i.clock.Now(), func(list *vAppList) { list.generation++ })
 }
 
 func (i *Inventory) of(vdc VDC) *inventory {
@@ -139,7 +149,7 @@ func (i *Inventory) of(vdc VDC) *inventory {
 	defer i.mu.Unlock()
 	inv, ok := i.vdcs[vdc.ID]
 	if !ok {
-		inv = &inventory{querying: make(chan struct{}, 1), requested: map[string]time.Time{}}
+		inv = &inventory{querying: make(chan struct{}, 1), vApps: map[string]*vAppList{}}
 		i.vdcs[vdc.ID] = inv
 	}
 	return inv
@@ -148,31 +158,60 @@ func (i *Inventory) of(vdc VDC) *inventory {
 func (inv *inventory) note(vApp string, now time.Time) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	inv.requested[vApp] = now
+	list, ok := inv.vApps[vApp]
+	if !ok {
+		list = &vAppList{}
+		inv.vApps[vApp] = list
+	}
+	list.requested = now
 }
 
-// usable returns the snapshot if it contains the vApp and is new enough for a request at the time since. An error is
-// only shared by callers that waited for it.
-func (inv *inventory) usable(vApp string, since time.Time, maxAge time.Duration) (snapshot, bool) {
+// invalidate changes the list of a vApp. A vApp that nobody requested has no list that could be outdated.
+func (inv *inventory) invalidate(vApp string, now time.Time, change func(*vAppList)) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	shot := inv.shot
-	if !shot.vApps[vApp] || shot.generation != inv.generation || shot.started.Before(inv.changed) {
-		return snapshot{}, false
+	if list, ok := inv.vApps[vApp]; ok {
+		list.changed = now
+		change(list)
 	}
-	oldest := since
-	if shot.err == nil {
-		oldest = since.Add(-maxAge)
-	}
-	return shot, !shot.started.Before(oldest)
 }
 
-// age returns the age of the last complete snapshot, if any vApp in it was requested recently.
+// usable returns the list of a vApp, or the error of its query, if it is new enough for a request at the time since. An
+// error is only shared by callers that waited for it.
+func (inv *inventory) usable(vApp string, since time.Time, maxAge time.Duration) (rows []VMRecord, ok bool, err error) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	list := inv.vApps[vApp]
+	if list == nil || list.outdated() {
+		return nil, false, nil
+	}
+	if list.err != nil {
+		return nil, !list.queried.Before(since), list.err
+	}
+	return slices.Clone(list.rows), !list.queried.Before(since.Add(-maxAge)), nil
+}
+
+// outdated reports whether the vApp was never listed, or has changed since.
+func (l *vAppList) outdated() bool {
+	return l.queried.IsZero() || l.of != l.generation || l.queried.Before(l.outdates)
+}
+
+// isInUse reports whether a caller will probably need a newer list soon.
+func (l *vAppList) isInUse(now time.Time) bool {
+	return now.Sub(l.changed) < changesFor || now.Sub(l.requested) < usedFor && now.Sub(l.queried) >= young
+}
+
+// rests reports whether nothing has changed or needed the list for a while.
+func (l *vAppList) rests(now time.Time) bool {
+	return !l.outdated() && l.err == nil && now.Sub(l.queried) >= atRest
+}
+
+// age returns the age of the last successful query, if any of its vApps was requested recently.
 func (inv *inventory) age(now time.Time) (time.Duration, bool) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	for _, last := range inv.requested {
-		if now.Sub(last) <= forgetVApp {
+	for _, list := range inv.vApps {
+		if now.Sub(list.requested) <= forgetVApp {
 			return now.Sub(inv.complete), !inv.complete.IsZero()
 		}
 	}
@@ -192,42 +231,82 @@ func (i *Inventory) age(now time.Time) (oldest time.Duration, ok bool) {
 	return oldest, ok
 }
 
-// begin returns an empty snapshot and the vApps to query. It removes vApps that were not requested for a long time.
-func (inv *inventory) begin(now time.Time) (snapshot, []string) {
-	inv.mu.Lock()
-	defer inv.mu.Unlock()
-	maps.DeleteFunc(inv.requested, func(_ string, last time.Time) bool { return now.Sub(last) > forgetVApp })
-	names := slices.Sorted(maps.Keys(inv.requested))
-	shot := snapshot{started: now, generation: inv.generation, vApps: map[string]bool{}, rows: map[string][]VMRecord{}}
-	for _, name := range names {
-		shot.vApps[name] = true
-	}
-	return shot, names
+// An inventoryQuery lists the VMs of several vApps.
+type inventoryQuery struct {
+	started     time.Time
+	names       []string       // of the vApps
+	generations map[string]int // of their lists at the start
 }
 
-func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) snapshot {
-	shot, names := inv.begin(i.clock.Now())
-	shot.err = i.fillSnapshot(transport.Shared(ctx), vdc, names, shot.rows)
-	if ctx.Err() != nil {
-		return shot // the caller gave up: no result for others, who query again
-	}
-	i.metrics.InventoryQueried(shot.err)
+// begin returns the query for a vApp, and removes the lists of vApps that were not requested for a long time.
+func (inv *inventory) begin(vApp string, now time.Time) inventoryQuery {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	inv.shot = shot
-	if shot.err == nil {
-		inv.complete = shot.started
+	maps.DeleteFunc(inv.vApps, func(_ string, list *vAppList) bool { return now.Sub(list.requested) > forgetVApp })
+	q := inventoryQuery{started: now, names: inv.cover(vApp, now), generations: map[string]int{}}
+	for _, name := range q.names {
+		q.generations[name] = inv.vApps[name].generation
 	}
-	return shot
+	return q
 }
 
-func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, rows map[string][]VMRecord) error {
+// cover returns the vApps that a query for one of them lists, sorted by name. A small inventory is listed as a whole. So
+// is a large one if the vApp rests: then the other vApps that rest are due, too. Otherwise the query lists only the
+// vApps that change or are in use, so that its cost does not depend on the others.
+func (inv *inventory) cover(vApp string, now time.Time) []string {
+	vms := 0
+	for _, list := range inv.vApps {
+		vms += len(list.rows)
+	}
+	asked, known := inv.vApps[vApp]
+	if vms <= fewVMs || known && asked.rests(now) {
+		return slices.Sorted(maps.Keys(inv.vApps))
+	}
+	names := []string{}
+	for name, list := range inv.vApps {
+		if name == vApp || list.outdated() || list.isInUse(now) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// query lists a vApp, and those that its query covers.
+func (i *Inventory) query(ctx context.Context, vdc VDC, inv *inventory, vApp string) ([]VMRecord, error) {
+	q := inv.begin(vApp, i.clock.Now())
+	rows, err := i.queryVApps(transport.Shared(ctx), vdc, q.names)
+	if ctx.Err() == nil { // Otherwise the caller gave up, and others query again.
+		i.metrics.InventoryQueried(err)
+		inv.store(q, rows, err)
+	}
+	return slices.Clone(rows[vApp]), err
+}
+
+// store records the result of a query.
+func (inv *inventory) store(q inventoryQuery, rows map[string][]VMRecord, err error) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	for _, name := range q.names {
+		list := inv.vApps[name]
+		list.queried = q.started
+		list.of = q.generations[name]
+		list.rows = rows[name]
+		list.err = err
+	}
+	if err == nil {
+		inv.complete = q.started
+	}
+}
+
+// queryVApps returns the VMs of vApps, by the names of the vApps.
+func (i *Inventory) queryVApps(ctx context.Context, vdc VDC, names []string) (map[string][]VMRecord, error) {
 	in := fiql.AllOf(fiql.Is("vdc", vdc.ID), fiql.Is("isVAppTemplate", "false"))
+	rows := map[string][]VMRecord{}
 	for _, chunk := range fiql.AnyOfChunks("containerName", names, api.MaxFilter) {
 		records, err := i.queryVMs(ctx, in+";"+fiql.AnyOf(chunk...))
 		if err != nil {
-			clear(rows)
-			return err
+			return nil, err
 		}
 		for _, record := range records {
 			if !record.VAppTemplate && !record.Deleted {
@@ -238,7 +317,7 @@ func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, r
 	for _, of := range rows {
 		slices.SortFunc(of, func(a, b VMRecord) int { return compareRefs(a.Ref, b.Ref) })
 	}
-	return nil
+	return rows, nil
 }
 
 // QueryVM searches for a VM by its URN in the whole organization. It fails with [ErrNotFound] if no row has that ID.

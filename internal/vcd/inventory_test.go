@@ -129,7 +129,7 @@ func TestInventoryIsSharedUntilItIsTooOld(t *testing.T) {
 	clock.Advance(2 * time.Second)
 	ask(time.Minute)
 	g.Expect(f.count(opQueryVM)).To(Equal(2))
-	s.Inventory.Invalidate(inVDC())
+	s.Inventory.Invalidate(inVDC(), "a")
 	ask(time.Minute)
 	g.Expect(f.count(opQueryVM)).To(Equal(3))
 }
@@ -148,15 +148,15 @@ func TestInventoryIsSharedByAllThatNoticedAnEndBeforeIt(t *testing.T) {
 
 	clock.Advance(time.Second)
 	noticed := clock.Now()
-	s.Inventory.InvalidateBefore(inVDC(), noticed)
+	s.Inventory.InvalidateBefore(inVDC(), "a", noticed)
 	clock.Advance(time.Second)
 	g.Expect(queries()).To(Equal(2))
-	s.Inventory.InvalidateBefore(inVDC(), noticed)
+	s.Inventory.InvalidateBefore(inVDC(), "a", noticed)
 	g.Expect(queries()).To(Equal(2), "the query was sent after the end was noticed")
 
 	clock.Advance(time.Second)
-	s.Inventory.InvalidateBefore(inVDC(), clock.Now())
-	s.Inventory.InvalidateBefore(inVDC(), noticed)
+	s.Inventory.InvalidateBefore(inVDC(), "a", clock.Now())
+	s.Inventory.InvalidateBefore(inVDC(), "a", noticed)
 	g.Expect(queries()).To(Equal(3), "an older end does not replace a newer one")
 }
 
@@ -176,6 +176,42 @@ func TestInventoryIncludesRequestedVApps(t *testing.T) {
 	_, err := s.Inventory.VMs(t.Context(), inVDC(), "b", time.Minute)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.filters[2]).To(HaveSuffix("(containerName==b)"), "vApp a was dropped")
+}
+
+func TestALargeInventoryIsQueriedInPart(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newVMServer(t, names(fewVMs+1)...)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	// listed returns the filter of the query that a request causes.
+	listed := func(vApp string, maxAge time.Duration) string {
+		before := len(f.filters)
+		_, err := s.Inventory.VMs(t.Context(), inVDC(), vApp, maxAge)
+		g.Expect(err).NotTo(HaveOccurred())
+		if len(f.filters) == before {
+			return "none"
+		}
+		_, filter, _ := strings.Cut(f.filters[len(f.filters)-1], "false;")
+		return filter
+	}
+	const a, b, c, d = "containerName==a", "containerName==b", "containerName==c", "containerName==d"
+	for _, vApp := range []string{"a", "b", "c", "d"} {
+		g.Expect(listed(vApp, time.Minute)).To(Equal("(containerName=="+vApp+")"), "the others were just listed")
+	}
+
+	clock.Advance(90 * time.Second)
+	s.Inventory.Invalidate(inVDC(), "b")
+	g.Expect(listed("c", time.Hour)).To(Equal("none"), "only vApp b has changed")
+	g.Expect(listed("b", time.Hour)).To(Equal("("+b+","+c+")"), "vApp c is in use")
+	clock.Advance(90 * time.Second)
+	s.Inventory.Invalidate(inVDC(), "a")
+	g.Expect(listed("a", time.Hour)).To(Equal("("+a+","+b+")"), "vApp b is still changing")
+	s.Inventory.InvalidateBefore(inVDC(), "b", clock.Now())
+	g.Expect(listed("b", time.Hour)).To(Equal("none"), "the list of a followed the end of both tasks")
+
+	clock.Advance(changesFor)
+	g.Expect(listed("d", time.Minute)).To(Equal("("+a+","+b+","+c+","+d+")"), "all vApps rest")
+	g.Expect(listed("a", time.Minute)).To(Equal("none"))
 }
 
 func TestCallersCannotModifyTheInventory(t *testing.T) {

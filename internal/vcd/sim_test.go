@@ -102,7 +102,7 @@ func finish(t *testing.T, s *vcd.Session, p plan, name string) {
 	t.Helper()
 	g := NewWithT(t)
 	ctx := t.Context()
-	s.Inventory.Invalidate(p.vdc)
+	s.Inventory.Invalidate(p.vdc, "cost")
 	rows, err := s.Inventory.VMs(ctx, p.vdc, "cost", 0)
 	g.Expect(err).NotTo(HaveOccurred())
 	row := rows[len(rows)-1]

@@ -151,7 +151,7 @@ func (k Keeper) settle() (after time.Duration, pending bool) {
 		return intervals.Task, true
 	}
 	k.Session.Forget(key)
-	k.Session.InvalidateBefore(k.VDC, t.Noticed)
+	k.Session.InvalidateBefore(k.VDC, k.Row.VApp.Name, t.Noticed)
 	if t.State == vcd.TaskFailed {
 		k.Renewals.failed(k.Row.VApp.ID, t.Err.Error())
 		return 0, false

@@ -18,8 +18,8 @@ import (
 type Inventory interface {
 	VMs(ctx context.Context, vdc vcd.VDC, vApp string, maxAge time.Duration) ([]vcd.VMRecord, error)
 	QueryVM(ctx context.Context, id string) (vcd.VMRecord, error)
-	Invalidate(vdc vcd.VDC)
-	InvalidateBefore(vdc vcd.VDC, at time.Time)
+	Invalidate(vdc vcd.VDC, vApp string)
+	InvalidateBefore(vdc vcd.VDC, vApp string, at time.Time)
 }
 
 // tasks tracks the tasks of a session in the background, and cancels them.

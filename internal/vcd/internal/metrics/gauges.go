@@ -32,7 +32,7 @@ func NewGauges() *Gauges {
 		refused:  desc("credentials_refused", "Number of sessions whose credentials VCD rejects."),
 		tasks:    desc("tasks_running", "Number of running VCD tasks that this program started."),
 		inventoryAge: desc("inventory_age_seconds",
-			"Age of the oldest complete list of the VMs of a VDC, in seconds."),
+			"Time since the last successful query for the VMs of a VDC, the longest of the site, in seconds."),
 		sources: map[*Source]bool{},
 	}
 }

@@ -79,9 +79,7 @@ func New(registerer prometheus.Registerer) *Set {
 			"result"),
 		taskSeconds: histogram("task_duration_seconds", "Duration of VCD tasks by the clock of VCD, in seconds.",
 			[]float64{1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600, 1200, 3600}, "operation", "result"),
-		inventories: counter("inventory_queries_total", "Number of queries for all VMs of a VDC with machines "+
-			"of clusters.",
-			"site", "result"),
+		inventories: counter("inventory_queries_total", "Number of queries for the VMs of clusters in a VDC.", "site", "result"),
 
 		sites:          newLabels(maxSites),
 		operations:     newLabels(maxOperations),
