@@ -175,6 +175,7 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		},
 	}
 	return errors.Join(
+		controllers.RegisterIndexes(ctx, mgr.GetFieldIndexer()),
 		r.Identity.SetupWithManager(ctx, mgr, options.Concurrency(o.IdentityConcurrency)),
 		r.ClusterIdentity.SetupWithManager(ctx, mgr, options.Concurrency(o.IdentityConcurrency)),
 		r.Cluster.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),

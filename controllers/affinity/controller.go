@@ -27,6 +27,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
@@ -110,7 +111,7 @@ func (r *Reconciler) machineToCluster(ctx context.Context, m client.Object) []ct
 		return nil
 	}
 	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(m.GetNamespace()), capicluster.Labels(name),
+	if err := r.Client.List(ctx, list, client.InNamespace(m.GetNamespace()), index.OfCluster(name),
 		client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
@@ -206,7 +207,7 @@ func (r *Reconciler) machines(ctx context.Context, c *infrav1.VCDCluster, cluste
 ) {
 	list := &infrav1.VCDMachineList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(c.Namespace),
-		capicluster.Labels(capicluster.Name(c, cluster)), client.UnsafeDisableDeepCopy); err != nil {
+		index.OfCluster(capicluster.Name(c, cluster)), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	return list.Items, nil

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
@@ -54,7 +55,7 @@ func waitForMachines(ctx context.Context, reader client.Reader, namespace, clust
 		return phases.Done, nil
 	}
 	machines := &infrav1.VCDMachineList{}
-	if err := reader.List(ctx, machines, client.InNamespace(namespace), capicluster.Labels(cluster)); err != nil {
+	if err := reader.List(ctx, machines, client.InNamespace(namespace), index.OfCluster(cluster)); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	if len(machines.Items) == 0 {

@@ -240,23 +240,6 @@ func peerOf(ctx context.Context, live client.Reader, namespace string, spec *inf
 	return peer, phases.Done, nil
 }
 
-// usesPassword reports whether a Secret contains the password of a cluster's BGP peer, or of its proxy.
-func usesPassword(c *infrav1.VCDCluster, secret string) bool {
-	if c.Spec.Proxy.CredentialsSecretRef.Name == secret {
-		return true
-	}
-	kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP
-	if kube == nil || kube.BGP == nil {
-		return false
-	}
-	for _, peer := range kube.BGP.Peers {
-		if peer.PasswordSecretRef != nil && peer.PasswordSecretRef.Name == secret {
-			return true
-		}
-	}
-	return false
-}
-
 const (
 	// kubeVIPSuffix is appended to the name of the Cluster in the name of the Secret with kube-vip's manifest.
 	// Templates of control planes refer to this name.

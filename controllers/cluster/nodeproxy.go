@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
@@ -124,7 +124,7 @@ func networksOfLostZones(ctx context.Context, reader client.Reader, c *infrav1.V
 	secret nodesecret.Secret,
 ) ([]netip.Prefix, error) {
 	machines := &infrav1.VCDMachineList{}
-	if err := reader.List(ctx, machines, client.InNamespace(c.Namespace), capicluster.Labels(secret.Cluster),
+	if err := reader.List(ctx, machines, client.InNamespace(c.Namespace), index.OfCluster(secret.Cluster),
 		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}

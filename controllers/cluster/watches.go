@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
 )
 
@@ -27,13 +27,12 @@ func (r *Reconciler) secretToClusters(ctx context.Context, secret client.Object)
 // passwordToClusters maps a Secret to the VCDClusters whose BGP peer or proxy has its password there.
 func (r *Reconciler) passwordToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()),
+	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()), index.WithPassword(secret.GetName()),
 		client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
-	return watches.RequestsFor(slices.DeleteFunc(list.Items,
-		func(c infrav1.VCDCluster) bool { return !usesPassword(&c, secret.GetName()) }))
+	return watches.RequestsFor(list.Items)
 }
 
 // kubeVIPSecretToClusters maps a changed or deleted kube-vip Secret to its VCDCluster, which writes it again.
@@ -44,7 +43,7 @@ func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.
 		return nil
 	}
 	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()), capicluster.Labels(name),
+	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()), index.OfCluster(name),
 		client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
@@ -57,7 +56,7 @@ func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.
 func (r *Reconciler) machineToCluster(ctx context.Context, machine client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()),
-		capicluster.Labels(machine.GetLabels()[clusterv1.ClusterNameLabel]), client.UnsafeDisableDeepCopy); err != nil {
+		index.OfCluster(machine.GetLabels()[clusterv1.ClusterNameLabel]), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}

@@ -24,6 +24,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/handover"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 )
 
 const (
@@ -63,7 +64,7 @@ func newFixture(t *testing.T, changes ...func(*state)) *fixture {
 	f := &fixture{
 		WithT:      g,
 		ctx:        t.Context(),
-		management: fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.management()...).Build(),
+		management: controllertest.WithIndexes(fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.management()...)).Build(),
 		guest:      fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.guest()...).Build(),
 		events:     recorder.Events,
 		now:        start,

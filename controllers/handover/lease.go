@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 )
 
@@ -82,7 +82,7 @@ func (r *Reconciler) untilGivenUp(lease *coordinationv1.Lease) time.Duration {
 // there is none.
 func (r *Reconciler) successor(ctx context.Context, leaving *clusterv1.Machine) (node string, err error) {
 	machines := &clusterv1.MachineList{}
-	err = r.Client.List(ctx, machines, client.InNamespace(leaving.Namespace), capicluster.Labels(leaving.Spec.ClusterName))
+	err = r.Client.List(ctx, machines, client.InNamespace(leaving.Namespace), index.OfCluster(leaving.Spec.ClusterName))
 	if err != nil {
 		return "", fmt.Errorf("listing the Machines of Cluster %s: %w", leaving.Spec.ClusterName, err)
 	}

@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -105,7 +106,8 @@ func (r *Reconciler) open(_ context.Context, i *infrav1.VCDIdentity, _ *phases.P
 		namespace:  i.Namespace,
 		kind:       infrav1.NamespacedIdentity,
 		client:     r.Client,
-		metadata:   cmp.Or(r.metadata, client.Reader(r.Client)),
+		secrets:    cmp.Or(r.metadata, client.Reader(r.Client)),
+		owned:      []client.ListOption{client.InNamespace(i.Namespace), index.OwnedBy(i.UID)},
 		identities: r.Identities,
 		sessions:   r.Sessions,
 		logout:     r.Logout,
@@ -129,7 +131,8 @@ func (r *ClusterReconciler) open(_ context.Context, i *infrav1.VCDClusterIdentit
 		namespace:  r.Identities.Namespace,
 		kind:       infrav1.ClusterIdentity,
 		client:     r.Client,
-		metadata:   r.Identities.Live,
+		secrets:    r.Identities.Live,
+		owned:      []client.ListOption{client.InNamespace(r.Identities.Namespace)},
 		identities: r.Identities,
 		sessions:   r.Sessions,
 		logout:     r.Logout,
@@ -143,7 +146,8 @@ type scope struct {
 	namespace  string // of the Secret
 	kind       infrav1.IdentityKind
 	client     client.Client
-	metadata   client.Reader // of Secrets; the cache may lack the namespace of cluster-scoped identities' Secrets
+	secrets    client.Reader       // the cache may lack the namespace of cluster-scoped identities' Secrets
+	owned      []client.ListOption // select the identity's own Secrets, as far as the reader can
 	identities identities.Resolver
 	sessions   session.Opener
 	logout     session.Logout

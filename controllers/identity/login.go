@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -28,7 +29,7 @@ const (
 // usersByOrg returns VCDClusters that use the identity, one for each organization.
 func (s *scope) usersByOrg(ctx context.Context) ([]infrav1.VCDCluster, error) {
 	clusters := &infrav1.VCDClusterList{}
-	in := []client.ListOption{client.UnsafeDisableDeepCopy}
+	in := []client.ListOption{index.WithIdentity(s.kind, s.obj.GetName()), client.UnsafeDisableDeepCopy}
 	if s.kind == infrav1.NamespacedIdentity {
 		in = append(in, client.InNamespace(s.obj.GetNamespace()))
 	}
@@ -38,7 +39,7 @@ func (s *scope) usersByOrg(ctx context.Context) ([]infrav1.VCDCluster, error) {
 	var users []infrav1.VCDCluster
 	seen := sets.New[string]()
 	for _, c := range clusters.Items {
-		if !identities.RefersTo(&c, s.kind, s.obj.GetName()) || seen.Has(c.Spec.Org) || !s.logsIn(&c) {
+		if seen.Has(c.Spec.Org) || !s.logsIn(&c) {
 			continue
 		}
 		paused, err := capicluster.Paused(ctx, s.client, &c)

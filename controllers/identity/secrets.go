@@ -26,7 +26,7 @@ func sameOwnersAndFinalizers(a, b client.Object) bool {
 func (s *scope) releaseOldSecrets(ctx context.Context) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	if err := s.metadata.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
+	if err := s.secrets.List(ctx, list, s.owned...); err != nil {
 		return fmt.Errorf("listing Secrets: %w", err)
 	}
 	for i := range list.Items {

@@ -11,17 +11,23 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 )
 
 // secretToIdentities maps a Secret to the VCDIdentities that refer to it, or that own it and may now refer to another
 // one.
 func (r *Reconciler) secretToIdentities(ctx context.Context, secret client.Object) []ctrl.Request {
 	list := &infrav1.VCDIdentityList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace())); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()), index.WithSecret(secret.GetName()),
+		client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDIdentities")
 		return nil
 	}
-	return using(list.Items, secret, func(i *infrav1.VCDIdentity) string { return i.Spec.SecretRef.Name })
+	requests := owners(secret, infrav1.NamespacedIdentity, secret.GetNamespace())
+	for i := range list.Items {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
 }
 
 // secretToIdentities maps a Secret to the VCDClusterIdentities that refer to it, or own it and may now refer to another
@@ -31,23 +37,23 @@ func (r *ClusterReconciler) secretToIdentities(ctx context.Context, secret clien
 		return nil
 	}
 	list := &infrav1.VCDClusterIdentityList{}
-	if err := r.Client.List(ctx, list); err != nil {
+	if err := r.Client.List(ctx, list, index.WithSecret(secret.GetName()), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusterIdentities")
 		return nil
 	}
-	return using(list.Items, secret, func(i *infrav1.VCDClusterIdentity) string { return i.Spec.SecretRef.Name })
+	requests := owners(secret, infrav1.ClusterIdentity, "")
+	for i := range list.Items {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
 }
 
-// using returns requests for the identities that refer to a Secret, or own it.
-func using[T any, P interface {
-	*T
-	client.Object
-}](identities []T, secret client.Object, secretName func(P) string) []ctrl.Request {
+// owners returns requests for the identities of a kind that own a Secret. namespace is that of the identities.
+func owners(secret client.Object, kind infrav1.IdentityKind, namespace string) []ctrl.Request {
 	var requests []ctrl.Request
-	for i := range identities {
-		identity := P(&identities[i])
-		if secretName(identity) == secret.GetName() || isOwner(identity, secret) {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(identity)})
+	for _, owner := range secret.GetOwnerReferences() {
+		if infrav1.IdentityKind(owner.Kind) == kind {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: owner.Name}})
 		}
 	}
 	return requests

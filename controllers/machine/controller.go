@@ -33,7 +33,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
@@ -78,10 +77,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	byCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &infrav1.VCDMachineList{}, scheme)
 	if err != nil {
 		return fmt.Errorf("mapping Clusters to VCDMachines: %w", err)
-	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.VCDMachine{}, ownership.InstanceIDField,
-		ownership.InstanceIDs); err != nil {
-		return fmt.Errorf("indexing VCDMachines by instance ID: %w", err)
 	}
 	changed := builder.WithPredicates(predicates.ResourceIsChanged(scheme, log),
 		predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))

@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -67,7 +68,7 @@ func vcdClusterOf(ctx context.Context, c client.Client, m *infrav1.VCDMachine, c
 		return nil, nil
 	}
 	list := &infrav1.VCDClusterList{}
-	if err := c.List(ctx, list, client.InNamespace(m.Namespace), capicluster.Labels(name)); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(m.Namespace), index.OfCluster(name)); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	if len(list.Items) != 1 {

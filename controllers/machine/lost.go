@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
@@ -162,7 +163,7 @@ func (l *lostVM) read(ctx context.Context) (*vcd.VM, phases.Result, error) {
 // another VDC independently of this one.
 func (l *lostVM) siblings(ctx context.Context) ([]string, error) {
 	list := &infrav1.VCDMachineList{}
-	cluster := capicluster.Labels(capicluster.Name(l.inputs.vcdCluster, l.inputs.cluster))
+	cluster := index.OfCluster(capicluster.Name(l.inputs.vcdCluster, l.inputs.cluster))
 	if err := l.client.List(ctx, list, client.InNamespace(l.inputs.vcdMachine.Namespace), cluster); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
@@ -185,7 +186,7 @@ func (o observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.
 // unclaimed returns the VMs that have neither the machine's name nor the URN or name of another machine of the cluster.
 func (o observer) unclaimed(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, error) {
 	list := &infrav1.VCDMachineList{}
-	ofCluster := capicluster.Labels(capicluster.Name(o.inputs.vcdCluster, o.inputs.cluster))
+	ofCluster := index.OfCluster(capicluster.Name(o.inputs.vcdCluster, o.inputs.cluster))
 	if err := o.client.List(ctx, list, client.InNamespace(o.inputs.vcdMachine.Namespace), ofCluster); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/watches"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 )
@@ -107,7 +107,7 @@ func machinesOf(ctx context.Context, c client.Reader, cluster client.Object) []i
 		return nil
 	}
 	list := &infrav1.VCDMachineList{}
-	if err := c.List(ctx, list, client.InNamespace(cluster.GetNamespace()), capicluster.Labels(name),
+	if err := c.List(ctx, list, client.InNamespace(cluster.GetNamespace()), index.OfCluster(name),
 		client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDMachines")
 		return nil

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/withdrawal"
 )
@@ -78,8 +78,12 @@ func managementClient(g *WithT, machines ...client.Object) client.Client {
 	scheme := runtime.NewScheme()
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(machines...).
-		WithIndex(&infrav1.VCDMachine{}, ownership.InstanceIDField, ownership.InstanceIDs).Build()
+	g.Expect(corev1.AddToScheme(scheme)).To(Succeed())
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(machines...)
+	for _, i := range index.All() {
+		builder.WithIndex(i.Object, i.Field, i.Values)
+	}
+	return builder.Build()
 }
 
 // withdraw runs the phase once.

@@ -25,6 +25,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
@@ -77,7 +78,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 func (r *Reconciler) clusterOf(ctx context.Context, machine client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()), client.UnsafeDisableDeepCopy,
-		capicluster.Labels(machine.GetLabels()[clusterv1.ClusterNameLabel])); err != nil {
+		index.OfCluster(machine.GetLabels()[clusterv1.ClusterNameLabel])); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}

@@ -21,6 +21,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
@@ -59,17 +60,18 @@ func (f facts) digest(id string) string {
 func (s *scope) observe(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	o := objects{vcdCluster: c, cluster: s.cluster, vcdMachines: map[string]*infrav1.VCDMachine{}}
-	in := []client.ListOption{client.InNamespace(c.Namespace), capicluster.Labels(capicluster.Name(c, s.cluster))}
+	in := client.InNamespace(c.Namespace)
+	name := capicluster.Name(c, s.cluster)
 	machines := &clusterv1.MachineList{}
 	vcdMachines := &infrav1.VCDMachineList{}
 	deployments := &clusterv1.MachineDeploymentList{}
-	if err := s.reconciler.Client.List(ctx, machines, in...); err != nil {
+	if err := s.reconciler.Client.List(ctx, machines, in, index.OfCluster(name)); err != nil {
 		return phases.Done, fmt.Errorf("listing Machines: %w", err)
 	}
-	if err := s.reconciler.Client.List(ctx, vcdMachines, in...); err != nil {
+	if err := s.reconciler.Client.List(ctx, vcdMachines, in, index.OfCluster(name)); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
 	}
-	if err := s.reconciler.Live.List(ctx, deployments, in...); err != nil {
+	if err := s.reconciler.Live.List(ctx, deployments, in, capicluster.Labels(name)); err != nil {
 		return phases.Done, fmt.Errorf("listing MachineDeployments: %w", err)
 	}
 	o.machines = machines.Items

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -112,7 +112,7 @@ func approve(ctx context.Context, guest client.Client, csr *certificatesv1.Certi
 // identities returns the identities of the cluster's machines, by the names of their Nodes. Machines in deletion are
 // not included, so their Nodes get no certificates.
 func (s *scope) identities(ctx context.Context) (map[string]identity, error) {
-	ofCluster := capicluster.Labels(s.cluster.Name)
+	ofCluster := index.OfCluster(s.cluster.Name)
 	inNamespace := client.InNamespace(s.vcdCluster.Namespace)
 	vcdMachines := &infrav1.VCDMachineList{}
 	if err := s.reconciler.Client.List(ctx, vcdMachines, inNamespace, ofCluster); err != nil {

@@ -120,6 +120,7 @@ func (b *bubble) startManager(api *apiServer, pool *vcd.Pool) <-chan error {
 		Namespace: "capvcd-system",
 	})
 	b.Expect(errors.Join(
+		controllers.RegisterIndexes(b.ctx, mgr.GetFieldIndexer()),
 		r.Identity.SetupWithManager(b.ctx, mgr, controllerOptions(b.ctx, 2)),
 		r.Cluster.SetupWithManager(b.ctx, mgr, controllerOptions(b.ctx, 10)),
 		r.Machine.SetupWithManager(b.ctx, mgr, controllerOptions(b.ctx, 20)),

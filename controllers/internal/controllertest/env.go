@@ -43,7 +43,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/tokens"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
@@ -300,11 +300,19 @@ func NewClient(objects ...client.Object) client.Client {
 		scheme.AddKnownTypeWithName(pools[i].WithKind(kind), &unstructured.Unstructured{})
 		mapper.Add(pools[i].WithKind(kind), meta.RESTScopeNamespace)
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
 		WithStatusSubresource(&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDMachineTemplate{},
 			&infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{}, &infrav1.VCDFailureDomain{},
-			&infrav1.VCDDeploymentZone{}, &infrav1.VCDRemediation{}, &clusterv1.Machine{}, &ipamv1.IPAddressClaim{}).
-		WithIndex(&infrav1.VCDMachine{}, ownership.InstanceIDField, ownership.InstanceIDs).Build()
+			&infrav1.VCDDeploymentZone{}, &infrav1.VCDRemediation{}, &clusterv1.Machine{}, &ipamv1.IPAddressClaim{})
+	return WithIndexes(builder).Build()
+}
+
+// WithIndexes adds the indexes of the manager's cache to a fake client.
+func WithIndexes(builder *fake.ClientBuilder) *fake.ClientBuilder {
+	for _, i := range index.All() {
+		builder.WithIndex(i.Object, i.Field, i.Values)
+	}
+	return builder
 }
 
 // Meta returns the metadata of an object of the cluster. Its UID is derived from its name.

@@ -21,6 +21,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
@@ -251,7 +252,7 @@ func (own *endpoint) plan(ctx context.Context, r Request, o edge.PlanOptions) (l
 func (own *endpoint) members(ctx context.Context, r Request) ([]netip.Addr, phases.Result, error) {
 	list := &infrav1.VCDMachineList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(r.Cluster.Namespace),
-		capicluster.Labels(capicluster.Name(r.Cluster, r.Owner))); err != nil {
+		index.OfCluster(capicluster.Name(r.Cluster, r.Owner))); err != nil {
 		return nil, phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	var texts []string

@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -115,7 +116,7 @@ func HasOtherMembers(ctx context.Context, c client.Reader, cluster *infrav1.VCDC
 	machine *infrav1.VCDMachine,
 ) (bool, error) {
 	list := &infrav1.VCDMachineList{}
-	if err := c.List(ctx, list, client.InNamespace(cluster.Namespace), capicluster.Labels(capicluster.Name(cluster, owner))); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(cluster.Namespace), index.OfCluster(capicluster.Name(cluster, owner))); err != nil {
 		return false, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	return slices.ContainsFunc(list.Items, func(m infrav1.VCDMachine) bool {

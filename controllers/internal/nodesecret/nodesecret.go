@@ -8,9 +8,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -68,7 +68,7 @@ func (s Secret) Write(ctx context.Context, data map[string][]byte) (phases.Resul
 		secret.Labels = map[string]string{}
 	}
 	maps.Copy(secret.Labels, capicluster.Labels(s.Cluster))
-	if err := s.own(secret); err != nil || equality.Semantic.DeepEqual(before, secret) {
+	if err := s.own(secret); err != nil || reflect.DeepEqual(before, secret) {
 		return phases.Done, err
 	}
 	if err := s.Client.Update(ctx, secret); err != nil {

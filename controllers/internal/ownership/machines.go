@@ -10,18 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 )
-
-// InstanceIDField is the index of VCDMachines by the ID that marks their VMs. The reader of [Rivals] needs it.
-const InstanceIDField = "spec.recordedState.instanceID"
-
-// InstanceIDs is the indexer of [InstanceIDField].
-func InstanceIDs(obj client.Object) []string {
-	if m, ok := obj.(*infrav1.VCDMachine); ok && m.Spec.RecordedState.InstanceID != "" {
-		return []string{m.Spec.RecordedState.InstanceID}
-	}
-	return nil
-}
 
 // Rivals returns the other VCDMachines that claim the VM of m, because they have the same instance ID. The instance ID
 // is the UID of one VCDMachine, so the VM was created for at most one of them, regardless of their names.
@@ -31,7 +21,7 @@ func Rivals(ctx context.Context, r client.Reader, m *infrav1.VCDMachine) ([]*inf
 		return nil, nil
 	}
 	list := &infrav1.VCDMachineList{}
-	if err := r.List(ctx, list, client.MatchingFields{InstanceIDField: id}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.List(ctx, list, index.WithInstanceID(id), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines with instance ID %s: %w", id, err)
 	}
 	var rivals []*infrav1.VCDMachine

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -45,7 +46,7 @@ func Duplicates(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) ([]
 		return nil, nil
 	}
 	list := &infrav1.VCDClusterList{}
-	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.List(ctx, list, index.WithInfraID(c.Spec.InfraID), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	var all []*infrav1.VCDCluster

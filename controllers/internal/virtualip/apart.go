@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -90,7 +90,7 @@ func zoneAttachments(ctx context.Context, reader client.Reader, c *infrav1.VCDCl
 // machineAttachments returns the control planes of the named Cluster that set networks.
 func machineAttachments(ctx context.Context, reader client.Reader, namespace, name string) ([]attachment, error) {
 	machines := &infrav1.VCDMachineList{}
-	if err := reader.List(ctx, machines, client.InNamespace(namespace), capicluster.Labels(name),
+	if err := reader.List(ctx, machines, client.InNamespace(namespace), index.OfCluster(name),
 		client.HasLabels{clusterv1.MachineControlPlaneLabel}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}

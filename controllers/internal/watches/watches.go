@@ -5,7 +5,6 @@ package watches
 
 import (
 	"context"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 )
 
 // WatchCredentials triggers reconciles when an identity of either kind, or the Secret of one, changes.
@@ -83,9 +82,10 @@ func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind,
 	name string,
 ) []infrav1.VCDCluster {
 	list := &infrav1.VCDClusterList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(namespace), index.WithIdentity(kind, name),
+		client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
-	return slices.DeleteFunc(list.Items, func(c infrav1.VCDCluster) bool { return !identities.RefersTo(&c, kind, name) })
+	return list.Items
 }
