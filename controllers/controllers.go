@@ -17,6 +17,7 @@ import (
 	rules "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/secretcache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/tokens"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
@@ -65,12 +66,13 @@ type Controllers struct {
 
 // New returns reconcilers that share their sessions.
 func New(o Options) *Controllers { //nolint:funlen // A table with one field per line.
+	secrets := secretcache.New(o.Live, o.Metadata)
 	identities := identities.Resolver{
 		Client:    o.Client,
 		Live:      o.Live,
 		Namespace: o.Namespace,
 		Accounts:  &tokens.Accounts{},
-		Secrets:   identities.NewSecrets(o.Metadata),
+		Secrets:   secrets,
 	}
 	workloads := workload.NewClients(o.Client, o.Client.Scheme())
 	sessions := session.Of(o.Pool)
@@ -100,6 +102,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 		Cluster: &cluster.Reconciler{
 			Client:           o.Client,
 			Live:             o.Live,
+			Secrets:          secrets,
 			Identities:       identities,
 			Sessions:         sessions,
 			Recorder:         o.Recorder,
@@ -140,7 +143,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 		},
 		CloudProvider: &cloudprovider.Reconciler{
 			Client:           o.Client,
-			Live:             o.Live,
+			Secrets:          secrets,
 			Identities:       identities,
 			Sessions:         sessions,
 			Recorder:         o.Recorder,
@@ -166,7 +169,7 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 		},
 		PodProxy: &podproxy.Reconciler{
 			Client:           o.Client,
-			Live:             o.Live,
+			Secrets:          secrets,
 			Recorder:         o.Recorder,
 			Writes:           writes,
 			WatchFilterValue: o.WatchFilterValue,

@@ -50,7 +50,7 @@ const (
 // It uses ClusterResourceSets of Cluster API, and inspects the workload clusters periodically.
 type Reconciler struct {
 	Client           client.Client
-	Live             client.Reader // for Secrets, which no cache holds
+	Secrets          client.Reader // reads Secrets, again only if they have changed
 	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
@@ -157,7 +157,7 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *p
 			Label:       infrav1.CloudProviderLabel,
 			WatchFilter: r.WatchFilterValue,
 		},
-		Live:           r.Live,
+		Secrets:        r.Secrets,
 		Workload:       r.Workload,
 		VCDCluster:     c,
 		Suffix:         cloudProviderSuffix,

@@ -126,7 +126,7 @@ func (w *ccmEnv) newReconciler() *Reconciler {
 	w.Events = recorder.Events
 	return &Reconciler{
 		Client:     w.Client,
-		Live:       w.Client,
+		Secrets:    w.Client,
 		Identities: w.Cluster.Identities,
 		Sessions:   w.Cluster.Sessions,
 		Recorder:   recorder,
@@ -158,7 +158,7 @@ func (w *ccmEnv) changeCluster(change func(*infrav1.VCDCluster)) {
 func (w *ccmEnv) writeNodeProxy(direct ...string) {
 	_, err := nodesecret.Secret{
 		Client:  w.Client,
-		Live:    w.Client,
+		Secrets: w.Client,
 		Owner:   w.vcdClusterNow(),
 		Cluster: controllertest.ClusterName,
 		Suffix:  nodeproxy.SecretSuffix,

@@ -28,7 +28,7 @@ func (s *scope) findNodeProxy(ctx context.Context) (phases.Result, error) {
 		return phases.Done, nil
 	}
 	data, err := nodesecret.Secret{
-		Live:    s.reconciler.Live,
+		Secrets: s.reconciler.Secrets,
 		Owner:   s.vcdCluster,
 		Cluster: s.cluster.Name,
 		Suffix:  nodeproxy.SecretSuffix,

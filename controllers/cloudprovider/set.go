@@ -71,7 +71,7 @@ func (s *scope) seed(ctx context.Context) (phases.Result, error) {
 func (s *scope) seedConflict(ctx context.Context) (phases.Result, error) {
 	key := s.set.Key(seedSuffix)
 	secret := &corev1.Secret{}
-	err := s.set.Live.Get(ctx, key, secret)
+	err := s.set.Secrets.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return phases.Done, nil

@@ -48,7 +48,8 @@ import (
 // Reconciler makes VCDClusters ready for machines.
 type Reconciler struct {
 	Client           client.Client
-	Live             client.Reader // for Secrets, which no cache holds
+	Live             client.Reader // uncached
+	Secrets          client.Reader // reads Secrets, again only if they have changed
 	Identities       identities.Resolver
 	Sessions         session.Opener
 	Recorder         events.EventRecorder

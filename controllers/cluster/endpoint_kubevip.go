@@ -41,7 +41,7 @@ func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Result, error) {
 		return out, err
 	}
 	found := search.found
-	config, out, err := kubeVIPConfig(ctx, s.reconciler.Live, c, found.names)
+	config, out, err := kubeVIPConfig(ctx, s.reconciler.Secrets, c, found.names)
 	if err != nil || out != phases.Done {
 		return out, err
 	}

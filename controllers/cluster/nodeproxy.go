@@ -53,7 +53,7 @@ func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Result, error) {
 		networks = append(networks, subnet.Prefix)
 	}
 	spec := c.Spec.Proxy
-	proxy, out, err := proxyURLs(ctx, s.reconciler.Live, c)
+	proxy, out, err := proxyURLs(ctx, s.reconciler.Secrets, c)
 	if err != nil || out != phases.Done {
 		return out, err
 	}

@@ -117,7 +117,7 @@ func (s *scope) claims() ipam.Claims {
 func (s *scope) nodeSecret(suffix, holds string) nodesecret.Secret {
 	return nodesecret.Secret{
 		Client:  s.reconciler.Client,
-		Live:    s.reconciler.Live,
+		Secrets: s.reconciler.Secrets,
 		Owner:   s.vcdCluster,
 		Cluster: s.cluster.Name,
 		Suffix:  suffix,

@@ -39,7 +39,7 @@ const suffix = "-pod-proxy-policy"
 // periodically.
 type Reconciler struct {
 	Client           client.Client
-	Live             client.Reader // for Secrets, which no cache holds
+	Secrets          client.Reader // reads Secrets, again only if they have changed
 	Recorder         events.EventRecorder
 	Writes           *phases.Writes // nil: passes also run on outdated objects
 	WatchFilterValue string
@@ -134,7 +134,7 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, _ *phases.
 			Label:       infrav1.PodProxyLabel,
 			WatchFilter: r.WatchFilterValue,
 		},
-		Live:           r.Live,
+		Secrets:        r.Secrets,
 		Workload:       r.Workload,
 		VCDCluster:     c,
 		Suffix:         suffix,

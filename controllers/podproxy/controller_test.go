@@ -66,7 +66,7 @@ func newProxyEnv(t *testing.T) *proxyEnv {
 	w.Events = recorder.Events
 	w.reconciler = &Reconciler{
 		Client:     w.Client,
-		Live:       w.Client,
+		Secrets:    w.Client,
 		Recorder:   recorder,
 		SyncPeriod: 5 * time.Minute,
 		Now:        func() time.Time { return time.Now().Add(w.ahead) },

@@ -36,7 +36,7 @@ func install(ctx context.Context, s *scope) (phases.Result, error) {
 func (s *scope) settings(ctx context.Context) (phases.Result, error) {
 	secret := &corev1.Secret{}
 	key := s.set.Key(nodeproxy.SecretSuffix)
-	if err := s.reconciler.Live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
+	if err := s.reconciler.Secrets.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
 	proxy := s.vcdCluster.Spec.Proxy

@@ -47,7 +47,7 @@ const (
 type Set struct {
 	resourceset.Set
 
-	Live           client.Reader // uncached, because no cache holds Secrets
+	Secrets        client.Reader // reads Secrets
 	Workload       workload.Opener
 	VCDCluster     *infrav1.VCDCluster // the owner
 	Suffix         string              // appended to the name of the Cluster in the names of Secret and ClusterResourceSet
@@ -77,7 +77,7 @@ func (s *Set) Annotation(annotation string) string {
 func (s *Set) Read(ctx context.Context) (phases.Result, error) {
 	secret := &corev1.Secret{}
 	key := s.Key(s.Suffix)
-	err := s.Live.Get(ctx, key, secret)
+	err := s.Secrets.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return phases.Done, nil
@@ -175,7 +175,7 @@ func (s *Set) Delete(ctx context.Context, obj client.Object, suffix string) erro
 	key := s.Key(suffix)
 	reader := client.Reader(s.Client)
 	if _, ok := obj.(*corev1.Secret); ok {
-		reader = s.Live
+		reader = s.Secrets
 	}
 	switch err := reader.Get(ctx, key, obj); {
 	case apierrors.IsNotFound(err):

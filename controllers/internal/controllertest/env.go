@@ -44,6 +44,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/secretcache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/tokens"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
@@ -168,7 +169,7 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) { //nolint:fu
 		Live:      w.Client,
 		Namespace: "capvcd-system",
 		Accounts:  &tokens.Accounts{},
-		Secrets:   identities.NewSecrets(w.Client),
+		Secrets:   secretcache.New(w.Client, w.Client),
 	}
 	sessions := session.Of(pool)
 	w.Identity = &identity.Reconciler{
@@ -190,6 +191,7 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) { //nolint:fu
 		Drivers:    drivers,
 		Client:     w.Client,
 		Live:       w.Client,
+		Secrets:    secretcache.New(w.Client, w.Client),
 		Identities: identities,
 		Sessions:   sessions,
 		Recorder:   recorder,

@@ -33,8 +33,9 @@ type Resolver struct {
 	Client client.Client
 	// Live reads Secrets, which no cache holds.
 	Live client.Reader
-	// Secrets caches the Secrets that were read for logins. If nil, each login reads its Secret.
-	Secrets *Secrets
+	// Secrets reads the Secrets of logins, and may return those that it read before if they have not changed. If nil,
+	// Live reads them.
+	Secrets client.Reader
 	// Namespace contains the Secrets of VCDClusterIdentities.
 	Namespace string
 	// Accounts are the service accounts that log in. All Resolvers of a process share them.
@@ -199,12 +200,25 @@ func (r Resolver) allows(ctx context.Context, allowed *infrav1.AllowedNamespaces
 	return selector.Matches(labels.Set(ns.Labels)), nil
 }
 
-// Secret reads the Secret of an identity.
+// Secret reads the Secret of an identity from the API server.
 func (r Resolver) Secret(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret,
 	phases.Result, error,
 ) {
+	return readSecret(ctx, r.Live, key, identity)
+}
+
+// known returns the Secret of an identity for a login.
+func (r Resolver) known(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret,
+	phases.Result, error,
+) {
+	return readSecret(ctx, cmp.Or(r.Secrets, r.Live), key, identity)
+}
+
+func readSecret(ctx context.Context, reader client.Reader, key types.NamespacedName, identity string) (*corev1.Secret,
+	phases.Result, error,
+) {
 	secret := &corev1.Secret{}
-	err := r.Live.Get(ctx, key, secret)
+	err := reader.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, phases.Stop(infrav1.SecretNotFoundReason,

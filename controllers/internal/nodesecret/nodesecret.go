@@ -26,7 +26,7 @@ import (
 // A Secret is a Secret from which bootstrap configurations take files.
 type Secret struct {
 	Client  client.Client
-	Live    client.Reader // uncached, because no cache holds Secrets
+	Secrets client.Reader // reads Secrets
 	Owner   *infrav1.VCDCluster
 	Cluster string            // name of the Cluster
 	Suffix  string            // appended to Cluster in the name of the Secret
@@ -40,7 +40,7 @@ type Secret struct {
 func (s Secret) Read(ctx context.Context) (map[string][]byte, error) {
 	key := client.ObjectKey{Namespace: s.Owner.Namespace, Name: s.Cluster + s.Suffix}
 	secret := &corev1.Secret{}
-	if err := s.Live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
+	if err := s.Secrets.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
 	if !s.owns(secret) {
@@ -53,7 +53,7 @@ func (s Secret) Read(ctx context.Context) (map[string][]byte, error) {
 func (s Secret) Write(ctx context.Context, data map[string][]byte) (phases.Result, error) {
 	key := client.ObjectKey{Namespace: s.Owner.Namespace, Name: s.Cluster + s.Suffix}
 	secret := &corev1.Secret{}
-	err := s.Live.Get(ctx, key, secret)
+	err := s.Secrets.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return phases.Done, s.create(ctx, key, data)
