@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 )
 
 // MaxValueSize is the maximum size of an encoded value in bytes, after gzip and base64. VCD has an undocumented limit
@@ -72,13 +73,20 @@ func decode(value, encoding string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, maxMetadata))
 }
 
+// writers are gzip writers for reuse. A new one allocates 800 KiB, and the data of each machine is encoded several times.
+var writers = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestCompression) // the level is valid
+	return w
+}}
+
 // encode compresses data with gzip and returns it in base64. The gzip header contains neither time nor name. Equal data
 // therefore results in an equal value, and the next reconcile detects no change.
 func encode(data []byte) string {
 	var buf bytes.Buffer
-	// The level is valid, and writes to a buffer do not fail.
-	w, _ := gzip.NewWriterLevel(&buf, gzip.BestCompression)
-	_, _ = w.Write(data)
+	w, _ := writers.Get().(*gzip.Writer)
+	defer writers.Put(w)
+	w.Reset(&buf)
+	_, _ = w.Write(data) // writes to a buffer do not fail
 	_ = w.Close()
 	return base64.StdEncoding.EncodeToString(buf.Bytes())
 }
