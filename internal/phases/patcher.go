@@ -37,6 +37,14 @@ type Patcher struct {
 	obj    Object
 	stored Object // obj as last stored
 	latest Object // last response of the API server, perhaps newer than the cache; nil if nothing was written
+
+	compared comparison // the last one, because a pass compares the same states several times
+}
+
+// A comparison is the difference between two states of an object.
+type comparison struct {
+	from, to Object
+	patch    []byte // merge patch
 }
 
 // begin makes the current object the base of later comparisons.
@@ -195,17 +203,21 @@ func (p *Patcher) read(ctx context.Context) (Object, error) {
 	return latest, nil
 }
 
-// change returns the changes since the object was last stored, as a merge patch; nil if there are none.
+// change returns the changes since the object was last stored, as a merge patch; nil if there are none. The caller may
+// modify it.
 func (p *Patcher) change() (map[string]any, error) {
 	if reflect.DeepEqual(p.stored, p.obj) {
 		return nil, nil
 	}
-	data, err := client.MergeFrom(p.stored).Data(p.obj)
-	if err != nil {
-		return nil, fmt.Errorf("comparing %s: %w", klog.KObj(p.obj), err)
+	if p.compared.from != p.stored || !reflect.DeepEqual(p.compared.to, p.obj) {
+		patch, err := client.MergeFrom(p.stored).Data(p.obj)
+		if err != nil {
+			return nil, fmt.Errorf("comparing %s: %w", klog.KObj(p.obj), err)
+		}
+		p.compared = comparison{p.stored, copyOf(p.obj), patch}
 	}
 	change := map[string]any{}
-	if err := json.Unmarshal(data, &change); err != nil {
+	if err := json.Unmarshal(p.compared.patch, &change); err != nil {
 		return nil, fmt.Errorf("comparing %s: %w", klog.KObj(p.obj), err)
 	}
 	return change, nil
