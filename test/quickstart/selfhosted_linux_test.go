@@ -119,10 +119,14 @@ func (s *realCluster) testMoveIn() {
 	s.Expect(simsite.Writes(s.q.site.Simulator, requests)).To(BeEmpty(), "writes to VCD during the move")
 }
 
+// testMoveBack moves the cluster to the former management cluster. clusterctl rejects a target with an older provider.
+// The manager there is the same program, so only its version in clusterctl's inventory changes.
 func (s *realCluster) testMoveBack(outside client.Client) {
 	before := s.vmIDs()
 	requests := len(s.q.site.Simulator.Requests())
 	inside := s.q.client
+	s.manage("", "patch", "providers.clusterctl.cluster.x-k8s.io", "infrastructure-vcd", "--namespace=capvcd-system",
+		"--type=merge", `--patch={"version": "`+nextProvider+`"}`)
 	_, err := s.q.stack.Clusterctl(s.t.Context(), "move", "--namespace="+clusterNamespace,
 		"--kubeconfig="+s.q.kubeconfig(), "--to-kubeconfig="+s.q.stack.Kubeconfig())
 	s.Expect(err).NotTo(HaveOccurred())
