@@ -22,37 +22,37 @@ import (
 
 // Fields of the indexes.
 const (
-	cluster    = "metadata.labels.cluster"
-	owner      = "metadata.ownerReferences.uid"
-	identity   = "spec.identityRef"
-	secret     = "spec.secretRef.name"
-	password   = "spec.passwordSecretRef.name"
-	infraID    = "spec.infraID"
-	instanceID = "spec.recordedState.instanceID"
+	byCluster    = "metadata.labels.cluster"
+	byOwner      = "metadata.ownerReferences.uid"
+	byIdentity   = "spec.identityRef"
+	bySecret     = "spec.secretRef.name" //nolint:gosec // the name of a field, not a secret
+	byPassword   = "spec.passwordSecretRef.name"
+	byInfraID    = "spec.infraID"
+	byInstanceID = "spec.recordedState.instanceID"
 )
 
 // OfCluster selects the VCDClusters, VCDMachines or Machines with the label of the named Cluster.
-func OfCluster(name string) client.MatchingFields { return client.MatchingFields{cluster: name} }
+func OfCluster(name string) client.MatchingFields { return client.MatchingFields{byCluster: name} }
 
 // OwnedBy selects the metadata of Secrets that an object owns.
-func OwnedBy(uid types.UID) client.MatchingFields { return client.MatchingFields{owner: string(uid)} }
+func OwnedBy(uid types.UID) client.MatchingFields { return client.MatchingFields{byOwner: string(uid)} }
 
 // WithIdentity selects the VCDClusters that refer to an identity.
 func WithIdentity(kind infrav1.IdentityKind, name string) client.MatchingFields {
-	return client.MatchingFields{identity: identityKey(kind, name)}
+	return client.MatchingFields{byIdentity: identityKey(kind, name)}
 }
 
 // WithSecret selects the VCDIdentities or VCDClusterIdentities whose credentials are in the named Secret.
-func WithSecret(name string) client.MatchingFields { return client.MatchingFields{secret: name} }
+func WithSecret(name string) client.MatchingFields { return client.MatchingFields{bySecret: name} }
 
 // WithPassword selects the VCDClusters that take the password of a proxy or of a BGP peer from the named Secret.
-func WithPassword(name string) client.MatchingFields { return client.MatchingFields{password: name} }
+func WithPassword(name string) client.MatchingFields { return client.MatchingFields{byPassword: name} }
 
 // WithInfraID selects the VCDClusters with an ID.
-func WithInfraID(id string) client.MatchingFields { return client.MatchingFields{infraID: id} }
+func WithInfraID(id string) client.MatchingFields { return client.MatchingFields{byInfraID: id} }
 
 // WithInstanceID selects the VCDMachines whose VMs have an instance ID.
-func WithInstanceID(id string) client.MatchingFields { return client.MatchingFields{instanceID: id} }
+func WithInstanceID(id string) client.MatchingFields { return client.MatchingFields{byInstanceID: id} }
 
 // An Index is an index of the objects of one kind.
 type Index struct {
@@ -66,16 +66,16 @@ func All() []Index {
 	secrets := &metav1.PartialObjectMetadata{}
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return []Index{
-		{&infrav1.VCDCluster{}, cluster, clusterOf},
-		{&infrav1.VCDMachine{}, cluster, clusterOf},
-		{&clusterv1.Machine{}, cluster, clusterOf},
-		{secrets, owner, ownersOf},
-		{&infrav1.VCDCluster{}, identity, of(identitiesOf)},
-		{&infrav1.VCDIdentity{}, secret, of(func(i *infrav1.VCDIdentity) []string { return []string{i.Spec.SecretRef.Name} })},
-		{&infrav1.VCDClusterIdentity{}, secret, of(func(i *infrav1.VCDClusterIdentity) []string { return []string{i.Spec.SecretRef.Name} })},
-		{&infrav1.VCDCluster{}, password, of(passwordsOf)},
-		{&infrav1.VCDCluster{}, infraID, of(func(c *infrav1.VCDCluster) []string { return []string{c.Spec.InfraID} })},
-		{&infrav1.VCDMachine{}, instanceID, of(func(m *infrav1.VCDMachine) []string { return []string{m.Spec.RecordedState.InstanceID} })},
+		{&infrav1.VCDCluster{}, byCluster, clusterOf},
+		{&infrav1.VCDMachine{}, byCluster, clusterOf},
+		{&clusterv1.Machine{}, byCluster, clusterOf},
+		{secrets, byOwner, ownersOf},
+		{&infrav1.VCDCluster{}, byIdentity, of(identitiesOf)},
+		{&infrav1.VCDIdentity{}, bySecret, of(secretOf)},
+		{&infrav1.VCDClusterIdentity{}, bySecret, of(clusterSecretOf)},
+		{&infrav1.VCDCluster{}, byPassword, of(passwordsOf)},
+		{&infrav1.VCDCluster{}, byInfraID, of(infraIDOf)},
+		{&infrav1.VCDMachine{}, byInstanceID, of(instanceIDOf)},
 	}
 }
 
@@ -142,3 +142,11 @@ func passwordsOf(c *infrav1.VCDCluster) []string {
 	}
 	return names
 }
+
+func secretOf(i *infrav1.VCDIdentity) []string { return []string{i.Spec.SecretRef.Name} }
+
+func clusterSecretOf(i *infrav1.VCDClusterIdentity) []string { return []string{i.Spec.SecretRef.Name} }
+
+func infraIDOf(c *infrav1.VCDCluster) []string { return []string{c.Spec.InfraID} }
+
+func instanceIDOf(m *infrav1.VCDMachine) []string { return []string{m.Spec.RecordedState.InstanceID} }
