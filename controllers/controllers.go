@@ -67,6 +67,7 @@ type Controllers struct {
 // New returns reconcilers that share their sessions.
 func New(o Options) *Controllers { //nolint:funlen // A table with one field per line.
 	secrets := secretcache.New(o.Live, o.Metadata)
+	o.Client = secrets.Writing(o.Client)
 	identities := identities.Resolver{
 		Client:    o.Client,
 		Live:      o.Live,

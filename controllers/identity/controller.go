@@ -146,7 +146,7 @@ type scope struct {
 	namespace  string // of the Secret
 	kind       infrav1.IdentityKind
 	client     client.Client
-	secrets    client.Reader       // the cache may lack the namespace of cluster-scoped identities' Secrets
+	secrets    client.Reader       // of metadata; the cache may lack the namespace of cluster-scoped identities' Secrets
 	owned      []client.ListOption // select the identity's own Secrets, as far as the reader can
 	identities identities.Resolver
 	sessions   session.Opener

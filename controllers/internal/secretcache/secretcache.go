@@ -21,7 +21,7 @@ import (
 const keepFor = time.Hour
 
 // Reader is a [client.Reader] that holds the Secrets it reads. It reads other kinds, and lists, from the API server. A
-// Secret may be as old as the cached metadata: an update of an older version fails with a conflict.
+// Secret may be as old as the cached metadata, unless it was written with a client of [Reader.Writing].
 type Reader struct {
 	client.Reader // the API server
 
@@ -100,4 +100,45 @@ func (r *Reader) hold(key client.ObjectKey, secret *corev1.Secret) {
 	now := r.now()
 	maps.DeleteFunc(r.held, func(_ client.ObjectKey, h held) bool { return now.Sub(h.read) > keepFor })
 	r.held[key] = held{secret, now}
+}
+
+// forget makes the next call read a Secret from the API server.
+func (r *Reader) forget(obj client.Object) {
+	if _, ok := obj.(*corev1.Secret); !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.held, client.ObjectKeyFromObject(obj))
+}
+
+// Writing returns a client whose writes the reader notices, before the cached metadata shows them.
+func (r *Reader) Writing(c client.Client) client.Client { return writer{c, r} }
+
+// A writer is a client that makes a reader forget the Secrets that it writes. It does so for failed writes, too: after a
+// conflict, the Secret has changed.
+type writer struct {
+	client.Client
+
+	reader *Reader
+}
+
+func (w writer) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	defer w.reader.forget(obj)
+	return w.Client.Create(ctx, obj, opts...)
+}
+
+func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	defer w.reader.forget(obj)
+	return w.Client.Update(ctx, obj, opts...)
+}
+
+func (w writer) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	defer w.reader.forget(obj)
+	return w.Client.Patch(ctx, obj, patch, opts...)
+}
+
+func (w writer) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	defer w.reader.forget(obj)
+	return w.Client.Delete(ctx, obj, opts...)
 }

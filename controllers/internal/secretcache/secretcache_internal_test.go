@@ -5,6 +5,7 @@ package secretcache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -24,8 +25,9 @@ type fixture struct {
 	reader *Reader
 	server client.WithWatch
 	clock  time.Time
-	reads  int   // of the API server
-	lag    error // of the metadata
+	reads  int    // of the API server
+	failed error  // why the metadata cannot be read
+	late   string // the version that the metadata still shows, if it is not current
 }
 
 var key = client.ObjectKey{Namespace: "default", Name: "credentials"}
@@ -46,10 +48,14 @@ func newFixture(t *testing.T) *fixture {
 	})
 	metadata := interceptor.NewClient(f.server, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			if f.lag != nil {
-				return f.lag
+			if f.failed != nil {
+				return f.failed
 			}
-			return c.Get(ctx, key, obj, opts...)
+			err := c.Get(ctx, key, obj, opts...)
+			if f.late != "" {
+				obj.SetResourceVersion(f.late)
+			}
+			return err
 		},
 	})
 	f.reader = New(live, metadata)
@@ -90,7 +96,7 @@ func TestASecretIsReadAgainAfterAChange(t *testing.T) {
 
 func TestASecretIsReadWithoutMetadata(t *testing.T) {
 	f := newFixture(t)
-	f.lag = errors.New("namespace default is not cached")
+	f.failed = errors.New("namespace default is not cached")
 	for i := range 3 {
 		_, reads := f.password(t)
 		f.Expect(reads).To(Equal(i + 1))
@@ -102,6 +108,44 @@ func TestADeletedSecretIsNotFound(t *testing.T) {
 	f.password(t)
 	f.Expect(f.server.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})).To(Succeed())
 	f.Expect(f.reader.Get(t.Context(), key, &corev1.Secret{})).To(Satisfy(apierrors.IsNotFound))
+}
+
+func TestAnOwnWriteIsReadBeforeTheMetadataShowsIt(t *testing.T) {
+	f := newFixture(t)
+	writing := f.reader.Writing(f.server)
+	secret := &corev1.Secret{}
+	for i, write := range []func() error{
+		func() error { return writing.Update(t.Context(), secret) },
+		func() error {
+			before := secret.DeepCopy()
+			secret.Data["password"] = []byte("patched")
+			return writing.Patch(t.Context(), secret, client.MergeFrom(before))
+		},
+	} {
+		f.Expect(f.reader.Get(t.Context(), key, secret)).To(Succeed())
+		f.late = secret.ResourceVersion
+		secret.Data["password"] = fmt.Appendf(nil, "change %d", i)
+		f.Expect(write()).To(Succeed())
+		password, _ := f.password(t)
+		f.Expect(password).To(Equal(string(secret.Data["password"])))
+		f.late = ""
+	}
+	f.Expect(f.reader.Get(t.Context(), key, secret)).To(Succeed())
+	f.late = secret.ResourceVersion
+	f.Expect(writing.Delete(t.Context(), secret)).To(Succeed())
+	f.Expect(f.reader.Get(t.Context(), key, secret)).To(Satisfy(apierrors.IsNotFound))
+}
+
+func TestAConflictIsReadBeforeTheMetadataShowsIt(t *testing.T) {
+	f := newFixture(t)
+	writing := f.reader.Writing(f.server)
+	secret := &corev1.Secret{}
+	f.Expect(f.reader.Get(t.Context(), key, secret)).To(Succeed())
+	f.late = secret.ResourceVersion
+	f.change(t, "of another client")
+	f.Expect(writing.Update(t.Context(), secret)).To(Satisfy(apierrors.IsConflict))
+	password, _ := f.password(t)
+	f.Expect(password).To(Equal("of another client"))
 }
 
 func TestCallersMayChangeASecret(t *testing.T) {
