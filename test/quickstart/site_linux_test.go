@@ -88,7 +88,8 @@ func changeEach(change func(*unstructured.Unstructured) error) func(manifest []b
 	}
 }
 
-func changeObject(o *unstructured.Unstructured) error {
+// toEdgeGateway replaces the virtual IP of kube-vip by an endpoint on the edge gateway.
+func toEdgeGateway(o *unstructured.Unstructured) error {
 	switch o.GetKind() {
 	case "VCDCluster":
 		unstructured.RemoveNestedField(o.Object, "spec", "controlPlaneEndpoint", "host")
@@ -98,7 +99,13 @@ func changeObject(o *unstructured.Unstructured) error {
 			without(o, "kube-vip", "spec", "kubeadmConfigSpec", "files"),
 			without(o, "kube-vip", "spec", "kubeadmConfigSpec", "preKubeadmCommands"),
 			without(o, "kube-vip", "spec", "kubeadmConfigSpec", "postKubeadmCommands"))
-	case "VCDMachineTemplate":
+	}
+	return nil
+}
+
+// changeObject gives nodes a second NIC and addresses from an IPAM pool, and the cluster an endpoint on the edge gateway.
+func changeObject(o *unstructured.Unstructured) error {
+	if o.GetKind() == "VCDMachineTemplate" {
 		return unstructured.SetNestedSlice(o.Object, []any{
 			map[string]any{
 				"addressSource": "IPAM",
@@ -111,7 +118,7 @@ func changeObject(o *unstructured.Unstructured) error {
 			map[string]any{"name": "storage"},
 		}, "spec", "template", "spec", "networks")
 	}
-	return nil
+	return toEdgeGateway(o)
 }
 
 // without removes the items that contain a text from a list.

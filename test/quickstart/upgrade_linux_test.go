@@ -40,6 +40,19 @@ func TestAnUpgradeOfRealNodes(t *testing.T) {
 	s.deleteCluster()
 }
 
+// TestAnUpgradeBehindAnEdgeGatewayOfRealNodes is the same with an endpoint on the edge gateway, whose pool the control
+// planes join and leave.
+func TestAnUpgradeBehindAnEdgeGatewayOfRealNodes(t *testing.T) {
+	needsRealNodes(t, previousKubernetes, programs.KubernetesVersion)
+	s := newRealCluster(t, func(o *options) {
+		o.kubernetes = previousKubernetes
+		o.controlPlanes = *realControlPlanes
+		o.change = changeEach(toEdgeGateway)
+	})
+	s.run("control planes and workers are upgraded", (*realCluster).testUpgrade)
+	s.deleteCluster()
+}
+
 func (s *realCluster) testUpgrade() {
 	api := s.probe("API server", "/readyz")
 	web := s.probe("LoadBalancer", s.q.website)
