@@ -128,6 +128,7 @@ func TestVMIsNotGoneWhenItsVAppBecomesInvisible(t *testing.T) {
 				48*time.Hour + 62*time.Second,
 			} {
 				w.Later(d)
+				w.Clock.Store(int64(d))
 				w.Expect(isGone(w, "a")).To(BeFalse())
 				w.Expect(w.VCDMachine("a").Spec.RecordedState).To(And(HaveField("MissingSince", BeNil()), HaveField("VMNotFoundSince", BeNil())))
 			}

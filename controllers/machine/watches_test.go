@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/secretcache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 )
 
@@ -120,6 +121,7 @@ func TestReconcilesOfMachinesDoNotReadSecretsAgain(t *testing.T) {
 	reads := &countingReader{Reader: w.Client}
 	w.Machine.Live = reads
 	w.Machine.Identities.Live = reads
+	w.Machine.Identities.Secrets = secretcache.New(reads, w.Client)
 	w.Ready("a", "b")
 	w.Expect(reads.secrets).To(BeNumerically("<=", 1+2*2),
 		"the credentials, and the bootstrap data of each when it is checked and when it is written")
