@@ -79,7 +79,9 @@ func newEnvironment(t *testing.T) *environment {
 	} {
 		h.Expect(add(scheme)).To(Succeed())
 	}
-	h.client, err = client.New(h.RESTConfig(), client.Options{Scheme: scheme})
+	live, err := client.New(h.RESTConfig(), client.Options{Scheme: scheme})
+	h.Expect(err).NotTo(HaveOccurred())
+	h.client, err = newIndexedClient(h.ctx, live)
 	h.Expect(err).NotTo(HaveOccurred())
 	h.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	return h
