@@ -8,17 +8,25 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestAReleaseIncludesTheProgramsOfItsUpgradeTargets(t *testing.T) {
-	g := NewWithT(t)
+func TestAReleaseIncludesTheProxiesOfTheOthers(t *testing.T) {
 	b := &builder{root: "../.."}
 	all := releases()
-	g.Expect(otherReleases(all[0])).To(Equal(all[1:]))
-	g.Expect(otherReleases(all[1])).To(Equal(all[:1]))
+	for _, r := range all {
+		t.Run(r.version, func(t *testing.T) {
+			g := NewWithT(t)
+			others := otherReleases(r)
+			g.Expect(others).To(HaveLen(len(all) - 1))
+			g.Expect(others).NotTo(ContainElement(r))
 
-	groups, err := b.groups(all[1])
+			groups, err := b.groups(r)
 
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(groups).To(ContainElement(b.kubernetes(all[0])))
-	g.Expect(groups).To(ContainElement(b.kubernetes(all[1])))
-	g.Expect(groups).To(HaveEach(HaveField("Programs", Not(BeEmpty()))))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(groups).To(ContainElement(b.kubernetes(r)))
+			for _, other := range others {
+				g.Expect(groups).To(ContainElement(b.proxy(other)))
+				g.Expect(groups).NotTo(ContainElement(b.kubernetes(other)))
+			}
+			g.Expect(groups).To(HaveEach(HaveField("Programs", Not(BeEmpty()))))
+		})
+	}
 }
