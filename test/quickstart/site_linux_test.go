@@ -92,7 +92,7 @@ func changeEach(change func(*unstructured.Unstructured) error) func(manifest []b
 func toEdgeGateway(o *unstructured.Unstructured) error {
 	switch o.GetKind() {
 	case "VCDCluster":
-		unstructured.RemoveNestedField(o.Object, "spec", "controlPlaneEndpoint", "host")
+		unstructured.RemoveNestedField(o.Object, "spec", "controlPlaneEndpoint")
 		return unstructured.SetNestedMap(o.Object, map[string]any{"type": "EdgeGateway"}, "spec", "controlPlaneLoadBalancer")
 	case "KubeadmControlPlane":
 		return errors.Join(
