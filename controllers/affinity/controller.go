@@ -110,13 +110,7 @@ func (r *Reconciler) machineToCluster(ctx context.Context, m client.Object) []ct
 	if name == "" {
 		return nil
 	}
-	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(m.GetNamespace()), index.OfCluster(name),
-		client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
-		return nil
-	}
-	return watches.RequestsFor(list.Items)
+	return watches.RequestsFor(watches.ClustersOfCluster(ctx, r.Client, m.GetNamespace(), name))
 }
 
 // scope holds the inputs of one pass, and the results of its steps.

@@ -42,25 +42,15 @@ func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.
 	if !ok || secret.GetLabels()[clusterv1.ClusterNameLabel] != name {
 		return nil
 	}
-	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()), index.OfCluster(name),
-		client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
-		return nil
-	}
-	return watches.RequestsFor(list.Items)
+	return watches.RequestsFor(watches.ClustersOfCluster(ctx, r.Client, secret.GetNamespace(), name))
 }
 
 // machineToCluster maps a deleted VCDMachine to its VCDCluster. A VCDCluster in deletion waits for its machines, and an
 // endpoint on an edge gateway must drop a member that did not leave by itself.
 func (r *Reconciler) machineToCluster(ctx context.Context, machine client.Object) []ctrl.Request {
-	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()),
-		index.OfCluster(machine.GetLabels()[clusterv1.ClusterNameLabel]), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
-		return nil
-	}
-	return watches.RequestsFor(slices.DeleteFunc(list.Items,
+	clusters := watches.ClustersOfCluster(ctx, r.Client, machine.GetNamespace(),
+		machine.GetLabels()[clusterv1.ClusterNameLabel])
+	return watches.RequestsFor(slices.DeleteFunc(clusters,
 		func(c infrav1.VCDCluster) bool {
 			_, on := edgeendpoint.Of(&c)
 			return c.DeletionTimestamp.IsZero() && !on

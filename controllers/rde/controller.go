@@ -6,6 +6,7 @@ package rde
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -25,7 +26,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/identities"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
@@ -76,19 +76,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 
 // clusterOf maps a machine to its VCDCluster, if that has an entity.
 func (r *Reconciler) clusterOf(ctx context.Context, machine client.Object) []ctrl.Request {
-	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()), client.UnsafeDisableDeepCopy,
-		index.OfCluster(machine.GetLabels()[clusterv1.ClusterNameLabel])); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
-		return nil
-	}
-	var requests []ctrl.Request
-	for i := range list.Items {
-		if projected(&list.Items[i]) {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return requests
+	clusters := watches.ClustersOfCluster(ctx, r.Client, machine.GetNamespace(),
+		machine.GetLabels()[clusterv1.ClusterNameLabel])
+	return watches.RequestsFor(slices.DeleteFunc(clusters, func(c infrav1.VCDCluster) bool { return !projected(&c) }))
 }
 
 func projected(c *infrav1.VCDCluster) bool { return c.Spec.RDE.Mode == infrav1.RDEProject }

@@ -68,6 +68,11 @@ func ClustersOfSecret(ctx context.Context, c client.Reader, secret client.Object
 	return clusters
 }
 
+// ClustersOfCluster lists the VCDClusters with the label of the named Cluster.
+func ClustersOfCluster(ctx context.Context, c client.Reader, namespace, name string) []infrav1.VCDCluster {
+	return list(ctx, c, namespace, index.OfCluster(name))
+}
+
 // RequestsFor returns a request for each cluster, in the same order.
 func RequestsFor(clusters []infrav1.VCDCluster) []ctrl.Request {
 	requests := make([]ctrl.Request, 0, len(clusters))
@@ -81,11 +86,14 @@ func RequestsFor(clusters []infrav1.VCDCluster) []ctrl.Request {
 func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, namespace,
 	name string,
 ) []infrav1.VCDCluster {
-	list := &infrav1.VCDClusterList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace), index.WithIdentity(kind, name),
-		client.UnsafeDisableDeepCopy); err != nil {
+	return list(ctx, c, namespace, index.WithIdentity(kind, name))
+}
+
+func list(ctx context.Context, c client.Reader, namespace string, by client.MatchingFields) []infrav1.VCDCluster {
+	clusters := &infrav1.VCDClusterList{}
+	if err := c.List(ctx, clusters, client.InNamespace(namespace), by, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
-	return list.Items
+	return clusters.Items
 }
