@@ -55,8 +55,8 @@ const (
 	// not younger than young.
 	usedFor = time.Minute
 	young   = 10 * time.Second
-	// atRest is the age of the list of a vApp that does not change.
-	atRest = 2 * time.Minute
+	// wholeEvery is the age of the last query of all vApps from which a request lists a large inventory as a whole again.
+	wholeEvery = 2 * time.Minute
 	// fewVMs is the size of an inventory that is always queried as a whole, so that callers share as many queries as
 	// possible: four pages.
 	fewVMs = 4 * api.PageSize
@@ -85,9 +85,11 @@ func newInventory(c *api.Client, clock Clock, m metrics.Site) *Inventory {
 type inventory struct {
 	querying chan struct{} // held during a query
 
-	mu       sync.Mutex
-	vApps    map[string]*vAppList // by name
-	complete time.Time            // start of the last successful query; zero: never
+	mu      sync.Mutex
+	vApps   map[string]*vAppList // by name
+	queried time.Time            // start of the last successful query; zero: never
+	whole   time.Time            // start of the last successful query of all vApps; zero: never
+	parts   int                  // number of queries of a part since then
 }
 
 // A vAppList is the list of the VMs of one vApp, from the last query that included it.
@@ -198,12 +200,16 @@ func (l *vAppList) outdated() bool {
 
 // isInUse reports whether a caller will probably need a newer list soon.
 func (l *vAppList) isInUse(now time.Time) bool {
-	return now.Sub(l.changed) < changesFor || now.Sub(l.requested) < usedFor && now.Sub(l.queried) >= young
+	return l.isChanging(now) || now.Sub(l.requested) < usedFor && now.Sub(l.queried) >= young
 }
 
-// rests reports whether nothing has changed or needed the list for a while.
+func (l *vAppList) isChanging(now time.Time) bool {
+	return now.Sub(l.changed) < changesFor
+}
+
+// rests reports whether the list exists, and nothing has changed for a while.
 func (l *vAppList) rests(now time.Time) bool {
-	return !l.outdated() && l.err == nil && now.Sub(l.queried) >= atRest
+	return !l.outdated() && l.err == nil && !l.isChanging(now)
 }
 
 // age returns the age of the last successful query, if any of its vApps was requested recently.
@@ -212,7 +218,7 @@ func (inv *inventory) age(now time.Time) (time.Duration, bool) {
 	defer inv.mu.Unlock()
 	for _, list := range inv.vApps {
 		if now.Sub(list.requested) <= forgetVApp {
-			return now.Sub(inv.complete), !inv.complete.IsZero()
+			return now.Sub(inv.queried), !inv.queried.IsZero()
 		}
 	}
 	return 0, false
@@ -235,6 +241,7 @@ func (i *Inventory) age(now time.Time) (oldest time.Duration, ok bool) {
 type inventoryQuery struct {
 	started     time.Time
 	names       []string       // of the vApps
+	whole       bool           // names contains all vApps
 	generations map[string]int // of their lists at the start
 }
 
@@ -243,7 +250,13 @@ func (inv *inventory) begin(vApp string, now time.Time) inventoryQuery {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	maps.DeleteFunc(inv.vApps, func(_ string, list *vAppList) bool { return now.Sub(list.requested) > forgetVApp })
-	q := inventoryQuery{started: now, names: inv.cover(vApp, now), generations: map[string]int{}}
+	names := inv.cover(vApp, now)
+	q := inventoryQuery{
+		started:     now,
+		names:       names,
+		whole:       len(names) == len(inv.vApps),
+		generations: map[string]int{},
+	}
 	for _, name := range q.names {
 		q.generations[name] = inv.vApps[name].generation
 	}
@@ -251,15 +264,15 @@ func (inv *inventory) begin(vApp string, now time.Time) inventoryQuery {
 }
 
 // cover returns the vApps that a query for one of them lists, sorted by name. A small inventory is listed as a whole. So
-// is a large one if the vApp rests: then the other vApps that rest are due, too. Otherwise the query lists only the
-// vApps that change or are in use, so that its cost does not depend on the others.
+// is a large one, now and then, if the vApp rests: the other vApps that rest are due at the same time. Otherwise the
+// query lists only the vApps that change or are in use, so that its cost does not depend on the others.
 func (inv *inventory) cover(vApp string, now time.Time) []string {
 	vms := 0
 	for _, list := range inv.vApps {
 		vms += len(list.rows)
 	}
 	asked, known := inv.vApps[vApp]
-	if vms <= fewVMs || known && asked.rests(now) {
+	if vms <= fewVMs || known && asked.rests(now) && inv.isWholeDue(vms, now) {
 		return slices.Sorted(maps.Keys(inv.vApps))
 	}
 	names := []string{}
@@ -270,6 +283,12 @@ func (inv *inventory) cover(vApp string, now time.Time) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// isWholeDue reports whether the last query of all vApps is old, or the queries of a part since then needed as many
+// pages as another one.
+func (inv *inventory) isWholeDue(vms int, now time.Time) bool {
+	return now.Sub(inv.whole) >= wholeEvery || inv.parts*api.PageSize >= vms
 }
 
 // query lists a vApp, and those that its query covers.
@@ -294,9 +313,16 @@ func (inv *inventory) store(q inventoryQuery, rows map[string][]VMRecord, err er
 		list.rows = rows[name]
 		list.err = err
 	}
-	if err == nil {
-		inv.complete = q.started
+	if err != nil {
+		return
 	}
+	inv.queried = q.started
+	if !q.whole {
+		inv.parts++
+		return
+	}
+	inv.whole = q.started
+	inv.parts = 0
 }
 
 // queryVApps returns the VMs of vApps, by the names of the vApps.

@@ -214,6 +214,45 @@ func TestALargeInventoryIsQueriedInPart(t *testing.T) {
 	g.Expect(listed("a", time.Minute)).To(Equal("none"))
 }
 
+// When the lists of a large inventory have different ages, requests that are due at the same time share few queries.
+func TestRequestsOfALargeInventoryShareItsQueries(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newVMServer(t, names(fewVMs+1)...)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	ask := func(vApp string) {
+		_, err := s.Inventory.VMs(t.Context(), inVDC(), vApp, 0)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	vApps := []string{"a"} // the vApp with the VMs
+	for n := range 40 {
+		vApps = append(vApps, fmt.Sprintf("vapp-%02d", n))
+	}
+	for _, vApp := range vApps { // One task ends in each vApp. Another request reads the lists of some later.
+		ask(vApp)
+		s.Inventory.Invalidate(inVDC(), vApp)
+		clock.Advance(10 * time.Second)
+	}
+	for _, vApp := range vApps {
+		ask(vApp)
+		clock.Advance(time.Second)
+	}
+
+	clock.Advance(time.Minute)
+	due := clock.Now()
+	queries := 0
+	for _, vApp := range vApps {
+		before := len(f.filters)
+		_, err := s.Inventory.VMs(t.Context(), inVDC(), vApp, clock.Now().Sub(due))
+		g.Expect(err).NotTo(HaveOccurred())
+		if len(f.filters) > before {
+			queries++
+		}
+		clock.Advance(100 * time.Millisecond)
+	}
+	g.Expect(queries).To(BeNumerically("<=", 6), "five pages of a part, and one query of all")
+}
+
 func TestCallersCannotModifyTheInventory(t *testing.T) {
 	g := NewWithT(t)
 	f := newVMServer(t, names(2)...)

@@ -26,9 +26,10 @@ import (
 
 const (
 	clusterNamespace = "default"
-	// pollEvery is the interval between reads of all objects. It is long, so that reads do not slow down Cluster API
-	// and the API server.
-	pollEvery = 2 * time.Second
+	// pollEvery and pollPerMachine determine the interval between reads of all objects. It is long and grows with their
+	// number, so that reads do not slow down Cluster API and the API server.
+	pollEvery      = 2 * time.Second
+	pollPerMachine = 2 * time.Millisecond
 )
 
 // A bench is one run of the benchmark.
@@ -155,7 +156,7 @@ func (b *bench) await(ctx context.Context, machines int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.timeout,
 		fmt.Errorf("the clusters were not ready within %s", b.timeout))
 	defer cancel()
-	ticker := time.NewTicker(pollEvery)
+	ticker := time.NewTicker(pollEvery + time.Duration(machines)*pollPerMachine)
 	defer ticker.Stop()
 	reported := time.Now()
 	for {
@@ -206,7 +207,11 @@ func (b *bench) progress(ctx context.Context) (progress, error) {
 	vms := &infrav1.VCDMachineList{}
 	machines := &clusterv1.MachineList{}
 	clusters := &clusterv1.ClusterList{}
-	for _, list := range []client.ObjectList{vms, machines, clusters} {
+	lists := []client.ObjectList{vms}
+	if b.setup == setupFull {
+		lists = append(lists, machines, clusters)
+	}
+	for _, list := range lists {
 		if err := b.client.List(ctx, list, client.InNamespace(clusterNamespace)); err != nil {
 			return p, err
 		}
