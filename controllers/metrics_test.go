@@ -92,9 +92,7 @@ func TestForeignConditionsCreateABoundedNumberOfSeries(t *testing.T) {
 
 func TestUnlistableKindsAreNotCounted(t *testing.T) {
 	g := NewWithT(t)
-	fails := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList,
-		...client.ListOption,
-	) error {
+	fails := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 		return errors.New("the cache is not filled yet")
 	}}
 	registry := prometheus.NewPedanticRegistry()

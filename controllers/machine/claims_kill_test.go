@@ -65,9 +65,7 @@ func (k *killer) client(c client.Client) client.Client {
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			return k.at(func() error { return c.Delete(ctx, o, opts...) })
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch,
-			opts ...client.PatchOption,
-		) error {
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			return k.at(func() error { return c.Patch(ctx, o, p, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,

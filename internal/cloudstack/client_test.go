@@ -111,9 +111,7 @@ func TestCodesOfErrors(t *testing.T) {
 
 func TestResponsesThatAreNotFromCloudStack(t *testing.T) {
 	for _, body := range []string{"<html>", "[]", `{"other":{}}`, ""} {
-		server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter,
-			_ *http.Request,
-		) {
+		server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(to, body)
 		}))
 		t.Cleanup(server.Close)

@@ -41,16 +41,12 @@ var specChanges = map[string]func(r *rand.Rand, d *Desired){
 	"sticky":               func(_ *rand.Rand, d *Desired) { d.Sticky = !d.Sticky },
 	"another engine group": func(_ *rand.Rand, d *Desired) { d.EngineGroup = "large" },
 	"an algorithm":         func(_ *rand.Rand, d *Desired) { d.Algorithm = "LEAST_LOAD" },
-	"source ranges": func(_ *rand.Rand,
-		d *Desired,
-	) {
+	"source ranges": func(_ *rand.Rand, d *Desired) {
 		d.SourceRanges = prefixList("192.0.2.0/24", "198.18.0.0/15")
 	},
 	"no source ranges": func(_ *rand.Rand, d *Desired) { d.SourceRanges = nil },
 	"client addresses": func(_ *rand.Rand, d *Desired) { d.PreserveClientIP = !d.PreserveClientIP },
-	"certificate of its own": func(r *rand.Rand,
-		d *Desired,
-	) {
+	"certificate of its own": func(r *rand.Rand, d *Desired) {
 		encrypt(d, Certificate{Chain: fmt.Sprint(r.IntN(3)), Key: "k"})
 	},
 	"certificate by alias": func(_ *rand.Rand, d *Desired) { encrypt(d, Certificate{Alias: "shop"}) },

@@ -159,9 +159,7 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 		{"cells crash one by one", func(_ *target, c *vcdsim.Cell) { c.Crash() }},
 		{
 			"sessions end",
-			func(to *target,
-				_ *vcdsim.Cell,
-			) {
+			func(to *target, _ *vcdsim.Cell) {
 				to.sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
 			},
 		},

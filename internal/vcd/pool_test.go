@@ -122,9 +122,7 @@ func TestALoginNotFoundErrorIsNoProofOfAbsence(t *testing.T) {
 			g := NewWithT(t)
 			clock := newFakeClock()
 			f := newFakeVCD(t)
-			f.on(opLogin, func(w http.ResponseWriter,
-				_ *http.Request,
-			) {
+			f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) {
 				xmlError(w, status, "X", "This user is disabled.")
 			})
 			pool := NewPool(PoolOptions{Clock: clock})

@@ -145,9 +145,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 		},
 		{
 			"an empty 500",
-			func(w http.ResponseWriter,
-				_ *http.Request,
-			) {
+			func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusInternalServerError)
 			},
 			ErrUnavailable,

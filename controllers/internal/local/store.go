@@ -52,9 +52,7 @@ func (s *Store[T]) Len() int {
 // DropDeleted returns an event handler that drops the T of a deleted object. It triggers no reconciles.
 func (s *Store[T]) DropDeleted() handler.EventHandler {
 	return handler.Funcs{
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent,
-			_ workqueue.TypedRateLimitingInterface[reconcile.Request],
-		) {
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			s.Drop(e.Object.GetUID())
 		},
 	}

@@ -39,37 +39,25 @@ func vmRoutes(add api.AddRoute) {
 			cloud.LatencyWrite)
 	}
 	for part, show := range map[string]func(*api.Request, *store.VM) *api.Response{
-		"/networkConnectionSection": func(r *api.Request,
-			v *store.VM,
-		) *api.Response {
+		"/networkConnectionSection": func(r *api.Request, v *store.VM) *api.Response {
 			return api.XML(ovf.ConnectionSection(r.Site, v, true))
 		},
-		"/guestCustomizationSection": func(r *api.Request,
-			v *store.VM,
-		) *api.Response {
+		"/guestCustomizationSection": func(r *api.Request, v *store.VM) *api.Response {
 			return api.XML(ovf.CustomizationSection(r.Site, v, true))
 		},
-		"/virtualHardwareSection": func(r *api.Request,
-			v *store.VM,
-		) *api.Response {
+		"/virtualHardwareSection": func(r *api.Request, v *store.VM) *api.Response {
 			return api.XML(ovf.HardwareSection(r, v, true))
 		},
-		"/virtualHardwareSection/disks": func(r *api.Request,
-			v *store.VM,
-		) *api.Response {
+		"/virtualHardwareSection/disks": func(r *api.Request, v *store.VM) *api.Response {
 			return ovf.ItemsList(r.Site, v, "disks", ovf.DiskItems(r.Site, r.Cloud.Store, "Item", v))
 		},
 		"/virtualHardwareSection/networkCards": func(r *api.Request, v *store.VM) *api.Response {
 			return ovf.ItemsList(r.Site, v, "networkCards", ovf.NICItems(v))
 		},
-		"/virtualHardwareSection/cpu": func(r *api.Request,
-			v *store.VM,
-		) *api.Response {
+		"/virtualHardwareSection/cpu": func(r *api.Request, v *store.VM) *api.Response {
 			return api.XML(ovf.RootItem(ovf.CPUItem(r.Site, "Item", v)))
 		},
-		"/virtualHardwareSection/memory": func(r *api.Request,
-			v *store.VM,
-		) *api.Response {
+		"/virtualHardwareSection/memory": func(r *api.Request, v *store.VM) *api.Response {
 			return api.XML(ovf.RootItem(ovf.MemoryItem(r.Site, "Item", v)))
 		},
 		"/productSections":          vmProducts,
