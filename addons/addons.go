@@ -151,8 +151,7 @@ func pinned(image string) error {
 	}
 	_, tag, found := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
 	if !found || tag == "" || tag == "latest" {
-		return fmt.Errorf("the image %q of the cloud controller manager has no version: set a tag other than "+
-			"latest, or a digest", image)
+		return fmt.Errorf("the image %q of the cloud controller manager has no version: set a tag other than latest, or a digest", image)
 	}
 	return nil
 }

@@ -64,8 +64,7 @@ func (a *attempt) everywhere(ctx context.Context) []string {
 	if err == nil {
 		return ids
 	}
-	klog.FromContext(ctx).Error(err, "Cannot find some locations of the configuration; the search for objects "+
-		"of the load balancer there is postponed",
+	klog.FromContext(ctx).Error(err, "Cannot find some locations of the configuration; the search for objects of the load balancer there is postponed",
 		"service", klog.KObj(a.service))
 	if !a.neverReady {
 		ids = append(ids, a.locations.unresolved()...)

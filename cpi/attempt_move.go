@@ -74,8 +74,7 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(loadbalan
 			a.events.notices(a.service, "left "+id, []loadbalancer.Finding{{
 				Reason: reasonOrphaned,
 				Message: fmt.Sprintf(
-					"cannot remove the objects of the load balancer at %s yet; the controller retries (see its "+
-						"log)", id),
+					"cannot remove the objects of the load balancer at %s yet; the controller retries (see its log)", id),
 			}})
 			failed = append(failed, id)
 			continue

@@ -118,8 +118,7 @@ func (a *attempt) noteRefusal() {
 func (a *attempt) backOff() error {
 	r := a.states.get(a.service.UID).refusal
 	if left := r.until.Sub(a.planner.clock.Now()); left > 0 && r.request == a.fingerprint() && !a.request.DryRun {
-		return retry(left, "the cloud rejected a step, see the events of the Service; the controller retries "+
-			"when the Service changes, or after %s", r.pause)
+		return retry(left, "the cloud rejected a step, see the events of the Service; the controller retries when the Service changes, or after %s", r.pause)
 	}
 	return nil
 }

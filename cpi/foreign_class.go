@@ -95,10 +95,8 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 			lost = errors.Join(lost, err)
 		case address.IsValid():
 			f.events.notices(s, "class", []loadbalancer.Finding{{
-				Reason: reasonOrphaned,
-				Message: fmt.Sprintf("the class of the Service changed, but its status still has the previous "+
-					"address %s: the previous load balancer is removed once the new implementation has published "+
-					"another address", address),
+				Reason:  reasonOrphaned,
+				Message: fmt.Sprintf("the class of the Service changed, but its status still has the previous address %s: the previous load balancer is removed once the new implementation has published another address", address),
 			}})
 			return nil
 		default:

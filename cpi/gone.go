@@ -146,12 +146,10 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 		if !m.holdReported {
 			m.holdReported = true
 			b.opts.event(node, reasonTooManyMissing,
-				"%s is missing, as are more than a third of the %d machines. After ten minutes, they are "+
-					"treated as deleted, one by one. If this machine is deleted, delete the Node",
+				"%s is missing, as are more than a third of the %d machines. After ten minutes, they are treated as deleted, one by one. If this machine is deleted, delete the Node",
 				m.Name, n)
 		}
-		m.outcome = fmt.Errorf("its deletion is postponed: too many of the %d machines of the cluster are "+
-			"missing", n)
+		m.outcome = fmt.Errorf("its deletion is postponed: too many of the %d machines of the cluster are missing", n)
 	default:
 		m.outcome = fmt.Errorf("it is missing: %s", verdict.Reason)
 	}

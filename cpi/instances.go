@@ -131,8 +131,7 @@ func (i *Instances) invisibleError(node *corev1.Node) error {
 		return fmt.Errorf("node %s has no provider ID, and no machine of the cluster has its name", node.Name)
 	}
 	if uninitialized(node) {
-		i.opts.event(node, reasonNotVisible, "%s is not visible in the cloud: if it exists, grant the user of the "+
-			"cloud controller manager access to it. The node stays uninitialized until then", node.Spec.ProviderID)
+		i.opts.event(node, reasonNotVisible, "%s is not visible in the cloud: if it exists, grant the user of the cloud controller manager access to it. The node stays uninitialized until then", node.Spec.ProviderID)
 	}
 	return fmt.Errorf("machine %s of node %s is not visible", node.Spec.ProviderID, node.Name)
 }

@@ -57,8 +57,7 @@ func (i *Instances) matchName(ctx context.Context, node *corev1.Node, all []Mach
 	case 1:
 		return &found[0], nil
 	}
-	i.opts.event(node, reasonAmbiguous, "%d machines match the Node, among them %s and %s: give the machine of "+
-		"each Node a unique name or UUID", len(found), found[0].ProviderID, found[1].ProviderID)
+	i.opts.event(node, reasonAmbiguous, "%d machines match the Node, among them %s and %s: give the machine of each Node a unique name or UUID", len(found), found[0].ProviderID, found[1].ProviderID)
 	return nil, fmt.Errorf("node %s has no provider ID, and %d machines of the cluster have its name", node.Name,
 		len(found))
 }

@@ -50,8 +50,7 @@ func (p *prover) takeOver(ctx context.Context, s *corev1.Service) error {
 			p.events.notices(s, "older "+name, []loadbalancer.Finding{{
 				Reason: service.InvalidAnnotation,
 				Message: fmt.Sprintf(
-					"the annotation %s, or a part of it, was not written by the cloud controller manager for "+
-						"this Service and cannot be verified: it was removed", name),
+					"the annotation %s, or a part of it, was not written by the cloud controller manager for this Service and cannot be verified: it was removed", name),
 			}})
 		}
 	}

@@ -194,8 +194,7 @@ func (o *Outages) Balancer(b Balancer) *NotedBalancer {
 		outages:  o,
 		last:     map[string]time.Time{},
 		desc: prometheus.NewDesc("capvcd_ccm_last_observation_timestamp_seconds",
-			"Time of the last successful observation of the load balancers at a location, in seconds since the "+
-				"epoch.",
+			"Time of the last successful observation of the load balancers at a location, in seconds since the epoch.",
 			[]string{"location"}, nil),
 	}
 }

@@ -232,10 +232,7 @@ func (r *recordStore) explained(doing string, err error) error {
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
-	remedy := fmt.Sprintf("the Role system:cloud-controller-manager in namespace %s needs two rules: {apiGroups: [\"\"], "+
-		"resources: [configmaps], verbs: [create]}, and {apiGroups: [\"\"], resources: [configmaps], "+
-		"resourceNames: [%s], verbs: [get, patch]}. Apply the manifest of this release, not only its image: "+
-		"kubectl apply -f %s", r.namespace, RecordsName, r.manifest)
+	remedy := fmt.Sprintf("the Role system:cloud-controller-manager in namespace %s needs two rules: {apiGroups: [\"\"], resources: [configmaps], verbs: [create]}, and {apiGroups: [\"\"], resources: [configmaps], resourceNames: [%s], verbs: [get, patch]}. Apply the manifest of this release, not only its image: kubectl apply -f %s", r.namespace, RecordsName, r.manifest)
 	if r.reportMissing != nil && !r.reported {
 		r.reported = true
 		r.reportMissing("Load balancers cannot be reconciled: " + remedy)

@@ -234,8 +234,7 @@ func (r *resync) reportOrphans(ctx context.Context, location string, orphans []l
 	var names []string
 	for _, o := range orphans {
 		klog.FromContext(ctx).Info(
-			"A load balancer has no Service: remove its objects in the cloud if no other cluster has the ID of "+
-				"this cluster",
+			"A load balancer has no Service: remove its objects in the cloud if no other cluster has the ID of this cluster",
 			"location", location, "owner", o.String(), "uid", o.UID, "name", r.balancers.opts.Balancer.NameOf(o))
 		names = append(names, fmt.Sprintf("%s (uid %s)", o, o.UID))
 	}
@@ -244,7 +243,6 @@ func (r *resync) reportOrphans(ctx context.Context, location string, orphans []l
 	}
 	slices.Sort(names)
 	r.balancers.opts.Recorder.Event(r.balancers.opts.Self, corev1.EventTypeWarning, reasonOrphans,
-		cut(fmt.Sprintf("%d load balancers at %s have the ID of this cluster but no Service: remove them there, "+
-			"unless another cluster has the same ID by mistake: %s",
+		cut(fmt.Sprintf("%d load balancers at %s have the ID of this cluster but no Service: remove them there, unless another cluster has the same ID by mistake: %s",
 			len(names), location, strings.Join(names, ", "))))
 }

@@ -53,9 +53,7 @@ func (f *finder) occupied(ctx context.Context, s *corev1.Service) ([]string, err
 	}
 	ids, err := f.locations.resolve(ctx, places)
 	if err != nil {
-		f.reportBlocked(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: "+
-			"correct the entry, or remove it if the object no longer exists, and restart the cloud "+
-			"controller manager", f.locations.noun()))
+		f.reportBlocked(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: correct the entry, or remove it if the object no longer exists, and restart the cloud controller manager", f.locations.noun()))
 	}
 	return ids, err
 }
@@ -97,8 +95,7 @@ func (f *finder) isEmptyAt(ctx context.Context, s *corev1.Service, location stri
 	for _, fresh := range []bool{false, true} {
 		p, err := f.planner.planAbsent(ctx, s, location, PlanRequest{Fresh: fresh})
 		if err != nil {
-			f.reportBlocked(s, err, fmt.Sprintf("its remaining objects at %s are not visible: if the provider has "+
-				"deleted this %s, remove it from the entry of the Service in ConfigMap %s/%s",
+			f.reportBlocked(s, err, fmt.Sprintf("its remaining objects at %s are not visible: if the provider has deleted this %s, remove it from the entry of the Service in ConfigMap %s/%s",
 				location, f.locations.noun(), f.records.store.namespace, RecordsName))
 			return false, fmt.Errorf("searching for remaining objects of the load balancer: %w", err)
 		}

@@ -134,29 +134,22 @@ var description = regexp.MustCompile(
 
 // labelMeanings describes labels. For labels with few values, it lists them.
 var labelMeanings = map[string]string{
-	"site": "`host[:port]` of a VCD; the first 50, then `other`",
-	"operation": "method and path template of a request, such as `GET /api/vApp/vm-{id}`, or the VCD name of a task, such " +
-		"as `vdcComposeVapp`; the first 100, then `other`",
-	"status": "of a request: `ok`, `not_found`, `forbidden`, `busy`, `throttled`, `unauthorized`, `invalid`, " +
-		"`quota`, `conflict`, `unavailable`, `untrusted`, `cancelled`, `other`; of a condition: `True`, `False`, " +
-		"`Unknown`",
+	"site":       "`host[:port]` of a VCD; the first 50, then `other`",
+	"operation":  "method and path template of a request, such as `GET /api/vApp/vm-{id}`, or the VCD name of a task, such as `vdcComposeVapp`; the first 100, then `other`",
+	"status":     "of a request: `ok`, `not_found`, `forbidden`, `busy`, `throttled`, `unauthorized`, `invalid`, `quota`, `conflict`, `unavailable`, `untrusted`, `cancelled`, `other`; of a condition: `True`, `False`, `Unknown`",
 	"version":    "the release, or the commit of another build",
 	"commit":     "the first 12 digits of the commit's hash, with the suffix `-dirty` if the work tree had changes",
 	"go_version": "the version of the Go compiler",
 	"command":    "the command of the CloudStack API, such as `listVirtualMachines`",
-	"by": "the cause of a delay: `rate_limit` (`--vcd-requests-per-second`), `in_flight` (`--vcd-in-flight`), " +
-		"`vcd` (VCD throttles requests), `outage` (the site does not respond)",
-	"result":    "`success`, `failure`; for logins also `rejected`; for tasks also `unknown`",
-	"vcenter":   "the name of a vCenter in the configuration",
-	"kind":      "`VCDCluster`, `VCDMachine`, `VCDMachineTemplate`, `VCDIdentity`, `VCDClusterIdentity`",
-	"condition": "the type of a [condition](conditions.md)",
-	"location":  "the ID of a location: an edge gateway, or a network on CloudStack",
-	"reason": "the [reason](conditions.md#reasons) of a condition, or of the [event of a " +
-		"Service](../networking/troubleshoot-load-balancers.md#reasons)",
-	"state": "`ready` (it has an address, and all ports are served), `partly` (some ports are not served), `pending` (no " +
-		"address yet), `leaving` (it is being removed), `rejected` (its Service has an invalid request; the existing " +
-		"load balancer is kept), `dry_run`",
-	"outcome": "`complete`, `waiting`, `problem` (action may be required), `unknown` (VCD could not be queried), `error`",
+	"by":         "the cause of a delay: `rate_limit` (`--vcd-requests-per-second`), `in_flight` (`--vcd-in-flight`), `vcd` (VCD throttles requests), `outage` (the site does not respond)",
+	"result":     "`success`, `failure`; for logins also `rejected`; for tasks also `unknown`",
+	"vcenter":    "the name of a vCenter in the configuration",
+	"kind":       "`VCDCluster`, `VCDMachine`, `VCDMachineTemplate`, `VCDIdentity`, `VCDClusterIdentity`",
+	"condition":  "the type of a [condition](conditions.md)",
+	"location":   "the ID of a location: an edge gateway, or a network on CloudStack",
+	"reason":     "the [reason](conditions.md#reasons) of a condition, or of the [event of a Service](../networking/troubleshoot-load-balancers.md#reasons)",
+	"state":      "`ready` (it has an address, and all ports are served), `partly` (some ports are not served), `pending` (no address yet), `leaving` (it is being removed), `rejected` (its Service has an invalid request; the existing load balancer is kept), `dry_run`",
+	"outcome":    "`complete`, `waiting`, `problem` (action may be required), `unknown` (VCD could not be queried), `error`",
 }
 
 func metricsPage(t *testing.T) string {

@@ -208,8 +208,7 @@ func TestZonesHaveAPoolOfWorkersEach(t *testing.T) {
 func TestNodesTellKubernetesWhoTheyAre(t *testing.T) {
 	const (
 		hostname, providerID = "{{ local_hostname }}", "{{ ds.meta_data.provider_id }}"
-		topology             = "topology.kubernetes.io/region={{ ds.meta_data.topology_region }}," +
-			"topology.kubernetes.io/zone={{ ds.meta_data.topology_zone }}"
+		topology             = "topology.kubernetes.io/region={{ ds.meta_data.topology_region }},topology.kubernetes.io/zone={{ ds.meta_data.topology_zone }}"
 	)
 	for _, flavor := range flavors {
 		t.Run(nameOf(flavor), func(t *testing.T) {

@@ -134,8 +134,7 @@ func TestTheOnlyCellRestarts(t *testing.T) {
 	cell.Stop()
 	c.Eventually(hung).Should(Receive(Equal(0)), "requests in flight are interrupted")
 	c.Expect(c.statuses(1)).To(Equal([]int{0}))
-	c.Expect(c.call(http.MethodGet, "/_sim/counters", "").status).To(Equal(200), "the control API is not from "+
-		"VCD's")
+	c.Expect(c.call(http.MethodGet, "/_sim/counters", "").status).To(Equal(200), "the control API is not from VCD's")
 	cell.Start()
 	c.Expect(c.login("capvcd", "acme", "password").status).To(Equal(200))
 	c.Expect(cell.RenewCertificate(true)).To(Succeed())

@@ -74,8 +74,7 @@ func TestAFaultRespondsWithItsKindOfBody(t *testing.T) {
 			"busy, with the message for tenants",
 			"/api/org",
 			"application/vnd.vmware.vcloud.error+xml",
-			"Unable to perform this action. Contact your cloud administrator. " +
-				"VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:",
+			"Unable to perform this action. Contact your cloud administrator. VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:",
 			vcdsim.Fault{Busy: vcdsim.BusyTenant},
 		},
 		{

@@ -81,8 +81,7 @@ func TestRolesAllowTheOperationsOfTheirRights(t *testing.T) {
 				c.ok(http.MethodPost, c.vdc()+"/disk", body)
 			} else {
 				c.Expect(c.refused(http.MethodPost, c.vdc()+"/disk", body, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")).
-					To(ContainSubstring("rights [Organization vDC Named Disk: Create] to perform operations " +
-						"[VDC_CREATE_DISK]"))
+					To(ContainSubstring("rights [Organization vDC Named Disk: Create] to perform operations [VDC_CREATE_DISK]"))
 				c.refused(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("other", ""), 403,
 					"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 			}

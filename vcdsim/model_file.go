@@ -52,8 +52,7 @@ func WriteModel(w io.Writer, m Model) error {
 // checkModel returns an error if a model is unusable.
 func checkModel(m *Model) error {
 	if len(m.Orgs) < 2 || m.Orgs[0].Name != store.SystemOrg {
-		return fmt.Errorf("orgs: the first organization must be %q with the users of the provider, followed by "+
-			"the tenants", store.SystemOrg)
+		return fmt.Errorf("orgs: the first organization must be %q with the users of the provider, followed by the tenants", store.SystemOrg)
 	}
 	policies := names(m.Policies, func(p *ComputePolicy) []string { return []string{p.Name, p.ID} })
 	external := names(m.ExternalNetworks, func(n *ExternalNetwork) []string { return []string{n.Name, n.ID} })
@@ -121,8 +120,7 @@ func checkVDC(at string, vdc *VDC, policies, external []string) error {
 	for i := range vdc.Networks {
 		network := &vdc.Networks[i]
 		if !network.Gateway.IsValid() {
-			errs = append(errs, fmt.Errorf("%snetworks: %s: gateway: it must be an address with the length of the subnet, "+
-				"such as 192.168.100.1/24", at, network.Name))
+			errs = append(errs, fmt.Errorf("%snetworks: %s: gateway: it must be an address with the length of the subnet, such as 192.168.100.1/24", at, network.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -21,28 +21,22 @@ func presets() []preset {
 	return []preset{
 		{
 			"cloud-provider",
-			"The tenant of k8s-tenant with all features for a cloud controller manager: dual stack, two service " +
-				"engine groups, certificates, preserved client addresses, and a second gateway with addresses " +
-				"of an IP Space.",
+			"The tenant of k8s-tenant with all features for a cloud controller manager: dual stack, two service engine groups, certificates, preserved client addresses, and a second gateway with addresses of an IP Space.",
 			CloudProvider,
 		},
 		{
 			"full-clones",
-			"The tenant of k8s-tenant with a second VDC, acme-vdc-full, without fast provisioning and with its " +
-				"own gateway and network.",
+			"The tenant of k8s-tenant with a second VDC, acme-vdc-full, without fast provisioning and with its own gateway and network.",
 			FullClones,
 		},
 		{
 			"ip-spaces",
-			"The tenant of k8s-tenant, with floating IPs of an IP Space instead of a block of addresses on its " +
-				"gateway.",
+			"The tenant of k8s-tenant, with floating IPs of an IP Space instead of a block of addresses on its gateway.",
 			IPSpaces,
 		},
 		{
 			"k8s-tenant",
-			"An organization ready for Kubernetes clusters: networks with pools, policies, a node image, an " +
-				"edge gateway with a block of addresses and load balancing, and users with only the required " +
-				"rights. Its VDC uses fast provisioning.",
+			"An organization ready for Kubernetes clusters: networks with pools, policies, a node image, an edge gateway with a block of addresses and load balancing, and users with only the required rights. Its VDC uses fast provisioning.",
 			K8sTenant,
 		},
 		{"large", "10,000 VMs in 100 vApps.", Large},
@@ -50,14 +44,12 @@ func presets() []preset {
 		{"two-gateways", "The tenant of k8s-tenant with a second edge gateway, and a network behind it.", TwoGateways},
 		{
 			"vdc-group",
-			"The tenant of k8s-tenant with a second VDC and a data center group of both, which contains the " +
-				"gateway and the networks.",
+			"The tenant of k8s-tenant with a second VDC and a data center group of both, which contains the gateway and the networks.",
 			VDCGroupTenant,
 		},
 		{
 			"zones",
-			"The tenant of k8s-tenant with three VDCs, catalogs for the other VDCs, and a data center group of " +
-				"all VDCs, which contains the gateway and the networks.",
+			"The tenant of k8s-tenant with three VDCs, catalogs for the other VDCs, and a data center group of all VDCs, which contains the gateway and the networks.",
 			ThreeZones,
 		},
 	}

@@ -68,17 +68,14 @@ func (f *ourFlags) sets(providers []provider) cliflag.NamedFlagSets {
 	sets := cliflag.NamedFlagSets{}
 	fs := sets.FlagSet("vcd")
 	fs.BoolVar(&f.validate, "validate-config", false,
-		"Report all problems of the configuration and the credentials, and exit. Contacts neither Kubernetes "+
-			"nor the cloud.")
+		"Report all problems of the configuration and the credentials, and exit. Contacts neither Kubernetes nor the cloud.")
 	fs.StringVar(&f.credentials, "credentials", defaultCredentials,
 		"Directory of a mounted Secret with the files username and password, or refreshToken.")
 	fs.StringVar(&f.clusterID, "cluster-id-file", "",
-		"File with the ID of the cluster; used if neither the configuration nor the environment variable "+
-			"CLUSTER_ID contains it.")
+		"File with the ID of the cluster; used if neither the configuration nor the environment variable CLUSTER_ID contains it.")
 	fs.StringVar(&f.namespace, "namespace", f.namespace, "Namespace of the controller's own Secrets.")
 	fs.StringVar(&f.probes, "probe-address", defaultProbes,
-		"Address of the HTTPS server for /readyz and, for authorized users, /debug/vcd-wire-log; disabled if "+
-			"empty.")
+		"Address of the HTTPS server for /readyz and, for authorized users, /debug/vcd-wire-log; disabled if empty.")
 	for _, p := range providers {
 		if p.flags != nil {
 			p.flags(fs)

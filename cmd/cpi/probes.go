@@ -43,8 +43,7 @@ func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	if r.rights != nil {
 		if err := r.rights(ctx); err != nil {
-			r.reject(to, err, "load balancers cannot be reconciled: apply the manifest of this release (see the "+
-				"log)")
+			r.reject(to, err, "load balancers cannot be reconciled: apply the manifest of this release (see the log)")
 			return
 		}
 	}

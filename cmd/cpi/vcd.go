@@ -44,8 +44,7 @@ func vcdProvider() provider {
 }
 
 func (f *vcdFlags) add(fs *pflag.FlagSet) {
-	fs.DurationVar(&f.wireLog, "vcd-wire-log-duration", 10*time.Minute, "Duration of the request log after the "+
-		"signal SIGUSR1; a second signal ends it. At --v=7 all requests to VCD are logged.")
+	fs.DurationVar(&f.wireLog, "vcd-wire-log-duration", 10*time.Minute, "Duration of the request log after the signal SIGUSR1; a second signal ends it. At --v=7 all requests to VCD are logged.")
 	fs.DurationVar(&f.taskPoll, "vcd-task-poll", 750*time.Millisecond,
 		"Interval for polling running tasks, all with one request.")
 }

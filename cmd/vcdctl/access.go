@@ -42,11 +42,9 @@ type access struct {
 }
 
 func (a *access) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "Kubeconfig file of the management clusters; the default "+
-		"of kubectl if not set.")
+	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "Kubeconfig file of the management clusters; the default of kubectl if not set.")
 	flags.StringSliceVar(&a.contexts, "context", nil,
-		"Context of the kubeconfig; list several if several management clusters use the organization. The first "+
-			"one contains the identity.")
+		"Context of the kubeconfig; list several if several management clusters use the organization. The first one contains the identity.")
 	flags.StringVarP(&a.namespace, "namespace", "n", "", "Namespace in the management cluster.")
 	flags.StringVar(&a.identity, "identity", "", "VCDIdentity to log in with.")
 	flags.StringVar(&a.clusterIdentity, "cluster-identity", "", "VCDClusterIdentity to log in with.")
@@ -179,8 +177,7 @@ func configFromFile(path string) (vcd.Config, error) {
 	}
 	var f fileConfig
 	if err := yaml.UnmarshalStrict(raw, &f); err != nil {
-		return vcd.Config{}, fmt.Errorf("reading %s: it must be YAML with the fields site, org, username, "+
-			"password, apiToken, caFile and insecureSkipVerify", path)
+		return vcd.Config{}, fmt.Errorf("reading %s: it must be YAML with the fields site, org, username, password, apiToken, caFile and insecureSkipVerify", path)
 	}
 	return f.login()
 }
@@ -203,8 +200,7 @@ func (p *program) configFromEnvironment() (vcd.Config, error) {
 
 func (f fileConfig) login() (vcd.Config, error) {
 	if f.APIToken == "" && (f.Username == "" || f.Password == "") {
-		return vcd.Config{}, errors.New("credentials are missing: set a user name and a password, or an API " +
-			"token")
+		return vcd.Config{}, errors.New("credentials are missing: set a user name and a password, or an API token")
 	}
 	config := vcd.Config{
 		Site:     f.Site,
@@ -230,12 +226,10 @@ func (f fileConfig) login() (vcd.Config, error) {
 // manager may use it.
 func configFromSecret(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) (vcd.Config, error) {
 	if identity.Type == infrav1.CredentialServiceAccount {
-		return vcd.Config{}, errors.New("the identity is a service account, and only the manager may use its " +
-			"token: use another identity, or set VCD_SITE, VCD_ORGANIZATION and credentials")
+		return vcd.Config{}, errors.New("the identity is a service account, and only the manager may use its token: use another identity, or set VCD_SITE, VCD_ORGANIZATION and credentials")
 	}
 	if secret.Annotations[infrav1.TokenChainAnnotation] != "" {
-		return vcd.Config{}, errors.New("the Secret of the identity contains a service account token, which " +
-			"only its current client may use: use another identity")
+		return vcd.Config{}, errors.New("the Secret of the identity contains a service account token, which only its current client may use: use another identity")
 	}
 	config := credentials.Config(identity, secret)
 	config.Site = identity.Site

@@ -91,8 +91,7 @@ func (p *program) printInventory(c *infrav1.VCDCluster, branches []branch, hidde
 	}
 	switch {
 	case len(hidden) > 0:
-		return errors.New("the inventory is incomplete because some objects are not visible: grant the missing " +
-			"rights")
+		return errors.New("the inventory is incomplete because some objects are not visible: grant the missing rights")
 	case slices.ContainsFunc(branches, func(b branch) bool { return b.Drift != "" }):
 		return errFindings
 	}

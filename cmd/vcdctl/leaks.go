@@ -171,8 +171,7 @@ Named disks, and entities to which an existing cluster refers, are never deleted
 	c.Flags().StringVar(&f.cluster, "cluster-id", "", "ID of the cluster, as printed by leaks.")
 	c.Flags().BoolVar(&f.yes, "yes", false, "Delete the resources after you repeat the ID.")
 	c.Flags().StringVar(&f.confirm, "confirm", "", "Repeated ID, for scripts.")
-	c.Flags().BoolVar(&f.legacy, "legacy", false, "Also delete objects that VMware's CAPVCD, CPI and CSE "+
-		"created.")
+	c.Flags().BoolVar(&f.legacy, "legacy", false, "Also delete objects that VMware's CAPVCD, CPI and CSE created.")
 	c.Flags().BoolVar(&f.noMachines, "no-machines", false,
 		"Confirmation that no VM runs for this ID; required if only load balancers have it.")
 	addWithout(c, &f.withoutClusters)
@@ -200,8 +199,7 @@ func (p *program) purge(ctx context.Context, f purgeFlags) error {
 			fmt.Fprintln(p.errors, "Nothing was deleted. Set --yes to delete these resources.")
 			return nil
 		case len(i.Hidden) > 0:
-			return errors.New("some objects are not visible, so they cannot be deleted: grant the missing " +
-				"rights first")
+			return errors.New("some objects are not visible, so they cannot be deleted: grant the missing rights first")
 		}
 		if err := p.confirm(f); err != nil {
 			return err

@@ -66,8 +66,7 @@ func withRemedy(err error) error {
 	if !errors.Is(err, vcd.ErrTLS) {
 		return err
 	}
-	return fmt.Errorf("%w: add its certificate authority to spec.tls.caBundle of the identity, or set a PEM file in "+
-		"--ca-file, in VCD_CA_FILE or in caFile of --config", err)
+	return fmt.Errorf("%w: add its certificate authority to spec.tls.caBundle of the identity, or set a PEM file in --ca-file, in VCD_CA_FILE or in caFile of --config", err)
 }
 
 // A program is one run of vcdctl.

@@ -53,19 +53,15 @@ issue. Exit code 2 means that the site differs from the simulator.`,
 	flags := c.Flags()
 	flags.StringVar(&f.VDC, "vdc", "", "VDC for VMs and disks; required if several are visible.")
 	flags.StringVar(&f.Network, "network", "", "Network of the VDC for NICs; required if there are several.")
-	flags.StringVar(&f.Template, "template", "", "Template for VMs, as catalog/template; required if there are "+
-		"several.")
+	flags.StringVar(&f.Template, "template", "", "Template for VMs, as catalog/template; required if there are several.")
 	flags.StringVar(&f.EdgeGateway, "edge-gateway", "",
 		"Edge gateway for rules, pools and virtual services; required if there are several.")
 	flags.StringSliceVar(&f.Only, "only", nil, "Assumptions to probe; all if not set.")
 	flags.BoolVar(&f.ReadOnly, "read-only", false, "Run only read-only probes.")
 	flags.BoolVar(&f.yes, "yes", false, "Skip the confirmation before objects are created or removed.")
-	flags.BoolVar(&f.cleanUp, "clean-up", false, "Remove the objects of earlier runs from the organization; "+
-		"runs no probes.")
-	flags.StringSliceVar(&f.runs, "run", nil, "Runs whose objects --clean-up removes; all if not set. Required with --yes, "+
-		"because nothing shows whether a run has ended.")
-	flags.StringVar(&f.report, "report", "", "Output file for the results, without data that identifies the "+
-		"site.")
+	flags.BoolVar(&f.cleanUp, "clean-up", false, "Remove the objects of earlier runs from the organization; runs no probes.")
+	flags.StringSliceVar(&f.runs, "run", nil, "Runs whose objects --clean-up removes; all if not set. Required with --yes, because nothing shows whether a run has ended.")
+	flags.StringVar(&f.report, "report", "", "Output file for the results, without data that identifies the site.")
 	c.MarkFlagsMutuallyExclusive("clean-up", "read-only")
 	c.MarkFlagsMutuallyExclusive("clean-up", "report")
 	return c

@@ -196,12 +196,10 @@ func (s *scope) report(context.Context) (phases.Result, error) {
 	switch {
 	case len(conflicts) > 0:
 		return phases.Fail(listEvery, infrav1.AffinityConflictReason,
-			"A VM can be in only one affinity and one anti-affinity rule, and rules of other owners contain VMs of "+
-				"this cluster. In VCD, remove %s", phases.Few(conflicts)), nil
+			"A VM can be in only one affinity and one anti-affinity rule, and rules of other owners contain VMs of this cluster. In VCD, remove %s", phases.Few(conflicts)), nil
 	case len(hidden) > 0:
 		return phases.Unsure(intervals.Remedy, infrav1.VMUnverifiedReason,
-			"Cannot see %s in VCD. They are not added to rules, and the rules of their groups are not deleted: "+
-				"check the conditions of their VCDMachines", phases.Few(hidden)), nil
+			"Cannot see %s in VCD. They are not added to rules, and the rules of their groups are not deleted: check the conditions of their VCDMachines", phases.Few(hidden)), nil
 	}
 	return phases.Done, nil
 }

@@ -106,8 +106,7 @@ func (s *scope) gather(context.Context) (phases.Result, error) {
 		gather = defaultGather
 	}
 	if left := s.state.changedSince.Add(gather).Sub(s.reconciler.now()); left > 0 {
-		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that are created or deleted at "+
-				"the same time"),
+		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that are created or deleted at the same time"),
 			nil
 	}
 	return phases.Done, nil

@@ -22,8 +22,7 @@ import (
 
 // omittedKeys maps the configuration keys that mode Managed never writes to the reasons.
 var omittedKeys = map[string]string{
-	"vcd.vdcs": "later: a cluster is in one VDC until deployment zones are there, which will say " +
-		"the others",
+	"vcd.vdcs":                 "later: a cluster is in one VDC until deployment zones are there, which will say the others",
 	"vcd.userOrg":              "identities are of the cluster's organization; a user name org/user says another",
 	"vcd.userorg":              "as vcd.userOrg",
 	"vcd.user":                 "credentials are in the Secret, which wins",
@@ -41,11 +40,9 @@ var omittedKeys = map[string]string{
 	"loadbalancer.edgeGateway":                  "the network of the nodes decides it",
 	"loadbalancer.gateways[].network":           "the manager looks the network up, and writes its edge gateway",
 	"nodes.vApps":                               "the cluster has one vApp, vAppName, or one for each machine",
-	"nodes.vAppNamePrefix": "nodes in vApps of their own are found by their provider IDs, which " +
-		"the manager writes",
-	"nodes.maxAge": "later: it trades calls for freshness, and its default keeps " +
-		"the budgets",
-	"rde.enabled": "it follows rde.id and clusterid: what is no entity has none",
+	"nodes.vAppNamePrefix":                      "nodes in vApps of their own are found by their provider IDs, which the manager writes",
+	"nodes.maxAge":                              "later: it trades calls for freshness, and its default keeps the budgets",
+	"rde.enabled":                               "it follows rde.id and clusterid: what is no entity has none",
 }
 
 // fullCluster returns a cluster that sets every field about its cloud controller manager.

@@ -17,8 +17,7 @@ func installing(r events.EventRecorder, c *infrav1.VCDCluster, image string) {
 
 // takenOver records that the cloud controller manager of c inherited values from the previous one.
 func takenOver(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
-	phases.Happened(r, c, "CloudProviderConfigInherited", "Inherited values from the configuration in the "+
-		"workload cluster. To make them explicit, set them in spec.loadBalancer: "+phases.Few(what))
+	phases.Happened(r, c, "CloudProviderConfigInherited", "Inherited values from the configuration in the workload cluster. To make them explicit, set them in spec.loadBalancer: "+phases.Few(what))
 }
 
 // repaired records that changed or missing objects of the cloud controller manager of c were reapplied.

@@ -84,9 +84,7 @@ func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Resu
 	}
 	slices.Sort(found)
 	return phases.Fail(intervals.Remedy, infrav1.CloudProviderConflictReason,
-		"Another cloud controller manager is installed in the workload cluster: remove %s and its installer, "+
-			"such as a ClusterResourceSet that selects this Cluster, or set spec.cloudProvider.mode to "+
-			"External",
+		"Another cloud controller manager is installed in the workload cluster: remove %s and its installer, such as a ClusterResourceSet that selects this Cluster, or set spec.cloudProvider.mode to External",
 		phases.Few(found)), nil
 }
 

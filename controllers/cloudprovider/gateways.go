@@ -77,8 +77,7 @@ func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infr
 	network, err := opened.FindNetwork(ctx, vdc, g.Network)
 	if err == nil && network.EdgeGateway.ID == "" {
 		return "", phases.Fail(intervals.Remedy, infrav1.LoadBalancerInvalidReason,
-			"Network %s has no edge gateway: name a routed network or an edge gateway in "+
-				"spec.loadBalancer.edgeGateways of the VCDCluster", network.Name), nil
+			"Network %s has no edge gateway: name a routed network or an edge gateway in spec.loadBalancer.edgeGateways of the VCDCluster", network.Name), nil
 	}
 	out, err := lookupProblem(err, infrav1.LoadBalancerInvalidReason, gatewayRemedy)
 	return network.EdgeGateway.ID, out, err

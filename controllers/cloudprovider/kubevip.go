@@ -141,8 +141,7 @@ func announces(objects []*unstructured.Unstructured) (phases.Result, error) {
 			(status.NumberAvailable > 0 || status.DesiredNumberScheduled == 0) {
 			continue
 		}
-		return phases.Wait(addon.StartPoll, infrav1.KubeVIPUnavailableReason, "Waiting for pods of DaemonSet %s/%s to be "+
-			"available: %d of %d updated, %d available", set.Namespace, set.Name, status.UpdatedNumberScheduled,
+		return phases.Wait(addon.StartPoll, infrav1.KubeVIPUnavailableReason, "Waiting for pods of DaemonSet %s/%s to be available: %d of %d updated, %d available", set.Namespace, set.Name, status.UpdatedNumberScheduled,
 			status.DesiredNumberScheduled, status.NumberAvailable), nil
 	}
 	return phases.Done, nil

@@ -28,8 +28,7 @@ const configName = "ConfigMap " + addons.Namespace + "/" + addons.ConfigMapName
 
 // remedies maps keys to remedies for differences between the configuration in the workload cluster and the new one.
 var remedies = map[string]string{
-	"clusterid": "it is part of the names of load balancers in VCD, and spec.infraID is immutable: keep " +
-		"spec.cloudProvider.mode External",
+	"clusterid":              "it is part of the names of load balancers in VCD, and spec.infraID is immutable: keep spec.cloudProvider.mode External",
 	"vAppName":               "set spec.vApp.name of a new VCDCluster",
 	"loadbalancer.network":   "it determines the edge gateway: set spec.ovdcNetwork to the same network",
 	"loadbalancer.oneArm":    "set spec.loadBalancer.armMode to OneArm, and oneArm.internalRange to the value found",
@@ -126,8 +125,7 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 	}
 	if err != nil {
 		return phases.Fail(intervals.Remedy, infrav1.CloudProviderConfigConflictReason,
-			"%s of another cloud controller manager cannot be parsed (%v): correct it, or delete it if no load "+
-				"balancers depend on it", configName, err), nil
+			"%s of another cloud controller manager cannot be parsed (%v): correct it, or delete it if no load balancers depend on it", configName, err), nil
 	}
 	values := infrav1.InheritedLoadBalancer{CertificateAlias: found.LoadBalancer.CertAlias}
 	if found.LoadBalancer.OneArm != nil && s.vcdCluster.Spec.LoadBalancer.ArmMode == "" {
@@ -150,8 +148,7 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 	}
 	if differences := vcdconfig.Differences(found, wanted); len(differences) > 0 {
 		return phases.Fail(intervals.Remedy, infrav1.CloudProviderConfigConflictReason,
-			"%s of another cloud controller manager differs from this VCDCluster, which could move load "+
-				"balancers: %s; or delete the ConfigMap if the change is intended", configName, describe(differences)), nil
+			"%s of another cloud controller manager differs from this VCDCluster, which could move load balancers: %s; or delete the ConfigMap if the change is intended", configName, describe(differences)), nil
 	}
 	return phases.Done, s.record(ctx, values)
 }

@@ -82,8 +82,6 @@ func reportStop(r events.EventRecorder, c *infrav1.VCDCluster) {
 		return
 	}
 	phases.Report(c, infrav1.VMLossSuspectedCondition, phases.Note(infrav1.VMLossUnacknowledgedReason,
-		"VMs of several clusters of the site went missing at the same time, so the provider treats none of them "+
-			"as deleted. Check VCD. If the missing VMs of this cluster are deleted, or all have returned, "+
-			"annotate the VCDCluster with %s=true",
+		"VMs of several clusters of the site went missing at the same time, so the provider treats none of them as deleted. Check VCD. If the missing VMs of this cluster are deleted, or all have returned, annotate the VCDCluster with %s=true",
 		infrav1.GoneAcknowledgedAnnotation), r)
 }

@@ -32,16 +32,14 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	if len(others) > 0 {
 		return phases.Unsure(intervals.Remedy, infrav1.AdoptionUnverifiedReason,
-			"%s has the same ID, %s, so ownership of the objects in VCD is ambiguous: pause both, remove the "+
-				"finalizers of the copy and delete it, then unpause the other", capicluster.NameFor(c, others[0]), c.Spec.InfraID), nil
+			"%s has the same ID, %s, so ownership of the objects in VCD is ambiguous: pause both, remove the finalizers of the copy and delete it, then unpause the other", capicluster.NameFor(c, others[0]), c.Spec.InfraID), nil
 	}
 	name := vapp.Name(c, s.clusterName())
 	vApp, err := s.session.FindVApp(ctx, s.home.vdc, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound) && ownership.RanHere(c):
 		return phases.Unsure(intervals.Remedy, infrav1.AdoptionUnverifiedReason,
-			"VDC %s has no vApp %s, in which CAPVCD created the cluster: restore the name of the vApp if it was "+
-				"renamed, or grant the user access to it", s.home.vdc.Name, name), nil
+			"VDC %s has no vApp %s, in which CAPVCD created the cluster: restore the name of the vApp if it was renamed, or grant the user access to it", s.home.vdc.Name, name), nil
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Done, nil
 	case err != nil:
@@ -53,8 +51,7 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 		return problems.OfRead(err, "Reading the metadata of vApp "+name)
 	case !owns:
 		return phases.Unsure(intervals.Remedy, infrav1.AdoptionUnverifiedReason,
-			"vApp %s does not belong to this cluster: its metadata %s is not %s. Rename the vApp in VCD if it "+
-				"has another owner; correct its metadata if CAPVCD created it for this cluster",
+			"vApp %s does not belong to this cluster: its metadata %s is not %s. Rename the vApp in VCD if it has another owner; correct its metadata if CAPVCD created it for this cluster",
 			name, capvcd.MetadataKey, c.Spec.InfraID), nil
 	}
 	recorded := &c.Spec.RecordedState

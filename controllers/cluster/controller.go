@@ -129,8 +129,7 @@ func begin(ctx context.Context, s *scope) (phases.Result, error) {
 	out, err := s.handOverCredentials(ctx)
 	switch {
 	case apierrors.IsConflict(err):
-		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting because another client is "+
-			"writing to the VCDCluster"), nil
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting because another client is writing to the VCDCluster"), nil
 	case err != nil || out != phases.Done:
 		return out, err
 	}

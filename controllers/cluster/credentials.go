@@ -76,9 +76,7 @@ func (h handover) run(ctx context.Context) (phases.Result, error) {
 	switch {
 	case isElsewhere && !exists:
 		return phases.Stop(infrav1.SecretInOtherNamespaceReason,
-			"Secret %s/%s, to which the CAPVCD cluster referred, cannot be read from namespace %s: copy the "+
-				"Secret to the namespace of the VCDCluster and create VCDIdentity %s for it, or set another "+
-				"identity in spec.identityRef",
+			"Secret %s/%s, to which the CAPVCD cluster referred, cannot be read from namespace %s: copy the Secret to the namespace of the VCDCluster and create VCDIdentity %s for it, or set another identity in spec.identityRef",
 			ref.Namespace, ref.Name, c.Namespace, c.Spec.IdentityRef.Name), nil
 	case isElsewhere, c.Spec.IdentityRef.Kind == infrav1.ClusterIdentity:
 		return phases.Done, nil // A user chose another identity.
@@ -162,8 +160,7 @@ func (h handover) addFrom(ctx context.Context, name string, data map[string][]by
 	err := h.live.Get(ctx, h.key(name), secret)
 	if apierrors.IsNotFound(err) {
 		return phases.Stop(infrav1.SecretNotFoundReason,
-			"Secret %s, to which the CAPVCD cluster referred, does not exist: create it, or set another "+
-				"identity in spec.identityRef", name), nil
+			"Secret %s, to which the CAPVCD cluster referred, does not exist: create it, or set another identity in spec.identityRef", name), nil
 	}
 	if err != nil {
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", name, err)

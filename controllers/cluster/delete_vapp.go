@@ -284,8 +284,7 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Re
 		return out, err
 	case len(foreign) > 0:
 		return phases.Fail(intervals.Remedy, infrav1.VAppNotEmptyReason,
-			"vApp %s contains VMs that block its deletion. They run or are suspended without a VCDMachine, "+
-				"belong to another owner, or have independent disks attached: move or delete %s", vApp.Name, phases.Few(foreign)), nil
+			"vApp %s contains VMs that block its deletion. They run or are suspended without a VCDMachine, belong to another owner, or have independent disks attached: move or delete %s", vApp.Name, phases.Few(foreign)), nil
 	}
 	if out, err := d.record(ctx, vApp.ID); err != nil || out != phases.Done {
 		return out, err

@@ -47,8 +47,7 @@ func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	data, err := kubevip.Render(config)
 	if err != nil {
-		return phases.Stop(infrav1.VIPInvalidReason, "Cannot configure kube-vip: %v: correct "+
-			"spec.controlPlaneLoadBalancer.kubeVIP",
+		return phases.Stop(infrav1.VIPInvalidReason, "Cannot configure kube-vip: %v: correct spec.controlPlaneLoadBalancer.kubeVIP",
 			err), nil
 	}
 	secret := s.nodeSecret(kubeVIPSuffix, "kube-vip's manifest")
@@ -167,8 +166,7 @@ func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, n
 	case set != "":
 		return hosts{names: []string{set}}, phases.Done, nil
 	}
-	return hosts{}, phases.Stop(infrav1.EndpointMissingReason, "No endpoint is specified: set "+
-		"spec.controlPlaneEndpoint.host, or poolRefs in spec.controlPlaneLoadBalancer.kubeVIP"), nil
+	return hosts{}, phases.Stop(infrav1.EndpointMissingReason, "No endpoint is specified: set spec.controlPlaneEndpoint.host, or poolRefs in spec.controlPlaneLoadBalancer.kubeVIP"), nil
 }
 
 // kubeVIPConfig returns the configuration of kube-vip for a cluster.
@@ -233,8 +231,7 @@ func peerOf(ctx context.Context, live client.Reader, namespace string, spec *inf
 	password, found := secret.Data[key]
 	peer.Password = string(password)
 	if apierrors.IsNotFound(err) || !found {
-		return peer, phases.Fail(intervals.Remedy, infrav1.PeerPasswordMissingReason, "The password of BGP peer %s "+
-			"is not in key %s of Secret %s: create it, or correct spec.controlPlaneLoadBalancer.kubeVIP.bgp.peers", spec.Address, key,
+		return peer, phases.Fail(intervals.Remedy, infrav1.PeerPasswordMissingReason, "The password of BGP peer %s is not in key %s of Secret %s: create it, or correct spec.controlPlaneLoadBalancer.kubeVIP.bgp.peers", spec.Address, key,
 			ref.Name), nil
 	}
 	return peer, phases.Done, nil

@@ -62,8 +62,7 @@ func endpointGateway(ctx context.Context, in *session.Session, c *infrav1.VCDClu
 	found, err := in.FindGateway(ctx, spec.Name)
 	if err != nil {
 		out, err := problems.OfLookup(err, infrav1.EdgeGatewayNotFoundReason,
-			"correct spec.controlPlaneLoadBalancer.edgeGateway.name, or grant the user of the identity access "+
-				"to it")
+			"correct spec.controlPlaneLoadBalancer.edgeGateway.name, or grant the user of the identity access to it")
 		return "", out.NoAccess(), err
 	}
 	return found.ID, phases.Done, nil

@@ -92,8 +92,7 @@ func candidates(c *infrav1.VCDCluster, usable []placement.Zone) []candidate {
 func findHome(ctx context.Context, in *session.Session, all []candidate) (home, phases.Result, error) {
 	if len(all) == 0 {
 		return home{}, phases.Fail(intervals.Remedy, infrav1.NetworkNotFoundReason,
-			"No network is set in the VCDCluster or in a zone for control planes: set spec.ovdcNetwork, or "+
-				"spec.placementConstraint.networks of the VCDDeploymentZones"), nil
+			"No network is set in the VCDCluster or in a zone for control planes: set spec.ovdcNetwork, or spec.placementConstraint.networks of the VCDDeploymentZones"), nil
 	}
 	var first phases.Result
 	for _, at := range all {
@@ -117,8 +116,7 @@ func (at candidate) find(ctx context.Context, in *session.Session) (home, phases
 	network, err := in.FindNetwork(ctx, vdc, at.network)
 	if err != nil {
 		out, err := problems.OfLookup(err, checks.Network.Reason,
-			checks.Network.Remedy("spec.ovdcNetwork of the VCDCluster")+"; if another object now has its name, "+
-				"remove spec.recordedState.ovdcNetworkID")
+			checks.Network.Remedy("spec.ovdcNetwork of the VCDCluster")+"; if another object now has its name, remove spec.recordedState.ovdcNetworkID")
 		return home{}, out.NoAccess(), err
 	}
 	return home{vdc: vdc, network: network}, phases.Done, nil

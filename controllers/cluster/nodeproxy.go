@@ -83,8 +83,7 @@ func proxyURLs(ctx context.Context, live client.Reader, c *infrav1.VCDCluster) (
 	username := string(secret.Data[infrav1.SecretUsername])
 	password := string(secret.Data[infrav1.SecretPassword])
 	if username == "" || password == "" {
-		return proxy{}, phases.Fail(intervals.Remedy, infrav1.ProxyCredentialsMissingReason, "Secret %s has no keys "+
-			"username and password: create it, or correct spec.proxy.credentialsSecretRef", key.Name), nil
+		return proxy{}, phases.Fail(intervals.Remedy, infrav1.ProxyCredentialsMissingReason, "Secret %s has no keys username and password: create it, or correct spec.proxy.credentialsSecretRef", key.Name), nil
 	}
 	httpProxy, err1 := nodeproxy.WithCredentials(spec.HTTPProxy, username, password)
 	httpsProxy, err2 := nodeproxy.WithCredentials(spec.HTTPSProxy, username, password)

@@ -107,8 +107,7 @@ func (f *failureDomains) add(z placement.Zone) {
 func (f *failureDomains) problem() string {
 	switch {
 	case len(f.usable) > 0:
-		return "No usable zone that spec.failureDomainSelector selects allows control planes: set " +
-			"spec.controlPlane of one zone to true, or label another zone"
+		return "No usable zone that spec.failureDomainSelector selects allows control planes: set spec.controlPlane of one zone to true, or label another zone"
 	case len(f.excluded) > 0:
 		return "No zone that spec.failureDomainSelector selects is usable: " + strings.Join(f.excluded, "; ")
 	}

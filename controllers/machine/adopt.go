@@ -72,16 +72,14 @@ func (a adoption) doubt(vm vcd.VM, owns bool) phases.Result {
 	switch {
 	case expected == "":
 		return phases.Unsure(intervals.Remedy, infrav1.AdoptionUnverifiedReason,
-			"Cannot derive the name of the VM from spec.vmNamingTemplate, so the ownership of VM %s is not "+
-				"proved: set spec.recordedState.vmName to the name of the VM if it belongs to this machine", vm.Name)
+			"Cannot derive the name of the VM from spec.vmNamingTemplate, so the ownership of VM %s is not proved: set spec.recordedState.vmName to the name of the VM if it belongs to this machine", vm.Name)
 	case vm.Name != expected:
 		return phases.Unsure(intervals.Remedy, infrav1.AdoptionUnverifiedReason,
 			"VM %s in spec.providerID should have the name %s: rename it in VCD if it belongs to this machine",
 			vm.Name, expected)
 	case !owns:
 		return phases.Unsure(intervals.Remedy, infrav1.AdoptionUnverifiedReason,
-			"VM %s in spec.providerID is not in a vApp of this cluster: metadata %s of its vApp is not %s. "+
-				"Correct the metadata of the vApp if CAPVCD created the VM for this machine",
+			"VM %s in spec.providerID is not in a vApp of this cluster: metadata %s of its vApp is not %s. Correct the metadata of the vApp if CAPVCD created the VM for this machine",
 			vm.Name, capvcd.MetadataKey, a.inputs.vcdCluster.Spec.InfraID)
 	}
 	return phases.Done

@@ -60,8 +60,7 @@ func (r removal) clear(ctx context.Context) (phases.Result, error) {
 	case !guestinfo.Redacted(vm.ExtraConfig):
 	case vm.ExtraConfig[guestinfo.KeyMetadata] == "":
 		return r.tasks.failed(stepClear, phases.Unsure(0, infrav1.ExtraConfigHiddenReason,
-			"The extra configuration of VM %s is not visible, so bootstrap data may remain "+
-				"in it: grant the user of the identity the right to view it", vm.Name)), nil
+			"The extra configuration of VM %s is not visible, so bootstrap data may remain in it: grant the user of the identity the right to view it", vm.Name)), nil
 	default:
 		noteRemoved(r.inputs, vm)
 		return phases.Done, nil

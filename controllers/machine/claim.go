@@ -28,8 +28,7 @@ func claimProblem(ctx context.Context, c client.Client, in *inputs) (phases.Resu
 		return phases.Done, err
 	}
 	return phases.Fail(intervals.Remedy, infrav1.VMNotOwnedReason,
-		"%s owns the VM with instance ID %s: delete this copy, which does not delete the VM, and recreate it "+
-			"without spec.providerID and spec.recordedState",
+		"%s owns the VM with instance ID %s: delete this copy, which does not delete the VM, and recreate it without spec.providerID and spec.recordedState",
 		nameOf(owner, in.vcdMachine), owner.Spec.RecordedState.InstanceID), nil
 }
 

@@ -236,8 +236,7 @@ func TestAMachineWithoutNameserversCausesAWarning(t *testing.T) {
 				w.Expect(events).NotTo(ContainElement(ContainSubstring(infrav1.NoNameserversReason)))
 				return
 			}
-			w.Expect(c.Message).To(Equal("The guest has no DNS servers: set the DNS servers of network nodes in VCD, or nameservers in " +
-				"spec.networks of the VCDMachineTemplate"))
+			w.Expect(c.Message).To(Equal("The guest has no DNS servers: set the DNS servers of network nodes in VCD, or nameservers in spec.networks of the VCDMachineTemplate"))
 			w.Expect(events).To(ContainElement(And(ContainSubstring("Warning"), ContainSubstring(c.Message))))
 			w.Expect(w.EventTexts()).To(BeEmpty(), "once")
 		})
@@ -369,8 +368,7 @@ func TestAnAddressInUseInVCDIsNotAssignedToAVM(t *testing.T) {
 
 	message := conditions.Get(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition).Message
 	w.Expect(message).To(
-		Equal("192.168.100.20, from IPAddressClaim cp-0-0-0, is used by other in network nodes: free it " +
-			"in VCD, or correct ExamplePool v4, then delete IPAddressClaim cp-0-0-0"))
+		Equal("192.168.100.20, from IPAddressClaim cp-0-0-0, is used by other in network nodes: free it in VCD, or correct ExamplePool v4, then delete IPAddressClaim cp-0-0-0"))
 	w.Expect(w.Writes()).To(Equal(writes))
 	w.DeleteMachine("other")
 	w.Ready("cp-0")
@@ -389,8 +387,7 @@ func TestAVirtualIPIsNotReportedAsANodeAddress(t *testing.T) {
 			w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressInUseReason)
 
 			w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition)).To(Equal(
-				address + ", from IPAddressClaim cp-0-0-0, is the virtual IP of " + holder + ": correct ExamplePool v4, " +
-					"then delete IPAddressClaim cp-0-0-0"))
+				address + ", from IPAddressClaim cp-0-0-0, is the virtual IP of " + holder + ": correct ExamplePool v4, then delete IPAddressClaim cp-0-0-0"))
 			w.Expect(w.Writes()).To(Equal(writes))
 			pool.Addresses = pool.Addresses[1:]
 			claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("cp-0-0-0")}

@@ -180,9 +180,7 @@ func (c comparison) compare(made drift.Made) phases.Result {
 		c.vm.readNext = again
 	}
 	reason, message := drift.Summary(found)
-	return phases.Fail(max(c.vm.readNext.Sub(c.now()), intervals.Busy), reason, "%s. Revert the change in "+
-		"VCD, replace the machine, or remove spec.recordedState.vm of the VCDMachine to accept the VM "+
-		"as it is", message)
+	return phases.Fail(max(c.vm.readNext.Sub(c.now()), intervals.Busy), reason, "%s. Revert the change in VCD, replace the machine, or remove spec.recordedState.vm of the VCDMachine to accept the VM as it is", message)
 }
 
 // recordMade records the state of the VM at creation.

@@ -41,8 +41,7 @@ func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	if s.inputs.vcdCluster == nil {
 		return phases.Stop(infrav1.ClusterNotFoundReason,
-			"The VCDCluster is deleted, so the location of VM %s is unknown: delete the VM in VCD, then "+
-				"annotate the VCDMachine with %s=true",
+			"The VCDCluster is deleted, so the location of VM %s is unknown: delete the VM in VCD, then annotate the VCDMachine with %s=true",
 			m.Spec.RecordedState.VMName, infrav1.VMGoneAnnotation), nil
 	}
 	if out, err := openForDeletion(ctx, s); err != nil || out != phases.Done {

@@ -64,8 +64,7 @@ func (d deletion) ownershipProblem(ctx context.Context, vm vcd.VM) (phases.Resul
 		return phases.Done, nil
 	}
 	return phases.Fail(intervals.Remedy, infrav1.VMNotOwnedReason,
-		"VM %s has no ownership marker of this machine: add %q to its description if it belongs to this "+
-			"machine, or remove finalizer %s",
+		"VM %s has no ownership marker of this machine: add %q to its description if it belongs to this machine, or remove finalizer %s",
 		vm.Name, d.inputs.marker(), infrav1.MachineFinalizer), nil
 }
 

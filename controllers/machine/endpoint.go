@@ -158,9 +158,7 @@ func (e endpointMember) address(ctx context.Context) (string, phases.Result, err
 			"Waiting for the address of the VM, with which it joins the endpoint"), nil
 	}
 	return "", phases.Fail(intervals.Remedy, infrav1.EndpointFamilyMismatchReason,
-		"The first address of the cluster's endpoint is of family %s, but the VM has only %s: set an address of "+
-			"the nodes' family in spec.controlPlaneEndpoint of the VCDCluster, or use nodes with addresses "+
-			"of both families", family, strings.Join(has, ", ")), nil
+		"The first address of the cluster's endpoint is of family %s, but the VM has only %s: set an address of the nodes' family in spec.controlPlaneEndpoint of the VCDCluster, or use nodes with addresses of both families", family, strings.Join(has, ", ")), nil
 }
 
 // reported reports whether an address is in the status, which lists the addresses of the last read.

@@ -66,8 +66,7 @@ func hardwareRejected(r events.EventRecorder, m *infrav1.VCDMachine, why string)
 
 // diskExpanded records that the first disk of the VM of m was expanded.
 func diskExpanded(r events.EventRecorder, m *infrav1.VCDMachine, size string) {
-	phases.Happened(r, m, "DiskExpanded", "Expanded the first disk to "+size+"; the guest must expand its file "+
-		"system")
+	phases.Happened(r, m, "DiskExpanded", "Expanded the first disk to "+size+"; the guest must expand its file system")
 }
 
 // vmConsolidated records that the VM of m was consolidated, so its disks can be expanded.
@@ -89,17 +88,14 @@ func vmFound(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 // vmLossUnacknowledged records that no missing VM of c is treated as deleted until a user acknowledges the loss.
 func vmLossUnacknowledged(r events.EventRecorder, c *infrav1.VCDCluster) {
 	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.VMLossUnacknowledgedReason, infrav1.VMLossUnacknowledgedReason, "%s",
-		"VMs of several clusters of the site went missing at the same time, so the provider treats none of them "+
-			"as deleted. Check VCD. If the missing VMs are deleted, annotate VCDCluster "+c.Name+" with "+
+		"VMs of several clusters of the site went missing at the same time, so the provider treats none of them as deleted. Check VCD. If the missing VMs are deleted, annotate VCDCluster "+c.Name+" with "+
 			infrav1.GoneAcknowledgedAnnotation+"=true")
 }
 
 // withdrawalUnconfirmed records that the VM of m is powered off although load balancers may still send requests to it.
 func withdrawalUnconfirmed(r events.EventRecorder, m *infrav1.VCDMachine, node string) {
 	r.Eventf(m, nil, corev1.EventTypeWarning, "WithdrawalUnconfirmed", "WithdrawalUnconfirmed", "%s",
-		fmt.Sprintf("The cloud controller manager did not confirm in %s that load balancers send no more requests to Node %s. "+
-			"The deletion continues, and requests may fail until health monitors notice it. Check the cloud controller "+
-			"manager of the workload cluster", withdrawalLimit, node))
+		fmt.Sprintf("The cloud controller manager did not confirm in %s that load balancers send no more requests to Node %s. The deletion continues, and requests may fail until health monitors notice it. Check the cloud controller manager of the workload cluster", withdrawalLimit, node))
 }
 
 // vmDeleted records that the VM of m was deleted.
@@ -121,8 +117,7 @@ func diskDetached(r events.EventRecorder, m *infrav1.VCDMachine, disk vcd.Ref) {
 
 // bootstrapDataRemoved records that the removal of bootstrap data was requested because the guest did not remove it.
 func bootstrapDataRemoved(r events.EventRecorder, m *infrav1.VCDMachine) {
-	phases.Happened(r, m, "BootstrapDataRemoved", "Requested the removal of bootstrap data that the guest did "+
-		"not remove")
+	phases.Happened(r, m, "BootstrapDataRemoved", "Requested the removal of bootstrap data that the guest did not remove")
 }
 
 // vmShared records that the VM of m was not deleted because it also belongs to another VCDMachine.

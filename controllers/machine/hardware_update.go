@@ -205,9 +205,7 @@ func (u hardwareUpdate) keepPrevious(ctx context.Context, vm vcd.VM) (phases.Res
 		why = out.Message
 	}
 	left := u.restart.FailedAt.Add(hardwareRetry).Sub(u.now())
-	return phases.Fail(min(left, intervals.Remedy), infrav1.HardwareRejectedReason, "VCD rejected the new CPUs or memory, "+
-		"and the VM runs with its previous ones. %s. To retry at once, remove spec.recordedState.restart of the "+
-		"VCDMachine", why), nil
+	return phases.Fail(min(left, intervals.Remedy), infrav1.HardwareRejectedReason, "VCD rejected the new CPUs or memory, and the VM runs with its previous ones. %s. To retry at once, remove spec.recordedState.restart of the VCDMachine", why), nil
 }
 
 // canHotAdd reports whether the change only adds hardware that the running VM accepts. The number of cores per socket

@@ -48,8 +48,7 @@ func (p *placer) selectTemplate(ctx context.Context, selector *infrav1.TemplateS
 	}
 	version := p.inputs.machine.Spec.Version
 	if version == "" {
-		return phases.Stop(infrav1.TemplateNotFoundReason, "The Machine has no Kubernetes version to select a template by: "+
-			"set spec.version of the Machine, or spec.template of the VCDMachine instead of spec.templateSelector"), nil
+		return phases.Stop(infrav1.TemplateNotFoundReason, "The Machine has no Kubernetes version to select a template by: set spec.version of the Machine, or spec.template of the VCDMachine instead of spec.templateSelector"), nil
 	}
 	found, err := p.session.SelectTemplate(ctx, checks.TemplateQuery(selector, catalog.Name, version))
 	p.target.template = found
@@ -103,9 +102,7 @@ func (p *placer) checkCompute(ctx context.Context) (phases.Result, error) {
 	switch policy := p.target.policy; {
 	case (sizing != nil || sized) && policy != nil && (policy.CPUs > 0 || policy.MemoryMiB > 0):
 		return phases.Fail(intervals.Remedy, infrav1.PlacementInvalidReason,
-			"placement policy %s also sets the size of VMs, as vGPU policies may: remove spec.sizingPolicy, "+
-				"spec.cpus and spec.memory of the VCDMachine, and spec.placementConstraint.sizingPolicy of its "+
-				"zone", policy.Name), nil
+			"placement policy %s also sets the size of VMs, as vGPU policies may: remove spec.sizingPolicy, spec.cpus and spec.memory of the VCDMachine, and spec.placementConstraint.sizingPolicy of its zone", policy.Name), nil
 	case !sized:
 		return phases.Done, nil
 	case sizing != nil:

@@ -133,8 +133,7 @@ func (i *injection) equip(ctx context.Context) (phases.Result, error) {
 	if i.vm.requestedHardware == change {
 		i.vm.requestedHardware = hardware{}
 		return i.tasks.failed(stepHardware, phases.Fail(0, infrav1.RequestRejectedReason,
-			"VM %s does not have the CPUs, memory, hardware version, additional disks or "+
-				"IOPS of the spec, although VCD accepted them: it has %d CPUs, %d MiB, %s, %d disks and %d IOPS of the first one",
+			"VM %s does not have the CPUs, memory, hardware version, additional disks or IOPS of the spec, although VCD accepted them: it has %d CPUs, %d MiB, %s, %d disks and %d IOPS of the first one",
 			vm.Name, vm.CPUs, vm.MemoryMiB, vm.HardwareVersion, len(vm.Disks), ptr.Deref(drift.FirstDisk(*vm).IOPS, 0))), nil
 	}
 	return i.tasks.write(stepHardware, func() (vcd.Task, error) {

@@ -63,8 +63,7 @@ func (l layout) problem(ctx context.Context, vApp vcd.VApp) (phases.Result, erro
 		return problems.OfRead(err, "Reading the metadata of vApp "+vApp.Name)
 	case !owns:
 		return phases.Fail(intervals.Remedy, infrav1.NameConflictReason,
-			"vApp %s exists but does not belong to this cluster: rename or delete it in VCD, or recreate the "+
-				"cluster with another spec.vApp.name", vApp.Name), nil
+			"vApp %s exists but does not belong to this cluster: rename or delete it in VCD, or recreate the cluster with another spec.vApp.name", vApp.Name), nil
 	case len(vApp.Tasks) > 0:
 		return vAppBusy(intervals.Busy, vApp.Name), nil
 	}
@@ -96,8 +95,7 @@ func (l layout) driverProblem(ctx context.Context, message string) phases.Result
 	switch {
 	case !known:
 		return phases.Unsure(vapp.UnknownRetry, infrav1.WorkloadClusterUnreachableReason,
-			"Another vApp is possible only after a check of the workload cluster, but its API server is "+
-				"unreachable: check the Cluster")
+			"Another vApp is possible only after a check of the workload cluster, but its API server is unreachable: check the Cluster")
 	case len(found) > 0:
 		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, message, phases.Few(found))
 	}

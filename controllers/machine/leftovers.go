@@ -80,8 +80,7 @@ func (l leftovers) failedEarlier() {
 	if l.tasks.backoff.creating() {
 		return
 	}
-	out := phases.Fail(0, infrav1.TaskFailedReason, "An earlier creation of the VM failed: check the tasks in "+
-		"VCD")
+	out := phases.Fail(0, infrav1.TaskFailedReason, "An earlier creation of the VM failed: check the tasks in VCD")
 	l.tasks.failed(stepAdd, out)
 }
 

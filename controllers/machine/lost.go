@@ -45,8 +45,7 @@ func reportMissing(ctx context.Context, s *scope) (phases.Result, error) {
 	case vm != nil:
 		absence.Forget(m)
 		return phases.Unsure(intervals.Remedy, infrav1.VMUnverifiedReason,
-			"VM %s exists in VCD but is missing from its query results: check the inventory of VCD and the "+
-				"rights of the identity's user", id), nil
+			"VM %s exists in VCD but is missing from its query results: check the inventory of VCD and the rights of the identity's user", id), nil
 	case !known:
 		vmGone(s.reconciler.Recorder, m, id)
 	}
@@ -216,8 +215,7 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 	case gone.HeldBack:
 		l.missing.held.Store(l.now().UnixNano())
 		return phases.Unsure(min(v.After, intervals.Remedy), infrav1.TooManyVMsMissingReason,
-			"%s is missing, as are more than a third of the cluster's %d VMs. After ten minutes, the provider "+
-				"treats them as deleted, one by one. If this VM is deleted, annotate the VCDMachine with %s=true",
+			"%s is missing, as are more than a third of the cluster's %d VMs. After ten minutes, the provider treats them as deleted, one by one. If this VM is deleted, annotate the VCDMachine with %s=true",
 			l.name, around.Machines, infrav1.VMGoneAnnotation), nil
 	case gone.Waiting:
 		switch v.Reason {
@@ -225,8 +223,7 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 			return absence.Once(v, infrav1.VMUnverifiedReason, l.name), nil
 		case gone.Creating:
 			return phases.Unsure(min(v.After, intervals.Remedy), infrav1.VMUnverifiedReason,
-				"%s does not exist, but a request to create it may still be in progress. The provider creates "+
-					"it again five minutes after the request", l.name), nil
+				"%s does not exist, but a request to create it may still be in progress. The provider creates it again five minutes after the request", l.name), nil
 		default:
 			l.wakeNeighbors(around)
 			return phases.Unsure(v.After, infrav1.VMUnverifiedReason,
@@ -245,8 +242,7 @@ func (l *lostVM) explain(why gone.Reason) string {
 		return "VCD lists " + l.name + " but denies access to it: grant the user access to it"
 	case gone.Unlogged:
 		return fmt.Sprintf(
-			"Neither %s nor the tasks that created it less than a day ago are visible, so VCD may have been "+
-				"restored from a backup. If the VM is deleted, annotate the VCDMachine with %s=true",
+			"Neither %s nor the tasks that created it less than a day ago are visible, so VCD may have been restored from a backup. If the VM is deleted, annotate the VCDMachine with %s=true",
 			l.name, infrav1.VMGoneAnnotation)
 	case gone.ScopeHidden:
 		hidden = "VDC " + l.vdc.Name
@@ -257,8 +253,7 @@ func (l *lostVM) explain(why gone.Reason) string {
 	case gone.Once, gone.AskingSite, gone.Creating: // reasons to wait, which need no explanation
 	}
 	return fmt.Sprintf(
-		"Neither %s nor %s is visible, so the deletion is not proved: grant the user of the identity access to "+
-			"vApp %s. If the VM is deleted, annotate the VCDMachine with %s=true",
+		"Neither %s nor %s is visible, so the deletion is not proved: grant the user of the identity access to vApp %s. If the VM is deleted, annotate the VCDMachine with %s=true",
 		l.name, hidden, l.inputs.vAppName(), infrav1.VMGoneAnnotation)
 }
 
@@ -293,8 +288,6 @@ func (l *lostVM) stopSite(ctx context.Context) (phases.Result, error) {
 		}
 	}
 	return phases.Unsure(intervals.Remedy, infrav1.VMLossUnacknowledgedReason,
-		"%s is missing, and VMs of other clusters of the site went missing at the same time, so the provider "+
-			"treats none of them as deleted. Check VCD. If the missing VMs of this cluster are deleted, "+
-			"annotate VCDCluster %s with %s=true",
+		"%s is missing, and VMs of other clusters of the site went missing at the same time, so the provider treats none of them as deleted. Check VCD. If the missing VMs of this cluster are deleted, annotate VCDCluster %s with %s=true",
 		l.name, c.Name, infrav1.GoneAcknowledgedAnnotation), nil
 }

@@ -43,8 +43,7 @@ func (p *placer) name(ctx context.Context) (phases.Result, error) {
 func (p *placer) vmName() (string, phases.Result) {
 	if name := p.inputs.vcdMachine.Spec.RecordedState.VMName; name != "" {
 		if err := vmname.Check(name); err != nil {
-			return "", phases.Stop(infrav1.VMNameInvalidReason, "spec.recordedState.vmName: %v: recreate the "+
-				"machine without this field", err)
+			return "", phases.Stop(infrav1.VMNameInvalidReason, "spec.recordedState.vmName: %v: recreate the machine without this field", err)
 		}
 		return name, phases.Done
 	}

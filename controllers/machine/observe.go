@@ -162,8 +162,7 @@ func (o observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phas
 		return &found[0], phases.Done, nil
 	}
 	return nil, phases.Fail(intervals.Remedy, infrav1.DuplicateMarkerReason,
-		"VMs %s and %s in vApp %s both have the ownership marker of this machine: delete the copies, or change "+
-			"their descriptions",
+		"VMs %s and %s in vApp %s both have the ownership marker of this machine: delete the copies, or change their descriptions",
 		found[0].Name, found[1].Name, vApp.Name), nil
 }
 
@@ -220,8 +219,7 @@ func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 	// A user may have set the recorded ID. Once the VM ran, a lost marker is ordinary drift.
 	if !o.inputs.cameUp() && !owns {
 		return phases.Fail(intervals.Remedy, infrav1.VMNotOwnedReason,
-			"VM %s in spec.providerID has no ownership marker of this machine: add %q to its description if it "+
-				"belongs to this machine, or delete the Machine", vm.Name, o.inputs.marker()), nil
+			"VM %s in spec.providerID has no ownership marker of this machine: add %q to its description if it belongs to this machine, or delete the Machine", vm.Name, o.inputs.marker()), nil
 	}
 	if len(vm.Tasks) > 0 {
 		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
@@ -264,8 +262,7 @@ func (o observer) owned(ctx context.Context) (vcd.VM, phases.Result, error) {
 	known.ExtraConfig = nil
 	o.keep(known)
 	return vm, phases.Fail(intervals.Remedy, infrav1.VMNotOwnedReason,
-		"VM %s is not changed because it has no ownership marker of this machine: add %q to its description if "+
-			"it belongs to this machine",
+		"VM %s is not changed because it has no ownership marker of this machine: add %q to its description if it belongs to this machine",
 		vm.Name, o.inputs.marker()), nil
 }
 

@@ -57,8 +57,7 @@ func clusterProblem(c *infrav1.VCDCluster) phases.Result {
 			"Waiting for the VCDCluster in spec.infrastructureRef of the Cluster").NoAccess()
 	case c.Spec.InfraID == "" && capicluster.ExternallyManaged(c):
 		return phases.Stop(infrav1.WaitingForClusterReason,
-			"VCDCluster %s is externally managed (%s) and has no ID: set spec.infraID, which marks the "+
-				"cluster's VMs", c.Name, clusterv1.ManagedByAnnotation).NoAccess()
+			"VCDCluster %s is externally managed (%s) and has no ID: set spec.infraID, which marks the cluster's VMs", c.Name, clusterv1.ManagedByAnnotation).NoAccess()
 	case c.Spec.InfraID == "":
 		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for spec.infraID of the VCDCluster").NoAccess()
 	}
@@ -135,8 +134,7 @@ func (p *placer) checkMarker(context.Context) (phases.Result, error) {
 	if marker.IsOf(marker.String()) {
 		return phases.Done, nil
 	}
-	return phases.Stop(infrav1.InfraIDInvalidReason, "%q is not a valid ownership marker: recreate the cluster "+
-		"with a spec.infraID of the VCDCluster that has no spaces", marker), nil
+	return phases.Stop(infrav1.InfraIDInvalidReason, "%q is not a valid ownership marker: recreate the cluster with a spec.infraID of the VCDCluster that has no spaces", marker), nil
 }
 
 // findNetworks looks up the network of each NIC.
@@ -167,8 +165,7 @@ func (p *placer) findParts(ctx context.Context) (phases.Result, error) {
 func (p *placer) withRollout(out phases.Result) phases.Result {
 	_, controlPlane := p.inputs.vcdMachine.Labels[clusterv1.MachineControlPlaneLabel]
 	if out.IsProblem() && controlPlane && !workload.Initialized(p.inputs.cluster) {
-		out.Message += fmt.Sprintf(". A new VCDMachineTemplate alone does not replace the first control plane: "+
-			"set it in the KubeadmControlPlane, and delete Machine %s", p.inputs.machine.Name)
+		out.Message += fmt.Sprintf(". A new VCDMachineTemplate alone does not replace the first control plane: set it in the KubeadmControlPlane, and delete Machine %s", p.inputs.machine.Name)
 	}
 	return out
 }
@@ -198,6 +195,5 @@ func (p *placer) findNameservers(ctx context.Context) (phases.Result, error) {
 		}
 		names = append(names, network.Name)
 	}
-	return phases.Warn(infrav1.NoNameserversReason, "The guest has no DNS servers: set the DNS servers of "+
-		"network %s in VCD, or nameservers in spec.networks of the VCDMachineTemplate", strings.Join(names, ", ")), nil
+	return phases.Warn(infrav1.NoNameserversReason, "The guest has no DNS servers: set the DNS servers of network %s in VCD, or nameservers in spec.networks of the VCDMachineTemplate", strings.Join(names, ", ")), nil
 }

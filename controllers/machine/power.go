@@ -156,8 +156,7 @@ func (p power) powerOnAgain(ctx context.Context) (phases.Result, error) {
 	past := revivalsOf(record.PoweredOnAgain)
 	if left := past.wait(now); left > 0 {
 		out := phases.Fail(min(left, intervals.Remedy), infrav1.VMPoweredOffReason,
-			"The VM does not stay powered on. The provider powered it on %d times in a row and will retry "+
-				"later: check its guest and the tasks in VCD, or set spec.powerOffPolicy to Report", past.count)
+			"The VM does not stay powered on. The provider powered it on %d times in a row and will retry later: check its guest and the tasks in VCD, or set spec.powerOffPolicy to Report", past.count)
 		return out, nil
 	}
 	if _, out, err := p.observer.owned(ctx); err != nil || out != phases.Done {

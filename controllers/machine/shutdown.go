@@ -106,8 +106,7 @@ func (s shutdown) requestRepeatedly(ctx context.Context, vm *vcd.VM) (phases.Res
 }
 
 // endOfWait is the remedy for a guest that does not shut down although its VM must not be powered off.
-const endOfWait = "Shut it down in VCD or in the guest, or set spec.powerOffMode of the VCDMachine to TrySoft to power " +
-	"off the VM"
+const endOfWait = "Shut it down in VCD or in the guest, or set spec.powerOffMode of the VCDMachine to TrySoft to power off the VM"
 
 // request requests a shutdown of the guest. refused is the reason if VCD rejects the request, otherwise empty.
 func (s shutdown) request(ctx context.Context, vm *vcd.VM) (out phases.Result, refused string, err error) {
@@ -135,8 +134,7 @@ func (s shutdown) suspended(vm *vcd.VM) phases.Result {
 	if vm.Status != vcd.StatusSuspended || !s.isSoft() {
 		return phases.Done
 	}
-	return phases.Fail(intervals.Busy, infrav1.GuestNotShutDownReason, "VM %s is suspended, so its guest cannot shut "+
-		"down. Resume it, or set spec.powerOffMode of the VCDMachine to TrySoft to power it off", vm.Name)
+	return phases.Fail(intervals.Busy, infrav1.GuestNotShutDownReason, "VM %s is suspended, so its guest cannot shut down. Resume it, or set spec.powerOffMode of the VCDMachine to TrySoft to power it off", vm.Name)
 }
 
 // await waits for the tasks of a VM before its deletion. It cancels a shutdown that takes too long, because VCD rejects
@@ -175,8 +173,7 @@ func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Re
 		}
 	}
 	if s.cancellation.refused {
-		return phases.Fail(intervals.Busy, infrav1.ShuttingDownReason, "The guest of VM %s did not shut down "+
-			"in time, and VCD did not cancel the task: cancel it in VCD", vm.Name), nil
+		return phases.Fail(intervals.Busy, infrav1.ShuttingDownReason, "The guest of VM %s did not shut down in time, and VCD did not cancel the task: cancel it in VCD", vm.Name), nil
 	}
 	return phases.Wait(intervals.Busy, infrav1.ShuttingDownReason,
 		"The guest did not shut down in time: waiting for VCD to cancel the task"), nil

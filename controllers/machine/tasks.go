@@ -113,8 +113,7 @@ func (t tasks) started(what step, task vcd.Task, err error) (phases.Result, erro
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		t.session.Invalidate(t.vdc, t.inputs.vAppName())
-		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "%s: the object was deleted in the "+
-			"meantime", what), nil
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "%s: the object was deleted in the meantime", what), nil
 	case err != nil:
 		return t.failedRequest(what, err)
 	}

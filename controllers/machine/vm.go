@@ -36,8 +36,7 @@ func reconcileVM(ctx context.Context, s *scope) (phases.Result, error) {
 		return c.recordVM(ctx, found[0])
 	default:
 		return phases.Fail(intervals.Remedy, infrav1.DuplicateMarkerReason,
-			"vApp %[3]s has %[1]d VMs with the name %[2]s: in VCD, delete or rename all except the VM of this "+
-				"machine",
+			"vApp %[3]s has %[1]d VMs with the name %[2]s: in VCD, delete or rename all except the VM of this machine",
 			len(found), found[0].Name, s.inputs.vAppName()), nil
 	}
 }

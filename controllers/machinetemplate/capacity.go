@@ -29,12 +29,10 @@ func reconcileCapacity(ctx context.Context, s *scope) (phases.Result, error) {
 	switch {
 	case s.ambiguous:
 		return phases.Wait(clusterRetry, infrav1.ClusterUnknownReason,
-			"VCDClusters of this namespace differ in VDC or identity: label the VCDMachineTemplate with "+
-				"cluster.x-k8s.io/cluster-name to select one"), nil
+			"VCDClusters of this namespace differ in VDC or identity: label the VCDMachineTemplate with cluster.x-k8s.io/cluster-name to select one"), nil
 	case s.vcdCluster == nil:
 		return phases.Wait(clusterRetry, infrav1.ClusterUnknownReason,
-			"The VCD of the machines is unknown without a VCDCluster: create the cluster, or label the "+
-				"VCDMachineTemplate with cluster.x-k8s.io/cluster-name"), nil
+			"The VCD of the machines is unknown without a VCDCluster: create the cluster, or label the VCDMachineTemplate with cluster.x-k8s.io/cluster-name"), nil
 	}
 	zone, out, err := s.findZone(ctx)
 	if err == nil && out == phases.Done {

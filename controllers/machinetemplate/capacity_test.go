@@ -194,8 +194,7 @@ func TestReasonsForUnknownCapacity(t *testing.T) {
 			func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.Template = "nope" },
 			nil,
 			infrav1.TemplateNotFoundReason,
-			": create a new VCDMachineTemplate with another spec.template.spec.template and " +
-				"spec.template.spec.catalog, and set it in the infrastructureRef",
+			": create a new VCDMachineTemplate with another spec.template.spec.template and spec.template.spec.catalog, and set it in the infrastructureRef",
 		},
 		{
 			"no such policy",

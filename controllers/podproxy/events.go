@@ -11,8 +11,7 @@ import (
 
 // installing records that the installation of the policies of c was started.
 func installing(r events.EventRecorder, c *infrav1.VCDCluster) {
-	phases.Happened(r, c, "PodProxyAdded", "Started to install the policies for the HTTP proxy of pods in the "+
-		"workload cluster")
+	phases.Happened(r, c, "PodProxyAdded", "Started to install the policies for the HTTP proxy of pods in the workload cluster")
 }
 
 // repaired records that changed or missing policies of c were reapplied.

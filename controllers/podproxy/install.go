@@ -80,10 +80,7 @@ func (s *scope) findVersion(ctx context.Context) (phases.Result, error) {
 		}
 		known.version = ""
 		return phases.Fail(intervals.Remedy, infrav1.AdmissionPoliciesNotServedReason,
-			"Pods get no proxy because the workload cluster does not serve MutatingAdmissionPolicies. Upgrade "+
-				"it to Kubernetes 1.36; on 1.34 or 1.35, start its API server with "+
-				"--feature-gates=MutatingAdmissionPolicy=true and "+
-				"--runtime-config=admissionregistration.k8s.io/v1beta1=true; or set spec.proxy.pods to None"), nil
+			"Pods get no proxy because the workload cluster does not serve MutatingAdmissionPolicies. Upgrade it to Kubernetes 1.36; on 1.34 or 1.35, start its API server with --feature-gates=MutatingAdmissionPolicy=true and --runtime-config=admissionregistration.k8s.io/v1beta1=true; or set spec.proxy.pods to None"), nil
 	})
 }
 

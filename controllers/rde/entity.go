@@ -94,8 +94,7 @@ func (s *scope) checkID(context.Context) (phases.Result, error) {
 	case c.Spec.InfraID == "":
 		return phases.Wait(0, infrav1.WaitingForEarlierPhaseReason, "Waiting for "+infrav1.EndpointReadyCondition), nil
 	case strings.HasPrefix(c.Spec.InfraID, noEntity) && c.Spec.RDE.ID == "":
-		return phases.Stop(infrav1.RDEExcludedReason, "spec.infraID begins with %s, so the cluster has no "+
-			"runtime defined entity: set spec.rde.mode to None, or set an entity in spec.rde.id", noEntity), nil
+		return phases.Stop(infrav1.RDEExcludedReason, "spec.infraID begins with %s, so the cluster has no runtime defined entity: set spec.rde.mode to None, or set an entity in spec.rde.id", noEntity), nil
 	}
 	return phases.Done, nil
 }
@@ -292,8 +291,7 @@ func (s *scope) hidden(err error) phases.Result {
 	if s.vcdCluster.Spec.RecordedState.RDEID != s.id {
 		remedy = "correct spec.rde.id, share the entity with the user, or set spec.rde.mode to None"
 	}
-	return phases.Fail(offPoll, infrav1.RDEUnavailableReason, "%v: the user has no access to the entity, or it "+
-		"was deleted: %s", err, remedy)
+	return phases.Fail(offPoll, infrav1.RDEUnavailableReason, "%v: the user has no access to the entity, or it was deleted: %s", err, remedy)
 }
 
 func (s *scope) invalid(err error) phases.Result {
@@ -308,8 +306,7 @@ func unavailable(err error, doing string) (phases.Result, error) {
 	}
 	switch {
 	case isHidden(err):
-		return phases.Fail(offPoll, infrav1.RDEUnavailableReason, "%s: %v: ask the provider to register the "+
-			"type %s:%s and to grant the user its right Full Access"+orNone,
+		return phases.Fail(offPoll, infrav1.RDEUnavailableReason, "%s: %v: ask the provider to register the type %s:%s and to grant the user its right Full Access"+orNone,
 			doing, err, kind.Vendor, kind.NSS), nil
 	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrConflict):
 		return phases.Fail(offPoll, infrav1.RDEInvalidReason, "%s: %v", doing, err), nil
@@ -324,8 +321,7 @@ func (s *scope) claim(ctx context.Context) (phases.Result, error) {
 	if err != nil || other == nil {
 		return phases.Done, err
 	}
-	return phases.Fail(offPoll, infrav1.RDEInUseReason, "%s has the same runtime defined entity, or the same "+
-		"spec.infraID: correct spec.rde.id or spec.infraID of one of them", capicluster.NameFor(s.vcdCluster, other)), nil
+	return phases.Fail(offPoll, infrav1.RDEInUseReason, "%s has the same runtime defined entity, or the same spec.infraID: correct spec.rde.id or spec.infraID of one of them", capicluster.NameFor(s.vcdCluster, other)), nil
 }
 
 // rival returns the cluster that has the entity instead of this one; nil if no other cluster has it.

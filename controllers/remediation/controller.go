@@ -135,8 +135,7 @@ func reconcileMachineFound(_ context.Context, s *scope) (phases.Result, error) {
 	switch {
 	case s.machine == nil:
 		return phases.Wait(0, infrav1.MachineNotFoundReason,
-			"No Machine owns the VCDRemediation: use a MachineHealthCheck to create it, or set an owner "+
-				"reference"), nil
+			"No Machine owns the VCDRemediation: use a MachineHealthCheck to create it, or set an owner reference"), nil
 	case s.vcdMachine == nil:
 		return phases.Wait(0, infrav1.MachineNotFoundReason, "Machine %s has no VCDMachine", s.machine.Name), nil
 	case !s.machine.DeletionTimestamp.IsZero():

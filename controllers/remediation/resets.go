@@ -91,8 +91,7 @@ func (s *scope) request(ctx context.Context, number int32) (phases.Result, error
 // resetting returns the result for a reset that was not sent yet. The reconciler of the VCDMachine sends it, and its
 // change of the VCDMachine triggers the next pass.
 func (s *scope) resetting(number int32) phases.Result {
-	return phases.Wait(s.timeout(), infrav1.ResettingReason, "Waiting for reset %d of %d: check %s of "+
-		"VCDMachine %s",
+	return phases.Wait(s.timeout(), infrav1.ResettingReason, "Waiting for reset %d of %d: check %s of VCDMachine %s",
 		number, s.retryLimit(), infrav1.VMResetCondition, s.vcdMachine.Name)
 }
 

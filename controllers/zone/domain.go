@@ -122,8 +122,7 @@ func (r *DomainReconciler) zonesOf(ctx context.Context, d *infrav1.VCDFailureDom
 // reconcileVDC finds the VDC and the placement policy of the failure domain.
 func reconcileVDC(ctx context.Context, s *domainScope) (phases.Result, error) {
 	if len(s.zones) == 0 {
-		return phases.Wait(0, infrav1.FailureDomainUnusedReason, "No VCDDeploymentZone refers to the failure "+
-			"domain, so it has no identity to log in with: create one"), nil
+		return phases.Wait(0, infrav1.FailureDomainUnusedReason, "No VCDDeploymentZone refers to the failure domain, so it has no identity to log in with: create one"), nil
 	}
 	opened, out, err := s.reconciler.Identities.OpenZone(ctx, s.reconciler.Sessions, &s.zones[0])
 	if err != nil || out != phases.Done {
@@ -148,7 +147,5 @@ func releaseDomain(_ context.Context, s *domainScope) (phases.Result, error) {
 	for _, z := range s.zones {
 		names = append(names, z.Name)
 	}
-	return phases.Wait(intervals.Task, infrav1.InUseReason, "Waiting for VCDDeploymentZones that refer to the "+
-		"failure "+
-		"domain to be deleted: %s", phases.Few(names)), nil
+	return phases.Wait(intervals.Task, infrav1.InUseReason, "Waiting for VCDDeploymentZones that refer to the failure domain to be deleted: %s", phases.Few(names)), nil
 }

@@ -47,8 +47,7 @@ func releaseZone(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	if len(users) > 0 {
 		slices.Sort(users)
-		return phases.Wait(intervals.Task, infrav1.InUseReason, "Waiting for VCDClusters whose vApps in the "+
-			"zone depend on its identity: %s", phases.Few(users)), nil
+		return phases.Wait(intervals.Task, infrav1.InUseReason, "Waiting for VCDClusters whose vApps in the zone depend on its identity: %s", phases.Few(users)), nil
 	}
 	controllerutil.RemoveFinalizer(s.zone, infrav1.DeploymentZoneFinalizer)
 	return phases.Done, nil

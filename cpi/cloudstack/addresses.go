@@ -57,19 +57,16 @@ func (p *planner) checkRequested(ip string) {
 	case !found && p.view.isFree(ip), p.moving(ip):
 	case !found:
 		p.refuse(reasonAddressUnusable,
-			"the address %s is neither free nor associated with network %s, or is not visible to the user: "+
-				"associate it, or request another one", ip, p.state.network.Name)
+			"the address %s is neither free nor associated with network %s, or is not visible to the user: associate it, or request another one", ip, p.state.network.Name)
 	case !p.state.here(a):
 		p.refuse(reasonAddressUnusable, "the address %s is associated with another network: request another one", ip)
 	case releasing(a):
 		p.refuse(reasonAddressUnusable, "the address %s is being released: request another one, or wait", ip)
 	case a.IsStaticNAT:
-		p.refuse(reasonAddressUnusable, "the address %s is used for static NAT: disable static NAT, or request "+
-			"another one", ip)
+		p.refuse(reasonAddressUnusable, "the address %s is used for static NAT: disable static NAT, or request another one", ip)
 	case marked && !same(owner.owner, p.want.Owner):
 		p.refuse(reasonAddressUnusable,
-			"the address %s was associated for Service %s and is released with it: to share an address, "+
-				"associate one yourself and request it in both Services", ip, owner.owner)
+			"the address %s was associated for Service %s and is released with it: to share an address, associate one yourself and request it in both Services", ip, owner.owner)
 	}
 }
 
@@ -99,11 +96,9 @@ func (p *planner) planAddress(target string) {
 	case p.view.intended(a):
 		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
 	case p.takesOver(a):
-		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s, which the original controller "+
-			"associated", target)
+		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s, which the original controller associated", target)
 		p.notice(reasonAddressAdopted,
-			"the address %s was associated by the previous controller, because the Service does not request it. "+
-				"It is released with the Service: to keep it, set the annotation %skeep-ip to true", target,
+			"the address %s was associated by the previous controller, because the Service does not request it. It is released with the Service: to keep it, set the annotation %skeep-ip to true", target,
 			prefix)
 	}
 }
@@ -149,8 +144,7 @@ func (p *planner) releaseOrKeep(a cloudstack.Address) {
 		return
 	}
 	if used {
-		p.notice(reasonAddressNotReleased, "the address %s is not released, because it is used elsewhere (rules, port "+
-			"forwarding, VPN, NAT): it now belongs to the account", a.IPAddress)
+		p.notice(reasonAddressNotReleased, "the address %s is not released, because it is used elsewhere (rules, port forwarding, VPN, NAT): it now belongs to the account", a.IPAddress)
 	}
 	if p.view.holds(a) {
 		p.do(step{verb: untag, address: a.IPAddress, tag: cloudstack.Tag{Key: tagKey}},

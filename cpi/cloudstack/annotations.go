@@ -41,9 +41,7 @@ var annotations = service.Annotations[settings]{
 			Name:    "proxy-protocol",
 			Value:   "true or false",
 			Example: "true",
-			Help: "Send the PROXY protocol to the nodes on all TCP ports (`tcp-proxy`), so that they receive " +
-				"the addresses of clients. The servers must support it: kube-proxy passes it on, and a server " +
-				"without support fails. Clients in the cluster also use the load balancer (`ipMode: Proxy`).",
+			Help:    "Send the PROXY protocol to the nodes on all TCP ports (`tcp-proxy`), so that they receive the addresses of clients. The servers must support it: kube-proxy passes it on, and a server without support fails. Clients in the cluster also use the load balancer (`ipMode: Proxy`).",
 			Parse: func(w *settings, v string) (err error) {
 				if w.proxy, err = service.Bool(v); err != nil {
 					w.notProxy = v
@@ -67,18 +65,14 @@ var annotations = service.Annotations[settings]{
 			Name:    "source-cidrs",
 			Value:   "CIDRs",
 			Example: "192.0.2.0/24, 198.51.100.7/32",
-			Help: "Clients that may connect. Both this annotation and `spec.loadBalancerSourceRanges` restrict " +
-				"clients: the annotation in the load balancer rule, the field in the firewall or the network " +
-				"ACL.",
-			Parse: func(w *settings, v string) (err error) { w.cidrs, err = prefixes(v); return err },
+			Help:    "Clients that may connect. Both this annotation and `spec.loadBalancerSourceRanges` restrict clients: the annotation in the load balancer rule, the field in the firewall or the network ACL.",
+			Parse:   func(w *settings, v string) (err error) { w.cidrs, err = prefixes(v); return err },
 		},
 		{
 			Name:    "address",
 			Value:   "address",
 			Example: "203.0.113.7",
-			Help: "Public address of the load balancer; takes precedence over `spec.loadBalancerIP`. An address " +
-				"that is already associated with the network is never released. A free address is associated, " +
-				"and released with the Service.",
+			Help:    "Public address of the load balancer; takes precedence over `spec.loadBalancerIP`. An address that is already associated with the network is never released. A free address is associated, and released with the Service.",
 			Parse: func(w *settings, v string) (err error) {
 				if w.Addresses, err = service.Addresses(v); len(w.Addresses) > 1 {
 					err = fmt.Errorf("%q are several addresses", v)
@@ -90,24 +84,21 @@ var annotations = service.Annotations[settings]{
 			Name:    "keep-ip",
 			Value:   "true or false",
 			Example: "true",
-			Help: "Keeps the address associated when the Service is deleted or gets another address. The " +
-				"address then belongs to the account, even if the annotation is removed later.",
-			Parse: func(w *settings, v string) (err error) { w.Keep, err = service.Bool(v); return err },
+			Help:    "Keeps the address associated when the Service is deleted or gets another address. The address then belongs to the account, even if the annotation is removed later.",
+			Parse:   func(w *settings, v string) (err error) { w.Keep, err = service.Bool(v); return err },
 		},
 		{
 			Name:    "network-id",
 			Value:   "name or id",
 			Example: "dmz",
-			Help: "Network of the configuration (`networks`) in which the load balancer is created. When it " +
-				"changes, the load balancer moves and gets another address.",
-			Parse: func(w *settings, v string) error { w.Location = v; return nil },
+			Help:    "Network of the configuration (`networks`) in which the load balancer is created. When it changes, the load balancer moves and gets another address.",
+			Parse:   func(w *settings, v string) error { w.Location = v; return nil },
 		},
 		{
 			Name:    "algorithm",
 			Value:   "algorithm",
 			Example: "leastconn",
-			Help: "Load balancing algorithm: `roundrobin` (default), `leastconn` or `source`. `sessionAffinity: " +
-				"ClientIP` always selects `source`.",
+			Help:    "Load balancing algorithm: `roundrobin` (default), `leastconn` or `source`. `sessionAffinity: ClientIP` always selects `source`.",
 			Parse: func(w *settings, v string) error {
 				if w.algorithm = strings.ToLower(v); !slices.Contains(algorithms(), w.algorithm) {
 					return fmt.Errorf("%q is unknown", v)
@@ -119,26 +110,21 @@ var annotations = service.Annotations[settings]{
 			Name:    "stickiness",
 			Value:   "method and parameters",
 			Example: "SourceBased expire=30m",
-			Help: "Session stickiness: `SourceBased` by the address of the client, for a time since its last " +
-				"connection; `LbCookie` and `AppCookie` by a cookie, for plain HTTP only. Parameters are those " +
-				"of CloudStack, such as `cookie-name=shop` or `nocache`. Applies to TCP ports. It replaces a " +
-				"policy that you created in CloudStack; without the annotation, that policy is kept.",
-			Parse: func(w *settings, v string) (err error) { w.stickiness, err = parseStickiness(v); return err },
+			Help:    "Session stickiness: `SourceBased` by the address of the client, for a time since its last connection; `LbCookie` and `AppCookie` by a cookie, for plain HTTP only. Parameters are those of CloudStack, such as `cookie-name=shop` or `nocache`. Applies to TCP ports. It replaces a policy that you created in CloudStack; without the annotation, that policy is kept.",
+			Parse:   func(w *settings, v string) (err error) { w.stickiness, err = parseStickiness(v); return err },
 		},
 		{
 			Name:    "dry-run",
 			Value:   "true or false",
 			Example: "true",
-			Help: "Dry run: nothing is changed, and an event of the Service lists the plan. The deletion of " +
-				"the Service is not affected.",
-			Parse: func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
+			Help:    "Dry run: nothing is changed, and an event of the Service lists the plan. The deletion of the Service is not affected.",
+			Parse:   func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
 		},
 		{
 			Name:    "ip-associated-by-controller",
 			Value:   "true",
 			Example: "true",
-			Help: "Set by the original controller when it associated the requested address. The address is " +
-				"adopted, and released with the Service.",
+			Help:    "Set by the original controller when it associated the requested address. The address is adopted, and released with the Service.",
 		},
 	},
 }

@@ -197,8 +197,7 @@ func (b *Balancer) defaultNetwork(ctx context.Context, all []cloudstack.Network)
 	id, err := b.ofNodes(ctx, all)
 	isThat := func(n cloudstack.Network) bool { return n.ID == id }
 	if err == nil && len(used) > 0 && !slices.ContainsFunc(used, isThat) {
-		return "", fmt.Errorf("load balancers of the cluster are in %d networks, but its nodes are in none of "+
-			"them: set network in cloud-config: %w", len(used), loadbalancer.ErrRefused)
+		return "", fmt.Errorf("load balancers of the cluster are in %d networks, but its nodes are in none of them: set network in cloud-config: %w", len(used), loadbalancer.ErrRefused)
 	}
 	return id, err
 }
@@ -262,8 +261,7 @@ func onlyOf(all []cloudstack.Network) (string, error) {
 	if len(all) == 1 {
 		return all[0].ID, nil
 	}
-	return "", fmt.Errorf("no machine of a worker node is visible yet; in a cluster without workers, set "+
-		"network in cloud-config: %w", loadbalancer.ErrBusy)
+	return "", fmt.Errorf("no machine of a worker node is visible yet; in a cluster without workers, set network in cloud-config: %w", loadbalancer.ErrBusy)
 }
 
 func defaultFirst(nics []cloudstack.NIC) []cloudstack.NIC {

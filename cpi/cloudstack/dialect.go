@@ -90,20 +90,17 @@ func (d Dialect) Extend(in service.Input, request *service.Request) {
 func refuseImpossible(request *service.Request) {
 	d := request.Desired
 	if d.Families[0] != loadbalancer.IPv4 || d.AllFamilies {
-		request.Refuse(reasonUnsupported, "CloudStack load balancers support only IPv4: set ipFamilyPolicy to "+
-			"SingleStack or PreferDualStack, with IPv4 first in ipFamilies")
+		request.Refuse(reasonUnsupported, "CloudStack load balancers support only IPv4: set ipFamilyPolicy to SingleStack or PreferDualStack, with IPv4 first in ipFamilies")
 	}
 	if len(d.Requested) > 1 || slices.ContainsFunc(d.Requested, netip.Addr.Is6) {
-		request.Refuse(service.InvalidFamilies, "a load balancer has exactly one IPv4 address: remove other "+
-			"requested addresses")
+		request.Refuse(service.InvalidFamilies, "a load balancer has exactly one IPv4 address: remove other requested addresses")
 	}
 	for _, p := range d.Ports {
 		if p.Protocol != loadbalancer.TCP && p.Protocol != loadbalancer.UDP {
 			request.Refuse(reasonUnsupported, "port %d has protocol %s, but CloudStack supports only TCP and UDP", p.Number, p.Protocol)
 		}
 		if p.NodePort == 0 {
-			request.Refuse(reasonUnsupported, "port %d has no node port, which load balancers need: remove "+
-				"allocateLoadBalancerNodePorts: false", p.Number)
+			request.Refuse(reasonUnsupported, "port %d has no node port, which load balancers need: remove allocateLoadBalancerNodePorts: false", p.Number)
 		}
 	}
 	refuseRanges(request)
@@ -113,8 +110,7 @@ func refuseImpossible(request *service.Request) {
 func refuseRanges(request *service.Request) {
 	all := request.Desired.SourceRanges
 	if len(all) > 0 && len(ipv4(all)) == 0 {
-		request.Refuse(service.InvalidSourceRanges, "all source ranges are IPv6, but load balancers support only "+
-			"IPv4: add the allowed IPv4 ranges")
+		request.Refuse(service.InvalidSourceRanges, "all source ranges are IPv6, but load balancers support only IPv4: add the allowed IPv4 ranges")
 	}
 	for _, r := range all {
 		if r.Addr().Is6() {
@@ -139,15 +135,12 @@ func noticeIgnored(s *corev1.Service, requested settings, request *service.Reque
 		request.Notice(reasonUnsupported, "CloudStack load balancers support only IPv4: the Service gets no IPv6 address")
 	}
 	if s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
-		request.Notice(reasonUnsupported, "CloudStack does not probe the health port of externalTrafficPolicy Local: "+
-			"connections to nodes without endpoints fail; run an endpoint on each node, or set "+
-			"externalTrafficPolicy to Cluster")
+		request.Notice(reasonUnsupported, "CloudStack does not probe the health port of externalTrafficPolicy Local: connections to nodes without endpoints fail; run an endpoint on each node, or set externalTrafficPolicy to Cluster")
 	}
 	c := s.Spec.SessionAffinityConfig
 	if c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil &&
 		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
-		request.Notice(reasonUnsupported, "CloudStack has no timeout for session affinity, so sessionAffinityConfig is "+
-			"ignored: set a timeout with the annotation %sstickiness, such as SourceBased expire=30m", prefix)
+		request.Notice(reasonUnsupported, "CloudStack has no timeout for session affinity, so sessionAffinityConfig is ignored: set a timeout with the annotation %sstickiness, such as SourceBased expire=30m", prefix)
 	}
 }
 

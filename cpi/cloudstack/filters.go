@@ -104,8 +104,7 @@ func (p *planner) noticeOthers(port service.Port, have []opening) {
 		}
 		excess := without(lets, func(c string) bool { return within(c, desired) })
 		if !o.ours && len(excess) > 0 {
-			p.notice(reasonConflictingFirewallRule, "the %s %s does not belong to the Service but also allows %s to "+
-				"connect to port %d: remove it if only the Service should control access", o.kind, o.id,
+			p.notice(reasonConflictingFirewallRule, "the %s %s does not belong to the Service but also allows %s to connect to port %d: remove it if only the Service should control access", o.kind, o.id,
 				strings.Join(excess, ", "), port.Number)
 		}
 	}

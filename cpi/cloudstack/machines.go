@@ -150,8 +150,7 @@ func (m *Machines) evidence(ctx context.Context, id string) (gone.Evidence, erro
 	}
 	e.SiblingsHidden = e.SiblingsHidden && !e.HomeShown
 	if moved := m.readLog(ctx, id, &e); moved && !e.Deleted {
-		return e, &cpi.ElsewhereError{Message: "it was moved to another account or project, so its Node is " +
-			"kept: move it back, or delete the Node"}
+		return e, &cpi.ElsewhereError{Message: "it was moved to another account or project, so its Node is kept: move it back, or delete the Node"}
 	}
 	return e, nil
 }

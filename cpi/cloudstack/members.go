@@ -84,8 +84,7 @@ func (p *planner) noticeMissing() {
 	}
 	for _, m := range p.view.hidden {
 		if m.ProviderID != "" {
-			p.notice(reasonMachineNotVisible, "the machine of node %s is not visible to the user: the node keeps its "+
-				"membership in the load balancer, but is not added to it", m.Node)
+			p.notice(reasonMachineNotVisible, "the machine of node %s is not visible to the user: the node keeps its membership in the load balancer, but is not added to it", m.Node)
 		}
 	}
 }

@@ -90,12 +90,10 @@ func (p *planner) build() {
 func (p *planner) validate() {
 	if !p.state.network.Has("Lb") {
 		p.refuse(reasonNoLoadBalancing,
-			"network %s has no service Lb: set another one in cloud-config or with the annotation %snetwork-id, "+
-				"or add the service to its offering", p.state.network.Name, prefix)
+			"network %s has no service Lb: set another one in cloud-config or with the annotation %snetwork-id, or add the service to its offering", p.state.network.Name, prefix)
 	}
 	if p.state.filter() == closed {
-		p.refuse(reasonNoLoadBalancing, "the ACL list %s of network %s allows no client and cannot be changed: assign "+
-			"the network its own list", p.state.network.ACLName, p.state.network.Name)
+		p.refuse(reasonNoLoadBalancing, "the ACL list %s of network %s allows no client and cannot be changed: assign the network its own list", p.state.network.ACLName, p.state.network.Name)
 	}
 	for _, r := range p.view.mine {
 		if r.State == "Revoke" || r.State == "Deleting" {
@@ -134,8 +132,7 @@ func (p *planner) removeStale(target string) {
 func (p *planner) remove() {
 	for _, r := range p.view.mine {
 		if a, found := p.state.address(r.Address); found && p.view.inherited(r) && !p.view.holds(a) && !p.view.intended(a) {
-			p.notice(reasonAddressNotReleased, "the address %s is not released, because its association with this "+
-				"Service is not proved: release it if it is unused", r.Address)
+			p.notice(reasonAddressNotReleased, "the address %s is not released, because its association with this Service is not proved: release it if it is unused", r.Address)
 		}
 	}
 	p.removeRules(p.view.mine)

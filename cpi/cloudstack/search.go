@@ -141,8 +141,7 @@ func (a *account) findAddresses(ctx context.Context, maxAge time.Duration, owner
 				return err
 			}
 			if len(tiers) == 0 {
-				return fmt.Errorf("the address %s of %s is in no network that is visible to the user: release "+
-					"it: %w",
+				return fmt.Errorf("the address %s of %s is in no network that is visible to the user: release it: %w",
 					address.IPAddress, owner, loadbalancer.ErrRefused)
 			}
 			to.add(tiers[0])

@@ -53,9 +53,8 @@ func Explain(url string) func(error) (cpi.Trouble, bool) {
 				"the project does not exist on %s or is not visible to the user (%v): correct project-id", url, err)
 		case errors.Is(err, cloudstack.ErrFailing):
 			return cpi.Trouble{
-				Reason: ReasonUnavailable,
-				Message: fmt.Sprintf("%s fails (%v): check the log of its management server; nothing is changed "+
-					"until it can list its objects again", url, err),
+				Reason:  ReasonUnavailable,
+				Message: fmt.Sprintf("%s fails (%v): check the log of its management server; nothing is changed until it can list its objects again", url, err),
 			}, true
 		case errors.Is(err, cloudstack.ErrUnavailable), errors.Is(err, cloudstack.ErrBusy),
 			errors.Is(err, context.DeadlineExceeded):

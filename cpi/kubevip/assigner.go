@@ -360,9 +360,8 @@ func localProblem(s *corev1.Service) []loadbalancer.Finding {
 		return nil
 	}
 	return []loadbalancer.Finding{{
-		Reason: reasonLocal,
-		Message: "externalTrafficPolicy is Local, and one node announces all Services: run a pod on each " +
-			"node that can announce, for example by a DaemonSet, or set externalTrafficPolicy to Cluster",
+		Reason:  reasonLocal,
+		Message: "externalTrafficPolicy is Local, and one node announces all Services: run a pod on each node that can announce, for example by a DaemonSet, or set externalTrafficPolicy to Cluster",
 	}}
 }
 

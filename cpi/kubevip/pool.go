@@ -134,15 +134,13 @@ func (p pool) refuses(addr netip.Addr, uid types.UID, held claims) *loadbalancer
 func (p pool) exhausted(family corev1.IPFamily) loadbalancer.Finding {
 	if !slices.ContainsFunc(p.ranges, func(r Range) bool { return familyOf(r.First) == family }) {
 		return loadbalancer.Finding{
-			Reason: reasonFamilies,
-			Message: fmt.Sprintf("there is no range of %s addresses: add one to the configuration, "+
-				"loadbalancer.kubeVIP.addressRanges, or change spec.ipFamilies", family),
+			Reason:  reasonFamilies,
+			Message: fmt.Sprintf("there is no range of %s addresses: add one to the configuration, loadbalancer.kubeVIP.addressRanges, or change spec.ipFamilies", family),
 		}
 	}
 	return loadbalancer.Finding{
-		Reason: reasonExhausted,
-		Message: fmt.Sprintf("no %s address of the ranges %s is free: delete a Service, or add a range to "+
-			"the configuration, loadbalancer.kubeVIP.addressRanges", family, p),
+		Reason:  reasonExhausted,
+		Message: fmt.Sprintf("no %s address of the ranges %s is free: delete a Service, or add a range to the configuration, loadbalancer.kubeVIP.addressRanges", family, p),
 	}
 }
 
@@ -174,9 +172,8 @@ func parseAddresses(text string) ([]netip.Addr, []loadbalancer.Finding) {
 		addr, err := netip.ParseAddr(word)
 		if err != nil || addr.Zone() != "" || addr.Is4In6() {
 			problems = append(problems, loadbalancer.Finding{
-				Reason: reasonOutside,
-				Message: fmt.Sprintf("%q is not an IP address: correct "+
-					"spec.loadBalancerIP, or annotation %s", word, addressesAnnotation),
+				Reason:  reasonOutside,
+				Message: fmt.Sprintf("%q is not an IP address: correct spec.loadBalancerIP, or annotation %s", word, addressesAnnotation),
 			})
 			continue
 		}
@@ -191,9 +188,8 @@ func otherFamilies(s *corev1.Service, wanted []netip.Addr) []loadbalancer.Findin
 	for _, addr := range wanted {
 		if !slices.Contains(familiesOf(s), familyOf(addr)) {
 			problems = append(problems, loadbalancer.Finding{
-				Reason: reasonFamilies,
-				Message: fmt.Sprintf("address %s is requested, and "+
-					"spec.ipFamilies of the Service does not have %s: add the family, or request another address", addr, familyOf(addr)),
+				Reason:  reasonFamilies,
+				Message: fmt.Sprintf("address %s is requested, and spec.ipFamilies of the Service does not have %s: add the family, or request another address", addr, familyOf(addr)),
 			})
 		}
 	}

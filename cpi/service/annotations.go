@@ -74,8 +74,7 @@ func (t Annotations[W]) Read(all map[string]string) (w W, wrong []loadbalancer.F
 			continue
 		}
 		if err := a.Parse(&w, value); err != nil {
-			wrong = append(wrong, finding(InvalidAnnotation, "the annotation %s is invalid: %v; expected %s, "+
-				"such as %q",
+			wrong = append(wrong, finding(InvalidAnnotation, "the annotation %s is invalid: %v; expected %s, such as %q",
 				t.Prefix+a.Name, err, a.Value, a.Example))
 		}
 	}

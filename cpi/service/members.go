@@ -112,9 +112,7 @@ func (b *builder) members() {
 			joining = n.Name
 		default:
 			b.request.Notice(NodeExcluded,
-				"node %s has no %s address, so it is not a member of the load balancer: check its address "+
-					"assignment",
-				n.Name, family)
+				"node %s has no %s address, so it is not a member of the load balancer: check its address assignment", n.Name, family)
 		}
 	}
 	if !found && joining != "" {

@@ -284,8 +284,7 @@ func (b *builder) sources() {
 	for _, text := range ranges {
 		p, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			b.request.Refuse(InvalidSourceRanges, "the source range %q is not a CIDR: use a value such as "+
-				"192.0.2.0/24", text)
+			b.request.Refuse(InvalidSourceRanges, "the source range %q is not a CIDR: use a value such as 192.0.2.0/24", text)
 			continue
 		}
 		if p.Bits() == 0 {
@@ -297,7 +296,6 @@ func (b *builder) sources() {
 		d.SourceRanges = nil
 	}
 	if len(d.SourceRanges) > 0 && !b.SourceRanges {
-		b.request.Refuse(InvalidSourceRanges, "source ranges are not enabled: set loadbalancer.sourceRanges in the "+
-			"configuration of the cloud controller manager, or remove them from the Service")
+		b.request.Refuse(InvalidSourceRanges, "source ranges are not enabled: set loadbalancer.sourceRanges in the configuration of the cloud controller manager, or remove them from the Service")
 	}
 }

@@ -55,60 +55,50 @@ var annotations = service.Annotations[settings]{
 			Name:    "avi-ssl-ports",
 			Value:   "ports",
 			Example: "443, 8443",
-			Help: "Ports of the Service on which the load balancer terminates TLS. Their appProtocol determines " +
-				"the mode: `https` (HTTP), otherwise plain TCP with TLS, which requires the premium feature " +
-				"set. Ports with appProtocol `https` terminate TLS even if they are not listed.",
-			Parse: func(w *settings, v string) (err error) { w.sslPorts, err = service.Ports(v); return err },
+			Help:    "Ports of the Service on which the load balancer terminates TLS. Their appProtocol determines the mode: `https` (HTTP), otherwise plain TCP with TLS, which requires the premium feature set. Ports with appProtocol `https` terminate TLS even if they are not listed.",
+			Parse:   func(w *settings, v string) (err error) { w.sslPorts, err = service.Ports(v); return err },
 		},
 		{
 			Name:    "avi-ssl-cert-alias",
 			Value:   "alias",
 			Example: "shop-2026",
-			Help: "Alias of the certificate in the organization's certificate library, for all ports that " +
-				"terminate TLS. The default is the alias in the configuration, otherwise `<cluster id>-cert`.",
-			Parse: func(w *settings, v string) error { w.alias = v; return nil },
+			Help:    "Alias of the certificate in the organization's certificate library, for all ports that terminate TLS. The default is the alias in the configuration, otherwise `<cluster id>-cert`.",
+			Parse:   func(w *settings, v string) error { w.alias = v; return nil },
 		},
 		{
 			Name:    "avi-ssl-no-termination",
 			Value:   "true or false",
 			Example: "true",
-			Help: "TLS passthrough, for example to an ingress controller: all ports are plain TCP, regardless " +
-				"of their appProtocol.",
-			Parse: func(w *settings, v string) (err error) { w.noTermination, err = service.Bool(v); return err },
+			Help:    "TLS passthrough, for example to an ingress controller: all ports are plain TCP, regardless of their appProtocol.",
+			Parse:   func(w *settings, v string) (err error) { w.noTermination, err = service.Bool(v); return err },
 		},
 		{
 			Name:    "load-balancer-ip",
 			Value:   "addresses",
 			Example: "203.0.113.7",
-			Help: "Address of the load balancer, or one of each family; takes precedence over " +
-				"`spec.loadBalancerIP`. It must belong to the gateway or to one of its IP Spaces. A private " +
-				"address makes the load balancer internal.",
-			Parse: func(w *settings, v string) (err error) { w.Addresses, err = service.Addresses(v); return err },
+			Help:    "Address of the load balancer, or one of each family; takes precedence over `spec.loadBalancerIP`. It must belong to the gateway or to one of its IP Spaces. A private address makes the load balancer internal.",
+			Parse:   func(w *settings, v string) (err error) { w.Addresses, err = service.Addresses(v); return err },
 		},
 		{
 			Name:    "internal",
 			Value:   "true or false",
 			Example: "true",
-			Help: "The load balancer is reachable only inside the organization. Its address comes from the " +
-				"internal subnet of the annotation, otherwise from those of the configuration, otherwise from " +
-				"the one-arm range, and is not translated.",
-			Parse: func(w *settings, v string) (err error) { w.internal, err = service.Bool(v); return err },
+			Help:    "The load balancer is reachable only inside the organization. Its address comes from the internal subnet of the annotation, otherwise from those of the configuration, otherwise from the one-arm range, and is not translated.",
+			Parse:   func(w *settings, v string) (err error) { w.internal, err = service.Bool(v); return err },
 		},
 		{
 			Name:    "internal-subnet",
 			Value:   "CIDR",
 			Example: "192.168.9.0/24",
-			Help: "Subnet for the address of an internal load balancer, within `loadbalancer.internalSubnets` " +
-				"if that is set. Addresses of Nodes and VMs are skipped.",
-			Parse: func(w *settings, v string) (err error) { w.subnet, err = netip.ParsePrefix(v); return err },
+			Help:    "Subnet for the address of an internal load balancer, within `loadbalancer.internalSubnets` if that is set. Addresses of Nodes and VMs are skipped.",
+			Parse:   func(w *settings, v string) (err error) { w.subnet, err = netip.ParsePrefix(v); return err },
 		},
 		{
 			Name:    "gateway",
 			Value:   "name",
 			Example: "dmz",
-			Help: "Name of the gateway in the configuration (`loadbalancer.gateways`) on which the load " +
-				"balancer is created. When it changes, the load balancer moves and gets another address.",
-			Parse: func(w *settings, v string) error { w.Location = v; return nil },
+			Help:    "Name of the gateway in the configuration (`loadbalancer.gateways`) on which the load balancer is created. When it changes, the load balancer moves and gets another address.",
+			Parse:   func(w *settings, v string) error { w.Location = v; return nil },
 		},
 		{
 			Name:    "ip-space",
@@ -121,17 +111,14 @@ var annotations = service.Annotations[settings]{
 			Name:    "engine-group",
 			Value:   "name",
 			Example: "dedicated",
-			Help: "Name of the service engine group of the virtual services, which must be assigned to the " +
-				"gateway; any with free capacity, if empty. When it changes, virtual services are recreated and " +
-				"connections break.",
-			Parse: func(w *settings, v string) error { w.engineGroup = v; return nil },
+			Help:    "Name of the service engine group of the virtual services, which must be assigned to the gateway; any with free capacity, if empty. When it changes, virtual services are recreated and connections break.",
+			Parse:   func(w *settings, v string) error { w.engineGroup = v; return nil },
 		},
 		{
 			Name:    "algorithm",
 			Value:   "algorithm",
 			Example: "LEAST_CONNECTIONS",
-			Help: "Load balancing algorithm: one of " + code(lb.Algorithms()) + ". Without it, new pools use " +
-				"`ROUND_ROBIN`, and the algorithm of existing pools is not changed.",
+			Help:    "Load balancing algorithm: one of " + code(lb.Algorithms()) + ". Without it, new pools use `ROUND_ROBIN`, and the algorithm of existing pools is not changed.",
 			Parse: func(w *settings, v string) (err error) {
 				w.algorithm, err = oneOf(strings.ToUpper(v), lb.Algorithms())
 				return err
@@ -141,10 +128,7 @@ var annotations = service.Annotations[settings]{
 			Name:    "health-monitor",
 			Value:   "monitor",
 			Example: "ping",
-			Help: "Health monitor of the nodes: `tcp`, `udp`, `ping`, `http`, `https` or `none`. The default is " +
-				"`tcp` for TCP and `udp` for UDP. UDP ports support only `udp`, `ping` and `none`. This also applies to " +
-				"`externalTrafficPolicy: Local`, because " +
-				"nodes without endpoints do not accept TCP connections on the node port.",
+			Help:    "Health monitor of the nodes: `tcp`, `udp`, `ping`, `http`, `https` or `none`. The default is `tcp` for TCP and `udp` for UDP. UDP ports support only `udp`, `ping` and `none`. This also applies to `externalTrafficPolicy: Local`, because nodes without endpoints do not accept TCP connections on the node port.",
 			Parse: func(w *settings, v string) error {
 				m, err := oneOf(strings.ToUpper(v), []string{"TCP", "UDP", "PING", "HTTP", "HTTPS", "NONE"})
 				w.monitor = lb.Monitor(m)
@@ -155,41 +139,36 @@ var annotations = service.Annotations[settings]{
 			Name:    "health-interval",
 			Value:   "duration",
 			Example: "10s",
-			Help: "Time between two probes of a node, in whole seconds; 10 seconds by default. Like all settings of " +
-				"health checks, it requires VCD 10.6.",
-			Parse: func(w *settings, v string) (err error) { w.check.Interval, err = seconds(v); return err },
+			Help:    "Time between two probes of a node, in whole seconds; 10 seconds by default. Like all settings of health checks, it requires VCD 10.6.",
+			Parse:   func(w *settings, v string) (err error) { w.check.Interval, err = seconds(v); return err },
 		},
 		{
 			Name:    "health-timeout",
 			Value:   "duration",
 			Example: "3s",
-			Help: "Time to wait for the response to a probe, in whole seconds and less than the interval; 4 seconds " +
-				"by default. Requires VCD 10.6.",
-			Parse: func(w *settings, v string) (err error) { w.check.Timeout, err = seconds(v); return err },
+			Help:    "Time to wait for the response to a probe, in whole seconds and less than the interval; 4 seconds by default. Requires VCD 10.6.",
+			Parse:   func(w *settings, v string) (err error) { w.check.Timeout, err = seconds(v); return err },
 		},
 		{
 			Name:    "health-failures",
 			Value:   "number",
 			Example: "2",
-			Help: "Failed probes in a row after which a node gets no traffic, 1 to 50; 3 by default. Requires VCD " +
-				"10.6.",
-			Parse: func(w *settings, v string) (err error) { w.check.Failures, err = count(v); return err },
+			Help:    "Failed probes in a row after which a node gets no traffic, 1 to 50; 3 by default. Requires VCD 10.6.",
+			Parse:   func(w *settings, v string) (err error) { w.check.Failures, err = count(v); return err },
 		},
 		{
 			Name:    "health-successes",
 			Value:   "number",
 			Example: "2",
-			Help: "Successful probes in a row after which a node gets traffic again, 1 to 50; 3 by default. " +
-				"Requires VCD 10.6.",
-			Parse: func(w *settings, v string) (err error) { w.check.Successes, err = count(v); return err },
+			Help:    "Successful probes in a row after which a node gets traffic again, 1 to 50; 3 by default. Requires VCD 10.6.",
+			Parse:   func(w *settings, v string) (err error) { w.check.Successes, err = count(v); return err },
 		},
 		{
 			Name:    "health-path",
 			Value:   "path",
 			Example: "/healthz",
-			Help: "Path that probes of the health monitors `http` and `https` request; `/` by default. Requires VCD " +
-				"10.6.",
-			Parse: func(w *settings, v string) error { w.check.Path = v; return nil },
+			Help:    "Path that probes of the health monitors `http` and `https` request; `/` by default. Requires VCD 10.6.",
+			Parse:   func(w *settings, v string) error { w.check.Path = v; return nil },
 		},
 		{
 			Name:    "health-codes",
@@ -203,33 +182,29 @@ var annotations = service.Annotations[settings]{
 			Name:    "http-redirect-https",
 			Value:   "port",
 			Example: "443",
-			Help: "Port to which the load balancer redirects the requests of ports with appProtocol `http`, as HTTPS " +
-				"(status code 301). Requires VCD 10.5.",
-			Parse: func(w *settings, v string) (err error) { w.redirect, err = count(v); return err },
+			Help:    "Port to which the load balancer redirects the requests of ports with appProtocol `http`, as HTTPS (status code 301). Requires VCD 10.5.",
+			Parse:   func(w *settings, v string) (err error) { w.redirect, err = count(v); return err },
 		},
 		{
 			Name:    "http-request-headers",
 			Value:   "headers",
 			Example: "X-Forwarded-Proto: https",
-			Help: "Headers of requests to the nodes, for ports with appProtocol `http` or `https`, one a line: `Name: value` " +
-				"sets a header, `Name:` removes it. At most 16. Requires VCD 10.5.",
-			Parse: func(w *settings, v string) (err error) { w.requestHeaders, err = headers(v); return err },
+			Help:    "Headers of requests to the nodes, for ports with appProtocol `http` or `https`, one a line: `Name: value` sets a header, `Name:` removes it. At most 16. Requires VCD 10.5.",
+			Parse:   func(w *settings, v string) (err error) { w.requestHeaders, err = headers(v); return err },
 		},
 		{
 			Name:    "http-response-headers",
 			Value:   "headers",
 			Example: "Strict-Transport-Security: max-age=31536000",
-			Help: "Headers of responses to clients, for ports with appProtocol `http` or `https`, one a line: `Name: value` " +
-				"sets a header, `Name:` removes it. At most 16. Requires VCD 10.5.",
-			Parse: func(w *settings, v string) (err error) { w.responseHeaders, err = headers(v); return err },
+			Help:    "Headers of responses to clients, for ports with appProtocol `http` or `https`, one a line: `Name: value` sets a header, `Name:` removes it. At most 16. Requires VCD 10.5.",
+			Parse:   func(w *settings, v string) (err error) { w.responseHeaders, err = headers(v); return err },
 		},
 		{
 			Name:    "port-profiles",
 			Value:   "port=profile, …",
 			Example: "443=l4, 8443=https",
-			Help: "Protocols of individual ports: `l4` (plain TCP or UDP), `l4-tls`, `http` or `https`; takes " +
-				"precedence over appProtocol and the SSL annotations.",
-			Parse: func(w *settings, v string) (err error) { w.profiles, err = profiles(v); return err },
+			Help:    "Protocols of individual ports: `l4` (plain TCP or UDP), `l4-tls`, `http` or `https`; takes precedence over appProtocol and the SSL annotations.",
+			Parse:   func(w *settings, v string) (err error) { w.profiles, err = profiles(v); return err },
 		},
 		{
 			Name:    "port-certificates",
@@ -242,10 +217,7 @@ var annotations = service.Annotations[settings]{
 			Name:    "tls-secret",
 			Value:   "name, or port=name, …",
 			Example: "shop-tls",
-			Help: "Secret of type `kubernetes.io/tls` in the namespace of the Service, whose certificate is " +
-				"imported into the certificate library; takes precedence over aliases. When the Secret changes, " +
-				"the certificate is replaced. The cloud controller manager needs a RoleBinding to read the " +
-				"Secret: see the guide on load balancers.",
+			Help:    "Secret of type `kubernetes.io/tls` in the namespace of the Service, whose certificate is imported into the certificate library; takes precedence over aliases. When the Secret changes, the certificate is replaced. The cloud controller manager needs a RoleBinding to read the Secret: see the guide on load balancers.",
 			Parse: func(w *settings, v string) (err error) {
 				if !strings.Contains(v, "=") {
 					w.secret = v
@@ -259,16 +231,14 @@ var annotations = service.Annotations[settings]{
 			Name:    "preserve-client-ip",
 			Value:   "true or false",
 			Example: "true",
-			Help: "Preserves client addresses for nodes. Requires a gateway in transparent mode and the right " +
-				"to manage IP sets.",
-			Parse: func(w *settings, v string) (err error) { w.preserve, err = service.Bool(v); return err },
+			Help:    "Preserves client addresses for nodes. Requires a gateway in transparent mode and the right to manage IP sets.",
+			Parse:   func(w *settings, v string) (err error) { w.preserve, err = service.Bool(v); return err },
 		},
 		{
 			Name:    "share-ip",
 			Value:   "key",
 			Example: "dns",
-			Help: "Key of a shared address: Services of the cluster with the same key share one address if " +
-				"their ports differ. A key has 1 to 32 letters, digits, dots, dashes and underscores.",
+			Help:    "Key of a shared address: Services of the cluster with the same key share one address if their ports differ. A key has 1 to 32 letters, digits, dots, dashes and underscores.",
 			Parse: func(w *settings, v string) error {
 				if !shareKey.MatchString(v) {
 					return fmt.Errorf("%q is longer than 32 characters, or contains characters other than letters, digits and ._-", v)
@@ -281,9 +251,8 @@ var annotations = service.Annotations[settings]{
 			Name:    "dry-run",
 			Value:   "true or false",
 			Example: "true",
-			Help: "Dry run: nothing is changed, and an event of the Service lists the plan. The deletion of the " +
-				"Service is not affected.",
-			Parse: func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
+			Help:    "Dry run: nothing is changed, and an event of the Service lists the plan. The deletion of the Service is not affected.",
+			Parse:   func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
 		},
 	},
 }

@@ -47,8 +47,7 @@ func (e *extension) imported(name string) lb.Certificate {
 	secret := e.Secrets[name]
 	switch {
 	case slices.Contains(e.Hidden, name):
-		e.request.Refuse(reasonInvalidSecret, "the Secret %q with the certificate cannot be read, grant access with: "+
-			"kubectl create rolebinding ccm-tls-secrets --namespace=%s --clusterrole=%s --serviceaccount=%s",
+		e.request.Refuse(reasonInvalidSecret, "the Secret %q with the certificate cannot be read, grant access with: kubectl create rolebinding ccm-tls-secrets --namespace=%s --clusterrole=%s --serviceaccount=%s",
 			name, e.Service.Namespace, readerRole, account)
 		return lb.Certificate{Alias: "?"}
 	case secret == nil:

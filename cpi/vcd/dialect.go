@@ -169,8 +169,7 @@ func (e *extension) noticeRules(listeners []lb.Listener) {
 		idle = append(idle, prefix+"http-response-headers")
 	}
 	for _, annotation := range idle {
-		e.request.Notice(service.InvalidAnnotation, "the annotation %s has no effect, because no port forwards HTTP requests: set the "+
-			"appProtocol of a port to http or https, or remove it", annotation)
+		e.request.Notice(service.InvalidAnnotation, "the annotation %s has no effect, because no port forwards HTTP requests: set the appProtocol of a port to http or https, or remove it", annotation)
 	}
 }
 
@@ -236,8 +235,7 @@ func (e *extension) noticeIgnoredProbes() {
 	if e.monitor == "" && slices.ContainsFunc(e.request.Desired.Ports,
 		func(p service.Port) bool { return p.Protocol == loadbalancer.UDP && p.HealthPort != 0 }) {
 		e.request.Notice(lb.Unsupported,
-			"this VCD version cannot check whether nodes have endpoints of the Service, so UDP packets may go "+
-				"to nodes without endpoints: use externalTrafficPolicy Cluster")
+			"this VCD version cannot check whether nodes have endpoints of the Service, so UDP packets may go to nodes without endpoints: use externalTrafficPolicy Cluster")
 	}
 }
 

@@ -28,8 +28,7 @@ Those that continue with ` + "`avi`" + ` come from VMware's cloud provider and h
 If a value is invalid or not supported, a Warning event on the Service reports it once. The load balancer is then not created. An existing
 load balancer is not changed until you correct the value. This page is generated from the table of annotations: ` + "`go test ./cpi/vcd -run Page -update`" + `.
 `,
-		Foot: `These fields of the spec have an effect: ` + "`ports`" + ` with ` + "`appProtocol`" + ` (` + "`http`, `https`" + `; other values mean plain TCP or UDP), ` + "`loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, " +
-			"`externalTrafficPolicy`, `sessionAffinity`, `loadBalancerSourceRanges`" + ` (if enabled in the configuration; also as the annotation
+		Foot: `These fields of the spec have an effect: ` + "`ports`" + ` with ` + "`appProtocol`" + ` (` + "`http`, `https`" + `; other values mean plain TCP or UDP), ` + "`loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, `externalTrafficPolicy`, `sessionAffinity`, `loadBalancerSourceRanges`" + ` (if enabled in the configuration; also as the annotation
 ` + "`" + service.RangesAnnotation + "`" + `). Ports need node ports. SCTP is not supported.
 
 Annotations of clusters and machines are on [a separate page](object-annotations.md).

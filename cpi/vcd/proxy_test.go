@@ -198,8 +198,7 @@ func aWrongPasswordIsExplained(t *testing.T) {
 	useProxy(t, proxy, "canary")
 	c := newProxiedCluster(t, sim, "https://"+proxiedSite)
 
-	c.Expect(c.problem(t)).To(ContainSubstring("proxy " + proxy.Address() + " rejects the user name and password " +
-		"(HTTP 407), so the request did not reach the site: correct them in the URL in HTTPS_PROXY"))
+	c.Expect(c.problem(t)).To(ContainSubstring("proxy " + proxy.Address() + " rejects the user name and password (HTTP 407), so the request did not reach the site: correct them in the URL in HTTPS_PROXY"))
 
 	c.Expect(proxy.Refused()).To(BeNumerically(">", 0))
 	c.Expect(proxy.Targets()).To(BeEmpty())

@@ -270,8 +270,7 @@ func (r *Reporter) write(ctx context.Context) error {
 		r.off = r.opts.Clock.Now().Add(reportPauseMax)
 	case errors.Is(err, vcd.ErrInvalid):
 		if r.pause == 0 {
-			klog.FromContext(ctx).Error(err, "VCD rejects the report of load balancers: if the site has its own "+
-				"schema for the type of the entity, ask the provider to allow the section status.cpi",
+			klog.FromContext(ctx).Error(err, "VCD rejects the report of load balancers: if the site has its own schema for the type of the entity, ask the provider to allow the section status.cpi",
 				"entity", r.opts.ID)
 		}
 		r.pause = min(max(2*r.pause, minRejectionPause), reportPauseMax)

@@ -30,10 +30,9 @@ func Explain(site string) func(error) (cpi.Trouble, bool) {
 		switch {
 		case errors.Is(err, vcd.ErrUnauthorized):
 			return cpi.Trouble{
-				Reason: ReasonRejected,
-				Stays:  true,
-				Message: fmt.Sprintf("%s rejects the credentials of the cloud controller manager (%v): correct "+
-					"them, the controller then continues automatically", site, err),
+				Reason:  ReasonRejected,
+				Stays:   true,
+				Message: fmt.Sprintf("%s rejects the credentials of the cloud controller manager (%v): correct them, the controller then continues automatically", site, err),
 			}, true
 		case errors.Is(err, vcd.ErrTLS):
 			return cpi.Trouble{

@@ -125,8 +125,7 @@ func (m *Machines) checkNotMigrated(
 	}
 	for _, e := range events {
 		if vm := e.GetEvent().Vm; vm != nil && vm.Vm == ref {
-			return false, &cpi.ElsewhereError{Message: fmt.Sprintf("it was migrated from vCenter %s to another "+
-				"one, so its Node is kept: add that vCenter to the configuration, or delete the Node", m.opts.VCenters[i].Name)}
+			return false, &cpi.ElsewhereError{Message: fmt.Sprintf("it was migrated from vCenter %s to another one, so its Node is kept: add that vCenter to the configuration, or delete the Node", m.opts.VCenters[i].Name)}
 		}
 	}
 	return true, nil

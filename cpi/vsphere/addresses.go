@@ -50,9 +50,8 @@ func (p AddressPolicy) choose(guest guest) ([]corev1.NodeAddress, []loadbalancer
 		internal, external := p.ofFamily(family, all)
 		if !internal.IsValid() && !external.IsValid() {
 			wrong = append(wrong, loadbalancer.Finding{
-				Reason: reasonAddress,
-				Message: fmt.Sprintf("the VM has no %s address that the configuration allows; VMware Tools "+
-					"reports %s", family, describe(all)),
+				Reason:  reasonAddress,
+				Message: fmt.Sprintf("the VM has no %s address that the configuration allows; VMware Tools reports %s", family, describe(all)),
 			})
 		}
 		out = appendAddress(out, corev1.NodeInternalIP, internal)

@@ -95,8 +95,7 @@ func (s *CredentialSource) fromSecret(ctx context.Context) (data map[string][]by
 		return s.last, where, nil
 	}
 	if apierrors.IsForbidden(err) {
-		return nil, where, fmt.Errorf("the service account of the cloud controller manager lacks the permission "+
-			"get on %s: grant it with a Role and a RoleBinding in namespace %s: %w", where, s.Namespace, err)
+		return nil, where, fmt.Errorf("the service account of the cloud controller manager lacks the permission get on %s: grant it with a Role and a RoleBinding in namespace %s: %w", where, s.Namespace, err)
 	}
 	return nil, where, fmt.Errorf("reading %s: %w", where, err)
 }

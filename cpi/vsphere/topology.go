@@ -175,9 +175,7 @@ func (t *tagCache) label(
 
 // missing returns the message for a missing tag of a category. The caller holds the lock.
 func (t *tagCache) missing(category, noun string) string {
-	return fmt.Sprintf("the Node has no %s: neither the VM nor its host, cluster, resource pools, folders or "+
-		"datacenter has a tag of category %q that is visible to the user. Check the name of the "+
-		"category, attach a tag to one of them, or grant the user the right to read it", noun, category)
+	return fmt.Sprintf("the Node has no %s: neither the VM nor its host, cluster, resource pools, folders or datacenter has a tag of category %q that is visible to the user. Check the name of the category, attach a tag to one of them, or grant the user the right to read it", noun, category)
 }
 
 // update reads the tags of all objects that contain the VMs, unless they are cached.

@@ -28,17 +28,15 @@ func Explain(err error) (cpi.Trouble, bool) {
 	switch {
 	case errors.Is(err, errCredentials):
 		return cpi.Trouble{
-			Reason: ReasonRejected,
-			Stays:  true,
-			Message: fmt.Sprintf("A vCenter rejects the credentials of the cloud controller manager (%v): "+
-				"correct them, the controller then continues automatically", err),
+			Reason:  ReasonRejected,
+			Stays:   true,
+			Message: fmt.Sprintf("A vCenter rejects the credentials of the cloud controller manager (%v): correct them, the controller then continues automatically", err),
 		}, true
 	case untrusted(err):
 		return cpi.Trouble{
-			Reason: ReasonUntrusted,
-			Stays:  true,
-			Message: fmt.Sprintf("The certificate of a vCenter "+
-				"is not trusted (%v): set caFile or thumbprint", err),
+			Reason:  ReasonUntrusted,
+			Stays:   true,
+			Message: fmt.Sprintf("The certificate of a vCenter is not trusted (%v): set caFile or thumbprint", err),
 		}, true
 	case errors.Is(err, errDatacenter):
 		return cpi.Trouble{Reason: ReasonUnusable, Stays: true, Message: err.Error()}, true

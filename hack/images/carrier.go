@@ -84,12 +84,11 @@ func (b build) carrier(ctx context.Context) ([]content, error) {
 	var contents []content
 	for _, arch := range b.platforms() {
 		c := content{
-			title: "Manifests of the cloud controller manager for VMware Cloud Director",
-			description: "Carries the manifests into sites without internet, where a container service extension " +
-				"reads them.",
-			arch:       arch,
-			entrypoint: []string{"/bin/sh"},
-			layers:     []pack.Tree{{Files: files}},
+			title:       "Manifests of the cloud controller manager for VMware Cloud Director",
+			description: "Carries the manifests into sites without internet, where a container service extension reads them.",
+			arch:        arch,
+			entrypoint:  []string{"/bin/sh"},
+			layers:      []pack.Tree{{Files: files}},
 		}
 		if c.sbom, err = b.carrierSBOM(c, template); err != nil {
 			return nil, err

@@ -37,8 +37,7 @@ func main() {
 		"write no archives, but the files of one image to this folder (for the Dockerfile)")
 	flag.StringVar(&only.program, "program", "manager", "with --rootfs: manager, cpi or vcdsim")
 	flag.StringVar(&only.arch, "arch", runtime.GOARCH, "with --rootfs: the architecture")
-	flag.Func("programs", "archives of these only, separated by commas: manager, cpi, vcdsim (default all, and the "+
-		"carrier)", split(&b.only))
+	flag.Func("programs", "archives of these only, separated by commas: manager, cpi, vcdsim (default all, and the carrier)", split(&b.only))
 	flag.Func("architectures", "for these only, separated by commas (default "+strings.Join(architectures(), ",")+")",
 		split(&b.architectures))
 	flag.BoolVar(&b.toRegistry, "push", false, "also push the images to their registry")

@@ -28,8 +28,7 @@ func main() {
 	flag.StringVar(&kubernetes, "kubernetes", releases()[0].version,
 		"versions of Kubernetes, separated by commas, or all: one of "+strings.Join(versions(), ", "))
 	flag.StringVar(&b.root, "root", "../..", "the source tree")
-	flag.StringVar(&b.cache, "cache", "", "folder of the build cache; images are in its folder nodes (default: "+
-		"the user's cache)")
+	flag.StringVar(&b.cache, "cache", "", "folder of the build cache; images are in its folder nodes (default: the user's cache)")
 	flag.StringVar(&b.mirror, "mirror", "", "mirror of Debian (default: the machine's own, from its sources of apt)")
 	flag.StringVar(&b.own.version, "version", "v2.0.0-dev", "tag of this project's images")
 	flag.StringVar(&b.own.commit, "commit", "", "hash of the commit")

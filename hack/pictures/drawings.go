@@ -15,9 +15,8 @@ var drawings = map[string]drawing{
 }
 
 var architecture = drawing{
-	title: "Architecture",
-	description: "A management cluster runs Cluster API and this provider. The provider calls VMware Cloud Director, whose VMs become " +
-		"the Nodes of a workload cluster. The cloud controller manager runs there and calls VMware Cloud Director too.",
+	title:       "Architecture",
+	description: "A management cluster runs Cluster API and this provider. The provider calls VMware Cloud Director, whose VMs become the Nodes of a workload cluster. The cloud controller manager runs there and calls VMware Cloud Director too.",
 	items: []item{
 		frame("Management cluster",
 			other("Cluster API", "Cluster, KubeadmControlPlane,", "MachineDeployment, Machine"),
@@ -46,9 +45,8 @@ var architecture = drawing{
 }
 
 var service = drawing{
-	title: "Flow of a Service through the code",
-	description: "A Service and Nodes become a desired load balancer. The plan compares it with the state in VCD and returns steps, " +
-		"each of which is one write.",
+	title:       "Flow of a Service through the code",
+	description: "A Service and Nodes become a desired load balancer. The plan compares it with the state in VCD and returns steps, each of which is one write.",
 	items: []item{
 		other("Service and Nodes"),
 		down(),
@@ -70,9 +68,8 @@ var service = drawing{
 }
 
 var loadBalancer = drawing{
-	title: "Path of a request to a Service",
-	description: "A client connects to the external address of the virtual service on the edge gateway. Its pool has the node port " +
-		"of each Node. kube-proxy or the network plug-in forwards the request to a pod.",
+	title:       "Path of a request to a Service",
+	description: "A client connects to the external address of the virtual service on the edge gateway. Its pool has the node port of each Node. kube-proxy or the network plug-in forwards the request to a pod.",
 	items: []item{
 		other("Client"),
 		down("203.0.113.20:80", "EXTERNAL-IP of the Service"),
@@ -95,9 +92,8 @@ var loadBalancer = drawing{
 }
 
 var cloudProvider = drawing{
-	title: "Installation of the cloud controller manager",
-	description: "The manager renders manifests into a Secret. The ClusterResourceSet controller of Cluster API applies them to the " +
-		"workload cluster. The manager then checks and repairs them every five minutes.",
+	title:       "Installation of the cloud controller manager",
+	description: "The manager renders manifests into a Secret. The ClusterResourceSet controller of Cluster API applies them to the workload cluster. The manager then checks and repairs them every five minutes.",
 	items: []item{
 		frame("Management cluster",
 			row{part("VCDCluster", "cloudProvider,", "loadBalancer"), part("VCDIdentity", "shareWithClusters:", "true")},
@@ -116,9 +112,8 @@ var cloudProvider = drawing{
 }
 
 var endpoints = drawing{
-	title: "Types of control plane endpoints",
-	description: "KubeVIP: one control plane node has the virtual IP, and another takes it over. EdgeGateway: a virtual service on the " +
-		"edge gateway forwards to all control planes. External: your own load balancer does so.",
+	title:       "Types of control plane endpoints",
+	description: "KubeVIP: one control plane node has the virtual IP, and another takes it over. EdgeGateway: a virtual service on the edge gateway forwards to all control planes. External: your own load balancer does so.",
 	items: []item{
 		frame("KubeVIP: a virtual IP on a control plane",
 			other("192.168.100.200:6443"),
@@ -139,9 +134,8 @@ var endpoints = drawing{
 }
 
 var zones = drawing{
-	title: "Failure domains of a cluster",
-	description: "A VCDCluster selects three VCDDeploymentZones by label. Each refers to a VCDFailureDomain, which names a VDC. All VDCs " +
-		"share a network of a data center group.",
+	title:       "Failure domains of a cluster",
+	description: "A VCDCluster selects three VCDDeploymentZones by label. Each refers to a VCDFailureDomain, which names a VDC. All VDCs share a network of a data center group.",
 	items: []item{
 		part("VCDCluster demo", "failureDomainSelector"),
 		down("selects by label"),
@@ -157,9 +151,8 @@ var zones = drawing{
 }
 
 var move = drawing{
-	title: "What clusterctl move does",
-	description: "clusterctl move pauses the clusters, creates all objects in the new management cluster, deletes them in the old one and " +
-		"unpauses the clusters. The VMs in VMware Cloud Director do not change, and the new manager finds them by ID and marker.",
+	title:       "What clusterctl move does",
+	description: "clusterctl move pauses the clusters, creates all objects in the new management cluster, deletes them in the old one and unpauses the clusters. The VMs in VMware Cloud Director do not change, and the new manager finds them by ID and marker.",
 	items: []item{
 		frame("Old management cluster",
 			other("1. clusters are paused", "the manager changes nothing in VCD"),
@@ -179,9 +172,8 @@ var move = drawing{
 }
 
 var machine = drawing{
-	title: "Life of a machine",
-	description: "The conditions of a VCDMachine become True in order: bootstrap data and placement, addresses, vApp and VM, guest " +
-		"properties, power-on, addresses of the guest. Then the VM becomes a Node. On deletion, the VM is shut down and deleted, and its addresses are released.",
+	title:       "Life of a machine",
+	description: "The conditions of a VCDMachine become True in order: bootstrap data and placement, addresses, vApp and VM, guest properties, power-on, addresses of the guest. Then the VM becomes a Node. On deletion, the VM is shut down and deleted, and its addresses are released.",
 	items: []item{
 		frame("Before VCD changes",
 			other("BootstrapReady", "the bootstrap provider wrote its data"),

@@ -112,8 +112,7 @@ func (r *report) vApps() {
 	switch {
 	case found:
 	case r.cluster.WasReady:
-		r.add(leaks.KindVApp, r.cluster.Name, "", Doubt, "no vApp has metadata %s=%s: correct the metadata of "+
-			"the cluster's vApp",
+		r.add(leaks.KindVApp, r.cluster.Name, "", Doubt, "no vApp has metadata %s=%s: correct the metadata of the cluster's vApp",
 			capvcd.MetadataKey, r.cluster.ID)
 	default:
 		r.add(leaks.KindVApp, r.cluster.Name, "", Create, "")
@@ -136,14 +135,11 @@ func (r *report) recorded(m Machine) {
 	at := slices.IndexFunc(vms, func(o leaks.Object) bool { return o.ID == m.VM })
 	switch {
 	case at < 0:
-		r.add(leaks.KindVM, m.Name, m.VM, Doubt, "the VM is in no vApp of the cluster: search for it in VCD, or "+
-			"delete the Machine")
+		r.add(leaks.KindVM, m.Name, m.VM, Doubt, "the VM is in no vApp of the cluster: search for it in VCD, or delete the Machine")
 	case m.VMName == "":
-		r.add(leaks.KindVM, vms[at].Name, m.VM, Doubt, "cannot derive the name of the VM of VCDMachine %s from "+
-			"spec.vmNamingTemplate", m.Name)
+		r.add(leaks.KindVM, vms[at].Name, m.VM, Doubt, "cannot derive the name of the VM of VCDMachine %s from spec.vmNamingTemplate", m.Name)
 	case vms[at].Name != m.VMName:
-		r.add(leaks.KindVM, vms[at].Name, m.VM, Doubt, "the VM of VCDMachine %s should have the name %s: rename "+
-			"it in VCD",
+		r.add(leaks.KindVM, vms[at].Name, m.VM, Doubt, "the VM of VCDMachine %s should have the name %s: rename it in VCD",
 			m.Name, m.VMName)
 	default:
 		r.add(leaks.KindVM, vms[at].Name, m.VM, Adopt, "")
@@ -171,8 +167,7 @@ func (r *report) unknownVMs() {
 			return m.VM == o.ID || m.VM == "" && m.VMName == o.Name
 		})
 		if !isKnown {
-			r.add(o.Kind, o.Name, o.ID, Doubt, "no VCDMachine refers to it, and it blocks the deletion of its "+
-				"vApp: delete it, or move it to another vApp")
+			r.add(o.Kind, o.Name, o.ID, Doubt, "no VCDMachine refers to it, and it blocks the deletion of its vApp: delete it, or move it to another vApp")
 		}
 	}
 }

@@ -149,8 +149,7 @@ func TestProblems(t *testing.T) {
 			"unknown keys",
 			"url: x\nCIDRs: []\ncolour: red",
 			[]string{
-				"CIDRs (line 2): is not a key of the configuration: addresses.cidrs or zones[…].cidrs may be " +
-					"intended",
+				"CIDRs (line 2): is not a key of the configuration: addresses.cidrs or zones[…].cidrs may be intended",
 				"colour (line 3): is not a key of the configuration: remove it, or correct its spelling",
 			},
 		},

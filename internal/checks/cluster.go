@@ -37,7 +37,6 @@ func EndpointRouted(network string, gateway vcd.Ref) *Finding {
 	if gateway.ID != "" {
 		return nil
 	}
-	return finding(infrav1.EdgeGatewayNotFoundReason, "connect the network to an edge gateway, or set one in "+
-		"spec.controlPlaneLoadBalancer.edgeGateway.name of the VCDCluster",
+	return finding(infrav1.EdgeGatewayNotFoundReason, "connect the network to an edge gateway, or set one in spec.controlPlaneLoadBalancer.edgeGateway.name of the VCDCluster",
 		"network %s is not connected to an edge gateway, which the endpoint requires", network)
 }

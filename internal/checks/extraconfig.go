@@ -23,8 +23,7 @@ func ExtraConfig(entries []infrav1.ExtraConfigEntry, identity string, allowed []
 	if len(refused) == 0 {
 		return nil
 	}
-	return finding(infrav1.ExtraConfigNotAllowedReason, "leave them out, or have the owner of the identity add them to its "+
-		"spec.allowedExtraConfig", "%s does not allow these keys of spec.extraConfig: %s", identity, strings.Join(refused, ", "))
+	return finding(infrav1.ExtraConfigNotAllowedReason, "leave them out, or have the owner of the identity add them to its spec.allowedExtraConfig", "%s does not allow these keys of spec.extraConfig: %s", identity, strings.Join(refused, ", "))
 }
 
 // ReservedExtraConfig reports whether a key is reserved. No identity can allow reserved keys, because the provider uses

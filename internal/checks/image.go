@@ -18,9 +18,7 @@ func Kubernetes(t vcd.Template, version string) *Finding {
 	if t.Kubernetes == "" || version == "" || vcd.SameKubernetes(t.Kubernetes, version) {
 		return nil
 	}
-	return finding(infrav1.KubernetesVersionMismatchReason, "when you change the version of a "+
-		"KubeadmControlPlane or MachineDeployment, also set a new VCDMachineTemplate with an image of "+
-		"this version",
+	return finding(infrav1.KubernetesVersionMismatchReason, "when you change the version of a KubeadmControlPlane or MachineDeployment, also set a new VCDMachineTemplate with an image of this version",
 		"template %s has Kubernetes %s, but the version of the machines is %s", t.Name, t.Kubernetes, version)
 }
 
@@ -44,9 +42,7 @@ func Consolidation(vdc vcd.VDC, may bool) *Finding {
 	if may {
 		return nil
 	}
-	return finding(infrav1.ForbiddenReason, "grant the right to the user of the identity, remove spec.diskSize, "+
-		"or ask the provider to disable fast provisioning", "VDC %s uses fast provisioning: disks can be expanded only after a "+
-		"consolidation of the VM, for which the right %q is missing", vdc.Name, vcd.RightConsolidate)
+	return finding(infrav1.ForbiddenReason, "grant the right to the user of the identity, remove spec.diskSize, or ask the provider to disable fast provisioning", "VDC %s uses fast provisioning: disks can be expanded only after a consolidation of the VM, for which the right %q is missing", vdc.Name, vcd.RightConsolidate)
 }
 
 // HardwareUpgrade reports a spec whose hardware version is older than that of its template.
@@ -55,8 +51,7 @@ func HardwareUpgrade(spec *infrav1.VCDMachineSpec, t vcd.Template) *Finding {
 	if has, known := HardwareNumber(t.Hardware); !asks || !known || requested >= has {
 		return nil
 	}
-	return finding(infrav1.PlacementInvalidReason, "set at least this version", "spec.hardwareVersion is %s, but "+
-		"template %s has %s, and VCD cannot downgrade it", spec.HardwareVersion, t.Name, t.Hardware)
+	return finding(infrav1.PlacementInvalidReason, "set at least this version", "spec.hardwareVersion is %s, but template %s has %s, and VCD cannot downgrade it", spec.HardwareVersion, t.Name, t.Hardware)
 }
 
 // HardwareSupported reports a hardware version that a VDC does not support. asks names the field or template that

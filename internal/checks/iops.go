@@ -52,8 +52,7 @@ func DisksWithIOPS(spec *infrav1.VCDMachineSpec, profile string, t vcd.Template)
 // limits: VCD would ignore them.
 func IOPS(disk DiskWithIOPS, profile vcd.StorageProfile, limits vcd.IOPSLimits) *Finding {
 	if !limits.Enabled {
-		return finding(infrav1.DiskIOPSInvalidReason, "remove the field, use another storage profile, or ask the provider to "+
-			"enable IOPS limiting", "%s is %d, but storage profile %s has no IOPS limiting", disk.Field, disk.IOPS, profile.Name)
+		return finding(infrav1.DiskIOPSInvalidReason, "remove the field, use another storage profile, or ask the provider to enable IOPS limiting", "%s is %d, but storage profile %s has no IOPS limiting", disk.Field, disk.IOPS, profile.Name)
 	}
 	allowed, limited := limits.MaxOf(disk.SizeMiB)
 	if !limited || disk.IOPS <= allowed {

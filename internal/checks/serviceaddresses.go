@@ -55,8 +55,7 @@ func serviceRange(r vcd.AddressRange, network vcd.Network) *Finding {
 		}
 		for _, addr := range []netip.Addr{subnet.Gateway, subnet.Prefix.Masked().Addr(), lastAddress(subnet.Prefix)} {
 			if r.Contains(addr) {
-				return finding(infrav1.LoadBalancerInvalidReason, otherServiceAddresses, "the addresses of Services %s-%s "+
-					"contain %s, which is the gateway, or the first or last address, of network %s", r.From, r.To, addr,
+				return finding(infrav1.LoadBalancerInvalidReason, otherServiceAddresses, "the addresses of Services %s-%s contain %s, which is the gateway, or the first or last address, of network %s", r.From, r.To, addr,
 					network.Name)
 			}
 		}
@@ -89,14 +88,12 @@ func ServiceAddressesTaken(c, other *infrav1.VCDCluster, name string) *Finding {
 	for _, r := range ServiceRanges(c) {
 		for _, addr := range VirtualIPs(other) {
 			if r.Contains(addr) {
-				return finding(infrav1.LoadBalancerInvalidReason, otherServiceAddresses, "the addresses of Services %s-%s "+
-					"contain %s, the control plane endpoint of %s", r.From, r.To, addr, name)
+				return finding(infrav1.LoadBalancerInvalidReason, otherServiceAddresses, "the addresses of Services %s-%s contain %s, the control plane endpoint of %s", r.From, r.To, addr, name)
 			}
 		}
 		for _, taken := range ServiceRanges(other) {
 			if overlap(r, taken) {
-				return finding(infrav1.LoadBalancerInvalidReason, otherServiceAddresses, "the addresses of Services %s-%s "+
-					"overlap those of %s in the same network", r.From, r.To, name)
+				return finding(infrav1.LoadBalancerInvalidReason, otherServiceAddresses, "the addresses of Services %s-%s overlap those of %s in the same network", r.From, r.To, name)
 			}
 		}
 	}

@@ -50,8 +50,7 @@ func OtherVirtualIP(c *infrav1.VCDCluster) string {
 	host := c.Spec.ControlPlaneEndpoint.Host
 	switch _, err := netip.ParseAddr(host); {
 	case host == "" && len(KubeVIP(c).PoolRefs) > 0:
-		return "remove it from the pools of spec.controlPlaneLoadBalancer.kubeVIP and delete the " +
-			"IPAddressClaims of the VCDCluster"
+		return "remove it from the pools of spec.controlPlaneLoadBalancer.kubeVIP and delete the IPAddressClaims of the VCDCluster"
 	case err != nil:
 		return "correct the record of " + host
 	}

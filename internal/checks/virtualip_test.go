@@ -95,8 +95,7 @@ func TestTheRemedyNamesTheSourceOfAVirtualIP(t *testing.T) {
 
 	g.Expect(checks.OtherVirtualIP(cluster("", fromPool))).To(HavePrefix("remove it from the pools"))
 	g.Expect(checks.OtherVirtualIP(cluster("api.example.com", nil))).To(Equal("correct the record of api.example.com"))
-	g.Expect(checks.OtherVirtualIP(cluster("192.168.100.200", nil))).To(Equal("set another address in " +
-		"spec.controlPlaneEndpoint"))
+	g.Expect(checks.OtherVirtualIP(cluster("192.168.100.200", nil))).To(Equal("set another address in spec.controlPlaneEndpoint"))
 }
 
 func TestVirtualIPsComeFromTheSpecAndTheStatus(t *testing.T) {

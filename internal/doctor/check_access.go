@@ -30,8 +30,7 @@ func accessProblem(err error) findings {
 	found, isLookup := errors.AsType[*vcd.LookupError](err)
 	switch {
 	case errors.Is(err, vcd.ErrTLS):
-		f.problem("add its certificate authority to spec.tls.caBundle of the identity (VCD_CA_BUNDLE_B64 of the "+
-			"cluster templates), or set a PEM file in --ca-file or VCD_CA_FILE", "%v", err)
+		f.problem("add its certificate authority to spec.tls.caBundle of the identity (VCD_CA_BUNDLE_B64 of the cluster templates), or set a PEM file in --ca-file or VCD_CA_FILE", "%v", err)
 	case isLookup && found.Kind == "API version":
 		f.problem("upgrade VMware Cloud Director to 10.4.2 or later", "%s", found)
 	case isLookup:
@@ -59,8 +58,7 @@ func checkLease(ctx context.Context, in *vcd.Session) findings {
 		f.fact("the maximum leases of the organization are not readable for the user")
 	case leases.Runtime > 0 || leases.Storage > 0:
 		f.warn("set both leases of vApps in the policies of the organization to never expire",
-			"organization %s limits leases of vApps (runtime: %s, storage: %s): VCD stops and deletes nodes "+
-				"whose lease expires while the manager cannot renew it", in.Org(), leaseText(leases.Runtime),
+			"organization %s limits leases of vApps (runtime: %s, storage: %s): VCD stops and deletes nodes whose lease expires while the manager cannot renew it", in.Org(), leaseText(leases.Runtime),
 			leaseText(leases.Storage))
 	}
 	return f

@@ -62,8 +62,7 @@ func checkCapacity(at place, want load, hasMachines bool) findings {
 	for _, profile := range at.vdc.StorageProfiles {
 		wanted, planned := want.diskMiB[profile.ID]
 		if planned || profile.Default && !hasMachines {
-			f.compare(has.Storage[profile.ID], wanted, "use another storage profile, or ask the provider to "+
-				"raise its limit", "storage profile "+profile.Name+" has %d MiB left of %d, but %d are planned")
+			f.compare(has.Storage[profile.ID], wanted, "use another storage profile, or ask the provider to raise its limit", "storage profile "+profile.Name+" has %d MiB left of %d, but %d are planned")
 		}
 	}
 	return f

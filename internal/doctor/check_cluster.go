@@ -52,8 +52,7 @@ func checkEntity(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster, he
 	case err != nil:
 		f.unread(err, "listing types of entities", "run doctor again later")
 	case len(versions) == 0:
-		f.problem("ask the provider to register it and publish its rights, or set spec.rde.mode of the "+
-			"VCDCluster to None",
+		f.problem("ask the provider to register it and publish its rights, or set spec.rde.mode of the VCDCluster to None",
 			"the type vmware:capvcdCluster does not exist on the site, or is not visible")
 	default:
 		for _, row := range rights.Table() {

@@ -26,8 +26,7 @@ func checkGateways(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster, 
 	for _, u := range uses {
 		gateway, err := in.Gateways.Gateway(ctx, u.gateway.ID)
 		if err != nil {
-			f.unread(err, "reading edge gateway "+u.gateway.Name, "grant the user the right to view edge "+
-				"gateways")
+			f.unread(err, "reading edge gateway "+u.gateway.Name, "grant the user the right to view edge gateways")
 			continue
 		}
 		f.join(checkGateway(ctx, in, gateway, u))
@@ -136,13 +135,11 @@ func checkGateway(ctx context.Context, in *vcd.Session, g vcd.Gateway, u use) fi
 		f.unread(err, "reading the load balancer of edge gateway "+g.Name, "grant the user the right to view it")
 		return f
 	case !settings.Enabled && u.severity == Problem:
-		f.problem("ask the provider to enable NSX Advanced Load Balancer on it, or set another "+
-			"spec.controlPlaneLoadBalancer.type",
+		f.problem("ask the provider to enable NSX Advanced Load Balancer on it, or set another spec.controlPlaneLoadBalancer.type",
 			"edge gateway %s has no load balancer, which the endpoint requires", g.Name)
 		return f
 	case !settings.Enabled:
-		f.warn("ask the provider to enable NSX Advanced Load Balancer on it, or set spec.loadBalancer.mode of "+
-			"the VCDCluster to Disabled",
+		f.warn("ask the provider to enable NSX Advanced Load Balancer on it, or set spec.loadBalancer.mode of the VCDCluster to Disabled",
 			"edge gateway %s has no load balancer: Services of type LoadBalancer get no address", g.Name)
 		return f
 	}
@@ -160,8 +157,7 @@ func checkEngines(ctx context.Context, in *vcd.Balancers, g vcd.Gateway, u use) 
 	var f findings
 	groups, err := in.EngineGroups(ctx, g.ID)
 	if err != nil {
-		f.unread(err, "listing service engine groups of edge gateway "+g.Name, "grant the user the right to "+
-			"view them")
+		f.unread(err, "listing service engine groups of edge gateway "+g.Name, "grant the user the right to view them")
 		return f
 	}
 	all := make([]lb.EngineGroup, 0, len(groups))
@@ -174,13 +170,11 @@ func checkEngines(ctx context.Context, in *vcd.Balancers, g vcd.Gateway, u use) 
 	}
 	switch full, shortage := lb.ChooseEngineGroup(all, u.engineGroup); shortage {
 	case lb.GroupNotAssigned:
-		f.add(u.severity, "correct "+u.field+".serviceEngineGroup of the VCDCluster, or ask the provider to "+
-			"assign the group", "service engine group %q is not assigned to edge gateway %s", u.engineGroup, g.Name)
+		f.add(u.severity, "correct "+u.field+".serviceEngineGroup of the VCDCluster, or ask the provider to assign the group", "service engine group %q is not assigned to edge gateway %s", u.engineGroup, g.Name)
 	case lb.NoGroupAssigned:
 		f.add(u.severity, "ask the provider to assign one", "edge gateway %s has no service engine group", g.Name)
 	case lb.AllGroupsFull:
-		f.add(u.severity, "delete virtual services, or ask the provider to raise the limit or assign another "+
-			"group",
+		f.add(u.severity, "delete virtual services, or ask the provider to raise the limit or assign another group",
 			"service engine group %s of edge gateway %s has reached its limit of %d virtual services", full.Name, g.Name, full.Max)
 	case lb.NoShortage:
 	}
@@ -226,8 +220,7 @@ func checkRequested(gateway string, u use, ranges []vcd.AddressRange, taken map[
 		within := slices.ContainsFunc(ranges, func(r vcd.AddressRange) bool { return r.Contains(address) })
 		switch {
 		case !within:
-			f.add(u.severity, "correct spec.controlPlaneEndpoint of the VCDCluster, or ask the provider to "+
-				"assign the address to the gateway", "address %s of the endpoint does not belong to edge gateway %s", address, gateway)
+			f.add(u.severity, "correct spec.controlPlaneEndpoint of the VCDCluster, or ask the provider to assign the address to the gateway", "address %s of the endpoint does not belong to edge gateway %s", address, gateway)
 		case taken[address] && !u.mayHave:
 			f.add(u.severity, "set another address in spec.controlPlaneEndpoint of the VCDCluster, or release it",
 				"address %s of the endpoint is in use on edge gateway %s", address, gateway)

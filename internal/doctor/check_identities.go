@@ -38,8 +38,7 @@ func checkExtraConfig(identity *infrav1.VCDIdentity, machines []Machines) findin
 		switch {
 		case len(m.Spec.ExtraConfig) == 0:
 		case identity == nil:
-			f.fact("whether the identity allows spec.extraConfig of VCDMachineTemplate %s is not known: it is not in the "+
-				"manifest", m.Name)
+			f.fact("whether the identity allows spec.extraConfig of VCDMachineTemplate %s is not known: it is not in the manifest", m.Name)
 		default:
 			f.foundOf(m, Problem, checks.ExtraConfig(m.Spec.ExtraConfig, "VCDIdentity "+identity.Name,
 				identity.Spec.AllowedExtraConfig))

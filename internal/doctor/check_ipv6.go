@@ -32,8 +32,7 @@ func checkIPv6(ctx context.Context, in *vcd.Gateways, on networks, plan Plan) fi
 		case network.IsIPv6Only() && demandOn(name, plan).byDHCP:
 			f.join(checkSource(network, subnet, mode))
 		case mode == vcd.SLAACDisabled:
-			f.fact("guests get no IPv6 address on %s, because its IPv6 subnet has no static pool and the SLAAC profile of edge "+
-				"gateway %s is disabled", network.Name, network.EdgeGateway.Name)
+			f.fact("guests get no IPv6 address on %s, because its IPv6 subnet has no static pool and the SLAAC profile of edge gateway %s is disabled", network.Name, network.EdgeGateway.Name)
 		default:
 			f.fact("guests on %s get IPv6 addresses by %s", network.Name, mode)
 		}
@@ -57,8 +56,7 @@ func checkSource(network vcd.Network, subnet vcd.Subnet, mode vcd.SLAACMode) fin
 	gateway := network.EdgeGateway.Name
 	switch {
 	case mode == vcd.SLAACDisabled:
-		f.problem("enable DHCPv6 in mode SLAAC or DHCPv6 on the edge gateway, or add a static pool to the network and set "+
-			"addressSource of the NIC to StaticPool",
+		f.problem("enable DHCPv6 in mode SLAAC or DHCPv6 on the edge gateway, or add a static pool to the network and set addressSource of the NIC to StaticPool",
 			"NICs use DHCP on network %s, which has IPv6 only, but the SLAAC profile of edge gateway %s is disabled",
 			network.Name, gateway)
 	case mode == vcd.SLAACDHCPv6 && len(subnet.DHCPPool) == 0:

@@ -24,8 +24,7 @@ func checkManifest(plan Plan) findings {
 	}
 	if plugin := plan.missingNetworkPlugin; plugin != "" {
 		f.warn("apply cni-"+plugin+".yaml of a release or of make cni in this namespace, or create such an object",
-			"label %s=%s of Cluster %s selects a network plug-in that no ClusterResourceSet or HelmChartProxy in its namespace "+
-				"installs, so Nodes will not be Ready", networkPluginLabel, plugin, plan.Name)
+			"label %s=%s of Cluster %s selects a network plug-in that no ClusterResourceSet or HelmChartProxy in its namespace installs, so Nodes will not be Ready", networkPluginLabel, plugin, plan.Name)
 	}
 	return f
 }

@@ -64,9 +64,7 @@ func networkNames(ctx context.Context, in *vcd.Networks, vdc vcd.VDC, plan Plan)
 	case err != nil:
 		f.unread(err, "listing networks of VDC "+vdc.Name, "grant the user the right to view networks")
 	case len(all) == 0:
-		f.problem("create a network, or share one with the VDC", "VDC %s has no network that is visible to the "+
-			"user",
-			vdc.Name)
+		f.problem("create a network, or share one with the VDC", "VDC %s has no network that is visible to the user", vdc.Name)
 	case len(all) > maxNetworks:
 		f.fact("%s has %d networks; use --network to check one", vdc.Name, len(all))
 	default:
@@ -124,8 +122,7 @@ func checkNetwork(network vcd.Network, usage vcd.NetworkUsage, d demand) finding
 			"network %s has %d free addresses of %d in its static pool, but %d are planned", name, free,
 			usage.Addresses.Limit, d.fromPool)
 	case d.byDHCP && !dhcp:
-		f.warn("configure DHCP on the network, set addressSource of the NIC to StaticPool, or ensure that the "+
-			"network relays DHCP to your server, whose ranges are not visible in VCD",
+		f.warn("configure DHCP on the network, set addressSource of the NIC to StaticPool, or ensure that the network relays DHCP to your server, whose ranges are not visible in VCD",
 			"network %s has no visible DHCP range, but NICs use DHCP", name)
 	case !pooled:
 		f.fact("%s has no static pool", name)

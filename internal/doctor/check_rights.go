@@ -52,8 +52,7 @@ func checkRights(ctx context.Context, in *vcd.Session, plan Plan) (heldRights, f
 		f.fact("a user of the organization System has all rights")
 		return held, f
 	case !known:
-		f.warn("compare the role with docs/security/permissions.md manually", "the rights of the role are not "+
-			"readable for the user")
+		f.warn("compare the role with docs/security/permissions.md manually", "the rights of the role are not readable for the user")
 		return held, f
 	}
 	held.names = map[string]bool{}
@@ -75,8 +74,7 @@ func checkRights(ctx context.Context, in *vcd.Session, plan Plan) (heldRights, f
 
 // missingRight adds a finding about a right that the users of an organization lack.
 func (f *findings) missingRight(severity Severity, org string, row rights.Row, right string) {
-	f.add(severity, fmt.Sprintf("add the right to the role of the user, and to a rights bundle that is published to "+
-		"organization %s", org), "right %q is missing for %s; without it, %s", right,
+	f.add(severity, fmt.Sprintf("add the right to the role of the user, and to a rights bundle that is published to organization %s", org), "right %q is missing for %s; without it, %s", right,
 		rights.Plain(row.For), rights.Plain(row.Without))
 }
 

@@ -48,11 +48,9 @@ func findTemplate(ctx context.Context, in *vcd.Templates, m Machines) (vcd.Templ
 // templateRemedy returns the remedy if no template is found.
 func templateRemedy(m Machines) string {
 	if m.Spec.TemplateSelector != nil {
-		return "correct spec.catalog and spec.templateSelector of the VCDMachineTemplate, share the catalog with the user, " +
-			"or upload an image that matches"
+		return "correct spec.catalog and spec.templateSelector of the VCDMachineTemplate, share the catalog with the user, or upload an image that matches"
 	}
-	return "correct spec.catalog and spec.template of the VCDMachineTemplate, share the catalog with the user, or upload " +
-		"the image again"
+	return "correct spec.catalog and spec.template of the VCDMachineTemplate, share the catalog with the user, or upload the image again"
 }
 
 // checkTemplate reports why VMs from a template cannot become nodes.
@@ -64,8 +62,7 @@ func checkTemplate(t vcd.Template) findings {
 	case info.OperatingSystem == "windows":
 		f.problem(upload, "the guest operating system of template %s is %s, but nodes require Linux", t.Name, t.OS)
 	case info.Architecture == "" && strings.HasSuffix(t.OS, "Guest"):
-		f.problem(upload, "the guest operating system of template %s is %s, but Kubernetes requires a 64-bit "+
-			"system", t.Name, t.OS)
+		f.problem(upload, "the guest operating system of template %s is %s, but Kubernetes requires a 64-bit system", t.Name, t.OS)
 	}
 	if t.NICs == 0 {
 		f.problem("add a NIC of type VMXNET3 to the VM and capture the template again",
@@ -107,8 +104,7 @@ func checkKubernetes(m Machines, t vcd.Template) findings {
 	if found == nil {
 		return f
 	}
-	found.Remedy = "set an image with this version in spec.template of the VCDMachineTemplate, or change the " +
-		"version"
+	found.Remedy = "set an image with this version in spec.template of the VCDMachineTemplate, or change the version"
 	severity := Warning // the kubelets of workers may be older than the API server
 	if m.controlPlane {
 		severity = Problem

@@ -80,8 +80,7 @@ func checkStorage(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Mac
 		if _, err := in.FindStorageProfile(ctx, vdc, choice.name); err != nil {
 			remedy := checks.StorageProfile.Remedy(choice.field + " of the VCDMachineTemplate")
 			if choice.name == "" {
-				remedy = "set spec.storageProfile of the VCDMachineTemplate, or set and enable a default one in " +
-					"the VDC"
+				remedy = "set spec.storageProfile of the VCDMachineTemplate, or set and enable a default one in the VDC"
 			}
 			f.unread(err, "looking up storage profile "+choice.name, remedy)
 		}

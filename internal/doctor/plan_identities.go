@@ -43,8 +43,7 @@ func othersOf(m *manifest) (others []Other, problems []string) {
 		if ref := c.Spec.CloudProvider.IdentityRef; ref != nil && ref.Name != "" {
 			others = append(others, m.other("the cloud controller manager", *ref, c.Spec.Site, c.Spec.Org))
 		} else {
-			problems = append(problems, "spec.cloudProvider of the VCDCluster: mode Managed requires "+
-				"identityRef; External and None do not")
+			problems = append(problems, "spec.cloudProvider of the VCDCluster: mode Managed requires identityRef; External and None do not")
 		}
 	}
 	for i := range m.zones {

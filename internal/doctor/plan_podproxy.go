@@ -30,13 +30,10 @@ func podsWithoutProxy(c *infrav1.VCDCluster, groups []machineGroup) (message, re
 		switch {
 		case !group.controlPlane || err != nil || kubernetes.AtLeast(policiesServed):
 		case kubernetes.LessThan(policiesBeta):
-			return "pods get no proxy, because Kubernetes " + group.version + " does not serve " +
-				"MutatingAdmissionPolicies", "set spec.proxy.pods of the VCDCluster to None, or use Kubernetes 1.36"
+			return "pods get no proxy, because Kubernetes " + group.version + " does not serve MutatingAdmissionPolicies", "set spec.proxy.pods of the VCDCluster to None, or use Kubernetes 1.36"
 		case !enables(group.apiServerArgs):
-			return "pods get no proxy, because Kubernetes " + group.version + " serves MutatingAdmissionPolicies " +
-					"only if arguments of the API server enable them", "set feature-gates=MutatingAdmissionPolicy=true " +
-					"and runtime-config=admissionregistration.k8s.io/v1beta1=true in extraArgs of the API server of " +
-					group.name
+			return "pods get no proxy, because Kubernetes " + group.version + " serves MutatingAdmissionPolicies only if arguments of the API server enable them", "set feature-gates=MutatingAdmissionPolicy=true and runtime-config=admissionregistration.k8s.io/v1beta1=true in extraArgs of the API server of " +
+				group.name
 		}
 	}
 	return "", ""

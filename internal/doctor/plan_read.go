@@ -131,8 +131,7 @@ func controlPlaneProblems(groups []machineGroup) []string {
 		}
 		names = append(names, group.name)
 		if group.count%2 == 0 && group.count > 0 {
-			problems = append(problems, fmt.Sprintf("%s has %d replicas, but etcd on control planes requires an "+
-				"odd number",
+			problems = append(problems, fmt.Sprintf("%s has %d replicas, but etcd on control planes requires an odd number",
 				group.name, group.count))
 		}
 	}
@@ -149,8 +148,7 @@ func domainProblems(all []Machines, zones []string) []string {
 	var problems []string
 	for _, machines := range all {
 		if at := machines.failureDomain; at != "" && len(zones) > 0 && !slices.Contains(zones, at) {
-			problems = append(problems, fmt.Sprintf("machines of VCDMachineTemplate %s have failure domain %q, "+
-				"which is not a zone that the VCDCluster selects", machines.Name, at))
+			problems = append(problems, fmt.Sprintf("machines of VCDMachineTemplate %s have failure domain %q, which is not a zone that the VCDCluster selects", machines.Name, at))
 		}
 	}
 	return problems

@@ -40,8 +40,7 @@ func selectZones(c *infrav1.VCDCluster, zones []infrav1.VCDDeploymentZone, domai
 		domain, ok := domains[zone.Spec.FailureDomain]
 		switch {
 		case !ok:
-			s.problems = append(s.problems, fmt.Sprintf("VCDDeploymentZone %s refers to VCDFailureDomain %q, "+
-				"which is not in the manifest", zone.Name, zone.Spec.FailureDomain))
+			s.problems = append(s.problems, fmt.Sprintf("VCDDeploymentZone %s refers to VCDFailureDomain %q, which is not in the manifest", zone.Name, zone.Spec.FailureDomain))
 		case checks.Zone(c, zone) != nil:
 			s.refused = append(s.refused, checks.Zone(c, zone))
 		case !sharesLogin(c, zone):

@@ -41,8 +41,7 @@ func (e *TooLargeError) Error() string {
 	if what == "" {
 		what = "bootstrap data"
 	}
-	return fmt.Sprintf("%s has %d bytes after compression, the limit is %d: add large files to the VM template, "+
-		"or download them in the machine",
+	return fmt.Sprintf("%s has %d bytes after compression, the limit is %d: add large files to the VM template, or download them in the machine",
 		what, e.Size, e.Limit)
 }
 

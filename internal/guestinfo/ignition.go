@@ -109,8 +109,7 @@ func versionOf(data []byte) (string, error) {
 		} `json:"ignition"`
 	}
 	if err := json.Unmarshal(data, &config); err != nil {
-		return "", errors.New("bootstrap data of format ignition is not JSON: transpile Butane and Container " +
-			"Linux Configs first")
+		return "", errors.New("bootstrap data of format ignition is not JSON: transpile Butane and Container Linux Configs first")
 	}
 	if !ignitionVersion.MatchString(config.Ignition.Version) {
 		return "", errors.New("bootstrap data of format ignition has no ignition.version 2.x.y or 3.x.y")

@@ -32,9 +32,7 @@ func validateHostname(name string) error {
 	}
 	for label := range strings.SplitSeq(name, ".") {
 		if !hostnameLabel.MatchString(label) {
-			return fmt.Errorf("host name %q is not valid: it needs labels of lower-case letters, digits and inner "+
-				"hyphens, "+
-				"up to 63 characters each, separated by dots", name)
+			return fmt.Errorf("host name %q is not valid: it needs labels of lower-case letters, digits and inner hyphens, up to 63 characters each, separated by dots", name)
 		}
 	}
 	return nil

@@ -107,8 +107,7 @@ func (p Peer) validate() error {
 		return fmt.Errorf("the AS number of BGP peer %s is 0", p.Address)
 	case len(p.Password) > maxPassword, !peerPassword.MatchString(p.Password),
 		strings.Contains(p.Password, "{{"), strings.Contains(p.Password, "{%"), strings.Contains(p.Password, "{#"):
-		return fmt.Errorf("the password of BGP peer %s cannot be passed to kube-vip: use at most %d printable "+
-			"ASCII characters, without commas, colons, slashes, spaces, {{, {%% or {#",
+		return fmt.Errorf("the password of BGP peer %s cannot be passed to kube-vip: use at most %d printable ASCII characters, without commas, colons, slashes, spaces, {{, {%% or {#",
 			p.Address, maxPassword)
 	}
 	return nil

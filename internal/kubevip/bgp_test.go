@@ -66,14 +66,12 @@ func TestRenderRejectsInvalidBGP(t *testing.T) {
 		{
 			"a peer without AS number",
 			func(c *kubevip.Config) { c.BGP.Peers[1].AS = 0 },
-			"AS number of BGP peer " +
-				"fd00:100::1",
+			"AS number of BGP peer fd00:100::1",
 		},
 		{
 			"an invalid peer",
 			func(c *kubevip.Config) { c.BGP.Peers[0].Address = netip.Addr{} },
-			"not a valid address of a " +
-				"BGP peer",
+			"not a valid address of a BGP peer",
 		},
 		{
 			"no interface for the router ID",

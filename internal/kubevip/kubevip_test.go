@@ -249,8 +249,7 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 		{
 			"a short address",
 			func(c *kubevip.Config) { c.Addresses = []string{"10.0.1"} },
-			"neither an IP address nor a DNS " +
-				"name",
+			"neither an IP address nor a DNS name",
 		},
 		{"an address with a port", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1:6443"} }, "neither"},
 		{"a prefix", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1/24"} }, "neither"},
@@ -274,28 +273,24 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 		{
 			"the unspecified address",
 			func(c *kubevip.Config) { c.Addresses = []string{"0.0.0.0"} },
-			"cannot be " +
-				"announced",
+			"cannot be announced",
 		},
 		{"a loopback address", func(c *kubevip.Config) { c.Addresses = []string{"127.0.0.1"} }, "cannot be announced"},
 		{
 			"a multicast address",
 			func(c *kubevip.Config) { c.Addresses = []string{"224.0.0.18"} },
-			"cannot be " +
-				"announced",
+			"cannot be announced",
 		},
 		{"a link-local address", func(c *kubevip.Config) { c.Addresses = []string{"fe80::1"} }, "cannot be announced"},
 		{
 			"an address with a zone",
 			func(c *kubevip.Config) { c.Addresses = []string{"2001:db8::1%eth0"} },
-			"cannot be " +
-				"announced",
+			"cannot be announced",
 		},
 		{
 			"a mapped address",
 			func(c *kubevip.Config) { c.Addresses = []string{"::ffff:10.0.0.1"} },
-			"cannot be " +
-				"announced",
+			"cannot be announced",
 		},
 		{"a DNS name in upper case", func(c *kubevip.Config) { c.Addresses = []string{"API.example"} }, "lower case"},
 		{"a DNS name with an empty label", func(c *kubevip.Config) { c.Addresses = []string{"api..example"} }, "neither"},

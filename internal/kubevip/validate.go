@@ -105,8 +105,7 @@ func (c *Config) validateBGP() error {
 	case c.BGP == nil:
 		return nil
 	case c.DynamicDNS:
-		return errors.New("the address of dynamic DNS belongs to the nodes' network, so it requires ARP instead " +
-			"of BGP")
+		return errors.New("the address of dynamic DNS belongs to the nodes' network, so it requires ARP instead of BGP")
 	case c.hasName():
 		return fmt.Errorf("BGP requires an address, but %s is a DNS name", c.Addresses[0])
 	}
@@ -115,8 +114,7 @@ func (c *Config) validateBGP() error {
 	}
 	for _, address := range c.Addresses {
 		if !slices.ContainsFunc(c.BGP.Peers, func(p Peer) bool { return p.Address.Is4() == is4(address) }) {
-			return fmt.Errorf("no BGP peer has the family of %s: kube-vip announces an address only to peers of "+
-				"the same family", address)
+			return fmt.Errorf("no BGP peer has the family of %s: kube-vip announces an address only to peers of the same family", address)
 		}
 	}
 	return nil

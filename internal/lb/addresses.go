@@ -48,8 +48,7 @@ func chooseAddresses(in input, families []loadbalancer.Family) (frontend, outcom
 		out.need(Forwardings)
 	}
 	if !in.can.SharedVIP && !front.translated && len(in.desired.Listeners) > 1 {
-		out.refuse(Unsupported, "this VCD version supports only one virtual service, and so one port, for each "+
-			"address: configure one-arm mode, upgrade to VCD 10.4, or use one port")
+		out.refuse(Unsupported, "this VCD version supports only one virtual service, and so one port, for each address: configure one-arm mode, upgrade to VCD 10.4, or use one port")
 	}
 	if out.stops() {
 		return front, out // the addresses of the load balancer are not known yet
@@ -198,11 +197,9 @@ func (c *addressChooser) choose(f loadbalancer.Family) {
 		c.external[f] = a
 		c.unused[f] = true
 	case internal && len(d.insideRanges()) == 0:
-		c.out.refuse(InvalidRange, "an internal load balancer requires a subnet or a one-arm range for its "+
-			"address: set one with an annotation or in the configuration")
+		c.out.refuse(InvalidRange, "an internal load balancer requires a subnet or a one-arm range for its address: set one with an annotation or in the configuration")
 	case len(c.out.refusals) == 0:
-		c.out.refuse(NoFreeAddress, "no %s address is free%s: ask the provider for more addresses, or request a "+
-			"specific address", f,
+		c.out.refuse(NoFreeAddress, "no %s address is free%s: ask the provider for more addresses, or request a specific address", f,
 			limitsOf(d, internal))
 	}
 }

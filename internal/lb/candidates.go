@@ -136,14 +136,12 @@ func (c *candidates) problemInside(a netip.Addr, requested bool) *loadbalancer.F
 	switch allowed := d.InternalSubnets; {
 	case len(allowed) > 0 && !slices.ContainsFunc(allowed, func(n netip.Prefix) bool { return n.Contains(a) }):
 		return finding(AddressOutOfRange,
-			"the address %s is not in the configured subnets for internal load balancers, %s: request an "+
-				"address in one of them", a, words(allowed))
+			"the address %s is not in the configured subnets for internal load balancers, %s: request an address in one of them", a, words(allowed))
 	case requested && a.IsPrivate(), inRanges(d.insideRanges(), a):
 		return nil
 	}
 	return finding(AddressOutOfRange,
-		"the address %s is not internal: request a private address, or one in the subnet of internal load "+
-			"balancers", a)
+		"the address %s is not internal: request a private address, or one in the subnet of internal load balancers", a)
 }
 
 // problemOfClaim explains why an allocated address cannot be used. An unused address that was allocated manually may be
@@ -155,8 +153,7 @@ func (c *candidates) problemOfClaim(x Claim, requested bool) *loadbalancer.Findi
 	if c.isShared(x.Value) || c.in.owned.claimed(x) || c.in.owned.intends(x) || requested && !x.Used && named {
 		return nil
 	}
-	return finding(AddressInUse, "the address %s of the IP Space %q is allocated for another use: request "+
-		"another one. An unused address is available if its description in VCD is %q or empty",
+	return finding(AddressInUse, "the address %s of the IP Space %q is allocated for another use: request another one. An unused address is available if its description in VCD is %q or empty",
 		x.Value, x.Space.Name, owner.String())
 }
 
@@ -166,8 +163,7 @@ func problemOfSpace(s Space, a netip.Addr) *loadbalancer.Finding {
 		return nil
 	}
 	return finding(NoFreeAddress,
-		"the organization has no quota left for the address %s in the IP Space %q: ask the provider for a "+
-			"higher quota, or request another address", a, s.Name)
+		"the organization has no quota left for the address %s in the IP Space %q: ask the provider for a higher quota, or request another address", a, s.Name)
 }
 
 // problemOfUse explains why an address that the gateway itself uses cannot be used.

@@ -53,8 +53,7 @@ func (p *certificatePlanner) certificateOf(b binding) Ref {
 		p.importAs(alias, asked)
 	case !Imported(p.in.desired.Owner, alias):
 		p.out.refuse(CertificateNotFound,
-			"no certificate with the alias %q is visible in the certificate library: upload it, or correct the "+
-				"annotation", alias)
+			"no certificate with the alias %q is visible in the certificate library: upload it, or correct the annotation", alias)
 	}
 	return Ref{Name: alias}
 }

@@ -97,8 +97,7 @@ func (c HealthCheck) complete(m Monitor) HealthCheck {
 func validateMonitor(in input, l Listener) outcome {
 	out := in.outcome()
 	if l.Protocol == loadbalancer.UDP && (l.Monitor == MonitorTCP || l.Monitor.isHTTP()) {
-		out.refuse(Unsupported, "port %d is UDP, which the health monitor %s cannot check: set the health monitor to udp, ping or none, "+
-			"remove it to use udp for UDP and tcp for TCP, or move the port to a Service of its own", l.Port, strings.ToLower(string(l.Monitor)))
+		out.refuse(Unsupported, "port %d is UDP, which the health monitor %s cannot check: set the health monitor to udp, ping or none, remove it to use udp for UDP and tcp for TCP, or move the port to a Service of its own", l.Port, strings.ToLower(string(l.Monitor)))
 	}
 	return out
 }
@@ -112,16 +111,13 @@ func validateCheck(in input, l Listener) outcome {
 	monitors := l.monitors()
 	switch {
 	case len(monitors) == 0:
-		out.refuse(Unsupported, "port %d has settings of health checks but no health monitor: set the health monitor to "+
-			"another value than none, or remove the settings", l.Port)
+		out.refuse(Unsupported, "port %d has settings of health checks but no health monitor: set the health monitor to another value than none, or remove the settings", l.Port)
 		return out
 	case !in.can.HealthMonitors:
-		out.refuse(Unsupported, "port %d has settings of health checks, which require VCD 10.6 (API version 39.0): remove "+
-			"the annotations of health checks except for the health monitor, or ask the provider for an upgrade", l.Port)
+		out.refuse(Unsupported, "port %d has settings of health checks, which require VCD 10.6 (API version 39.0): remove the annotations of health checks except for the health monitor, or ask the provider for an upgrade", l.Port)
 		return out
 	case (l.Check.Path != "" || l.Check.Codes != "") && !monitors[0].isHTTP():
-		out.refuse(Unsupported, "port %d has a path or status codes for health checks, but the health monitor %s: set the "+
-			"health monitor to http or https", l.Port, strings.ToLower(string(monitors[0])))
+		out.refuse(Unsupported, "port %d has a path or status codes for health checks, but the health monitor %s: set the health monitor to http or https", l.Port, strings.ToLower(string(monitors[0])))
 	}
 	out.add(validateBounds(in, l.Port, l.Check.complete(monitors[0])))
 	return out
@@ -135,8 +131,7 @@ func validateBounds(in input, port int, c HealthCheck) outcome {
 			minInterval, maxInterval)
 	}
 	if c.Timeout < minTimeout || c.Timeout > maxTimeout || c.Timeout >= c.Interval {
-		out.refuse(InvalidHealthCheck, "the timeout of health checks of port %d is %s: use %s to %s, and less than the "+
-			"interval of %s", port, c.Timeout, minTimeout, maxTimeout, c.Interval)
+		out.refuse(InvalidHealthCheck, "the timeout of health checks of port %d is %s: use %s to %s, and less than the interval of %s", port, c.Timeout, minTimeout, maxTimeout, c.Interval)
 	}
 	if c.Successes < 1 || c.Successes > maxChecks {
 		out.refuse(InvalidHealthCheck, "port %d needs %d successful health checks: use 1 to %d", port, c.Successes, maxChecks)
@@ -145,8 +140,7 @@ func validateBounds(in input, port int, c HealthCheck) outcome {
 		out.refuse(InvalidHealthCheck, "port %d allows %d failed health checks: use 1 to %d", port, c.Failures, maxChecks)
 	}
 	if c.Path != "" && !isPath(c.Path) {
-		out.refuse(InvalidHealthCheck, "the path of health checks of port %d is invalid: begin it with a slash, without "+
-			"spaces, and with at most %d characters of ASCII", port, maxPath)
+		out.refuse(InvalidHealthCheck, "the path of health checks of port %d is invalid: begin it with a slash, without spaces, and with at most %d characters of ASCII", port, maxPath)
 	}
 	if c.Codes != "" && !areClasses(c.Codes) {
 		out.refuse(InvalidHealthCheck, "the status codes %q of health checks of port %d are invalid: use classes of %s",

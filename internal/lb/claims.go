@@ -36,8 +36,7 @@ func claim(in input, a netip.Addr) outcome {
 	case allocated, !inSpace:
 	case space.Full, isTakenElsewhere(in.observed, a):
 		out.notice(AddressInUse,
-			"the address %s is no longer allocated and cannot be allocated again: another organization has it, "+
-				"or the quota of the IP Space %q is exhausted. Clients may not reach it: request another address", a,
+			"the address %s is no longer allocated and cannot be allocated again: another organization has it, or the quota of the IP Space %q is exhausted. Clients may not reach it: request another address", a,
 			space.Name)
 	default:
 		want := Claim{

@@ -25,8 +25,7 @@ func TestClusterOf(t *testing.T) {
 			"our marker says it",
 			lb.KindPool,
 			"x",
-			"cluster-api-provider-vcd cluster=c1 service=shop/web " +
-				"uid=u",
+			"cluster-api-provider-vcd cluster=c1 service=shop/web uid=u",
 			"c1",
 			lb.WriterThis,
 		},
@@ -34,8 +33,7 @@ func TestClusterOf(t *testing.T) {
 			"two markers say nothing",
 			lb.KindPool,
 			"x",
-			"cluster-api-provider-vcd cluster=c1 cluster-api-provider-vcd " +
-				"cluster=c2",
+			"cluster-api-provider-vcd cluster=c1 cluster-api-provider-vcd cluster=c2",
 			"",
 			"",
 		},
@@ -43,9 +41,7 @@ func TestClusterOf(t *testing.T) {
 			"the marker of a machine is none of a load balancer",
 			lb.KindPool,
 			"x",
-			"cluster-api-provider-vcd " +
-				"cluster=c1 " +
-				"machine=m",
+			"cluster-api-provider-vcd cluster=c1 machine=m",
 			"",
 			"",
 		},

@@ -120,13 +120,11 @@ func (p *placer) choose(x placement) Ref {
 	switch shortage {
 	case AllGroupsFull:
 		p.out.refuse(EngineGroupUnavailable,
-			"no service engine group of the edge gateway has capacity for another virtual service: ask the "+
-				"provider for more")
+			"no service engine group of the edge gateway has capacity for another virtual service: ask the provider for more")
 		return x.engine
 	case GroupNotAssigned:
 		p.out.refuse(EngineGroupUnavailable,
-			"the service engine group %q is not assigned to the edge gateway: correct its name, "+
-				"or ask the provider to assign it", asked)
+			"the service engine group %q is not assigned to the edge gateway: correct its name, or ask the provider to assign it", asked)
 		return x.engine
 	case NoGroupAssigned:
 		p.out.refuse(EngineGroupUnavailable,

@@ -17,9 +17,7 @@ const maxListed = 4
 func reportForeign(in input) outcome {
 	out := in.outcome()
 	if len(in.owned.doubtful) > 0 {
-		out.notice(OwnershipUnverified, "objects that cloud provider interface 1.6.1 created for a Service of "+
-			"this name may belong to a Service in another namespace or in a cluster with a similar ID, so "+
-			"they are not changed: %s; remove them in VCD if no Service needs them", listed(in.owned.doubtful))
+		out.notice(OwnershipUnverified, "objects that cloud provider interface 1.6.1 created for a Service of this name may belong to a Service in another namespace or in a cluster with a similar ID, so they are not changed: %s; remove them in VCD if no Service needs them", listed(in.owned.doubtful))
 	}
 	strays := in.observed.Strays
 	if len(strays) == 0 {
@@ -33,8 +31,7 @@ func reportForeign(in input) outcome {
 	text := fmt.Sprintf("this Service has objects with another cluster ID, %q: %s", strays[0].Cluster,
 		listed(slices.Compact(names)))
 	if !in.desired.Absent && len(in.owned.services)+len(in.owned.pools) == 0 {
-		out.refuse(ClusterIDMismatch, "%s; restore this cluster ID in the cloud controller manager, or remove "+
-			"the objects in VCD, to create a load balancer",
+		out.refuse(ClusterIDMismatch, "%s; restore this cluster ID in the cloud controller manager, or remove the objects in VCD, to create a load balancer",
 			text)
 		return out
 	}

@@ -32,8 +32,7 @@ func (o *oneArm) place(bindings []binding) ([]binding, outcome) {
 		}
 		if !a.IsValid() {
 			arm := o.in.desired.OneArm
-			out.refuse(NoFreeAddress, "no address of the one-arm range %s to %s is free: configure a larger "+
-				"range", arm.First, arm.Last)
+			out.refuse(NoFreeAddress, "no address of the one-arm range %s to %s is free: configure a larger range", arm.First, arm.Last)
 			return placed, out
 		}
 		placed[i].vips = []netip.Addr{a}

@@ -205,10 +205,9 @@ func TestWhatIsRefused(t *testing.T) {
 				withSpaces,
 				func(m *model) {
 					m.claims = append(m.claims, Claim{
-						ID:    "mail",
-						Value: ip("198.51.100.7"),
-						Description: "for the mail " +
-							"server",
+						ID:          "mail",
+						Value:       ip("198.51.100.7"),
+						Description: "for the mail server",
 					})
 				},
 			},

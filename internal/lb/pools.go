@@ -42,8 +42,7 @@ func poolMembers(in input, lb design) ([]netip.Addr, outcome) {
 	}
 	members := in.desired.members(lb.frontend.families[0])
 	if limit := in.can.MaxMembers; limit != 0 && len(members) > limit {
-		out.notice(TooManyMembers, "%d of %d nodes are members of the load balancer, which is the limit of a "+
-			"pool: grant the user the right to manage security groups to include all nodes", limit, len(members))
+		out.notice(TooManyMembers, "%d of %d nodes are members of the load balancer, which is the limit of a pool: grant the user the right to manage security groups to include all nodes", limit, len(members))
 	}
 	return limitMembers(in, members), out
 }

@@ -49,11 +49,9 @@ func validateRules(in input, l Listener) outcome {
 		out.refuse(Unsupported, "port %d cannot change headers, because it is %s: set its appProtocol to http or https", l.Port,
 			l.Application)
 	case rules.Redirect != 0 && !in.can.HTTPPolicies:
-		out.refuse(Unsupported, "port %d redirects requests, which requires VCD 10.5 (API version 38.0): remove the annotation "+
-			"of the redirect, or ask the provider for an upgrade", l.Port)
+		out.refuse(Unsupported, "port %d redirects requests, which requires VCD 10.5 (API version 38.0): remove the annotation of the redirect, or ask the provider for an upgrade", l.Port)
 	case !in.can.HTTPPolicies:
-		out.refuse(Unsupported, "port %d changes HTTP headers, which requires VCD 10.5 (API version 38.0): remove the "+
-			"annotations of headers, or ask the provider for an upgrade", l.Port)
+		out.refuse(Unsupported, "port %d changes HTTP headers, which requires VCD 10.5 (API version 38.0): remove the annotations of headers, or ask the provider for an upgrade", l.Port)
 	case rules.Redirect != 0 && (!isPort(rules.Redirect) || rules.Redirect == l.Port):
 		out.refuse(InvalidPort, "port %d cannot redirect requests to port %d: use the port of HTTPS", l.Port, rules.Redirect)
 	}

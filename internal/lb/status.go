@@ -131,9 +131,8 @@ func stuck(lb design) []loadbalancer.Finding {
 	for _, b := range lb.bindings {
 		for _, p := range partsOf(lb, b) {
 			f := loadbalancer.Finding{
-				Reason: RealizationFailed,
-				Message: fmt.Sprintf("VCD could not realize the %s %q, even after a retry: ask the provider for "+
-					"the cause; the controller retries periodically", p.kind, p.object.Name),
+				Reason:  RealizationFailed,
+				Message: fmt.Sprintf("VCD could not realize the %s %q, even after a retry: ask the provider for the cause; the controller retries periodically", p.kind, p.object.Name),
 			}
 			if p.object.State == Broken && !slices.Contains(out, f) {
 				out = append(out, f)

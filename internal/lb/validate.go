@@ -29,8 +29,7 @@ func Algorithms() []string { return slices.Sorted(slices.Values(algorithms)) }
 func validate(in input) ([]loadbalancer.Family, outcome) {
 	if in.can.Disabled {
 		out := in.outcome()
-		out.refuse(Unsupported, "the edge gateway %q has no load balancer: ask the provider to enable NSX Advanced Load "+
-			"Balancer on it", in.observed.Gateway.Name)
+		out.refuse(Unsupported, "the edge gateway %q has no load balancer: ask the provider to enable NSX Advanced Load Balancer on it", in.observed.Gateway.Name)
 		return nil, out
 	}
 	families, all := validateFamilies(in)
@@ -73,8 +72,7 @@ func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 func unsupportedReason(in input, f loadbalancer.Family) string {
 	switch {
 	case f == loadbalancer.IPv6 && !in.can.IPv6:
-		return "the load balancer of the edge gateway does not support IPv6, which requires VCD 10.4 and an " +
-			"IPv6 service network"
+		return "the load balancer of the edge gateway does not support IPv6, which requires VCD 10.4 and an IPv6 service network"
 	case f == loadbalancer.IPv4 && in.can.OnlyIPv6:
 		return "the load balancer of the edge gateway has an IPv6 service network only"
 	case f == loadbalancer.IPv6 && in.desired.OneArm != nil && !in.desired.Internal:
@@ -126,12 +124,10 @@ func validateListener(in input, l Listener) outcome {
 		out.refuse(Unsupported, "port %d is UDP, which cannot be %s: remove its appProtocol", l.Port, l.Application)
 	case l.Application.TLS() && l.Certificate == (Certificate{}):
 		out.refuse(CertificateMissing,
-			"port %d terminates TLS but has no certificate: set one with an annotation, or disable TLS for this "+
-				"port", l.Port)
+			"port %d terminates TLS but has no certificate: set one with an annotation, or disable TLS for this port", l.Port)
 	case l.Application == L4TLS && !in.can.Premium:
 		out.refuse(Unsupported,
-			"port %d requests TLS on layer 4, which requires the feature set PREMIUM of the load balancer: use "+
-				"appProtocol https", l.Port)
+			"port %d requests TLS on layer 4, which requires the feature set PREMIUM of the load balancer: use appProtocol https", l.Port)
 	}
 	out.add(validateMonitor(in, l))
 	out.add(validateCheck(in, l))
@@ -167,9 +163,7 @@ func validateRequests(in input) outcome {
 	}
 	if len(d.SourceRanges) > 0 && !in.can.SourceRanges {
 		out.refuse(Unsupported,
-			"loadBalancerSourceRanges require firewall rules on the edge gateway, which are disabled or cannot "+
-				"be created individually: enable them (VCD 10.5.1 and later), or remove the ranges and filter "+
-				"in the cluster")
+			"loadBalancerSourceRanges require firewall rules on the edge gateway, which are disabled or cannot be created individually: enable them (VCD 10.5.1 and later), or remove the ranges and filter in the cluster")
 	}
 	return out
 }
@@ -180,15 +174,12 @@ func validateTransparency(in input, families []loadbalancer.Family) outcome {
 	switch {
 	case !in.desired.PreserveClientIP:
 	case !in.can.PreserveClientIP:
-		out.refuse(Unsupported, "client addresses cannot be preserved: the edge gateway's load balancer is not in "+
-			"transparent mode (VCD 10.4.1 and later)")
+		out.refuse(Unsupported, "client addresses cannot be preserved: the edge gateway's load balancer is not in transparent mode (VCD 10.4.1 and later)")
 	case !in.can.MemberSets:
 		out.refuse(Unsupported,
-			"preserving client addresses requires IP sets, which the user may not create: grant the user the "+
-				"right to manage security groups")
+			"preserving client addresses requires IP sets, which the user may not create: grant the user the right to manage security groups")
 	case len(families) > 1:
-		out.refuse(Unsupported, "client addresses cannot be preserved if IP families are translated: use one "+
-			"family")
+		out.refuse(Unsupported, "client addresses cannot be preserved if IP families are translated: use one family")
 	}
 	return out
 }
@@ -201,8 +192,7 @@ func validateAlgorithm(in input) outcome {
 	case !slices.Contains(algorithms, a):
 		out.refuse(Unsupported, "the algorithm %q is unknown: use one of %s", a, strings.Join(Algorithms(), ", "))
 	case !in.can.Premium && !slices.Contains(standardAlgorithms, a):
-		out.refuse(Unsupported, "the algorithm %s requires the feature set PREMIUM, but the load balancer of "+
-			"the edge gateway has STANDARD: use one of %s, or ask the provider for PREMIUM", a,
+		out.refuse(Unsupported, "the algorithm %s requires the feature set PREMIUM, but the load balancer of the edge gateway has STANDARD: use one of %s, or ask the provider for PREMIUM", a,
 			strings.Join(standardAlgorithms, ", "))
 	}
 	return out
@@ -213,8 +203,7 @@ func validateConfiguration(in input) outcome {
 	out := in.outcome()
 	d := in.desired
 	if d.Share != "" && !widestMarker(d).roundTrips() {
-		out.refuse(Unsupported, "the key %q of a shared address cannot be stored in VCD: use a short key of "+
-			"letters and digits", d.Share)
+		out.refuse(Unsupported, "the key %q of a shared address cannot be stored in VCD: use a short key of letters and digits", d.Share)
 	}
 	if r := d.OneArm; r != nil && !r.valid() {
 		out.refuse(InvalidRange, "the one-arm range %s to %s is invalid: correct it in the configuration", r.First, r.Last)

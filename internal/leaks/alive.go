@@ -34,8 +34,7 @@ var idFields = [][]string{
 	{"status", "rde", "id"},
 }
 
-var errNoClusters = errors.New("the management cluster has no kind VCDCluster, so the existing clusters are " +
-	"unknown")
+var errNoClusters = errors.New("the management cluster has no kind VCDCluster, so the existing clusters are unknown")
 
 // Add adds the clusters of a management cluster, in all namespaces.
 func (a Alive) Add(ctx context.Context, c client.Reader, management string) error {

@@ -59,8 +59,7 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 					o.inside = "192.168.8.9"
 				}
 			},
-			want: map[string]string{"rule-1": "its target is 192.168.8.9, which is not an address of a virtual " +
-				"service"},
+			want: map[string]string{"rule-1": "its target is 192.168.8.9, which is not an address of a virtual service"},
 		},
 		"a leftover address": {
 			add:  []Object{{Kind: string(lb.KindAddress), ID: "ip-3", Addresses: []string{"203.0.113.8"}}},

@@ -59,8 +59,7 @@ func (i Inventory) Plan(o Options) Plan {
 	case len(p.Delete)+len(p.Keep) == 0:
 		refuse("no object in VCD has this ID")
 	case !o.NoMachines && onlyBalancers(p.Delete):
-		refuse("no vApp and no VM has this ID%s, but another tool may have created its nodes: set --no-machines "+
-			"to confirm that none run", p.answers())
+		refuse("no vApp and no VM has this ID%s, but another tool may have created its nodes: set --no-machines to confirm that none run", p.answers())
 	}
 	return p
 }

@@ -31,13 +31,11 @@ var environment = [][2]string{
 	},
 	{
 		"SSL_CERT_FILE, SSL_CERT_DIR",
-		"Trusted certificate authorities that replace those of the image, for identities without their own " +
-			"bundle.",
+		"Trusted certificate authorities that replace those of the image, for identities without their own bundle.",
 	},
 	{
 		"GOMEMLIMIT",
-		"Soft memory limit of the garbage collector, such as 900MiB: slightly less than the limit of the " +
-			"container.",
+		"Soft memory limit of the garbage collector, such as 900MiB: slightly less than the limit of the container.",
 	},
 }
 
@@ -51,8 +49,7 @@ var runtimeControls = [][2]string{
 	{"GET /metrics", "Returns metrics for Prometheus, at --diagnostics-address."},
 	{
 		"PUT /debug/vcd-wire-log?for=15m",
-		"Logs requests to VCD, without secrets, for this time; DELETE ends it, GET returns its state. At " +
-			"--diagnostics-address.",
+		"Logs requests to VCD, without secrets, for this time; DELETE ends it, GET returns its state. At --diagnostics-address.",
 	},
 	{"PUT /debug/flags/v", "Changes --v to the number in the body. At --diagnostics-address."},
 	{"GET /debug/pprof/", "Returns profiles. At --diagnostics-address."},

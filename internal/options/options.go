@@ -99,8 +99,7 @@ func New(fs *pflag.FlagSet, namespace string) *Options {
 
 func (o *Options) addScopeFlags(namespace string) {
 	fs := o.sections.FlagSet("Scope")
-	fs.StringVar(&o.Namespace, "namespace", "", "Namespace whose objects are reconciled; all namespaces if "+
-		"empty.")
+	fs.StringVar(&o.Namespace, "namespace", "", "Namespace whose objects are reconciled; all namespaces if empty.")
 	fs.StringVar(&o.WatchFilter, "watch-filter", "",
 		fmt.Sprintf("Value of the label %s; only objects with it are reconciled. All objects if empty.", clusterv1.WatchLabel))
 	fs.StringVar(&o.ManagerNamespace, "manager-namespace", namespace,
@@ -122,8 +121,7 @@ func (o *Options) addVCDFlags() {
 	fs.DurationVar(&o.VCDSessionIdle, "vcd-session-idle", 30*time.Minute,
 		"Idle time after which a session is logged out.")
 	fs.DurationVar(&o.VCDWireLogDuration, "vcd-wire-log-duration", 10*time.Minute,
-		"Duration of the request log after the signal SIGUSR1; a second signal ends it. At --v=7 all requests "+
-			"are logged.")
+		"Duration of the request log after the signal SIGUSR1; a second signal ends it. At --v=7 all requests are logged.")
 }
 
 func (o *Options) addCloudProviderFlags() {
@@ -146,30 +144,25 @@ func (o *Options) CloudProviderImage() string {
 
 func (o *Options) addWorkFlags() {
 	fs := o.sections.FlagSet("Work")
-	fs.IntVar(&o.ClusterConcurrency, "vcdcluster-concurrency", 10, "Number of VCDClusters that are reconciled "+
-		"concurrently.")
+	fs.IntVar(&o.ClusterConcurrency, "vcdcluster-concurrency", 10, "Number of VCDClusters that are reconciled concurrently.")
 	fs.IntVar(&o.MachineConcurrency, "vcdmachine-concurrency", 20,
 		"Number of VCDMachines that are reconciled concurrently. Reconciles do not wait for VCD tasks.")
 	fs.IntVar(&o.IdentityConcurrency, "vcdidentity-concurrency", 2,
 		"Number of identities of each kind that are reconciled concurrently.")
 	fs.DurationVar(&o.SyncPeriod, "sync-period", 10*time.Minute,
 		"Interval for reconciling unchanged objects. A short interval increases the number of requests to VCD.")
-	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", 100, "Maximum rate of requests to the Kubernetes API server, "+
-		"per second.")
+	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", 100, "Maximum rate of requests to the Kubernetes API server, per second.")
 	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", 200, "Maximum burst of requests to the Kubernetes API server.")
 	fs.BoolVar(&o.InPlaceUpdates, "in-place-updates", false,
-		"Serve Cluster API's hooks for in-place updates, so that CPUs, memory and disks of machines change without "+
-			"replacement. Requires an ExtensionConfig, and the feature gates RuntimeSDK and InPlaceUpdates of Cluster API.")
+		"Serve Cluster API's hooks for in-place updates, so that CPUs, memory and disks of machines change without replacement. Requires an ExtensionConfig, and the feature gates RuntimeSDK and InPlaceUpdates of Cluster API.")
 	fs.StringSliceVar(&o.SkipCRDMigrationPhases, "skip-crd-migration-phases", nil,
-		"Phases of the migration of stored objects to skip: "+
-			"StorageVersionMigration, CleanupManagedFields.")
+		"Phases of the migration of stored objects to skip: StorageVersionMigration, CleanupManagedFields.")
 }
 
 func (o *Options) addLeaderFlags() {
 	fs := o.sections.FlagSet("Leader election")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", true,
-		"Enable leader election, so that only one manager is active. Disable it only if there is never a second "+
-			"manager.")
+		"Enable leader election, so that only one manager is active. Disable it only if there is never a second manager.")
 	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", 15*time.Second,
 		"Time that other managers wait before they acquire a lease that is not renewed.")
 	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second,
@@ -193,18 +186,15 @@ func (o *Options) addServingFlags() {
 	fs.StringVar(&o.Serving.TLSMinVersion, "tls-min-version", "VersionTLS12",
 		"Minimum TLS version of the webhook and metrics servers: VersionTLS12 or VersionTLS13.")
 	fs.StringSliceVar(&o.Serving.TLSCipherSuites, "tls-cipher-suites", nil,
-		"TLS 1.2 cipher suites of the webhook and metrics servers, by their names in Go; the defaults of Go if "+
-			"empty.")
+		"TLS 1.2 cipher suites of the webhook and metrics servers, by their names in Go; the defaults of Go if empty.")
 	fs.Int32SliceVar(&o.Serving.TLSCurves, "tls-curve-preferences", nil,
-		"Key exchanges of the webhook and metrics servers, by number of crypto/tls.CurveID in Go; the defaults "+
-			"of Go if empty.")
+		"Key exchanges of the webhook and metrics servers, by number of crypto/tls.CurveID in Go; the defaults of Go if empty.")
 }
 
 func (o *Options) addLogFlags() {
 	fs := o.sections.FlagSet("Logs")
 	logsv1.AddFlags(o.Logs, fs)
-	fs.Lookup("v").Usage = "Log level: 0 for actions, 5 also for those of libraries, 7 for all requests to VCD, " +
-		"without secrets."
+	fs.Lookup("v").Usage = "Log level: 0 for actions, 5 also for those of libraries, 7 for all requests to VCD, without secrets."
 	fs.Lookup("logging-format").Usage = "Log format: text or json."
 }
 

@@ -97,12 +97,10 @@ func (o *Options) leases() error {
 	case o.RetryPeriod <= 0:
 		return fmt.Errorf("--leader-elect-retry-period: is %s, but must be more than 0s", o.RetryPeriod)
 	case o.RenewDeadline <= time.Duration(leaderelection.JitterFactor*float64(o.RetryPeriod)):
-		return fmt.Errorf("--leader-elect-renew-deadline: is %s, but must be more than %.1f times "+
-			"--leader-elect-retry-period (%s)",
+		return fmt.Errorf("--leader-elect-renew-deadline: is %s, but must be more than %.1f times --leader-elect-retry-period (%s)",
 			o.RenewDeadline, leaderelection.JitterFactor, o.RetryPeriod)
 	case o.LeaseDuration <= o.RenewDeadline:
-		return fmt.Errorf("--leader-elect-lease-duration: is %s, but must be more than "+
-			"--leader-elect-renew-deadline (%s)", o.LeaseDuration, o.RenewDeadline)
+		return fmt.Errorf("--leader-elect-lease-duration: is %s, but must be more than --leader-elect-renew-deadline (%s)", o.LeaseDuration, o.RenewDeadline)
 	}
 	return nil
 }
@@ -112,13 +110,10 @@ var tag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
 func (o *Options) image() error {
 	if v := o.CloudProviderVersion; v != "" && (!tag.MatchString(v) || v == "latest") {
-		return fmt.Errorf("--cloud-provider-version: %q is not a version: it must be an image tag other than "+
-			"latest",
-			v)
+		return fmt.Errorf("--cloud-provider-version: %q is not a version: it must be an image tag other than latest", v)
 	}
 	if r := o.CloudProviderRegistry; strings.Contains(r, "://") || strings.ContainsAny(r, " \t\n\"") {
-		return fmt.Errorf("--cloud-provider-registry: %q is not a registry: remove the scheme, as in "+
-			"registry.example.com/vcd", r)
+		return fmt.Errorf("--cloud-provider-registry: %q is not a registry: remove the scheme, as in registry.example.com/vcd", r)
 	}
 	return nil
 }

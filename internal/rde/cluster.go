@@ -25,8 +25,7 @@ var (
 	// ErrForeign means that the entity belongs to another cluster.
 	ErrForeign = errors.New("the entity belongs to another cluster")
 	// ErrVersion means that the version of the entity's type has an unsupported layout.
-	ErrVersion = errors.New("the version of the entity's type is not supported: it must be 1.1.0 or later, " +
-		"below 2.0.0")
+	ErrVersion = errors.New("the version of the entity's type is not supported: it must be 1.1.0 or later, below 2.0.0")
 )
 
 // A Cluster is the content of the section status.capvcd, and of the metadata of the entity.

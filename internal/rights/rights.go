@@ -148,22 +148,19 @@ func machineRows() []Row {
 			Without:  "`PoweredOn` is false; running machines cannot be deleted",
 		},
 		{
-			Cell: "**`" + ExtraConfig + "`**, in the portal *Preserve All ExtraConfig Elements During OVF Import and " +
-				"Export* ?",
+			Cell:     "**`" + ExtraConfig + "`**, in the portal *Preserve All ExtraConfig Elements During OVF Import and Export* ?",
 			Rights:   []string{ExtraConfig},
 			Need:     Always,
 			InAuthor: no,
 			For:      "guest properties (`guestinfo.*`), which contain the bootstrap data of a node",
-			Without: "`BootstrapInjected` is false: no machine boots as a node; [there is no other " +
-				"way](../concepts/decisions.md#unmodified-bootstrap-data)",
+			Without:  "`BootstrapInjected` is false: no machine boots as a node; [there is no other way](../concepts/decisions.md#unmodified-bootstrap-data)",
 		},
 		{
 			Rights:   []string{Consolidate},
 			Need:     GrowDisks,
 			InAuthor: no,
-			For: "`spec.diskSize` larger than the template's disk, in a VDC with " +
-				"[fast provisioning](../operate/drift.md#fast-provisioning) only",
-			Without: "`PlacementReady` is false before the VM is created; `VMInSync` is false for a running VM",
+			For:      "`spec.diskSize` larger than the template's disk, in a VDC with [fast provisioning](../operate/drift.md#fast-provisioning) only",
+			Without:  "`PlacementReady` is false before the VM is created; `VMInSync` is false for a running VM",
 		},
 		{
 			Cell:     "`Organization vDC Named Disk: View Properties`, `vApp: Create / Reconfigure`",
@@ -183,9 +180,8 @@ func userRows() []Row {
 			Rights:   []string{"Organization vDC: VM-VM Affinity Edit"},
 			Need:     AntiAffinity,
 			InAuthor: "yes",
-			For: "[anti-affinity](../operate/virtual-machines.md#anti-affinity) and [affinity](../operate/virtual-machines.md#affinity): " +
-				"the rules of `spec.antiAffinity` and `spec.affinity`, only for VMs that this user owns",
-			Without: "`AffinityRulesReady` is false, and machines of a group with `Required` are not powered on",
+			For:      "[anti-affinity](../operate/virtual-machines.md#anti-affinity) and [affinity](../operate/virtual-machines.md#affinity): the rules of `spec.antiAffinity` and `spec.affinity`, only for VMs that this user owns",
+			Without:  "`AffinityRulesReady` is false, and machines of a group with `Required` are not powered on",
 		},
 		{
 			Cell:     "`API Tokens: Manage`, called `User: Manage user's own API token` in VMware's CAPVCD pages ?",
@@ -211,12 +207,7 @@ func gatewayRows() []Row {
 			},
 			For:      "removing load balancers with their cluster, and verifying that none remains",
 			InAuthor: no,
-			Without: "the deletion of a VCDCluster on a routed network waits, even without load balancers: " +
-				"`LoadBalancersDeleted` is False, `LoadBalancersNotDeleted`. Exceptions are " +
-				"`cloudProvider.mode: None` and a cloud controller manager that was never `Managed` with load " +
-				"balancers enabled, unless the endpoint is of type EdgeGateway. [Endpoints of type " +
-				"EdgeGateway](../networking/control-plane-endpoint.md#endpoint-on-an-edge-gateway) are not " +
-				"created: `EndpointReady` is False",
+			Without:  "the deletion of a VCDCluster on a routed network waits, even without load balancers: `LoadBalancersDeleted` is False, `LoadBalancersNotDeleted`. Exceptions are `cloudProvider.mode: None` and a cloud controller manager that was never `Managed` with load balancers enabled, unless the endpoint is of type EdgeGateway. [Endpoints of type EdgeGateway](../networking/control-plane-endpoint.md#endpoint-on-an-edge-gateway) are not created: `EndpointReady` is False",
 		},
 		{
 			Cell:     "`Configure NAT` with its `View`",
@@ -240,8 +231,7 @@ func gatewayRows() []Row {
 			InAuthor: no,
 			Rights:   []string{"Certificate Library: View", "Certificate Library: Manage"},
 			For:      "removing certificates that were imported from Secrets",
-			Without: "the same as for IP sets. A role requires only the rights that the [cloud controller " +
-				"manager](#permissions-of-the-cloud-controller-manager) has",
+			Without:  "the same as for IP sets. A role requires only the rights that the [cloud controller manager](#permissions-of-the-cloud-controller-manager) has",
 		},
 		{
 			Cell:     "`IP Spaces: Allocate` with `Private IP Spaces: View`",

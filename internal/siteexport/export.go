@@ -23,8 +23,7 @@ type Export struct {
 // Read reads the organization of a session.
 func Read(ctx context.Context, session *vcd.Session) (Export, error) {
 	if session.IsProvider() {
-		return Export{}, errors.New("the user belongs to the provider and can see all organizations: log in as " +
-			"a user of the organization to export")
+		return Export{}, errors.New("the user belongs to the provider and can see all organizations: log in as a user of the organization to export")
 	}
 	versions, err := session.Versions(ctx)
 	if err != nil {

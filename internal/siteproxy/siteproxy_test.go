@@ -91,23 +91,19 @@ func TestProxyFailuresAreExplained(t *testing.T) {
 			name:  "a nonexistent proxy",
 			proxy: gone(),
 			url:   "http://canary:canary@ADDRESS",
-			want: "proxy ADDRESS cannot be used" + untouched + "connection refused: " +
-				"check its host and port in HTTPS_PROXY",
+			want:  "proxy ADDRESS cannot be used" + untouched + "connection refused: check its host and port in HTTPS_PROXY",
 		},
 		{
 			name:  "a proxy with a certificate of an unknown authority",
 			proxy: https.Listener.Addr().String(),
 			url:   "https://canary:canary@ADDRESS",
-			want: "proxy ADDRESS cannot be used" + untouched + "its certificate is not trusted: " +
-				"add its authority to the site's CA bundle; " +
-				"if the proxy does not support TLS, use http:// in its URL in HTTPS_PROXY",
+			want:  "proxy ADDRESS cannot be used" + untouched + "its certificate is not trusted: add its authority to the site's CA bundle; if the proxy does not support TLS, use http:// in its URL in HTTPS_PROXY",
 		},
 		{
 			name:  "a proxy without TLS behind an https URL",
 			proxy: answers(http.StatusOK),
 			url:   "https://canary:canary@ADDRESS",
-			want: "proxy ADDRESS cannot be used" + untouched + "it does not respond with TLS: " +
-				"if the proxy does not support TLS, use http:// in its URL in HTTPS_PROXY",
+			want:  "proxy ADDRESS cannot be used" + untouched + "it does not respond with TLS: if the proxy does not support TLS, use http:// in its URL in HTTPS_PROXY",
 		},
 		{
 			name: "an invalid URL",

@@ -84,8 +84,7 @@ func (c topologyCase) yamlOf() string {
 
 // onCluster returns a patch of the infrastructure cluster by operations.
 func onCluster(operations string) string {
-	return "[{name: change, definitions: [{selector: {apiVersion: infra.example.com/v1, kind: SomeClusterTemplate, " +
-		"matchResources: {infrastructureCluster: true}}, jsonPatches: [" + operations + "]}]}]"
+	return "[{name: change, definitions: [{selector: {apiVersion: infra.example.com/v1, kind: SomeClusterTemplate, matchResources: {infrastructureCluster: true}}, jsonPatches: [" + operations + "]}]}]"
 }
 
 // variable returns a variable of a class with a schema.
@@ -264,11 +263,8 @@ func TestWorkersOverrideVariables(t *testing.T) {
 	in := inputOf(t, topologyCase{
 		variables: "[" + variable("size", "{type: object, default: {}, properties: {cpu: {type: integer, default: 2}, disk: {type: integer, default: 20}}}") + "]",
 		cluster:   "[{name: size, value: {cpu: 4, disk: 40}}]",
-		workers: "{class: default-worker, name: plain}, " +
-			"{class: default-worker, name: large, variables: {overrides: [{name: size, value: {cpu: 8}}]}}",
-		patches: "[{name: size, definitions: [{selector: {apiVersion: infra.example.com/v1, kind: SomeMachineTemplate, " +
-			"matchResources: {controlPlane: true, machineDeploymentClass: {names: ['*']}}}, jsonPatches: [" +
-			"{op: replace, path: /spec/template/spec, valueFrom: {variable: size}}]}]}]",
+		workers:   "{class: default-worker, name: plain}, {class: default-worker, name: large, variables: {overrides: [{name: size, value: {cpu: 8}}]}}",
+		patches:   "[{name: size, definitions: [{selector: {apiVersion: infra.example.com/v1, kind: SomeMachineTemplate, matchResources: {controlPlane: true, machineDeploymentClass: {names: ['*']}}}, jsonPatches: [{op: replace, path: /spec/template/spec, valueFrom: {variable: size}}]}]}]",
 	}.yamlOf())
 	in.Cluster.Spec.Topology.ControlPlane.Variables.Overrides = []clusterv1.ClusterVariable{{Name: "size"}}
 	in.Cluster.Spec.Topology.ControlPlane.Variables.Overrides[0].Value.Raw = []byte(`{"disk": 60}`)
@@ -286,8 +282,7 @@ func TestWorkersOverrideVariables(t *testing.T) {
 }
 
 func TestInvalidInputIsNamed(t *testing.T) {
-	endpoint := "[" + variable("endpoint", "{type: object, required: [host], properties: {host: {type: string, minLength: 1}, "+
-		"type: {type: string, enum: [A, B]}, ports: {type: array, items: {type: integer, maximum: 65535}}}}") + "]"
+	endpoint := "[" + variable("endpoint", "{type: object, required: [host], properties: {host: {type: string, minLength: 1}, type: {type: string, enum: [A, B]}, ports: {type: array, items: {type: integer, maximum: 65535}}}}") + "]"
 	for name, tt := range map[string]struct {
 		topologyCase
 		want string

@@ -24,8 +24,7 @@ func TestOperationsNameNoObjects(t *testing.T) {
 		natPath(testGateway,
 			"66666666-6666-4666-8666-666666666666"): "GET /cloudapi/1.0.0/edgeGateways/{id}/nat/rules/{id}",
 		entitiesPath + url.PathEscape(
-			"urn:vcloud:entity:vmware:capvcdCluster:66666666-6666-4666-8666-666666666666"): "GET " +
-			"/cloudapi/1.0.0/entities/{id}",
+			"urn:vcloud:entity:vmware:capvcdCluster:66666666-6666-4666-8666-666666666666"): "GET /cloudapi/1.0.0/entities/{id}",
 	} {
 		u, err := url.Parse("https://vcd" + path)
 		g.Expect(err).NotTo(HaveOccurred())

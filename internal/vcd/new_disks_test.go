@@ -16,8 +16,7 @@ import (
 
 func TestNewDisksFollowExistingDisks(t *testing.T) {
 	disk := func(bus, unit int) string {
-		return fmt.Sprintf("<DiskSettings><DiskId>x</DiskId><SizeMb>1024</SizeMb><UnitNumber>%d</UnitNumber>"+
-			"<BusNumber>%d</BusNumber><AdapterType>4</AdapterType></DiskSettings>", unit, bus)
+		return fmt.Sprintf("<DiskSettings><DiskId>x</DiskId><SizeMb>1024</SizeMb><UnitNumber>%d</UnitNumber><BusNumber>%d</BusNumber><AdapterType>4</AdapterType></DiskSettings>", unit, bus)
 	}
 	tests := []struct {
 		name  string

@@ -45,8 +45,7 @@ func TestIncorrectPasswordsAreTriedOncePerVersion(t *testing.T) {
 	for range 3 {
 		_, err := pool.Session(t.Context(), config)
 		g.Expect(err).To(MatchError(ErrUnauthorized))
-		g.Expect(err.Error()).To(Equal("logging in to organization acme of " + f.URL + ": the credentials were " +
-			"rejected (HTTP 401)"))
+		g.Expect(err.Error()).To(Equal("logging in to organization acme of " + f.URL + ": the credentials were rejected (HTTP 401)"))
 	}
 	g.Expect(f.count(opLogin)).To(Equal(1))
 

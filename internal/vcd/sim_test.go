@@ -153,8 +153,7 @@ func TestABusyVMIsReportedAsBusy(t *testing.T) {
 		Count:     1,
 		Status:    400,
 		Code:      "BUSY_ENTITY",
-		Message: "The entity Ref: com.vmware.vcloud.entity.vm:1 is busy completing an operation VAPP_UPDATE_VM. " +
-			"VAPP_UPDATE_VM(com.vmware.vcloud.entity.task:2)",
+		Message:   "The entity Ref: com.vmware.vcloud.entity.vm:1 is busy completing an operation VAPP_UPDATE_VM. VAPP_UPDATE_VM(com.vmware.vcloud.entity.task:2)",
 	})
 	s := to.session(t)
 	p := to.plan(t, s, "busy")

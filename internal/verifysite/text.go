@@ -10,17 +10,14 @@ type Text string
 // Reasons why an assumption has no result.
 const (
 	// Reasons why there is no probe.
-	needsSecondUser Text = "it requires a second user of the organization"
-	needsBundles    Text = "it requires the rights of a provider to define a role outside the rights bundles " +
-		"of the organization"
+	needsSecondUser   Text = "it requires a second user of the organization"
+	needsBundles      Text = "it requires the rights of a provider to define a role outside the rights bundles of the organization"
 	needsGuest        Text = "it requires a guest operating system that writes guestinfo"
 	needsFailure      Text = "it requires an instantiation that fails in vCenter, which a tenant cannot cause"
 	needsManyVMs      Text = "it would require more than 128 VMs"
 	needsCellRestart  Text = "it requires a provider to restart a cell"
-	needsMeasurements Text = "durations depend on the load of the site, so it would require many VMs to measure " +
-		"the effect of one"
-	needsMark Text = "the request that allocates an address has no field for a marker, so an interrupted " +
-		"run could leave an address allocated"
+	needsMeasurements Text = "durations depend on the load of the site, so it would require many VMs to measure the effect of one"
+	needsMark         Text = "the request that allocates an address has no field for a marker, so an interrupted run could leave an address allocated"
 
 	// Reasons why a run skips a probe.
 	isReadOnly   Text = "it creates objects, but the run is read-only"
@@ -43,14 +40,12 @@ const (
 	noSpaces        Text = "the edge gateway does not use IP Spaces, or none is visible"
 	usesSpaces      Text = "the edge gateway uses IP Spaces"
 	noGroup         Text = "the edge gateway is in no data center group"
-	isPremium       Text = "the load balancer of the edge gateway has the feature set PREMIUM, or the feature " +
-		"set is not visible"
-	noFreeAddress  Text = "the edge gateway has too few free addresses"
-	noForeign      Text = "the edge gateway owns all addresses of its subnets"
-	noIPv6         Text = "the edge gateway has no free IPv6 address"
-	hasIPv6Service Text = "the load balancer has an IPv6 service network"
-	noTransparent  Text = "the load balancer does not preserve client addresses, or the site supports no API " +
-		"version without that field"
+	isPremium       Text = "the load balancer of the edge gateway has the feature set PREMIUM, or the feature set is not visible"
+	noFreeAddress   Text = "the edge gateway has too few free addresses"
+	noForeign       Text = "the edge gateway owns all addresses of its subnets"
+	noIPv6          Text = "the edge gateway has no free IPv6 address"
+	hasIPv6Service  Text = "the load balancer has an IPv6 service network"
+	noTransparent   Text = "the load balancer does not preserve client addresses, or the site supports no API version without that field"
 	noFloatingIP    Text = "the organization has no unused floating IP for a comparison"
 	noVersion       Text = "no API version of the site accepts the request"
 	tooQuick        Text = "the task finished before the response to the second request"
@@ -95,13 +90,12 @@ const (
 	howOldestAccepts      Text = "the oldest supported API version accepts it"
 	howFieldRefused       Text = "a newer field was rejected only in an older API version"
 	howFieldAccepted      Text = "a newer field was accepted in an older API version"
-	howForeignRefused     Text = "a disabled NAT rule with such an address was rejected, but one with an " +
-		"address of the site was accepted"
-	howForeignAccepted Text = "a disabled NAT rule with such an address was accepted"
-	howTypeNeeded      Text = "the list was rejected without a type, but returned with one"
-	howTypeNotNeeded   Text = "the list was returned without a type"
-	howRefusedAlone    Text = "the request was rejected, but the control request was accepted"
-	howAccepted        Text = "the request was accepted"
+	howForeignRefused     Text = "a disabled NAT rule with such an address was rejected, but one with an address of the site was accepted"
+	howForeignAccepted    Text = "a disabled NAT rule with such an address was accepted"
+	howTypeNeeded         Text = "the list was rejected without a type, but returned with one"
+	howTypeNotNeeded      Text = "the list was returned without a type"
+	howRefusedAlone       Text = "the request was rejected, but the control request was accepted"
+	howAccepted           Text = "the request was accepted"
 )
 
 // texts are all sentences that a report may contain.

@@ -115,8 +115,7 @@ func (v *Verification) Run(ctx context.Context) (Result, error) {
 	fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 	defer cancel()
 	if err := b.remove(fresh); err != nil {
-		return result, errors.Join(stopped(ctx), fmt.Errorf("removing created objects: %w; remove it with "+
-			"--clean-up", err))
+		return result, errors.Join(stopped(ctx), fmt.Errorf("removing created objects: %w; remove it with --clean-up", err))
 	}
 	return result, stopped(ctx)
 }
@@ -209,14 +208,10 @@ func (v *Verification) Plan() []string {
 		return append(lines, "It is read-only.")
 	}
 	return append(lines,
-		"The names of all created objects begin with "+nameOf(b.run, "")+", and their descriptions contain the "+
-			"marker of the run.",
+		"The names of all created objects begin with "+nameOf(b.run, "")+", and their descriptions contain the marker of the run.",
 		"Limits of the whole run: "+limitsText()+".",
-		"It does not change templates, networks, gateways, catalogs, or any object without the marker of this "+
-			"run. NAT rules, firewall rules and virtual services are created disabled; virtual services "+
-			"have no members.",
-		"It removes the created objects at the end and after Ctrl-C. Use --clean-up to remove the objects of a "+
-			"killed run.",
+		"It does not change templates, networks, gateways, catalogs, or any object without the marker of this run. NAT rules, firewall rules and virtual services are created disabled; virtual services have no members.",
+		"It removes the created objects at the end and after Ctrl-C. Use --clean-up to remove the objects of a killed run.",
 	)
 }
 

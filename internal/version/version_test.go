@@ -79,7 +79,6 @@ func TestInfo(t *testing.T) {
 	t.Cleanup(func() { Version = old })
 	Version = "v2.0.0"
 	NewWithT(t).Expect(testutil.CollectAndCompare(Info(), strings.NewReader(fmt.Sprintf(
-		"# HELP capvcd_build_info Build information of the program, as labels of the constant value 1.\n# TYPE "+
-			"capvcd_build_info gauge\ncapvcd_build_info{commit=%q,go_version=%q,version=\"v2.0.0\"} 1\n", commit(), runtime.Version())))).
+		"# HELP capvcd_build_info Build information of the program, as labels of the constant value 1.\n# TYPE capvcd_build_info gauge\ncapvcd_build_info{commit=%q,go_version=%q,version=\"v2.0.0\"} 1\n", commit(), runtime.Version())))).
 		To(Succeed())
 }

@@ -20,8 +20,7 @@ func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.E
 		errs = append(errs, repositoryErrors(image, path.Child("cloudProvider", "image"))...)
 		if strings.HasSuffix(image, ":latest") {
 			errs = append(errs, invalid(path.Child("cloudProvider", "image"), image,
-				"must not have the tag latest, whose content changes: remove the tag to use the version of the "+
-					"manager")...)
+				"must not have the tag latest, whose content changes: remove the tag to use the version of the manager")...)
 		}
 	}
 	errs = append(errs, balancerErrors(&spec.LoadBalancer, path.Child("loadBalancer"))...)

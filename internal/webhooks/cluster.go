@@ -45,8 +45,7 @@ func clusterValidator() *validator[*infrav1.VCDCluster] {
 		warnings: func(c *infrav1.VCDCluster) admission.Warnings {
 			warnings := admission.Warnings(proxyWarnings(&c.Spec.Proxy))
 			if c.Spec.ControlPlaneLoadBalancer.Type == infrav1.EndpointExternal && c.Spec.ControlPlaneEndpoint.Host == "" {
-				warnings = append(warnings, "spec.controlPlaneEndpoint: the cluster waits until the host of an "+
-					"endpoint of type External is set")
+				warnings = append(warnings, "spec.controlPlaneEndpoint: the cluster waits until the host of an endpoint of type External is set")
 			}
 			return warnings
 		},
@@ -81,8 +80,7 @@ func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Err
 	errs = append(errs, vAppMetadataErrors(spec.VAppMetadata, path.Child("vAppMetadata"))...)
 	if spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete && spec.VApp.Layout == infrav1.VAppPerMachine {
 		errs = append(errs, field.Forbidden(path.Child("orphanedDiskPolicy"),
-			"cannot be Delete when vApp.layout is PerMachine: without a vApp of the cluster, the deletion of "+
-				"its VMs cannot be verified; use Retain and delete disks in VCD"))
+			"cannot be Delete when vApp.layout is PerMachine: without a vApp of the cluster, the deletion of its VMs cannot be verified; use Retain and delete disks in VCD"))
 	}
 	if spec.VApp.Name != "" {
 		errs = append(errs, vcdNameErrors(spec.VApp.Name, path.Child("vApp", "name"))...)
@@ -148,8 +146,7 @@ func hostOfPoolErrors(c *infrav1.VCDCluster) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "controlPlaneEndpoint", "host"),
-		"is assigned from controlPlaneLoadBalancer.kubeVIP.poolRefs: remove the host, or set addressSource to "+
-			"Manual and remove poolRefs")}
+		"is assigned from controlPlaneLoadBalancer.kubeVIP.poolRefs: remove the host, or set addressSource to Manual and remove poolRefs")}
 }
 
 func edgeGatewayErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
@@ -160,8 +157,7 @@ func edgeGatewayErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Err
 	for _, a := range []string{spec.ControlPlaneEndpoint.Host, edge.SecondaryAddress} {
 		if addr, err := netip.ParseAddr(a); err == nil && addr.Is6() && edge.ArmMode == infrav1.ArmModeOneArm {
 			errs = append(errs, field.Invalid(path.Child("armMode"), edge.ArmMode,
-				"cannot be OneArm with the IPv6 address "+a+", because one-arm mode translates addresses: use "+
-					"IPv4, or TwoArm"))
+				"cannot be OneArm with the IPv6 address "+a+", because one-arm mode translates addresses: use IPv4, or TwoArm"))
 		}
 	}
 	return append(errs, extraPortErrors(spec, path.Child("extraPorts"))...)

@@ -46,8 +46,7 @@ func clusterIdentityValidator() *validator[*infrav1.VCDClusterIdentity] {
 			}
 			if orgs := i.Spec.Orgs; i.Spec.Type == infrav1.CredentialServiceAccount &&
 				(len(orgs) != 1 || orgs[0] == infrav1.AnyOrg) {
-				warnings = append(warnings, "spec.orgs: a service account belongs to one organization, and only "+
-					"one of the provider can log in to others: list only its organization")
+				warnings = append(warnings, "spec.orgs: a service account belongs to one organization, and only one of the provider can log in to others: list only its organization")
 			}
 			return warnings
 		},
@@ -72,8 +71,7 @@ func orgsErrors(orgs []string, path *field.Path) field.ErrorList {
 	for i, org := range orgs {
 		switch {
 		case org == infrav1.AnyOrg && len(orgs) > 1:
-			errs = append(errs, field.Invalid(path.Index(i), org, "must be the only entry: it allows all "+
-				"organizations"))
+			errs = append(errs, field.Invalid(path.Index(i), org, "must be the only entry: it allows all organizations"))
 		case org != infrav1.AnyOrg && strings.ContainsAny(org, "*?"):
 			errs = append(errs, field.Invalid(path.Index(i), org,
 				`must be the name of an organization, or "*" for any: patterns are not supported`))
@@ -104,8 +102,7 @@ func identityWarnings(spec *infrav1.VCDIdentitySpec) admission.Warnings {
 	if spec.TLS.InsecureSkipVerify == nil || !*spec.TLS.InsecureSkipVerify {
 		return nil
 	}
-	return admission.Warnings{"spec.tls.insecureSkipVerify: the certificate of the site is not checked: an attacker " +
-		"can read the credentials; use tls.caBundle"}
+	return admission.Warnings{"spec.tls.insecureSkipVerify: the certificate of the site is not checked: an attacker can read the credentials; use tls.caBundle"}
 }
 
 // isCABundle reports whether text contains one or more certificates and no other PEM blocks.

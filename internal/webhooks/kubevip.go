@@ -75,8 +75,7 @@ func bgpErrors(bgp *infrav1.KubeVIPBGP, virtualIPs []string, path *field.Path) f
 		return err == nil && !peers[address.Is4()]
 	}); i >= 0 {
 		errs = append(errs, field.Invalid(path.Child("peers"), virtualIPs[i],
-			"no peer has the IP family of this virtual IP: an address is announced only to peers of the same "+
-				"family"))
+			"no peer has the IP family of this virtual IP: an address is announced only to peers of the same family"))
 	}
 	return errs
 }

@@ -62,8 +62,7 @@ func machineTemplateValidator() *validator[*infrav1.VCDMachineTemplate] {
 			return append(errs, goneInTemplateErrors(t)...)
 		},
 		changes: func(ctx context.Context, _, t *infrav1.VCDMachineTemplate) (field.ErrorList, error) {
-			return templateUnchanged(ctx, t, "create a new VCDMachineTemplate and set it in the "+
-				"infrastructureRef")
+			return templateUnchanged(ctx, t, "create a new VCDMachineTemplate and set it in the infrastructureRef")
 		},
 	}
 }
@@ -168,8 +167,7 @@ func metadataErrors(metadata []infrav1.MetadataEntry, path *field.Path) field.Er
 		value := ptr.Deref(entry.Value, "")
 		if key == "" || utf8.RuneCountInString(key) > maxMetadataKey || strings.ContainsAny(key, "/?#%") ||
 			strings.TrimSpace(key) != key || strings.ContainsFunc(key, unicode.IsControl) {
-			errs = append(errs, field.Invalid(at.Child("key"), key, fmt.Sprintf("must have 1 to %d characters, "+
-				"without / ? # %% and without leading or trailing spaces", maxMetadataKey)))
+			errs = append(errs, field.Invalid(at.Child("key"), key, fmt.Sprintf("must have 1 to %d characters, without / ? # %% and without leading or trailing spaces", maxMetadataKey)))
 		}
 		if utf8.RuneCountInString(value) > maxMetadataValue {
 			errs = append(errs, field.TooLong(at.Child("value"), value, maxMetadataValue))
@@ -211,8 +209,7 @@ func vmNameErrors(m *infrav1.VCDMachine) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), m.Name,
-		fmt.Sprintf("is also the host name, which has at most %d characters: shorten the names of cluster and pool "+
-			"or set spec.vmNamingTemplate", vmname.MaxLength))}
+		fmt.Sprintf("is also the host name, which has at most %d characters: shorten the names of cluster and pool or set spec.vmNamingTemplate", vmname.MaxLength))}
 }
 
 // diskChangeErrors rejects a smaller disk for an existing VM. The disk of a VM can only grow.

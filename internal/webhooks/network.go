@@ -85,8 +85,7 @@ func routeErrors(route *infrav1.RouteSpec, path *field.Path) field.ErrorList {
 	}
 	via, err := netip.ParseAddr(route.Via)
 	if err != nil || via.Zone() != "" || via.Is4() != to.Addr().Is4() {
-		return invalid(path.Child("via"), route.Via, "must be an address of the same family as to, such as "+
-			"10.0.0.254")
+		return invalid(path.Child("via"), route.Via, "must be an address of the same family as to, such as 10.0.0.254")
 	}
 	return nil
 }
@@ -97,14 +96,11 @@ func sharedInTemplate(t *infrav1.VCDMachineTemplate) field.ErrorList {
 	for i, nic := range t.Spec.Template.Spec.Networks {
 		if nic.AddressSource == infrav1.AddressManual {
 			at := field.NewPath("spec", "template", "spec", "networks").Index(i)
-			errs = append(errs, field.Forbidden(at.Child("addressSource"), "all machines of the template would "+
-				"have the same address: use IPAM with poolRefs, or StaticPool; Manual requires a VCDMachine "+
-				"without a template"))
+			errs = append(errs, field.Forbidden(at.Child("addressSource"), "all machines of the template would have the same address: use IPAM with poolRefs, or StaticPool; Manual requires a VCDMachine without a template"))
 		}
 		if nic.DHCPOverrides != nil && nic.DHCPOverrides.Hostname != "" {
 			at := field.NewPath("spec", "template", "spec", "networks").Index(i).Child("dhcpOverrides", "hostname")
-			errs = append(errs, field.Forbidden(at, "all machines of the template would send the same host name: remove it, "+
-				"so that each machine sends its own"))
+			errs = append(errs, field.Forbidden(at, "all machines of the template would send the same host name: remove it, so that each machine sends its own"))
 		}
 	}
 	return errs

@@ -41,8 +41,7 @@ func proxyURLErrors(value string, path *field.Path) field.ErrorList {
 	}
 	proxy, err := url.Parse(value)
 	if err != nil || !plainText.MatchString(value) {
-		return invalid(path, "(redacted)", "must be a URL without spaces and quotes, such as "+
-			"http://proxy.example.com:3128; percent-encode special characters of a password")
+		return invalid(path, "(redacted)", "must be a URL without spaces and quotes, such as http://proxy.example.com:3128; percent-encode special characters of a password")
 	}
 	shown := proxy.Redacted()
 	switch {
@@ -64,22 +63,19 @@ func directErrors(value string, path *field.Path) field.ErrorList {
 	if _, err := netip.ParsePrefix(value); err == nil {
 		return nil
 	}
-	return invalid(path, value, "must be one host, domain, address or network, such as mirror.example.com, "+
-		".corp.example.com, 10.0.0.5 or 10.0.0.0/8, without scheme and wildcard")
+	return invalid(path, value, "must be one host, domain, address or network, such as mirror.example.com, .corp.example.com, 10.0.0.5 or 10.0.0.0/8, without scheme and wildcard")
 }
 
 // proxyWarnings returns warnings about settings that are valid but not recommended.
 func proxyWarnings(spec *infrav1.ProxySpec) []string {
 	var warnings []string
 	if spec.HTTPProxy != "" && spec.HTTPSProxy == "" {
-		warnings = append(warnings, "spec.proxy.httpsProxy: without it, nodes pull images over https without a "+
-			"proxy")
+		warnings = append(warnings, "spec.proxy.httpsProxy: without it, nodes pull images over https without a proxy")
 	}
 	for name, value := range map[string]string{"httpProxy": spec.HTTPProxy, "httpsProxy": spec.HTTPSProxy} {
 		if proxy, err := url.Parse(value); err == nil && proxy.User != nil {
 			warnings = append(warnings,
-				"spec.proxy."+name+": its password is visible to all users who can read this object, nodes or "+
-					"pods")
+				"spec.proxy."+name+": its password is visible to all users who can read this object, nodes or pods")
 		}
 	}
 	slices.Sort(warnings)

@@ -18,8 +18,7 @@ func rdeErrors(spec infrav1.RDESpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.ID != "" && !entityURN.MatchString(spec.ID) {
 		errs = append(errs, field.Invalid(path.Child("id"), spec.ID,
-			"must be the URN of an entity, urn:vcloud:entity:vmware:capvcdCluster:<UUID>: remove the field to "+
-				"create an entity"))
+			"must be the URN of an entity, urn:vcloud:entity:vmware:capvcdCluster:<UUID>: remove the field to create an entity"))
 	}
 	if spec.Mode == infrav1.RDEProject {
 		return errs

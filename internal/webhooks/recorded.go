@@ -49,7 +49,6 @@ func goneInTemplateErrors(t *infrav1.VCDMachineTemplate) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{
-		field.Forbidden(annotationsInTemplate.Key(infrav1.VMGoneAnnotation), "belongs to a single machine: "+
-			"remove the field"),
+		field.Forbidden(annotationsInTemplate.Key(infrav1.VMGoneAnnotation), "belongs to a single machine: remove the field"),
 	}
 }

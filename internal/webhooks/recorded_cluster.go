@@ -23,8 +23,7 @@ var recordedPath = field.NewPath("spec", "recordedState")
 // recorded as deleted.
 func clusterRecordChangeErrors(ctx context.Context, before, c *infrav1.VCDCluster) field.ErrorList {
 	if isOfOtherVersion(ctx) && !equality.Semantic.DeepEqual(before.Spec.RecordedState, c.Spec.RecordedState) {
-		return field.ErrorList{field.Forbidden(recordedPath, "is set by the controllers and cannot be changed "+
-			"in this version: keep annotation cluster.x-k8s.io/conversion-data unchanged")}
+		return field.ErrorList{field.Forbidden(recordedPath, "is set by the controllers and cannot be changed in this version: keep annotation cluster.x-k8s.io/conversion-data unchanged")}
 	}
 	return deletedVAppErrors(before, c)
 }

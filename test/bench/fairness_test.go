@@ -25,8 +25,7 @@ func TestManyMachinesDoNotStarveAnotherCluster(t *testing.T) {
 		contended := b.awaitMachine("c1-second", time.Hour)
 
 		n, _ := b.ready()
-		t.Logf("a cluster with one machine takes %.1f s alone; a machine beside 200 others takes %.1f s, when %d machines "+
-			"are ready", alone.Seconds(), contended.Seconds(), n)
+		t.Logf("a cluster with one machine takes %.1f s alone; a machine beside 200 others takes %.1f s, when %d machines are ready", alone.Seconds(), contended.Seconds(), n)
 		b.Expect(n).To(BeNumerically("<", 150), "most of the other machines should not be ready yet")
 		b.Expect(contended).To(BeNumerically("<", 2*alone+10*time.Second))
 		b.awaitReady(202, time.Hour)

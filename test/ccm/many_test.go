@@ -68,8 +68,7 @@ func TestManyNodes(t *testing.T) {
 	}
 	peak, err := w.controller.peakKiB()
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Logf("%d nodes were initialized in %s with %d inventory queries and %d reads of a single machine; %d MiB "+
-		"peak memory",
+	t.Logf("%d nodes were initialized in %s with %d inventory queries and %d reads of a single machine; %d MiB peak memory",
 		manyNodes, time.Since(began).Round(time.Second), queries, single, peak>>10)
 	g.Expect(queries).To(BeNumerically("<=", 10))
 	g.Expect(single).To(BeZero(), "the inventory query should replace reads of single machines")

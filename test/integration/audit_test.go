@@ -77,8 +77,7 @@ var allowedUnusedRights = []audit.Allowance{
 	{
 		Verbs:     []string{"watch"},
 		Resources: []string{"namespaces"},
-		Why: "needed only by identities that select namespaces by label: " +
-			"TestADisallowedNamespaceIsCheckedAgain in controllers",
+		Why:       "needed only by identities that select namespaces by label: TestADisallowedNamespaceIsCheckedAgain in controllers",
 	},
 	{
 		Verbs:     []string{"patch"},
@@ -137,8 +136,7 @@ var allowedUnusedRights = []audit.Allowance{
 			"vcdclusters/finalizers", "vcdmachines/finalizers", "vcdidentities/finalizers",
 			"vcdclusteridentities/finalizers",
 		},
-		Why: "checked by the admission plugin OwnerReferencesPermissionEnforcement, which is enabled here, for " +
-			"blockOwnerDeletion; such checks are not in the audit log",
+		Why: "checked by the admission plugin OwnerReferencesPermissionEnforcement, which is enabled here, for blockOwnerDeletion; such checks are not in the audit log",
 	},
 }
 

@@ -234,8 +234,7 @@ func (gst *guest) testConflict() {
 
 	gst.setMode(infrav1.CloudProviderManaged)
 
-	gst.waitForCloudProvider("False " + infrav1.CloudProviderConflictReason + ": Another cloud controller manager is installed in " +
-		"the workload cluster: remove Deployment kube-system/vmware-cloud-director-ccm")
+	gst.waitForCloudProvider("False " + infrav1.CloudProviderConflictReason + ": Another cloud controller manager is installed in the workload cluster: remove Deployment kube-system/vmware-cloud-director-ccm")
 	gst.g.Expect(gst.secretsOfSets()).To(BeEmpty())
 	gst.g.Expect(gst.workload.Delete(gst.t.Context(), other)).To(Succeed())
 	gst.patch(&infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}, `{"metadata":{"annotations":{"look":"now"}}}`)

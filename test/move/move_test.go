@@ -263,9 +263,7 @@ func (s *environment) pause(h cluster, paused bool) {
 // removeRemains removes the remains of a killed move, as described in docs/operate/move-clusters.md.
 func (s *environment) removeRemains(h cluster) {
 	s.t.Helper()
-	const kinds = "machines,machinesets,machinedeployments,kubeadmcontrolplanes,kubeadmconfigs,kubeadmconfigtemplates," +
-		"vcdclusters,vcdmachines,vcdmachinetemplates,vcdidentities,clusterresourcesets,clusterresourcesetbindings,secrets," +
-		"ipaddressclaims,ipaddresses.ipam.cluster.x-k8s.io,clusters"
+	const kinds = "machines,machinesets,machinedeployments,kubeadmcontrolplanes,kubeadmconfigs,kubeadmconfigtemplates,vcdclusters,vcdmachines,vcdmachinetemplates,vcdidentities,clusterresourcesets,clusterresourcesetbindings,secrets,ipaddressclaims,ipaddresses.ipam.cluster.x-k8s.io,clusters"
 	out, err := h.Kubectl(s.t.Context(), nil, "get", "--namespace="+namespace, "--output=name", kinds)
 	s.Expect(err).NotTo(HaveOccurred())
 	for object := range strings.FieldsSeq(string(out)) {

@@ -46,8 +46,7 @@ func newBrowser(t *testing.T, mods ...func(*vcdsim.Config)) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("chromium is not installed (on Debian: apt-get install --no-install-recommends chromium); the page is " +
-			"not tested")
+		t.Skip("chromium is not installed (on Debian: apt-get install --no-install-recommends chromium); the page is not tested")
 	}
 	cfg := vcdsim.Config{
 		Model:         vcdsim.K8sTenant(),

@@ -185,8 +185,7 @@ func (m metadata) identity(from Machine) (Identity, error) {
 	id := Identity{Metadata: m.values, Redact: m.redact()}
 	if id.InstanceID = m.text("instance-id"); id.InstanceID == "" {
 		return Identity{}, errors.New(
-			"guestinfo.metadata: instance-id is missing, so a copied or re-registered VM would be configured " +
-				"again")
+			"guestinfo.metadata: instance-id is missing, so a copied or re-registered VM would be configured again")
 	}
 	id.Hostname = m.text("local-hostname")
 	switch {

@@ -109,12 +109,10 @@ func (m metadata) checkWait(id Identity) error {
 		}
 	}
 	if isTrue(wait["ipv4"]) && !has4 {
-		return errors.New("guestinfo.metadata: wait-on-network.ipv4 is true but no NIC gets an IPv4 address, so " +
-			"the guest would wait forever")
+		return errors.New("guestinfo.metadata: wait-on-network.ipv4 is true but no NIC gets an IPv4 address, so the guest would wait forever")
 	}
 	if isTrue(wait["ipv6"]) && !has6 {
-		return errors.New("guestinfo.metadata: wait-on-network.ipv6 is true but no NIC gets an IPv6 address, so " +
-			"the guest would wait forever")
+		return errors.New("guestinfo.metadata: wait-on-network.ipv6 is true but no NIC gets an IPv6 address, so the guest would wait forever")
 	}
 	return nil
 }

@@ -62,8 +62,7 @@ func planFrom(own, mountinfo, name string) (groupPlan, error) {
 		return groupPlan{unified: true, roots: []string{unified}}, nil
 	}
 	if !slices.ContainsFunc(plan.roots, func(r string) bool { return strings.Contains(r, "/memory/") }) {
-		return groupPlan{}, errors.New("booting VMs requires memory control groups, but none are mounted in " +
-			"/sys/fs/cgroup")
+		return groupPlan{}, errors.New("booting VMs requires memory control groups, but none are mounted in /sys/fs/cgroup")
 	}
 	slices.Sort(plan.roots)
 	return plan, nil

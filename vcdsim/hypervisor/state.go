@@ -27,8 +27,7 @@ func openState(dir string) (*stateDir, error) {
 		return nil, fmt.Errorf("the state folder: %w", err)
 	}
 	if len(dir) > maxStatePath {
-		return nil, fmt.Errorf("the path of the state directory %s has more than %d bytes, which is too long "+
-			"for sockets in it", dir,
+		return nil, fmt.Errorf("the path of the state directory %s has more than %d bytes, which is too long for sockets in it", dir,
 			maxStatePath)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -93,27 +93,21 @@ func newFlags(o *options, extension Extension) *pflag.FlagSet {
 		"set of initial objects: "+strings.Join(vcdsim.PresetNames(), ", "))
 	fs.StringVar(&o.model, "model", "",
 		"YAML file with the initial objects, instead of a preset; --print model prints one")
-	fs.StringVar(&o.assumptions, "assumptions", "", "YAML file with assumptions that differ from the defaults, "+
-		"such as a report of vcdctl verify-site; --print assumptions prints one")
+	fs.StringVar(&o.assumptions, "assumptions", "", "YAML file with assumptions that differ from the defaults, such as a report of vcdctl verify-site; --print assumptions prints one")
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:8443", "listen address; port 0 selects a free port")
-	fs.StringVar(&o.profile, "profile", "fast", "latency profile: instant, fast (a tenth of recorded) or "+
-		"recorded")
+	fs.StringVar(&o.profile, "profile", "fast", "latency profile: instant, fast (a tenth of recorded) or recorded")
 	fs.StringVar(&o.apiVersion, "api-version", string(vcdsim.Version106),
 		"highest API version: 36.3 (VCD 10.3.3), 37.2 (10.4.2), 37.3 (10.4.3), 38.1 (10.5.1) or 39.0 (10.6)")
-	fs.StringVar(&o.clock, "clock", "real", "simulated clock: real, manual, a fixed time such as "+
-		"2026-03-01T00:00:00Z, or a speed factor, such as 60 for an hour per minute")
+	fs.StringVar(&o.clock, "clock", "real", "simulated clock: real, manual, a fixed time such as 2026-03-01T00:00:00Z, or a speed factor, such as 60 for an hour per minute")
 	fs.StringVar(&o.state, "state", "",
 		"state file, which is restored at the start if it exists, and written on exit; it contains all passwords")
-	fs.StringVar(&o.caFile, "ca-file", "", "certificate of the authority that signs the certificate of vcdsim, "+
-		"created at the first start; its key has the same file name with the suffix .key (default "+
-		"vcdsim/ca.pem in the user's cache directory)")
+	fs.StringVar(&o.caFile, "ca-file", "", "certificate of the authority that signs the certificate of vcdsim, created at the first start; its key has the same file name with the suffix .key (default vcdsim/ca.pem in the user's cache directory)")
 	fs.StringVar(&o.certFile, "tls-cert", "",
 		"server certificate with its chain, instead of one signed by the authority; clients then trust --ca-file")
 	fs.StringVar(&o.keyFile, "tls-key", "", "key of --tls-cert")
 	fs.Int64Var(&o.seed, "seed", 1, "seed for IDs, MAC addresses, jitter and fault probabilities")
 	fs.IntVar(&o.cells, "cells", 1,
-		"number of cells; several cells have separate addresses, and --listen is the address of the load "+
-			"balancer")
+		"number of cells; several cells have separate addresses, and --listen is the address of the load balancer")
 	fs.StringVar(&o.publicURL, "public-url", "", "base of hrefs (default: the address of the request)")
 	fs.StringVar(&o.controlToken, "control-token", "",
 		"token of the control API, which then also accepts requests from other machines")

@@ -119,6 +119,5 @@ func (v VApp) unproved(reason gone.Reason) phases.Result {
 
 // Once returns the result of the first observation that an object is missing.
 func Once(v gone.Verdict, reason, what string) phases.Result {
-	return phases.Verify(v.After, reason, "%s is missing; the provider treats it as deleted if it is still "+
-		"missing in one minute", what)
+	return phases.Verify(v.After, reason, "%s is missing; the provider treats it as deleted if it is still missing in one minute", what)
 }

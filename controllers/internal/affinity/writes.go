@@ -41,8 +41,7 @@ func Send(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step) (vcd.
 // noRight returns the result if the user may not view the rules of a VDC.
 func noRight(err error, vdc vcd.Ref) phases.Result {
 	return phases.Fail(intervals.Remedy, infrav1.ForbiddenReason,
-		"Cannot list the affinity rules of VDC %s (%v): grant the user of the identity the right %q, or set "+
-			"spec.antiAffinity to None and leave out spec.affinity", vdc.Name, err, vcd.RightAffinity).NoAccess()
+		"Cannot list the affinity rules of VDC %s (%v): grant the user of the identity the right %q, or set spec.antiAffinity to None and leave out spec.affinity", vdc.Name, err, vcd.RightAffinity).NoAccess()
 }
 
 // Refused maps the rejection of a step to a result. VCD responds in the same way for a rule that was deleted since it

@@ -19,8 +19,7 @@ import (
 // OrLeave adds to a problem how a user can end the removal.
 func OrLeave(out phases.Result) phases.Result {
 	if out.IsProblem() {
-		out.Message += fmt.Sprintf(". Load balancers of the cluster may remain. To keep them in VCD, annotate "+
-			"the VCDCluster with %s=true", infrav1.KeepLoadBalancersAnnotation)
+		out.Message += fmt.Sprintf(". Load balancers of the cluster may remain. To keep them in VCD, annotate the VCDCluster with %s=true", infrav1.KeepLoadBalancersAnnotation)
 	}
 	return out
 }
@@ -43,19 +42,16 @@ func problem(err error, on Gateways, after time.Duration) phases.Result {
 	switch {
 	case err == nil:
 		return phases.Wait(after, infrav1.WaitingForFinalCheckReason,
-			"Removed the load balancers of the cluster from %s; a final check follows once its cloud controller "+
-				"manager has stopped", on.Name)
+			"Removed the load balancers of the cluster from %s; a final check follows once its cloud controller manager has stopped", on.Name)
 	case errors.Is(err, loadbalancer.ErrBusy):
 		return phases.Wait(after, infrav1.EntityBusyReason,
 			"Waiting for VCD to remove load balancers of the cluster from %s", on.Name)
 	case errors.Is(err, loadbalancer.ErrRefused):
 		return phases.Fail(after, infrav1.LoadBalancersNotDeletedReason,
-			"Load balancers of the cluster may remain on %s (%v): grant the right. To keep them in VCD instead, "+
-				"annotate the VCDCluster with %s=true", on.Name, err, infrav1.KeepLoadBalancersAnnotation)
+			"Load balancers of the cluster may remain on %s (%v): grant the right. To keep them in VCD instead, annotate the VCDCluster with %s=true", on.Name, err, infrav1.KeepLoadBalancersAnnotation)
 	}
 	return phases.Unsure(after, infrav1.LoadBalancersNotDeletedReason,
-		"Load balancers of the cluster may remain on %s, which cannot be queried (%v): the deletion waits for "+
-			"VCD. To keep them, annotate the VCDCluster with %s=true", on.Name, err, infrav1.KeepLoadBalancersAnnotation)
+		"Load balancers of the cluster may remain on %s, which cannot be queried (%v): the deletion waits for VCD. To keep them, annotate the VCDCluster with %s=true", on.Name, err, infrav1.KeepLoadBalancersAnnotation)
 }
 
 // deleted records that load balancers of c were removed.

@@ -107,8 +107,7 @@ func (m Made) Differences(s Observed) []Difference {
 	if _, marked := vcd.ParseMarker(s.VM.Description); !s.Marker.IsOf(s.VM.Description) && (marked || m.Marker != infrav1.MarkerMissing) {
 		found = append([]Difference{{
 			infrav1.MarkerNotFoundReason,
-			fmt.Sprintf("the description of the VM lacks the ownership marker of this machine, so the VM is not "+
-				"changed: add %q to it", s.Marker),
+			fmt.Sprintf("the description of the VM lacks the ownership marker of this machine, so the VM is not changed: add %q to it", s.Marker),
 		}}, found...)
 	}
 	for _, p := range []struct{ what, was, is string }{
@@ -182,8 +181,7 @@ func (m Made) disk(s Observed) []Difference {
 	case s.RequestedMiB > 0 && s.RequestedMiB < is:
 		return []Difference{{
 			infrav1.DiskTooSmallReason,
-			fmt.Sprintf("spec.diskSize is %dMi, the first disk has %dMi and cannot shrink: set spec.diskSize to "+
-				"this size",
+			fmt.Sprintf("spec.diskSize is %dMi, the first disk has %dMi and cannot shrink: set spec.diskSize to this size",
 				s.RequestedMiB, is),
 		}}
 	}

@@ -53,9 +53,7 @@ func unrecorded() phases.Result {
 // unread returns the result of a failed observation.
 func unread(err error, gateway string) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {
-		return phases.Fail(intervals.Remedy, infrav1.EdgeGatewayNotFoundReason, "%v: correct "+
-			"spec.controlPlaneLoadBalancer.edgeGateway.name, or grant the user of the identity the rights "+
-			"to view gateways and their load balancers", err).NoAccess(), nil
+		return phases.Fail(intervals.Remedy, infrav1.EdgeGatewayNotFoundReason, "%v: correct spec.controlPlaneLoadBalancer.edgeGateway.name, or grant the user of the identity the rights to view gateways and their load balancers", err).NoAccess(), nil
 	}
 	return problems.OfRead(err, "Reading edge gateway "+gateway)
 }

@@ -121,8 +121,7 @@ func (r Resolver) resolve(ctx context.Context, a account) (login, phases.Result,
 func (g grant) covers(a account) phases.Result {
 	if sites.Normal(g.Site) == "" || !sites.Same(g.Site, a.site) {
 		return phases.Stop(infrav1.SiteNotAllowedReason,
-			"spec.site of %s is %q, spec.site of the %s is %q. Credentials are sent only to the site of their "+
-				"identity: correct one of the two fields",
+			"spec.site of %s is %q, spec.site of the %s is %q. Credentials are sent only to the site of their identity: correct one of the two fields",
 			g.name, g.Site, a.kind, a.site)
 	}
 	if !slices.Contains(g.orgs, a.org) && !slices.Contains(g.orgs, infrav1.AnyOrg) {
@@ -151,8 +150,7 @@ func (r Resolver) find(ctx context.Context, namespace string, ref infrav1.Identi
 		if !allowed {
 			// No watch covers the labels of namespaces.
 			return g, phases.Fail(intervals.Remedy, infrav1.NamespaceNotAllowedReason,
-				"VCDClusterIdentity %s does not allow namespace %s: list or select it in spec.allowedNamespaces of "+
-					"the identity", ref.Name, namespace), nil
+				"VCDClusterIdentity %s does not allow namespace %s: list or select it in spec.allowedNamespaces of the identity", ref.Name, namespace), nil
 		}
 		g.VCDIdentitySpec = identity.Spec.VCDIdentitySpec
 		g.orgs = identity.Spec.Orgs

@@ -39,12 +39,10 @@ func loginProblem(err error, site, identity string) (phases.Result, error) {
 	switch {
 	case errors.Is(err, vcd.ErrUnauthorized):
 		return phases.Fail(loginPoll, infrav1.CredentialsRejectedReason,
-			"%s rejects the credentials of %s (%v): correct username and password, or apiToken, in its Secret, "+
-				"or correct spec.org", site, identity, err), nil
+			"%s rejects the credentials of %s (%v): correct username and password, or apiToken, in its Secret, or correct spec.org", site, identity, err), nil
 	case errors.Is(err, vcd.ErrTLS):
 		return phases.Fail(trustPoll, infrav1.CertificateNotTrustedReason,
-			"The certificate of %s is not trusted (%v): add its certificate authority to spec.tls.caBundle of "+
-				"%s, or to ca.crt in its Secret", site, err, identity), nil
+			"The certificate of %s is not trusted (%v): add its certificate authority to spec.tls.caBundle of %s, or to ca.crt in its Secret", site, err, identity), nil
 	case errors.Is(err, vcd.ErrForbidden):
 		return phases.Fail(intervals.Remedy, infrav1.ForbiddenReason,
 			"%s denies access to %s (%v): check spec.org and the rights of the user", site, identity, err), nil

@@ -35,8 +35,7 @@ func (r Resolver) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, pha
 	got := Shared{Name: string(account.ref.Kind) + " " + account.ref.Name}
 	if account.ref.Kind == infrav1.ClusterIdentity {
 		return got, phases.Stop(infrav1.IdentityNotShareableReason,
-			"%s may be used by several namespaces, so its credentials are never copied into a workload cluster: "+
-				"set a VCDIdentity in spec.cloudProvider.identityRef", got.Name), nil
+			"%s may be used by several namespaces, so its credentials are never copied into a workload cluster: set a VCDIdentity in spec.cloudProvider.identityRef", got.Name), nil
 	}
 	identity, out, err := r.find(ctx, c.Namespace, account.ref)
 	if err != nil || out != phases.Done {
@@ -61,8 +60,7 @@ func (r Resolver) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, pha
 	got.Config.Org = account.org
 	if isSystem(got.Config) {
 		return got, phases.Stop(infrav1.IdentityNotShareableReason,
-			"%s is a system administrator, whose credentials are never copied into a workload cluster: set an "+
-				"identity of organization %s in spec.cloudProvider.identityRef", got.Name, account.org), nil
+			"%s is a system administrator, whose credentials are never copied into a workload cluster: set an identity of organization %s in spec.cloudProvider.identityRef", got.Name, account.org), nil
 	}
 	return got, phases.Done, nil
 }
@@ -82,12 +80,10 @@ func shareable(identity grant, a account, rotatesForManager bool) phases.Result 
 	switch {
 	case rotatesForManager:
 		return phases.Stop(infrav1.IdentityNotShareableReason,
-			"%s is a service account. Each login rotates its token, so only one client may use it: set another "+
-				"identity in spec.cloudProvider.identityRef", identity.name)
+			"%s is a service account. Each login rotates its token, so only one client may use it: set another identity in spec.cloudProvider.identityRef", identity.name)
 	case !ptr.Deref(identity.ShareWithClusters, false):
 		return phases.Stop(infrav1.IdentityNotSharedReason,
-			"%s does not allow its credentials in workload clusters: set its spec.shareWithClusters to true, or "+
-				"set another identity in spec.cloudProvider.identityRef",
+			"%s does not allow its credentials in workload clusters: set its spec.shareWithClusters to true, or set another identity in spec.cloudProvider.identityRef",
 			identity.name)
 	}
 	return phases.Done

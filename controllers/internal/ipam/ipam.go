@@ -68,8 +68,7 @@ func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Result
 	case err != nil:
 		return Address{}, phases.Done, fmt.Errorf("getting IPAddressClaim %s: %w", claim.Name, err)
 	case !c.owns(found):
-		return Address{}, phases.Fail(intervals.Remedy, infrav1.NameConflictReason, "IPAddressClaim %s does "+
-			"not belong to this %s: delete it, or remove the pool from %s", claim.Name, c.kind(), claim.Field), nil
+		return Address{}, phases.Fail(intervals.Remedy, infrav1.NameConflictReason, "IPAddressClaim %s does not belong to this %s: delete it, or remove the pool from %s", claim.Name, c.kind(), claim.Field), nil
 	case !found.DeletionTimestamp.IsZero():
 		out, err := c.awaitDeletion(ctx, claim)
 		return Address{}, out, err
@@ -102,15 +101,12 @@ func (c Claims) assigned(ctx context.Context, claim Claim, found *ipamv1.IPAddre
 	case err != nil:
 		return Address{}, phases.Done, fmt.Errorf("getting IPAddress %s: %w", name, err)
 	case object.Spec.ClaimRef.Name != claim.Name:
-		return Address{}, phases.Fail(intervals.Remedy, infrav1.AddressInvalidReason, "IPAddress %s belongs "+
-			"to IPAddressClaim %s, not to %s, which refers to it: delete IPAddressClaim %s", name, object.Spec.ClaimRef.Name,
+		return Address{}, phases.Fail(intervals.Remedy, infrav1.AddressInvalidReason, "IPAddress %s belongs to IPAddressClaim %s, not to %s, which refers to it: delete IPAddressClaim %s", name, object.Spec.ClaimRef.Name,
 			claim.Name, claim.Name), nil
 	}
 	address, ok := parse(object)
 	if !ok {
-		return Address{}, phases.Fail(intervals.Remedy, infrav1.AddressInvalidReason, "IPAddress %s has "+
-			"address %q and gateway %q, which are not valid addresses: correct %s %s, then delete "+
-			"IPAddressClaim %s", name,
+		return Address{}, phases.Fail(intervals.Remedy, infrav1.AddressInvalidReason, "IPAddress %s has address %q and gateway %q, which are not valid addresses: correct %s %s, then delete IPAddressClaim %s", name,
 			object.Spec.Address, object.Spec.Gateway, claim.Pool.Kind, claim.Pool.Name, claim.Name), nil
 	}
 	return address, phases.Done, nil
@@ -174,8 +170,7 @@ func (c Claims) waitForDeletion(claim Claim) phases.Result {
 
 // lost reports that the claim of an address in use does not exist, or is being deleted.
 func (c Claims) lost(claim Claim, why string) phases.Result {
-	return phases.Fail(intervals.Remedy, infrav1.AddressClaimLostReason, "IPAddressClaim %s, whose address is "+
-		"in use, %s, so %s %s may assign the address again: replace this %s", claim.Name, why, claim.Pool.Kind,
+	return phases.Fail(intervals.Remedy, infrav1.AddressClaimLostReason, "IPAddressClaim %s, whose address is in use, %s, so %s %s may assign the address again: replace this %s", claim.Name, why, claim.Pool.Kind,
 		claim.Pool.Name, c.kind())
 }
 
@@ -231,8 +226,7 @@ func (c Claims) Unclaimed(ctx context.Context, address string, claims []Claim) (
 		}
 	}
 	return phases.Warn(infrav1.AddressClaimLostReason,
-		"Address %s is in use, but it has neither an IPAddressClaim (%s) nor an IPAddress, so %s may assign it "+
-			"again. Exclude the address from the pool, or restore both objects", address, strings.Join(names, ", "),
+		"Address %s is in use, but it has neither an IPAddressClaim (%s) nor an IPAddress, so %s may assign it again. Exclude the address from the pool, or restore both objects", address, strings.Join(names, ", "),
 		strings.Join(pools, ", ")), nil
 }
 

@@ -31,11 +31,9 @@ func (c Claims) unassigned(ctx context.Context, claim Claim, found *ipamv1.IPAdd
 	failed := ready != nil && ready.Status == metav1.ConditionFalse
 	switch {
 	case free == 0, failed && ready.Reason == ipamv1.IPAddressClaimReadyPoolExhaustedReason:
-		return phases.Fail(intervals.Remedy, infrav1.PoolExhaustedReason, "%s %s has no free address: add "+
-			"addresses to it, or set another pool in %s", claim.Pool.Kind, claim.Pool.Name, claim.Field), nil
+		return phases.Fail(intervals.Remedy, infrav1.PoolExhaustedReason, "%s %s has no free address: add addresses to it, or set another pool in %s", claim.Pool.Kind, claim.Pool.Name, claim.Field), nil
 	case failed:
-		return phases.Fail(intervals.Remedy, infrav1.WaitingForIPAddressClaimReason, "%s %s does not assign "+
-			"an address: %s (%s): check IPAddressClaim %s", claim.Pool.Kind, claim.Pool.Name, ready.Message, ready.Reason, found.Name), nil
+		return phases.Fail(intervals.Remedy, infrav1.WaitingForIPAddressClaimReason, "%s %s does not assign an address: %s (%s): check IPAddressClaim %s", claim.Pool.Kind, claim.Pool.Name, ready.Message, ready.Reason, found.Name), nil
 	}
 	return phases.Wait(intervals.Task, infrav1.WaitingForIPAddressClaimReason,
 		"Waiting for an address from %s %s: check IPAddressClaim %s", claim.Pool.Kind, claim.Pool.Name, found.Name), nil
@@ -51,8 +49,7 @@ func (c Claims) pool(ctx context.Context, claim Claim) (out phases.Result, free 
 	mapping, err := c.Client.RESTMapper().RESTMapping(kind)
 	switch {
 	case meta.IsNoMatchError(err):
-		return phases.Fail(intervals.Remedy, infrav1.PoolNotFoundReason, "%s refers to a %s, but this "+
-			"management cluster has no such kind: install its IPAM provider, or correct kind and apiGroup", claim.Field,
+		return phases.Fail(intervals.Remedy, infrav1.PoolNotFoundReason, "%s refers to a %s, but this management cluster has no such kind: install its IPAM provider, or correct kind and apiGroup", claim.Field,
 			kind), unknown, nil
 	case err != nil:
 		return phases.Done, unknown, fmt.Errorf("looking up kind %s: %w", kind, err)
@@ -68,8 +65,7 @@ func (c Claims) pool(ctx context.Context, claim Claim) (out phases.Result, free 
 	case apierrors.IsForbidden(err):
 		return phases.Done, unknown, nil
 	case apierrors.IsNotFound(err):
-		return phases.Fail(intervals.Remedy, infrav1.PoolNotFoundReason, "%s refers to %s %s, which does not "+
-			"exist: create it, or correct the name", claim.Field, claim.Pool.Kind, claim.Pool.Name), unknown, nil
+		return phases.Fail(intervals.Remedy, infrav1.PoolNotFoundReason, "%s refers to %s %s, which does not exist: create it, or correct the name", claim.Field, claim.Pool.Kind, claim.Pool.Name), unknown, nil
 	case err != nil:
 		return phases.Done, unknown, fmt.Errorf("getting %s %s: %w", claim.Pool.Kind, key, err)
 	}

@@ -208,7 +208,6 @@ func (k Keeper) report(end time.Time, what, problem string) {
 		problem = "; renewing failed: " + problem
 	}
 	phases.Report(k.Machine, infrav1.LeaseLimitedCondition, phases.Warn(infrav1.LeaseLimitedReason,
-		"The organization limits leases: VCD %s vApp %s on %s unless the provider renews its lease before%s; "+
-			"ask the provider to remove the limit",
+		"The organization limits leases: VCD %s vApp %s on %s unless the provider renews its lease before%s; ask the provider to remove the limit",
 		what, k.Row.VApp.Name, end.UTC().Format(time.RFC3339), problem), k.Recorder)
 }

@@ -80,8 +80,7 @@ type placed struct {
 func (p placed) collides(other placed) phases.Result {
 	switch {
 	case p.nic.Index != other.nic.Index && p.prefix.Overlaps(other.prefix):
-		return invalid(p.static, "is in subnet %s together with NIC %d, and a guest cannot route two NICs in "+
-			"one subnet",
+		return invalid(p.static, "is in subnet %s together with NIC %d, and a guest cannot route two NICs in one subnet",
 			p.prefix, other.nic.Index)
 	case p.nic.Index == other.nic.Index && p.static.Addr.Is4() == other.static.Addr.Is4():
 		return invalid(p.static, "is of the same family as %s from %s, and a NIC has at most one address of each",
@@ -101,12 +100,10 @@ func (n NIC) subnet(static Static) (vcd.Subnet, phases.Result) {
 	case slices.Contains([]netip.Addr{s.Gateway, s.Prefix.Masked().Addr(), broadcast(s.Prefix)}, static.Addr):
 		return s, invalid(static, "is the address of the gateway or of network %s itself", n.Network.Name)
 	case static.Bits > 0 && static.Bits != s.Prefix.Bits():
-		return s, invalid(static, "has prefix length %d, but subnet %s of network %s has %d: correct the prefix "+
-			"length",
+		return s, invalid(static, "has prefix length %d, but subnet %s of network %s has %d: correct the prefix length",
 			static.Bits, s.Prefix, n.Network.Name, s.Prefix.Bits())
 	case static.Gateway.IsValid() && !static.reaches(s.Prefix):
-		return s, invalid(static, "has gateway %s, which is not another address of subnet %s: correct the "+
-			"gateway",
+		return s, invalid(static, "has gateway %s, which is not another address of subnet %s: correct the gateway",
 			static.Gateway, s.Prefix)
 	case n.leases(s, static.Addr):
 		return s, invalid(static, "is in a DHCP range of network %s", n.Network.Name)

@@ -86,7 +86,6 @@ func Refuse(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) (phases
 		return phases.Done, err
 	}
 	return phases.Fail(intervals.Remedy, infrav1.InfraIDInUseReason,
-		"spec.infraID %s already marks the objects of %s in VCD: recreate this cluster without spec.infraID and "+
-			"spec.recordedState",
+		"spec.infraID %s already marks the objects of %s in VCD: recreate this cluster without spec.infraID and spec.recordedState",
 		c.Spec.InfraID, capicluster.NameFor(c, all[first])), nil
 }

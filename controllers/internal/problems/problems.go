@@ -31,12 +31,10 @@ func OfRequest(err error) (phases.Result, error) {
 	case errors.Is(err, vcd.ErrTLS):
 		// The next session cannot be opened either, and reports which identity it is.
 		return phases.Fail(intervals.Busy, infrav1.CertificateNotTrustedReason,
-			"%v: add its certificate authority to spec.tls.caBundle of the identity in spec.identityRef of the "+
-				"VCDCluster, or to ca.crt in its Secret", err).NoAccess(), nil
+			"%v: add its certificate authority to spec.tls.caBundle of the identity in spec.identityRef of the VCDCluster, or to ca.crt in its Secret", err).NoAccess(), nil
 	case errors.Is(err, vcd.ErrUnauthorized):
 		return phases.Fail(intervals.FirstRetry, infrav1.CredentialsRejectedReason,
-			"VCD rejects the credentials (%v): correct username and password, or apiToken, in the Secret of the "+
-				"identity in spec.identityRef of the VCDCluster", err).NoAccess(), nil
+			"VCD rejects the credentials (%v): correct username and password, or apiToken, in the Secret of the identity in spec.identityRef of the VCDCluster", err).NoAccess(), nil
 	}
 	return phases.Done, err
 }
@@ -137,8 +135,7 @@ func OfTemplate(err error, catalog, template placement.Choice, change Remedy) (p
 	case ok && lookup.Kind == "catalog":
 		return OfLookup(err, checks.Catalog.Reason, change(catalog.Field)+", or "+checks.Catalog.Otherwise)
 	case errors.Is(err, vcd.ErrAmbiguous):
-		return OfLookup(err, infrav1.TemplateInvalidReason, change(template.Field)+": set the URN of the "+
-			"intended template")
+		return OfLookup(err, infrav1.TemplateInvalidReason, change(template.Field)+": set the URN of the intended template")
 	case errors.Is(err, vcd.ErrInvalid):
 		return OfLookup(err, infrav1.TemplateInvalidReason,
 			change(template.Field)+": set a template that contains a VM, or repair template "+template.Name)

@@ -92,26 +92,22 @@ func Problem(kind infrav1.CredentialType, secret *corev1.Secret, holder string) 
 	switch {
 	case kind != infrav1.CredentialServiceAccount && chain.Holder != "":
 		return phases.Stop(infrav1.TokenInUseReason,
-			"Secret %s holds a service account token that %s uses. Each login rotates the token: set another "+
-				"Secret in spec.secretRef of the identity, or set its spec.type to ServiceAccount",
+			"Secret %s holds a service account token that %s uses. Each login rotates the token: set another Secret in spec.secretRef of the identity, or set its spec.type to ServiceAccount",
 			key, holderName(chain.Holder))
 	case kind != infrav1.CredentialServiceAccount:
 		return phases.Done
 	case outdated:
 		return phases.Stop(infrav1.TokenOutdatedReason,
-			"Secret %s was reset to an old token, which VCD has replaced: ensure that no other tool writes the "+
-				"Secret, grant the service account again, and store the new token", key)
+			"Secret %s was reset to an old token, which VCD has replaced: ensure that no other tool writes the Secret, grant the service account again, and store the new token", key)
 	case chain.Holder != "" && chain.Holder != holder:
 		return phases.Stop(infrav1.TokenInUseReason,
-			"Secret %s holds a service account token that %s uses, and only one client may use it: set another "+
-				"identity, or grant the service account again and store the new token",
+			"Secret %s holds a service account token that %s uses, and only one client may use it: set another identity, or grant the service account again and store the new token",
 			key, holderName(chain.Holder))
 	// Only the data of the Secret is immutable: the annotation could be written before the login, but not the next
 	// token.
 	case holder == Manager && ptr.Deref(secret.Immutable, false):
 		return phases.Stop(infrav1.TokenNotWritableReason,
-			"Secret %s is immutable, so the next token of the service account cannot be stored: recreate the "+
-				"Secret without the field immutable", key)
+			"Secret %s is immutable, so the next token of the service account cannot be stored: recreate the Secret without the field immutable", key)
 	}
 	return phases.Done
 }

@@ -149,8 +149,7 @@ func (s *Secret) problem(err error) error {
 	}
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		return &StoreError{Result: phases.Fail(intervals.Remedy, infrav1.TokenNotWritableReason,
-			"Logins are suspended because the next token could not be stored (%v): allow the manager to update "+
-				"Secret %s", err, s.Key)}
+			"Logins are suspended because the next token could not be stored (%v): allow the manager to update Secret %s", err, s.Key)}
 	}
 	return &StoreError{Err: err}
 }

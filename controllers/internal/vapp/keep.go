@@ -36,9 +36,7 @@ func Hangs(obj client.Object, now time.Time, tasks ...vcd.Task) bool {
 
 // StillHeld returns the result for a kept vApp that a task has locked for too long.
 func StillHeld(name string) phases.Result {
-	return phases.Fail(intervals.Remedy, infrav1.EntityBusyReason, "a VCD task has locked vApp %s for more "+
-		"than %s",
-		name, hangTimeout)
+	return phases.Fail(intervals.Remedy, infrav1.EntityBusyReason, "a VCD task has locked vApp %s for more than %s", name, hangTimeout)
 }
 
 // OrKeep handles a result or error that prevents the deletion of the vApp of obj. If the vApp is kept, it records an

@@ -39,15 +39,10 @@ func Numbered(first string, n int) string {
 }
 
 // LegacyDrivers is the message of a problem. Its argument lists the drivers in the workload cluster.
-const LegacyDrivers = "Layout PerMachine is not compatible with drivers in the workload cluster that search a " +
-	"single vApp for nodes: %s. Replace or remove them, or recreate the cluster with layout " +
-	"PerFailureDomain"
+const LegacyDrivers = "Layout PerMachine is not compatible with drivers in the workload cluster that search a single vApp for nodes: %s. Replace or remove them, or recreate the cluster with layout PerFailureDomain"
 
 // LegacyDriversInZones is the message of a problem. Its argument lists the drivers in the workload cluster.
-const LegacyDriversInZones = "The cluster has a vApp in each of several zones, but drivers in the workload " +
-	"cluster search a single vApp for nodes: %s. Replace or remove them, or recreate the cluster in " +
-	"one zone"
+const LegacyDriversInZones = "The cluster has a vApp in each of several zones, but drivers in the workload cluster search a single vApp for nodes: %s. Replace or remove them, or recreate the cluster in one zone"
 
 // LegacyDriversFull is the message of a problem. Its argument lists the drivers in the workload cluster.
-const LegacyDriversFull = "The vApp is full, and drivers in the workload cluster search a single vApp for " +
-	"nodes: %s. Replace or remove them, or delete machines"
+const LegacyDriversFull = "The vApp is full, and drivers in the workload cluster search a single vApp for nodes: %s. Replace or remove them, or delete machines"

@@ -49,9 +49,7 @@ func Apart(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, nam
 		}
 		if !slices.ContainsFunc(s.networks, func(n vcd.Ref) bool { return sameNetwork(n, network) }) {
 			return phases.Fail(intervals.Remedy, infrav1.ControlPlaneNetworkMismatchReason,
-				"%s is in network %s, not in %s, and ARP can move a virtual IP only within one network: set "+
-					"spec.controlPlaneLoadBalancer.kubeVIP.bgp, use an endpoint of type EdgeGateway or External, or "+
-					"move all control planes to one network", s.owner, nameOf(s.networks[0]), nameOf(network)), nil
+				"%s is in network %s, not in %s, and ARP can move a virtual IP only within one network: set spec.controlPlaneLoadBalancer.kubeVIP.bgp, use an endpoint of type EdgeGateway or External, or move all control planes to one network", s.owner, nameOf(s.networks[0]), nameOf(network)), nil
 		}
 	}
 	return phases.Done, nil

@@ -17,9 +17,7 @@ import (
 // and two addresses must be of different families.
 func Fit(c *infrav1.VCDCluster, network vcd.Network, addresses []netip.Addr) phases.Result {
 	if len(addresses) == 2 && addresses[0].Is4() == addresses[1].Is4() {
-		return phases.Fail(intervals.Remedy, infrav1.VIPFamilyConflictReason, "%s and %s are of the same IP "+
-			"family: set pools of the other family in "+
-			"spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs", addresses[0], addresses[1])
+		return phases.Fail(intervals.Remedy, infrav1.VIPFamilyConflictReason, "%s and %s are of the same IP family: set pools of the other family in spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs", addresses[0], addresses[1])
 	}
 	for _, addr := range addresses {
 		if found := checks.VirtualIP(c, network, addr); found != nil {

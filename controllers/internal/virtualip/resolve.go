@@ -37,12 +37,9 @@ func Resolve(ctx context.Context, lookup Lookup, name string) ([]netip.Addr, pha
 		}
 		return found, phases.Done
 	case err == nil, errors.As(err, &failed) && failed.IsNotFound:
-		return nil, phases.Fail(intervals.Remedy, infrav1.NameResolutionFailedReason, "DNS has no IPv4 "+
-			"address for %s: create the record with the address of the control plane before its machines "+
-			"are created, because kube-vip and Cluster API need it", name)
+		return nil, phases.Fail(intervals.Remedy, infrav1.NameResolutionFailedReason, "DNS has no IPv4 address for %s: create the record with the address of the control plane before its machines are created, because kube-vip and Cluster API need it", name)
 	}
-	return nil, phases.Fail(intervals.Remedy, infrav1.NameResolutionFailedReason, "The manager cannot resolve %s: %v: "+
-		"check its DNS servers", name, lookupProblem(err))
+	return nil, phases.Fail(intervals.Remedy, infrav1.NameResolutionFailedReason, "The manager cannot resolve %s: %v: check its DNS servers", name, lookupProblem(err))
 }
 
 // lookupProblem describes a failure of DNS without the address of the server, which may change with each attempt.

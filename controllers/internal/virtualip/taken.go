@@ -36,12 +36,10 @@ func TakenByCluster(ctx context.Context, reader client.Reader, c *infrav1.VCDClu
 		}
 		taken := checks.VirtualIPs(other)
 		if at := slices.IndexFunc(addresses, func(a netip.Addr) bool { return slices.Contains(taken, a) }); at >= 0 {
-			return phases.Fail(intervals.Remedy, infrav1.VIPInUseReason, "virtual IP %s is already used by %s "+
-				"in the same network: %s", addresses[at], capicluster.NameFor(c, other), checks.OtherVirtualIP(c)), nil
+			return phases.Fail(intervals.Remedy, infrav1.VIPInUseReason, "virtual IP %s is already used by %s in the same network: %s", addresses[at], capicluster.NameFor(c, other), checks.OtherVirtualIP(c)), nil
 		}
 		if addr, found := announced(other, addresses); found {
-			return phases.Fail(intervals.Remedy, infrav1.VIPInUseReason, "virtual IP %s is an address for Services of %s in "+
-				"the same network: %s", addr, capicluster.NameFor(c, other), checks.OtherVirtualIP(c)), nil
+			return phases.Fail(intervals.Remedy, infrav1.VIPInUseReason, "virtual IP %s is an address for Services of %s in the same network: %s", addr, capicluster.NameFor(c, other), checks.OtherVirtualIP(c)), nil
 		}
 	}
 	return phases.Done, nil

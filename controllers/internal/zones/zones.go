@@ -31,8 +31,7 @@ func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name
 	switch {
 	case apierrors.IsNotFound(err):
 		return zone, phases.Fail(intervals.Remedy, infrav1.FailureDomainNotFoundReason,
-			"VCDDeploymentZone %s does not exist in namespace %s: create it, or correct spec.failureDomain of "+
-				"the Machine and of its owner", name, c.Namespace), nil
+			"VCDDeploymentZone %s does not exist in namespace %s: create it, or correct spec.failureDomain of the Machine and of its owner", name, c.Namespace), nil
 	case err != nil:
 		return zone, phases.Done, fmt.Errorf("getting VCDDeploymentZone %s: %w", name, err)
 	}
@@ -57,10 +56,7 @@ func Replaced(c *infrav1.VCDCluster, zone, vdc string) phases.Result {
 		return phases.Done
 	}
 	return phases.Fail(intervals.Remedy, infrav1.FailureDomainMismatchReason,
-		"spec.ovdc of the VCDFailureDomain of VCDDeploymentZone %s now refers to VDC %s, but the objects of the "+
-			"cluster in this zone are in VDC %s: create a VCDFailureDomain and a VCDDeploymentZone with "+
-			"other names for the new VDC. If the cluster has no objects left in the old VDC, remove "+
-			"spec.recordedState.zones.%s of the VCDCluster",
+		"spec.ovdc of the VCDFailureDomain of VCDDeploymentZone %s now refers to VDC %s, but the objects of the cluster in this zone are in VDC %s: create a VCDFailureDomain and a VCDDeploymentZone with other names for the new VDC. If the cluster has no objects left in the old VDC, remove spec.recordedState.zones.%s of the VCDCluster",
 		zone, vdc, home.VDC, zone)
 }
 
@@ -73,8 +69,7 @@ func DomainOf(ctx context.Context, reader client.Reader, z *infrav1.VCDDeploymen
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, phases.Fail(intervals.Remedy, infrav1.FailureDomainNotFoundReason,
-			"VCDFailureDomain %s in spec.failureDomain of VCDDeploymentZone %s does not exist: create it, or "+
-				"create another zone", z.Spec.FailureDomain, z.Name), nil
+			"VCDFailureDomain %s in spec.failureDomain of VCDDeploymentZone %s does not exist: create it, or create another zone", z.Spec.FailureDomain, z.Name), nil
 	case err != nil:
 		return nil, phases.Done, fmt.Errorf("getting VCDFailureDomain %s: %w", z.Spec.FailureDomain, err)
 	}
@@ -93,8 +88,7 @@ func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 	}
 	if len(selected) == 0 {
 		return phases.Fail(intervals.Remedy, infrav1.FailureDomainNotSelectedReason,
-			"spec.failureDomainSelector of VCDCluster %s does not select VCDDeploymentZone %s: label the zone, "+
-				"or assign another failure domain to the Machine", c.Name, z.Name)
+			"spec.failureDomainSelector of VCDCluster %s does not select VCDDeploymentZone %s: label the zone, or assign another failure domain to the Machine", c.Name, z.Name)
 	}
 	return phases.Done
 }

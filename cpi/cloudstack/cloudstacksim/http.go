@@ -189,8 +189,7 @@ func (c *call) serve() (any, error) {
 		return nil, &failure{
 			codeUnsupported,
 			9999,
-			"The given command '" + c.command + "' either does not exist, is not available " +
-				"for user, or not available from ip address",
+			"The given command '" + c.command + "' either does not exist, is not available for user, or not available from ip address",
 		}
 	}
 	return c.start(write)

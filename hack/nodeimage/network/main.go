@@ -33,8 +33,7 @@ func main() {
 	var kubelet string
 	flag.StringVar(&p.node, "node", os.Getenv("NODE_NAME"), "name of the node")
 	flag.StringVar(&p.file, "config", "/etc/cni/net.d/10-node-network.conflist", "file for the container runtime")
-	flag.StringVar(&kubelet, "kubelet-kubeconfig", "", "kubelet's kubeconfig: its server is used instead of the "+
-		"Service kubernetes, which no node has before kube-proxy runs")
+	flag.StringVar(&kubelet, "kubelet-kubeconfig", "", "kubelet's kubeconfig: its server is used instead of the Service kubernetes, which no node has before kube-proxy runs")
 	flag.Parse()
 	if err := run(ctx, &p, kubelet); err != nil {
 		fmt.Fprintln(os.Stderr, "network:", err)

@@ -136,8 +136,7 @@ func TestInvalidConfigurations(t *testing.T) {
 		{
 			"not INI",
 			"api-url = x\n",
-			[]string{"line 1: is before the first section: begin with a line such as " +
-				"[Global]"},
+			[]string{"line 1: is before the first section: begin with a line such as [Global]"},
 		},
 	}
 	for _, tt := range tests {

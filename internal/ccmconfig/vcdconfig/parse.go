@@ -116,8 +116,7 @@ func validateHost(c *Config, report *ccmconfig.Report) {
 	case err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
 		report.Problem("vcd.host", "must be an address of the form https://host[:port], without user, path and query")
 	case u.Scheme != "https":
-		report.Problem("vcd.host", "is %q, but credentials require https; set vcd.caBundle to trust your own "+
-			"certificate authority", c.VCD.Host)
+		report.Problem("vcd.host", "is %q, but credentials require https; set vcd.caBundle to trust your own certificate authority", c.VCD.Host)
 	}
 }
 
@@ -133,16 +132,14 @@ func validateSite(c *Config, report *ccmconfig.Report) {
 		report.Warn("vcd.insecureSkipVerify: the certificate of the site is not checked; set vcd.caBundle instead")
 	}
 	if v.User != "" || v.Secret != "" || v.RefreshToken != "" {
-		report.Warn("vcd.user, vcd.secret and vcd.refreshtoken are visible to all readers of this file: move " +
-			"them to the Secret")
+		report.Warn("vcd.user, vcd.secret and vcd.refreshtoken are visible to all readers of this file: move them to the Secret")
 	}
 }
 
 func validateIDs(c *Config, report *ccmconfig.Report) {
 	switch {
 	case c.ClusterID == placeholder:
-		report.Problem("clusterid", "is still %s, the placeholder of the manifest: set a unique value, such as "+
-			"a UUID, and never change it", placeholder)
+		report.Problem("clusterid", "is still %s, the placeholder of the manifest: set a unique value, such as a UUID, and never change it", placeholder)
 	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
 		report.Problem("clusterid", "is %q, but must be one word of letters, digits and :._-", c.ClusterID)
 	}
@@ -174,19 +171,16 @@ func validateLoadBalancer(c *Config, report *ccmconfig.Report) {
 		return
 	}
 	if c.ClusterID == "" {
-		report.Problem("clusterid", "is missing, and so is CLUSTER_ID. Load balancers are marked with it: set a "+
-			"unique value, such as the UID of namespace kube-system")
+		report.Problem("clusterid", "is missing, and so is CLUSTER_ID. Load balancers are marked with it: set a unique value, such as the UID of namespace kube-system")
 	}
 	if b.Network == "" && b.ID == "" {
-		report.Problem("loadbalancer.network", "is missing: set the network of the nodes, or set "+
-			"loadbalancer.enabled to false to manage Nodes only")
+		report.Problem("loadbalancer.network", "is missing: set the network of the nodes, or set loadbalancer.enabled to false to manage Nodes only")
 	}
 	if b.Algorithm != "" && !slices.Contains(algorithms, b.Algorithm) {
 		report.Problem("loadbalancer.algorithm", "is %q, but must be one of %s", b.Algorithm, strings.Join(algorithms, ", "))
 	}
 	if b.ClassOnly && b.Class == "" {
-		report.Problem("loadbalancer.classOnly", "excludes all Services from this controller: set "+
-			"loadbalancer.class")
+		report.Problem("loadbalancer.classOnly", "excludes all Services from this controller: set loadbalancer.class")
 	}
 	validateGateway(report, "loadbalancer", b.EdgeGateway)
 	validateGateways(c, report)
@@ -195,16 +189,13 @@ func validateLoadBalancer(c *Config, report *ccmconfig.Report) {
 func validateKubeVIP(c *Config, report *ccmconfig.Report) {
 	kube := c.LoadBalancer.KubeVIP
 	if kube.Class != "" && !kube.Enabled() {
-		report.Problem("loadbalancer.kubeVIP.addressRanges", "is missing: write the addresses that Services get, or "+
-			"remove loadbalancer.kubeVIP")
+		report.Problem("loadbalancer.kubeVIP.addressRanges", "is missing: write the addresses that Services get, or remove loadbalancer.kubeVIP")
 	}
 	if kube.Replaces() && c.LoadBalancer.Class != "" {
-		report.Problem("loadbalancer.class", "has no effect, because kube-vip serves the Services without a class: set "+
-			"loadbalancer.kubeVIP.class, or remove this key")
+		report.Problem("loadbalancer.class", "has no effect, because kube-vip serves the Services without a class: set loadbalancer.kubeVIP.class, or remove this key")
 	}
 	if kube.Class != "" && kube.Class == c.LoadBalancer.Class {
-		report.Problem("loadbalancer.kubeVIP.class", "is also loadbalancer.class: two controllers would serve the same "+
-			"Services; choose another")
+		report.Problem("loadbalancer.kubeVIP.class", "is also loadbalancer.class: two controllers would serve the same Services; choose another")
 	}
 	for i, r := range kube.AddressRanges {
 		at := fmt.Sprintf("loadbalancer.kubeVIP.addressRanges[%d]", i)
@@ -238,8 +229,7 @@ func validateGateways(c *Config, report *ccmconfig.Report) {
 
 func validateGateway(report *ccmconfig.Report, at string, g EdgeGateway) {
 	if g.Network != "" && g.ID != "" {
-		report.Problem(at+".edgeGateway", "cannot be set together with network, which determines the edge "+
-			"gateway: keep one")
+		report.Problem(at+".edgeGateway", "cannot be set together with network, which determines the edge gateway: keep one")
 	}
 	arm := g.OneArm
 	if arm == nil {

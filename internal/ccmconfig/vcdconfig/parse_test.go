@@ -235,8 +235,7 @@ func TestProblems(t *testing.T) {
 		},
 		{
 			"values of the wrong type",
-			minimal + "nodes: {maxAge: soon, addresses: {internal: {nics: [a, 1], cidrs: " +
-				"[10.0.0.1]}, families: [IPv5]}}\n",
+			minimal + "nodes: {maxAge: soon, addresses: {internal: {nics: [a, 1], cidrs: [10.0.0.1]}, families: [IPv5]}}\n",
 			[]string{"nodes.maxAge", "nics (line 5): element 1", "cidrs (line 5): element 1", `"IPv5"`},
 		},
 		{
@@ -276,8 +275,7 @@ func TestProblems(t *testing.T) {
 		},
 		{
 			"one-arm ranges",
-			strings.Replace(minimal, "network: nodes", "network: n, oneArm: {startIP: 10.0.0.9, "+
-				"endIP: 10.0.0.1}, gateways: [{name: x, network: n, oneArm: {startIP: 10.0.0.1}}]", 1),
+			strings.Replace(minimal, "network: nodes", "network: n, oneArm: {startIP: 10.0.0.9, endIP: 10.0.0.1}, gateways: [{name: x, network: n, oneArm: {startIP: 10.0.0.1}}]", 1),
 			[]string{
 				"loadbalancer.oneArm.endIP (line 3): is 10.0.0.1, which is before",
 				"gateways[0].oneArm.endIP: is missing",

@@ -257,8 +257,7 @@ func TestInvalidConfigurations(t *testing.T) {
 		{
 			"an empty file",
 			"",
-			[]string{"vcenter: is missing: set a vCenter, such as vcenter: " +
-				"{vc.example.com: {}}"},
+			[]string{"vcenter: is missing: set a vCenter, such as vcenter: {vc.example.com: {}}"},
 		},
 		{
 			"misspelt keys, each with its line",
@@ -274,8 +273,7 @@ func TestInvalidConfigurations(t *testing.T) {
 			"vcenter: {vc: {}}\nglobal:\n  insecure_flag: true\n  Datacenters: [a]\n",
 			[]string{
 				"global.insecure_flag (line 3): is not a key of the configuration: remove it, or correct its spelling",
-				"global.Datacenters (line 4): is not a key of the configuration: global.datacenters or " +
-					"vcenter.<name>.datacenters may be intended",
+				"global.Datacenters (line 4): is not a key of the configuration: global.datacenters or vcenter.<name>.datacenters may be intended",
 			},
 		},
 		{

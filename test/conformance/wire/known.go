@@ -21,14 +21,12 @@ var tolerances = []tolerance{
 	tolerate(`(GET|POST) /cloudapi/1.0.0/sessions.*`, "^/operatingOrg: .*not define", "added to sessions in API 38"),
 	tolerate(`DELETE /cloudapi/1.0.0/sessions`, "does not define DELETE on this path",
 		"go-vcloud-director deletes its session without an ID"),
-	tolerate(`.* /cloudapi/1.0.0/orgs`, "/(maskedEventTaskUsername|creationStatus|canManageOrgs|managedBy): "+
-		".*not define", "added to organizations in API 38 and 39"),
+	tolerate(`.* /cloudapi/1.0.0/orgs`, "/(maskedEventTaskUsername|creationStatus|canManageOrgs|managedBy): .*not define", "added to organizations in API 38 and 39"),
 	tolerate(`\w+ /cloudapi/1.0.0/(apiFilters|externalEndpoints)`, "does not define .* on this path",
 		"added in API 37.3"),
 	tolerate(`.* /cloudapi/2.0.0/.*(vdcComputePolicies|computePolicies)`,
 		"/(isVgpuPolicy|pvdcNamedVmGroupsMap|pvdcLogicalVmGroupsMap|policyType): .*not define",
-		"the document has no schema for VdcVmPolicy, the only kind with these fields; its other fields are "+
-			"those of VdcComputePolicy"),
+		"the document has no schema for VdcVmPolicy, the only kind with these fields; its other fields are those of VdcComputePolicy"),
 	tolerate(`.*/accessControls`, "/memberId: .*not define",
 		"the document has no schema for MembershipAccessControlGrant, the kind with this field"),
 	tolerate(`.* /cloudapi/1.0.0/edgeGateways`, "/(usingIpSpace|deploymentMode): .*not define",
@@ -49,8 +47,7 @@ var tolerances = []tolerance{
 	tolerate(`\w+ /cloudapi/1.0.0/(loadBalancer/healthMonitors|edgeGateways/loadBalancer/healthMonitorSummaries)`,
 		"does not define .* on this path", "added in API 39"),
 	tolerate(`.* /cloudapi/1.0.0/loadBalancer/pools`,
-		"/healthMonitors/.*/(id|description|sendInterval|receiveTimeout|successfulChecksCount|failedChecksCount|httpSettings): "+
-			".*not define", "added to health monitors in API 39"),
+		"/healthMonitors/.*/(id|description|sendInterval|receiveTimeout|successfulChecksCount|failedChecksCount|httpSettings): .*not define", "added to health monitors in API 39"),
 	tolerate(`PUT /cloudapi/1.0.0/loadBalancer/controllers`, "^/password: .*missing",
 		"go-vcloud-director sends the object as read, without the password"),
 	tolerate(`.* /api/query type=nsxTManager`, "NsxTManagerRecord",

@@ -117,8 +117,7 @@ func TestComponentsThatCannotBeInstalled(t *testing.T) {
 			want: "need one Namespace",
 		},
 		"a variable without a value": {
-			yaml: "apiVersion: v1\nkind: Service\nmetadata: {name: " +
-				"\"${UNSET_VARIABLE}\"}\n",
+			yaml: "apiVersion: v1\nkind: Service\nmetadata: {name: \"${UNSET_VARIABLE}\"}\n",
 			want: "UNSET_VARIABLE",
 		},
 		"invalid YAML": {yaml: "a: b: c", want: "reading components"},

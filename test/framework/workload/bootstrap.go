@@ -45,8 +45,7 @@ func (c *cluster) checkAuthorities(p *plan) error {
 			c.ca.hash())
 	}
 	if p.controlPlane && (!p.ca.cert.Equal(c.ca.cert) || !p.etcdCA.cert.Equal(c.etcdCA.cert)) {
-		return fmt.Errorf("kubeadm join: the certificate authorities written to /etc/kubernetes/pki are not those of "+
-			"the cluster at %s", p.endpoint)
+		return fmt.Errorf("kubeadm join: the certificate authorities written to /etc/kubernetes/pki are not those of the cluster at %s", p.endpoint)
 	}
 	return nil
 }

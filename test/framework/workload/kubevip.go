@@ -73,9 +73,7 @@ func (p *plan) checkKubeconfig(pod *corev1.Pod, u *guest.Userdata) error {
 	case !p.init && direct:
 		return errors.New("kube-vip mounts super-admin.conf, which exists on the first control plane only")
 	case p.init && !direct && !mentions(u, "super-admin.conf"):
-		return errors.New("kube-vip uses admin.conf, which has no rights before kubeadm init is through, and no " +
-			"command changes it to super-admin.conf: " +
-			"the endpoint would not respond and kubeadm init would time out")
+		return errors.New("kube-vip uses admin.conf, which has no rights before kubeadm init is through, and no command changes it to super-admin.conf: the endpoint would not respond and kubeadm init would time out")
 	default:
 		return nil
 	}

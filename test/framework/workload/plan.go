@@ -122,15 +122,13 @@ func (p *plan) readJoin(run kubeadmRun, id guest.Identity, templateVersion strin
 	p.version = templateVersion
 	token := join.Discovery.BootstrapToken
 	if token == nil {
-		return errors.New("JoinConfiguration.discovery has no bootstrapToken, the only discovery that the simulated " +
-			"guest supports")
+		return errors.New("JoinConfiguration.discovery has no bootstrapToken, the only discovery that the simulated guest supports")
 	}
 	if token.Token == "" {
 		return errors.New("JoinConfiguration.discovery.bootstrapToken.token is empty")
 	}
 	if len(token.CACertHashes) == 0 && !token.UnsafeSkipCAVerification {
-		return errors.New("JoinConfiguration.discovery.bootstrapToken has neither caCertHashes nor " +
-			"unsafeSkipCAVerification")
+		return errors.New("JoinConfiguration.discovery.bootstrapToken has neither caCertHashes nor unsafeSkipCAVerification")
 	}
 	p.token = token.Token
 	p.caHashes = token.CACertHashes

@@ -129,8 +129,7 @@ func PermittedBy(r *api.Request, n *Need) error {
 		return nil
 	}
 	return store.Refuse(http.StatusForbidden, store.CodeForbidden,
-		"Either you need some or all of the following rights [%s] to perform operations [%s] for %s or the target "+
-			"entity is invalid.",
+		"Either you need some or all of the following rights [%s] to perform operations [%s] for %s or the target entity is invalid.",
 		strings.Join(n.Rights, ", "), n.Operation, cmp.Or(r.Vars["id"], r.Vars["gateway"], r.URL.Path))
 }
 

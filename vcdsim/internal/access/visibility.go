@@ -112,8 +112,7 @@ func CheckVApp(r *api.Request, v *store.VApp, operation, id string) error {
 		return store.Forbidden(operation, id)
 	}
 	return store.Refuse(http.StatusForbidden, store.CodeForbidden,
-		"Either you need some or all of the following rights [%s] to perform operations [%s] for %s or the target "+
-			"entity is invalid.", needs, r.Operation, id)
+		"Either you need some or all of the following rights [%s] to perform operations [%s] for %s or the target entity is invalid.", needs, r.Operation, id)
 }
 
 // SeesTask reports whether a task is visible to the caller: the caller started it, or can see its entity. The tasks of

@@ -177,8 +177,7 @@ func readDeletes(r *api.Request, v *store.VApp, tree *xmltree.Node) ([]string, e
 
 func deleteVApp(r *api.Request, v *store.VApp) (*api.Response, error) {
 	if r.Cloud.Store.Running(v) {
-		return nil, store.BadRequest("The requested operation could not be executed on vApp %q. Stop the vApp and "+
-			"try again.", v.Name)
+		return nil, store.BadRequest("The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
 	}
 	for _, vm := range r.Cloud.Store.VMsOf(v.ID) {
 		if err := checkNoIndependentDisks(r.Cloud.Store, &r.Cloud.Assume, vm); err != nil {

@@ -32,8 +32,7 @@ func checkNoIndependentDisks(st *store.Store, assume *cloud.Assumptions, vm *sto
 	}
 	for _, d := range vm.Disks {
 		if x := st.Disks[d.DiskID]; x != nil {
-			return store.BadRequest("The VM %q cannot be deleted: the independent disk %q is attached to it. Detach the "+
-				"disk and try again.", vm.Name, x.Name)
+			return store.BadRequest("The VM %q cannot be deleted: the independent disk %q is attached to it. Detach the disk and try again.", vm.Name, x.Name)
 		}
 	}
 	return nil
@@ -42,11 +41,9 @@ func checkNoIndependentDisks(st *store.Store, assume *cloud.Assumptions, vm *sto
 func checkDeletable(st *store.Store, assume *cloud.Assumptions, vm *store.VM) error {
 	switch {
 	case vm.Status == store.PoweredOn:
-		return store.BadRequest("The requested operation could not be executed since VM %q is powered on. Stop the VM and "+
-			"try again.", vm.Name)
+		return store.BadRequest("The requested operation could not be executed since VM %q is powered on. Stop the VM and try again.", vm.Name)
 	case vm.Deployed && assume.DeployedBlocksDelete:
-		return store.BadRequest("The requested operation could not be executed since VM %q is deployed. Stop the VM and "+
-			"try again.", vm.Name)
+		return store.BadRequest("The requested operation could not be executed since VM %q is deployed. Stop the VM and try again.", vm.Name)
 	}
 	return checkNoIndependentDisks(st, assume, vm)
 }

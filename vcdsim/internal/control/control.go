@@ -54,8 +54,7 @@ func (ctl *Control) Routes() []Route { //nolint:funlen // a table with one field
 		{
 			"GET",
 			"/overview",
-			"Content of the page. `?since=N` returns only requests after number N, `?filter=TEXT` only vApps " +
-				"and VMs with TEXT in their name.",
+			"Content of the page. `?since=N` returns only requests after number N, `?filter=TEXT` only vApps and VMs with TEXT in their name.",
 			"",
 			ctl.getOverview,
 		},
@@ -82,9 +81,7 @@ func (ctl *Control) Routes() []Route { //nolint:funlen // a table with one field
 		{
 			"POST",
 			"/cells/{number}",
-			"Changes a cell: `stop`, `crash`, `start`, `restart` (with `down`, a duration), " +
-				"`upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with " +
-				"`newAuthority`).",
+			"Changes a cell: `stop`, `crash`, `start`, `restart` (with `down`, a duration), `upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with `newAuthority`).",
 			`{"do": "restart", "down": "30s"}`,
 			ctl.commandCell,
 		},
@@ -218,8 +215,7 @@ func (ctl *Control) check(r *api.Request) (status int, message string) {
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if ip := net.ParseIP(host); err == nil && ip != nil && !ip.IsLoopback() {
-		return http.StatusForbidden, "without a token, the control API accepts only requests from the same " +
-			"machine"
+		return http.StatusForbidden, "without a token, the control API accepts only requests from the same machine"
 	}
 	return 0, ""
 }

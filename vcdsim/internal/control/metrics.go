@@ -74,8 +74,7 @@ func (ctl *Control) collectMetrics() []metric {
 		{
 			"vcdsim_requests_total",
 			"counter",
-			"Number of requests by operation and status; status none is a connection that was closed without a " +
-				"response.",
+			"Number of requests by operation and status; status none is a connection that was closed without a response.",
 			requests,
 		},
 		{"vcdsim_tasks", "gauge", "Number of stored tasks by status.", ctl.tasksByStatus()},

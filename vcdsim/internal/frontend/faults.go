@@ -65,8 +65,7 @@ var faultTexts = map[int][2]string{
 	http.StatusUnauthorized: {store.CodeUnauthorized, "This operation is denied. You need to be authenticated."},
 	http.StatusForbidden: {
 		store.CodeForbidden,
-		"Either you need some or all of the following rights [Base] to " +
-			"perform operations [ENTITY_VIEW] or the target entity is invalid.",
+		"Either you need some or all of the following rights [Base] to perform operations [ENTITY_VIEW] or the target entity is invalid.",
 	},
 	http.StatusNotFound:            {store.CodeNotFound, "There is no such resource."},
 	http.StatusPreconditionFailed:  {"PRECONDITION_FAILED", "The entity was changed by another request."},

@@ -65,8 +65,7 @@ func (eg EdgeGateways) completeUplink(external *store.ExternalNetwork, u *store.
 			taken := append(eg.allocatedAddresses(external.ID, old), sub.Addresses...)
 			got, ok := takeAddresses(subnetPool(external, sub.Gateway), taken, minimum)
 			if !ok {
-				return store.Refuse(400, store.CodeBadRequest, "There are not enough free IP addresses in the external "+
-					"network %q.", external.Name)
+				return store.Refuse(400, store.CodeBadRequest, "There are not enough free IP addresses in the external network %q.", external.Name)
 			}
 			sub.Addresses = mergeRanges(append(sub.Addresses, got...))
 			more = 0
@@ -220,8 +219,7 @@ func (eg EdgeGateways) checkUsedKept(old, next *store.EdgeGateway) error {
 						func(x store.UplinkSubnet) bool { return InRanges(x.Addresses, used.Address) }))
 		})
 		if !kept {
-			return store.Refuse(400, "VALIDATION_ERROR", "The IP address %s cannot be deallocated because it is in "+
-				"use (%s).", used.Address, used.Category)
+			return store.Refuse(400, "VALIDATION_ERROR", "The IP address %s cannot be deallocated because it is in use (%s).", used.Address, used.Category)
 		}
 	}
 	return nil

@@ -147,8 +147,7 @@ func checkSpaceRanges(p *store.IPSpace, taken []store.Range) error {
 		inside := slices.ContainsFunc(p.Internal,
 			func(x netip.Prefix) bool { return x.Masked().Contains(r.From) && x.Masked().Contains(r.To) })
 		if !inside || Overlap(taken[:i], []store.Range{r}) {
-			return store.BadRequest("The IP range %s-%s is outside of the internal scope of the IP space or overlaps "+
-				"with another.", r.From, r.To)
+			return store.BadRequest("The IP range %s-%s is outside of the internal scope of the IP space or overlaps with another.", r.From, r.To)
 		}
 	}
 	return nil

@@ -120,8 +120,7 @@ func prepareAssignment(r *api.Request, body map[string]any, old *store.Object) e
 	body["serviceEngineGroupRef"] = map[string]any{"id": engines.ID(), "name": store.Text(engines.Body, "name")}
 	dedicated := store.Text(engines.Body, "reservationType") == "DEDICATED"
 	if dedicated && (body["maxVirtualServices"] != nil || body["minVirtualServices"] != nil) {
-		return store.BadRequest("The number of virtual services cannot be set for a service engine group with the " +
-			"reservation type DEDICATED.")
+		return store.BadRequest("The number of virtual services cannot be set for a service engine group with the reservation type DEDICATED.")
 	}
 	if documents.Number(body["minVirtualServices"]) > documents.Number(body["maxVirtualServices"]) {
 		return store.BadRequest("The least number of virtual services is greater than the most.")
@@ -189,8 +188,7 @@ func checkServiceEngineGroup(st *store.Store, body map[string]any, old *store.Ob
 		limit = min(limit, n)
 	}
 	if old == nil && deployedServices(st.Documents, id, g.ID) >= limit {
-		return store.BadRequest("The service engine group %q has no room for another virtual service of the edge "+
-			"gateway %q.", store.Text(engines.Body, "name"), g.Name)
+		return store.BadRequest("The service engine group %q has no room for another virtual service of the edge gateway %q.", store.Text(engines.Body, "name"), g.Name)
 	}
 	return nil
 }

@@ -32,8 +32,7 @@ func refusePremium(assume *cloud.Assumptions, g *store.EdgeGateway, feature, val
 		!slices.Contains(premium, value) {
 		return nil
 	}
-	return store.BadRequest("The %s %s requires the feature set PREMIUM, which the load balancer of the edge gateway %q "+
-		"does not have.", feature, value, g.Name)
+	return store.BadRequest("The %s %s requires the feature set PREMIUM, which the load balancer of the edge gateway %q does not have.", feature, value, g.Name)
 }
 
 // refuseUnsupportedFamilies refuses virtual IPs of an address family without a service network. If no service network
@@ -47,8 +46,7 @@ func refuseUnsupportedFamilies(assume *cloud.Assumptions, body map[string]any, g
 	for _, vip := range gateways.VirtualIPs(body) {
 		a, err := netip.ParseAddr(vip)
 		if lacks := a.Is4() && v4 == "" && v6 != "" || !a.Is4() && v6 == ""; err == nil && lacks {
-			return store.BadRequest("The load balancer of the edge gateway %q has no service network for the virtual IP "+
-				"address %s.", g.Name, vip)
+			return store.BadRequest("The load balancer of the edge gateway %q has no service network for the virtual IP address %s.", g.Name, vip)
 		}
 	}
 	return nil
@@ -62,8 +60,7 @@ func refuseVIPChange(assume *cloud.Assumptions, body map[string]any, old *store.
 	for _, d := range others {
 		for _, vip := range gateways.VirtualIPs(old.Body) {
 			if slices.Contains(gateways.VirtualIPs(d.Body), vip) {
-				return store.BadRequest("The virtual IP address %s of the virtual service %q cannot be changed, as the "+
-					"virtual service %q shares it.", vip, store.Text(old.Body, "name"), store.Text(d.Body, "name"))
+				return store.BadRequest("The virtual IP address %s of the virtual service %q cannot be changed, as the virtual service %q shares it.", vip, store.Text(old.Body, "name"), store.Text(d.Body, "name"))
 			}
 		}
 	}

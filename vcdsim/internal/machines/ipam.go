@@ -94,8 +94,7 @@ const updatingConnections = "Following errors occurred while updating network co
 
 func insufficientAddresses() *store.Refusal {
 	return store.Refuse(http.StatusBadRequest, store.CodeBadRequest, updatingConnections+
-		"There are insufficient IP addresses to complete operation. "+
-		"You need to add IP addresses to the network that is associated with the object being created or deployed.")
+		"There are insufficient IP addresses to complete operation. You need to add IP addresses to the network that is associated with the object being created or deployed.")
 }
 
 // CheckNIC refuses an unknown network or mode, and an address that is outside the subnet or in use.

@@ -49,8 +49,7 @@ func Unauthorized() *Refusal {
 // Forbidden returns VCD's error for an entity that does not exist or is not visible to the caller.
 func Forbidden(operation, id string) *Refusal {
 	return Refuse(http.StatusForbidden, CodeForbidden,
-		"Either you need some or all of the following rights [Base] to perform operations [%s] for %s or the target "+
-			"entity is invalid.",
+		"Either you need some or all of the following rights [Base] to perform operations [%s] for %s or the target entity is invalid.",
 		operation, id)
 }
 

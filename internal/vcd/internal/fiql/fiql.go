@@ -22,13 +22,11 @@ func CheckName(kind, name, in string) error {
 		return &failure.LookupError{Kind: kind, Name: name, In: in, Reason: "has no name", Err: failure.ErrInvalid}
 	case strings.ContainsAny(name, fiqlMeta):
 		return &failure.LookupError{
-			Kind: kind,
-			Name: name,
-			In:   in,
-			Err:  failure.ErrInvalid,
-			Reason: fmt.Sprintf("cannot be looked up because its name contains one of the characters %s: use "+
-				"its URN",
-				fiqlMeta),
+			Kind:   kind,
+			Name:   name,
+			In:     in,
+			Err:    failure.ErrInvalid,
+			Reason: fmt.Sprintf("cannot be looked up because its name contains one of the characters %s: use its URN", fiqlMeta),
 		}
 	}
 	return nil

@@ -152,8 +152,7 @@ type tokenError struct{ reason string }
 
 var (
 	errNoToken      = &tokenError{"the service account has no token"}
-	errTokenRefused = &tokenError{"the token of the service account was rejected: grant the service account " +
-		"again, and store the new token"}
+	errTokenRefused = &tokenError{"the token of the service account was rejected: grant the service account again, and store the new token"}
 )
 
 // Error implements error.

@@ -64,17 +64,13 @@ func New(registerer prometheus.Registerer) *Set {
 	}
 	return &Set{
 		calls: counter("calls_total", "Number of requests to VCD.", "site", "operation", "status"),
-		seconds: histogram("call_duration_seconds", "Duration of requests to VCD, including the response, in "+
-			"seconds.",
+		seconds: histogram("call_duration_seconds", "Duration of requests to VCD, including the response, in seconds.",
 			[]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "operation", "status"),
 		siteSeconds: counter("call_seconds_total", "Total duration of requests to a site, in seconds.", "site"),
-		throttled: counter("throttled_total", "Number of requests that were delayed or rejected before they "+
-			"were sent.",
-			"site", "by"),
-		waited: counter("wait_seconds_total", "Total time that requests waited before they were sent, in "+
-			"seconds.", "site", "by"),
-		outages: counter("outages_total", "Number of outages of a site.", "site"),
-		logins:  counter("logins_total", "Logins.", "site", "result"),
+		throttled:   counter("throttled_total", "Number of requests that were delayed or rejected before they were sent.", "site", "by"),
+		waited:      counter("wait_seconds_total", "Total time that requests waited before they were sent, in seconds.", "site", "by"),
+		outages:     counter("outages_total", "Number of outages of a site.", "site"),
+		logins:      counter("logins_total", "Logins.", "site", "result"),
 		tasks: counter("tasks_total", "Number of finished VCD tasks that this program started.", "site", "operation",
 			"result"),
 		taskSeconds: histogram("task_duration_seconds", "Duration of VCD tasks by the clock of VCD, in seconds.",

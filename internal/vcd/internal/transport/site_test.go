@@ -112,9 +112,7 @@ func TestChooseVersion(t *testing.T) {
 
 func TestOnlyVersionsAreQuotedFromAListOfVersions(t *testing.T) {
 	g := NewWithT(t)
-	document := "<SupportedVersions><VersionInfo><Version>5.5</Version></VersionInfo>" +
-		"<VersionInfo><Version>41.0.0-alpha</Version></VersionInfo>" +
-		"<VersionInfo><Version>canary of another server</Version></VersionInfo></SupportedVersions>"
+	document := "<SupportedVersions><VersionInfo><Version>5.5</Version></VersionInfo><VersionInfo><Version>41.0.0-alpha</Version></VersionInfo><VersionInfo><Version>canary of another server</Version></VersionInfo></SupportedVersions>"
 
 	_, err := offeredVersions([]byte(document))
 

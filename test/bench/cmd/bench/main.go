@@ -109,8 +109,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&opts.setup, "setup", setupFull, "full: complete Cluster API with simulated clusters; machines: "+
-		"only its core with bare machines, to measure the manager alone")
+	flags.StringVar(&opts.setup, "setup", setupFull, "full: complete Cluster API with simulated clusters; machines: only its core with bare machines, to measure the manager alone")
 	flags.IntVar(&opts.clusters, "clusters", 100, fmt.Sprintf("number of clusters, at most %d", mostClusters))
 	flags.IntVar(&opts.controlPlanes, "control-planes", 1, "number of control planes of each cluster with --setup full")
 	flags.IntVar(&opts.workers, "workers", 2, "number of workers of each cluster")
@@ -123,8 +122,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&opts.results, "results", "", "file for the results as JSON")
 	flags.DurationVar(&opts.rest, "rest", 0, "how long to measure the manager when all machines are up, such as 10m")
 	flags.StringVar(&opts.profiler, "profiler-address", "", "address at which the manager serves pprof, such as localhost:6060")
-	flags.BoolVar(&opts.storedOnly, "storage-versions-only", false, "install only the stored version of each kind, so that "+
-		"the API server, which limits large runs, does not convert each change to the older ones")
+	flags.BoolVar(&opts.storedOnly, "storage-versions-only", false, "install only the stored version of each kind, so that the API server, which limits large runs, does not convert each change to the older ones")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
 	}

@@ -269,8 +269,7 @@ func lastLines(text string, n int) string {
 // explain adds a remedy to known errors.
 func explain(err error, cache string) error {
 	if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "no space left on device") {
-		return fmt.Errorf("the disk is full: the programs need 1 GiB in %s, and Go's build cache (go env GOCACHE) and "+
-			"module cache 6 GiB more on a first build; free some space or choose another cache folder: %w", cache, err)
+		return fmt.Errorf("the disk is full: the programs need 1 GiB in %s, and Go's build cache (go env GOCACHE) and module cache 6 GiB more on a first build; free some space or choose another cache folder: %w", cache, err)
 	}
 	return err
 }

@@ -54,11 +54,9 @@ func (*nodes) Usage() string { return usage }
 // Flags implements program.Extension.
 func (n *nodes) Flags(fs *pflag.FlagSet) {
 	n.flags = fs
-	fs.StringVar(&n.images, "images", defaultImages(), "directory of images, which are named after their "+
-		"templates")
+	fs.StringVar(&n.images, "images", defaultImages(), "directory of images, which are named after their templates")
 	fs.StringVar(&n.dir, "nodes-dir", stateDir(),
-		"state directory of VMs, which is cleared at the start; default from the environment variable "+
-			"VCDSIM_NODES_DIR")
+		"state directory of VMs, which is cleared at the start; default from the environment variable VCDSIM_NODES_DIR")
 	fs.StringVar(&n.proxy, "proxy", "127.0.0.1:3128",
 		"listen address of the HTTP proxy to the networks of VMs, virtual services and NAT rules")
 	fs.StringVar(&n.inside, "inside", "192.0.2.1:443", "address of the simulator's API for VMs")
