@@ -158,9 +158,7 @@ func (l *LoadBalancers) GetLoadBalancerName(_ context.Context, _ string, s *core
 // GetLoadBalancer reports whether any object of a Service remains at any location, or whether a Service that no longer
 // requests a load balancer still has a record. It fails if that is unknown, because Kubernetes drops a Service without
 // a load balancer. For the same reason it waits for other work on the Service.
-func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus,
-	bool, error,
-) {
+func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
 	unlock, err := l.queues.services.wait(ctx, string(s.UID), nil)
 	if err != nil {
 		return nil, false, err
@@ -197,9 +195,7 @@ func (l *LoadBalancers) EnsureLoadBalancer(
 
 // UpdateLoadBalancer applies changes of nodes, and all other changes. It does not wait for other work: the service
 // controller updates all Services before it looks at the next change of nodes, and drift repair follows soon.
-func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, _ string, s *corev1.Service,
-	_ []*corev1.Node,
-) error {
+func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, _ string, s *corev1.Service, _ []*corev1.Node) error {
 	if s.Spec.LoadBalancerClass != nil {
 		return cloudprovider.ImplementedElsewhere
 	}
@@ -222,9 +218,7 @@ func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, _ string, s *cor
 
 // ensureCurrent reconciles the load balancer of a Service as it is in the cache. It waits up to patience for a slot at
 // its location. The caller holds the lock of the Service.
-func (l *LoadBalancers) ensureCurrent(ctx context.Context, s *corev1.Service, patience time.Duration) (
-	*corev1.LoadBalancerStatus, error,
-) {
+func (l *LoadBalancers) ensureCurrent(ctx context.Context, s *corev1.Service, patience time.Duration) (*corev1.LoadBalancerStatus, error) {
 	now := l.records.current(s)
 	if now == nil {
 		return s.Status.LoadBalancer.DeepCopy(), nil
@@ -253,9 +247,7 @@ func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 
 // ensure runs one attempt for a Service from the cache. It waits up to patience for a slot at the location. The caller
 // holds the lock of the Service.
-func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service, patience time.Duration) (
-	*corev1.LoadBalancerStatus, error,
-) {
+func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service, patience time.Duration) (*corev1.LoadBalancerStatus, error) {
 	if err := l.store.load(ctx); err != nil {
 		return nil, err
 	}

@@ -30,9 +30,7 @@ type knownNode struct {
 
 // next lists all nodes. A later list has a higher generation. A node that joins again as another object keeps its
 // addresses until it has new ones: it is the same machine, and remains a member of load balancers.
-func (n *nodeLists) next(lister corelisters.NodeLister, now time.Time) (all []*corev1.Node, generation uint64,
-	err error,
-) {
+func (n *nodeLists) next(lister corelisters.NodeLister, now time.Time) (all []*corev1.Node, generation uint64, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	listed, err := lister.List(labels.Everything())

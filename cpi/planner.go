@@ -74,9 +74,7 @@ func (p *planner) identity(s *corev1.Service) (service.Input, error) {
 }
 
 // planAbsent plans the removal of all objects of a Service at a location.
-func (p *planner) planAbsent(ctx context.Context, s *corev1.Service, location string,
-	request PlanRequest,
-) (loadbalancer.Plan, error) {
+func (p *planner) planAbsent(ctx context.Context, s *corev1.Service, location string, request PlanRequest) (loadbalancer.Plan, error) {
 	want, err := p.absent(s, location)
 	if err != nil {
 		return loadbalancer.Plan{}, err
@@ -125,9 +123,7 @@ func repairable(s *corev1.Service) bool {
 }
 
 // runSteps runs steps in order, and returns the number of completed steps.
-func (p *planner) runSteps(ctx context.Context, s *corev1.Service, location string, steps []loadbalancer.Step) (int,
-	error,
-) {
+func (p *planner) runSteps(ctx context.Context, s *corev1.Service, location string, steps []loadbalancer.Step) (int, error) {
 	log := klog.FromContext(ctx)
 	for i, step := range steps {
 		log.Info("Changing the load balancer", "service", klog.KObj(s), "location", location, "step", step.String())

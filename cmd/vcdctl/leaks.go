@@ -46,9 +46,7 @@ func addWithout(c *cobra.Command, without *bool) {
 }
 
 // withInventory logs in, lists the live clusters and the objects of all clusters, and calls f.
-func (p *program) withInventory(ctx context.Context, without bool,
-	f func(*vcd.Session, leaks.Inventory, leaks.Alive) error,
-) error {
+func (p *program) withInventory(ctx context.Context, without bool, f func(*vcd.Session, leaks.Inventory, leaks.Alive) error) error {
 	alive := leaks.Alive{}
 	if err := p.readLiveClusters(ctx, without, alive); err != nil {
 		return err
@@ -209,9 +207,7 @@ func (p *program) purge(ctx context.Context, f purgeFlags) error {
 }
 
 // purgeConfirmed executes the confirmed plan, unless the resources changed while the user was confirming it.
-func (p *program) purgeConfirmed(ctx context.Context, s *vcd.Session, f purgeFlags, options leaks.Options,
-	shown leaks.Plan,
-) error {
+func (p *program) purgeConfirmed(ctx context.Context, s *vcd.Session, f purgeFlags, options leaks.Options, shown leaks.Plan) error {
 	options.Alive = leaks.Alive{}
 	if err := p.readLiveClusters(ctx, f.withoutClusters, options.Alive); err != nil {
 		return err

@@ -142,8 +142,7 @@ const (
 )
 
 // membersIn returns the members whose VMs are in a VDC. It marks those that are not visible there as hidden.
-func (s *scope) membersIn(ctx context.Context, opened *session.Session, vdc vcd.VDC, rules []vcd.AffinityRule,
-) ([]affinity.Member, error) {
+func (s *scope) membersIn(ctx context.Context, opened *session.Session, vdc vcd.VDC, rules []vcd.AffinityRule) ([]affinity.Member, error) {
 	var here []affinity.Member
 	for _, m := range s.members {
 		if m.vdc != vdc.ID {
@@ -163,8 +162,7 @@ func (s *scope) membersIn(ctx context.Context, opened *session.Session, vdc vcd.
 // in the inventory. Finally it queries the URN, because the VM may have been moved to another vApp, or its vApp
 // renamed. It returns true for VMs that need no rule or whose machine is being deleted, because their visibility does
 // not matter.
-func (m member) isShown(ctx context.Context, opened *session.Session, vdc vcd.VDC, rules []vcd.AffinityRule,
-) (bool, error) {
+func (m member) isShown(ctx context.Context, opened *session.Session, vdc vcd.VDC, rules []vcd.AffinityRule) (bool, error) {
 	inRule := func(r vcd.AffinityRule) bool { return r.Has(m.VM.ID) }
 	if m.Leaving || !m.Group.NeedsRule || slices.ContainsFunc(rules, inRule) {
 		return true, nil

@@ -65,9 +65,7 @@ func (s *scope) allowBalancers(ctx context.Context) (phases.Result, error) {
 }
 
 // findGateway returns the URN of an edge gateway, or the problem that prevents its use.
-func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infrav1.LoadBalancerGateway) (string,
-	phases.Result, error,
-) {
+func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infrav1.LoadBalancerGateway) (string, phases.Result, error) {
 	if g.Network == "" {
 		found, err := opened.FindGateway(ctx, g.EdgeGateway)
 		out, err := lookupProblem(err, infrav1.LoadBalancerInvalidReason, gatewayRemedy)

@@ -79,8 +79,7 @@ func (w *nodeLocations) add(c *infrav1.VCDCluster, home vapp.Home) {
 }
 
 // addTopology adds the labels for nodes in a zone, unless the zone is gone.
-func (w *nodeLocations) addTopology(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, home vapp.Home,
-) error {
+func (w *nodeLocations) addTopology(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, home vapp.Home) error {
 	zone, out, err := zones.Find(ctx, reader, c, home.Zone)
 	if err != nil || out != phases.Done {
 		return err

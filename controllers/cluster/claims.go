@@ -27,9 +27,7 @@ import (
 
 // claimHosts returns the virtual IPs of a cluster from pools. A stored virtual IP stays, even if its claim is lost,
 // because its IPAddress is held.
-func claimHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Result,
-	error,
-) {
+func claimHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Result, error) {
 	kube := checks.KubeVIP(c)
 	vip := vipClaim{
 		claims:      claims,

@@ -19,8 +19,7 @@ import (
 const moved = "vc1-capvcd-credentials"
 
 // converted returns an environment whose VCDCluster was converted from one of CAPVCD.
-func converted(t *testing.T, identity string, held infrav1.CAPVCDCredentials, objects ...client.Object,
-) *controllertest.Env {
+func converted(t *testing.T, identity string, held infrav1.CAPVCDCredentials, objects ...client.Object) *controllertest.Env {
 	t.Helper()
 	w := controllertest.New(t, objects...)
 	c := w.VCDCluster()

@@ -47,9 +47,7 @@ func deleteEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 
 // findEndpointGateways logs in and returns the gateways that may have the endpoint: the recorded one, or else the one
 // in the spec, or else the current and former gateways of the network.
-func findEndpointGateways(ctx context.Context, with *login, c *infrav1.VCDCluster) (balancers.Gateways, phases.Result,
-	error,
-) {
+func findEndpointGateways(ctx context.Context, with *login, c *infrav1.VCDCluster) (balancers.Gateways, phases.Result, error) {
 	on, out, err := findGateways(ctx, with, c)
 	if err != nil || out != phases.Done {
 		return on, out, err

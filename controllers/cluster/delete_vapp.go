@@ -327,9 +327,7 @@ func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Result, er
 // those that are not visible, those with independent disks, which outlive clusters, and those that run or are
 // suspended. Leftovers of failed creations do not run. A VM that runs without a VCDMachine was adopted by another
 // management cluster.
-func foreignVMs(ctx context.Context, in *session.Session, vApp vcd.VApp, infraID string) ([]string, phases.Result,
-	error,
-) {
+func foreignVMs(ctx context.Context, in *session.Session, vApp vcd.VApp, infraID string) ([]string, phases.Result, error) {
 	var foreign []string
 	for _, ref := range vApp.VMs {
 		vm, err := in.VM(ctx, ref.ID)

@@ -153,9 +153,7 @@ func (h *hostSearch) checkHosts(ctx context.Context) (phases.Result, error) {
 }
 
 // findHosts returns the addresses or the DNS name of the endpoint. The host of the endpoint comes first.
-func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Result,
-	error,
-) {
+func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Result, error) {
 	kube := checks.KubeVIP(c)
 	set := c.Spec.ControlPlaneEndpoint.Host
 	switch {
@@ -170,9 +168,7 @@ func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, n
 }
 
 // kubeVIPConfig returns the configuration of kube-vip for a cluster.
-func kubeVIPConfig(ctx context.Context, live client.Reader, c *infrav1.VCDCluster, hosts []string) (kubevip.Config,
-	phases.Result, error,
-) {
+func kubeVIPConfig(ctx context.Context, live client.Reader, c *infrav1.VCDCluster, hosts []string) (kubevip.Config, phases.Result, error) {
 	kube := checks.KubeVIP(c)
 	bgp, out, err := bgpOf(ctx, live, c.Namespace, kube.BGP)
 	return kubevip.Config{
@@ -187,9 +183,7 @@ func kubeVIPConfig(ctx context.Context, live client.Reader, c *infrav1.VCDCluste
 }
 
 // bgpOf returns the BGP settings for announcing addresses to routers; nil: addresses are announced by ARP.
-func bgpOf(ctx context.Context, live client.Reader, namespace string, spec *infrav1.KubeVIPBGP) (*kubevip.BGP,
-	phases.Result, error,
-) {
+func bgpOf(ctx context.Context, live client.Reader, namespace string, spec *infrav1.KubeVIPBGP) (*kubevip.BGP, phases.Result, error) {
 	if spec == nil {
 		return nil, phases.Done, nil
 	}
@@ -209,9 +203,7 @@ func bgpOf(ctx context.Context, live client.Reader, namespace string, spec *infr
 }
 
 // peerOf returns a router, with its password from the Secret. An empty password counts as none.
-func peerOf(ctx context.Context, live client.Reader, namespace string, spec *infrav1.KubeVIPPeer) (kubevip.Peer,
-	phases.Result, error,
-) {
+func peerOf(ctx context.Context, live client.Reader, namespace string, spec *infrav1.KubeVIPPeer) (kubevip.Peer, phases.Result, error) {
 	address, _ := netip.ParseAddr(spec.Address) // rendering the manifest rejects an invalid address
 	peer := kubevip.Peer{
 		Address:  address,
@@ -246,9 +238,7 @@ const (
 )
 
 // warnOfSpoofGuard records a warning event if the network of a cluster has a SpoofGuard profile.
-func warnOfSpoofGuard(ctx context.Context, in *session.Session, r events.EventRecorder, c *infrav1.VCDCluster,
-	network vcd.Ref,
-) error {
+func warnOfSpoofGuard(ctx context.Context, in *session.Session, r events.EventRecorder, c *infrav1.VCDCluster, network vcd.Ref) error {
 	profile, err := in.SpoofGuard(ctx, network)
 	if err == nil && profile != "" {
 		vipMayBeFiltered(r, c, network.Name, profile)
@@ -257,9 +247,7 @@ func warnOfSpoofGuard(ctx context.Context, in *session.Session, r events.EventRe
 }
 
 // writeDaemonSet makes Cluster API apply kube-vip's DaemonSet, which it writes to the Secret of the set.
-func writeDaemonSet(ctx context.Context, config kubevip.Config, secret nodesecret.Secret, set resourceset.Set) (
-	phases.Result, error,
-) {
+func writeDaemonSet(ctx context.Context, config kubevip.Config, secret nodesecret.Secret, set resourceset.Set) (phases.Result, error) {
 	objects, err := kubevip.Objects(config)
 	if err != nil {
 		return phases.Done, fmt.Errorf("rendering kube-vip's DaemonSet: %w", err)

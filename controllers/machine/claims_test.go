@@ -53,9 +53,7 @@ func v6Pool(n int) *controllertest.Pool {
 }
 
 // withPools returns an environment in which pools assign addresses between reconciles.
-func withPools(t *testing.T, model vcdsim.Model, pools []*controllertest.Pool,
-	objects ...client.Object,
-) *controllertest.Env {
+func withPools(t *testing.T, model vcdsim.Model, pools []*controllertest.Pool, objects ...client.Object) *controllertest.Env {
 	t.Helper()
 	for _, pool := range pools {
 		objects = append(objects, pool.Object())

@@ -181,9 +181,7 @@ func (c creator) whileRoom(suits func(batch.Member) bool) func(batch.Member) boo
 }
 
 // refused handles a request to create members that failed. It withdraws their records if VCD certainly rejected it.
-func (c creator) refused(ctx context.Context, what step, members []batch.Member, err error) (phases.Result,
-	error,
-) {
+func (c creator) refused(ctx context.Context, what step, members []batch.Member, err error) (phases.Result, error) {
 	if slices.Contains(c.requests.withdraw(ctx, members, err), c.inputs.key()) {
 		c.inputs.vcdMachine.Spec.RecordedState.CreationRequestedAt = nil
 	}

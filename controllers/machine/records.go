@@ -148,9 +148,7 @@ func (r *records) recordIfCurrent(ctx context.Context, what string, record func(
 	return r.patchCluster(ctx, what, record, current)
 }
 
-func (r *records) patchCluster(ctx context.Context, what string, record func(*infrav1.VCDClusterRecordedState),
-	change client.Patch,
-) error {
+func (r *records) patchCluster(ctx context.Context, what string, record func(*infrav1.VCDClusterRecordedState), change client.Patch) error {
 	c := r.inputs.vcdCluster.DeepCopy()
 	record(&c.Spec.RecordedState)
 	if err := r.client.Patch(ctx, c, change); client.IgnoreNotFound(err) != nil {

@@ -107,9 +107,7 @@ type countingReader struct {
 }
 
 // Get implements client.Reader.
-func (r *countingReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
-	opts ...client.GetOption,
-) error {
+func (r *countingReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	if _, ok := obj.(*corev1.Secret); ok {
 		r.secrets++
 	}

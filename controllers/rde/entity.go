@@ -106,9 +106,7 @@ func (s *scope) show(ctx context.Context) (phases.Result, error) {
 
 // rateLimited runs steps that send requests to VCD, unless some did recently. In that case it returns the last result.
 // Failures of VCD affect only the condition of the entity.
-func (s *scope) rateLimited(ctx context.Context, steps ...func(context.Context) (phases.Result, error)) (phases.Result,
-	error,
-) {
+func (s *scope) rateLimited(ctx context.Context, steps ...func(context.Context) (phases.Result, error)) (phases.Result, error) {
 	st := s.state
 	now := s.now()
 	if now.Before(st.until) && st.settings == settings.Of(s.vcdCluster) {

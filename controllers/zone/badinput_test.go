@@ -26,9 +26,7 @@ type misplaced struct {
 }
 
 // createD creates zone d, a further zone in the VDC of zone a.
-func createD(w *controllertest.Env,
-	mods ...func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone),
-) {
+func createD(w *controllertest.Env, mods ...func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone)) {
 	mods = append([]func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone){
 		func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 			d.Spec.OVDC = "acme-vdc"

@@ -81,9 +81,7 @@ func (r *DomainReconciler) Reconcile(ctx context.Context, d *infrav1.VCDFailureD
 	}.Reconcile(ctx, d)
 }
 
-func (r *DomainReconciler) open(_ context.Context, d *infrav1.VCDFailureDomain, _ *phases.Patcher) (
-	phases.Entry[domainScope], error,
-) {
+func (r *DomainReconciler) open(_ context.Context, d *infrav1.VCDFailureDomain, _ *phases.Patcher) (phases.Entry[domainScope], error) {
 	if !capicluster.Watched(d, r.WatchFilterValue) {
 		return phases.Entry[domainScope]{}, nil
 	}
@@ -105,9 +103,7 @@ func finishDomain(_ context.Context, s *domainScope, pass *phases.Pass) {
 }
 
 // zonesOf lists the zones that refer to a failure domain, sorted by name.
-func (r *DomainReconciler) zonesOf(ctx context.Context, d *infrav1.VCDFailureDomain) ([]infrav1.VCDDeploymentZone,
-	error,
-) {
+func (r *DomainReconciler) zonesOf(ctx context.Context, d *infrav1.VCDFailureDomain) ([]infrav1.VCDDeploymentZone, error) {
 	list := &infrav1.VCDDeploymentZoneList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(d.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing VCDDeploymentZones: %w", err)

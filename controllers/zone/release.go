@@ -77,8 +77,7 @@ func (r *Reconciler) domainToZones(ctx context.Context, d client.Object) []ctrl.
 	})
 }
 
-func (r *Reconciler) zonesFor(ctx context.Context, namespace string, matches func(*infrav1.VCDDeploymentZone) bool,
-) []ctrl.Request {
+func (r *Reconciler) zonesFor(ctx context.Context, namespace string, matches func(*infrav1.VCDDeploymentZone) bool) []ctrl.Request {
 	list := &infrav1.VCDDeploymentZoneList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDDeploymentZones")

@@ -13,9 +13,7 @@ import (
 
 // findTemplates looks up the templates of machines and checks that their VMs can become nodes in a VDC. The keys of the
 // result are catalog and name.
-func findTemplates(ctx context.Context, in *vcd.Templates, at place, machines []Machines) (map[string]vcd.Template,
-	findings,
-) {
+func findTemplates(ctx context.Context, in *vcd.Templates, at place, machines []Machines) (map[string]vcd.Template, findings) {
 	templates := map[string]vcd.Template{}
 	var f findings
 	for _, m := range machines {

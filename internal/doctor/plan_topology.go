@@ -121,9 +121,7 @@ func (s classSource) lookedUp(ctx context.Context, key Key) (*unstructured.Unstr
 }
 
 // dropClassTemplates removes the templates of classes that no group uses, because patches replace their values.
-func dropClassTemplates(classes map[string]*clusterv1.ClusterClass, groups []machineGroup,
-	templates map[string]infrav1.VCDMachineSpec,
-) {
+func dropClassTemplates(classes map[string]*clusterv1.ClusterClass, groups []machineGroup, templates map[string]infrav1.VCDMachineSpec) {
 	used := map[string]bool{}
 	for _, group := range groups {
 		used[group.template] = true

@@ -174,9 +174,7 @@ func (m *model) run(s Step) error {
 }
 
 // change creates, updates or deletes an object of a list.
-func change[T any](m *model, list *[]T, s Step, object func(T) (*Object, T), build func(Object, T) (T, error),
-	free func(T) error,
-) error {
+func change[T any](m *model, list *[]T, s Step, object func(T) (*Object, T), build func(Object, T) (T, error), free func(T) error) error {
 	at := slices.IndexFunc(*list, func(x T) bool { o, _ := object(x); return o.ID == s.ID })
 	named := slices.IndexFunc(*list, func(x T) bool { o, _ := object(x); return o.Name == s.Name })
 	switch s.Verb {

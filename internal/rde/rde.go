@@ -114,9 +114,7 @@ func editPath(object []byte, path []string, change func(old json.RawMessage) (js
 
 // editList returns a change of a list. Change gets the elements of the list. Elements that it returns unchanged stay
 // byte for byte.
-func editList(change func(elements []json.RawMessage) ([]json.RawMessage,
-	error),
-) func(json.RawMessage) (json.RawMessage, error) {
+func editList(change func(elements []json.RawMessage) ([]json.RawMessage, error)) func(json.RawMessage) (json.RawMessage, error) {
 	return func(old json.RawMessage) (json.RawMessage, error) {
 		var elements []json.RawMessage
 		if old != nil {

@@ -55,9 +55,7 @@ func compareStamps(a, b stamped) int {
 
 // window keeps the latest entries, old and given ones, sorted by time. Old entries whose name matches passes are kept
 // only if they are also given. Elements that cannot be parsed count as oldest.
-func window(detail string, entries []Entry, passes func(name string) bool) func(json.RawMessage) (json.RawMessage,
-	error,
-) {
+func window(detail string, entries []Entry, passes func(name string) bool) func(json.RawMessage) (json.RawMessage, error) {
 	return editList(func(elements []json.RawMessage) ([]json.RawMessage, error) {
 		add := stampsOf(detail, entries)
 		var all []stamped

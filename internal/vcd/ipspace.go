@@ -183,9 +183,7 @@ func (w *wireAllocation) allocation() FloatingIP {
 
 // Mark reads an allocated address, calls mark to get its new usage and description, and starts writing them back. If
 // VCD itself uses the address, only the description changes. It requires the right "IP Spaces: Allocate".
-func (i *IPSpaces) Mark(ctx context.Context, space, id string,
-	mark func(now FloatingIP) (UsageState, string, error),
-) (Task, error) {
+func (i *IPSpaces) Mark(ctx context.Context, space, id string, mark func(now FloatingIP) (UsageState, string, error)) (Task, error) {
 	task, err := startEditing(ctx, i.client, allocationPath(space, id), func(o wire.Object) (bool, error) {
 		now := FloatingIP{
 			ID:          o.Text("id"),

@@ -106,9 +106,7 @@ func (n *Networks) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (
 	return network(byID[ref.ID], dhcp), nil
 }
 
-func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...fiql.Term) ([]*types.OpenApiOrgVdcNetwork,
-	error,
-) {
+func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...fiql.Term) ([]*types.OpenApiOrgVdcNetwork, error) {
 	var page struct {
 		Values []*types.OpenApiOrgVdcNetwork `json:"values"`
 	}
@@ -121,9 +119,7 @@ func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...fiql
 
 // groupNetworks finds networks of the VDC groups that contain the VDC. If the user may not view a group, it assumes
 // that the group contains the VDC.
-func (n *Networks) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string,
-	by fiql.Term,
-) ([]*types.OpenApiOrgVdcNetwork, error) {
+func (n *Networks) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string, by fiql.Term) ([]*types.OpenApiOrgVdcNetwork, error) {
 	found, err := n.networks(ctx, nameOrURN, by)
 	if err != nil {
 		return nil, err

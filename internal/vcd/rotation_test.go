@@ -70,9 +70,7 @@ func login(t *testing.T, sim *vcdsim.Simulator, tokens vcd.TokenStore) (*vcd.Poo
 	return loginAt(t, sim, tokens, &laterClock{})
 }
 
-func loginAt(t *testing.T, sim *vcdsim.Simulator, tokens vcd.TokenStore, clock vcd.Clock) (*vcd.Pool,
-	func() (*vcd.Session, error),
-) {
+func loginAt(t *testing.T, sim *vcdsim.Simulator, tokens vcd.TokenStore, clock vcd.Clock) (*vcd.Pool, func() (*vcd.Session, error)) {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 10000, Burst: 10000, Clock: clock})
 	config := vcd.Config{

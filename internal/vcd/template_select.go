@@ -109,8 +109,7 @@ func (t *Templates) selectFilter(query TemplateQuery, in string) (string, error)
 var incomplete = []string{"UNRESOLVED", "FAILED_CREATION", "UNRECOGNIZED", "UNKNOWN"}
 
 // newestMatch returns the newest record that matches a query, or nil.
-func newestMatch(records []*types.QueryResultVappTemplateType, query TemplateQuery, in string,
-) (*types.QueryResultVappTemplateType, error) {
+func newestMatch(records []*types.QueryResultVappTemplateType, query TemplateQuery, in string) (*types.QueryResultVappTemplateType, error) {
 	matches := slices.DeleteFunc(records, func(r *types.QueryResultVappTemplateType) bool {
 		return !query.Name.MatchString(r.Name) || r.IsExpired || slices.Contains(incomplete, r.Status) ||
 			r.CatalogName != query.Catalog && !urn.Is(query.Catalog)

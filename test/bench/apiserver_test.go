@@ -179,9 +179,7 @@ func (c *managerClient) reader(obj runtime.Object) client.Reader {
 }
 
 // Get implements client.Reader.
-func (c *managerClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
-	opts ...client.GetOption,
-) error {
+func (c *managerClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	return c.reader(obj).Get(ctx, key, obj, opts...)
 }
 

@@ -49,9 +49,7 @@ func (p *proxy) Create(ctx context.Context, resources []byte, options ...framewo
 }
 
 // GetWorkloadCluster returns the ClusterProxy of a workload cluster.
-func (p *proxy) GetWorkloadCluster(ctx context.Context, namespace, name string,
-	options ...framework.Option,
-) framework.ClusterProxy {
+func (p *proxy) GetWorkloadCluster(ctx context.Context, namespace, name string, options ...framework.Option) framework.ClusterProxy {
 	options = append(options, framework.WithRESTConfigModifier(func(config *rest.Config) {
 		config.Proxy = http.ProxyURL(p.guests)
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return withoutSubresource{next} })

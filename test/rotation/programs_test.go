@@ -71,9 +71,7 @@ func emptyWorkload(context.Context, client.ObjectKey) (client.Client, error) {
 
 // reconcile reconciles a cluster once with a reconciler, and returns a condition. If the condition is absent, it
 // returns the zero value.
-func (m *manager) reconcile(r reconcile.ObjectReconciler[*infrav1.VCDCluster], name, condition string) (metav1.Condition,
-	error,
-) {
+func (m *manager) reconcile(r reconcile.ObjectReconciler[*infrav1.VCDCluster], name, condition string) (metav1.Condition, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: name}
 	if _, err := reconcile.AsReconciler(m.environment.client, r).Reconcile(m.environment.ctx,
 		ctrl.Request{NamespacedName: key}); err != nil {

@@ -78,9 +78,7 @@ type VApp struct {
 
 // Gone decides whether the vApp is gone. It also returns since when it is missing: the caller must record this time, or
 // remove it if it is nil, before the next observation.
-func (v VApp) Gone(ctx context.Context, s *session.Session, since *metav1.Time, now time.Time) (*metav1.Time, phases.Result,
-	error,
-) {
+func (v VApp) Gone(ctx context.Context, s *session.Session, since *metav1.Time, now time.Time) (*metav1.Time, phases.Result, error) {
 	seen, err := s.LostVApp(ctx, v.VDC, v.IDs...)
 	if err != nil {
 		out, err := problems.OfRead(err, "Looking for vApp "+v.Name)

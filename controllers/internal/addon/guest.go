@@ -58,9 +58,7 @@ func (e *Error) Error() string { return "querying the workload cluster: " + e.Er
 func (e *Error) Unwrap() error { return e.Err }
 
 // Compare returns the current state of the objects in manifests, and the names of those that are missing or differ.
-func (w *Guest) Compare(ctx context.Context, manifests []byte) (found []*unstructured.Unstructured, wrong []string,
-	err error,
-) {
+func (w *Guest) Compare(ctx context.Context, manifests []byte) (found []*unstructured.Unstructured, wrong []string, err error) {
 	wanted, err := addons.Parse(manifests)
 	if err != nil {
 		return nil, nil, err

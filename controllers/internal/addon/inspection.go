@@ -47,9 +47,7 @@ func (i *Inspection) current(hash string, every time.Duration, now time.Time) (p
 type inspector func(ctx context.Context, w *Guest) (phases.Result, error)
 
 // Inspect inspects the workload cluster, unless the last inspection is still valid.
-func (s *Set) Inspect(ctx context.Context, last *Inspection, every time.Duration, run inspector) (phases.Result,
-	error,
-) {
+func (s *Set) Inspect(ctx context.Context, last *Inspection, every time.Duration, run inspector) (phases.Result, error) {
 	hash := s.Hash()
 	if out, ok := last.current(hash, every, s.Now()); ok {
 		return out, nil

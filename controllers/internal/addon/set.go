@@ -99,9 +99,7 @@ func (s *Set) owns(secret *corev1.Secret) bool {
 func (s *Set) Selected() bool { return s.Cluster.Labels[s.Label] != "" }
 
 // Write writes objects and annotations to the Secret, and reports whether the manifests changed.
-func (s *Set) Write(ctx context.Context, objects []unstructured.Unstructured, annotations map[string]string) (bool,
-	error,
-) {
+func (s *Set) Write(ctx context.Context, objects []unstructured.Unstructured, annotations map[string]string) (bool, error) {
 	manifests, err := addons.Marshal(objects)
 	if err != nil {
 		return false, err

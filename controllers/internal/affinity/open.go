@@ -25,9 +25,7 @@ type Access struct {
 
 // Open opens a session for a VDC. It logs in with the identity of a zone of the cluster in that VDC, if one can be
 // found, otherwise with the identity of the cluster.
-func (a Access) Open(ctx context.Context, c *infrav1.VCDCluster, vdc string) (*session.Session, phases.Result,
-	error,
-) {
+func (a Access) Open(ctx context.Context, c *infrav1.VCDCluster, vdc string) (*session.Session, phases.Result, error) {
 	for _, home := range vapp.Zones(c, "") {
 		if home.VDC != vdc || c.Spec.OVDC != "" && vdc == placement.RecordedVDC(c) {
 			continue

@@ -78,9 +78,7 @@ type place struct {
 
 // sortRules returns the rules of the cluster by name, and the names of the rules of other owners by the places that
 // they take.
-func sortRules(infraID string, rules []vcd.AffinityRule) (ours map[string][]vcd.AffinityRule,
-	taken map[place]string,
-) {
+func sortRules(infraID string, rules []vcd.AffinityRule) (ours map[string][]vcd.AffinityRule, taken map[place]string) {
 	ours = map[string][]vcd.AffinityRule{}
 	taken = map[place]string{}
 	for _, rule := range rules {

@@ -11,9 +11,7 @@ import (
 )
 
 // Resolve is for package identities_test, which is external because controllertest imports this package.
-func (r Resolver) Resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (vcd.Config,
-	phases.Result, error,
-) {
+func (r Resolver) Resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (vcd.Config, phases.Result, error) {
 	c := &infrav1.VCDCluster{Spec: spec}
 	c.Namespace = namespace
 	l, out, err := r.resolve(ctx, ofCluster(c, spec.IdentityRef))

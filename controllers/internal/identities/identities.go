@@ -133,9 +133,7 @@ func (g grant) covers(a account) phases.Result {
 }
 
 // find returns the grant of an identity to namespace, or the problem that prevents it.
-func (r Resolver) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (grant, phases.Result,
-	error,
-) {
+func (r Resolver) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (grant, phases.Result, error) {
 	g := grant{name: string(ref.Kind) + " " + ref.Name}
 	if ref.Kind == infrav1.ClusterIdentity {
 		identity := &infrav1.VCDClusterIdentity{}
@@ -199,16 +197,12 @@ func (r Resolver) allows(ctx context.Context, allowed *infrav1.AllowedNamespaces
 }
 
 // Secret reads the Secret of an identity from the API server.
-func (r Resolver) Secret(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret,
-	phases.Result, error,
-) {
+func (r Resolver) Secret(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret, phases.Result, error) {
 	return readSecret(ctx, r.Live, key, identity)
 }
 
 // known returns the Secret of an identity for a login.
-func (r Resolver) known(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret,
-	phases.Result, error,
-) {
+func (r Resolver) known(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret, phases.Result, error) {
 	return readSecret(ctx, cmp.Or(r.Secrets, r.Live), key, identity)
 }
 
@@ -275,9 +269,7 @@ func (r Resolver) ConfigFor(identity infrav1.VCDIdentitySpec, secret *corev1.Sec
 
 // Open logs in for a cluster, or returns the problem that prevents it. Every problem is retried after a while, because
 // the return of a missing identity or Secret only wakes objects whose VCDCluster noticed the problem.
-func (r Resolver) Open(ctx context.Context, sessions session.Opener, c *infrav1.VCDCluster) (*session.Session, phases.Result,
-	error,
-) {
+func (r Resolver) Open(ctx context.Context, sessions session.Opener, c *infrav1.VCDCluster) (*session.Session, phases.Result, error) {
 	return r.open(ctx, sessions, ofCluster(c, c.Spec.IdentityRef))
 }
 

@@ -84,9 +84,7 @@ func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Result
 }
 
 // assigned returns the address that was assigned to a claim.
-func (c Claims) assigned(ctx context.Context, claim Claim, found *ipamv1.IPAddressClaim) (Address, phases.Result,
-	error,
-) {
+func (c Claims) assigned(ctx context.Context, claim Claim, found *ipamv1.IPAddressClaim) (Address, phases.Result, error) {
 	name := found.Status.AddressRef.Name
 	if name == "" {
 		out, err := c.unassigned(ctx, claim, found)

@@ -84,9 +84,7 @@ func (s Set) Owns(obj client.Object) bool {
 
 // Create creates the ClusterResourceSet for the Secret of the same name, unless it exists. Its spec is immutable. If it
 // has another owner, Create returns a conflict.
-func (s Set) Create(ctx context.Context, suffix string, strategy addonsv1.ClusterResourceSetStrategy) (phases.Result,
-	error,
-) {
+func (s Set) Create(ctx context.Context, suffix string, strategy addonsv1.ClusterResourceSetStrategy) (phases.Result, error) {
 	key := s.Key(suffix)
 	set := &addonsv1.ClusterResourceSet{}
 	err := s.Client.Get(ctx, key, set)

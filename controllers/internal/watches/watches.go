@@ -83,9 +83,7 @@ func RequestsFor(clusters []infrav1.VCDCluster) []ctrl.Request {
 }
 
 // clustersOf lists the VCDClusters that use an identity. An empty namespace means all namespaces.
-func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, namespace,
-	name string,
-) []infrav1.VCDCluster {
+func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, namespace, name string) []infrav1.VCDCluster {
 	return list(ctx, c, namespace, index.WithIdentity(kind, name))
 }
 

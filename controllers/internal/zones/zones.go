@@ -23,9 +23,7 @@ import (
 
 // Find returns the named zone for machines of a cluster, or the problem that prevents its use. The problem is also
 // retried after a while, because not all reconcilers watch zones.
-func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name string) (placement.Zone,
-	phases.Result, error,
-) {
+func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name string) (placement.Zone, phases.Result, error) {
 	zone := placement.Zone{VCDDeploymentZone: &infrav1.VCDDeploymentZone{}}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, zone.VCDDeploymentZone)
 	switch {
@@ -61,9 +59,7 @@ func Replaced(c *infrav1.VCDCluster, zone, vdc string) phases.Result {
 }
 
 // DomainOf returns the failure domain that a zone refers to, or the problem that prevents its use.
-func DomainOf(ctx context.Context, reader client.Reader, z *infrav1.VCDDeploymentZone) (*infrav1.VCDFailureDomain,
-	phases.Result, error,
-) {
+func DomainOf(ctx context.Context, reader client.Reader, z *infrav1.VCDDeploymentZone) (*infrav1.VCDFailureDomain, phases.Result, error) {
 	domain := &infrav1.VCDFailureDomain{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: z.Namespace, Name: z.Spec.FailureDomain}, domain)
 	switch {

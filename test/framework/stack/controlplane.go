@@ -199,9 +199,7 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 
 // waitReady waits until the check ready passes. It returns an error as soon as the process or one of its prerequisites
 // exits.
-func (s *Stack) waitReady(ctx context.Context, p *process.Process, ready func(context.Context) error,
-	needs ...*process.Process,
-) error {
+func (s *Stack) waitReady(ctx context.Context, p *process.Process, ready func(context.Context) error, needs ...*process.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	ticker := time.NewTicker(pollEvery)

@@ -106,9 +106,7 @@ func (c *cluster) close() error {
 }
 
 // markNode sets the readiness of a node and its pods, as kubelet and the node lifecycle controller do.
-func (c *cluster) markNode(ctx context.Context, name string, status corev1.ConditionStatus, reason,
-	message string,
-) error {
+func (c *cluster) markNode(ctx context.Context, name string, status corev1.ConditionStatus, reason, message string) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	err := c.update(ctx, node, func() {
 		for i := range node.Status.Conditions {

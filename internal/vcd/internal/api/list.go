@@ -98,9 +98,7 @@ func ListAs[T item, U any](ctx context.Context, c *Client, l Listing, convert fu
 
 // readComplete reads all pages of a list. An item that is added or removed between two pages could be seen twice or not at
 // all. Such a result is discarded, and the list is read once more.
-func readComplete[T any](what string, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T,
-	error,
-) {
+func readComplete[T any](what string, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T, error) {
 	return retryOnce(what, func() ([]T, bool, error) {
 		var all []T
 		first := 0

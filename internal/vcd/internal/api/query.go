@@ -24,9 +24,7 @@ const MaxFilter = 4000
 
 // QueryPage reads one page of records from the query service. Callers treat an empty result as proof, so the response
 // must come from the query service, which every VCD has. Something in front of VCD may also respond with XML.
-func (c *Client) QueryPage(ctx context.Context, kind, filter string, page int, sortBy string,
-	into *types.QueryResultRecordsType,
-) error {
+func (c *Client) QueryPage(ctx context.Context, kind, filter string, page int, sortBy string, into *types.QueryResultRecordsType) error {
 	got, err := c.Do(ctx, Call{
 		Method: http.MethodGet,
 		Path:   transport.QueryPath,
