@@ -34,6 +34,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/memory"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
@@ -63,7 +64,8 @@ type capvcdSetup struct {
 	stack   *stack.Stack
 	client  client.Client
 	manager *capvcd
-	before  []string // objects on gateways before the first cluster
+	ours    *stack.Manager // this provider, once it is installed
+	before  []string       // objects on gateways before the first cluster
 }
 
 // startCAPVCDSetup starts Cluster API and a simulated VCD, and installs the CRDs of CAPVCD. It skips the test without
@@ -453,6 +455,7 @@ func (o *capvcdSetup) createCluster(s scenario) {
 	if s.until != nil {
 		o.Eventually(func() bool { return s.until(o) }, clusterTimeout, "5ms").Should(BeTrue())
 	}
+	o.logMemory("CAPVCD", o.manager.command.Process.Pid)
 	o.stopManager()
 }
 
@@ -471,6 +474,7 @@ func (o *capvcdSetup) adoptCluster(s scenario) {
 	}
 	o.awaitMachines(s.machines())
 	o.awaitReady(s.machines())
+	o.logMemory("this provider", o.ours.PID())
 	o.t.Logf("ready %s after the start of the manager was requested", time.Since(began).Round(time.Second))
 	o.Expect(changesOf(o.site.Simulator, ran, began)).To(BeEmpty(), "VMs should not be written")
 
@@ -532,14 +536,22 @@ func (o *capvcdSetup) replace() {
 	o.t.Helper()
 	ours, err := builtProduct()
 	o.Expect(err).NotTo(HaveOccurred())
-	manager, err := o.stack.InstallProvider(o.t.Context(), stack.ProviderInstall{
+	o.ours, err = o.stack.InstallProvider(o.t.Context(), stack.ProviderInstall{
 		ComponentsYAML: ours.components,
 		ManagerBinary:  ours.manager,
 		Version:        framework.Version,
 		Env:            o.site.Workloads.Env(),
 	})
 	o.Expect(err).NotTo(HaveOccurred())
-	o.Expect(manager.Start(o.t.Context())).To(Succeed())
+	o.Expect(o.ours.Start(o.t.Context())).To(Succeed())
+}
+
+// logMemory logs the memory of a manager.
+func (o *capvcdSetup) logMemory(manager string, pid int) {
+	o.t.Helper()
+	used, err := memory.Of(pid)
+	o.Expect(err).NotTo(HaveOccurred())
+	o.t.Logf("memory of %s: %s", manager, used)
 }
 
 // trustSite adds the certificate authority of the simulated VCD to the identity of the cluster. CAPVCD does not verify

@@ -66,10 +66,10 @@ func TestManyNodes(t *testing.T) {
 			single++
 		}
 	}
-	peak, err := w.controller.peakKiB()
+	used, err := w.controller.memory()
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Logf("%d nodes were initialized in %s with %d inventory queries and %d reads of a single machine; %d MiB peak memory",
-		manyNodes, time.Since(began).Round(time.Second), queries, single, peak>>10)
+	t.Logf("%d nodes were initialized in %s with %d inventory queries and %d reads of a single machine; memory: %s",
+		manyNodes, time.Since(began).Round(time.Second), queries, single, used)
 	g.Expect(queries).To(BeNumerically("<=", 10))
 	g.Expect(single).To(BeZero(), "the inventory query should replace reads of single machines")
 	g.Expect(describe(w.cloud.requests(), writing)).To(BeEmpty())
@@ -92,10 +92,10 @@ func measureServices(t *testing.T, w *fixture) {
 		s.awaitServed()
 	}
 	<-time.After(45 * time.Second) // time for a resync of nodes and a drift check of load balancers
-	peak, err := w.controller.peakKiB()
+	used, err := w.controller.memory()
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Logf("%d nodes and %d Services: peak memory %.1f MiB", manyNodes, manyServices, float64(peak)/1024)
-	g.Expect(peak>>10).To(BeNumerically("<", 100), "MiB")
+	t.Logf("%d nodes and %d Services: memory: %s", manyNodes, manyServices, used)
+	g.Expect(used.Peak).To(BeNumerically("<", 100), "MiB")
 	for _, s := range all {
 		g.Expect(s.client.Delete(t.Context(), &corev1.Service{ObjectMeta: metaOf(s)})).To(Succeed())
 	}

@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +27,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/memory"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
 )
@@ -240,24 +240,9 @@ func (c *controller) log() string {
 	return string(content)
 }
 
-var peakLine = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
-
-// peakKiB returns the peak resident memory of the process in KiB.
-func (c *controller) peakKiB() (int, error) {
-	pids, err := os.ReadFile(filepath.Join(c.dir, "pids", "ccm-"+c.name+".pid"))
-	if err != nil {
-		return 0, err
-	}
-	pid, _, _ := strings.Cut(string(pids), "\n")
-	status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
-	if err != nil {
-		return 0, err
-	}
-	found := peakLine.FindSubmatch(status)
-	if found == nil {
-		return 0, errors.New("the status of the process does not contain its peak memory")
-	}
-	return strconv.Atoi(string(found[1]))
+// memory returns the memory of the program.
+func (c *controller) memory() (memory.Use, error) {
+	return memory.Of(c.current().PID())
 }
 
 // validate runs the program with --validate-config and returns its output.

@@ -91,6 +91,13 @@ func (m *Manager) Namespace() string {
 	return m.components.namespace.GetName()
 }
 
+// PID returns the ID of the running process.
+func (m *Manager) PID() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.process.PID()
+}
+
 // LogPath returns the path of the log of all runs.
 func (m *Manager) LogPath() string {
 	return filepath.Join(m.stack.LogDir(), m.Name()+".log")

@@ -53,7 +53,10 @@ func (b *bench) run(ctx context.Context) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	r := b.result(machines, creation)
+	r, err := b.result(machines, creation)
+	if err != nil {
+		return result{}, err
+	}
 	if b.rest > 0 {
 		b.logf("all machines are up; measuring the rest for %s after %s", b.rest, settle)
 		if err := b.wait(ctx, settle); err != nil {

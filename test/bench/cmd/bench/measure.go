@@ -3,12 +3,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/memory"
 )
 
 // ticksPerSecond is the unit of times in /proc/PID/stat. It is the same on every Linux that Go supports.
@@ -60,35 +63,14 @@ func children(f func(pid int, name string, stat []string)) error {
 	return nil
 }
 
-// memory is the resident memory of a program, in MiB.
-type memory struct {
-	Peak   float64 `json:"peakMiB"`
-	Own    float64 `json:"ownMiB"`    // private memory
-	Binary float64 `json:"binaryMiB"` // the part of the binary that is mapped
-}
-
-// memoryOf returns the memory of a program that this process started. VmHWM is the peak, RssAnon the private memory,
-// and RssFile the mapped part of the binary.
-func memoryOf(program string) memory {
-	figures := map[string]float64{}
-	_ = children(func(pid int, name string, _ []string) {
-		if name != program {
-			return
-		}
-		content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-		for line := range strings.Lines(string(content)) {
-			figure, value, _ := strings.Cut(line, ":")
-			if fields := strings.Fields(value); len(fields) == 2 && fields[1] == "kB" {
-				kib, _ := strconv.ParseFloat(fields[0], 64)
-				figures[figure] = kib / 1024
-			}
+// memoryOf returns the memory of a program that this process started.
+func memoryOf(program string) (used memory.Use, err error) {
+	walked := children(func(pid int, name string, _ []string) {
+		if name == program {
+			used, err = memory.Of(pid)
 		}
 	})
-	return memory{
-		Peak:   figures["VmHWM"],
-		Own:    figures["RssAnon"],
-		Binary: figures["RssFile"],
-	}
+	return used, errors.Join(walked, err)
 }
 
 func subtract(after, before map[string]float64) map[string]float64 {

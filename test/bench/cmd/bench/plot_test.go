@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/memory"
 )
 
 func measured(clusters int, peak float64) result {
@@ -21,7 +23,7 @@ func measured(clusters int, peak float64) result {
 		Load:     "0.10",
 		Clusters: clusters,
 		Machines: machines,
-		Manager:  memory{Peak: peak},
+		Manager:  memory.Use{Peak: peak},
 		Creation: spent{
 			Seconds: float64(machines) / 2,
 			CPU:     map[string]float64{managerProgram: float64(machines) / 10},

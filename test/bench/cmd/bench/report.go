@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"text/tabwriter"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/memory"
 )
 
 // managerProgram is the name of this provider's binary.
@@ -24,7 +26,7 @@ type result struct {
 	Clusters int    `json:"clusters"`
 	Machines int    `json:"machines"`
 	// Manager is the memory of the manager after the creation.
-	Manager memory `json:"managerMemory"`
+	Manager memory.Use `json:"managerMemory"`
 	// Creation lasts from the first object until all machines are up.
 	Creation spent `json:"creation"`
 	// Rest is the period after the creation. It has no duration if it was not measured.
@@ -52,8 +54,7 @@ func (r result) print(out io.Writer) error {
 	line("\nset-up", "%s, profile %s, %d CPUs, load %s", r.Setup, r.Profile, r.CPUs, r.Load)
 	line("clusters, machines", "%d, %d", r.Clusters, r.Machines)
 	line("time until all are ready", "%.0f s", r.Creation.Seconds)
-	line("manager: peak memory", "%.1f MiB; at the end %.1f MiB private and %.1f MiB of its binary",
-		r.Manager.Peak, r.Manager.Own, r.Manager.Binary)
+	line("manager: memory", "%s", r.Manager)
 	line("manager: processor time", "%.1f s", r.Creation.CPU[managerProgram])
 	line("VCD: calls", "%d, %.1f per machine, %.1f per second", calls, r.perMachine(float64(calls)),
 		float64(calls)/r.Creation.Seconds)
@@ -101,7 +102,8 @@ func bottleneck(busiest string, busy, callsPerSecond float64) string {
 const defaultRate = 20
 
 // result combines the measurements of a run.
-func (b *bench) result(machines int, creation spent) result {
+func (b *bench) result(machines int, creation spent) (result, error) {
+	manager, err := memoryOf(managerProgram)
 	return result{
 		Setup:    b.setup,
 		Profile:  b.profile.Name,
@@ -109,7 +111,7 @@ func (b *bench) result(machines int, creation spent) result {
 		Load:     loadAverage(),
 		Clusters: b.clusters,
 		Machines: machines,
-		Manager:  memoryOf(managerProgram),
+		Manager:  manager,
 		Creation: creation,
-	}
+	}, err
 }

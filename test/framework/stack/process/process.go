@@ -96,6 +96,11 @@ func (p *Process) Name() string {
 	return p.spec.Name
 }
 
+// PID returns the ID of the process.
+func (p *Process) PID() int {
+	return p.cmd.Process.Pid
+}
+
 // LogPath returns the path of the file with the output.
 func (p *Process) LogPath() string {
 	return filepath.Join(p.spec.Dir, "logs", p.spec.Name+".log")
