@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"context"
 	"hash/fnv"
 	"sync/atomic"
 	"time"
@@ -50,13 +51,14 @@ func unchanging(row vcd.VMRecord) vcd.VMRecord {
 	return row
 }
 
-// inventoryAge returns how old the inventory may be. A machine without problems accepts the last scheduled inventory,
+// listVMs returns the VMs of the machine's vApp. A machine without problems accepts the last scheduled inventory,
 // regardless of the cause of the pass. The end of one of the manager's tasks always causes a new query.
-func (o observer) inventoryAge() time.Duration {
+func (o observer) listVMs(ctx context.Context) ([]vcd.VMRecord, error) {
 	if f := o.freshness; f.settled && !f.stale.Swap(false) {
-		return o.now().Sub(lastInventory(o.now(), o.vdc.ID))
+		age := o.now().Sub(lastInventory(o.now(), o.vdc.ID))
+		return o.session.DueVMs(ctx, o.vdc, o.inputs.vAppName(), age)
 	}
-	return inventoryAge
+	return o.session.VMs(ctx, o.vdc, o.inputs.vAppName(), inventoryAge)
 }
 
 // lastInventory returns when the inventory was last due for the machines of a VDC.

@@ -203,7 +203,16 @@ type lossy struct {
 
 func (l lossy) VMs(ctx context.Context, vdc vcd.VDC, vApp string, maxAge time.Duration) ([]vcd.VMRecord, error) {
 	rows, err := l.Inventory.VMs(ctx, vdc, vApp, maxAge)
-	return slices.DeleteFunc(rows, func(r vcd.VMRecord) bool { return slices.Contains(l.lost, r.Name) }), err
+	return l.shown(rows), err
+}
+
+func (l lossy) DueVMs(ctx context.Context, vdc vcd.VDC, vApp string, maxAge time.Duration) ([]vcd.VMRecord, error) {
+	rows, err := l.Inventory.DueVMs(ctx, vdc, vApp, maxAge)
+	return l.shown(rows), err
+}
+
+func (l lossy) shown(rows []vcd.VMRecord) []vcd.VMRecord {
+	return slices.DeleteFunc(rows, func(r vcd.VMRecord) bool { return slices.Contains(l.lost, r.Name) })
 }
 
 func TestRowLostBetweenPagesIsRequestedSeparately(t *testing.T) {

@@ -71,7 +71,7 @@ func (o observer) observe(ctx context.Context) (found []vcd.Ref, _ phases.Result
 	if id != "" && !o.inputs.provisioned() && o.isFresh() && o.vm.use(id, o.session.Machines) {
 		return nil, phases.Done, nil
 	}
-	rows, err := o.session.VMs(ctx, o.vdc, o.inputs.vAppName(), o.inventoryAge())
+	rows, err := o.listVMs(ctx)
 	if err != nil {
 		out, err := problems.OfRead(err, "Listing VMs")
 		return nil, out, err

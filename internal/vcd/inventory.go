@@ -48,15 +48,10 @@ type VMRecord struct {
 const (
 	// forgetVApp is how long a vApp stays in the inventory after it was last requested.
 	forgetVApp = 30 * time.Minute
-	// changesFor is how long a vApp counts as changing after a write or the end of a task. One query lists all vApps that
-	// change.
-	changesFor = 5 * time.Minute
-	// usedFor is how long a vApp counts as in use after a request. A query also lists those vApps in use whose lists are
-	// not younger than young.
+	// usedFor is how long a vApp counts as in use after a request. A query also lists the vApps in use whose lists are
+	// not younger than young, because their next requests may need newer ones.
 	usedFor = time.Minute
-	young   = 10 * time.Second
-	// wholeEvery is the age of the last query of all vApps from which a request lists a large inventory as a whole again.
-	wholeEvery = 2 * time.Minute
+	young   = 20 * time.Second
 	// fewVMs is the size of an inventory that is always queried as a whole, so that callers share as many queries as
 	// possible: four pages.
 	fewVMs = 4 * api.PageSize
@@ -88,15 +83,12 @@ type inventory struct {
 	mu      sync.Mutex
 	vApps   map[string]*vAppList // by name
 	queried time.Time            // start of the last successful query; zero: never
-	whole   time.Time            // start of the last successful query of all vApps; zero: never
-	parts   int                  // number of queries of a part since then
 }
 
 // A vAppList is the list of the VMs of one vApp, from the last query that included it.
 type vAppList struct {
 	requested  time.Time // time of the last request
 	generation int       // number of invalidations
-	changed    time.Time // time of the last invalidation; zero: never
 	outdates   time.Time // lists of queries that started earlier are outdated
 
 	queried time.Time // time before the query; zero: never
@@ -105,16 +97,36 @@ type vAppList struct {
 	err     error
 }
 
+// A request asks for the list of a vApp.
+type request struct {
+	vApp   string
+	since  time.Time     // start of the request
+	maxAge time.Duration // of the list at that time
+	due    bool          // the lists of all vApps are due for a query when they are older than that
+}
+
+// oldest returns the start of the oldest query that satisfies the request.
+func (r request) oldest() time.Time { return r.since.Add(-r.maxAge) }
+
 // VMs returns the VMs of a vApp, sorted by name. If the list is older than maxAge or has been invalidated, VMs queries
 // it again. One query lists the vApps of the VDC that other callers need, too: see [inventory.cover].
 func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
-	if err := fiql.CheckName("vApp", vApp, "VDC "+vdc.Name); err != nil {
+	return i.list(ctx, vdc, request{vApp: vApp, since: i.clock.Now(), maxAge: maxAge})
+}
+
+// DueVMs is like [Inventory.VMs] for a request that all vApps of the VDC will send at the same time. The first one
+// queries all lists that are older than maxAge.
+func (i *Inventory) DueVMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
+	return i.list(ctx, vdc, request{vApp: vApp, since: i.clock.Now(), maxAge: maxAge, due: true})
+}
+
+func (i *Inventory) list(ctx context.Context, vdc VDC, r request) ([]VMRecord, error) {
+	if err := fiql.CheckName("vApp", r.vApp, "VDC "+vdc.Name); err != nil {
 		return nil, err
 	}
 	inv := i.of(vdc)
-	since := i.clock.Now()
-	inv.note(vApp, since)
-	if rows, ok, err := inv.usable(vApp, since, maxAge); ok {
+	inv.note(r)
+	if rows, ok, err := inv.usable(r); ok {
 		return rows, err
 	}
 	select {
@@ -125,16 +137,16 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if rows, ok, err := inv.usable(vApp, since, maxAge); ok {
+	if rows, ok, err := inv.usable(r); ok {
 		return rows, err
 	}
-	return i.query(ctx, vdc, inv, vApp)
+	return i.query(ctx, vdc, inv, r)
 }
 
 // InvalidateBefore makes the next [Inventory.VMs] of the vApp query VCD, unless its list was queried at or after a
 // time. Call it after a task has finished, with the time when that was noticed: all followers of the task share a query.
 func (i *Inventory) InvalidateBefore(vdc VDC, vApp string, at time.Time) {
-	i.of(vdc).invalidate(vApp, i.clock.Now(), func(list *vAppList) {
+	i.of(vdc).invalidate(vApp, func(list *vAppList) {
 		if at.After(list.outdates) {
 			list.outdates = at
 		}
@@ -143,7 +155,7 @@ func (i *Inventory) InvalidateBefore(vdc VDC, vApp string, at time.Time) {
 
 // Invalidate makes the next [Inventory.VMs] of the vApp query VCD. Call it after a write.
 func (i *Inventory) Invalidate(vdc VDC, vApp string) {
-	i.of(vdc).invalidate(vApp, i.clock.Now(), func(list *vAppList) { list.generation++ })
+	i.of(vdc).invalidate(vApp, func(list *vAppList) { list.generation++ })
 }
 
 func (i *Inventory) of(vdc VDC) *inventory {
@@ -157,40 +169,39 @@ func (i *Inventory) of(vdc VDC) *inventory {
 	return inv
 }
 
-func (inv *inventory) note(vApp string, now time.Time) {
+func (inv *inventory) note(r request) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	list, ok := inv.vApps[vApp]
+	list, ok := inv.vApps[r.vApp]
 	if !ok {
 		list = &vAppList{}
-		inv.vApps[vApp] = list
+		inv.vApps[r.vApp] = list
 	}
-	list.requested = now
+	list.requested = r.since
 }
 
 // invalidate changes the list of a vApp. A vApp that nobody requested has no list that could be outdated.
-func (inv *inventory) invalidate(vApp string, now time.Time, change func(*vAppList)) {
+func (inv *inventory) invalidate(vApp string, change func(*vAppList)) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	if list, ok := inv.vApps[vApp]; ok {
-		list.changed = now
 		change(list)
 	}
 }
 
-// usable returns the list of a vApp, or the error of its query, if it is new enough for a request at the time since. An
-// error is only shared by callers that waited for it.
-func (inv *inventory) usable(vApp string, since time.Time, maxAge time.Duration) (rows []VMRecord, ok bool, err error) {
+// usable returns the list of a vApp, or the error of its query, if it is new enough for a request. An error is only shared
+// by callers that waited for it.
+func (inv *inventory) usable(r request) (rows []VMRecord, ok bool, err error) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	list := inv.vApps[vApp]
+	list := inv.vApps[r.vApp]
 	if list == nil || list.outdated() {
 		return nil, false, nil
 	}
 	if list.err != nil {
-		return nil, !list.queried.Before(since), list.err
+		return nil, !list.queried.Before(r.since), list.err
 	}
-	return slices.Clone(list.rows), !list.queried.Before(since.Add(-maxAge)), nil
+	return slices.Clone(list.rows), !list.queried.Before(r.oldest()), nil
 }
 
 // outdated reports whether the vApp was never listed, or has changed since.
@@ -200,16 +211,7 @@ func (l *vAppList) outdated() bool {
 
 // isInUse reports whether a caller will probably need a newer list soon.
 func (l *vAppList) isInUse(now time.Time) bool {
-	return l.isChanging(now) || now.Sub(l.requested) < usedFor && now.Sub(l.queried) >= young
-}
-
-func (l *vAppList) isChanging(now time.Time) bool {
-	return now.Sub(l.changed) < changesFor
-}
-
-// rests reports whether the list exists, and nothing has changed for a while.
-func (l *vAppList) rests(now time.Time) bool {
-	return !l.outdated() && l.err == nil && !l.isChanging(now)
+	return now.Sub(l.requested) < usedFor && now.Sub(l.queried) >= young
 }
 
 // age returns the age of the last successful query, if any of its vApps was requested recently.
@@ -241,43 +243,33 @@ func (i *Inventory) age(now time.Time) (oldest time.Duration, ok bool) {
 type inventoryQuery struct {
 	started     time.Time
 	names       []string       // of the vApps
-	whole       bool           // names contains all vApps
 	generations map[string]int // of their lists at the start
 }
 
-// begin returns the query for a vApp, and removes the lists of vApps that were not requested for a long time.
-func (inv *inventory) begin(vApp string, now time.Time) inventoryQuery {
+// begin returns the query for a request, and removes the lists of vApps that were not requested for a long time.
+func (inv *inventory) begin(r request, now time.Time) inventoryQuery {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	maps.DeleteFunc(inv.vApps, func(_ string, list *vAppList) bool { return now.Sub(list.requested) > forgetVApp })
-	names := inv.cover(vApp, now)
-	q := inventoryQuery{
-		started:     now,
-		names:       names,
-		whole:       len(names) == len(inv.vApps),
-		generations: map[string]int{},
-	}
+	q := inventoryQuery{started: now, names: inv.cover(r, now), generations: map[string]int{}}
 	for _, name := range q.names {
 		q.generations[name] = inv.vApps[name].generation
 	}
 	return q
 }
 
-// cover returns the vApps that a query for one of them lists, sorted by name. A small inventory is listed as a whole. So
-// is a large one, now and then, if the vApp rests: the other vApps that rest are due at the same time. Otherwise the
-// query lists only the vApps that change or are in use, so that its cost does not depend on the others.
-func (inv *inventory) cover(vApp string, now time.Time) []string {
+// cover returns the vApps that the query for a request lists, sorted by name. A small inventory is listed as a whole.
+// In a large one, the query lists only the vApps whose lists are outdated, in use or due, so that its cost does not
+// depend on the others.
+func (inv *inventory) cover(r request, now time.Time) []string {
 	vms := 0
 	for _, list := range inv.vApps {
 		vms += len(list.rows)
 	}
-	asked, known := inv.vApps[vApp]
-	if vms <= fewVMs || known && asked.rests(now) && inv.isWholeDue(vms, now) {
-		return slices.Sorted(maps.Keys(inv.vApps))
-	}
 	names := []string{}
 	for name, list := range inv.vApps {
-		if name == vApp || list.outdated() || list.isInUse(now) {
+		isDue := r.due && list.queried.Before(r.oldest())
+		if vms <= fewVMs || name == r.vApp || list.outdated() || list.isInUse(now) || isDue {
 			names = append(names, name)
 		}
 	}
@@ -285,21 +277,15 @@ func (inv *inventory) cover(vApp string, now time.Time) []string {
 	return names
 }
 
-// isWholeDue reports whether the last query of all vApps is old, or the queries of a part since then needed as many
-// pages as another one.
-func (inv *inventory) isWholeDue(vms int, now time.Time) bool {
-	return now.Sub(inv.whole) >= wholeEvery || inv.parts*api.PageSize >= vms
-}
-
-// query lists a vApp, and those that its query covers.
-func (i *Inventory) query(ctx context.Context, vdc VDC, inv *inventory, vApp string) ([]VMRecord, error) {
-	q := inv.begin(vApp, i.clock.Now())
+// query lists the vApp of a request, and those that its query covers.
+func (i *Inventory) query(ctx context.Context, vdc VDC, inv *inventory, r request) ([]VMRecord, error) {
+	q := inv.begin(r, i.clock.Now())
 	rows, err := i.queryVApps(transport.Shared(ctx), vdc, q.names)
 	if ctx.Err() == nil { // Otherwise the caller gave up, and others query again.
 		i.metrics.InventoryQueried(err)
 		inv.store(q, rows, err)
 	}
-	return slices.Clone(rows[vApp]), err
+	return slices.Clone(rows[r.vApp]), err
 }
 
 // store records the result of a query.
@@ -313,16 +299,9 @@ func (inv *inventory) store(q inventoryQuery, rows map[string][]VMRecord, err er
 		list.rows = rows[name]
 		list.err = err
 	}
-	if err != nil {
-		return
+	if err == nil {
+		inv.queried = q.started
 	}
-	inv.queried = q.started
-	if !q.whole {
-		inv.parts++
-		return
-	}
-	inv.whole = q.started
-	inv.parts = 0
 }
 
 // queryVApps returns the VMs of vApps, by the names of the vApps.
