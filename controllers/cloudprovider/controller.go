@@ -75,7 +75,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			predicates.ResourceIsNotExternallyManaged(scheme, log),
 		)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(addon.ClusterToVCDCluster),
-			builder.WithPredicates(changed)).
+			builder.WithPredicates(watches.ClusterChanges())).
 		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(watches.Deletions())).
 		Watches(&infrav1.VCDDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(zones.ToClusters(r.Client)),
 			builder.WithPredicates(changed)).

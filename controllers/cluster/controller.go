@@ -79,8 +79,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			predicates.ResourceIsNotExternallyManaged(scheme, log),
 		)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(owner),
-			builder.WithPredicates(predicates.ResourceIsChanged(scheme, log),
-				predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
+			builder.WithPredicates(watches.ClusterChanges(), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Owns(&ipamv1.IPAddressClaim{}, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log)),
 			builder.MatchEveryOwner).
 		Watches(&infrav1.VCDCluster{}, r.homes.DropDeleted()).

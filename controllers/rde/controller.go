@@ -63,7 +63,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			predicates.ResourceIsNotExternallyManaged(scheme, log),
 		)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(addon.ClusterToVCDCluster),
-			builder.WithPredicates(changed)).
+			builder.WithPredicates(watches.ClusterChanges())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.withEntity), builder.WithPredicates(changed)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(changed)).
 		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf),
 			builder.WithPredicates(changed)).
@@ -74,10 +75,19 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
+// withEntity maps a Cluster to its VCDCluster, if that has an entity. The entity shows the status of the Cluster.
+func (r *Reconciler) withEntity(ctx context.Context, cluster client.Object) []ctrl.Request {
+	return r.projectedOf(ctx, cluster.GetNamespace(), cluster.GetName())
+}
+
 // clusterOf maps a machine to its VCDCluster, if that has an entity.
 func (r *Reconciler) clusterOf(ctx context.Context, machine client.Object) []ctrl.Request {
-	clusters := watches.ClustersOfCluster(ctx, r.Client, machine.GetNamespace(),
-		machine.GetLabels()[clusterv1.ClusterNameLabel])
+	return r.projectedOf(ctx, machine.GetNamespace(), machine.GetLabels()[clusterv1.ClusterNameLabel])
+}
+
+// projectedOf returns requests for the VCDClusters of the named Cluster that have an entity.
+func (r *Reconciler) projectedOf(ctx context.Context, namespace, cluster string) []ctrl.Request {
+	clusters := watches.ClustersOfCluster(ctx, r.Client, namespace, cluster)
 	return watches.RequestsFor(slices.DeleteFunc(clusters, func(c infrav1.VCDCluster) bool { return !projected(&c) }))
 }
 
