@@ -53,7 +53,7 @@ func Objects(c Config) ([]unstructured.Unstructured, error) {
 		return nil, err
 	}
 	set := &appsv1.DaemonSet{}
-	if err := c.read("daemonset", set); err != nil {
+	if err := readGenerated(c.manifest("daemonset"), set); err != nil {
 		return nil, err
 	}
 	pod := &set.Spec.Template.Spec

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -105,7 +106,7 @@ func Render(c Config) (map[string][]byte, error) {
 		return nil, err
 	}
 	pod := &corev1.Pod{}
-	if err := c.read("pod", pod); err != nil {
+	if err := readGenerated(c.manifest("pod"), pod); err != nil {
 		return nil, err
 	}
 	c.apply(&pod.Spec, c.BGP.env())
@@ -129,16 +130,31 @@ func (c *Config) script(text string) []byte {
 	return []byte(strings.Replace(text, "\nmode="+string(StaticPod)+"\n", "\nmode="+string(c.Mode)+"\n", 1))
 }
 
-// read reads a generated manifest, which is "pod" or "daemonset".
-func (c *Config) read(what string, into any) error {
+// manifest returns the name of a generated manifest, of which there is one for ARP and one for BGP.
+func (c *Config) manifest(what string) string {
 	if c.BGP != nil {
-		return readGenerated(what+"-bgp", into)
+		return what + "-bgp"
 	}
-	return readGenerated(what+"-arp", into)
+	return what + "-arp"
+}
+
+// decoded contains the generated manifests that were read, by name. Each is decoded once, because that takes longer than
+// a copy.
+var decoded sync.Map
+
+// copier is a pointer to an object that can be copied.
+type copier[T any] interface {
+	*T
+	DeepCopy() *T
+	DeepCopyInto(into *T)
 }
 
 // readGenerated reads a generated manifest by its file name, without extension.
-func readGenerated(name string, into any) error {
+func readGenerated[T any, P copier[T]](name string, into P) error {
+	if known, ok := decoded.Load(name); ok {
+		known.(P).DeepCopyInto(into) //nolint:forcetypeassert // Each manifest has one type.
+		return nil
+	}
 	raw, err := generated.ReadFile("generated/" + name + ".yaml")
 	if err != nil {
 		return fmt.Errorf("reading the generated manifest of kube-vip: %w", err)
@@ -146,6 +162,7 @@ func readGenerated(name string, into any) error {
 	if err := yaml.UnmarshalStrict(raw, into); err != nil {
 		return fmt.Errorf("decoding the generated manifest of kube-vip: %w", err)
 	}
+	decoded.Store(name, P(into.DeepCopy()))
 	return nil
 }
 
