@@ -12,11 +12,14 @@ import (
 // Lengths in units of the plot.
 const (
 	panelWidth  = 400
-	panelHeight = 170
-	left        = 60 // of the axes in a panel
-	right       = 380
-	top         = 40
-	bottom      = 130
+	panelHeight = 180
+	columns     = 2
+	left        = 70 // of the axes in a panel
+	right       = 370
+	top         = 44
+	bottom      = 134
+	// labelWidth is the width of the longest label of the horizontal axis.
+	labelWidth = 40
 )
 
 const plotHead = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d" role="img" aria-labelledby="t d">
@@ -47,13 +50,14 @@ const plotHead = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2
 // proportional to the number of machines is a straight line through the origin.
 func plotOf(results []result) string {
 	panels := figures(results)
+	rows := (len(panels) + columns - 1) / columns
 	last := results[len(results)-1]
 	var out strings.Builder
-	fmt.Fprintf(&out, plotHead, panelWidth, panelHeight*len(panels), fmt.Sprintf(
+	fmt.Fprintf(&out, plotHead, columns*panelWidth, rows*panelHeight, fmt.Sprintf(
 		"%d panels with measurements of up to %d clusters and %d machines on %d processors.",
 		len(panels), last.Clusters, last.Machines, last.CPUs))
 	for i, f := range panels {
-		fmt.Fprintf(&out, "  <g transform=\"translate(0 %d)\">\n", i*panelHeight)
+		fmt.Fprintf(&out, "  <g transform=\"translate(%d %d)\">\n", i%columns*panelWidth, i/columns*panelHeight)
 		drawPanel(&out, f, results)
 		out.WriteString("  </g>\n")
 	}
@@ -63,7 +67,7 @@ func plotOf(results []result) string {
 
 func drawPanel(out *strings.Builder, f figure, results []result) {
 	machines := func(r result) float64 { return float64(r.Machines) }
-	most := roundUp(largestOf(results, machines))
+	most := largestOf(results, machines)
 	highest := roundUp(largestOf(results, f.of))
 	x := func(r result) float64 { return left + (right-left)*machines(r)/most }
 	y := func(r result) float64 { return bottom - (bottom-top)*f.of(r)/highest }
@@ -71,7 +75,14 @@ func drawPanel(out *strings.Builder, f figure, results []result) {
 	fmt.Fprintf(out, "    <path class=\"axis\" fill=\"none\" d=\"M%d %d V%d H%d\"/>\n", left, top, bottom, right)
 	fmt.Fprintf(out, "    <text class=\"e\" x=\"%d\" y=\"%d\">%s</text>\n", left-6, top+4, strings.TrimSpace(fmt.Sprintf("%g %s", highest, f.unit)))
 	fmt.Fprintf(out, "    <text class=\"e\" x=\"%d\" y=\"%d\">0</text>\n", left-6, bottom+4)
-	fmt.Fprintf(out, "    <text class=\"c\" x=\"%d\" y=\"%d\">%g machines</text>\n", right-30, bottom+18, most)
+	fmt.Fprintf(out, "    <text class=\"c\" x=\"%d\" y=\"%d\">machines</text>\n", (left+right)/2, bottom+34)
+	labelled := math.Inf(1)
+	for _, r := range slices.Backward(results) {
+		if labelled-x(r) >= labelWidth {
+			labelled = x(r)
+			fmt.Fprintf(out, "    <text class=\"c\" x=\"%.1f\" y=\"%d\">%d</text>\n", x(r), bottom+18, r.Machines)
+		}
+	}
 	var points []string
 	for _, r := range results {
 		points = append(points, fmt.Sprintf("%.1f,%.1f", x(r), y(r)))
