@@ -107,7 +107,7 @@ func (r *Reconciler) handOver(ctx context.Context, cluster *clusterv1.Cluster, v
 	node := machine.Status.NodeRef.Name
 	log := ctrl.LoggerFrom(ctx)
 	switch {
-	case !cluster.DeletionTimestamp.IsZero(), !workload.Initialized(cluster), node == "":
+	case !cluster.DeletionTimestamp.IsZero(), !capicluster.Initialized(cluster), node == "":
 		return 0
 	case r.now().Sub(machine.DeletionTimestamp.Time) > limit:
 		log.Info("The endpoint may still need the node, but the deletion of the Machine continues", "node", node)

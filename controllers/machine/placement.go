@@ -17,7 +17,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -164,7 +163,7 @@ func (p *placer) findParts(ctx context.Context) (phases.Result, error) {
 // replaces it only once it is a Node.
 func (p *placer) withRollout(out phases.Result) phases.Result {
 	_, controlPlane := p.inputs.vcdMachine.Labels[clusterv1.MachineControlPlaneLabel]
-	if out.IsProblem() && controlPlane && !workload.Initialized(p.inputs.cluster) {
+	if out.IsProblem() && controlPlane && !capicluster.Initialized(p.inputs.cluster) {
 		out.Message += fmt.Sprintf(". A new VCDMachineTemplate alone does not replace the first control plane: set it in the KubeadmControlPlane, and delete Machine %s", p.inputs.machine.Name)
 	}
 	return out

@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/withdrawal"
@@ -32,7 +33,7 @@ func hasNodeToWithdraw(s *scope) bool {
 	in := &s.inputs
 	return s.reconciler.Workload != nil &&
 		in.machine != nil && in.machine.Status.NodeRef.Name != "" &&
-		in.cluster != nil && in.cluster.DeletionTimestamp.IsZero() && workload.Initialized(in.cluster) &&
+		in.cluster != nil && in.cluster.DeletionTimestamp.IsZero() && capicluster.Initialized(in.cluster) &&
 		!absence.IsDeclared(in.vcdMachine)
 }
 

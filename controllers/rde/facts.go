@@ -22,7 +22,6 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
@@ -157,7 +156,7 @@ func (o objects) view(version string) rde.Cluster {
 		return out
 	}
 	out.Phase = cmp.Or(o.cluster.Status.Phase, out.Phase)
-	out.Ready = workload.Initialized(o.cluster)
+	out.Ready = capicluster.Initialized(o.cluster)
 	out.Pods = o.cluster.Spec.ClusterNetwork.Pods.CIDRBlocks
 	out.Services = o.cluster.Spec.ClusterNetwork.Services.CIDRBlocks
 	out.Release.TKG = o.cluster.Annotations[tkgAnnotation]

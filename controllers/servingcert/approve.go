@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -31,7 +31,7 @@ const maxRequests = 500
 // approveAll approves the open requests of the cluster's Nodes. It denies none, because a request that must not be
 // approved yet may become valid once VCD shows an address.
 func approveAll(ctx context.Context, s *scope) (phases.Result, error) {
-	if !workload.Initialized(s.cluster) {
+	if !capicluster.Initialized(s.cluster) {
 		return phases.Wait(poll, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized"), nil
 	}
 	guest, err := s.reconciler.Workload(ctx, client.ObjectKeyFromObject(s.cluster))

@@ -29,6 +29,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/owned"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
@@ -59,7 +60,7 @@ type Set struct {
 
 // Ready waits for the control plane of the workload cluster to be initialized.
 func (s *Set) Ready() phases.Result {
-	if !workload.Initialized(s.Cluster) {
+	if !capicluster.Initialized(s.Cluster) {
 		return phases.Wait(0, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized")
 	}
 	return phases.Done

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 )
@@ -71,7 +72,7 @@ type driverState struct {
 
 // In returns the drivers that need all nodes in one vApp, as image:tag. It returns false if they are unknown.
 func (d *Drivers) In(ctx context.Context, cluster *clusterv1.Cluster, now time.Time) ([]string, bool) {
-	if cluster == nil || !workload.Initialized(cluster) {
+	if cluster == nil || !capicluster.Initialized(cluster) {
 		return nil, true
 	}
 	found := d.states.Of(cluster.UID)

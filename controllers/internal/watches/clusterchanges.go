@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 )
 
 // ClusterChanges passes events of Clusters, but only those updates that change what reconcilers of VCDClusters read.
@@ -43,7 +43,7 @@ func readOf(c *clusterv1.Cluster) clusterRead {
 		Labels:         c.Labels,
 		Annotations:    c.Annotations,
 		Initialization: c.Status.Initialization,
-		Initialized:    workload.Initialized(c),
+		Initialized:    capicluster.Initialized(c),
 	}
 	if status := c.Status.ControlPlane; status != nil {
 		read.ControlPlanes = ptr.Deref(status.DesiredReplicas, 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package workload_test
+package capicluster_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 )
 
 func TestInitialized(t *testing.T) {
@@ -48,7 +48,7 @@ func TestInitialized(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
-			g.Expect(workload.Initialized(&clusterv1.Cluster{Status: tc.status})).To(Equal(tc.want))
+			g.Expect(capicluster.Initialized(&clusterv1.Cluster{Status: tc.status})).To(Equal(tc.want))
 		})
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package workload
+package capicluster
 
 import (
 	"k8s.io/utils/ptr"
