@@ -102,6 +102,12 @@ func (l layout) driverProblem(ctx context.Context, message string) phases.Result
 	return phases.Done
 }
 
+// vAppShared waits for machines of the vApp that are created together, or before this one. Both have the same message, as
+// another one would only cost a write for each machine.
+func vAppShared(after time.Duration, vApp string) phases.Result {
+	return phases.Wait(after, infrav1.EntityBusyReason, "Waiting for other machines that are being created in vApp %s", vApp)
+}
+
 // vAppBusy waits for the end of a task that locks the vApp.
 func vAppBusy(after time.Duration, vApp string) phases.Result {
 	return phases.Wait(after, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp)

@@ -68,8 +68,8 @@ func (p power) ensure(ctx context.Context) (phases.Result, error) {
 	status := p.status()
 	switch {
 	case status == vcd.StatusPoweredOn:
-		// Later phases rely on this record, so it is saved before they run.
-		return phases.Done, p.records.noteOnce(ctx, &p.inputs.vcdMachine.Spec.RecordedState.PoweredOnAt, p.now())
+		p.noteFirst()
+		return phases.Done, nil
 	case p.vm.row != nil && p.vm.row.Busy:
 		p.session.Invalidate(p.vdc, p.inputs.vAppName()) // The next query shows the end of the task.
 		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s",
@@ -81,6 +81,14 @@ func (p power) ensure(ctx context.Context) (phases.Result, error) {
 		return p.powerOnAgain(ctx)
 	}
 	return powerProblem(status), nil
+}
+
+// noteFirst records when the VM was first seen powered on. The record is stored at the latest at the end of the pass,
+// before the status that relies on it. If it is lost, the next pass sees the same.
+func (p power) noteFirst() {
+	if record := &p.inputs.vcdMachine.Spec.RecordedState; record.PoweredOnAt == nil {
+		record.PoweredOnAt = timeOf(p.now())
+	}
 }
 
 // shownOff corrects the result for a VM that VCD shows as powered off, but refuses to read or power on. VCD responded,

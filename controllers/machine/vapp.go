@@ -50,8 +50,7 @@ func (c creator) prepareVApp(ctx context.Context) (phases.Result, error) {
 	if left := c.gather(); left > 0 && !mine.Alone {
 		c.tasks.queues.Join(c.inputs.queueName(), mine)
 		c.pass.joined = true
-		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that are created at the same time"),
-			nil
+		return vAppShared(left, name), nil
 	}
 	if left := c.tasks.queues.Postponed(c.inputs.queueName(), mine.Key, c.now()); left > 0 {
 		c.pass.joined = true
@@ -60,8 +59,7 @@ func (c creator) prepareVApp(ctx context.Context) (phases.Result, error) {
 	current, ok := c.tasks.queues.Begin(c.inputs.queueName(), mine, c.now())
 	if !ok {
 		c.pass.joined = true
-		return phases.Wait(intervals.Task, infrav1.EntityBusyReason,
-			"Waiting for another machine to be created in vApp %s", name), nil
+		return vAppShared(intervals.Task, name), nil
 	}
 	c.pass.current = current
 	vApp, err := c.session.FindVApp(ctx, c.vdc, name)
