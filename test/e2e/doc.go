@@ -13,7 +13,8 @@
 // templates/clusterclass-quick-start.yaml.
 //
 // These specs do not run:
-//   - K8SConformance, Autoscaler, NodeDrainTimeout: they need running pods, or at least scheduling and eviction.
+//   - K8SConformance, Autoscaler, NodeDrainTimeout: they need running pods, or at least scheduling and eviction. Tests of
+//     real nodes run the conformance tests of Kubernetes and the cluster autoscaler.
 //   - SelfHosted, ClusterctlUpgrade: they install providers as Deployments and wait until these are available.
 //   - ClusterInPlaceUpdate and ClusterUpgradeWithRuntimeSDK: they need Cluster API's test extension, behind a Service.
 //   - KCPRemediation: its machines run a script that reads its next step from a ConfigMap, but simulated guests run no
