@@ -455,7 +455,7 @@ func (o *capvcdSetup) createCluster(s scenario) {
 	if s.until != nil {
 		o.Eventually(func() bool { return s.until(o) }, clusterTimeout, "5ms").Should(BeTrue())
 	}
-	o.logMemory("CAPVCD", o.manager.command.Process.Pid)
+	logMemory(o.t, "CAPVCD", o.manager.command.Process.Pid)
 	o.stopManager()
 }
 
@@ -474,7 +474,6 @@ func (o *capvcdSetup) adoptCluster(s scenario) {
 	}
 	o.awaitMachines(s.machines())
 	o.awaitReady(s.machines())
-	o.logMemory("this provider", o.ours.PID())
 	o.t.Logf("ready %s after the start of the manager was requested", time.Since(began).Round(time.Second))
 	o.Expect(changesOf(o.site.Simulator, ran, began)).To(BeEmpty(), "VMs should not be written")
 
@@ -482,6 +481,7 @@ func (o *capvcdSetup) adoptCluster(s scenario) {
 	o.awaitMachines(s.machines() + 1)
 	o.rollOut()
 	o.awaitReplaced(before, s.machines()+1)
+	logMemory(o.t, "this provider", o.ours.PID())
 	o.delete()
 }
 
@@ -546,12 +546,12 @@ func (o *capvcdSetup) replace() {
 	o.Expect(o.ours.Start(o.t.Context())).To(Succeed())
 }
 
-// logMemory logs the memory of a manager.
-func (o *capvcdSetup) logMemory(manager string, pid int) {
-	o.t.Helper()
+// logMemory logs the memory of a program.
+func logMemory(t *testing.T, program string, pid int) {
+	t.Helper()
 	used, err := memory.Of(pid)
-	o.Expect(err).NotTo(HaveOccurred())
-	o.t.Logf("memory of %s: %s", manager, used)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Logf("memory of %s: %s", program, used)
 }
 
 // trustSite adds the certificate authority of the simulated VCD to the identity of the cluster. CAPVCD does not verify

@@ -81,6 +81,8 @@ func TestCPIOfAdoptedClusterIsReplaced(t *testing.T) {
 	r.Expect(withoutIPSets(r.vcdObjects())).To(ConsistOf(objects), "objects of CPI should be reused")
 	r.Expect(r.vms()).To(ConsistOf(vms))
 
+	logMemory(t, "this cloud controller manager", r.ccm.command.Process.Pid)
+
 	t.Log("CPI is replaced")
 	worker := r.addWorker()
 	r.Eventually(r.documentsWith, timeout, "250ms").WithArguments(r.addressOf(worker)).ShouldNot(BeEmpty(),
@@ -357,6 +359,8 @@ func (r *replacement) startVMwarePrograms() {
 		}
 		g.Expect(r.address()).NotTo(BeEmpty())
 	}, timeout, "250ms").Should(Succeed())
+
+	logMemory(r.t, "CPI", r.cpi.command.Process.Pid)
 
 	ports, err := process.ReservePorts(r.t.Context(), 1)
 	r.Expect(err).NotTo(HaveOccurred())
