@@ -20,24 +20,32 @@ type queryType struct {
 // queryTypes maps the names of query types to the types. Under the names in adminTypes, providers get the same rows.
 var queryTypes = map[string]queryType{
 	"vm": {
-		element:    "VMRecord",
-		admin:      "AdminVMRecord",
-		attributes: "name containerName container ownerName owner vdc vdcName isVAppTemplate isDeleted guestOs numberOfCpus memoryMB status networkName network ipAddress isBusy isDeployed isPublished catalogName hardwareVersion vmToolsStatus isInMaintenanceMode isAutoNature storageProfileName gcStatus autoUndeployDate autoDeleteDate isAutoUndeployNotified isAutoDeleteNotified isComputePolicyCompliant vmSizingPolicyId vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref org",
+		element: "VMRecord",
+		admin:   "AdminVMRecord",
+		attributes: `name containerName container ownerName owner vdc vdcName isVAppTemplate isDeleted guestOs numberOfCpus memoryMB
+			status networkName network ipAddress isBusy isDeployed isPublished catalogName hardwareVersion vmToolsStatus
+			isInMaintenanceMode isAutoNature storageProfileName gcStatus autoUndeployDate autoDeleteDate
+			isAutoUndeployNotified isAutoDeleteNotified isComputePolicyCompliant vmSizingPolicyId vmPlacementPolicyId
+			encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref org`,
 		rows:       vmRows,
 		sortedByID: true,
 		timeless:   true,
 	},
 	"vApp": {
-		element:    "VAppRecord",
-		admin:      "AdminVAppRecord",
-		attributes: "name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB isVdcEnabled autoUndeployDate autoDeleteDate description org",
-		rows:       complete(vappRecords),
+		element: "VAppRecord",
+		admin:   "AdminVAppRecord",
+		attributes: `name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode
+			isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB isVdcEnabled
+			autoUndeployDate autoDeleteDate description org`,
+		rows: complete(vappRecords),
 	},
 	"orgVdc": {
-		element:    "OrgVdcRecord",
-		admin:      "AdminVdcRecord",
-		attributes: "name description isEnabled cpuAllocationMhz cpuLimitMhz cpuUsedMhz memoryAllocationMB memoryLimitMB memoryUsedMB storageLimitMB storageUsedMB providerVdcName orgName org isSystemVdc isBusy status numberOfStorageProfiles numberOfVMs numberOfRunningVMs isFastProvisioned",
-		rows:       complete(vdcRecords),
+		element: "OrgVdcRecord",
+		admin:   "AdminVdcRecord",
+		attributes: `name description isEnabled cpuAllocationMhz cpuLimitMhz cpuUsedMhz memoryAllocationMB memoryLimitMB memoryUsedMB
+			storageLimitMB storageUsedMB providerVdcName orgName org isSystemVdc isBusy status numberOfStorageProfiles
+			numberOfVMs numberOfRunningVMs isFastProvisioned`,
+		rows: complete(vdcRecords),
 	},
 	"orgVdcNetwork": {
 		element:    "OrgVdcNetworkRecord",
@@ -45,28 +53,32 @@ var queryTypes = map[string]queryType{
 		rows:       complete(networkRecords),
 	},
 	"orgVdcStorageProfile": {
-		element:    "OrgVdcStorageProfileRecord",
-		admin:      "AdminOrgVdcStorageProfileRecord",
-		attributes: "name isEnabled isDefaultStorageProfile storageUsedMB storageLimitMB iopsAllocated iopsLimit numberOfConditions vdc vdcName isVdcBusy",
-		rows:       complete(profileRecords),
+		element: "OrgVdcStorageProfileRecord",
+		admin:   "AdminOrgVdcStorageProfileRecord",
+		attributes: `name isEnabled isDefaultStorageProfile storageUsedMB storageLimitMB iopsAllocated iopsLimit numberOfConditions
+			vdc vdcName isVdcBusy`,
+		rows: complete(profileRecords),
 	},
 	"catalog": {
-		element:    "CatalogRecord",
-		admin:      "AdminCatalogRecord",
-		attributes: "name description isPublished isShared creationDate orgName org ownerName numberOfVAppTemplates numberOfMedia publishSubscriptionType version status isLocal",
-		rows:       complete(catalogRecords),
+		element: "CatalogRecord",
+		admin:   "AdminCatalogRecord",
+		attributes: `name description isPublished isShared creationDate orgName org ownerName numberOfVAppTemplates numberOfMedia
+			publishSubscriptionType version status isLocal`,
+		rows: complete(catalogRecords),
 	},
 	"catalogItem": {
-		element:    "CatalogItemRecord",
-		admin:      "AdminCatalogItemRecord",
-		attributes: "entity entityName entityType catalog catalogName ownerName isPublished vdc vdcName isVdcEnabled creationDate isExpired status name",
-		rows:       complete(itemRecords),
+		element: "CatalogItemRecord",
+		admin:   "AdminCatalogItemRecord",
+		attributes: `entity entityName entityType catalog catalogName ownerName isPublished vdc vdcName isVdcEnabled creationDate
+			isExpired status name`,
+		rows: complete(itemRecords),
 	},
 	"vAppTemplate": {
-		element:    "VAppTemplateRecord",
-		admin:      "AdminVAppTemplateRecord",
-		attributes: "ownerName catalogName catalog catalogItem isPublished name description vdc vdcName org creationDate isBusy isGoldMaster isEnabled status isDeployed isExpired storageProfileName version numberOfVMs isInCatalog",
-		rows:       complete(templateRecords),
+		element: "VAppTemplateRecord",
+		admin:   "AdminVAppTemplateRecord",
+		attributes: `ownerName catalogName catalog catalogItem isPublished name description vdc vdcName org creationDate isBusy
+			isGoldMaster isEnabled status isDeployed isExpired storageProfileName version numberOfVMs isInCatalog`,
+		rows: complete(templateRecords),
 	},
 	"task": {
 		element:    "TaskRecord",
@@ -75,10 +87,11 @@ var queryTypes = map[string]queryType{
 		rows:       complete(taskRecords),
 	},
 	"disk": {
-		element:    "DiskRecord",
-		admin:      "AdminDiskRecord",
-		attributes: "name vdc description sizeMb ownerName vdcName storageProfile storageProfileName status busType busTypeDesc busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted datastoreName",
-		rows:       complete(diskRecords),
+		element: "DiskRecord",
+		admin:   "AdminDiskRecord",
+		attributes: `name vdc description sizeMb ownerName vdcName storageProfile storageProfileName status busType busTypeDesc
+			busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted datastoreName`,
+		rows: complete(diskRecords),
 	},
 	"organization": {
 		element:    "OrgRecord",
@@ -127,10 +140,11 @@ var queryTypes = map[string]queryType{
 		rows:       complete(vappNetworkRecords),
 	},
 	"media": {
-		element:    "MediaRecord",
-		admin:      "AdminMediaRecord",
-		attributes: "ownerName catalogName catalog catalogItem isPublished name vdc vdcName org creationDate isBusy storageB owner status storageProfileName isInCatalog isIso isVdcEnabled",
-		rows:       complete(mediaRecords),
+		element: "MediaRecord",
+		admin:   "AdminMediaRecord",
+		attributes: `ownerName catalogName catalog catalogItem isPublished name vdc vdcName org creationDate isBusy storageB owner
+			status storageProfileName isInCatalog isIso isVdcEnabled`,
+		rows: complete(mediaRecords),
 	},
 }
 
