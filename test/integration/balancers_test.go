@@ -51,12 +51,9 @@ func testRecreatedObjectsAreDeleted(t *testing.T) {
 	c.createBalancer()
 	c.createFurtherBalancer()
 	c.deleteCluster()
-	// The final check removes objects that the cloud controller manager recreated before it. Another check follows.
-	c.g.Eventually(func() (bool, error) {
-		last, err := c.onlyFinalCheckRemains()
-		return last && len(c.balancerObjects()) == 0, err
-	}, longTimeout, "100ms").Should(BeTrue(), "the existing load balancers are deleted")
-	// Prevents the final check in the meantime.
+	// The final check, 20 s after the removal, deletes objects that the cloud controller manager has recreated by then. The
+	// fault prevents it in the meantime.
+	c.g.Eventually(c.balancerObjects, longTimeout, "20ms").Should(BeEmpty(), "the existing load balancers are deleted")
 	c.Faults().Add(vcdsim.Fault{
 		Operation: "GET /cloudapi/*",
 		User:      managersUser,
@@ -254,12 +251,6 @@ func (c *balancedCluster) waitUntilGone() {
 	c.g.Eventually(func() error { return c.testCluster.get(&clusterv1.Cluster{ObjectMeta: c.meta(c.name)}) }, longTimeout,
 		"250ms").ShouldNot(Succeed())
 	c.empty()
-}
-
-// onlyFinalCheckRemains reports whether all load balancers are deleted, except for the final check.
-func (c *balancedCluster) onlyFinalCheckRemains() (bool, error) {
-	state, err := c.state(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, infrav1.LoadBalancersDeletedCondition)
-	return strings.HasPrefix(state, "False "+infrav1.WaitingForFinalCheckReason), err
 }
 
 // waitsForVCD reports whether the deletion of load balancers waits for VCD.
