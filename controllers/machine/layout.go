@@ -102,8 +102,8 @@ func (l layout) driverProblem(ctx context.Context, message string) phases.Result
 	return phases.Done
 }
 
-// vAppShared waits for machines of the vApp that are created together, or before this one. Both have the same message, as
-// another one would only cost a write for each machine.
+// vAppShared waits for machines of the vApp that are created together with this one, or before it. Both waits have the
+// same message, so that the status is not written again when the second follows the first.
 func vAppShared(after time.Duration, vApp string) phases.Result {
 	return phases.Wait(after, infrav1.EntityBusyReason, "Waiting for other machines that are being created in vApp %s", vApp)
 }
