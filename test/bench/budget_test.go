@@ -5,6 +5,7 @@ package bench
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,31 @@ func TestSteadyResyncOfMachinesInSeparateVApps(t *testing.T) {
 		<-time.After(settleTime)
 
 		b.expectSteady(2 * time.Hour)
+	})
+}
+
+// A VDC with so many VMs is not always listed as a whole. Its machines are due at the same time, so that each of their
+// schedules, two in a resync, needs one list of all VMs.
+func TestSteadyResyncOfALargeVDC(t *testing.T) {
+	inBubble(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Instant }, func(b *bubble) {
+		const clusters, machines, pageSize = 11, 50, 128
+		for n := range clusters {
+			b.cluster(n, machines)
+		}
+		b.awaitReady(clusters*machines, time.Hour)
+		<-time.After(settleTime)
+		start := time.Now()
+		<-time.After(3 * resync)
+
+		lists := 0
+		for _, r := range b.requests(start) {
+			if strings.Contains(r.Path, "/api/query") {
+				lists++
+			}
+		}
+		pages := (clusters*machines + pageSize - 1) / pageSize
+		t.Logf("%d pages of lists in three resyncs; a list of all VMs has %d", lists, pages)
+		b.Expect(lists).To(BeNumerically("<=", 3*2*pages+hourlyCalls))
 	})
 }
 
