@@ -3,15 +3,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/memory"
 )
 
 // ticksPerSecond is the unit of times in /proc/PID/stat. It is the same on every Linux that Go supports.
@@ -61,16 +58,6 @@ func children(f func(pid int, name string, stat []string)) error {
 		f(pid, filepath.Base(program), fields)
 	}
 	return nil
-}
-
-// memoryOf returns the memory of a program that this process started.
-func memoryOf(program string) (used memory.Use, err error) {
-	walked := children(func(pid int, name string, _ []string) {
-		if name == program {
-			used, err = memory.Of(pid)
-		}
-	})
-	return used, errors.Join(walked, err)
 }
 
 func subtract(after, before map[string]float64) map[string]float64 {

@@ -103,7 +103,7 @@ const defaultRate = 20
 
 // result combines the measurements of a run.
 func (b *bench) result(machines int, creation spent) (result, error) {
-	manager, err := memoryOf(managerProgram)
+	manager, err := memory.Of(b.management.Manager.PID())
 	return result{
 		Setup:    b.setup,
 		Profile:  b.profile.Name,
