@@ -32,6 +32,13 @@ const (
 // takes a quarter of their CPU time.
 const rareGC = "GOGC=200"
 
+// memoryLimit makes the API server collect garbage more often before it uses all memory of a machine with 24 GiB.
+const memoryLimit = "GOMEMLIMIT=12GiB"
+
+// etcdQuota is the size in bytes at which etcd refuses writes. It is the largest that etcd recommends: ten thousand new
+// machines leave more history between two compactions than the default of 2 GiB.
+const etcdQuota = 8 << 30
+
 // startControlPlane starts etcd, the API server and the controller manager.
 func (s *Stack) startControlPlane(ctx context.Context) error {
 	ports, err := process.ReservePorts(ctx, 3)
@@ -48,6 +55,7 @@ func (s *Stack) startControlPlane(ctx context.Context) error {
 		"--data-dir=" + data,
 		"--unsafe-no-fsync",
 		"--log-level=warn",
+		"--quota-backend-bytes=" + strconv.Itoa(etcdQuota),
 		"--listen-client-urls=" + etcdURL,
 		"--advertise-client-urls=" + etcdURL,
 		"--listen-peer-urls=" + peerURL,
@@ -62,7 +70,7 @@ func (s *Stack) startControlPlane(ctx context.Context) error {
 		return errors.Join(err, etcd.Kill())
 	}
 	args := slices.Concat(s.apiServerArgs(etcdURL, ports[2]), audit, s.apiServerExtra)
-	api, err := s.run(programs.KubeAPIServer, args, rareGC)
+	api, err := s.run(programs.KubeAPIServer, args, rareGC, memoryLimit)
 	if err != nil {
 		return errors.Join(err, etcd.Kill())
 	}
