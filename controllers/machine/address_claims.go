@@ -178,7 +178,7 @@ func (a addressCheck) free(ctx context.Context, desired []nics.NIC) (phases.Resu
 		if out, err := a.announced(ctx, nic); err != nil || out != phases.Done {
 			return out, err
 		}
-		hosts, err := a.session.RecentHostsOn(ctx, nic.Network.Ref)
+		hosts, err := a.session.RecentHostsAt(ctx, nic.Network.Ref, nic.Addresses())
 		if err != nil {
 			return problems.OfRead(err, "Reading the used addresses of network "+nic.Network.Name)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
@@ -114,37 +115,87 @@ func (n *Networks) HostsBehind(ctx context.Context, gateway string) ([]HostAddre
 	return hosts, nil
 }
 
-// allocatedAge is how long a result of [Networks.RecentHostsOn] is cached, so that machines that are created together
-// share it.
-const allocatedAge = 20 * time.Second
+const (
+	// allocatedAge is how long results of [Networks.RecentHostsAt] are cached, so that machines that are created
+	// together share them.
+	allocatedAge = 20 * time.Second
+	// fewHosts is the number of used addresses up to which all addresses of a network are listed, for all callers. On
+	// a network with more, VCD is asked for single addresses: thousands of addresses would need hundreds of requests,
+	// and change meanwhile.
+	fewHosts = 4 * networksPage
+)
 
-// RecentHostsOn is [Networks.HostsOn] with a cache of a few seconds. It returns no addresses if the user may not view
-// them. That is safe, because VCD rejects addresses that are in use.
-func (n *Networks) RecentHostsOn(ctx context.Context, network Ref) ([]HostAddress, error) {
-	return cache.Lookup(ctx, n.recent, cache.Key("allocated", network.ID), func(ctx context.Context) ([]HostAddress, error) {
-		hosts, err := n.HostsOn(ctx, network)
-		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrInvalid) {
-			return nil, nil
+// hostList is a cached list of hosts. It is empty if it would be long.
+type hostList struct {
+	hosts []HostAddress
+	long  bool
+}
+
+// RecentHostsAt lists objects on a network, like [Networks.HostsOn], with a cache of a few seconds. The result contains
+// those at the given addresses, and may contain others. It is empty if the user may not view them. That is safe, because
+// VCD rejects addresses that are in use.
+func (n *Networks) RecentHostsAt(ctx context.Context, network Ref, addresses []netip.Addr) ([]HostAddress, error) {
+	all := allocated(network)
+	all.Most = fewHosts
+	few, err := n.recentHosts(ctx, network, all)
+	if err != nil || !few.long {
+		return few.hosts, err
+	}
+	var hosts []HostAddress
+	for _, address := range addresses {
+		one := allocated(network)
+		one.Terms = []fiql.Term{fiql.Is("ipAddress", address.String())}
+		found, err := n.recentHosts(ctx, network, one)
+		if err != nil {
+			return nil, err
 		}
-		return hosts, err
+		hosts = append(hosts, found.hosts...)
+	}
+	return hosts, nil
+}
+
+func (n *Networks) recentHosts(ctx context.Context, network Ref, listing api.Listing) (hostList, error) {
+	key := cache.Key("allocated", network.ID)
+	for _, term := range listing.Terms {
+		key = cache.Key(key, term.String())
+	}
+	return cache.Lookup(ctx, n.recent, key, func(ctx context.Context) (hostList, error) {
+		hosts, err := n.list(ctx, network, listing)
+		switch {
+		case errors.Is(err, api.ErrLong):
+			return hostList{long: true}, nil
+		case errors.Is(err, ErrNotFound), errors.Is(err, ErrForbidden), errors.Is(err, ErrInvalid):
+			return hostList{}, nil
+		}
+		return hostList{hosts: hosts}, err
 	})
 }
 
 // HostsOn lists the addresses that VCD has assigned to VMs and other objects on a network. They include those of
 // objects that are not visible to the user.
 func (n *Networks) HostsOn(ctx context.Context, network Ref) ([]HostAddress, error) {
-	allocated, err := api.ListAll[wireAllocated](ctx, n.client, api.Listing{
+	return n.list(ctx, network, allocated(network))
+}
+
+// allocated returns the list of the used addresses of a network. VCD can filter it by address, according to the
+// documentation of its API 37.2 and 39.1.
+func allocated(network Ref) api.Listing {
+	return api.Listing{
 		Path: networksPath + "/" + url.PathEscape(network.ID) + "/allocatedIpAddresses",
 		What: "allocated addresses",
 		Of:   " of network " + network.Name,
 		Sort: "ipAddress",
 		Size: networksPage,
-	})
+	}
+}
+
+func (n *Networks) list(ctx context.Context, network Ref, listing api.Listing) ([]HostAddress, error) {
+	lines, err := api.ListAll[wireAllocated](ctx, n.client, listing)
 	if err != nil {
 		return nil, fmt.Errorf("reading the objects that use network %s: %w", network.Name, err)
 	}
 	var hosts []HostAddress
-	for _, line := range allocated {
+	for _, line := range lines {
 		if addr := wire.Address(line.Address); addr.IsValid() {
 			used := UsedAddress{Address: addr, Category: line.Type}
 			hosts = append(hosts, HostAddress{used, line.Entity})

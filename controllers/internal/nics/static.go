@@ -155,6 +155,15 @@ func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Result {
 	return phases.Done
 }
 
+// Addresses returns the static addresses of the NIC.
+func (n NIC) Addresses() []netip.Addr {
+	addresses := make([]netip.Addr, len(n.Static))
+	for i, static := range n.Static {
+		addresses[i] = static.Addr
+	}
+	return addresses
+}
+
 // Announced returns a problem if a static address of the NIC is the virtual IP of a cluster.
 func (n NIC) Announced(virtualIPs []netip.Addr, holder string) phases.Result {
 	for _, static := range n.Static {

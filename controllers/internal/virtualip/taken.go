@@ -63,9 +63,9 @@ func yields(c, other *infrav1.VCDCluster) bool {
 	return other.CreationTimestamp.Equal(&c.CreationTimestamp) && other.UID < c.UID
 }
 
-// A hostLister lists the hosts with an address in a network.
+// A hostLister lists the hosts at addresses in a network.
 type hostLister interface {
-	RecentHostsOn(ctx context.Context, network vcd.Ref) ([]vcd.HostAddress, error)
+	RecentHostsAt(ctx context.Context, network vcd.Ref, addresses []netip.Addr) ([]vcd.HostAddress, error)
 }
 
 // TakenByHost reports a host in VCD that uses one of the addresses in the network. It finds none if the user may not
@@ -73,9 +73,9 @@ type hostLister interface {
 func TakenByHost(ctx context.Context, in hostLister, c *infrav1.VCDCluster, network vcd.Network,
 	addresses []netip.Addr,
 ) (phases.Result, error) {
-	hosts, err := in.RecentHostsOn(ctx, network.Ref)
+	hosts, err := in.RecentHostsAt(ctx, network.Ref, addresses)
 	if err != nil {
-		return phases.Done, err
+		return problems.OfRead(err, "Reading the used addresses of network "+network.Name)
 	}
 	return problems.OfFinding(checks.VirtualIPTaken(c, network, addresses, hosts)), nil
 }

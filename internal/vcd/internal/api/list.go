@@ -5,6 +5,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -27,7 +28,11 @@ type Listing struct {
 	Terms []fiql.Term // only of constants and IDs, which need no escaping
 	Sort  string      // field that orders the pages; empty if VCD supports none
 	Size  int         // page size if VCD limits it below PageSize; 0: PageSize
+	Most  int         // length up to which the list is read; 0: no limit
 }
+
+// ErrLong is the error for a list that is longer than [Listing.Most].
+var ErrLong = errors.New("the list is too long")
 
 func (l Listing) query(page int) string {
 	filter := ""
@@ -51,8 +56,11 @@ func ListAll[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
 		if err := c.GetJSON(ctx, l.Path, l.query(page), &found); err != nil {
 			return nil, 0, err
 		}
-		if found.ResultTotal == nil {
+		switch {
+		case found.ResultTotal == nil:
 			return nil, 0, failure.Unavailable("the list of " + l.What + " does not include its length")
+		case l.Most > 0 && *found.ResultTotal > l.Most:
+			return nil, 0, ErrLong
 		}
 		return found.Values, *found.ResultTotal, nil
 	})
