@@ -8,6 +8,7 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
@@ -21,18 +22,19 @@ import (
 type site struct {
 	gone.Site
 
-	others    bool                 // VMs of other machines of the cluster are missing
-	neighbors []infrav1.VCDMachine // machines of the site's other clusters
+	others    bool                  // VMs of other machines of the cluster are missing
+	neighbors []*infrav1.VCDMachine // machines of the site's other clusters, shared with the cache
 }
 
-// site returns the state of the site, without the machine itself.
+// site returns the state of the site, without the machine itself. It reads all machines without copying them, because it
+// runs for each missing VM, and all VMs may be missing.
 func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 	clusters := &infrav1.VCDClusterList{}
 	machines := &infrav1.VCDMachineList{}
-	if err := l.client.List(ctx, clusters); err != nil {
+	if err := l.client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
 	}
-	if err := l.client.List(ctx, machines); err != nil {
+	if err := l.client.List(ctx, machines, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	s := &site{Site: gone.Site{
@@ -44,10 +46,11 @@ func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 		s.Released = at.Time
 	}
 	onSite := s.addClusters(clusters.Items, l.inputs.vcdCluster)
-	for _, m := range machines.Items {
+	for i := range machines.Items {
+		m := &machines.Items[i]
 		cluster := m.Namespace + "/" + m.Labels[clusterv1.ClusterNameLabel]
 		if onSite[cluster] && m.Spec.ProviderID != "" && m.UID != l.inputs.vcdMachine.UID {
-			s.add(m, cluster, cluster == me.Cluster, l.heldAt(&m))
+			s.add(m, cluster, cluster == me.Cluster, l.heldAt(m))
 		}
 	}
 	s.Neighbors = len(s.neighbors) > 0
@@ -59,11 +62,12 @@ func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 func (s *site) addClusters(clusters []infrav1.VCDCluster, mine *infrav1.VCDCluster) map[string]bool {
 	s.Stopped = mine.Spec.RecordedState.GoneStoppedSince != nil
 	onSite := map[string]bool{}
-	for _, c := range clusters {
+	for i := range clusters {
+		c := &clusters[i]
 		if !sites.Same(c.Spec.Site, mine.Spec.Site) {
 			continue
 		}
-		onSite[c.Namespace+"/"+capicluster.Name(&c, nil)] = true
+		onSite[c.Namespace+"/"+capicluster.Name(c, nil)] = true
 		if c.UID != mine.UID {
 			at := c.Spec.RecordedState.GoneStoppedSince
 			s.Stopped = s.Stopped || at != nil && at.After(s.Acknowledged)
@@ -73,13 +77,13 @@ func (s *site) addClusters(clusters []infrav1.VCDCluster, mine *infrav1.VCDClust
 }
 
 // add counts another machine. held is when it was last held back.
-func (s *site) add(m infrav1.VCDMachine, cluster string, mine bool, held time.Time) {
+func (s *site) add(m *infrav1.VCDMachine, cluster string, mine bool, held time.Time) {
 	if mine {
 		s.Machines++
 	} else {
 		s.neighbors = append(s.neighbors, m)
 	}
-	if missing, ok := missingOf(&m, cluster); ok {
+	if missing, ok := missingOf(m, cluster); ok {
 		missing.Held = held
 		s.Missing = append(s.Missing, missing)
 		s.others = s.others || mine
@@ -125,6 +129,6 @@ func (l *lostVM) wakeNeighbors(around *site) {
 	l.missing.announced = l.now()
 	for _, other := range around.neighbors {
 		l.states.Of(other.UID).freshness.stale.Store(true)
-		l.wakeUps.ForObject(&other)()
+		l.wakeUps.ForObject(other)()
 	}
 }
