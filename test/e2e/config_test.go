@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -71,7 +72,7 @@ func writeRepository(s suite, variables map[string]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := addTopologies(files); err != nil {
+	if err := errors.Join(addTopologies(files), addFiles(files)); err != nil {
 		return "", err
 	}
 	if files[adoptionTemplate], err = withAdoption(files[gatewayTemplate]); err != nil {

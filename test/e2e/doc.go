@@ -8,15 +8,15 @@
 // These specs run: QuickStart, which also checks that owner references and finalizers are restored and that resource
 // versions become stable, and again with a ClusterClass; MachineDeploymentScale; MachineDeploymentRemediation;
 // ClusterDeletion; KCPAndMachineDeploymentRollout; ClusterUpgradeConformance without conformance tests, for a Cluster
-// without a class, for one with a class, and over several versions; ClusterClassChanges; ClusterClassRollout; Scale.
-// The clusters have no CNI, because simulated nodes become ready without one. The ClusterClass is the shipped
-// templates/clusterclass-quick-start.yaml.
+// without a class, for one with a class, and over several versions; ClusterClassChanges; ClusterClassRollout; Scale;
+// ClusterInPlaceUpdate, with a runtime extension of this package. The clusters have no CNI, because simulated nodes
+// become ready without one. The ClusterClass is the shipped templates/clusterclass-quick-start.yaml.
 //
 // These specs do not run:
 //   - K8SConformance, Autoscaler, NodeDrainTimeout: they need running pods, or at least scheduling and eviction. Tests of
-//     real nodes run the conformance tests of Kubernetes and the cluster autoscaler.
+//     real nodes run NodeDrainTimeout, the conformance tests of Kubernetes, and the cluster autoscaler.
 //   - SelfHosted, ClusterctlUpgrade: they install providers as Deployments and wait until these are available.
-//   - ClusterInPlaceUpdate and ClusterUpgradeWithRuntimeSDK: they need Cluster API's test extension, behind a Service.
+//   - ClusterUpgradeWithRuntimeSDK: it needs Cluster API's test extension, behind a Service.
 //   - KCPRemediation: its machines run a script that reads its next step from a ConfigMap, but simulated guests run no
 //     scripts.
 //   - MachinePool: this provider does not support machine pools.

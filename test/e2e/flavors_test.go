@@ -132,3 +132,8 @@ func replaceOnce(template, old, replacement []byte) ([]byte, error) {
 	}
 	return bytes.Replace(template, old, replacement, 1), nil
 }
+
+// insertAfter inserts a text after the only occurrence of another one.
+func insertAfter(template []byte, before, added string) ([]byte, error) {
+	return replaceOnce(template, []byte(before), []byte(before+added))
+}

@@ -26,9 +26,13 @@ func startSuite(ctx context.Context, dir string) (suite, error) {
 		return suite{}, err
 	}
 	w, err := s.NewManagementCluster(ctx, framework.Options{
-		Dir:       "management",
-		Out:       GinkgoWriter,
-		Variables: map[string]string{"EXP_MACHINE_TAINT_PROPAGATION": "true"}, // One of the specs taints Machines.
+		Dir: "management",
+		Out: GinkgoWriter,
+		Variables: map[string]string{
+			"EXP_MACHINE_TAINT_PROPAGATION": "true", // One of the specs taints Machines.
+			"EXP_RUNTIME_SDK":               "true", // Another one updates machines in place.
+			"EXP_IN_PLACE_UPDATES":          "true",
+		},
 	})
 	if err != nil {
 		return suite{}, errors.Join(err, s.Close())
