@@ -77,6 +77,7 @@ func (q *quickstart) variables() map[string]string {
 	if q.booted != nil {
 		out["VCD_SITE"] = "https://" + insideAddress.Addr().String()
 		out["VCD_TEMPLATE_NAME"] = q.booted.name
+		out["VCD_TEMPLATE_PATTERN"] = nodeImage("VERSION")
 	}
 	return out
 }

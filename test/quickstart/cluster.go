@@ -29,7 +29,7 @@ const (
 
 // writeRepository writes the release with the templates for clusterctl, and the variables for the simulated VCD.
 func (q *quickstart) writeRepository() error {
-	files, err := simsite.ReleaseFiles(q.root, q.components, "templates/cluster-template*.yaml")
+	files, err := simsite.ReleaseFiles(q.root, q.components, "templates/cluster-template*.yaml", "templates/clusterclass-*.yaml")
 	if err != nil {
 		return err
 	}

@@ -61,10 +61,20 @@ func (q *quickstart) run(ctx context.Context) error {
 
 // bringUp runs the steps until the cluster is usable.
 func (q *quickstart) bringUp(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{
-		q.checkReal, q.lock, q.build, q.startSimulator, q.startStack, q.installProvider, q.prepareSite,
-		q.createCluster, q.awaitCluster, q.serveWebsite, q.summary,
-	} {
+	if err := q.startManagement(ctx); err != nil {
+		return err
+	}
+	return inOrder(ctx, q.prepareSite, q.createCluster, q.awaitCluster, q.serveWebsite, q.summary)
+}
+
+// startManagement runs the steps until the management cluster can create clusters.
+func (q *quickstart) startManagement(ctx context.Context) error {
+	return inOrder(ctx, q.checkReal, q.lock, q.build, q.startSimulator, q.startStack, q.installProvider)
+}
+
+// inOrder runs steps until one fails.
+func inOrder(ctx context.Context, steps ...func(context.Context) error) error {
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -61,9 +61,17 @@ func needsRealNodes(t *testing.T, versions ...string) {
 	}
 }
 
-// newRealCluster creates a cluster. The cleanup of the test stops all programs, and checks that they leave no processes
-// or files.
+// newRealCluster creates a cluster.
 func newRealCluster(t *testing.T, changes ...func(*options)) *realCluster {
+	t.Helper()
+	s := newRealSite(t, changes...)
+	s.Expect(s.q.bringUp(t.Context())).To(Succeed())
+	return s
+}
+
+// newRealSite prepares a cluster without creating it. The cleanup of the test stops all programs, and checks that they
+// leave no processes or files.
+func newRealSite(t *testing.T, changes ...func(*options)) *realCluster {
 	t.Helper()
 	g := NewWithT(t)
 	root, err := framework.Root()
@@ -87,7 +95,6 @@ func newRealCluster(t *testing.T, changes ...func(*options)) *realCluster {
 		g.Expect(hypervisor.Left(bootedDir)).To(BeEmpty(), "leftovers on this machine")
 		g.Expect(bootedDir).NotTo(BeADirectory(), "VMs left files")
 	})
-	g.Expect(s.q.bringUp(t.Context())).To(Succeed())
 	return s
 }
 
