@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
@@ -62,7 +61,7 @@ func withTopologyTaints(template []byte) ([]byte, error) {
 		"replicas: ${CONTROL_PLANE_MACHINE_COUNT}": "      ",
 		"replicas: ${WORKER_MACHINE_COUNT}":        "          ",
 	} {
-		template, err = replaceOnce(template, []byte(after), []byte(after+fmt.Sprintf(taints, indent)))
+		template, err = insertAfter(template, after, fmt.Sprintf(taints, indent))
 		if err != nil {
 			return nil, err
 		}
@@ -98,16 +97,16 @@ func withUpgrade(template []byte) ([]byte, error) {
 
 // withTaints sets the initial taints on control planes and workers that the rollout spec expects.
 func withTaints(template []byte) ([]byte, error) {
-	taints := []byte(`
+	const taints = `
       taints:
         - {key: pre-existing-on-initialization-taint, value: on-initialization-value, effect: PreferNoSchedule, propagation: OnInitialization}
-        - {key: pre-existing-always-taint, value: always-value, effect: PreferNoSchedule, propagation: Always}`)
-	for _, machine := range [][]byte{
-		[]byte("\n  machineTemplate:\n    spec:"),
-		[]byte("\n    spec:\n      clusterName: \"${CLUSTER_NAME}\""),
+        - {key: pre-existing-always-taint, value: always-value, effect: PreferNoSchedule, propagation: Always}`
+	for _, machine := range []string{
+		"\n  machineTemplate:\n    spec:",
+		"\n    spec:\n      clusterName: \"${CLUSTER_NAME}\"",
 	} {
 		var err error
-		if template, err = replaceOnce(template, machine, slices.Concat(machine, taints)); err != nil {
+		if template, err = insertAfter(template, machine, taints); err != nil {
 			return nil, err
 		}
 	}
@@ -117,9 +116,8 @@ func withTaints(template []byte) ([]byte, error) {
 // withRemediation extends the MachineHealthCheck, so that it soon replaces a worker whose Node has a condition that
 // only the spec sets.
 func withRemediation(template []byte) ([]byte, error) {
-	conditions := []byte("\n    unhealthyNodeConditions:")
-	added := []byte("\n      - {type: e2e.remediation.condition, status: \"False\", timeoutSeconds: 5}")
-	template, err := replaceOnce(template, conditions, slices.Concat(conditions, added))
+	template, err := insertAfter(template, "\n    unhealthyNodeConditions:",
+		"\n      - {type: e2e.remediation.condition, status: \"False\", timeoutSeconds: 5}")
 	if err != nil {
 		return nil, err
 	}
