@@ -22,7 +22,7 @@ var (
 	// ErrThrottled means that VCD throttles requests. See [RetryAfter].
 	ErrThrottled = failure.ErrThrottled
 	// ErrLater means that the request was not sent, because the site may not get more requests at the moment and others
-	// come first. See [RetryAfter]. It is no evidence about VCD.
+	// come first, or because another caller still reads the same list. See [RetryAfter]. It is no evidence about VCD.
 	ErrLater = failure.ErrLater
 	// ErrUnauthorized means that VCD rejected the credentials.
 	ErrUnauthorized = failure.ErrUnauthorized

@@ -14,7 +14,6 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -59,20 +58,18 @@ const (
 
 // Inventory lists VMs with queries that all callers share.
 type Inventory struct {
-	client  *api.Client
-	clock   Clock
-	metrics metrics.Site
+	client *api.Client
+	site   *transport.Site
 
 	mu   sync.Mutex
 	vdcs map[string]*inventory // by URN of the VDC
 }
 
-func newInventory(c *api.Client, clock Clock, m metrics.Site) *Inventory {
+func newInventory(c *api.Client, site *transport.Site) *Inventory {
 	return &Inventory{
-		client:  c,
-		clock:   clock,
-		metrics: m,
-		vdcs:    map[string]*inventory{},
+		client: c,
+		site:   site,
+		vdcs:   map[string]*inventory{},
 	}
 }
 
@@ -111,13 +108,13 @@ func (r request) oldest() time.Time { return r.since.Add(-r.maxAge) }
 // VMs returns the VMs of a vApp, sorted by name. If the list is older than maxAge or has been invalidated, VMs queries
 // it again. One query lists the vApps of the VDC that other callers need, too: see [inventory.cover].
 func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
-	return i.list(ctx, vdc, request{vApp: vApp, since: i.clock.Now(), maxAge: maxAge})
+	return i.list(ctx, vdc, request{vApp: vApp, since: i.site.Clock.Now(), maxAge: maxAge})
 }
 
 // DueVMs is like [Inventory.VMs] for a request that all vApps of the VDC will send at the same time. The first one
 // queries all lists that are older than maxAge.
 func (i *Inventory) DueVMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
-	return i.list(ctx, vdc, request{vApp: vApp, since: i.clock.Now(), maxAge: maxAge, due: true})
+	return i.list(ctx, vdc, request{vApp: vApp, since: i.site.Clock.Now(), maxAge: maxAge, due: true})
 }
 
 func (i *Inventory) list(ctx context.Context, vdc VDC, r request) ([]VMRecord, error) {
@@ -132,8 +129,8 @@ func (i *Inventory) list(ctx context.Context, vdc VDC, r request) ([]VMRecord, e
 	select {
 	case inv.querying <- struct{}{}:
 		defer func() { <-inv.querying }()
-	case <-i.clock.After(transport.MaxWait):
-		return nil, transport.ErrSlow
+	case <-i.site.Clock.After(transport.MaxWait):
+		return nil, i.site.WaitedTooLong(ctx)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -279,10 +276,10 @@ func (inv *inventory) cover(r request, now time.Time) []string {
 
 // query lists the vApp of a request, and those that its query covers.
 func (i *Inventory) query(ctx context.Context, vdc VDC, inv *inventory, r request) ([]VMRecord, error) {
-	q := inv.begin(r, i.clock.Now())
+	q := inv.begin(r, i.site.Clock.Now())
 	rows, err := i.queryVApps(transport.Shared(ctx), vdc, q.names)
 	if ctx.Err() == nil { // Otherwise the caller gave up, and others query again.
-		i.metrics.InventoryQueried(err)
+		i.site.Metrics.InventoryQueried(err)
 		inv.store(q, rows, err)
 	}
 	return slices.Clone(rows[r.vApp]), err

@@ -105,7 +105,7 @@ func chunksOf(terms []string, limit int) func(func([]string) bool) {
 func (i *Inventory) collectVMs(ctx context.Context, filters []string, into map[string]VMRecord) error {
 	for _, filter := range filters {
 		records, err := i.queryVMs(ctx, filter+";"+fiql.AllOf(fiql.Is("isVAppTemplate", "false")))
-		i.metrics.InventoryQueried(err)
+		i.site.Metrics.InventoryQueried(err)
 		if err != nil {
 			return err
 		}

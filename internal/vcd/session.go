@@ -44,8 +44,8 @@ type Session struct {
 func newSession(t *transport.Transport, config Config, opts PoolOptions) *Session {
 	as := config.account()
 	auth := login.New(t, as)
-	lookups := cache.New(opts.LookupTTL, opts.Clock)
-	recent := cache.New(min(allocatedAge, opts.LookupTTL), opts.Clock)
+	lookups := cache.New(opts.LookupTTL, t.Site)
+	recent := cache.New(min(allocatedAge, opts.LookupTTL), t.Site)
 	c := api.New(auth, api.Scope{
 		Base:     t.Site.Base,
 		Org:      config.Org,
@@ -55,11 +55,11 @@ func newSession(t *transport.Transport, config Config, opts PoolOptions) *Sessio
 		VDCs:      &VDCs{client: c, lookups: lookups},
 		Networks:  &Networks{client: c, lookups: lookups, recent: recent},
 		Templates: &Templates{client: c, lookups: lookups},
-		Inventory: newInventory(c, opts.Clock, t.Site.Metrics),
+		Inventory: newInventory(c, t.Site),
 		VApps:     &VApps{client: c, lookups: lookups},
 		VMs:       &VMs{client: c, clock: opts.Clock, documents: newDocuments(opts.Clock)},
 		Disks:     &Disks{client: c},
-		Affinity:  newAffinityRules(c, cache.New(min(opts.LookupTTL, affinityAge), opts.Clock)),
+		Affinity:  newAffinityRules(c, cache.New(min(opts.LookupTTL, affinityAge), t.Site)),
 		Tasks:     newTasks(c, opts.Clock, opts.TaskPoll, t.Site.Metrics),
 		Gateways:  &Gateways{client: c, lookups: lookups},
 		Balancers: &Balancers{client: c},

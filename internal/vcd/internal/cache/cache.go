@@ -18,7 +18,7 @@ import (
 // effect immediately.
 type Cache struct {
 	ttl    time.Duration
-	clock  transport.Clock
+	site   *transport.Site
 	flight singleflight.Group
 
 	mu      sync.Mutex
@@ -30,9 +30,9 @@ type entry struct {
 	found time.Time
 }
 
-// New returns an empty cache.
-func New(ttl time.Duration, clock transport.Clock) *Cache {
-	return &Cache{ttl: ttl, clock: clock, entries: map[string]entry{}}
+// New returns an empty cache for lookups at a site.
+func New(ttl time.Duration, site *transport.Site) *Cache {
+	return &Cache{ttl: ttl, site: site, entries: map[string]entry{}}
 }
 
 type maxAgeKey struct{}
@@ -51,7 +51,7 @@ func (c *Cache) Get(ctx context.Context, key string) (any, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.entries[key]
-	if !ok || c.clock.Now().Sub(e.found) > maxAge {
+	if !ok || c.site.Clock.Now().Sub(e.found) > maxAge {
 		delete(c.entries, key)
 		return nil, false
 	}
@@ -62,7 +62,7 @@ func (c *Cache) Get(ctx context.Context, key string) (any, bool) {
 func (c *Cache) Put(key string, value any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.entries[key] = entry{value, c.clock.Now()}
+	c.entries[key] = entry{value, c.site.Clock.Now()}
 }
 
 // Drop removes the entry of a key.
@@ -80,7 +80,7 @@ func (c *Cache) Clear() {
 }
 
 // Lookup returns the cached entry of key or calls find. Concurrent lookups of the same key share one call of find,
-// which continues for the next lookup if its callers give up.
+// which continues for the next lookup if its callers give up: see [transport.Site.WaitedTooLong].
 func Lookup[T any](ctx context.Context, c *Cache, key string, find func(context.Context) (T, error)) (T, error) {
 	var none T
 	if value, ok := c.Get(ctx, key); ok {
@@ -99,8 +99,8 @@ func Lookup[T any](ctx context.Context, c *Cache, key string, find func(context.
 	case r := <-result:
 		found, _ := r.Val.(T)
 		return found, r.Err
-	case <-c.clock.After(transport.MaxWait):
-		return none, transport.ErrSlow
+	case <-c.site.Clock.After(transport.MaxWait):
+		return none, c.site.WaitedTooLong(ctx)
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}

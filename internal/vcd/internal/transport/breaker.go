@@ -31,8 +31,8 @@ const (
 	maxOpen = 30 * time.Second
 )
 
-// ErrSlow is the error of a caller that has waited too long for a request of another caller.
-var ErrSlow = failure.Unavailable("VCD did not respond to another request for " + MaxWait.String())
+// errSlow is the error of a caller that has waited too long for requests of other callers.
+var errSlow = failure.Unavailable("VCD did not complete requests of other callers within " + MaxWait.String())
 
 // A breaker is the circuit breaker of a site. While the site is silent, requests fail at once, so that workers are free
 // for other sites. After an outage, one request at a time probes whether the site responds. Requests first pass the

@@ -52,9 +52,15 @@ func Shared(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unitKey{}, (*unit)(nil))
 }
 
-// unitOf returns the unit of work that a request belongs to, or a new one that is already admitted.
+// unitOf returns the unit of work that a request belongs to, or nil.
 func unitOf(ctx context.Context) *unit {
-	if u, ok := ctx.Value(unitKey{}).(*unit); ok && u != nil {
+	u, _ := ctx.Value(unitKey{}).(*unit)
+	return u
+}
+
+// unitToAdmit returns the unit of work that a request belongs to, or a new one that is already admitted.
+func unitToAdmit(ctx context.Context) *unit {
+	if u := unitOf(ctx); u != nil {
 		return u
 	}
 	u := &unit{}
@@ -94,7 +100,7 @@ func newFairQueue(limiter *rate.Limiter, limit int, clock Clock) *fairQueue {
 // acquire waits until a request may be sent and returns what delayed it. Unless acquire fails, the caller must call
 // release.
 func (q *fairQueue) acquire(ctx context.Context) (by string, err error) {
-	u := unitOf(ctx)
+	u := unitToAdmit(ctx)
 	admitted := u.admitted.Load()
 	w, by, err := q.enqueue(u)
 	if w == nil || err != nil {
@@ -108,7 +114,7 @@ func (q *fairQueue) acquire(ctx context.Context) (by string, err error) {
 	case <-w.granted:
 		return by, nil
 	case <-q.clock.After(timeout):
-		err = ErrSlow
+		err = errSlow
 		if !admitted {
 			err = q.postpone(u)
 		}

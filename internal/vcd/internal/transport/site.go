@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -64,6 +65,19 @@ func NewSite(base string, opts Options, m *metrics.Set) *Site {
 
 // Open returns the reason why no requests are sent to the site at the moment, or nil.
 func (s *Site) Open() error { return s.breaker.open() }
+
+// WaitedTooLong returns the error of a caller that has waited for [MaxWait] for the response to a request of another
+// caller. While the site responds, the other caller reads something long, such as a list of many pages. A unit of work
+// is then postponed, because it will find the result later.
+func (s *Site) WaitedTooLong(ctx context.Context) error {
+	if err := s.Open(); err != nil {
+		return err
+	}
+	if unitOf(ctx) == nil {
+		return errSlow
+	}
+	return failure.Later(MaxWait/2 + rand.N(MaxWait/2)) //nolint:gosec // spreads load, protects nothing
+}
 
 // Load returns the number of requests in flight, and whether the site counts as down.
 func (s *Site) Load() (inFlight int, down bool) { return s.breaker.load() }
