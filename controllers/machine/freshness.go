@@ -55,8 +55,7 @@ func unchanging(row vcd.VMRecord) vcd.VMRecord {
 // regardless of the cause of the pass. The end of one of the manager's tasks always causes a new query.
 func (o observer) listVMs(ctx context.Context) ([]vcd.VMRecord, error) {
 	if f := o.freshness; f.settled && !f.stale.Swap(false) {
-		age := o.now().Sub(lastInventory(o.now(), o.vdc.ID))
-		return o.session.DueVMs(ctx, o.vdc, o.inputs.vAppName(), age)
+		return o.session.DueVMs(ctx, o.vdc, o.inputs.vAppName(), lastInventory(o.now(), o.vdc.ID))
 	}
 	return o.session.VMs(ctx, o.vdc, o.inputs.vAppName(), inventoryAge)
 }

@@ -97,24 +97,23 @@ type vAppList struct {
 // A request asks for the list of a vApp.
 type request struct {
 	vApp   string
-	since  time.Time     // start of the request
-	maxAge time.Duration // of the list at that time
-	due    bool          // the lists of all vApps are due for a query when they are older than that
+	since  time.Time // start of the request
+	oldest time.Time // start of the oldest query that satisfies the request
+	due    bool      // the lists of all vApps are due for a query when theirs started earlier than that
 }
-
-// oldest returns the start of the oldest query that satisfies the request.
-func (r request) oldest() time.Time { return r.since.Add(-r.maxAge) }
 
 // VMs returns the VMs of a vApp, sorted by name. If the list is older than maxAge or has been invalidated, VMs queries
 // it again. One query lists the vApps of the VDC that other callers need, too: see [inventory.cover].
 func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
-	return i.list(ctx, vdc, request{vApp: vApp, since: i.site.Clock.Now(), maxAge: maxAge})
+	now := i.site.Clock.Now()
+	return i.list(ctx, vdc, request{vApp: vApp, since: now, oldest: now.Add(-maxAge)})
 }
 
-// DueVMs is like [Inventory.VMs] for a request that all vApps of the VDC will send at the same time. The first one
-// queries all lists that are older than maxAge.
-func (i *Inventory) DueVMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
-	return i.list(ctx, vdc, request{vApp: vApp, since: i.site.Clock.Now(), maxAge: maxAge, due: true})
+// DueVMs is like [Inventory.VMs] for a request that all vApps of the VDC send at the same time. The first one queries
+// all lists that were last queried before due. A maximum age instead would be relative to the time of each request, and
+// a request that was delayed a little would query all lists again.
+func (i *Inventory) DueVMs(ctx context.Context, vdc VDC, vApp string, due time.Time) ([]VMRecord, error) {
+	return i.list(ctx, vdc, request{vApp: vApp, since: i.site.Clock.Now(), oldest: due, due: true})
 }
 
 func (i *Inventory) list(ctx context.Context, vdc VDC, r request) ([]VMRecord, error) {
@@ -198,7 +197,7 @@ func (inv *inventory) usable(r request) (rows []VMRecord, ok bool, err error) {
 	if list.err != nil {
 		return nil, !list.queried.Before(r.since), list.err
 	}
-	return slices.Clone(list.rows), !list.queried.Before(r.oldest()), nil
+	return slices.Clone(list.rows), !list.queried.Before(r.oldest), nil
 }
 
 // outdated reports whether the vApp was never listed, or has changed since.
@@ -265,7 +264,7 @@ func (inv *inventory) cover(r request, now time.Time) []string {
 	}
 	names := []string{}
 	for name, list := range inv.vApps {
-		isDue := r.due && list.queried.Before(r.oldest())
+		isDue := r.due && list.queried.Before(r.oldest)
 		if vms <= fewVMs || name == r.vApp || list.outdated() || list.isInUse(now) || isDue {
 			names = append(names, name)
 		}
