@@ -5,7 +5,6 @@ package vcd
 import (
 	"context"
 	"maps"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -334,16 +333,6 @@ func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 		}
 	}
 	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + i.client.Org, Err: ErrNotFound}
-}
-
-// AtAddress finds the visible VMs with a primary address.
-func (i *Inventory) AtAddress(ctx context.Context, address netip.Addr) ([]VMRecord, error) {
-	records, err := i.queryVMs(ctx, fiql.AllOf(fiql.Is("ipAddress", address.String()), fiql.Is("isVAppTemplate", "false")))
-	var found []VMRecord
-	for _, record := range records {
-		found = append(found, vmRecord(record))
-	}
-	return found, err
 }
 
 // queryVMs returns all VM records that match a filter.

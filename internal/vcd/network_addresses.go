@@ -125,19 +125,31 @@ const (
 	fewHosts = 4 * networksPage
 )
 
-// hostList is a cached list of hosts. It is empty if it would be long.
+// hostList is a list of hosts. It is empty if it would be long.
 type hostList struct {
 	hosts []HostAddress
 	long  bool
 }
 
-// RecentHostsAt lists objects on a network, like [Networks.HostsOn], with a cache of a few seconds. The result contains
-// those at the given addresses, and may contain others. It is empty if the user may not view them. That is safe, because
-// VCD rejects addresses that are in use.
+// HostsAt lists objects on a network, like [Networks.HostsOn]. The result contains those at the given addresses, and may
+// contain others.
+func (n *Networks) HostsAt(ctx context.Context, network Ref, addresses []netip.Addr) ([]HostAddress, error) {
+	return hostsAt(ctx, network, addresses, n.hosts)
+}
+
+// RecentHostsAt is like [Networks.HostsAt], with a cache of a few seconds. The result is empty if the user may not view
+// the objects. That is safe, because VCD rejects addresses that are in use.
 func (n *Networks) RecentHostsAt(ctx context.Context, network Ref, addresses []netip.Addr) ([]HostAddress, error) {
+	return hostsAt(ctx, network, addresses, n.recentHosts)
+}
+
+func hostsAt(
+	ctx context.Context, network Ref, addresses []netip.Addr,
+	list func(ctx context.Context, network Ref, listing api.Listing) (hostList, error),
+) ([]HostAddress, error) {
 	all := allocated(network)
 	all.Most = fewHosts
-	few, err := n.recentHosts(ctx, network, all)
+	few, err := list(ctx, network, all)
 	if err != nil || !few.long {
 		return few.hosts, err
 	}
@@ -145,7 +157,7 @@ func (n *Networks) RecentHostsAt(ctx context.Context, network Ref, addresses []n
 	for _, address := range addresses {
 		one := allocated(network)
 		one.Terms = []fiql.Term{fiql.Is("ipAddress", address.String())}
-		found, err := n.recentHosts(ctx, network, one)
+		found, err := list(ctx, network, one)
 		if err != nil {
 			return nil, err
 		}
@@ -154,20 +166,23 @@ func (n *Networks) RecentHostsAt(ctx context.Context, network Ref, addresses []n
 	return hosts, nil
 }
 
+func (n *Networks) hosts(ctx context.Context, network Ref, listing api.Listing) (hostList, error) {
+	hosts, err := n.list(ctx, network, listing)
+	if errors.Is(err, api.ErrLong) {
+		return hostList{long: true}, nil
+	}
+	return hostList{hosts: hosts}, err
+}
+
+// recentHosts returns a list that is at most [allocatedAge] old.
 func (n *Networks) recentHosts(ctx context.Context, network Ref, listing api.Listing) (hostList, error) {
 	key := cache.Key("allocated", network.ID)
 	for _, term := range listing.Terms {
 		key = cache.Key(key, term.String())
 	}
 	return cache.Lookup(ctx, n.recent, key, func(ctx context.Context) (hostList, error) {
-		hosts, err := n.list(ctx, network, listing)
-		switch {
-		case errors.Is(err, api.ErrLong):
-			return hostList{long: true}, nil
-		case errors.Is(err, ErrNotFound), errors.Is(err, ErrForbidden), errors.Is(err, ErrInvalid):
-			return hostList{}, nil
-		}
-		return hostList{hosts: hosts}, err
+		found, err := n.hosts(ctx, network, listing)
+		return found, readable(err)
 	})
 }
 

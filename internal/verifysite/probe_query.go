@@ -75,6 +75,53 @@ func hrefFilterIsText(ctx context.Context, b *bench) (outcome, error) {
 	return is(len(other.Records) == 0, howHostFilterRead, howHostFilterRead), nil
 }
 
+// usedAddressesAreFiltered lists the used addresses of the first network that has any, and then with a filter that matches
+// none of them.
+func usedAddressesAreFiltered(ctx context.Context, b *bench) (outcome, error) {
+	const networks = "/cloudapi/1.0.0/orgVdcNetworks"
+	var visible struct {
+		Values []struct {
+			ID string `json:"id"`
+		} `json:"values"`
+	}
+	if err := b.calls.get(ctx, networks, "page=1&pageSize=25", &visible); err != nil {
+		return outcome{}, err
+	}
+	for _, network := range visible.Values {
+		list := networks + "/" + url.PathEscape(network.ID) + "/allocatedIpAddresses"
+		all, err := b.countItems(ctx, list, "")
+		switch {
+		case err != nil:
+			return outcome{}, err
+		case all == 0:
+			continue
+		}
+		const documentation = "192.0.2.1" // No network should use it: RFC 5737.
+		found, err := b.countItems(ctx, list, "ipAddress=="+documentation)
+		switch {
+		case refused(err):
+			return is(false, howAddressFiltered, howAddressRefused), nil
+		case err != nil:
+			return outcome{}, err
+		}
+		return is(found == 0, howAddressFiltered, howAddressNotFiltered), nil
+	}
+	return unknown(noUsedAddress), nil
+}
+
+// countItems returns the number of items of a list that match a filter.
+func (b *bench) countItems(ctx context.Context, path, filter string) (int, error) {
+	query := "page=1&pageSize=1"
+	if filter != "" {
+		query += "&filter=" + filter
+	}
+	var list struct {
+		Total int `json:"resultTotal"`
+	}
+	err := b.calls.get(ctx, path, query, &list)
+	return list.Total, err
+}
+
 // allocationsNeedType lists the allocations of an IP Space without a type and with one.
 func allocationsNeedType(ctx context.Context, b *bench) (outcome, error) {
 	spaces, err := b.session.IPSpaces.Public(ctx)

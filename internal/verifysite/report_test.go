@@ -141,7 +141,7 @@ func TestAReportContainsNoSiteNamesAndTheSimulatorReadsIt(t *testing.T) {
 }
 
 func TestAReadOnlyRunWritesNothing(t *testing.T) {
-	to := newTarget(t, vcdsim.IPSpaces(), "capvcd")
+	to := newTarget(t, withVMs(vcdsim.IPSpaces()), "capvcd")
 	found := to.verify(t, verifysite.Options{ReadOnly: true})
 	to.Expect(to.written()).To(BeEmpty())
 	for _, row := range verifysite.Table() {

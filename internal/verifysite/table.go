@@ -76,6 +76,7 @@ func Table() []Row {
 		{Name: "LinkedClonesKeepSize", Default: "true", needs: vms, probe: linkedClonesKeepSize},
 		{Name: "IOPSIgnoredWithoutLimits", Default: "true", needs: vms, probe: iopsIgnoredWithoutLimits},
 		{Name: "HrefFilterIsText", Default: "true", probe: hrefFilterIsText},
+		{Name: "UsedAddressesAreFiltered", Default: "true", probe: usedAddressesAreFiltered},
 		{Name: "PoolAddressKept", Default: "true", needs: vms | onNetwork, probe: poolAddressKept},
 		{Name: "CancelUndoesCompose", Default: "true", needs: vms, probe: cancelUndoesCompose},
 		{Name: "CellStopEndsSessions", Default: "true", Without: needsCellRestart},

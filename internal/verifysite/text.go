@@ -42,6 +42,7 @@ const (
 	noGroup         Text = "the edge gateway is in no data center group"
 	isPremium       Text = "the load balancer of the edge gateway has the feature set PREMIUM, or the feature set is not visible"
 	noFreeAddress   Text = "the edge gateway has too few free addresses"
+	noUsedAddress   Text = "no address of the network is in use, or the user may not view them"
 	noForeign       Text = "the edge gateway owns all addresses of its subnets"
 	noIPv6          Text = "the edge gateway has no free IPv6 address"
 	hasIPv6Service  Text = "the load balancer has an IPv6 service network"
@@ -82,6 +83,9 @@ const (
 	howIOPSIgnored        Text = "a number of IOPS was accepted for a disk on a storage profile without IOPS limiting"
 	howIOPSRefused        Text = "a number of IOPS was rejected for a disk on a storage profile without IOPS limiting"
 	howHostFilterRead     Text = "a filter with the address of another host was compared with one of the site"
+	howAddressFiltered    Text = "a filter by an unused address returned no used addresses of the network"
+	howAddressNotFiltered Text = "a filter by an unused address was ignored"
+	howAddressRefused     Text = "the list of used addresses was returned, but rejected with a filter by address"
 	howAddressRead        Text = "the address of a NIC was read before and after the VM was powered off"
 	howCancelRead         Text = "a compose task was cancelled, and its vApp searched for"
 	howStatusRead         Text = "the status of another pool was read while one was created"
@@ -102,14 +106,14 @@ const (
 var texts = []Text{
 	needsSecondUser, needsBundles, needsGuest, needsFailure, needsManyVMs, needsCellRestart, needsMeasurements, needsMark,
 	isReadOnly, notSelected, lacksVDC, lacksImage, lacksNetwork, lacksGateway, lacksALB, lacksRights, interrupted,
-	hasRight, unknownRights, noFastVDC, noUnlimitedIOPS, noEntityType, noSpaces, usesSpaces, noGroup, isPremium, noFreeAddress, noForeign,
+	hasRight, unknownRights, noFastVDC, noUnlimitedIOPS, noEntityType, noSpaces, usesSpaces, noGroup, isPremium, noFreeAddress, noUsedAddress, noForeign,
 	noIPv6, hasIPv6Service, noTransparent, noFloatingIP, noVersion, tooQuick, tooBusy, noQuota, limitReached,
 	controlRefused, answeredUnknown, failed,
 	howExtraConfigRefused, howExtraConfigKept, howEntityRefused, howEntityCreated, howNullAccepted, howNullRefused,
 	howWriteBusy, howWriteAccepted, howBusyText, howHardwareSame, howHardwareChanged, howDeleteRefused, howDeleteAccepted,
 	howDeployedRead, howRemovalRefused, howRemovalAccepted, howPageRead, howPageSizeRead, howGrowthRefused,
 	howGrowthAccepted, howIOPSIgnored, howIOPSRefused,
-	howHostFilterRead, howAddressRead, howCancelRead, howStatusRead, howLengthsTried, howVersionsTried,
+	howHostFilterRead, howAddressFiltered, howAddressNotFiltered, howAddressRefused, howAddressRead, howCancelRead, howStatusRead, howLengthsTried, howVersionsTried,
 	howOldestAccepts, howFieldRefused, howFieldAccepted, howForeignRefused, howForeignAccepted, howTypeNeeded,
 	howTypeNotNeeded, howRefusedAlone, howAccepted,
 }

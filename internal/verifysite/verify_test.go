@@ -61,6 +61,12 @@ func balancerOf(m vcdsim.Model, field string, value any) vcdsim.Model {
 	return m
 }
 
+// withVMs adds VMs of other users, with addresses on the first network of the VDC.
+func withVMs(m vcdsim.Model) vcdsim.Model {
+	m.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 2, Owner: "admin"}
+	return m
+}
+
 // allocated allocates a floating IP to the organization.
 func allocated(t *testing.T, to *target) {
 	t.Helper()
@@ -98,6 +104,12 @@ func sites() []site {
 				switched{"EdgeRuleCreateSince", []any{"38.1", "37.3", "39.0"}},
 				switched{"EdgeRuleTopSince", []any{"39.0", "38.1"}},
 			),
+		},
+		{
+			name:     "network with used addresses",
+			model:    withVMs(vcdsim.K8sTenant()),
+			user:     "capvcd",
+			switches: bothWays("UsedAddressesAreFiltered"),
 		},
 		{
 			name:     "user without the right to extra configuration",
@@ -182,6 +194,7 @@ func (to *target) verifyBothValues(t *testing.T, x switched) {
 	if len(ways) == 0 {
 		ways = []any{true, false}
 	}
+	existing := to.left()
 	var before any
 	to.sim.Edit(func(e *vcdsim.Editor) { before = field(e, x.name).Interface() })
 	set := func(way any) {
@@ -194,6 +207,6 @@ func (to *target) verifyBothValues(t *testing.T, x switched) {
 		g.Expect(finding.Site).To(Equal(text(way)), "%+v", finding)
 		g.Expect(finding.How).NotTo(BeEmpty())
 		g.Expect(finding.Reason).To(BeEmpty())
-		g.Expect(to.left()).To(BeEmpty())
+		g.Expect(to.left()).To(Equal(existing))
 	}
 }

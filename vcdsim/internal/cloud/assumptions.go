@@ -85,6 +85,9 @@ type Assumptions struct {
 	// HrefFilterIsText: A filter with the address of an object compares it as text, so an address with a host other
 	// than the public address matches nothing. An ID matches in any form. go-vcloud-director filters by URN.
 	HrefFilterIsText bool
+	// UsedAddressesAreFiltered: The list of the used addresses of a network can be filtered by address, as VMware
+	// documents for API 37.2 and 39.1. If false, the filter is rejected.
+	UsedAddressesAreFiltered bool
 	// PoolAddressKept: A NIC in mode POOL keeps its address while it is connected to the network, even when the VM is
 	// powered off.
 	PoolAddressKept bool
@@ -176,6 +179,7 @@ func DefaultAssumptions() Assumptions {
 		LinkedClonesKeepSize:        true,
 		IOPSIgnoredWithoutLimits:    true,
 		HrefFilterIsText:            true,
+		UsedAddressesAreFiltered:    true,
 		PoolAddressKept:             true,
 		CancelUndoesCompose:         true,
 		CellStopEndsSessions:        true,

@@ -217,6 +217,9 @@ func listAllocated(r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.FilterValue("ipAddress") != "" && !r.Cloud.Assume.UsedAddressesAreFiltered {
+		return nil, store.BadRequest("The filter by ipAddress is not supported.")
+	}
 	var out []any
 	for _, a := range machines.IPAMOf(r.Cloud).AddressesIn(n.ID) {
 		out = append(out, map[string]any{
