@@ -373,10 +373,7 @@ func TestWhatIsChanged(t *testing.T) {
 				d.Listeners = d.Listeners[:1]
 			},
 			change: func(d *Desired) { d.SourceRanges = nil },
-			want: []string{
-				"update virtual-service tcp-80", "delete firewall-rule drop",
-				"delete firewall-rule allow",
-			},
+			want:   []string{"delete firewall-rule drop", "delete firewall-rule allow"},
 		},
 		{
 			name: "a rule of the firewall that was deleted by hand: the new one must not shut out those who may come",
@@ -512,6 +509,31 @@ func TestWhatIsChanged(t *testing.T) {
 			g.Expect(m.next(d).Status.Addresses).To(Equal(want), "the address")
 		})
 	}
+}
+
+func TestAnInterruptedRemovalOfSourceRangesIsCompleted(t *testing.T) {
+	g := NewWithT(t)
+	writes := 0
+	for finished := false; !finished; writes++ {
+		d := ourService()
+		d.SourceRanges = prefixList("192.0.2.0/24")
+		m := made(t, &d)
+		d.SourceRanges = nil
+
+		_, err := m.converge(&d, writes)
+
+		finished = err == nil
+		if !finished {
+			g.Expect(err).To(MatchError(errKilled))
+		}
+		g.Expect(m.converge(&d, -1)).To(HaveField("Done()", true))
+		g.Expect(m.firewall).To(BeEmpty(), "after %d writes", writes)
+		for _, vs := range m.services {
+			marker, _ := ParseMarker(vs.Description)
+			g.Expect(marker.Filtered).To(BeFalse())
+		}
+	}
+	g.Expect(writes).To(BeNumerically(">", 4), "two rules, and two virtual services")
 }
 
 func TestARuleLeadsToAVirtualServiceUntilThatHasMoved(t *testing.T) {

@@ -53,7 +53,7 @@ func desiredService(in input, lb design, b binding) VirtualService {
 	}
 }
 
-// serviceMarker returns the marker of a virtual service. Outside one-arm mode it records that previous rules and
+// serviceMarker returns the marker of a virtual service. It also records that former firewall rules, DNAT rules or
 // profiles may remain, because otherwise the next plan would not look for them.
 func serviceMarker(in input, lb design, b binding) Marker {
 	m := b.marker(in.desired.Owner)
@@ -61,7 +61,7 @@ func serviceMarker(in input, lb design, b binding) Marker {
 	if rules := b.listener.Rules; rules != (HTTPRules{}) {
 		m.Wrote = short(rules.words()...)
 	}
-	m.Filtered = len(in.desired.SourceRanges) > 0
+	m.Filtered = len(in.desired.SourceRanges)+len(in.owned.firewall) > 0
 	m.Forwarded = !lb.frontend.translated && len(in.owned.rules)+len(in.owned.profiles) > 0
 	switch {
 	case lb.frontend.internal:
