@@ -133,6 +133,7 @@ func (d Defaults) Promised(s, other *corev1.Service) []loadbalancer.Use {
 				Name:     s.Namespace + "/" + s.Name,
 				Owner:    d.OwnerOf(s),
 				Share:    share,
+				Promised: true,
 			})
 		}
 	}

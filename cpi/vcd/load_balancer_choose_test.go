@@ -62,6 +62,30 @@ func TestServicesThatShareAFloatingIPComeTogether(t *testing.T) {
 	}
 }
 
+func TestInternalServicesShareAnAddress(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
+	internal := func(uid types.UID, port int32) func(*corev1.Service) {
+		return func(s *corev1.Service) {
+			s.UID = uid
+			s.Spec.Ports = s.Spec.Ports[:1]
+			s.Spec.Ports[0].Port = port
+			for name, value := range map[string]string{
+				"internal":        "true",
+				"internal-subnet": "192.168.9.0/24",
+				"share-ip":        "web",
+			} {
+				metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+name, value)
+			}
+		}
+	}
+	address := c.ensured(t, c.service("shop", internal("uid-1", 80)))
+
+	c.Expect(c.ensured(t, c.service("blog", internal("uid-2", 81)))).To(Equal(address))
+	c.Expect(c.ensured(t, c.service("wiki", internal("uid-3", 82), func(s *corev1.Service) {
+		s.Spec.LoadBalancerIP = address
+	}))).To(Equal(address))
+}
+
 func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	probe := c.service("probe")

@@ -55,6 +55,11 @@ type facts struct {
 	spaces   []vcd.IPSpace // from which floating IPs can be allocated
 }
 
+// hasPlainUplink reports whether the gateway has addresses outside IP Spaces.
+func (f facts) hasPlainUplink() bool {
+	return slices.ContainsFunc(f.gateway.Uplinks, func(u vcd.Uplink) bool { return !u.UsesIPSpaces })
+}
+
 // at returns the local state of a gateway.
 func (d *Driver) at(id string) *gateway {
 	d.mu.Lock()
@@ -280,7 +285,7 @@ func (g *gateway) readMonitors(ctx context.Context, s *vcd.Session) ([]lb.Object
 // readUsed lists the used addresses, unless all uplinks use IP Spaces, where allocations show which addresses are used.
 func (g *gateway) readUsed(ctx context.Context, s *vcd.Session) ([]lb.UsedAddress, error) {
 	f, err := g.fact(ctx, s)
-	if err != nil || !slices.ContainsFunc(f.gateway.Uplinks, func(u vcd.Uplink) bool { return !u.UsesIPSpaces }) {
+	if err != nil || !f.hasPlainUplink() {
 		return nil, err
 	}
 	return converted(func(u vcd.UsedAddress) lb.UsedAddress {

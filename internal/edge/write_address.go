@@ -37,9 +37,9 @@ func allocateAddress(ctx context.Context, w writer, step lb.Step) error {
 			Space: space,
 		})
 		return nil
-	case errors.Is(err, vcd.ErrQuota) && hasOtherSpace(ctx, w):
+	case errors.Is(err, vcd.ErrQuota) && hasOtherAddresses(ctx, w):
 		w.gateway.refusals.fill(space.ID, true)
-		return &failure{loadbalancer.ErrBusy, err} // the next plan uses another space
+		return &failure{loadbalancer.ErrBusy, err} // the next plan uses another space, or omits a family that is optional
 	case !is(err, []error{vcd.ErrInvalid, vcd.ErrConflict}):
 		return err
 	}
@@ -77,10 +77,10 @@ func noteAllocated(g *gateway, c lb.Claim) {
 	g.claims.put(c)
 }
 
-// hasOtherSpace reports whether another IP Space is available.
-func hasOtherSpace(ctx context.Context, w writer) bool {
+// hasOtherAddresses reports whether the gateway has addresses in another IP Space or outside IP Spaces.
+func hasOtherAddresses(ctx context.Context, w writer) bool {
 	f, err := w.gateway.fact(ctx, w.session)
-	return err == nil && len(f.spaces) > 1
+	return err == nil && (len(f.spaces) > 1 || f.hasPlainUplink())
 }
 
 // takenAddress determines who owns the allocated address of a step. It returns nil if the owner of the step does.

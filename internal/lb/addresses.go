@@ -53,6 +53,12 @@ func chooseAddresses(in input, families []loadbalancer.Family) (frontend, outcom
 	if out.stops() {
 		return front, out // the addresses of the load balancer are not known yet
 	}
+	if front.translated && slices.Contains(families, loadbalancer.IPv6) {
+		families = slices.DeleteFunc(slices.Clone(families), func(f loadbalancer.Family) bool { return f == loadbalancer.IPv6 })
+		if out.add(omitFamily(in, families, untranslatable)); out.stops() {
+			return front, out
+		}
+	}
 	c := addressChooser{
 		in:         in,
 		families:   families,
@@ -145,10 +151,19 @@ func (c *addressChooser) chooseOrOmit(f loadbalancer.Family) bool {
 		return false
 	}
 	if f != c.families[0] && !c.candidates.offered(f) {
-		c.out.add(omitFamily(c.in, c.families, fmt.Sprintf("the edge gateway has no %s addresses", f)))
+		where := "the edge gateway has no %s addresses"
+		if c.candidates.front.internal {
+			where = "the subnets for internal load balancers have no %s addresses"
+		}
+		c.out.add(omitFamily(c.in, c.families, fmt.Sprintf(where, f)))
 		return true
 	}
-	c.choose(f)
+	a, ok := c.available(f)
+	if !ok && f != c.families[0] && !c.in.desired.AllFamilies {
+		c.out.notice(NoFreeAddress, "no %s address is free%s: the load balancer has an %s address only", f, c.limits(f), c.families[0])
+		return true
+	}
+	c.choose(f, a)
 	return false
 }
 
@@ -184,34 +199,36 @@ func (c *addressChooser) verifyClaim(a netip.Addr) {
 	}
 }
 
-// choose chooses an address for a load balancer that has none.
-func (c *addressChooser) choose(f loadbalancer.Family) {
-	a, ok := c.candidates.preferred(f)
-	if !ok {
-		a, ok = c.candidates.free(f)
+// available returns an address for a load balancer that has none.
+func (c *addressChooser) available(f loadbalancer.Family) (netip.Addr, bool) {
+	if a, ok := c.candidates.preferred(f); ok {
+		return a, true
 	}
-	d := c.in.desired
-	internal := c.candidates.front.internal
+	return c.candidates.free(f)
+}
+
+// choose chooses the available address of a family, or refuses the family if there is none.
+func (c *addressChooser) choose(f loadbalancer.Family, available netip.Addr) {
 	switch {
-	case ok:
-		c.external[f] = a
+	case available.IsValid():
+		c.external[f] = available
 		c.unused[f] = true
-	case internal && len(d.insideRanges()) == 0:
+	case c.candidates.front.internal && len(c.in.desired.insideRanges()) == 0:
 		c.out.refuse(InvalidRange, "an internal load balancer requires a subnet or a one-arm range for its address: set one with an annotation or in the configuration")
 	case len(c.out.refusals) == 0:
 		c.out.refuse(NoFreeAddress, "no %s address is free%s: ask the provider for more addresses, or request a specific address", f,
-			limitsOf(d, internal))
+			c.limits(f))
 	}
 }
 
-// limitsOf describes the restrictions of the choice.
-func limitsOf(d Desired, internal bool) string {
+// limits describes the restrictions of the choice.
+func (c *addressChooser) limits(f loadbalancer.Family) string {
 	text := ""
-	if d.Subnet.IsValid() {
-		text = " in " + d.Subnet.String()
+	if subnet := c.in.desired.Subnet; subnet.IsValid() && loadbalancer.FamilyOf(subnet.Addr()) == f {
+		text = " in " + subnet.String()
 	}
-	if d.IPSpace != "" && !internal {
-		text += fmt.Sprintf(" in the IP Space %q", d.IPSpace)
+	if space := c.candidates.spaceFor(f); space != "" && !c.candidates.front.internal {
+		text += fmt.Sprintf(" in the IP Space %q", space)
 	}
 	return text
 }

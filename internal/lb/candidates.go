@@ -58,7 +58,7 @@ func (c *candidates) free(f loadbalancer.Family) (netip.Addr, bool) {
 		return c.firstFree(c.in.desired.insideRanges(), f)
 	}
 	gateway := c.in.observed.Gateway
-	space := c.in.desired.IPSpace
+	space := c.spaceFor(f)
 	for _, s := range gateway.Spaces {
 		i := slices.IndexFunc(s.Free, func(a netip.Addr) bool { return loadbalancer.FamilyOf(a) == f && c.isAllocatable(a) })
 		if i >= 0 && (space == "" || isNamed(s.ID, s.Name, space)) {
@@ -69,6 +69,19 @@ func (c *candidates) free(f loadbalancer.Family) (netip.Addr, bool) {
 		return netip.Addr{}, false
 	}
 	return c.firstFree(gateway.Ranges, f)
+}
+
+// spaceFor returns the only IP Space from which an address of a family is chosen, or an empty string. An IP Space has
+// addresses of one family, so it does not restrict the other one.
+func (c *candidates) spaceFor(f loadbalancer.Family) string {
+	space := c.in.desired.IPSpace
+	for _, s := range c.in.observed.Gateway.Spaces {
+		hasFamily := slices.ContainsFunc(s.Ranges, func(r Range) bool { return loadbalancer.FamilyOf(r.First) == f })
+		if isNamed(s.ID, s.Name, space) && len(s.Ranges) > 0 && !hasFamily {
+			return ""
+		}
+	}
+	return space
 }
 
 // isAllocatable reports whether a free address of an IP Space can be chosen.
@@ -178,11 +191,12 @@ func (c *candidates) problemOfUse(a netip.Addr, requested bool) *loadbalancer.Fi
 	return nil
 }
 
-// isSharable reports whether the owner of an object on an address shares the address with this load balancer.
+// isSharable reports whether the owner of an object on an address shares the address with this load balancer. Internal
+// and external load balancers do not share addresses.
 func (c *candidates) isSharable(u loadbalancer.Use) bool {
 	d := c.in.desired
 	return d.Share != "" && u.Share == d.Share && u.Owner.Cluster == d.Owner.Cluster &&
-		c.front.internal == u.Internal
+		(u.Promised || u.Internal == c.front.internal)
 }
 
 // isShared reports whether this load balancer may share an address with others.

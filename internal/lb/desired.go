@@ -13,7 +13,8 @@ import (
 type Desired struct {
 	loadbalancer.Desired
 
-	// Internal requests addresses inside the organization: from Subnet, else from InternalSubnets, else from OneArm.
+	// Internal requests addresses inside the organization: of each family from Subnet, else from InternalSubnets; if
+	// there are none, from OneArm.
 	// They are never translated.
 	Internal bool
 	// Subnet restricts the choice of addresses of its family. The zero Prefix means no restriction.
@@ -52,17 +53,17 @@ func (d Desired) members(f loadbalancer.Family) []netip.Addr { return allOf(f, d
 
 // insideRanges returns the ranges for addresses of internal load balancers.
 func (d Desired) insideRanges() []Range {
-	switch {
-	case d.Subnet.IsValid():
-		return []Range{hosts(d.Subnet)}
-	case len(d.InternalSubnets) > 0:
-		var out []Range
-		for _, n := range d.InternalSubnets {
-			out = append(out, hosts(n))
-		}
-		return out
-	case d.OneArm != nil:
-		return []Range{*d.OneArm}
+	var ranges []Range
+	if d.Subnet.IsValid() {
+		ranges = append(ranges, hosts(d.Subnet))
 	}
-	return nil
+	for _, n := range d.InternalSubnets {
+		if !d.Subnet.IsValid() || loadbalancer.FamilyOf(n.Addr()) != loadbalancer.FamilyOf(d.Subnet.Addr()) {
+			ranges = append(ranges, hosts(n))
+		}
+	}
+	if len(ranges) == 0 && d.OneArm != nil {
+		ranges = append(ranges, *d.OneArm)
+	}
+	return ranges
 }

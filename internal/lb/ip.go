@@ -33,7 +33,8 @@ func (r Range) Within(subnet netip.Prefix) Range {
 	return intersect(r, hosts(subnet))
 }
 
-// hosts returns the addresses of a subnet that hosts can use.
+// hosts returns the addresses of a subnet that hosts can use. The first address of an IPv6 subnet is that of all its
+// routers: RFC 4291, section 2.6.1.
 func hosts(n netip.Prefix) Range {
 	first := n.Masked().Addr()
 	bytes := first.AsSlice()
@@ -41,8 +42,11 @@ func hosts(n netip.Prefix) Range {
 		bytes[i/8] |= 1 << (7 - i%8)
 	}
 	last, _ := netip.AddrFromSlice(bytes)
-	if first.Is4() && n.Bits() < 31 {
+	switch {
+	case first.Is4() && n.Bits() < 31:
 		return Range{first.Next(), last.Prev()}
+	case first.Is6() && n.Bits() < 127:
+		return Range{first.Next(), last}
 	}
 	return Range{first, last}
 }

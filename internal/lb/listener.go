@@ -51,6 +51,12 @@ func key(p loadbalancer.Protocol, port int) string {
 	return fmt.Sprintf("%s-%d", strings.ToLower(string(p)), port)
 }
 
+// protocolOf returns the protocol in the key of a listener; empty for the empty key.
+func protocolOf(key string) loadbalancer.Protocol {
+	protocol, _, _ := strings.Cut(key, "-")
+	return loadbalancer.Protocol(strings.ToUpper(protocol))
+}
+
 // compare orders listeners by port and protocol.
 func (l Listener) compare(other Listener) int {
 	return cmp.Or(cmp.Compare(l.Port, other.Port), cmp.Compare(l.Protocol, other.Protocol))

@@ -56,19 +56,18 @@ type Step struct {
 	Firewall *FirewallRule
 }
 
-// Uses implements [loadbalancer.Step]. It omits whether an address is internal, as for addresses that other Services
-// keep, because internal load balancers only share existing objects.
+// Uses implements [loadbalancer.Step].
 func (s Step) Uses() []loadbalancer.Use {
 	switch {
 	case s.Service != nil:
 		m, _ := ParseMarker(s.Service.Description)
-		m.Via = ViaItself
 		return s.Service.Uses(s.Name, m)
 	case s.Rule != nil:
 		m, _ := ParseMarker(s.Rule.Description)
 		use := useOf(KindRule, s.Name, m)
 		use.Address = s.Rule.External
 		use.Port = s.Rule.ExternalPort
+		use.Protocol = protocolOf(m.Listener)
 		return []loadbalancer.Use{use}
 	}
 	return nil

@@ -3,6 +3,7 @@
 package lb
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -75,10 +76,19 @@ func unsupportedReason(in input, f loadbalancer.Family) string {
 		return "the load balancer of the edge gateway does not support IPv6, which requires VCD 10.4 and an IPv6 service network"
 	case f == loadbalancer.IPv4 && in.can.OnlyIPv6:
 		return "the load balancer of the edge gateway has an IPv6 service network only"
-	case f == loadbalancer.IPv6 && in.desired.OneArm != nil && !in.desired.Internal:
-		return "one-arm mode translates addresses, which is not possible for IPv6"
+	case f == loadbalancer.IPv6 && in.desired.OneArm != nil && !mayBeInternal(in.desired):
+		return untranslatable
 	}
 	return ""
+}
+
+// untranslatable is the reason why a load balancer that is reached through DNAT rules has no IPv6 address.
+const untranslatable = "one-arm mode translates addresses, which is not possible for IPv6"
+
+// mayBeInternal reports whether the load balancer can be inside the organization. [choosesInternal] decides whether it
+// is.
+func mayBeInternal(d Desired) bool {
+	return d.Internal || slices.ContainsFunc(d.Requested, netip.Addr.IsPrivate)
 }
 
 // omitFamily adds a notice that the load balancer has only the given families, or refuses that.

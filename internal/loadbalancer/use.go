@@ -47,4 +47,7 @@ type Use struct {
 	Share string
 	// Internal means that only clients inside the organization can reach the object on the address.
 	Internal bool
+	// Promised means that the address is kept for a Service, whether or not an object exists on it. It is not known
+	// whether the object is internal.
+	Promised bool
 }
