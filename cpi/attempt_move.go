@@ -86,7 +86,7 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(loadbalan
 
 // leave removes the objects of the Service at another location, except for steps that but matches.
 func (a *attempt) leave(ctx context.Context, id string, but func(loadbalancer.Step) bool) error {
-	moved := &Moved{Desired: a.request.Desired, Addresses: a.addresses}
+	moved := &Moved{Location: a.location, Desired: a.request.Desired, Addresses: a.addresses}
 	p, err := loop{
 		plan: func(ctx context.Context, _ int) (loadbalancer.Plan, error) {
 			p, err := a.planner.planAbsent(ctx, a.service, id, PlanRequest{Moved: moved})

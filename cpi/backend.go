@@ -69,6 +69,7 @@ type PlanRequest struct {
 
 // Moved is a load balancer at another location.
 type Moved struct {
+	Location  string // its ID
 	Desired   service.Desired
 	Addresses []netip.Addr
 }

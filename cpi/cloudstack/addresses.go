@@ -70,7 +70,7 @@ func (p *planner) checkRequested(ip string) {
 	}
 }
 
-func (p *planner) moving(ip string) bool { return contains(p.moved, ip) }
+func (p *planner) moving(ip string) bool { return contains(p.moved.Addresses, ip) }
 
 // planAddress plans the association of the load balancer's address, and its ownership marker if the address is proved
 // to be associated for the load balancer.

@@ -90,8 +90,10 @@ func (b *Balancer) at(network string) *observed {
 // Plan implements [cpi.Balancer].
 func (b *Balancer) Plan(ctx context.Context, network string, request cpi.PlanRequest) (loadbalancer.Plan, error) {
 	var moved cpi.Moved
+	newList := ""
 	if request.Moved != nil {
 		moved = *request.Moved
+		newList = b.at(moved.Location).aclList()
 	}
 	var out loadbalancer.Plan
 	err := b.at(network).view(ctx, request.Fresh, request.Want, func(s *state) {
@@ -99,7 +101,10 @@ func (b *Balancer) Plan(ctx context.Context, network string, request cpi.PlanReq
 			out = followFor(s, request.Want)
 			return
 		}
-		out = planFor(s, request.Want, moved.Addresses)
+		if s.network.ACLID != newList {
+			moved.Desired.Ports = nil // The rules in this ACL list open nothing at the new location.
+		}
+		out = planFor(s, request.Want, moved)
 	})
 	if err != nil {
 		return loadbalancer.Plan{}, coreError(err)

@@ -706,6 +706,37 @@ func TestServicesShareAListOfACLs(t *testing.T) {
 	s.Expect(s.opened()).To(Equal([]string{"80/tcp 0.0.0.0/0", "80/tcp 10.0.0.0/8"}), "foreign rules are kept")
 }
 
+// TestAServiceThatMovesToATierKeepsItsACLRules moves a Service to another tier of its VPC. If both have one ACL list, its
+// rules also open the ports in the new tier.
+func TestAServiceThatMovesToATierKeepsItsACLRules(t *testing.T) {
+	for name, shared := range map[string]bool{"with the same ACL list": true, "with another ACL list": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, cloudstacksim.Options{}, cloudstacksim.VPCID)
+			s.converge(false)
+			list := s.sim.Objects(cloudstacksim.Networks)[0]["aclid"]
+			tier := s.sim.AddNetwork("other", cloudstacksim.VPCID)
+			if shared {
+				s.sim.Edit(cloudstacksim.Networks, func(o cloudstacksim.Object) bool { o["aclid"] = list; return true })
+			}
+			want := s.requestOf(s.service, nil).Desired
+			_, err := s.balancer.Plan(t.Context(), tier, cpi.PlanRequest{Want: want})
+			s.Expect(err).NotTo(HaveOccurred())
+
+			p, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{
+				Want:  service.Desired{Desired: loadbalancer.Desired{Owner: want.Owner, Absent: true}},
+				Moved: &cpi.Moved{Location: tier, Desired: want},
+			})
+
+			s.Expect(err).NotTo(HaveOccurred())
+			closes := ContainElement(HaveField("String()", HavePrefix("delete ACL rule")))
+			if shared {
+				closes = Not(closes)
+			}
+			s.Expect(p.Steps).To(closes)
+		})
+	}
+}
+
 func TestAPreexistingFirewallRule(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)

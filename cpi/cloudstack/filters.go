@@ -228,10 +228,13 @@ func (p *planner) removeFirewalls(kept func(cloudstack.Firewall) bool) {
 	}
 }
 
-// removeACLs plans the removal of the owner's rules in the ACL list, except for those that are kept.
-func (p *planner) removeACLs(kept func(cloudstack.ACL) bool) {
+// removeACLs plans the removal of the owner's rules in the ACL list, except for those of the given ports.
+func (p *planner) removeACLs(kept []service.Port) {
 	for _, a := range p.state.acls {
-		if m, marked := parseMarker(a.Reason); marked && same(m.owner, p.want.Owner) && !kept(a) {
+		isKept := slices.ContainsFunc(kept, func(port service.Port) bool {
+			return int(a.StartPort) == port.Number && strings.EqualFold(a.Protocol, protocolOf(port))
+		})
+		if m, marked := parseMarker(a.Reason); marked && same(m.owner, p.want.Owner) && !isKept {
 			p.closeACL(a.ID)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
@@ -66,6 +67,13 @@ func (o *observed) view(ctx context.Context, fresh bool, want service.Desired, f
 	}
 	f(&o.state)
 	return nil
+}
+
+// aclList returns the ID of the network's ACL list as last observed; empty if the network has none.
+func (o *observed) aclList() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.state.network.ACLID
 }
 
 // observe reads the state, except for members.
@@ -203,7 +211,7 @@ func (o *observed) machines(ctx context.Context, members []service.Member) ([]cl
 func (o *observed) readShared(ctx context.Context, want service.Desired) error {
 	o.state.shared = nil
 	var shared []string
-	for _, s := range planFor(&o.state, want, nil).Steps {
+	for _, s := range planFor(&o.state, want, cpi.Moved{}).Steps {
 		own, _ := s.(step)
 		a, is := o.state.address(own.address)
 		if own.verb != release || !is {

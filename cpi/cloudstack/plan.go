@@ -5,8 +5,8 @@ package cloudstack
 import (
 	"net/netip"
 	"slices"
-	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
@@ -46,8 +46,9 @@ func followFor(s *state, want service.Desired) loadbalancer.Plan {
 	return p.out
 }
 
-// planFor returns the plan to reach the desired state.
-func planFor(s *state, want service.Desired, moved []netip.Addr) loadbalancer.Plan {
+// planFor returns the plan to reach the desired state. The removal of a load balancer that moved keeps the addresses that
+// it has at its new location, and the ACL rules of its ports there.
+func planFor(s *state, want service.Desired, moved cpi.Moved) loadbalancer.Plan {
 	p := newPlanner(s, want)
 	p.moved = moved
 	if want.Absent {
@@ -113,11 +114,7 @@ func (p *planner) removeStale(target string) {
 		})
 	}
 	p.removeRules(without(p.view.mine, desired))
-	p.removeACLs(func(a cloudstack.ACL) bool {
-		return slices.ContainsFunc(p.want.Ports, func(port service.Port) bool {
-			return int(a.StartPort) == port.Number && strings.EqualFold(a.Protocol, protocolOf(port))
-		})
-	})
+	p.removeACLs(p.want.Ports)
 	a, _ := p.state.address(target)
 	p.removeFirewalls(func(f cloudstack.Firewall) bool {
 		return f.AddressID == a.ID && slices.ContainsFunc(p.want.Ports, func(port service.Port) bool {
@@ -136,7 +133,7 @@ func (p *planner) remove() {
 		}
 	}
 	p.removeRules(p.view.mine)
-	p.removeACLs(func(cloudstack.ACL) bool { return false })
+	p.removeACLs(p.moved.Desired.Ports)
 	p.removeFirewalls(func(cloudstack.Firewall) bool { return false })
 	p.releaseUnused("")
 }

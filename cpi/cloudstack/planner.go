@@ -4,9 +4,9 @@ package cloudstack
 
 import (
 	"fmt"
-	"net/netip"
 	"strconv"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
@@ -18,8 +18,8 @@ type planner struct {
 	view  *view  // the part of it that concerns the owner
 	want  service.Desired
 	extra extra
-	// moved are the addresses of the load balancer at its new location.
-	moved []netip.Addr
+	// moved is the load balancer at its new location, without ports if that has another ACL list.
+	moved cpi.Moved
 	// closed are the IDs of firewall rules that a step deletes.
 	closed map[string]bool
 	// opened are the firewall rules that steps create. One step tags all of them.
