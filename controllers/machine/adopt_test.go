@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -65,6 +66,51 @@ func TestACAPVCDMachineIsAdopted(t *testing.T) {
 	w.Sim.ResetCounters()
 	after(w, 28*day, "a")
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 1), "the lease of its vApp is renewed")
+}
+
+// TestDeletionOfAnUnrecordedCAPVCDMachineWaitsForAccess deletes a machine whose VM runs, but was never recorded: CAPVCD
+// recorded neither the VM, until it had joined the cluster, nor that it requested the VM.
+func TestDeletionOfAnUnrecordedCAPVCDMachineWaitsForAccess(t *testing.T) {
+	password := func(w *controllertest.Env, password string) {
+		secret := w.Secret("tenant-credentials")
+		secret.Data["password"] = []byte(password)
+		w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+		w.Restart(t, events.NewFakeRecorder(1000))
+	}
+	tests := map[string]struct {
+		lock, unlock func(*controllertest.Env)
+	}{
+		"VCD rejects the password": {
+			lock:   func(w *controllertest.Env) { password(w, "wrong") },
+			unlock: func(w *controllertest.Env) { password(w, "password") },
+		},
+		"the vApp is not visible": {
+			lock:   func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, true) },
+			unlock: func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) },
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newLimitedEnv(t, 0, "a")
+			makeCAPVCD(w, "a")
+			m := w.VCDMachine("a")
+			m.Spec.ProviderID = ""
+			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+			tt.lock(w)
+			w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
+
+			for range 10 {
+				_, err := w.ReconcileMachine("a")
+				w.Expect(err).NotTo(HaveOccurred())
+			}
+
+			w.Expect(w.VCDMachine("a").Finalizers).To(ContainElement(infrav1.MachineFinalizer))
+			w.Expect(w.Sim.State().VMs).To(HaveLen(1))
+			tt.unlock(w)
+			w.DeleteMachine("a")
+			w.Expect(w.Sim.State().VMs).To(BeEmpty())
+		})
+	}
 }
 
 func TestAnUncertainAdoptionChangesNothing(t *testing.T) {

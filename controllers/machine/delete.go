@@ -51,9 +51,9 @@ func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 }
 
 // unlessNeverRequested passes on why the VM cannot be looked up in VCD. It returns [phases.Done] if the creation of the
-// VM was never requested.
+// VM was never requested. CAPVCD did not record its requests.
 func unlessNeverRequested(ctx context.Context, live client.Reader, in *inputs, out phases.Result, err error) (phases.Result, error) {
-	if err != nil || in.vmID() != "" {
+	if err != nil || in.vmID() != "" || in.madeByCAPVCD() {
 		return out, err
 	}
 	requested, err := wasRequested(ctx, live, in.vcdMachine)
