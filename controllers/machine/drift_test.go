@@ -356,6 +356,33 @@ func TestVMIsPoweredOnAgainALimitedNumberOfTimes(t *testing.T) {
 
 const powerOnCall = "POST /api/vApp/vm/power/action/powerOn"
 
+// drain deletes a Machine as Cluster API sees it while the node is being drained.
+func drain(w *controllertest.Env, name string) {
+	machine := &clusterv1.Machine{}
+	key := client.ObjectKey{Namespace: controllertest.Namespace, Name: name}
+	w.Expect(w.Client.Get(w.Ctx, key, machine)).To(Succeed())
+	machine.Finalizers = []string{clusterv1.MachineFinalizer}
+	w.Expect(w.Client.Update(w.Ctx, machine)).To(Succeed())
+	w.Expect(w.Client.Delete(w.Ctx, machine)).To(Succeed())
+}
+
+func TestARejectedPowerOnDoesNotCount(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0", powersOn)...)
+	w.Ready("cp-0")
+	w.Sim.ResetCounters()
+	w.Sim.Faults().Add(vcdsim.Fault{Operation: powerOnCall, Status: http.StatusBadRequest, Code: "BUSY_ENTITY", Count: 2})
+	w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
+
+	at := machine.InventoryEvery
+	w.Eventually(func(g Gomega) {
+		g.Expect(conditions.GetReason(reconcileAt(w, at, "cp-0"), infrav1.PoweredOnCondition)).To(Equal(infrav1.ReadyReason))
+		g.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(3))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+
+	w.Expect(w.VCDMachine("cp-0").Spec.RecordedState.PoweredOnAgain.Count).To(BeEquivalentTo(1))
+	w.Expect(strings.Count(strings.Join(w.EventTexts(), "\n"), "VMPoweredOnAgain")).To(Equal(1))
+}
+
 func TestVMOfADeletingMachineIsNotPoweredOn(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -364,14 +391,7 @@ func TestVMOfADeletingMachineIsNotPoweredOn(t *testing.T) {
 	}{
 		{
 			"the Machine is being drained",
-			func(w *controllertest.Env) {
-				machine := &clusterv1.Machine{}
-				w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"},
-					machine)).To(Succeed())
-				machine.Finalizers = []string{clusterv1.MachineFinalizer}
-				w.Expect(w.Client.Update(w.Ctx, machine)).To(Succeed())
-				w.Expect(w.Client.Delete(w.Ctx, machine)).To(Succeed())
-			},
+			func(w *controllertest.Env) { drain(w, "cp-0") },
 		},
 		{
 			"we requested the shutdown of its guest",

@@ -115,6 +115,13 @@ func (i *inputs) cameUp() bool {
 	return i.provisioned() || i.vcdMachine.Spec.RecordedState.PoweredOnAt != nil
 }
 
+// endsSoon reports whether the Machine or its Cluster is being deleted. Cluster API first drains the node, and deletes the
+// VCDMachine afterwards.
+func (i *inputs) endsSoon() bool {
+	return i.machine != nil && !i.machine.DeletionTimestamp.IsZero() ||
+		i.cluster != nil && !i.cluster.DeletionTimestamp.IsZero()
+}
+
 // creationRequested returns when the creation of the VM was last requested; zero if that is unknown.
 func (i *inputs) creationRequested() time.Time {
 	if at := i.vcdMachine.Spec.RecordedState.CreationRequestedAt; at != nil {

@@ -77,7 +77,7 @@ func (p power) ensure(ctx context.Context) (phases.Result, error) {
 	case !p.inputs.cameUp():
 		return p.onFirst(ctx)
 	case status == vcd.StatusPoweredOff && p.inputs.vcdMachine.Spec.PowerOffPolicy == infrav1.PowerOffPowerOn &&
-		!p.endsSoon():
+		!p.staysOff():
 		return p.powerOnAgain(ctx)
 	}
 	return powerProblem(status), nil
@@ -167,34 +167,39 @@ func (p power) powerOnAgain(ctx context.Context) (phases.Result, error) {
 			"The VM does not stay powered on. The provider powered it on %d times in a row and will retry later: check its guest and the tasks in VCD, or set spec.powerOffPolicy to Report", past.count)
 		return out, nil
 	}
-	if _, out, err := p.observer.owned(ctx); err != nil || out != phases.Done {
+	vm, out, err := p.observer.owned(ctx)
+	switch {
+	case err != nil || out != phases.Done:
 		return out, err
+	case len(vm.Tasks) > 0:
+		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name), nil
 	}
 	done, out := p.tasks.beginWrite(stepPowerOn)
 	if out != phases.Done {
 		return out, nil
 	}
 	defer done()
+	before := record.PoweredOnAgain
 	next := past.next(now)
 	record.PoweredOnAgain = next.record()
 	forgetRemoval(p.inputs.vcdMachine)
 	if err := p.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
 	}
-	vmPoweredOnAgain(p.recorder, p.inputs.vcdMachine, next.count)
 	task, err := p.powerOn(ctx)
+	if startsNothing(err) {
+		record.PoweredOnAgain = before
+	}
 	if err != nil {
 		return p.tasks.failedRequest(stepPowerOn, err)
 	}
+	vmPoweredOnAgain(p.recorder, p.inputs.vcdMachine, next.count)
 	return p.tasks.start(stepPowerOn, task), nil
 }
 
-// endsSoon reports whether the machine is about to be deleted, so that its VM stays off.
-func (p power) endsSoon() bool {
-	in := p.inputs
-	return in.machine != nil && !in.machine.DeletionTimestamp.IsZero() ||
-		in.cluster != nil && !in.cluster.DeletionTimestamp.IsZero() ||
-		in.vcdMachine.Spec.RecordedState.ShutdownRequestedAt != nil
+// staysOff reports whether the machine is about to be deleted, so that its VM stays off.
+func (p power) staysOff() bool {
+	return p.inputs.endsSoon() || p.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt != nil
 }
 
 // markPoweredOn sets the cached state of the VM after the task succeeded.

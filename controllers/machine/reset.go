@@ -4,7 +4,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -81,8 +80,8 @@ func (r reset) send(ctx context.Context, wanted *infrav1.RequestedReset) (phases
 	switch {
 	case err == nil:
 		vmReset(r.recorder, r.inputs.vcdMachine, wanted.Number)
-	case errors.Is(err, vcd.ErrLater):
-		wanted.SentAt = nil // Nothing was requested.
+	case startsNothing(err):
+		wanted.SentAt = nil
 	}
 	out, err = r.tasks.started(stepReset, task, err)
 	return r.again(wanted, out), err

@@ -186,6 +186,12 @@ func (t tasks) settle(what step) (out phases.Result, ended bool) {
 	return phases.Done, true
 }
 
+// startsNothing reports whether a request certainly started no task, because it was not sent, or because VCD was busy or
+// throttled it.
+func startsNothing(err error) bool {
+	return errors.Is(err, vcd.ErrLater) || errors.Is(err, vcd.ErrBusy) || errors.Is(err, vcd.ErrThrottled)
+}
+
 // failedRequest converts the failure of a request to a result. The delay increases with each failure if VCD would only
 // reject the request again. The known state is discarded: VCD may have accepted the request and only the response was
 // lost, or the state was outdated.

@@ -3,6 +3,7 @@
 package remediation_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -164,6 +165,22 @@ func TestAMachineIsReplacedAfterUnsuccessfulResets(t *testing.T) {
 	b.Expect(b.replaced()).To(BeTrue())
 	b.Expect(conditions.IsFalse(b.machine(), clusterv1.MachineHealthCheckSucceededCondition)).To(BeTrue(), "kept")
 	b.Expect(b.resets()).To(Equal(2))
+}
+
+func TestARejectedResetIsRepeated(t *testing.T) {
+	b := newBench(t)
+	b.remediate(infrav1.VCDRemediationStrategy{RetryLimit: 1, TimeoutSeconds: 60})
+	b.reconcile()
+	b.Sim.Faults().Add(vcdsim.Fault{
+		Operation: "POST /api/vApp/vm/power/action/reset",
+		Status:    http.StatusBadRequest,
+		Code:      "BUSY_ENTITY",
+		Count:     1,
+	})
+
+	b.EventuallyMachine(key.Name, infrav1.VMResetCondition, infrav1.ReadyReason)
+
+	b.Expect(b.resets()).To(Equal(2), "the rejected one, and its repetition")
 }
 
 func TestAHealthyMachineIsNotReset(t *testing.T) {
