@@ -22,14 +22,14 @@ import (
 const hardwareRetry = time.Hour
 
 // updatesHardware reports whether Cluster API updates the machine in place, or whether such an update has restarted the
-// VM and is not finished.
+// VM and is not finished. No update starts while the machine is being deleted, because its pods are being drained.
 func updatesHardware(s *scope) bool {
 	m := s.inputs.vcdMachine
 	if m.Spec.RecordedState.Restart.RequestedAt != nil {
 		return true
 	}
 	_, updating := m.Annotations[clusterv1.UpdateInProgressAnnotation]
-	return updating && s.reconciler.InPlaceUpdates && s.inputs.cameUp()
+	return updating && s.reconciler.InPlaceUpdates && s.inputs.cameUp() && !s.inputs.endsSoon()
 }
 
 // reconcileHardware makes sure that a VM that ran before has the CPUs and the memory of the spec. It adds them to the
@@ -174,7 +174,7 @@ func (u hardwareUpdate) observe(ctx context.Context) (vcd.VM, phases.Result, err
 
 // resetAfterFailure forgets a failed attempt if the next one is due.
 func (u hardwareUpdate) resetAfterFailure(vm vcd.VM) {
-	if at := u.restart.FailedAt; at != nil && vm.Status == vcd.StatusPoweredOn && !u.now().Before(at.Add(hardwareRetry)) {
+	if at := u.restart.FailedAt; at != nil && !u.inputs.endsSoon() && vm.Status == vcd.StatusPoweredOn && !u.now().Before(at.Add(hardwareRetry)) {
 		*u.restart = infrav1.RecordedRestart{}
 	}
 }

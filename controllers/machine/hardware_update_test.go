@@ -63,6 +63,35 @@ func expectHardware(w *controllertest.Env, cpus, memoryMiB int64) {
 	w.ExpectSettled("md-0")
 }
 
+func TestNoUpdateStartsWhileTheNodeIsDrained(t *testing.T) {
+	w := newUpdatableEnv(t)
+	drain(w, "md-0")
+	updateInPlace(w, eightCPUs)
+
+	for range 10 {
+		_, err := w.ReconcileMachine("md-0")
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+
+	w.Expect(w.Sim.State().VMs).To(HaveExactElements(And(HaveField("CPUs", int64(6)), HaveField("PoweredOn", true))))
+	w.Expect(w.VCDMachine("md-0").Spec.RecordedState.Restart).To(BeZero())
+}
+
+func TestAnUpdateThatStartedIsFinishedWhileTheNodeIsDrained(t *testing.T) {
+	w := newUpdatableEnv(t)
+	updateInPlace(w, eightCPUs)
+	w.Eventually(func() *metav1.Time {
+		_, err := w.ReconcileMachine("md-0")
+		w.Expect(err).NotTo(HaveOccurred())
+		return w.VCDMachine("md-0").Spec.RecordedState.Restart.RequestedAt
+	}, controllertest.Patience, "5ms").ShouldNot(BeNil())
+
+	drain(w, "md-0")
+
+	w.EventuallyMachine("md-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.Sim.State().VMs).To(HaveExactElements(And(HaveField("CPUs", int64(8)), HaveField("PoweredOn", true))))
+}
+
 func TestHardwareIsUpdatedInPlace(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

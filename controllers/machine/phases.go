@@ -56,9 +56,11 @@ func deletionPhases() []phases.Phase[*scope] {
 // isObserved reports whether the pass observed a VM that ran before.
 func isObserved(s *scope) bool { return s.complete || s.vm.row != nil && s.inputs.cameUp() }
 
-// wantsReset reports whether a VCDRemediation requests a reset of a VM that is observed.
+// wantsReset reports whether a VCDRemediation requests a reset of a VM that is observed. A VM that is off for a change of
+// its hardware is not reset, nor is that of a machine that is being deleted.
 func wantsReset(s *scope) bool {
-	return isObserved(s) && s.inputs.vcdMachine.Spec.RecordedState.Reset.Remediation != ""
+	recorded := s.inputs.vcdMachine.Spec.RecordedState
+	return isObserved(s) && recorded.Reset.Remediation != "" && recorded.Restart.RequestedAt == nil && !s.inputs.endsSoon()
 }
 
 func hasStaticAddresses(s *scope) bool { return nics.HasStatic(s.inputs.vcdMachine) }
