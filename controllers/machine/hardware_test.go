@@ -3,6 +3,7 @@
 package machine_test
 
 import (
+	"net/http"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -33,6 +34,23 @@ func TestAMachineHasTheHardwareOfItsSpec(t *testing.T) {
 		HaveField("Status", vcdsim.PoweredOn))))
 	w.EventuallyMachine("md-0", infrav1.VMInSyncCondition, infrav1.ReadyReason)
 	w.ExpectSettled("md-0")
+}
+
+// TestARejectedHardwareRequestIsRepeated rejects the request for the hardware once. VCD did not accept it, so it does not
+// count as a change that VCD failed to make.
+func TestARejectedHardwareRequestIsRepeated(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("md-0", sized)...)
+	w.Sim.Faults().Add(vcdsim.Fault{
+		Operation: "POST /api/vApp/vm/action/reconfigureVm",
+		Status:    http.StatusBadRequest,
+		Code:      "BUSY_ENTITY",
+		Count:     1,
+	})
+
+	w.Ready("md-0")
+
+	w.Expect(w.EventTexts()).NotTo(ContainElement(ContainSubstring("although VCD accepted")))
+	w.Expect(w.Sim.State().VMs).To(HaveExactElements(And(HaveField("CPUs", int64(6)), HaveField("HardwareVersion", "vmx-21"))))
 }
 
 func TestInvalidHardware(t *testing.T) {

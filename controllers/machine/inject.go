@@ -32,6 +32,9 @@ func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Result, e
 		return out, nil
 	}
 	out, ended := i.tasks.settle(stepHardware)
+	if out.IsProblem() {
+		s.vm.requestedHardware = hardware{} // VCD did not accept it.
+	}
 	if out != phases.Done {
 		return out, nil
 	}
@@ -137,14 +140,17 @@ func (i *injection) equip(ctx context.Context) (phases.Result, error) {
 			vm.Name, vm.CPUs, vm.MemoryMiB, vm.HardwareVersion, len(vm.Disks), ptr.Deref(drift.FirstDisk(*vm).IOPS, 0))), nil
 	}
 	return i.tasks.write(stepHardware, func() (vcd.Task, error) {
-		i.vm.requestedHardware = change
-		return i.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
+		task, err := i.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
 			CPUs:            change.cpus,
 			MemoryMiB:       change.memoryMiB,
 			HardwareVersion: change.version,
 			NewDisks:        i.disks.missing(*vm),
 			DiskIOPS:        change.diskIOPS,
 		})
+		if err == nil {
+			i.vm.requestedHardware = change
+		}
+		return task, err
 	})
 }
 
