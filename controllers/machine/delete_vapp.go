@@ -40,11 +40,12 @@ func deleteOwnVApp(ctx context.Context, s *scope) (phases.Result, error) {
 		}
 	}
 	d := newVAppDeletion(s)
+	task, _ := d.session.Task(d.tasks.keyOf(stepDeleteVApp))
 	out, ended := d.tasks.settle(stepDeleteVApp)
 	if out != phases.Done && !vapp.IsKept(s.inputs.vcdMachine) {
 		return out, nil
 	}
-	return d.next(ctx, ended)
+	return d.next(ctx, ended && !task.Undeploys())
 }
 
 // A vAppDeletion deletes the vApp of a machine that has its own.

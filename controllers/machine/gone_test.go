@@ -216,3 +216,23 @@ func TestDeletedVAppIsRecognizedAfterARestartDuringItsDeletion(t *testing.T) {
 	w.Later(62 * time.Second)
 	w.Expect(isGone(w, "md-0")).To(BeTrue())
 }
+
+func TestAnUndeployedVAppThatVanishesIsNotADeletedOne(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("md-0")...)
+	w.SetLayout(infrav1.VAppPerMachine)
+	w.Ready("md-0")
+	vApp := w.Sim.State().VApps[0].Name
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("md-0"))).To(Succeed())
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileMachine("md-0")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.Sim.Counters()).To(HaveKey("POST /api/vApp/vapp/action/undeploy"))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+
+	w.Hide(vApp, true)
+
+	w.EventuallyMachine("md-0", infrav1.VAppDeletedCondition, infrav1.VAppUnverifiedReason)
+	w.Hide(vApp, false)
+	w.Eventually(func() bool { return isGone(w, "md-0") }, controllertest.Patience, "5ms").Should(BeTrue())
+	w.Expect(w.Sim.State().VApps).To(BeEmpty())
+}
