@@ -239,6 +239,34 @@ func TestAZoneLosesAndRegainsAccess(t *testing.T) {
 	}
 }
 
+// TestTheCredentialsOfAZoneAreKeptForItsVApp deletes a zone with the identity of the cloud controller manager. The deletion
+// of its cluster can only fall back to the identity of the cluster, which may not see the vApp in the zone.
+func TestTheCredentialsOfAZoneAreKeptForItsVApp(t *testing.T) {
+	for identity, kept := range map[string]bool{"tenant": false, "ccm": true} {
+		t.Run(identity, func(t *testing.T) {
+			w := controllertest.NewZoned(t, vcdsim.ThreeZones())
+			w.AddIdentity("ccm", "capvcd")
+			w.CreateZone("a", func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+				z.Spec.IdentityRef.Name = identity
+			})
+			c := w.VCDCluster()
+			c.Spec.CloudProvider.IdentityRef = &infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "ccm"}
+			c.Spec.RecordedState.Zones = map[string]infrav1.VCDClusterZoneRecord{"a": {}}
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+			w.EventuallyZone("a", clusterv1.ReadyCondition, infrav1.ReadyReason)
+			w.Expect(w.Client.Delete(w.Ctx, w.DeploymentZone("a"))).To(Succeed())
+
+			for range 3 {
+				_, err := w.ReconcileZone("a")
+				w.Expect(err).NotTo(HaveOccurred())
+			}
+
+			err := w.Client.Get(w.Ctx, clientKey("a"), &infrav1.VCDDeploymentZone{})
+			w.Expect(err == nil).To(Equal(kept), "%v", err)
+		})
+	}
+}
+
 func TestDeletionOfAZoneWaitsForItsMachines(t *testing.T) {
 	w := controllertest.NewInZones(t, threeMachines()...)
 	w.Ready("cp-a", "cp-b", "cp-c")

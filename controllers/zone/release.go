@@ -40,8 +40,9 @@ func releaseZone(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	for _, c := range clusters.Items {
+		own := s.zone.Spec.IdentityRef
 		if _, recorded := c.Spec.RecordedState.Zones[s.zone.Name]; recorded &&
-			!identities.RefersTo(&c, s.zone.Spec.IdentityRef.Kind, s.zone.Spec.IdentityRef.Name) {
+			!identities.Same(c.Spec.IdentityRef, own.Kind, own.Name) {
 			users = append(users, c.Name)
 		}
 	}
