@@ -20,6 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
 func TestMain(m *testing.M) { testtime.Main(m) }
@@ -173,6 +174,15 @@ func TestAHealthySiteHasNoFindings(t *testing.T) {
 	s.Expect(report.Findings).To(BeEmpty())
 	s.Expect(report.Skipped).To(BeEmpty())
 	s.Expect(s.sim.Unhandled()).To(BeEmpty())
+}
+
+func TestTheDocumentedRoleHasNoFindings(t *testing.T) {
+	s := start(t, fault{model: func(m *vcdsim.Model) {
+		role := slices.IndexFunc(m.Orgs[1].Roles, func(r vcdsim.Role) bool { return r.Name == vcdsim.RoleClusterAuthor })
+		m.Orgs[1].Roles[role].Rights = vcdsimtest.DocumentedRole(t, "../../docs/security/permissions.md", "capvcd")
+	}})
+
+	s.Expect(s.run(t).Findings).To(BeEmpty())
 }
 
 func TestAnEndpointOnAnEdgeGatewayHasNoFindings(t *testing.T) {

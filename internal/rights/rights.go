@@ -170,6 +170,13 @@ func machineRows() []Row {
 			For:      "detaching [independent disks of this user](../operate/delete-clusters.md#independent-disks) before a VM is deleted",
 			Without:  "a machine with a disk attached cannot be deleted: `VMDeleted` is false",
 		},
+		{
+			Rights:   []string{"Organization vDC Named Disk: Delete"},
+			Need:     Sometimes,
+			InAuthor: yes,
+			For:      "deleting [independent disks of the cluster](../operate/delete-clusters.md#independent-disks), with `spec.orphanedDiskPolicy: Delete`",
+			Without:  "`DisksDeleted` is false, and the deletion of the VCDCluster waits",
+		},
 	}
 }
 
