@@ -22,7 +22,7 @@ func TestTheManagerExitsBeforeItStarts(t *testing.T) {
 		stderr []string
 	}{
 		{"help is requested", []string{"--help"}, 0, "--vcd-in-flight", nil},
-		{"short help is requested", []string{"-h"}, 0, "While it runs:", nil},
+		{"short help is requested", []string{"-h"}, 0, "Runtime controls:", nil},
 		{"the version is requested", []string{"--version"}, 0, version.Long(), nil},
 		{
 			"an unknown flag",

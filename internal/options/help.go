@@ -67,11 +67,11 @@ func (o *Options) WriteHelp(to io.Writer) error {
 	for _, pair := range environment {
 		item(&text, pair[0], pair[1])
 	}
-	text.WriteString("\nWhile it runs:\n")
+	text.WriteString("\nRuntime controls:\n")
 	for _, pair := range runtimeControls {
 		item(&text, pair[0], pair[1])
 	}
-	text.WriteString("\nExit status: 0 after a shutdown, 1 after an error, 2 for wrong flags.\n")
+	text.WriteString("\nExit status: 0 after a shutdown, 1 after an error, 2 for invalid flags.\n")
 	_, err := to.Write(text.Bytes())
 	return err
 }
@@ -125,7 +125,7 @@ func (o *Options) WriteReference(to io.Writer) error {
 		})
 	}
 	pairs(&page, "Environment", "variable", environment)
-	pairs(&page, "While it runs", "signal or request", runtimeControls)
+	pairs(&page, "Runtime controls", "signal or request", runtimeControls)
 	_, err := to.Write(page.Bytes())
 	return err
 }

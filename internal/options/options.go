@@ -90,7 +90,7 @@ func New(fs *pflag.FlagSet, namespace string) *Options {
 	o.addLeaderFlags()
 	o.addServingFlags()
 	o.addLogFlags()
-	o.sections.FlagSet("Else").BoolVar(&o.Version, "version", false, "Print the version and exit.")
+	o.sections.FlagSet("Other").BoolVar(&o.Version, "version", false, "Print the version and exit.")
 	for _, name := range o.sections.Order {
 		fs.AddFlagSet(o.sections.FlagSets[name])
 	}
@@ -143,7 +143,7 @@ func (o *Options) CloudProviderImage() string {
 }
 
 func (o *Options) addWorkFlags() {
-	fs := o.sections.FlagSet("Work")
+	fs := o.sections.FlagSet("Reconciliation")
 	fs.IntVar(&o.ClusterConcurrency, "vcdcluster-concurrency", 10, "Number of VCDClusters that are reconciled concurrently.")
 	fs.IntVar(&o.MachineConcurrency, "vcdmachine-concurrency", 20,
 		"Number of VCDMachines that are reconciled concurrently. Reconciles do not wait for VCD tasks.")
