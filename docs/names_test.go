@@ -49,6 +49,7 @@ var (
 	ourFlag    = regexp.MustCompile(`^--([a-z][a-z0-9-]+)(?:=.*)?$`)
 	configKey  = regexp.MustCompile(`^(?:vcd|loadbalancer|nodes)\.[a-z]\w*(?:\.\w+)?$`)
 	// command matches a call of one of the project's programs.
+	verb      = regexp.MustCompile(`\bvcdctl ([a-z][a-z-]*)`)
 	command   = regexp.MustCompile(`(?:\bvcdsim|\./cmd/\w+|cloud-provider-for-cloud-director|go run \.) [^|;&\n]*`)
 	fieldPath = regexp.MustCompile(`^(?:(VCD\w+)\.)?((?:spec|status)(?:\.\w+(?:\[\w*\])?)+)$`)
 )
@@ -101,6 +102,7 @@ func sources(t *testing.T) string {
 func TestNamesInPagesExist(t *testing.T) {
 	code := sources(t)
 	makefile := readPage(t, "Makefile")
+	vcdctl := readPage(t, "docs/reference/vcdctl.md")
 	words := map[string]bool{}
 	for _, word := range regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*`).FindAllString(code, -1) {
 		words[word] = true
@@ -119,6 +121,7 @@ func TestNamesInPagesExist(t *testing.T) {
 				"metrics":                         unknownMetrics(t, text),
 				"conditions, reasons, kinds":      unknownWords(text, words),
 				"flags":                           unknownFlags(text, code),
+				"commands of vcdctl":              unknownVerbs(text, vcdctl),
 				"keys of the CCM's configuration": unknownKeys(t, text),
 			}
 			if filepath.Base(page) != "capvcd-fields.md" { // another test checks that page
@@ -186,6 +189,17 @@ func unknownWords(page string, known map[string]bool) []string {
 	for _, span := range spans(page) {
 		if camel.MatchString(span) && !known[span] && !slices.Contains(foreignWords, span) {
 			unknown = append(unknown, span)
+		}
+	}
+	return unknown
+}
+
+// unknownVerbs returns the commands of vcdctl on a page that its reference does not describe.
+func unknownVerbs(page, reference string) []string {
+	var unknown []string
+	for _, match := range verb.FindAllStringSubmatch(commands(page), -1) {
+		if !strings.Contains(reference, "\n## "+match[1]+"\n") {
+			unknown = append(unknown, match[1])
 		}
 	}
 	return unknown
