@@ -174,7 +174,8 @@ func (u hardwareUpdate) observe(ctx context.Context) (vcd.VM, phases.Result, err
 
 // resetAfterFailure forgets a failed attempt if the next one is due.
 func (u hardwareUpdate) resetAfterFailure(vm vcd.VM) {
-	if at := u.restart.FailedAt; at != nil && !u.inputs.endsSoon() && vm.Status == vcd.StatusPoweredOn && !u.now().Before(at.Add(hardwareRetry)) {
+	at := u.restart.FailedAt
+	if at != nil && !u.now().Before(at.Add(hardwareRetry)) && vm.Status == vcd.StatusPoweredOn && !u.inputs.endsSoon() {
 		*u.restart = infrav1.RecordedRestart{}
 	}
 }

@@ -71,7 +71,7 @@ const Consolidate = "vApp: VM Migrate, Force Undeploy, Relocate, Consolidate"
 
 // Table returns all rows, in the order of the page.
 func Table() []Row {
-	return slices.Concat(objectRows(), machineRows(), userRows(), gatewayRows(), otherRows())
+	return slices.Concat(objectRows(), machineRows(), diskRows(), userRows(), gatewayRows(), otherRows())
 }
 
 // objectRows returns the rights to find the objects that machines require, and to create VMs from a template.
@@ -115,7 +115,7 @@ func objectRows() []Row {
 	}
 }
 
-// machineRows returns the rights to create, change and delete vApps, VMs and their disks.
+// machineRows returns the rights to create, change and delete vApps and VMs.
 func machineRows() []Row {
 	const yes, no = "yes", "**no**"
 	return []Row{
@@ -162,6 +162,13 @@ func machineRows() []Row {
 			For:      "`spec.diskSize` larger than the template's disk, in a VDC with [fast provisioning](../operate/drift.md#fast-provisioning) only",
 			Without:  "`PlacementReady` is false before the VM is created; `VMInSync` is false for a running VM",
 		},
+	}
+}
+
+// diskRows returns the rights for independent disks.
+func diskRows() []Row {
+	const yes = "yes"
+	return []Row{
 		{
 			Cell:     "`Organization vDC Named Disk: View Properties`, `vApp: Create / Reconfigure`",
 			Rights:   []string{"Organization vDC Named Disk: View Properties"},

@@ -106,14 +106,16 @@ const (
 var texts = []Text{
 	needsSecondUser, needsBundles, needsGuest, needsFailure, needsManyVMs, needsCellRestart, needsMeasurements, needsMark,
 	isReadOnly, notSelected, lacksVDC, lacksImage, lacksNetwork, lacksGateway, lacksALB, lacksRights, interrupted,
-	hasRight, unknownRights, noFastVDC, noUnlimitedIOPS, noEntityType, noSpaces, usesSpaces, noGroup, isPremium, noFreeAddress, noUsedAddress, noForeign,
+	hasRight, unknownRights, noFastVDC, noUnlimitedIOPS, noEntityType, noSpaces, usesSpaces, noGroup, isPremium, noFreeAddress,
+	noUsedAddress, noForeign,
 	noIPv6, hasIPv6Service, noTransparent, noFloatingIP, noVersion, tooQuick, tooBusy, noQuota, limitReached,
 	controlRefused, answeredUnknown, failed,
 	howExtraConfigRefused, howExtraConfigKept, howEntityRefused, howEntityCreated, howNullAccepted, howNullRefused,
 	howWriteBusy, howWriteAccepted, howBusyText, howHardwareSame, howHardwareChanged, howDeleteRefused, howDeleteAccepted,
 	howDeployedRead, howRemovalRefused, howRemovalAccepted, howPageRead, howPageSizeRead, howGrowthRefused,
 	howGrowthAccepted, howIOPSIgnored, howIOPSRefused,
-	howHostFilterRead, howAddressFiltered, howAddressNotFiltered, howAddressRefused, howAddressRead, howCancelRead, howStatusRead, howLengthsTried, howVersionsTried,
+	howHostFilterRead, howAddressFiltered, howAddressNotFiltered, howAddressRefused, howAddressRead,
+	howCancelRead, howStatusRead, howLengthsTried, howVersionsTried,
 	howOldestAccepts, howFieldRefused, howFieldAccepted, howForeignRefused, howForeignAccepted, howTypeNeeded,
 	howTypeNotNeeded, howRefusedAlone, howAccepted,
 }
