@@ -14,8 +14,7 @@ type Desired struct {
 	loadbalancer.Desired
 
 	// Internal requests addresses inside the organization: of each family from Subnet, else from InternalSubnets; if
-	// there are none, from OneArm.
-	// They are never translated.
+	// there are none, from OneArm. They are never translated.
 	Internal bool
 	// Subnet restricts the choice of addresses of its family. The zero Prefix means no restriction.
 	Subnet netip.Prefix

@@ -262,7 +262,7 @@ func notRun() map[string]map[string]string {
 			`kubectl patch vcdmachine demo-md-0-abcde --type=json -p '[{"op":"remove","path":"/spec/recordedState/restart"}]'`:                                "needs a machine whose update VCD rejected: tests of controllers/machine update one",
 		},
 		"docs/operate/upgrade-provider.md": {
-			`git fetch --tags && git switch --detach v2.0.1         # in the clone that clusterctl.yaml refers to`:        internet,
+			`git fetch --tags && git switch --detach v2.0.1         # in the clone that clusterctl.yaml refers to`:          internet,
 			`clusterctl generate provider --infrastructure vcd:v2.0.0 | kubectl apply --server-side --force-conflicts -f -`: "replaces the manager, which other pages need",
 		},
 		"docs/get-started/vcdsim.md": {
