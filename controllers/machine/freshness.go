@@ -55,7 +55,8 @@ func unchanging(row vcd.VMRecord) vcd.VMRecord {
 // regardless of the cause of the pass. The end of one of the manager's tasks always causes a new query.
 func (o observer) listVMs(ctx context.Context) ([]vcd.VMRecord, error) {
 	if f := o.freshness; f.settled && !f.stale.Swap(false) {
-		return o.session.DueVMs(ctx, o.vdc, o.inputs.vAppName(), lastInventory(o.now(), o.vdc.ID))
+		lastDue := func(now time.Time) time.Time { return lastInventory(now, o.vdc.ID) }
+		return o.session.DueVMs(ctx, o.vdc, o.inputs.vAppName(), lastDue)
 	}
 	return o.session.VMs(ctx, o.vdc, o.inputs.vAppName(), inventoryAge)
 }

@@ -206,8 +206,8 @@ func (l lossy) VMs(ctx context.Context, vdc vcd.VDC, vApp string, maxAge time.Du
 	return l.shown(rows), err
 }
 
-func (l lossy) DueVMs(ctx context.Context, vdc vcd.VDC, vApp string, due time.Time) ([]vcd.VMRecord, error) {
-	rows, err := l.Inventory.DueVMs(ctx, vdc, vApp, due)
+func (l lossy) DueVMs(ctx context.Context, vdc vcd.VDC, vApp string, lastDue func(time.Time) time.Time) ([]vcd.VMRecord, error) {
+	rows, err := l.Inventory.DueVMs(ctx, vdc, vApp, lastDue)
 	return l.shown(rows), err
 }
 

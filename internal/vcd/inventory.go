@@ -108,11 +108,12 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 	return i.list(ctx, vdc, request{vApp: vApp, since: now, oldest: now.Add(-maxAge)})
 }
 
-// DueVMs is like [Inventory.VMs] for a request that all vApps of the VDC send at the same time. The first one queries
-// all lists that were last queried before due. A maximum age instead would be relative to the time of each request, and
-// a request that was delayed a little would query all lists again.
-func (i *Inventory) DueVMs(ctx context.Context, vdc VDC, vApp string, due time.Time) ([]VMRecord, error) {
-	return i.list(ctx, vdc, request{vApp: vApp, since: i.site.Clock.Now(), oldest: due, due: true})
+// DueVMs is like [Inventory.VMs] for a request that all vApps of the VDC send at the same time. lastDue returns when they
+// were last due. The first request queries all lists that were last queried before that. A maximum age instead would be
+// relative to the time of each request, and a request that was delayed a little would query all lists again.
+func (i *Inventory) DueVMs(ctx context.Context, vdc VDC, vApp string, lastDue func(now time.Time) time.Time) ([]VMRecord, error) {
+	now := i.site.Clock.Now()
+	return i.list(ctx, vdc, request{vApp: vApp, since: now, oldest: lastDue(now), due: true})
 }
 
 func (i *Inventory) list(ctx context.Context, vdc VDC, r request) ([]VMRecord, error) {

@@ -218,7 +218,7 @@ func TestALargeInventoryIsQueriedInPart(t *testing.T) {
 	g.Expect(listed(within(time.Minute), "d")).To(Equal("d"), "nobody needs the other vApps")
 	due := clock.Now().Add(-time.Minute)
 	sinceDue := func(ctx context.Context, vdc VDC, vApp string) ([]VMRecord, error) {
-		return s.Inventory.DueVMs(ctx, vdc, vApp, due)
+		return s.Inventory.DueVMs(ctx, vdc, vApp, func(time.Time) time.Time { return due })
 	}
 	g.Expect(listed(sinceDue, "c")).To(Equal("a,b,c"), "all vApps are due; d was just listed")
 	for _, vApp := range []string{"a", "b", "c", "d"} {

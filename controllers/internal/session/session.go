@@ -17,7 +17,7 @@ import (
 // Inventory lists the VMs of all machines at once.
 type Inventory interface {
 	VMs(ctx context.Context, vdc vcd.VDC, vApp string, maxAge time.Duration) ([]vcd.VMRecord, error)
-	DueVMs(ctx context.Context, vdc vcd.VDC, vApp string, due time.Time) ([]vcd.VMRecord, error)
+	DueVMs(ctx context.Context, vdc vcd.VDC, vApp string, lastDue func(now time.Time) time.Time) ([]vcd.VMRecord, error)
 	QueryVM(ctx context.Context, id string) (vcd.VMRecord, error)
 	Invalidate(vdc vcd.VDC, vApp string)
 	InvalidateBefore(vdc vcd.VDC, vApp string, at time.Time)
