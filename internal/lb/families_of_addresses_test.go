@@ -157,24 +157,24 @@ func TestAPromisedAddressMayBeInternal(t *testing.T) {
 		Share:    "dns",
 		Promised: true,
 	}
-	second := ourService()
-	internal(&second)
-	second.Owner.Name = "web2"
-	second.Owner.UID = "22222222-2222-2222-2222-222222222222"
-	second.Listeners = []Listener{{Protocol: loadbalancer.UDP, Application: L4, Port: 53, NodePort: 30053}}
-	second.Reserved = []loadbalancer.Use{promise}
+	joining := func(name string, port int) Desired {
+		d := ourService()
+		d.Share = "dns"
+		d.Owner.Name = name
+		d.Owner.UID = "uid-of-" + name
+		d.Listeners = []Listener{{Protocol: loadbalancer.UDP, Application: L4, Port: port, NodePort: 30053}}
+		d.Reserved = []loadbalancer.Use{promise}
+		return d
+	}
 
+	second := joining("web2", 53)
+	internal(&second)
 	two, err := m.converge(&second, -1)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(two.Status.Addresses).To(Equal(one.Status.Addresses))
 
-	outside := ourService()
-	outside.Share = "dns"
-	outside.Owner.Name = "web3"
-	outside.Owner.UID = "33333333-3333-3333-3333-333333333333"
-	outside.Listeners = []Listener{{Protocol: loadbalancer.UDP, Application: L4, Port: 54, NodePort: 30054}}
-	outside.Reserved = []loadbalancer.Use{promise}
+	outside := joining("web3", 54)
 	three, err := m.converge(&outside, -1)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(three.Status.Addresses).To(Equal([]netip.Addr{ip("203.0.113.10")}), "an external one does not join them")
