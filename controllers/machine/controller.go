@@ -82,7 +82,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))
 	b := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.VCDMachine{},
-			builder.WithPredicates(predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
+			builder.WithPredicates(predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue), exceptResyncOfReady())).
 		Watches(&clusterv1.Machine{},
 			handler.EnqueueRequestsFromMapFunc(
 				util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("VCDMachine"))), changed).

@@ -64,7 +64,10 @@ func (s *scope) ObserveRenamed(ctx context.Context) (phases.Result, error) {
 	return out, err
 }
 
-var ClusterConcernsMachines = clusterConcernsMachines
+var (
+	ClusterConcernsMachines = clusterConcernsMachines
+	ExceptResyncOfReady     = exceptResyncOfReady
+)
 
 func (r *Reconciler) Batches() *batch.Queues { return &r.batches }
 

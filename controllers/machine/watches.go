@@ -60,6 +60,16 @@ func concerning(c *infrav1.VCDCluster) infrav1.VCDCluster {
 	return found
 }
 
+// exceptResyncOfReady drops the periodic resync of a machine that is ready, because each pass over such a machine
+// schedules the next one. With thousands of machines, the resync would double the costs at rest.
+func exceptResyncOfReady() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		m, ok := e.ObjectNew.(*infrav1.VCDMachine)
+		resync := e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+		return !ok || !resync || !m.DeletionTimestamp.IsZero() || !conditions.IsTrue(m, clusterv1.ReadyCondition)
+	}}
+}
+
 // identityToDeletedMachines maps an identity to the VCDMachines in deletion that use it.
 func identityToDeletedMachines(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, identity client.Object) []ctrl.Request {

@@ -99,6 +99,61 @@ func TestVCDClusterChangesThatReconcileItsMachines(t *testing.T) {
 	}
 }
 
+func TestUpdatesThatReconcileAMachine(t *testing.T) {
+	t.Parallel()
+	ready := func(status metav1.ConditionStatus) func(*infrav1.VCDMachine) {
+		return func(m *infrav1.VCDMachine) {
+			m.Status.Conditions = []metav1.Condition{{Type: clusterv1.ReadyCondition, Status: status}}
+		}
+	}
+	tests := []struct {
+		name    string
+		machine func(*infrav1.VCDMachine)
+		changed bool
+		wakes   bool
+	}{
+		{name: "a resync of a ready machine", machine: ready(metav1.ConditionTrue)},
+		{name: "a change of a ready machine", machine: ready(metav1.ConditionTrue), changed: true, wakes: true},
+		{name: "a resync of a machine that is not ready", machine: ready(metav1.ConditionFalse), wakes: true},
+		{name: "a resync of a machine without conditions", machine: func(*infrav1.VCDMachine) {}, wakes: true},
+		{
+			name: "a resync of a machine that is being deleted",
+			machine: func(m *infrav1.VCDMachine) {
+				ready(metav1.ConditionTrue)(m)
+				m.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+			},
+			wakes: true,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			before := &infrav1.VCDMachine{ObjectMeta: controllertest.Meta("a")}
+			before.ResourceVersion = "1"
+			tt.machine(before)
+			after := before.DeepCopy()
+			if tt.changed {
+				after.ResourceVersion = "2"
+			}
+
+			wakes := machine.ExceptResyncOfReady().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
+
+			g.Expect(wakes).To(Equal(tt.wakes))
+		})
+	}
+}
+
+func TestAReadyMachineSchedulesItsNextPass(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("a")...)
+	w.Ready("a")
+
+	for i := range 5 {
+		reconcileAt(w, time.Duration(i)*machine.InventoryEvery, "a")
+
+		w.Expect(w.Next).To(And(BeNumerically(">", 0), BeNumerically("<=", machine.InventoryEvery+5*time.Second)))
+	}
+}
+
 // A countingReader counts reads of Secrets.
 type countingReader struct {
 	client.Reader

@@ -150,7 +150,7 @@ func (o *Options) addWorkFlags() {
 	fs.IntVar(&o.IdentityConcurrency, "vcdidentity-concurrency", 2,
 		"Number of identities of each kind that are reconciled concurrently.")
 	fs.DurationVar(&o.SyncPeriod, "sync-period", 10*time.Minute,
-		"Interval for reconciling unchanged objects. A short interval increases the number of requests to VCD.")
+		"Interval for reconciling unchanged objects, except VCDMachines that are ready, which are reconciled every five minutes. A short interval increases the number of requests to VCD.")
 	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", 100, "Maximum rate of requests to the Kubernetes API server, per second.")
 	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", 200, "Maximum burst of requests to the Kubernetes API server.")
 	fs.BoolVar(&o.InPlaceUpdates, "in-place-updates", false,
