@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -133,6 +134,28 @@ func TestTheWholeTaskLogIsRead(t *testing.T) {
 	g.Expect(s.observeLog(t.Context(), Lost{ID: testVM}, &a)).To(Succeed())
 
 	g.Expect(a).To(Equal(Absence{Logged: true, Deleted: true}))
+}
+
+func TestATaskLogThatGrowsWhileItIsReadIsComplete(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	total := 2 * api.PageSize
+	f.on(opQueryTask, func(w http.ResponseWriter, r *http.Request) {
+		page, err := strconv.Atoi(r.URL.Query().Get("page"))
+		g.Expect(err).NotTo(HaveOccurred())
+		reply(w, `<QueryResultRecords total="%d" page="%d">`, total, page)
+		for i := (page - 1) * api.PageSize; i < min(total, page*api.PageSize); i++ {
+			reply(w, `<TaskRecord name="vappUpdateVm" status="success" href="https://x/api/task/%s"/>`, urn.UUID(taskID(i)))
+		}
+		reply(w, `</QueryResultRecords>`)
+		total++ // Someone in the organization starts a task.
+	})
+
+	tasks, err := session(t, f).Tasks.Since(t.Context(), time.Now())
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(tasks)).To(BeNumerically(">=", 2*api.PageSize))
+	g.Expect(f.count(opQueryTask)).To(Equal(2))
 }
 
 func TestOneAddressMayHaveIdenticalUses(t *testing.T) {

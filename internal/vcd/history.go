@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vmware/go-vcloud-director/v2/types/v56"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
@@ -30,11 +28,7 @@ func (ts *Tasks) Since(ctx context.Context, after time.Time) ([]Task, error) {
 }
 
 func (ts *Tasks) logged(ctx context.Context, filter string) ([]Task, error) {
-	records, err := api.QueryAll(ctx, ts.client, "task", "tasks", filter, "startDate",
-		func(r *types.QueryResultTaskRecordType) string { return r.HREF },
-		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultTaskRecordType) {
-			return found.TaskRecord, found.AdminTaskRecord
-		})
+	records, err := api.QueryTasks(ctx, ts.client, filter)
 	tasks := make([]Task, 0, len(records))
 	for _, record := range records {
 		tasks = append(tasks, Task{

@@ -48,7 +48,7 @@ type item interface{ Key() string }
 
 // ListAll reads all pages of a list.
 func ListAll[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
-	items, err := readComplete(l.What, T.Key, func(page int) ([]T, int, error) {
+	items, err := readComplete(l.What, fixed, T.Key, func(page int) ([]T, int, error) {
 		var found struct {
 			ResultTotal *int `json:"resultTotal"`
 			Values      []T  `json:"values"`
@@ -104,9 +104,18 @@ func ListAs[T item, U any](ctx context.Context, c *Client, l Listing, convert fu
 	return converted, nil
 }
 
+// A growth tells whether items may be added to a list while it is read.
+type growth bool
+
+const (
+	fixed     growth = false // An added item may move others to another page.
+	appending growth = true  // The list is sorted so that new items are at its end.
+)
+
 // readComplete reads all pages of a list. An item that is added or removed between two pages could be seen twice or not at
-// all. Such a result is discarded, and the list is read once more.
-func readComplete[T any](what string, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T, error) {
+// all. Such a result is discarded, and the list is read once more. A list that is only appended to is complete when it
+// contains the items that existed at the beginning.
+func readComplete[T any](what string, grows growth, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T, error) {
 	return retryOnce(what, func() ([]T, bool, error) {
 		var all []T
 		first := 0
@@ -121,9 +130,9 @@ func readComplete[T any](what string, id func(T) string, read func(page int) (it
 			}
 			all = append(all, items...)
 			switch {
-			case !allNew(seen, items, id), total != first, len(all) > total:
+			case !allNew(seen, items, id), total < first, total > first && grows != appending, len(all) > total:
 				return nil, false, nil
-			case len(all) == total:
+			case len(all) >= first:
 				return all, true, nil
 			case len(items) == 0:
 				return nil, false, nil

@@ -79,10 +79,30 @@ func Both[T any](tenant, provider []*T) []*T {
 func QueryAll[T any](ctx context.Context, c *Client, kind, what, filter, sortBy string, hrefOf func(*T) string,
 	of func(*types.QueryResultRecordsType) (tenant, provider []*T),
 ) ([]*T, error) {
+	return queryAll(what, fixed, hrefOf, of, func(page int, found *types.QueryResultRecordsType) error {
+		return c.QueryPage(ctx, kind, filter, page, sortBy, found)
+	})
+}
+
+// QueryTasks reads all records of the task log that match a filter, in the order in which the tasks started. The result
+// may lack tasks that start while it reads.
+func QueryTasks(ctx context.Context, c *Client, filter string) ([]*types.QueryResultTaskRecordType, error) {
+	href := func(r *types.QueryResultTaskRecordType) string { return r.HREF }
+	of := func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultTaskRecordType) {
+		return found.TaskRecord, found.AdminTaskRecord
+	}
+	return queryAll("tasks", appending, href, of, func(page int, found *types.QueryResultRecordsType) error {
+		return c.QueryPage(ctx, "task", filter, page, "startDate", found)
+	})
+}
+
+func queryAll[T any](what string, grows growth, hrefOf func(*T) string,
+	of func(*types.QueryResultRecordsType) (tenant, provider []*T), read func(page int, found *types.QueryResultRecordsType) error,
+) ([]*T, error) {
 	id := func(r *T) string { return urn.UUID(hrefOf(r)) }
-	return readComplete(what, id, func(page int) ([]*T, int, error) {
+	return readComplete(what, grows, id, func(page int) ([]*T, int, error) {
 		var found types.QueryResultRecordsType
-		err := c.QueryPage(ctx, kind, filter, page, sortBy, &found)
+		err := read(page, &found)
 		return Both(of(&found)), int(found.Total), err
 	})
 }
