@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ func (p *program) adoptCommand() *cobra.Command {
 		Use:   "adopt --dry-run",
 		Short: "Preview the adoption of clusters that CAPVCD created",
 		Long: `Compares the clusters that VMware's CAPVCD created, in all namespaces of the management clusters that --context names,
-with the objects in VCD that have their IDs. For each object, it shows whether the provider adopts it, creates it, or
+with the objects in VCD that have their IDs. It skips clusters of other organizations than that of the login. For each object, it shows whether the provider adopts it, creates it, or
 ignores it because its ownership is not proved, and which rights are missing. The command is read-only; the manager
 adopts clusters automatically. Run it before or after the provider replaces CAPVCD.`,
 		Example: "  " + p.name + " adopt --dry-run --config vcd.yaml --context mgmt-1",
@@ -45,6 +46,7 @@ type adoptReport struct {
 	Objects []adoption.Row   `json:"objects"`
 	Rights  []doctor.Finding `json:"rights"`
 	Hidden  []string         `json:"hidden"`
+	Skipped []string         `json:"skipped"` // clusters of other sites and organizations
 }
 
 func (p *program) adopt(ctx context.Context) error {
@@ -60,18 +62,39 @@ func (p *program) adopt(ctx context.Context) error {
 		return err
 	}
 	defer logout()
+	report := adoptReport{}
+	here, skipped := partition(clusters, session)
+	for _, c := range skipped {
+		report.Skipped = append(report.Skipped, fmt.Sprintf("%s: organization %s of %s", c, c.Org, c.Site))
+	}
+	if len(here) == 0 {
+		return fmt.Errorf("nothing to adopt in organization %s of %s: log in to that of a cluster: %s", session.Org(), session.Site(),
+			strings.Join(report.Skipped, ", "))
+	}
 	inventory, err := leaks.Take(ctx, session, time.Now())
 	if err != nil {
 		return err
 	}
-	report := adoptReport{Hidden: inventory.Hidden}
-	for _, c := range clusters {
+	report.Hidden = inventory.Hidden
+	for _, c := range here {
 		report.Objects = append(report.Objects, adoption.Compare(c, clusters, inventory.Objects)...)
 	}
-	if report.Rights, err = missingRights(ctx, session, clusters); err != nil {
+	if report.Rights, err = missingRights(ctx, session, here); err != nil {
 		return err
 	}
 	return p.printAdoption(report)
+}
+
+// partition splits clusters into those in the organization of a session and others, whose objects it cannot see.
+func partition(clusters []adoption.Cluster, in *vcd.Session) (here, others []adoption.Cluster) {
+	for _, c := range clusters {
+		if c.In(in.Site(), in.Org()) {
+			here = append(here, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	return here, others
 }
 
 // listCAPVCDClusters returns the clusters of CAPVCD in all selected management clusters.
@@ -86,7 +109,7 @@ func (p *program) listCAPVCDClusters(ctx context.Context) ([]adoption.Cluster, e
 		if err != nil {
 			return nil, err
 		}
-		clusters, err := adoption.Read(ctx, c)
+		clusters, err := adoption.Read(ctx, c, name)
 		if err != nil {
 			return nil, err
 		}
@@ -115,12 +138,16 @@ func (p *program) printAdoption(report adoptReport) error {
 		report.Objects = nonNil(report.Objects)
 		report.Rights = nonNil(report.Rights)
 		report.Hidden = nonNil(report.Hidden)
+		report.Skipped = nonNil(report.Skipped)
 		if err := p.printJSON(report); err != nil {
 			return err
 		}
 		return report.verdict()
 	}
 	p.warnOfHidden(report.Hidden)
+	for _, cluster := range report.Skipped {
+		fmt.Fprintf(p.errors, "Skipped %s: log in to this organization to check it\n", printable(cluster))
+	}
 	for _, f := range report.Rights {
 		fmt.Fprintf(p.errors, "%s: %s: %s\n", f.Severity, printable(f.Message), printable(f.Remedy))
 	}

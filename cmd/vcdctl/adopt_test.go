@@ -76,6 +76,25 @@ func TestAdoptPreviewsTheActionsOfTheManager(t *testing.T) {
 	}
 }
 
+func TestAdoptSkipsClustersOfOtherOrganizations(t *testing.T) {
+	s := newShell(t, fleet)
+	s.useEnvironment(t)
+	makeCAPVCD(s)
+	other := &v1beta2.VCDCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team-b", Name: "globex"}}
+	other.Spec.Site = s.sim.URL()
+	other.Spec.Org = "globex"
+	other.Status.InfraID = "NO_RDE_5ad1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+	s.objects = append(s.objects, other)
+
+	s.Expect(s.run(t, "adopt", "--dry-run")).To(Equal(exitOK), s.errors.String())
+	s.Expect(s.out.String()).To(And(ContainSubstring("team-a/acme-vdc-vapp-000"), Not(ContainSubstring("globex"))))
+	s.Expect(s.errors.String()).To(And(ContainSubstring("Skipped team-b/globex"), ContainSubstring("organization globex of "+s.sim.URL())))
+
+	s.objects = []client.Object{other}
+	s.Expect(s.run(t, "adopt", "--dry-run")).To(Equal(exitError))
+	s.Expect(s.errors.String()).To(ContainSubstring("nothing to adopt in organization acme"))
+}
+
 func TestAdoptReportsMissingRights(t *testing.T) {
 	s := newShell(t, fleet, func(m *vcdsim.Model) {
 		m.Orgs[1].Users[1].Role = vcdsim.RoleCloudProvider

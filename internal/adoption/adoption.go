@@ -7,21 +7,45 @@ package adoption
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/leaks"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // A Cluster is a VCDCluster that CAPVCD created.
 type Cluster struct {
-	Namespace string
-	Name      string
-	ID        string // ID that its objects in VCD carry
-	OneArm    bool
-	WasReady  bool // CAPVCD reported it as ready
-	Machines  []Machine
+	Management string // name of its management cluster
+	Namespace  string
+	Name       string
+	Site       string // address of VCD; empty: unknown
+	Org        string // empty: unknown
+	ID         string // ID that its objects in VCD carry
+	OneArm     bool
+	WasReady   bool // CAPVCD reported it as ready
+	Machines   []Machine
+}
+
+// In reports whether the cluster is in an organization of a site.
+func (c Cluster) In(site, org string) bool {
+	return (c.Site == "" || sites.Same(c.Site, site)) && (c.Org == "" || strings.EqualFold(c.Org, org))
+}
+
+// String names the cluster and its management cluster.
+func (c Cluster) String() string {
+	name := c.Namespace + "/" + c.Name
+	if c.Management == "" {
+		return name
+	}
+	return name + " in management cluster " + c.Management
+}
+
+// is reports whether two values are the same VCDCluster.
+func (c Cluster) is(other Cluster) bool {
+	return c.Management == other.Management && c.Namespace == other.Namespace && c.Name == other.Name
 }
 
 // A Machine is a VCDMachine of such a cluster.
@@ -92,9 +116,8 @@ func (r *report) add(kind, name, id string, state State, why string, args ...any
 // copies reports other VCDClusters with the ID of the cluster.
 func (r *report) copies(others []Cluster) {
 	for _, other := range others {
-		if other.ID == r.cluster.ID && (other.Namespace != r.cluster.Namespace || other.Name != r.cluster.Name) {
-			r.add("VCDCluster", r.cluster.Name, r.cluster.ID, Doubt,
-				"VCDCluster %s/%s has the same ID: remove the copy", other.Namespace, other.Name)
+		if other.ID == r.cluster.ID && !other.is(r.cluster) {
+			r.add("VCDCluster", r.cluster.Name, r.cluster.ID, Doubt, "VCDCluster %s has the same ID: remove the copy", other)
 		}
 	}
 }

@@ -117,6 +117,13 @@ func TestCompare(t *testing.T) {
 			others:  []adoption.Cluster{{Namespace: "copies", Name: "prod", ID: id}},
 			want:    map[string]adoption.State{"VCDCluster prod": adoption.Doubt},
 		},
+		{
+			name:    "a copy with the same name in another management cluster makes the cluster unverified",
+			machine: recorded,
+			objects: complete(),
+			others:  []adoption.Cluster{{Management: "restored", Namespace: "team", Name: "prod", ID: id}},
+			want:    map[string]adoption.State{"VCDCluster prod": adoption.Doubt},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -139,6 +146,8 @@ func TestRead(t *testing.T) {
 	scheme := runtime.NewScheme()
 	g.Expect(v1beta2.AddToScheme(scheme)).To(Succeed())
 	theirs := &v1beta2.VCDCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "prod"}}
+	theirs.Spec.Site = "https://vcd.example.com"
+	theirs.Spec.Org = "acme"
 	theirs.Spec.RDEID = id
 	theirs.Spec.LoadBalancerConfigSpec.UseOneArm = true
 	theirs.Status.Ready = true
@@ -153,15 +162,18 @@ func TestRead(t *testing.T) {
 	machine.Spec.ProviderID = ptr.To("vmware-cloud-director://" + vm1)
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(theirs, ours, machine).Build()
 
-	clusters, err := adoption.Read(t.Context(), reader)
+	clusters, err := adoption.Read(t.Context(), reader, "mgmt-1")
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(clusters).To(Equal([]adoption.Cluster{{
-		Namespace: "team",
-		Name:      "prod",
-		ID:        id,
-		OneArm:    true,
-		WasReady:  true,
-		Machines:  []adoption.Machine{{Name: "prod-infra-0", VMName: "prod-0", VM: vm1}},
+		Management: "mgmt-1",
+		Namespace:  "team",
+		Name:       "prod",
+		Site:       "https://vcd.example.com",
+		Org:        "acme",
+		ID:         id,
+		OneArm:     true,
+		WasReady:   true,
+		Machines:   []adoption.Machine{{Name: "prod-infra-0", VMName: "prod-0", VM: vm1}},
 	}}))
 }

@@ -29,9 +29,9 @@ var machineKind = schema.GroupVersionKind{
 	Kind:    "Machine",
 }
 
-// Read returns the clusters that CAPVCD created, in all namespaces of a management cluster. It works before and after
-// the upgrade of the management cluster.
-func Read(ctx context.Context, c client.Reader) ([]Cluster, error) {
+// Read returns the clusters that CAPVCD created, in all namespaces of a management cluster with a name. It works before
+// and after the upgrade of the management cluster.
+func Read(ctx context.Context, c client.Reader, management string) ([]Cluster, error) {
 	list := &v1beta2.VCDClusterList{}
 	if err := c.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
@@ -48,12 +48,15 @@ func Read(ctx context.Context, c client.Reader) ([]Cluster, error) {
 			return nil, err
 		}
 		clusters = append(clusters, Cluster{
-			Namespace: vcdCluster.Namespace,
-			Name:      vcdCluster.Name,
-			ID:        id,
-			OneArm:    vcdCluster.Spec.LoadBalancerConfigSpec.UseOneArm,
-			WasReady:  vcdCluster.Status.Ready,
-			Machines:  machines,
+			Management: management,
+			Namespace:  vcdCluster.Namespace,
+			Name:       vcdCluster.Name,
+			Site:       vcdCluster.Spec.Site,
+			Org:        vcdCluster.Spec.Org,
+			ID:         id,
+			OneArm:     vcdCluster.Spec.LoadBalancerConfigSpec.UseOneArm,
+			WasReady:   vcdCluster.Status.Ready,
+			Machines:   machines,
 		})
 	}
 	return clusters, nil
