@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +16,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -26,6 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta2"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/credentials"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
@@ -49,9 +47,9 @@ func (a *access) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.identity, "identity", "", "VCDIdentity to log in with.")
 	flags.StringVar(&a.clusterIdentity, "cluster-identity", "", "VCDClusterIdentity to log in with.")
 	flags.StringVar(&a.secretNamespace, "provider-namespace", "capvcd-system",
-		"Namespace of the Secrets of VCDClusterIdentities.")
+		"Namespace of the manager, and of the Secrets of VCDClusterIdentities.")
 	flags.StringVar(&a.config, "config", "", "File with site and credentials.")
-	flags.StringVar(&a.site, "site", "", "Address of VCD; overrides the environment and the file.")
+	flags.StringVar(&a.site, "site", "", "Address of VCD, if the credentials come without one; it must match theirs otherwise.")
 	flags.StringVar(&a.org, "org", "", "Organization in VCD.")
 	flags.StringVar(&a.caFile, "ca-file", "", "PEM file with trusted certificate authorities.")
 	flags.BoolVar(&a.insecure, "insecure-skip-tls-verify", false,
@@ -138,16 +136,11 @@ func readAuthorities(path string) ([]byte, error) {
 // checkSites returns an error if credentials of one site would be used for another. Empty sites are not checked.
 func checkSites(site string, others ...string) error {
 	for _, other := range others {
-		if other != "" && !sameSite(other, site) {
-			return fmt.Errorf("the credentials are for %s, and not for %s", site, other)
+		if other != "" && !sites.Same(other, site) {
+			return fmt.Errorf("the credentials are for %s, and not for %s: use credentials of that site", site, other)
 		}
 	}
 	return nil
-}
-
-func sameSite(a, b string) bool {
-	plain := func(site string) string { return strings.TrimRight(strings.ToLower(site), "/") }
-	return plain(a) == plain(b)
 }
 
 // configured returns the first available login, in the order that the help documents.
@@ -300,11 +293,8 @@ func (p *program) loadKubeconfig(kubeContext string) clientcmd.ClientConfig {
 		&clientcmd.ConfigOverrides{CurrentContext: kubeContext})
 }
 
-// maxLog is the maximum size of the log of a pod, in bytes.
-const maxLog = 64 << 20
-
 // readPodLog reads the log of a pod of the first management cluster.
-func (p *program) readPodLog(ctx context.Context, namespace, name string, since time.Duration) ([]byte, error) {
+func (p *program) readPodLog(ctx context.Context, pod client.ObjectKey, options corev1.PodLogOptions) ([]byte, error) {
 	config, err := p.loadKubeconfig(first(p.access.contexts)).ClientConfig()
 	if err != nil {
 		return nil, err
@@ -313,10 +303,7 @@ func (p *program) readPodLog(ctx context.Context, namespace, name string, since 
 	if err != nil {
 		return nil, err
 	}
-	return clients.CoreV1().Pods(namespace).GetLogs(name, &corev1.PodLogOptions{
-		SinceSeconds: ptr.To(int64(since.Seconds())),
-		LimitBytes:   ptr.To(int64(maxLog)),
-	}).DoRaw(ctx)
+	return clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &options).DoRaw(ctx)
 }
 
 func newScheme() *runtime.Scheme {

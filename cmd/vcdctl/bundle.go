@@ -11,7 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
@@ -87,9 +90,7 @@ func (p *program) bundle(ctx context.Context, name string, f bundleFlags) error 
 	if err != nil {
 		missing = errors.Join(missing, err)
 	}
-	for pod, log := range logs {
-		files["log-"+pod+".txt"] = log
-	}
+	maps.Copy(files, logs)
 	path := cmp.Or(f.file, name+".tar.gz")
 	if err := writeArchive(path, name, files); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -140,7 +141,11 @@ func list(ctx context.Context, c client.Client, kind schema.GroupVersionKind, na
 	return yaml.Marshal(found)
 }
 
-// managerLogs returns the logs of the manager's pods. The error lists the logs that it could not read.
+// maxLog is the maximum size of the log of a container, in bytes.
+const maxLog = 64 << 20
+
+// managerLogs returns the logs of the manager's pods, by the name of their file. A container that has restarted also has
+// the log of its last run. The error lists the logs that are missing or cut.
 func (p *program) managerLogs(ctx context.Context, c client.Client, since time.Duration) (map[string][]byte, error) {
 	pods := &corev1.PodList{}
 	err := c.List(ctx, pods, client.InNamespace(p.access.secretNamespace),
@@ -148,17 +153,38 @@ func (p *program) managerLogs(ctx context.Context, c client.Client, since time.D
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of the manager: %w", err)
 	}
+	if len(pods.Items) == 0 {
+		return nil, fmt.Errorf("namespace %s has no pod of the manager: set --provider-namespace", p.access.secretNamespace)
+	}
 	logs := map[string][]byte{}
 	var missing []error
-	for _, pod := range pods.Items {
-		log, err := p.podLog(ctx, pod.Namespace, pod.Name, since)
-		if err != nil {
-			missing = append(missing, fmt.Errorf("reading the log of pod %s: %w", pod.Name, err))
-			continue
+	read := func(pod *corev1.Pod, file string, previous bool) {
+		log, err := p.podLog(ctx, client.ObjectKeyFromObject(pod), corev1.PodLogOptions{
+			Previous:     previous,
+			SinceSeconds: ptr.To(int64(since.Seconds())),
+			LimitBytes:   ptr.To(int64(maxLog)),
+		})
+		switch {
+		case err != nil:
+			missing = append(missing, fmt.Errorf("reading %s: %w", file, err))
+			return
+		case len(log) >= maxLog:
+			missing = append(missing, fmt.Errorf("%s lacks its newest lines: set a shorter --since", file))
 		}
-		logs[pod.Name] = log
+		logs[file] = log
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		read(pod, "log-"+pod.Name+".txt", false)
+		if hasRestarted(pod) {
+			read(pod, "log-"+pod.Name+"-previous.txt", true)
+		}
 	}
 	return logs, errors.Join(missing...)
+}
+
+func hasRestarted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.RestartCount > 0 })
 }
 
 // writeArchive writes the redacted files to an archive that only its owner can read.

@@ -23,6 +23,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
@@ -46,14 +48,19 @@ func (s *shell) unpack(path string) map[string]string {
 	}
 }
 
-func TestABundleHasNoSecrets(t *testing.T) {
-	s := newShell(t, fleet)
-	leave(s)
-	s.objects = append(s.objects, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+// managerPod returns the pod of the manager, without a status.
+func managerPod() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "capvcd-system",
 		Name:      "capvcd-0",
 		Labels:    map[string]string{"cluster.x-k8s.io/provider": "infrastructure-vcd"},
-	}})
+	}}
+}
+
+func TestABundleHasNoSecrets(t *testing.T) {
+	s := newShell(t, fleet)
+	leave(s)
+	s.objects = append(s.objects, managerPod())
 	controlPlane := &unstructured.Unstructured{}
 	controlPlane.SetGroupVersionKind(schema.GroupVersionKind{
 		Group:   "controlplane.cluster.x-k8s.io",
@@ -92,6 +99,7 @@ func TestABundleHasNoSecrets(t *testing.T) {
 func TestABundleContainsNoPartOfASecret(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
+	s.objects = append(s.objects, managerPod())
 	planted := map[string]string{}
 	plant := func(secret, key string) {
 		value := "canary-of-" + secret
@@ -189,6 +197,10 @@ func TestRedactFields(t *testing.T) {
 				map[string]any{"name": "VCD_PASSWORD", "value": "canary"},
 				map[string]any{"name": "VCD_SITE", "value": "https://vcd.example.com"},
 			},
+			"extraConfig": []any{
+				map[string]any{"key": "appliance.adminPassword", "value": "canary"},
+				map[string]any{"key": "pciPassthru.use64bitMMIO", "value": "TRUE"},
+			},
 			"command": []any{"curl -H 'Authorization: Bearer canary' https://ada:canary@example.com/x"},
 			"vmMetadata": map[string]any{
 				"cost-center":     "42",
@@ -214,6 +226,7 @@ func TestRedactFields(t *testing.T) {
 		ContainSubstring("dataSecretName:demo-0"),
 		ContainSubstring("tokenTTL:24h"),
 		ContainSubstring("cost-center:42"),
+		ContainSubstring("value:TRUE"),
 		ContainSubstring("refuses the connection"),
 	))
 }
@@ -241,11 +254,7 @@ func FuzzRedactURL(f *testing.F) {
 func TestABundleContainsAllReadableObjects(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
-	s.objects = append(s.objects, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "capvcd-system",
-		Name:      "capvcd-0",
-		Labels:    map[string]string{"cluster.x-k8s.io/provider": "infrastructure-vcd"},
-	}})
+	s.objects = append(s.objects, managerPod())
 	s.logError = errors.New("pods/log is forbidden")
 	path := filepath.Join(t.TempDir(), "demo.tar.gz")
 
@@ -255,7 +264,54 @@ func TestABundleContainsAllReadableObjects(t *testing.T) {
 	s.Expect(s.unpack(path)).To(HaveKey("demo/VCDCluster.yaml"))
 }
 
+func TestABundleWithoutALogIsIncomplete(t *testing.T) {
+	s := newShell(t, fleet)
+	leave(s)
+	path := filepath.Join(t.TempDir(), "demo.tar.gz")
+
+	s.Expect(s.run(t, "support-bundle", "demo", "-f", path)).To(Equal(exitError))
+
+	s.Expect(s.errors.String()).To(ContainSubstring("namespace capvcd-system has no pod of the manager: set --provider-namespace"))
+}
+
+func TestABundleContainsTheLogBeforeARestart(t *testing.T) {
+	s := newShell(t, fleet)
+	leave(s)
+	pod := managerPod()
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}}
+	s.objects = append(s.objects, pod)
+	s.log = "now"
+	s.previousLog = "panic"
+	path := filepath.Join(t.TempDir(), "demo.tar.gz")
+
+	s.Expect(s.run(t, "support-bundle", "demo", "-f", path)).To(Equal(exitOK), s.errors.String())
+
+	s.Expect(s.unpack(path)).To(And(
+		HaveKeyWithValue("demo/log-capvcd-0.txt", "now"),
+		HaveKeyWithValue("demo/log-capvcd-0-previous.txt", "panic"),
+	))
+}
+
+func TestACutLogIsReported(t *testing.T) {
+	g := NewWithT(t)
+	c := fake.NewClientBuilder().WithObjects(managerPod()).Build()
+	p := &program{
+		access: access{secretNamespace: "capvcd-system"},
+		podLog: func(context.Context, client.ObjectKey, corev1.PodLogOptions) ([]byte, error) {
+			return make([]byte, maxLog), nil
+		},
+	}
+
+	logs, err := p.managerLogs(t.Context(), c, time.Hour)
+
+	g.Expect(err).To(MatchError("log-capvcd-0.txt lacks its newest lines: set a shorter --since"))
+	g.Expect(logs).To(HaveKey("log-capvcd-0.txt"))
+}
+
 // podLog returns the pod log of the tests.
-func (s *shell) podLog(context.Context, string, string, time.Duration) ([]byte, error) {
+func (s *shell) podLog(_ context.Context, _ client.ObjectKey, options corev1.PodLogOptions) ([]byte, error) {
+	if options.Previous {
+		return []byte(s.previousLog), s.logError
+	}
 	return []byte(s.log), s.logError
 }

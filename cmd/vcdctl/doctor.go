@@ -241,6 +241,8 @@ func (p *program) openManifest(path string) (io.ReadCloser, error) {
 
 func (p *program) printReport(r doctor.Report) error {
 	if p.output == "json" {
+		r.Findings = nonNil(r.Findings)
+		r.Skipped = nonNil(r.Skipped)
 		return p.printJSON(r)
 	}
 	for _, fact := range r.Facts {

@@ -33,15 +33,16 @@ func TestMain(m *testing.M) { testtime.Main(m) }
 type shell struct {
 	*WithT
 
-	sim      *vcdsim.Simulator
-	env      map[string]string
-	objects  []client.Object
-	in       string
-	reader   io.Reader // instead of in
-	log      string    // of the manager
-	logError error     // of reading the log
-	out      bytes.Buffer
-	errors   bytes.Buffer
+	sim         *vcdsim.Simulator
+	env         map[string]string
+	objects     []client.Object
+	in          string
+	reader      io.Reader // instead of in
+	log         string    // of the manager
+	logError    error     // of reading the log
+	previousLog string    // of the manager, before its last restart
+	out         bytes.Buffer
+	errors      bytes.Buffer
 }
 
 const password = "canary-password"
@@ -86,6 +87,7 @@ func (s *shell) run(t *testing.T, args ...string) int {
 	t.Helper()
 	s.out.Reset()
 	s.errors.Reset()
+	interactive := s.in != "" || s.reader != nil
 	if s.reader == nil {
 		s.reader = strings.NewReader(s.in)
 		defer func() { s.reader = nil }()
@@ -97,7 +99,7 @@ func (s *shell) run(t *testing.T, args ...string) int {
 		out:         &s.out,
 		errors:      &s.errors,
 		podLog:      s.podLog,
-		interactive: func() bool { return s.in != "" },
+		interactive: func() bool { return interactive },
 		connect: func(kubeContext string) (client.Client, string, error) {
 			if kubeContext == "gone" {
 				return nil, "", errors.New("no such context")

@@ -170,7 +170,7 @@ func (p *program) printTree(branches []branch) {
 		last := i == len(roots)-1
 		p.printBranch("", b, last)
 		if b.Kind == leaks.KindVApp {
-			p.printVMs(children[b.Name], last)
+			p.printVMs(children[home{name: b.Name, vdc: b.Where}], last)
 		}
 	}
 }
@@ -186,18 +186,23 @@ func (p *program) printVMs(vms []branch, last bool) {
 	}
 }
 
-// groupByVApp returns the branches at the root, and the VMs by the name of their vApp.
-func groupByVApp(branches []branch) (roots []branch, children map[string][]branch) {
-	children = map[string][]branch{}
+// A home is a vApp by its name and VDC. Two VDCs may have vApps with the same name.
+type home struct{ name, vdc string }
+
+// groupByVApp returns the branches at the root, and the VMs by their vApp.
+func groupByVApp(branches []branch) (roots []branch, children map[home][]branch) {
+	children = map[home][]branch{}
 	for _, b := range branches {
 		if b.Kind == leaks.KindVM && b.Parent != "" {
-			children[b.Parent] = append(children[b.Parent], b)
+			in := home{name: b.Parent, vdc: b.Where}
+			children[in] = append(children[in], b)
 		} else {
 			roots = append(roots, b)
 		}
 	}
 	for parent, below := range children {
-		if !slices.ContainsFunc(roots, func(b branch) bool { return b.Kind == leaks.KindVApp && b.Name == parent }) {
+		isParent := func(b branch) bool { return b.Kind == leaks.KindVApp && parent == home{name: b.Name, vdc: b.Where} }
+		if !slices.ContainsFunc(roots, isParent) {
 			roots = append(roots, below...) // their vApp belongs to others
 			delete(children, parent)
 		}

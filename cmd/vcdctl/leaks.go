@@ -3,11 +3,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +40,7 @@ management clusters are reported as orphaned.`,
 
 func addWithout(c *cobra.Command, without *bool) {
 	c.Flags().BoolVar(without, "without-management-cluster", false,
-		"No management cluster exists any more, so all clusters of the organization are deleted.")
+		"Treat every cluster of the organization as deleted, because no management cluster exists anymore.")
 }
 
 // withInventory logs in, lists the live clusters and the objects of all clusters, and calls f.
@@ -79,7 +77,7 @@ func (p *program) readLiveClusters(ctx context.Context, without bool, alive leak
 	for _, name := range contexts {
 		c, _, err := p.connect(name)
 		if err != nil {
-			return fmt.Errorf("%w; if no management cluster exists any more, set --without-management-cluster", err)
+			return fmt.Errorf("%w; if no management cluster exists anymore, set --without-management-cluster", err)
 		}
 		if name == "" {
 			name = "current context"
@@ -128,9 +126,17 @@ func (p *program) printObjects(objects []leaks.Object, now time.Time) error {
 		if o.Changed.IsZero() {
 			changed = ">24h"
 		}
-		t.row(o.Cluster, o.Kind, o.Name, orDash(o.Where), orDash(o.Power), age(o.Created, now), changed, string(o.By))
+		t.row(o.Cluster, o.Kind, o.Name, orDash(location(o)), orDash(o.Power), age(o.Created, now), changed, string(o.By))
 	}
 	return t.flush()
+}
+
+// location returns where an object is: for a VM, also its vApp.
+func location(o leaks.Object) string {
+	if o.Kind == leaks.KindVM && o.Parent != "" {
+		return o.Where + "/" + o.Parent
+	}
+	return o.Where
 }
 
 func orDash(text string) string {
@@ -158,9 +164,10 @@ func (p *program) purgeCommand() *cobra.Command {
 prints the resources. With --yes, it asks you to repeat the ID; scripts pass it with --confirm.
 
 It deletes nothing if one of these applies: the ID exists in a management cluster; a VM may be running; a resource
-changed in the last 24 hours; a named disk is attached to a VM; a vApp contains VMs of other owners; VMware's CAPVCD,
-CPI or CSE created a resource and --legacy is not set; or no vApp and no VM has the ID and --no-machines is not set.
-Named disks, and entities to which an existing cluster refers, are never deleted.`,
+changed in the last 24 hours; a named disk is attached to a VM; a vApp contains VMs of other owners; a VM is in a vApp
+without the ID, or has the marker of another VM, and so may be a copy; VMware's CAPVCD, CPI or CSE created a resource
+and --legacy is not set; or no vApp and no VM has the ID, or members of its load balancers respond, and --no-machines
+is not set. Named disks, and entities to which an existing cluster refers, are never deleted.`,
 		Example: strings.ReplaceAll(`  vcdctl purge --cluster-id 7a0e… `+loginExample+`
   vcdctl purge --cluster-id 7a0e… --yes `+loginExample, "vcdctl", p.name),
 		Args: cobra.NoArgs,
@@ -171,7 +178,7 @@ Named disks, and entities to which an existing cluster refers, are never deleted
 	c.Flags().StringVar(&f.confirm, "confirm", "", "Repeated ID, for scripts.")
 	c.Flags().BoolVar(&f.legacy, "legacy", false, "Also delete objects that VMware's CAPVCD, CPI and CSE created.")
 	c.Flags().BoolVar(&f.noMachines, "no-machines", false,
-		"Confirmation that no VM runs for this ID; required if only load balancers have it.")
+		"Confirmation that no VM runs for this ID; required if no vApp and no VM has it, or if members of its load balancers respond.")
 	addWithout(c, &f.withoutClusters)
 	_ = c.MarkFlagRequired("cluster-id")
 	return c
@@ -199,7 +206,7 @@ func (p *program) purge(ctx context.Context, f purgeFlags) error {
 		case len(i.Hidden) > 0:
 			return errors.New("some objects are not visible, so they cannot be deleted: grant the missing rights first")
 		}
-		if err := p.confirm(f); err != nil {
+		if err := p.confirm(ctx, f); err != nil {
 			return err
 		}
 		return p.purgeConfirmed(ctx, s, f, options, plan)
@@ -219,7 +226,27 @@ func (p *program) purgeConfirmed(ctx context.Context, s *vcd.Session, f purgeFla
 	if now := i.Plan(options); len(i.Hidden) > 0 || !now.Same(shown) {
 		return errors.New("the resources changed after they were listed, so nothing was deleted: run purge again")
 	}
-	return i.Purge(ctx, s, options)
+	if err := i.Purge(ctx, s, options); err != nil {
+		return err
+	}
+	left, err := leaks.Take(ctx, s, time.Now())
+	if err != nil {
+		return err
+	}
+	return remaining(left.Plan(options).Delete)
+}
+
+// remaining returns an error if objects exist that a purge should have deleted, such as IP sets of an edge gateway that is
+// not visible.
+func remaining(objects []leaks.Object) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	var names []string
+	for _, o := range objects {
+		names = append(names, o.Kind+" "+o.Name)
+	}
+	return fmt.Errorf("VCD still has %s: run purge again, or delete them in VCD", strings.Join(names, ", "))
 }
 
 func (p *program) printPlan(plan leaks.Plan, now time.Time) error {
@@ -243,16 +270,17 @@ func (p *program) printPlan(plan leaks.Plan, now time.Time) error {
 	return p.printObjects(plan.Keep, now)
 }
 
-// confirm requests that the user types the ID of the cluster.
-func (p *program) confirm(f purgeFlags) error {
+// confirm requests that the user types the ID of the cluster. Without a terminal it returns an error.
+func (p *program) confirm(ctx context.Context, f purgeFlags) error {
 	typed := f.confirm
 	if typed == "" {
-		fmt.Fprint(p.errors, "To delete all of the above, type the ID of the cluster: ")
-		line, err := bufio.NewReader(io.LimitReader(p.in, 1<<10)).ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("reading the id: %w", err)
+		if !p.interactive() {
+			return errors.New("cannot ask for confirmation because the input is not a terminal: set --confirm to the ID of the cluster")
 		}
-		typed = strings.TrimSpace(line)
+		var err error
+		if typed, err = p.ask(ctx, "To delete all of the above, type the ID of the cluster: "); err != nil {
+			return err
+		}
 	}
 	if typed != f.cluster {
 		return errors.New("the ID does not match: nothing was deleted")

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/leaks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -135,6 +137,44 @@ func TestPurgeKeepsRunningVMs(t *testing.T) {
 	s.Expect(s.sim.State().VMs).To(HaveLen(6))
 }
 
+func TestPurgeKeepsCopiesInOtherVApps(t *testing.T) {
+	s := newShell(t, fleet)
+	leave(s)
+	s.sim.Edit(func(e *vcdsim.Editor) {
+		// VMs of the cluster are in a vApp of another owner.
+		e.VApp("acme-vdc-vapp-000").Description = "of Alice"
+	})
+
+	code := s.run(t, "purge", "--cluster-id", leftID, "--yes", "--confirm", leftID, "--identity", "tenant", "--org", "acme")
+
+	s.Expect(code).To(Equal(exitFindings), s.errors.String())
+	s.Expect(s.out.String()).To(ContainSubstring("is in vApp acme-vdc-vapp-000, which does not have this ID"))
+	s.Expect(s.sim.State().VMs).To(HaveLen(6))
+}
+
+func TestPurgeWithoutATerminalNeedsTheID(t *testing.T) {
+	s := newShell(t, fleet)
+	leave(s)
+
+	code := s.run(t, "purge", "--cluster-id", leftID, "--yes", "--identity", "tenant", "--org", "acme")
+
+	s.Expect(code).To(Equal(exitError))
+	s.Expect(s.errors.String()).To(ContainSubstring("set --confirm to the ID of the cluster"))
+	s.Expect(s.sim.State().VApps).To(HaveLen(3))
+}
+
+func TestAQuestionEndsWithTheContext(t *testing.T) {
+	g := NewWithT(t)
+	silent, _ := io.Pipe()
+	p := &program{in: silent, errors: io.Discard}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	_, err := p.ask(ctx, "Sure? ")
+
+	g.Expect(err).To(MatchError("interrupted: nothing was changed"))
+}
+
 // onRead calls a function before it returns the user's confirmation.
 type onRead struct {
 	answer string
@@ -220,6 +260,28 @@ func TestInventoryShowsATreeWithMarkers(t *testing.T) {
 		MatchRegexp(`   ├─ vm  acme-vdc-vapp-001-000  POWERED_OFF .*← not running\n`),
 		MatchRegexp(`   └─ vm  acme-vdc-vapp-001-001  POWERED_OFF .*← no VCDMachine\n`)))
 	s.Expect(strings.Count(s.out.String(), "\n")).To(Equal(4))
+}
+
+func TestVMsAreBelowTheVAppOfTheirVDC(t *testing.T) {
+	g := NewWithT(t)
+	object := func(kind, name, vdc, parent string) branch {
+		return branch{Object: leaks.Object{Kind: kind, Name: name, Where: vdc, Parent: parent}}
+	}
+	branches := []branch{
+		object(leaks.KindVApp, "demo", "vdc-a", ""),
+		object(leaks.KindVApp, "demo", "vdc-b", ""),
+		object(leaks.KindVM, "a", "vdc-a", "demo"),
+		object(leaks.KindVM, "b", "vdc-b", "demo"),
+		object(leaks.KindVM, "c", "vdc-b", "lab"),
+	}
+
+	roots, children := groupByVApp(branches)
+
+	g.Expect(roots).To(Equal([]branch{branches[0], branches[1], branches[4]}))
+	g.Expect(children).To(Equal(map[home][]branch{
+		{name: "demo", vdc: "vdc-a"}: {branches[2]},
+		{name: "demo", vdc: "vdc-b"}: {branches[3]},
+	}))
 }
 
 func TestAnIncompleteInventoryIsAnError(t *testing.T) {

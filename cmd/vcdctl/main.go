@@ -15,10 +15,11 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,6 +40,7 @@ var errFindings = errors.New("problems were found")
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // A second Ctrl-C ends the program at once.
 	ctrl.SetLogger(logr.Discard())
 	p := &program{
 		name:   programName(os.Args[0]),
@@ -47,7 +49,7 @@ func main() {
 		out:    os.Stdout,
 		errors: os.Stderr,
 	}
-	p.interactive = func() bool { return isTerminal(os.Stdin) }
+	p.interactive = func() bool { return term.IsTerminal(int(os.Stdin.Fd())) }
 	p.connect = p.connectContext
 	p.podLog = p.readPodLog
 	os.Exit(p.run(ctx, os.Args[1:])) //nolint:gocritic // the process ends with its signal handlers
@@ -80,8 +82,8 @@ type program struct {
 	interactive func() bool
 	// connect returns a client for the management cluster of a context, and the namespace of the context.
 	connect func(kubeContext string) (client.Client, string, error)
-	// podLog returns the log of a pod of the management cluster. since is the age of the oldest line.
-	podLog func(ctx context.Context, namespace, name string, since time.Duration) ([]byte, error)
+	// podLog returns the log of a pod of the management cluster.
+	podLog func(ctx context.Context, pod client.ObjectKey, options corev1.PodLogOptions) ([]byte, error)
 
 	access access
 	output string // table or json

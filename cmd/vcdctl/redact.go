@@ -88,10 +88,12 @@ func redactFields(value any) any {
 }
 
 func redactMap(fields map[string]any) {
-	// An environment variable, header or parameter: {name: X, value: Y}.
-	if name, ok := fields["name"].(string); ok && isCredential(name) {
-		if _, ok := fields["value"].(string); ok {
-			fields["value"] = redacted
+	// An environment variable, header or parameter: {name: X, value: Y}, or an entry of extraConfig: {key: X, value: Y}.
+	for _, field := range []string{"name", "key"} {
+		if name, ok := fields[field].(string); ok && isCredential(name) {
+			if _, ok := fields["value"].(string); ok {
+				fields["value"] = redacted
+			}
 		}
 	}
 	for name, value := range fields {

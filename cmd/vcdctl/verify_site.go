@@ -3,11 +3,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -82,7 +80,7 @@ func (p *program) verifySite(ctx context.Context, f verifyFlags) error {
 		fmt.Fprintln(p.errors, printable(line))
 	}
 	if !f.ReadOnly {
-		if err := p.askConfirmation(f.yes, "Create these objects and remove them afterwards?"); err != nil {
+		if err := p.askConfirmation(ctx, f.yes, "Create these objects and remove them afterwards?"); err != nil {
 			return err
 		}
 	}
@@ -104,28 +102,21 @@ func (p *program) verifySite(ctx context.Context, f verifyFlags) error {
 func (p *program) printStep(what string) { fmt.Fprintln(p.errors, printable(what)) }
 
 // askConfirmation requests confirmation unless --yes is set. Without a terminal it returns an error.
-func (p *program) askConfirmation(yes bool, question string) error {
+func (p *program) askConfirmation(ctx context.Context, yes bool, question string) error {
 	switch {
 	case yes:
 		return nil
 	case !p.interactive():
 		return errors.New("cannot ask for confirmation because the input is not a terminal: set --yes to confirm")
 	}
-	fmt.Fprint(p.errors, question, " Type yes: ")
-	line, err := bufio.NewReader(io.LimitReader(p.in, 1<<10)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("reading the answer: %w", err)
+	answer, err := p.ask(ctx, question+" Type yes: ")
+	if err != nil {
+		return err
 	}
-	if strings.TrimSpace(line) != "yes" {
+	if answer != "yes" {
 		return errors.New("not confirmed: nothing was changed")
 	}
 	return nil
-}
-
-// isTerminal reports whether an input is a terminal.
-func isTerminal(in *os.File) bool {
-	info, err := in.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 func (p *program) printVerification(result verifysite.Result) error {
@@ -185,7 +176,7 @@ func (p *program) cleanUpSite(ctx context.Context, f verifyFlags) error {
 	if f.yes && len(f.runs) == 0 {
 		return errors.New("--clean-up with --yes does not ask whether a run is in progress: set --run to the runs that have ended")
 	}
-	if err := p.askConfirmation(f.yes, "Remove these objects? A run in progress would fail."); err != nil {
+	if err := p.askConfirmation(ctx, f.yes, "Remove these objects? A run in progress would fail."); err != nil {
 		return err
 	}
 	return verifysite.CleanUp(ctx, session, leftovers, verifysite.Options{Step: p.printStep})

@@ -32,6 +32,9 @@ const (
 	KindEntity = "entity"
 )
 
+// attached is the state of a named disk that a VM uses.
+const attached = "ATTACHED"
+
 // window is the period for which changes are read from VCD's task log.
 const window = 24 * time.Hour
 
@@ -44,7 +47,7 @@ type Object struct {
 	By      lb.Writer `json:"by"`
 	Where   string    `json:"where,omitempty"` // VDC or edge gateway
 	Parent  string    `json:"parent,omitempty"`
-	Power   string    `json:"power,omitempty"` // of vApps and VMs
+	Power   string    `json:"power,omitempty"` // of vApps and VMs; ATTACHED for named disks that a VM uses
 	// Addresses are set for VMs and for objects on edge gateways.
 	Addresses []string `json:"addresses,omitempty"`
 	// Created is zero if VCD does not report it. Changed is the last change in the last 24 hours, or zero if there was
@@ -55,6 +58,7 @@ type Object struct {
 	gateway      string   // URN
 	space        string   // URN of the IP Space of a floating IP that no gateway lists
 	parentID     string   // URN of the vApp of a VM
+	machine      string   // UID of the machine in the marker of a VM
 	maybeRunning bool     // the VM is not known to be powered off
 	health       string   // health of a virtual service, as VCD reports it
 	pool         string   // URN of the pool of a virtual service
@@ -219,6 +223,9 @@ func objectOfVM(vm vcd.VM, cluster string, by lb.Writer, in vcd.VAppDetails, rec
 		parentID:     in.ID,
 		maybeRunning: maybeRunning(vm.Status),
 	}
+	if marker, ok := vcd.ParseMarker(vm.Description); ok {
+		o.machine = marker.Machine
+	}
 	for _, nic := range vm.NICs {
 		if nic.Address != "" {
 			o.Addresses = append(o.Addresses, nic.Address)
@@ -259,7 +266,7 @@ func (c *collector) disks(ctx context.Context) error {
 			if cluster := disk.Cluster(); cluster != "" {
 				o := Object{Cluster: cluster, Kind: KindDisk, Name: disk.Name, ID: disk.ID, By: "CSI", Where: vdc.Name}
 				if disk.Attached {
-					o.Power = "ATTACHED"
+					o.Power = attached
 				}
 				c.add(o)
 			}

@@ -23,7 +23,8 @@ const taskTimeout = 15 * time.Minute
 type Options struct {
 	Cluster string
 	Legacy  bool // also delete objects that CAPVCD, CPI and CSE created
-	// NoMachines confirms that a cluster has no running VMs if only load balancers of it are visible.
+	// NoMachines confirms that a cluster has no running VMs if none of its vApps and VMs are visible, or if members of its
+	// load balancers respond.
 	NoMachines bool
 	Alive      Alive
 	// Step, if not nil, is called before each deletion.
@@ -44,33 +45,71 @@ func (i Inventory) Plan(o Options) Plan {
 	if where := o.Alive[o.Cluster]; where != "" {
 		refuse("the cluster exists in management cluster %s: delete it there", where)
 	}
-	for _, x := range i.Of(o.Cluster) {
-		switch {
-		case x.Kind == KindDisk, x.Kind == KindEntity && o.Alive.Has(x.ID):
+	of := i.Of(o.Cluster)
+	for _, x := range of {
+		if x.Kind == KindDisk || x.Kind == KindEntity && o.Alive.Has(x.ID) {
 			p.Keep = append(p.Keep, x)
 			continue
-		case x.By != lb.WriterThis && !o.Legacy:
+		}
+		if x.By != lb.WriterThis && !o.Legacy {
 			refuse("%s %s was created by %s: set --legacy to delete it", x.Kind, x.Name, x.By)
 		}
 		p.Refusals = append(p.Refusals, x.refusals(i.Taken)...)
 		p.Delete = append(p.Delete, x)
 	}
+	p.Refusals = append(p.Refusals, attachedDisks(of)...)
+	p.Refusals = append(p.Refusals, copies(of)...)
 	switch {
-	case len(p.Delete)+len(p.Keep) == 0:
+	case len(of) == 0:
 		refuse("no object in VCD has this ID")
-	case !o.NoMachines && onlyBalancers(p.Delete):
-		refuse("no vApp and no VM has this ID%s, but another tool may have created its nodes: set --no-machines to confirm that none run", p.answers())
+	case o.NoMachines:
+	case answers(p.Delete):
+		refuse("members of its load balancers respond, so nodes may run that are not visible: set --no-machines to confirm that none run")
+	case len(p.Delete) > 0 && !slices.ContainsFunc(p.Delete, isMachine):
+		refuse("no vApp and no VM has this ID, but another tool may have created its nodes: set --no-machines to confirm that none run")
 	}
 	return p
 }
 
-// answers completes a refusal if members of a load balancer respond, which means that nodes are running.
-func (p Plan) answers() string {
-	if slices.ContainsFunc(p.Delete, func(x Object) bool { return x.health == serving }) {
-		return ", and members of its load balancers respond"
+// attachedDisks returns a reason for each named disk that a VM uses which is not visible. Such a VM may be a running node.
+func attachedDisks(objects []Object) []string {
+	var why []string
+	for _, x := range objects {
+		visible := func(vm Object) bool { return slices.Contains(vm.disks, x.Name) }
+		if x.Kind == KindDisk && x.Power == attached && !slices.ContainsFunc(objects, visible) {
+			why = append(why, fmt.Sprintf("named disk %s is attached to a VM that is not visible: detach it in VCD", x.Name))
+		}
 	}
-	return ""
+	return why
 }
+
+// copies returns the reasons why VMs of a cluster cannot be deleted because a person may have copied or moved them. VCD
+// copies the description of a VM, and with it the marker.
+func copies(objects []Object) []string {
+	var why []string
+	first := map[string]Object{} // VMs by UID of their machine
+	for _, x := range objects {
+		if x.Kind != KindVM {
+			continue
+		}
+		inCluster := func(o Object) bool { return o.Kind == KindVApp && o.ID == x.parentID }
+		if !slices.ContainsFunc(objects, inCluster) {
+			why = append(why, fmt.Sprintf("VM %s is in vApp %s, which does not have this ID: delete the VM in VCD, or remove the marker from its description", x.Name, x.Parent))
+		}
+		if other, ok := first[x.machine]; ok && x.machine != "" {
+			why = append(why, fmt.Sprintf("VMs %s and %s have the same marker, so one is a copy: delete the copy in VCD", other.Name, x.Name))
+		}
+		first[x.machine] = x
+	}
+	return why
+}
+
+// answers reports whether members of a load balancer respond, which means that nodes are running.
+func answers(objects []Object) bool {
+	return slices.ContainsFunc(objects, func(x Object) bool { return x.health == serving })
+}
+
+func isMachine(x Object) bool { return x.Kind == KindVApp || x.Kind == KindVM }
 
 // Same reports whether two plans delete and keep the same objects and have the same refusals.
 func (p Plan) Same(other Plan) bool {
@@ -79,14 +118,6 @@ func (p Plan) Same(other Plan) bool {
 	}
 	return same(p.Delete, other.Delete) && same(p.Keep, other.Keep) && slices.Equal(p.Refusals, other.Refusals)
 }
-
-// onlyBalancers reports whether any object is on an edge gateway and none is a vApp or a VM.
-func onlyBalancers(objects []Object) bool {
-	machine := func(x Object) bool { return x.Kind == KindVApp || x.Kind == KindVM }
-	return slices.ContainsFunc(objects, Object.onEdge) && !slices.ContainsFunc(objects, machine)
-}
-
-func (x Object) onEdge() bool { return x.gateway != "" || x.space != "" }
 
 // refusals returns the reasons why an object cannot be deleted, independently of the program that created it.
 func (x Object) refusals(now time.Time) []string {
@@ -126,7 +157,6 @@ func (i Inventory) Purge(ctx context.Context, s *vcd.Session, o Options) error {
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return p.balancers(ctx, i.gateways) },
 		p.floatingIPs,
-		p.vms,
 		p.vApps,
 		p.entities,
 	} {
@@ -201,43 +231,6 @@ func (p purge) may(owner loadbalancer.Owner) bool {
 
 func (p purge) of(kind string) []Object {
 	return slices.DeleteFunc(slices.Clone(p.plan.Delete), func(x Object) bool { return x.Kind != kind })
-}
-
-// vms deletes VMs in vApps of other owners. VMs in vApps of the cluster are deleted with their vApp.
-func (p purge) vms(ctx context.Context) error {
-	vApps := map[string]bool{}
-	for _, x := range p.of(KindVApp) {
-		vApps[x.ID] = true
-	}
-	for _, x := range p.of(KindVM) {
-		if vApps[x.parentID] {
-			continue
-		}
-		if err := vcd.IgnoreNotFound(p.vm(ctx, x)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// vm deletes a VM that is not running. It powers off a deployed VM first. It reads the VM again, and refuses to delete
-// a VM that was started in the meantime.
-func (p purge) vm(ctx context.Context, x Object) error {
-	now, err := p.session.VMs.VM(ctx, x.ID)
-	if err != nil {
-		return err
-	}
-	marker, _ := vcd.ParseMarker(now.Description)
-	if marker.Cluster != p.Cluster || maybeRunning(now.Status) || len(now.IndependentDisks()) > 0 {
-		return fmt.Errorf("%w: VM %s changed in the meantime", ErrRefused, x.Name)
-	}
-	if now.Deployed {
-		if err := p.await(ctx, x, func() (vcd.Task, error) { return p.session.VMs.PowerOff(ctx, x.ID) }); err != nil {
-			return err
-		}
-	}
-	p.Step("vm " + x.Name)
-	return p.await(ctx, x, func() (vcd.Task, error) { return p.session.VMs.DeleteVM(ctx, x.ID) })
 }
 
 // vApps deletes vApps with their VMs. It reads both again first.

@@ -63,6 +63,36 @@ func TestOnlyPoweredOffVMsAreCertainlyStopped(t *testing.T) {
 	}
 }
 
+// vApp is the vApp of the VMs of cluster c1.
+func vApp(mods ...func(*Object)) Object {
+	o := Object{
+		Cluster: "c1",
+		Kind:    KindVApp,
+		Name:    "v1",
+		ID:      "urn:vcloud:vapp:1",
+		By:      lb.WriterThis,
+	}
+	for _, mod := range mods {
+		mod(&o)
+	}
+	return o
+}
+
+// disk is a named disk of cluster c1.
+func disk(mods ...func(*Object)) Object {
+	o := Object{
+		Cluster: "c1",
+		Kind:    KindDisk,
+		Name:    "pvc-1",
+		ID:      "urn:vcloud:disk:1",
+		By:      "CSI",
+	}
+	for _, mod := range mods {
+		mod(&o)
+	}
+	return o
+}
+
 func TestPurgeRefusals(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -72,10 +102,10 @@ func TestPurgeRefusals(t *testing.T) {
 		alone   bool   // no machines
 		want    string // empty: it is deleted
 	}{
-		{name: "an old, powered-off VM is deleted", objects: []Object{vm()}},
+		{name: "an old, powered-off VM is deleted", objects: []Object{vApp(), vm()}},
 		{
 			name: "a running VM",
-			objects: []Object{vm(func(o *Object) {
+			objects: []Object{vApp(), vm(func(o *Object) {
 				o.maybeRunning = true
 				o.Power = "POWERED_ON"
 			})},
@@ -83,7 +113,7 @@ func TestPurgeRefusals(t *testing.T) {
 		},
 		{
 			name: "a suspended VM",
-			objects: []Object{vm(func(o *Object) {
+			objects: []Object{vApp(), vm(func(o *Object) {
 				o.maybeRunning = true
 				o.Power = "SUSPENDED"
 			})},
@@ -91,25 +121,25 @@ func TestPurgeRefusals(t *testing.T) {
 		},
 		{
 			name:    "a VM changed in the last 24 hours",
-			objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-23 * time.Hour) })},
+			objects: []Object{vApp(), vm(func(o *Object) { o.Changed = now.Add(-23 * time.Hour) })},
 			want:    "changed 23h0m0s ago",
 		},
-		{name: "a VM changed earlier may be deleted", objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-25 * time.Hour) })}},
+		{name: "a VM changed earlier may be deleted", objects: []Object{vApp(), vm(func(o *Object) { o.Changed = now.Add(-25 * time.Hour) })}},
 		{
 			name:    "a living cluster",
-			objects: []Object{vm()},
+			objects: []Object{vApp(), vm()},
 			alive:   Alive{"c1": "mgmt: team-a/c1"},
 			want:    "exists in management cluster mgmt: team-a/c1",
 		},
-		{name: "another living cluster does not matter", objects: []Object{vm()}, alive: Alive{"c2": "x"}},
+		{name: "another living cluster does not matter", objects: []Object{vApp(), vm()}, alive: Alive{"c2": "x"}},
 		{
 			name:    "CAPVCD's",
-			objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
+			objects: []Object{vApp(), vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
 			want:    "was created by CAPVCD",
 		},
 		{
 			name:    "CAPVCD objects may be deleted with --legacy",
-			objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
+			objects: []Object{vApp(), vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
 			legacy:  true,
 		},
 		{
@@ -120,7 +150,7 @@ func TestPurgeRefusals(t *testing.T) {
 		{
 			name:   "a running CAPVCD cluster, with --legacy",
 			legacy: true,
-			objects: []Object{vm(func(o *Object) {
+			objects: []Object{vApp(), vm(func(o *Object) {
 				o.By = lb.WriterCAPVCD
 				o.maybeRunning = true
 			})},
@@ -128,19 +158,57 @@ func TestPurgeRefusals(t *testing.T) {
 		},
 		{
 			name:    "a VM with a named disk",
-			objects: []Object{vm(func(o *Object) { o.disks = []string{"pvc-1"} })},
+			objects: []Object{vApp(), vm(func(o *Object) { o.disks = []string{"pvc-1"} })},
 			want:    "detach pvc-1",
 		},
 		{
-			name: "a vApp with a foreign VM",
-			objects: []Object{{
-				Cluster:    "c1",
-				Kind:       KindVApp,
-				Name:       "v",
-				By:         lb.WriterThis,
-				foreignVMs: []string{"theirs"},
-			}},
-			want: "move or delete theirs",
+			name:    "a vApp with a foreign VM",
+			objects: []Object{vApp(func(o *Object) { o.foreignVMs = []string{"theirs"} })},
+			want:    "move or delete theirs",
+		},
+		{
+			name: "a VM that a person copied or moved to a vApp of another owner",
+			objects: []Object{vApp(), vm(), vm(func(o *Object) {
+				o.Name = "copy"
+				o.Parent = "lab"
+				o.parentID = "urn:vcloud:vapp:2"
+			})},
+			want: "VM copy is in vApp lab, which does not have this ID",
+		},
+		{
+			name: "a copy of a VM in its vApp",
+			objects: []Object{
+				vApp(),
+				vm(func(o *Object) { o.machine = "uid" }),
+				vm(func(o *Object) {
+					o.Name = "copy"
+					o.machine = "uid"
+				}),
+			},
+			want: "VMs n1 and copy have the same marker",
+		},
+		{
+			name: "VMs of two machines may be deleted",
+			objects: []Object{
+				vApp(),
+				vm(func(o *Object) { o.machine = "uid-1" }),
+				vm(func(o *Object) { o.machine = "uid-2" }),
+			},
+		},
+		{
+			name:    "a named disk that an invisible VM uses",
+			objects: []Object{vApp(), disk(func(o *Object) { o.Power = attached })},
+			want:    "named disk pvc-1 is attached to a VM that is not visible",
+		},
+		{
+			name:    "an entity of a cluster whose machines are not visible",
+			objects: []Object{{Cluster: "c1", Kind: KindEntity, Name: "prod", By: lb.WriterThis}},
+			want:    "--no-machines",
+		},
+		{
+			name:    "responding members beside a visible vApp",
+			objects: []Object{vApp(), service(func(o *Object) { o.health = serving })},
+			want:    "members of its load balancers respond",
 		},
 		{name: "an ID without objects", objects: nil, want: "no object in VCD has this ID"},
 		{
@@ -149,7 +217,7 @@ func TestPurgeRefusals(t *testing.T) {
 			want:    "--no-machines",
 		},
 		{name: "the same, if there are no machines", objects: []Object{service()}, alone: true},
-		{name: "load balancers with powered-off VMs", objects: []Object{service(), vm()}},
+		{name: "load balancers with powered-off VMs", objects: []Object{service(), vApp(), vm()}},
 		{
 			name:    "load balancers with responding members",
 			objects: []Object{service(func(o *Object) { o.health = serving })},
@@ -178,15 +246,14 @@ func TestPurgeRefusals(t *testing.T) {
 
 func TestObjectsThatAPurgeAlwaysKeeps(t *testing.T) {
 	g := NewWithT(t)
-	disk := Object{Cluster: "c1", Kind: KindDisk, Name: "pvc-1", ID: "urn:vcloud:disk:1", By: "CSI"}
 	owned := Object{Cluster: "c1", Kind: KindEntity, Name: "prod", ID: "urn:vcloud:entity:1", By: lb.WriterThis}
 	orphan := Object{Cluster: "c1", Kind: KindEntity, Name: "old", ID: "urn:vcloud:entity:2", By: lb.WriterThis}
-	inventory := Inventory{Objects: []Object{disk, owned, orphan}, Taken: now}
+	inventory := Inventory{Objects: []Object{disk(), owned, orphan}, Taken: now}
 
-	plan := inventory.Plan(Options{Cluster: "c1", Legacy: true, Alive: Alive{owned.ID: "mgmt: team-a/prod"}})
+	plan := inventory.Plan(Options{Cluster: "c1", Legacy: true, NoMachines: true, Alive: Alive{owned.ID: "mgmt: team-a/prod"}})
 
 	g.Expect(plan.Refusals).To(BeEmpty())
-	g.Expect(plan.Keep).To(Equal([]Object{disk, owned}))
+	g.Expect(plan.Keep).To(Equal([]Object{disk(), owned}))
 	g.Expect(plan.Delete).To(Equal([]Object{orphan}))
 }
 
