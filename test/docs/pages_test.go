@@ -212,11 +212,12 @@ func notRun() map[string]map[string]string {
 			`vcdctl leaks --identity tenant --org acme --context mgmt-1,mgmt-2`: placeholders,
 		},
 		"docs/operate/move-clusters.md": {
-			`clusterctl get kubeconfig my-cluster > my-cluster.kubeconfig`:                                                  moves,
-			`clusterctl move --namespace team-a --to-kubeconfig new-management.kubeconfig`:                                  moves,
-			`kubectl --kubeconfig old.kubeconfig patch cluster my-cluster --type merge --patch '{"spec":{"paused":false}}'`: moves,
-			`kubectl --kubeconfig new.kubeconfig patch cluster my-cluster --type merge --patch '{"spec":{"paused":false}}'`: moves,
-			`kubectl --kubeconfig old.kubeconfig delete secrets --selector cluster.x-k8s.io/cluster-name=my-cluster`:        moves,
+			`clusterctl get kubeconfig my-cluster > my-cluster.kubeconfig`:                                                                        moves,
+			`clusterctl move --namespace team-a --to-kubeconfig new-management.kubeconfig`:                                                        moves,
+			`kubectl --kubeconfig old.kubeconfig --namespace team-a patch cluster my-cluster --type merge --patch '{"spec":{"paused":false}}'`:    moves,
+			`kubectl --kubeconfig old.kubeconfig --namespace team-a get clusters --output custom-columns=NAME:.metadata.name,PAUSED:.spec.paused`: moves,
+			`kubectl --kubeconfig new.kubeconfig --namespace team-a patch cluster my-cluster --type merge --patch '{"spec":{"paused":false}}'`:    moves,
+			`kubectl --kubeconfig old.kubeconfig --namespace team-a delete secrets --selector cluster.x-k8s.io/cluster-name=my-cluster`:           moves,
 		},
 		"docs/operate/install.md": {
 			`clusterctl init --infrastructure vcd`: internet,
