@@ -119,7 +119,7 @@ func (p *program) configFromOther(ctx context.Context, other doctor.Other) (vcd.
 		return config, fmt.Errorf("the manifest has no Secret %s: %w", other.Identity.Spec.SecretRef.Name,
 			doctor.ErrUnknown)
 	default:
-		if config, err = p.configFromIdentity(ctx, request{}, other.Ref); err != nil {
+		if config, err = p.configFromIdentity(ctx, request{namespace: other.Namespace}, other.Ref); err != nil {
 			err = fmt.Errorf("%w: %w", doctor.ErrUnknown, err)
 		}
 	}

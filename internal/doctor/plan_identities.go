@@ -14,10 +14,11 @@ import (
 // An Other is an identity of a manifest other than the cluster's.
 type Other struct {
 	// User names the object or program that uses the identity, for messages.
-	User string
-	Ref  infrav1.IdentityReference
-	Site string
-	Org  string
+	User      string
+	Namespace string // of a VCDIdentity
+	Ref       infrav1.IdentityReference
+	Site      string
+	Org       string
 
 	// Identity and Secret are nil if the manifest does not contain them.
 	Identity *infrav1.VCDIdentity
@@ -59,10 +60,11 @@ func othersOf(m *manifest) (others []Other, problems []string) {
 // other returns an identity, with its object and Secret if the manifest contains them.
 func (m *manifest) other(user string, ref infrav1.IdentityReference, site, org string) Other {
 	other := Other{
-		User: user,
-		Ref:  ref,
-		Site: site,
-		Org:  org,
+		User:      user,
+		Namespace: m.cluster.Namespace,
+		Ref:       ref,
+		Site:      site,
+		Org:       org,
 	}
 	if identity := m.identities[ref.Name]; identity != nil && ref.Kind != infrav1.ClusterIdentity {
 		other.Identity = identity

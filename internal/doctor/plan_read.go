@@ -88,7 +88,7 @@ func planOf(m *manifest) (Plan, error) {
 	plan.controlPlaneZones = selected.controlPlaneZones
 	plan.plainPods, plan.plainPodsRemedy = podsWithoutProxy(m.cluster, m.groups)
 	plan.problems = slices.Concat(m.problems, machineProblems, controlPlaneProblems(m.groups), identityProblems, selected.problems,
-		domainProblems(machines, selected.names))
+		domainProblems(machines, selected.names), unplaced(m.cluster, machines, selected))
 	return plan, nil
 }
 
@@ -149,6 +149,25 @@ func domainProblems(all []Machines, zones []string) []string {
 	for _, machines := range all {
 		if at := machines.failureDomain; at != "" && len(zones) > 0 && !slices.Contains(zones, at) {
 			problems = append(problems, fmt.Sprintf("machines of VCDMachineTemplate %s have failure domain %q, which is not a zone that the VCDCluster selects", machines.Name, at))
+		}
+	}
+	return problems
+}
+
+// unplaced reports machines that no VDC accepts: workers without a failure domain if the VCDCluster has no VDC of its own,
+// and control planes that none of the zones accepts.
+func unplaced(c *infrav1.VCDCluster, all []Machines, selected selection) []string {
+	if c.Spec.FailureDomainSelector == nil || len(selected.names) == 0 {
+		return nil
+	}
+	var problems []string
+	for _, machines := range all {
+		switch {
+		case machines.Count == 0:
+		case machines.controlPlane && selected.controlPlaneZones == 0:
+			problems = append(problems, fmt.Sprintf("control planes of VCDMachineTemplate %s cannot be placed: no zone has controlPlane true", machines.Name))
+		case !machines.controlPlane && machines.failureDomain == "" && c.Spec.OVDC == "":
+			problems = append(problems, fmt.Sprintf("machines of VCDMachineTemplate %s cannot be placed: set their failureDomain to a zone, or spec.ovdc of the VCDCluster", machines.Name))
 		}
 	}
 	return problems

@@ -95,7 +95,14 @@ func TestEachZoneFaultIsReportedOnce(t *testing.T) {
 			remedy: "correct the manifest",
 		},
 		{
-			name:   "workers without a zone",
+			name:   "workers without a failure domain",
+			text:   []string{"      failureDomain: \"demo-b\"\n", ""},
+			check:  "manifest",
+			says:   "cannot be placed: set their failureDomain to a zone",
+			remedy: "correct the manifest",
+		},
+		{
+			name:   "workers in a zone that the cluster does not have",
 			text:   []string{"      failureDomain: \"demo-b\"\n", "      failureDomain: demo-x\n"},
 			check:  "manifest",
 			says:   `failure domain "demo-x"`,
