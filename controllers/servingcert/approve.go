@@ -5,6 +5,7 @@ package servingcert
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/capicluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/index"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -25,8 +27,15 @@ import (
 // approvedReason is the reason of the Approved condition of a request.
 const approvedReason = "MachineVerified"
 
-// maxRequests bounds the number of requests in one list, because tenants may create any number of them.
-const maxRequests = 500
+const (
+	// pageSize is the number of requests in one page of a list.
+	pageSize = 500
+	// maxPages bounds a list, because tenants may create any number of requests.
+	maxPages = 100
+	// maxPerUser is the number of open requests of a user that are considered, the newest ones. A kubelet only waits for its
+	// last request, and old ones stay open for a day.
+	maxPerUser = 5
+)
 
 // approveAll approves the open requests of the cluster's Nodes. It denies none, because a request that must not be
 // approved yet may become valid once VCD shows an address.
@@ -36,14 +45,12 @@ func approveAll(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	guest, err := s.reconciler.Workload(ctx, client.ObjectKeyFromObject(s.cluster))
 	if err != nil {
-		return unreachable(ctx, err), nil
+		return addon.ResultOf(ctx, err, retry), nil
 	}
-	requests := &certificatesv1.CertificateSigningRequestList{}
-	ofKubelets := client.MatchingFields{"spec.signerName": certificatesv1.KubeletServingSignerName}
-	if err := guest.List(ctx, requests, ofKubelets, client.Limit(maxRequests)); err != nil {
-		return unreachable(ctx, err), nil
+	open, err := openRequests(ctx, guest)
+	if err != nil {
+		return addon.ResultOf(ctx, err, retry), nil
 	}
-	open := slices.DeleteFunc(requests.Items, func(csr certificatesv1.CertificateSigningRequest) bool { return !isOpen(&csr) })
 	if len(open) == 0 {
 		return phases.Done, nil
 	}
@@ -60,7 +67,7 @@ func approveAll(ctx context.Context, s *scope) (phases.Result, error) {
 			continue
 		}
 		if err := approve(ctx, guest, csr); err != nil {
-			return unreachable(ctx, err), nil
+			return addon.ResultOf(ctx, err, retry), nil
 		}
 		approved(s.reconciler.Recorder, s.vcdCluster, node)
 	}
@@ -72,11 +79,38 @@ func approveAll(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// unreachable returns the result for a workload cluster that does not respond.
-func unreachable(ctx context.Context, err error) phases.Result {
-	ctrl.LoggerFrom(ctx).V(4).Info("The workload cluster does not respond", "reason", err.Error())
-	return phases.Unsure(retry, infrav1.WorkloadClusterUnreachableReason,
-		"The API server of the workload cluster does not respond: check the Cluster")
+// openRequests returns the newest open requests of each kubelet.
+func openRequests(ctx context.Context, guest client.Client) ([]certificatesv1.CertificateSigningRequest, error) {
+	byUser := map[string][]certificatesv1.CertificateSigningRequest{}
+	more := ""
+	for range maxPages {
+		page := &certificatesv1.CertificateSigningRequestList{}
+		ofKubelets := client.MatchingFields{"spec.signerName": certificatesv1.KubeletServingSignerName}
+		if err := guest.List(ctx, page, ofKubelets, client.Limit(pageSize), client.Continue(more)); err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			if csr := page.Items[i]; isOpen(&csr) {
+				byUser[csr.Spec.Username] = newest(append(byUser[csr.Spec.Username], csr))
+			}
+		}
+		if more = page.Continue; more == "" {
+			break
+		}
+	}
+	var open []certificatesv1.CertificateSigningRequest
+	for _, user := range slices.Sorted(maps.Keys(byUser)) {
+		open = append(open, byUser[user]...)
+	}
+	return open, nil
+}
+
+// newest returns the newest requests, at most [maxPerUser].
+func newest(requests []certificatesv1.CertificateSigningRequest) []certificatesv1.CertificateSigningRequest {
+	slices.SortStableFunc(requests, func(a, b certificatesv1.CertificateSigningRequest) int {
+		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
+	})
+	return requests[:min(len(requests), maxPerUser)]
 }
 
 // verdict returns the Node of a request, and why the request must not be approved; nil if it may be approved.

@@ -51,11 +51,21 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		For(&infrav1.VCDCluster{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue),
 			predicates.ResourceIsNotExternallyManaged(scheme, log),
-			predicate.GenerationChangedPredicate{},
+			changed(),
 		)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(addon.ClusterToVCDCluster),
-			builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), predicate.GenerationChangedPredicate{})).
+			builder.WithPredicates(changed())).
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// changed passes changes of the spec, and of the labels and annotations that pause an object or assign it to a manager. A
+// pass over a cluster that is reconciled schedules the next one.
+func changed() predicate.Predicate {
+	return predicate.Or(
+		predicate.GenerationChangedPredicate{},
+		predicate.AnnotationChangedPredicate{},
+		predicate.LabelChangedPredicate{},
+	)
 }
 
 // scope holds the inputs of one reconcile.

@@ -10,21 +10,28 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -313,6 +320,81 @@ func TestARequestWaitsForTheAddressOfItsMachine(t *testing.T) {
 	b.Expect(b.client.Status().Update(context.Background(), m)).To(Succeed())
 
 	b.Expect(b.reconcile()).To(BeTrue())
+}
+
+func TestRequestsOfAllPagesAreApproved(t *testing.T) {
+	b := newBench(t, validRequest())
+	// The first page contains the decided requests of another day.
+	all := b.guest
+	b.guest = interceptor.NewClient(all.(client.WithWatch), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			options := (&client.ListOptions{}).ApplyOptions(opts)
+			if options.Continue == "" {
+				list.SetContinue("second page")
+				return nil
+			}
+			return c.List(ctx, list, client.MatchingFields{"spec.signerName": certificatesv1.KubeletServingSignerName})
+		},
+	})
+
+	b.Expect(b.reconcile()).To(BeTrue())
+}
+
+func TestOnlyTheNewestRequestsOfAKubeletAreApproved(t *testing.T) {
+	b := newBench(t, validRequest())
+	first := &certificatesv1.CertificateSigningRequest{}
+	b.Expect(b.guest.Get(t.Context(), client.ObjectKey{Name: "csr-1"}, first)).To(Succeed())
+	for i := range 10 {
+		newer := first.DeepCopy()
+		newer.ResourceVersion = ""
+		newer.Name = fmt.Sprintf("csr-newer-%d", i)
+		newer.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Duration(i) * time.Minute))
+		b.Expect(b.guest.Create(t.Context(), newer)).To(Succeed())
+	}
+
+	b.Expect(b.reconcile()).To(BeFalse(), "the oldest request")
+
+	newest := &certificatesv1.CertificateSigningRequest{}
+	b.Expect(b.guest.Get(t.Context(), client.ObjectKey{Name: "csr-newer-9"}, newest)).To(Succeed())
+	b.Expect(newest.Status.Conditions).NotTo(BeEmpty())
+}
+
+func TestARejectionByTheWorkloadClusterIsReported(t *testing.T) {
+	b := newBench(t, validRequest())
+	b.guest = interceptor.NewClient(b.guest.(client.WithWatch), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "certificatesigningrequests"}, "", errors.New("a policy"))
+		},
+	})
+
+	b.Expect(b.reconcile()).To(BeFalse())
+
+	got := conditions.Get(b.vcdCluster(), infrav1.ServingCertificatesApprovedCondition)
+	b.Expect(got.Reason).To(Equal(infrav1.WorkloadRequestRejectedReason))
+	b.Expect(got.Message).To(ContainSubstring("a policy"))
+}
+
+func TestChangesThatResumeAnApproval(t *testing.T) {
+	before := &infrav1.VCDCluster{ObjectMeta: controllertest.Meta(clusterKey.Name)}
+	for name, tt := range map[string]struct {
+		change func(*infrav1.VCDCluster)
+		passes bool
+	}{
+		"nothing":     {change: func(*infrav1.VCDCluster) {}},
+		"a status":    {change: func(c *infrav1.VCDCluster) { c.Status.VirtualIPs = []string{"10.0.0.1"} }},
+		"a spec":      {change: func(c *infrav1.VCDCluster) { c.Generation++ }, passes: true},
+		"a pause":     {change: func(c *infrav1.VCDCluster) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }, passes: true},
+		"a new shard": {change: func(c *infrav1.VCDCluster) { c.Labels = map[string]string{clusterv1.WatchLabel: "b"} }, passes: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := before.DeepCopy()
+			tt.change(after)
+
+			passes := servingcert.Changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
+
+			NewWithT(t).Expect(passes).To(Equal(tt.passes))
+		})
+	}
 }
 
 func TestNothingIsApprovedWithoutTheField(t *testing.T) {
