@@ -178,6 +178,9 @@ const (
 	// WorkloadClusterUnreachableReason means that the API server of the workload cluster does not respond, and the next
 	// step depends on it. Wait, or check the Cluster.
 	WorkloadClusterUnreachableReason = "WorkloadClusterUnreachable"
+	// WorkloadRequestRejectedReason means that the API server of the workload cluster rejected a request of the manager, for
+	// example because of an admission policy. Follow the message.
+	WorkloadRequestRejectedReason = "WorkloadRequestRejected"
 	// VAppUnverifiedReason means that the vApp is not found, but its deletion is not proved. Wait, or follow the
 	// message.
 	VAppUnverifiedReason = "VAppUnverified"

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,12 +75,28 @@ func (s *Set) Ask(ctx context.Context, run inspector) (phases.Result, error) {
 	limited, cancel := context.WithTimeout(ctx, InspectTimeout)
 	defer cancel()
 	out, err := run(limited, &Guest{Client: c, InfraID: s.VCDCluster.Spec.InfraID})
-	if lost := (*Error)(nil); !errors.As(err, &lost) || ctx.Err() != nil {
+	failed, ok := errors.AsType[*Error](err)
+	if !ok || ctx.Err() != nil {
 		return out, err
 	}
+	return ResultOf(ctx, failed.Err, s.unreachablePoll()), nil
+}
+
+// ResultOf returns the result for an error of a request to a workload cluster. The request is repeated after a delay.
+func ResultOf(ctx context.Context, err error, after time.Duration) phases.Result {
+	if isRejection(err) {
+		return phases.Fail(after, infrav1.WorkloadRequestRejectedReason,
+			"The API server of the workload cluster rejected a request: %v", err)
+	}
 	ctrl.LoggerFrom(ctx).V(4).Info("The workload cluster does not respond", "reason", err.Error())
-	return phases.Unsure(s.unreachablePoll(), infrav1.WorkloadClusterUnreachableReason,
-		"The API server of the workload cluster does not respond: check the Cluster"), nil
+	return phases.Unsure(after, infrav1.WorkloadClusterUnreachableReason,
+		"The API server of the workload cluster does not respond: check the Cluster")
+}
+
+// isRejection reports whether an API server responded, and a repetition alone does not help.
+func isRejection(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) ||
+		apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err)
 }
 
 // unreachablePoll returns when to try to reach the workload cluster again. It is short while its Nodes wait for the
