@@ -173,8 +173,10 @@ func TestThePodIsRestricted(t *testing.T) {
 	for name, raw := range variants(NewWithT(t)) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			pod := deploymentOf(g, raw).Spec.Template.Spec
+			template := deploymentOf(g, raw).Spec.Template
+			pod := template.Spec
 
+			g.Expect(template.Labels).To(HaveKeyWithValue(PodProxyInjectLabel, "false"), "it has proxy settings of its own")
 			g.Expect(pod.HostNetwork).To(BeTrue())
 			g.Expect(pod.DNSPolicy).To(Equal(corev1.DNSDefault))
 			g.Expect([]bool{pod.HostPID, pod.HostIPC}).To(Equal([]bool{false, false}))

@@ -18,9 +18,10 @@ import (
 // editors add and which is never part of a credential. The caller sets site and organization.
 func Config(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
 	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
-	var bundle []byte
+	insecure := ptr.Deref(identity.TLS.InsecureSkipVerify, false)
+	var bundle []byte // without effect if the certificate is not verified
 	for _, part := range []string{identity.TLS.CABundle, value(infrav1.SecretCABundle)} {
-		if part != "" {
+		if part != "" && !insecure {
 			bundle = append(bundle, strings.TrimSpace(part)+"\n"...)
 		}
 	}
@@ -31,7 +32,7 @@ func Config(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config 
 			APIToken: cmp.Or(value(infrav1.SecretAPIToken), value(infrav1.SecretRefreshToken)),
 		},
 		CABundle: bundle,
-		Insecure: ptr.Deref(identity.TLS.InsecureSkipVerify, false),
+		Insecure: insecure,
 		Version:  string(secret.UID) + "/" + secret.ResourceVersion,
 	}
 }

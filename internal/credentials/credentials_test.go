@@ -22,3 +22,13 @@ func TestABundleReplacesTheSystemRoots(t *testing.T) {
 	g.Expect(string(config.CABundle)).To(Equal("one\ntwo\n"))
 	g.Expect(credentials.Config(infrav1.VCDIdentitySpec{}, &corev1.Secret{}).CABundle).To(BeNil(), "no bundle means the system's")
 }
+
+func TestABundleHasNoEffectWithoutVerification(t *testing.T) {
+	g := NewWithT(t)
+	identity := infrav1.VCDIdentitySpec{TLS: infrav1.IdentityTLS{InsecureSkipVerify: ptr.To(true)}}
+
+	config := credentials.Config(identity, &corev1.Secret{Data: map[string][]byte{infrav1.SecretCABundle: []byte("two")}})
+
+	g.Expect(config.Insecure).To(BeTrue())
+	g.Expect(config.CABundle).To(BeNil(), "the cloud controller manager rejects both")
+}
