@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -72,7 +73,7 @@ type proxy struct{ http, https string }
 // proxyURLs returns the proxies of a cluster, with the credentials from the Secret if there is one.
 func proxyURLs(ctx context.Context, live client.Reader, c *infrav1.VCDCluster) (proxy, phases.Result, error) {
 	spec := c.Spec.Proxy
-	if spec.CredentialsSecretRef.Name == "" {
+	if spec.CredentialsSecretRef.Name == "" || spec.HTTPProxy == "" && spec.HTTPSProxy == "" {
 		return proxy{http: spec.HTTPProxy, https: spec.HTTPSProxy}, phases.Done, nil
 	}
 	key := client.ObjectKey{Namespace: c.Namespace, Name: spec.CredentialsSecretRef.Name}
@@ -80,8 +81,8 @@ func proxyURLs(ctx context.Context, live client.Reader, c *infrav1.VCDCluster) (
 	if err := live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
 		return proxy{}, phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
-	username := string(secret.Data[infrav1.SecretUsername])
-	password := string(secret.Data[infrav1.SecretPassword])
+	username := strings.TrimSpace(string(secret.Data[infrav1.SecretUsername])) // Editors add white space.
+	password := strings.TrimSpace(string(secret.Data[infrav1.SecretPassword]))
 	if username == "" || password == "" {
 		return proxy{}, phases.Fail(intervals.Remedy, infrav1.ProxyCredentialsMissingReason, "Secret %s has no keys username and password: create it, or correct spec.proxy.credentialsSecretRef", key.Name), nil
 	}

@@ -89,7 +89,7 @@ func TestProxyCredentialsComeFromASecret(t *testing.T) {
 		ObjectMeta: controllertest.Meta("proxy"),
 		Data: map[string][]byte{
 			infrav1.SecretUsername: []byte("user"),
-			infrav1.SecretPassword: []byte("p@ss:word/%"),
+			infrav1.SecretPassword: []byte("p@ss:word/%\n"),
 		},
 	}
 	w.Expect(w.Client.Create(w.Ctx, credentials)).To(Succeed())
@@ -104,6 +104,21 @@ func TestProxyCredentialsComeFromASecret(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	_, httpsProxy = nodeproxy.URLsOf(proxySecret(w).Data)
 	w.Expect(httpsProxy).To(ContainSubstring("://user:another@"))
+}
+
+func TestCredentialsOfARemovedProxyAreNotRequired(t *testing.T) {
+	w := proxied(t)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	c := w.VCDCluster()
+	c.Spec.Proxy = infrav1.ProxySpec{}
+	c.Spec.Proxy.CredentialsSecretRef.Name = "deleted"
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	_, err := w.ReconcileCluster()
+
+	w.Expect(err).NotTo(HaveOccurred())
+	httpProxy, httpsProxy := nodeproxy.URLsOf(proxySecret(w).Data)
+	w.Expect(httpProxy + httpsProxy).To(BeEmpty())
 }
 
 func TestNoProxyObjectsExistWithoutAProxy(t *testing.T) {

@@ -16,7 +16,7 @@ var (
 	dnsLabel      = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	digits        = regexp.MustCompile(`^[0-9]+$`)
 	interfaceName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,14}$`)
-	imageName     = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._:/@-]*[a-zA-Z0-9])?$`)
+	imageName     = regexp.MustCompile(`^(\[[0-9a-fA-F:.]+\](:[0-9]+)?/)?[a-zA-Z0-9]([a-zA-Z0-9._:/@-]*[a-zA-Z0-9])?$`)
 )
 
 // complete sets defaults and rejects values that would only fail on the node. It is also strict about characters,
@@ -31,10 +31,10 @@ func (c *Config) complete() error {
 	if c.Port < 1 || c.Port > 65535 {
 		return fmt.Errorf("port %d is not between 1 and 65535", c.Port)
 	}
-	if c.Interface != "" && !interfaceName.MatchString(c.Interface) {
+	if c.Interface != "" && !IsInterface(c.Interface) {
 		return fmt.Errorf("%q is not an interface name", c.Interface)
 	}
-	if !imageName.MatchString(c.Image) {
+	if !IsImage(c.Image) {
 		return fmt.Errorf("%q is not a valid image name", c.Image)
 	}
 	if c.DynamicDNS && !c.hasName() {
@@ -42,6 +42,12 @@ func (c *Config) complete() error {
 	}
 	return c.validateBGP()
 }
+
+// IsInterface reports whether a value is the name of a network interface.
+func IsInterface(value string) bool { return interfaceName.MatchString(value) }
+
+// IsImage reports whether a value has only characters of image references.
+func IsImage(value string) bool { return imageName.MatchString(value) }
 
 // validateAddresses checks an endpoint: at most one address of each family, or one DNS name.
 func validateAddresses(addresses []string) error {

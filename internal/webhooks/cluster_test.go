@@ -152,11 +152,11 @@ func TestVCDClusterFeatures(t *testing.T) {
 			"what cannot be reached directly",
 			func(c *infrav1.VCDCluster) {
 				c.Spec.Proxy.HTTPProxy = "http://proxy:3128"
-				c.Spec.Proxy.NoProxy = []string{"a,b", "*.example.com", "https://mirror", "10.0.0.0/33", "a b"}
+				c.Spec.Proxy.NoProxy = []string{"a,b", "*.example.com", "https://mirror", "10.0.0.0/33", "a b", "fe80::1%{{x}}"}
 			},
 			[]string{
 				"spec.proxy.noProxy[0]", "spec.proxy.noProxy[1]", "spec.proxy.noProxy[2]", "spec.proxy.noProxy[3]",
-				"spec.proxy.noProxy[4]",
+				"spec.proxy.noProxy[4]", "spec.proxy.noProxy[5]",
 			},
 			"must be one host",
 		},
@@ -325,6 +325,24 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 			serves(infrav1.KubeVIPServices{Class: "my class"}),
 			[]string{"spec.loadBalancer.kubeVIP.class"},
 			"name part",
+		},
+		{
+			"an image of a registry with an IPv6 address",
+			serves(infrav1.KubeVIPServices{Image: "[fd00::5]:5000/kube-vip/kube-vip:v0.9.1"}),
+			nil,
+			"",
+		},
+		{
+			"an image with characters that kube-vip's manifest cannot have",
+			serves(infrav1.KubeVIPServices{Image: "registry.example.com/{{x}}:v0.9.1"}),
+			[]string{"spec.loadBalancer.kubeVIP.image"},
+			"must be the reference of an image",
+		},
+		{
+			"an interface with characters that kube-vip's manifest cannot have",
+			serves(infrav1.KubeVIPServices{Interface: "eth0@if2"}),
+			[]string{"spec.loadBalancer.kubeVIP.interface"},
+			"must be the name of a network interface",
 		},
 		{
 			"kube-vip for Services on the loopback interface",

@@ -57,7 +57,7 @@ func proxyURLErrors(value string, path *field.Path) field.ErrorList {
 
 // directErrors validates a destination that is reached without a proxy.
 func directErrors(value string, path *field.Path) field.ErrorList {
-	if _, err := netip.ParseAddr(value); err == nil || directHost.MatchString(value) {
+	if address, err := netip.ParseAddr(value); err == nil && address.Zone() == "" || directHost.MatchString(value) {
 		return nil
 	}
 	if _, err := netip.ParsePrefix(value); err == nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 )
 
 // unicastErrors validates the address of a single host.
@@ -67,11 +68,9 @@ func poolErrors(pool *infrav1.IPPoolReference, path *field.Path) field.ErrorList
 	return errs
 }
 
-// interfaceErrors validates the name of a network interface.
+// interfaceErrors validates the name of a network interface of kube-vip.
 func interfaceErrors(value string, path *field.Path) field.ErrorList {
-	if value == "." || value == ".." || strings.ContainsFunc(value, func(r rune) bool {
-		return r == '/' || r == ':' || unicode.IsSpace(r) || !unicode.IsPrint(r)
-	}) {
+	if !kubevip.IsInterface(value) {
 		return invalid(path, value, "must be the name of a network interface, such as eth0")
 	}
 	return nil
@@ -102,10 +101,13 @@ func objectErrors(value, kind string, path *field.Path) field.ErrorList {
 	return invalid(path, value, "must be a name, or a URN of the form "+urnPrefix+kind+":<UUID>")
 }
 
-// imageErrors validates a full image reference.
+// imageErrors validates a full image reference of kube-vip.
 func imageErrors(value string, path *field.Path) field.ErrorList {
 	if errs := repositoryErrors(value, path); len(errs) > 0 {
 		return errs
+	}
+	if !kubevip.IsImage(value) {
+		return invalid(path, value, "must be the reference of an image, such as registry.example.com/kube-vip/kube-vip:v1.0.0")
 	}
 	if !strings.ContainsAny(lastPart(value), ":@") {
 		return invalid(path, value, "must end with a tag or digest, such as :v1.0.0")
