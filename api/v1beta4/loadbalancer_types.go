@@ -166,8 +166,8 @@ type LoadBalancerSpec struct {
 	// +optional
 	Class *LoadBalancerClassSpec `json:"class,omitempty"`
 
-	// kubeVIP has kube-vip announce addresses of Services from the nodes, which needs no NSX Advanced Load Balancer.
-	// Without a class it serves all Services that have no class, and VCD creates no load balancers. Needs mode Managed of
+	// kubeVIP makes kube-vip announce the addresses of Services from the nodes. This does not require NSX Advanced Load Balancer.
+	// Without a class it serves all Services that have no class, and VCD creates no load balancers. Requires mode Managed of
 	// cloudProvider. Mutable in place; if removed, kube-vip is removed from the workload cluster.
 	// +optional
 	KubeVIP *KubeVIPServices `json:"kubeVIP,omitempty"`

@@ -236,7 +236,7 @@ type ProxySpec struct {
 	Site SiteAccess `json:"site,omitempty"`
 
 	// pods is Inject, which is the default, for admission policies in the workload cluster that add the proxy's
-	// environment to new pods, or None. They need Kubernetes 1.36, or an older one with the API switched on.
+	// environment to new pods, or None. They require Kubernetes 1.36, or an earlier version with the API enabled.
 	// +optional
 	// +kubebuilder:default=Inject
 	Pods PodProxyMode `json:"pods,omitempty"`
@@ -277,19 +277,19 @@ type RDESpec struct {
 	Mode RDEMode `json:"mode,omitempty"`
 
 	// id is the URN of an existing entity to use, such as urn:vcloud:entity:vmware:capvcdCluster:<UUID>; it is not
-	// deleted with the cluster. If empty, infraID if it is such a URN, else an entity is made.
+	// deleted with the cluster. If empty, infraID is used if it is such a URN; otherwise an entity is created.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	ID string `json:"id,omitempty"`
 
-	// parentUID is the id of the management cluster's entity. If empty, what the entity has stays.
+	// parentUID is the id of the management cluster's entity. If empty, the current value of the entity is kept.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	ParentUID string `json:"parentUID,omitempty"`
 
-	// useAsManagementCluster marks the cluster as a management cluster. If unset, what the entity has stays.
+	// useAsManagementCluster marks the cluster as a management cluster. If unset, the current value of the entity is kept.
 	// +optional
 	UseAsManagementCluster *bool `json:"useAsManagementCluster,omitempty"`
 

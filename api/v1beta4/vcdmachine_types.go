@@ -159,7 +159,7 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	VMMetadata []MetadataEntry `json:"vmMetadata,omitempty"`
 
-	// antiAffinity keeps the VM on another host than the VMs of its group, which are those of the control plane or of
+	// antiAffinity keeps the VM on a different host from the other VMs of its group, which are those of the control plane or of
 	// the same MachineDeployment, with a rule in VCD: None (default), Preferred or Required. The rule of a group is
 	// Required if all its machines set Required. Required needs one more host than the group has machines, because a
 	// rollout adds a machine before it removes one. Mutable in place.

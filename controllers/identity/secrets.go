@@ -180,7 +180,7 @@ func (s *scope) blockMoves(ctx context.Context, secret *corev1.Secret) error {
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("labelling Secret %s for clusterctl move: %w", store.Key, err)
+		return fmt.Errorf("allowing clusterctl to move Secret %s: %w", store.Key, err)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes super-admin.conf away from kube-vip's static pod again. Run it after kubeadm, as often as you like.
+# Takes super-admin.conf away from kube-vip's static pod again. Run it after kubeadm. It is idempotent.
 # An argument is put before every path. With the argument "handover" behind it, ends the static pod where a pod of the
 # DaemonSet runs; fails where none does.
 set -eu

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prepares a control plane node for kube-vip's static pod. Run it before kubeadm, as often as you like.
+# Prepares a control plane node for kube-vip's static pod. Run it before kubeadm. It is idempotent.
 # An argument is put before every path.
 set -eu
 
@@ -37,15 +37,15 @@ if [ -z "$config" ]; then
 		echo "kube-vip: this node joins a cluster, the DaemonSet runs here"
 		exit 0
 	fi
-	echo "kube-vip: this node joins a cluster, admin.conf will do"
+	echo "kube-vip: this node joins a cluster, using admin.conf"
 	exit 0
 fi
 
-# kubeadm writes super-admin.conf since 1.29. Without a version in the configuration, that is what we take it for.
+# kubeadm writes super-admin.conf since 1.29. Without a version in the configuration, 1.29 or later is assumed.
 minor=$(sed -n 's/^kubernetesVersion: *"*v1\.\([0-9][0-9]*\).*/\1/p' "$config" | head -n 1)
 if [ "${minor:-99}" -lt 29 ]; then
 	use admin.conf
-	echo "kube-vip: kubeadm 1.$minor has no super-admin.conf, admin.conf will do"
+	echo "kube-vip: kubeadm 1.$minor has no super-admin.conf, using admin.conf"
 	exit 0
 fi
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Written by Cluster API Provider for VMware Cloud Director.
-# Gives the proxy to package managers that have one file for all their settings. Where the image sets a proxy, that stays.
+# Gives the proxy to package managers that have one file for all their settings. It does not change a proxy that the image sets.
 # An argument is put before every path.
 set -eu
 

@@ -21,7 +21,7 @@ func kubeVIPServicesErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field
 	at := path.Child("loadBalancer", "kubeVIP")
 	var errs field.ErrorList
 	if mode := spec.CloudProvider.Mode; mode != "" && mode != infrav1.CloudProviderManaged {
-		errs = append(errs, field.Forbidden(at, "needs cloudProvider.mode Managed: the cloud controller manager assigns the addresses"))
+		errs = append(errs, field.Forbidden(at, "requires cloudProvider.mode Managed: the cloud controller manager assigns the addresses"))
 	}
 	if kube.Class != "" {
 		for _, msg := range validation.IsQualifiedName(kube.Class) {
