@@ -4,6 +4,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -12,6 +13,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/intervals"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/problems"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -39,6 +41,7 @@ func reconcileHardware(ctx context.Context, s *scope) (phases.Result, error) {
 	return hardwareUpdate{
 		session:  s.session,
 		inputs:   &s.inputs,
+		vdc:      s.target.vdc,
 		restart:  record,
 		vm:       s.vm,
 		observer: newObserver(s),
@@ -55,6 +58,7 @@ func reconcileHardware(ctx context.Context, s *scope) (phases.Result, error) {
 type hardwareUpdate struct {
 	session  *session.Session
 	inputs   *inputs
+	vdc      vcd.VDC
 	restart  *infrav1.RecordedRestart
 	vm       *vmState
 	observer observer
@@ -80,6 +84,11 @@ func (u hardwareUpdate) next(ctx context.Context) (phases.Result, error) {
 	}
 	change := u.change(vm.CPUs, vm.MemoryMiB)
 	u.resetAfterFailure(vm)
+	if u.restart.RequestedAt == nil {
+		if out, err := u.fixedByPolicy(ctx, vm, change); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
 	switch {
 	case change == (hardware{}):
 		return u.finish(ctx, vm)
@@ -89,8 +98,41 @@ func (u hardwareUpdate) next(ctx context.Context) (phases.Result, error) {
 		return u.reconfigure(ctx, stepHotAdd, vm, change)
 	case vm.Status == vcd.StatusPoweredOff && !vm.Deployed:
 		return u.reconfigure(ctx, stepResize, vm, change)
+	case vm.Status == vcd.StatusPoweredOff && u.restart.RequestedAt == nil:
+		return u.powerOff(ctx, vm) // The guest was shut down on purpose, and stays so.
 	}
 	return u.stop(ctx, vm)
+}
+
+// fixedByPolicy returns a problem if a policy of the VM defines the CPUs or the memory to change. VCD would reject the
+// change after a restart of the VM.
+func (u hardwareUpdate) fixedByPolicy(ctx context.Context, vm vcd.VM, change hardware) (phases.Result, error) {
+	if change == (hardware{}) {
+		return phases.Done, nil
+	}
+	for _, of := range []struct {
+		kind, id string
+		find     func(context.Context, vcd.VDC, string) (vcd.Policy, error)
+	}{
+		{"sizing", vm.SizingPolicyID, u.session.FindSizingPolicy},
+		{"placement", vm.PlacementPolicyID, u.session.FindPlacementPolicy},
+	} {
+		if of.id == "" {
+			continue
+		}
+		policy, err := of.find(ctx, u.vdc, of.id)
+		if _, ok := errors.AsType[*vcd.LookupError](err); ok {
+			continue // not visible to the user
+		}
+		if err != nil {
+			return problems.OfRead(err, "Reading the "+of.kind+" policy of VM "+vm.Name)
+		}
+		if policy.CPUs > 0 && change.cpus > 0 || policy.MemoryMiB > 0 && change.memoryMiB > 0 {
+			return phases.Fail(intervals.Remedy, infrav1.HardwareRejectedReason, "%s policy %s of VM %s defines its CPUs or memory, so they cannot be changed: restore spec.cpus and spec.memory of the VCDMachine, or replace the machine with one of another policy", of.kind,
+				policy.Name, vm.Name), nil
+		}
+	}
+	return phases.Done, nil
 }
 
 // settle waits for steps that were started earlier. If VCD refused to add the hardware while the VM runs, the VM is
@@ -249,6 +291,11 @@ func (u hardwareUpdate) stop(ctx context.Context, vm vcd.VM) (phases.Result, err
 			return out, err
 		}
 	}
+	return u.powerOff(ctx, vm)
+}
+
+// powerOff powers off a VM, or undeploys one whose guest was shut down.
+func (u hardwareUpdate) powerOff(ctx context.Context, vm vcd.VM) (phases.Result, error) {
 	return u.tasks.write(stepPowerOff, func() (vcd.Task, error) {
 		ctrl.LoggerFrom(ctx).Info("Powering off VM", "vm", vm.ID)
 		return u.session.PowerOff(ctx, vm.ID)

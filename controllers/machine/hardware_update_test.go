@@ -315,6 +315,40 @@ func TestRejectedHardwareLeavesTheVMRunning(t *testing.T) {
 	expectHardware(w, 8, 12<<10)
 }
 
+func TestHardwareThatAPolicyDefinesIsNotUpdated(t *testing.T) {
+	w := newUpdatableEnv(t)
+	small := ""
+	for _, policy := range w.Sim.State().Model.Policies {
+		if policy.Name == "small" {
+			small = policy.ID
+		}
+	}
+	w.Expect(small).NotTo(BeEmpty())
+	w.Edit("md-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.SizingPolicyID = small })
+	writes := w.Writes()
+
+	updateInPlace(w, eightCPUs)
+
+	w.EventuallyMachine("md-0", infrav1.HardwareUpdatedCondition, infrav1.HardwareRejectedReason)
+	w.Expect(conditions.GetMessage(w.VCDMachine("md-0"), infrav1.HardwareUpdatedCondition)).To(
+		ContainSubstring("sizing policy small of VM md-0 defines its CPUs or memory"))
+	w.Expect(w.Writes()).To(Equal(writes), "the VM keeps running")
+}
+
+func TestAGuestThatWasShutDownStaysOffAfterItsUpdate(t *testing.T) {
+	w := newUpdatableEnv(t)
+	w.Edit("md-0", func(e *vcdsim.Editor, vm *vcdsim.VM) {
+		e.PowerOff(vm)
+		vm.Deployed = true // The guest was shut down from inside.
+	})
+
+	updateInPlace(w, eightCPUs)
+
+	w.EventuallyMachine("md-0", infrav1.HardwareUpdatedCondition, infrav1.ReadyReason)
+	w.Expect(w.Sim.State().VMs).To(HaveExactElements(And(HaveField("PoweredOn", false), HaveField("CPUs", int64(8)))))
+	w.Expect(w.VCDMachine("md-0").Spec.RecordedState.Restart).To(BeZero())
+}
+
 func TestAGuestThatDoesNotShutDownIsPoweredOffForItsUpdate(t *testing.T) {
 	w := controllertest.NewWith(t,
 		vcdsim.Config{Profile: vcdsim.Profile{Name: "test", Scale: 0.01}, Clock: hangingShutdown{vcdsim.NewClock(1)}},
