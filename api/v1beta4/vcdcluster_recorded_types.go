@@ -59,7 +59,8 @@ type VCDClusterRecordedState struct {
 	NodeProxy *bool `json:"nodeProxy,omitempty"`
 
 	// affinityRuleOVDCIDs are the URNs of the VDCs that may have anti-affinity rules of the cluster. Written before a
-	// rule is created there, and removed when no group requires rules and all are deleted.
+	// rule is created there, and removed when no group requires rules and all are deleted. A user may remove a VDC that
+	// was deleted in VCD.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -237,6 +237,57 @@ func TestAnUnsatisfiableRuleSuggestsARemedy(t *testing.T) {
 	w.EventuallyMachine("cp-1", clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
+func TestAnUnusedVDCIsForgotten(t *testing.T) {
+	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.ThreeZones()}, machines("cp-0", "cp-1")...)
+	w.SetAntiAffinity(both)
+	w.Ready("cp-0", "cp-1")
+	w.EventuallyAffinity(infrav1.ReadyReason)
+	home := w.VCDCluster().Spec.RecordedState.AffinityRuleOVDCIDs
+	w.Expect(home).To(HaveLen(1))
+	recordVDC(w, "urn:vcloud:vdc:"+w.Sim.State().Model.Orgs[1].VDCs[1].ID)
+
+	w.Eventually(func(g Gomega) {
+		w.ReconcileAffinity(g)
+		g.Expect(w.VCDCluster().Spec.RecordedState.AffinityRuleOVDCIDs).To(Equal(home))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+}
+
+func TestRulesAreDeletedDespiteADeletedVDC(t *testing.T) {
+	w := controllertest.New(t, machines("cp-0", "cp-1")...)
+	w.SetAntiAffinity(both)
+	w.Ready("cp-0", "cp-1")
+	w.EventuallyAffinity(infrav1.ReadyReason)
+	home := w.VCDCluster().Spec.RecordedState.AffinityRuleOVDCIDs
+	recordVDC(w, "urn:vcloud:vdc:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e")
+	w.DeleteMachine("cp-0")
+	w.DeleteMachine("cp-1")
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileCluster()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(rules(w)).To(BeEmpty())
+	}, controllertest.Patience, "5ms").Should(Succeed())
+	w.EventuallyCluster(infrav1.AffinityRulesDeletedCondition, infrav1.ForbiddenReason)
+	c := w.VCDCluster()
+	w.Expect(conditions.GetMessage(c, infrav1.AffinityRulesDeletedCondition)).To(
+		ContainSubstring("remove it from spec.recordedState.affinityRuleOVDCIDs"))
+	c.Spec.RecordedState.AffinityRuleOVDCIDs = home
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileCluster()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.IsClusterGone()).To(BeTrue())
+	}, controllertest.Patience, "5ms").Should(Succeed())
+}
+
+// recordVDC records that the cluster may have rules in a VDC, given by URN.
+func recordVDC(w *controllertest.Env, id string) {
+	c := w.VCDCluster()
+	c.Spec.RecordedState.AffinityRuleOVDCIDs = append(c.Spec.RecordedState.AffinityRuleOVDCIDs, id)
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+}
+
 func TestAMissingRightIsNamed(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1")...)
 	w.SetAntiAffinity(both)

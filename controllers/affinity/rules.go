@@ -36,6 +36,7 @@ type vdcPlan struct {
 
 	vdc     vcd.VDC
 	session *session.Session
+	unused  bool // there are neither members nor rules of the cluster
 }
 
 // reconcileRules takes the next step toward the requested rules. If no rules are requested and the old ones are
@@ -51,7 +52,7 @@ func reconcileRules(ctx context.Context, s *scope) (phases.Result, error) {
 
 // keep takes the next step toward the rules that the machines request.
 func keep(ctx context.Context, s *scope) (phases.Result, error) {
-	return phases.Sequence(ctx, s.settle, s.findMembers, s.plan, s.hold, s.gather, s.apply, s.report)
+	return phases.Sequence(ctx, s.settle, s.findMembers, s.plan, s.hold, s.gather, s.apply, s.forget, s.report)
 }
 
 // findMembers finds the machines of all groups that have VMs. It omits machines whose VMs were declared as deleted.
@@ -130,7 +131,22 @@ func (s *scope) planIn(ctx context.Context, id string) (vdcPlan, phases.Result, 
 		out, err := problems.OfRead(err, "Listing VMs")
 		return vdcPlan{}, out, err
 	}
-	return vdcPlan{affinity.PlanFor(s.vcdCluster.Spec.InfraID, here, rules), vdc, opened}, phases.Done, nil
+	infraID := s.vcdCluster.Spec.InfraID
+	return vdcPlan{
+		Plan:    affinity.PlanFor(infraID, here, rules),
+		vdc:     vdc,
+		session: opened,
+		unused:  len(here) == 0 && len(affinity.OfCluster(infraID, rules)) == 0,
+	}, phases.Done, nil
+}
+
+// forget removes VDCs that the cluster no longer uses from the record. A VDC that is deleted later would not be visible.
+func (s *scope) forget(context.Context) (phases.Result, error) {
+	recorded := &s.vcdCluster.Spec.RecordedState
+	recorded.AffinityRuleOVDCIDs = slices.DeleteFunc(recorded.AffinityRuleOVDCIDs, func(id string) bool {
+		return slices.ContainsFunc(s.plans, func(p vdcPlan) bool { return p.vdc.ID == id && p.unused })
+	})
+	return phases.Done, nil
 }
 
 const (

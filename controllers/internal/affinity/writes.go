@@ -3,6 +3,7 @@
 package affinity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,10 +39,10 @@ func Send(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step) (vcd.
 	return s.DeleteAffinityRule(ctx, step.Rule.ID)
 }
 
-// noRight returns the result if the user may not view the rules of a VDC.
+// noRight returns the result if the user may not view the rules of a VDC, or if the VDC no longer exists.
 func noRight(err error, vdc vcd.Ref) phases.Result {
 	return phases.Fail(intervals.Remedy, infrav1.ForbiddenReason,
-		"Cannot list the affinity rules of VDC %s (%v): grant the user of the identity the right %q, or set spec.antiAffinity to None and leave out spec.affinity", vdc.Name, err, vcd.RightAffinity).NoAccess()
+		"Cannot list the affinity rules of VDC %s (%v): grant the user of the identity the right %q, or set spec.antiAffinity to None and leave out spec.affinity. If the VDC was deleted, remove it from spec.recordedState.affinityRuleOVDCIDs of the VCDCluster", vdc.Name, err, vcd.RightAffinity).NoAccess()
 }
 
 // Refused maps the rejection of a step to a result. VCD responds in the same way for a rule that was deleted since it
@@ -71,28 +72,47 @@ func Refused(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step, er
 // RemoveAll takes the next step in the deletion of all rules of a cluster. wake is called when a task has finished.
 func RemoveAll(ctx context.Context, a Access, c *infrav1.VCDCluster, wake func()) (phases.Result, error) {
 	waiting := phases.Done
+	problem := phases.Done // in one VDC, which does not affect the others
 	for _, id := range c.Spec.RecordedState.AffinityRuleOVDCIDs {
-		s, out, err := a.Open(ctx, c, id)
-		if err != nil || out != phases.Done {
-			return out, err
-		}
-		vdc := vcd.VDC{Ref: vcd.Ref{ID: id, Name: id}}
-		rules, err := s.AffinityRules(ctx, vdc)
-		if err != nil {
-			return Unlisted(err, vdc.Ref)
-		}
-		for _, rule := range rules {
-			if !strings.HasPrefix(rule.Name, Prefix(c.Spec.InfraID)) {
-				continue
-			}
-			out, err := remove(ctx, s, c, vdc, rule, wake)
-			if err != nil || out.IsProblem() {
-				return out, err
-			}
+		out, err := removeIn(ctx, a, c, id, wake)
+		switch {
+		case err != nil:
+			return phases.Done, err
+		case out.IsProblem():
+			problem = out
+		case out != phases.Done:
 			waiting = out
 		}
 	}
+	return cmp.Or(waiting, problem), nil
+}
+
+// removeIn takes the next step in the deletion of all rules of a cluster in a VDC, given by URN.
+func removeIn(ctx context.Context, a Access, c *infrav1.VCDCluster, id string, wake func()) (phases.Result, error) {
+	s, out, err := a.Open(ctx, c, id)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	vdc := vcd.VDC{Ref: vcd.Ref{ID: id, Name: id}}
+	rules, err := s.AffinityRules(ctx, vdc)
+	if err != nil {
+		return Unlisted(err, vdc.Ref)
+	}
+	waiting := phases.Done
+	for _, rule := range OfCluster(c.Spec.InfraID, rules) {
+		out, err := remove(ctx, s, c, vdc, rule, wake)
+		if err != nil || out.IsProblem() {
+			return out, err
+		}
+		waiting = out
+	}
 	return waiting, nil
+}
+
+// OfCluster returns the rules of a cluster.
+func OfCluster(infraID string, rules []vcd.AffinityRule) []vcd.AffinityRule {
+	isForeign := func(r vcd.AffinityRule) bool { return !strings.HasPrefix(r.Name, Prefix(infraID)) }
+	return slices.DeleteFunc(slices.Clone(rules), isForeign)
 }
 
 // Unlisted maps the failure to list the rules of a VDC to a result.
