@@ -138,6 +138,21 @@ func TestTheNextPoolIsUsedWhenOneIsExhausted(t *testing.T) {
 	w.Expect(claims).To(Equal([]string{"c1-vip-3"}), "the claims of the other pools are gone")
 }
 
+func TestAPoolMustNotContainAddressesOfServices(t *testing.T) {
+	w := newPooled(t, controllertest.NewPool("vips", 24, "", "192.168.100.220"))
+	w.ask(w.pools, nil)
+	c := w.VCDCluster()
+	c.Spec.LoadBalancer.KubeVIP = &infrav1.KubeVIPServices{
+		AddressRanges: []infrav1.AddressRange{{StartIP: "192.168.100.210", EndIP: "192.168.100.230"}},
+	}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	w.eventually(infrav1.EndpointReadyCondition, infrav1.VIPInUseReason)
+
+	w.Expect(messageOf(w.Env)).To(ContainSubstring("virtual IP 192.168.100.220 is in spec.loadBalancer.kubeVIP.addressRanges"))
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(BeEmpty())
+}
+
 func TestWithoutAnyAddressTheFirstPoolIsNamed(t *testing.T) {
 	full, object := exhausted("full")
 	missing := controllertest.NewPool("missing", 24, "")

@@ -110,7 +110,7 @@ func (h *hostSearch) run(ctx context.Context) (phases.Result, error) {
 	if ownership.Established(h.vcdCluster) {
 		return phases.Sequence(ctx, h.checkNetwork, h.find, h.fit)
 	}
-	return phases.Sequence(ctx, h.checkNetwork, h.find, h.resolve, h.fit, h.checkClusters, h.checkHosts)
+	return phases.Sequence(ctx, h.checkNetwork, h.find, h.resolve, h.fit, h.checkServices, h.checkClusters, h.checkHosts)
 }
 
 // checkNetwork checks that the nodes in all zones can announce the addresses.
@@ -140,6 +140,11 @@ func (h *hostSearch) fit(context.Context) (phases.Result, error) {
 		h.forgetNetwork() // The address may be removed from the pool of the network.
 	}
 	return out, nil
+}
+
+// checkServices checks that kube-vip does not announce the addresses for Services of the cluster, too.
+func (h *hostSearch) checkServices(context.Context) (phases.Result, error) {
+	return virtualip.OfServices(h.vcdCluster, h.addresses), nil
 }
 
 // checkClusters checks that no other cluster uses the addresses.

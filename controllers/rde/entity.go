@@ -115,7 +115,11 @@ func (s *scope) rateLimited(ctx context.Context, steps ...func(context.Context) 
 	}
 	if next := st.called.Add(interval); now.Before(next) {
 		s.again = next.Sub(now)
-		return st.held, nil
+		held := st.held
+		if held != phases.Done {
+			held.After = s.again // Something changed, so the result may no longer apply.
+		}
+		return held, nil
 	}
 	limited, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()

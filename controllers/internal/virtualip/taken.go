@@ -45,6 +45,14 @@ func TakenByCluster(ctx context.Context, reader client.Reader, c *infrav1.VCDClu
 	return phases.Done, nil
 }
 
+// OfServices reports an address that kube-vip may announce for Services of the cluster itself.
+func OfServices(c *infrav1.VCDCluster, addresses []netip.Addr) phases.Result {
+	if addr, found := announced(c, addresses); found {
+		return phases.Fail(intervals.Remedy, infrav1.VIPInUseReason, "virtual IP %s is in spec.loadBalancer.kubeVIP.addressRanges: correct the ranges, or %s", addr, checks.OtherVirtualIP(c))
+	}
+	return phases.Done
+}
+
 // announced returns the first address that kube-vip may announce for Services of a cluster.
 func announced(c *infrav1.VCDCluster, addresses []netip.Addr) (netip.Addr, bool) {
 	for _, r := range checks.ServiceRanges(c) {
