@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -61,10 +62,25 @@ func clusterTemplateValidator() *validator[*infrav1.VCDClusterTemplate] {
 			return slices.Concat(errs, switchesInTemplate(t, t.Spec.Template.ObjectMeta.Annotations),
 				entityInTemplateErrors(t))
 		},
-		changes: func(ctx context.Context, _, t *infrav1.VCDClusterTemplate) (field.ErrorList, error) {
+		changes: func(ctx context.Context, before, t *infrav1.VCDClusterTemplate) (field.ErrorList, error) {
+			if replacesCredentials(before, t) {
+				return nil, nil
+			}
 			return templateUnchanged(ctx, t, "create a new VCDClusterTemplate and set it in the ClusterClass")
 		},
 	}
+}
+
+// replacesCredentials reports whether the only change of a template is that an identity replaces the credentials that it
+// has from CAPVCD. No cluster was created from it, so this changes none.
+func replacesCredentials(before, after *infrav1.VCDClusterTemplate) bool {
+	if before.Spec.Template.Spec.CAPVCDCredentials == nil {
+		return false
+	}
+	want := before.Spec.DeepCopy()
+	want.Template.Spec.CAPVCDCredentials = nil
+	want.Template.Spec.IdentityRef = after.Spec.Template.Spec.IdentityRef
+	return equality.Semantic.DeepEqual(*want, after.Spec)
 }
 
 // clusterSpecErrors validates the spec of a cluster or of a cluster template.

@@ -250,6 +250,48 @@ func TestTemplatesAreImmutable(t *testing.T) {
 	}
 }
 
+func TestAnIdentityReplacesTheCredentialsOfATemplate(t *testing.T) {
+	tests := []struct {
+		name    string
+		change  func(*infrav1.VCDClusterSpec)
+		refused []string
+	}{
+		{
+			name: "the credentials are removed",
+			change: func(s *infrav1.VCDClusterSpec) {
+				s.CAPVCDCredentials = nil
+				s.IdentityRef = infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "other"}
+			},
+		},
+		{
+			name:    "the credentials stay",
+			change:  func(s *infrav1.VCDClusterSpec) { s.IdentityRef.Name = "other" },
+			refused: []string{"spec.template"},
+		},
+		{
+			name: "another field changes, too",
+			change: func(s *infrav1.VCDClusterSpec) {
+				s.CAPVCDCredentials = nil
+				s.OVDC = "other"
+			},
+			refused: []string{"spec.template"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			before := clusterTemplate()
+			before.Spec.Template.Spec.CAPVCDCredentials = &infrav1.CAPVCDCredentials{}
+			after := before.DeepCopy()
+			tt.change(&after.Spec.Template.Spec)
+
+			_, err := clusterTemplateValidator().ValidateUpdate(request(false), before, after)
+
+			g.Expect(refusedFields(g, err)).To(Equal(tt.refused))
+		})
+	}
+}
+
 func TestTemplatesFollowTheRulesOfTheirObjects(t *testing.T) {
 	g := NewWithT(t)
 	m := machineTemplate()
@@ -266,10 +308,10 @@ func TestTemplatesFollowTheRulesOfTheirObjects(t *testing.T) {
 
 func TestTemplateMetadataCanChange(t *testing.T) {
 	g := NewWithT(t)
-	labelled := machineTemplate()
-	labelled.Labels = map[string]string{"a": "b"}
+	labeled := machineTemplate()
+	labeled.Labels = map[string]string{"a": "b"}
 
-	_, err := machineTemplateValidator().ValidateUpdate(request(false), machineTemplate(), labelled)
+	_, err := machineTemplateValidator().ValidateUpdate(request(false), machineTemplate(), labeled)
 
 	g.Expect(err).ToNot(HaveOccurred())
 }
