@@ -3,6 +3,8 @@
 package cloudprovider
 
 import (
+	"encoding/pem"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -371,6 +373,25 @@ func TestNewCredentialsAreRolledOut(t *testing.T) {
 		credentials)).To(Succeed())
 	w.Expect(string(credentials.Data["username"])).To(Equal("admin"))
 	w.Expect(w.deployment().Spec.Template).To(Equal(pods), "files are reread, and no pod is replaced")
+}
+
+func TestAnAuthorityThatDoesNotMatchTheSiteIsNotRolledOut(t *testing.T) {
+	w := newCCMEnv(t)
+	w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.TLS.CABundle = string(w.Sim.CA()) })
+	secret := w.Secret("tenant-credentials")
+	delete(secret.Data, "ca.crt")
+	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+	w.installed()
+	manifests := w.set("-cloud-provider").Data["manifests.yaml"]
+	other := httptest.NewTLSServer(nil)
+	defer other.Close()
+
+	w.changeIdentity(func(i *infrav1.VCDIdentity) {
+		i.Spec.TLS.CABundle = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: other.Certificate().Raw}))
+	})
+
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CertificateNotTrustedReason))
+	w.Expect(w.set("-cloud-provider").Data["manifests.yaml"]).To(Equal(manifests))
 }
 
 func TestAnUpgradeIsRolledOutAndRemovesObsoleteObjects(t *testing.T) {

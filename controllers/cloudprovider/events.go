@@ -20,10 +20,10 @@ func takenOver(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
 	phases.Happened(r, c, "CloudProviderConfigInherited", "Inherited values from the configuration in the workload cluster. To make them explicit, set them in spec.loadBalancer: "+phases.Few(what))
 }
 
-// repaired records that changed or missing objects of the cloud controller manager of c were reapplied.
+// repaired records that Cluster API has to reapply changed or missing objects of the cloud controller manager of c.
 func repaired(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
 	phases.Happened(r, c, "CloudProviderRepaired",
-		"Reapplied objects that were changed or missing in the workload cluster: "+phases.Few(what))
+		"Requested Cluster API to reapply objects that were changed or missing in the workload cluster: "+phases.Few(what))
 }
 
 // uninstalled records that objects were removed from the workload cluster of c.

@@ -43,9 +43,9 @@ func (s *scope) write(ctx context.Context) (phases.Result, error) {
 	return phases.Done, nil
 }
 
-// notes returns the annotations of the Secret, with the version of the credentials that it contains.
+// notes returns the annotations of the Secret, with the version of the login that it contains.
 func (s *scope) notes() map[string]string {
-	return map[string]string{infrav1.CloudProviderCredentialsAnnotation: s.shared.Config.Version}
+	return map[string]string{infrav1.CloudProviderCredentialsAnnotation: loginVersion(s.shared.Config)}
 }
 
 // seed applies the first token of a service account once. From then on, only the cloud controller manager may use it.

@@ -14,10 +14,10 @@ func installing(r events.EventRecorder, c *infrav1.VCDCluster) {
 	phases.Happened(r, c, "PodProxyAdded", "Started to install the policies for the HTTP proxy of pods in the workload cluster")
 }
 
-// repaired records that changed or missing policies of c were reapplied.
+// repaired records that Cluster API has to reapply changed or missing policies of c.
 func repaired(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
 	phases.Happened(r, c, "PodProxyRepaired",
-		"Reapplied objects that were changed or missing in the workload cluster: "+phases.Few(what))
+		"Requested Cluster API to reapply objects that were changed or missing in the workload cluster: "+phases.Few(what))
 }
 
 // uninstalled records that policies were removed from the workload cluster of c.
