@@ -25,9 +25,10 @@ func (p *program) adoptCommand() *cobra.Command {
 		Use:   "adopt --dry-run",
 		Short: "Preview the adoption of clusters that CAPVCD created",
 		Long: `Compares the clusters that VMware's CAPVCD created, in all namespaces of the management clusters that --context names,
-with the objects in VCD that have their IDs. It skips clusters of other organizations than that of the login. For each object, it shows whether the provider adopts it, creates it, or
-ignores it because its ownership is not proved, and which rights are missing. The command is read-only; the manager
-adopts clusters automatically. Run it before or after the provider replaces CAPVCD.`,
+with the objects in VCD that have their IDs. Clusters of other organizations are skipped: log in to each organization
+in turn. For each object, it shows whether the provider adopts it, creates it, or ignores it because its ownership is
+not proved, and which rights are missing. The command is read-only; the manager adopts clusters automatically. Run it
+before or after the provider replaces CAPVCD.`,
 		Example: "  " + p.name + " adopt --dry-run --config vcd.yaml --context mgmt-1",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
