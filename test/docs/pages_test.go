@@ -167,8 +167,9 @@ func notRun() map[string]map[string]string {
 			`sudo -E make conformance-kubernetes                    # 182 [Conformance] specs, and those below`: asRoot,
 		},
 		"docs/concepts/performance.md": {
-			"make test-unit WHAT=./internal/vcd/...          # queue, polls":          byCI,
-			"go test ./vcdsim -run xxx -bench 10000 -benchmem    # the figures above": byCI,
+			"make test-unit WHAT=./internal/vcd/...          # queue, polls":                                                             byCI,
+			"go test ./vcdsim -run xxx -bench 10000 -benchmem    # the figures above":                                                    byCI,
+			`make bench BENCH_FLAGS="-setup=machines -workers=9 -curve=10,100,300,1000 -rest=310s -timeout=130m -storage-versions-only"`: byCI,
 		},
 		"docs/operate/airgap.md": {
 			"registry=registry.site.example/kubernetes":                                             registries,
