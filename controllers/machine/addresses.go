@@ -23,7 +23,7 @@ import (
 // that the guest still uses these addresses.
 func reconcileAddresses(ctx context.Context, s *scope) (phases.Result, error) {
 	a := newAddresses(s)
-	if s.vm.row != nil && s.inputs.provisioned() {
+	if s.vm.listed != nil && s.inputs.provisioned() {
 		return a.watch(ctx)
 	}
 	return a.await(ctx)
@@ -54,14 +54,14 @@ func newAddresses(s *scope) addresses {
 
 // await waits until the VM of a machine that is being created has an address.
 func (a addresses) await(ctx context.Context) (phases.Result, error) {
-	if vm := a.vm.now(); vm == nil || !hasAddress(*vm) {
-		a.vm.forget()
-		a.vm.current = false
+	if vm := a.vm.current(); vm == nil || !hasAddress(*vm) {
+		a.vm.requireReadNextPass()
+		a.vm.cacheHolds = false
 		if out, err := a.observer.ensureRead(ctx); err != nil || out != phases.Done {
 			return out, err
 		}
 	}
-	vm := *a.vm.now()
+	vm := *a.vm.current()
 	reportAddresses(a.inputs.vcdMachine, vm)
 	if !hasAddress(vm) {
 		return phases.Wait(intervals.Task, infrav1.WaitingForAddressReason,
@@ -78,14 +78,14 @@ func (a addresses) watch(ctx context.Context) (phases.Result, error) {
 	if !known || a.observer.readDue() {
 		switch err := a.observer.read(ctx); {
 		case err == nil:
-			reportAddresses(a.inputs.vcdMachine, *a.vm.now())
+			reportAddresses(a.inputs.vcdMachine, *a.vm.current())
 		case !known:
-			return problems.OfRead(err, "Reading VM "+a.vm.row.Name)
+			return problems.OfRead(err, "Reading VM "+a.vm.listed.Name)
 		default:
-			ctrl.LoggerFrom(ctx).V(1).Info("Waiting to read the VM", "vm", a.vm.row.ID, "reason", err.Error())
+			ctrl.LoggerFrom(ctx).V(1).Info("Waiting to read the VM", "vm", a.vm.listed.ID, "reason", err.Error())
 		}
 	}
-	if left := a.vm.readNext.Sub(a.now()); left > 0 {
+	if left := a.vm.nextRead.Sub(a.now()); left > 0 {
 		a.schedule.within(left)
 	}
 	if out := a.problem(); out != phases.Done {
@@ -99,7 +99,7 @@ func (a addresses) known() bool {
 	if len(a.inputs.vcdMachine.Status.NICs) == 0 {
 		return false
 	}
-	return a.vm.row.PrimaryAddress == "" || a.vm.row.PrimaryAddress == a.inputs.vcdMachine.Status.NICs[0].Address
+	return a.vm.listed.PrimaryAddress == "" || a.vm.listed.PrimaryAddress == a.inputs.vcdMachine.Status.NICs[0].Address
 }
 
 // problem returns why the guest cannot be reached at the addresses that it uses.

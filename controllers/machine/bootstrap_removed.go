@@ -25,7 +25,7 @@ func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Result
 	case removed.Guest == infrav1.GuestPoweredOff,
 		removed.Guest != "" && !s.vm.isOff() && !bootedSince(machine, removed.BootID):
 		return phases.Done, nil
-	case s.vm.row == nil || machine == nil || !machine.Status.NodeRef.IsDefined():
+	case s.vm.listed == nil || machine == nil || !machine.Status.NodeRef.IsDefined():
 		return phases.Wait(0, infrav1.WaitingForNodeReason, "Waiting for the guest to become a Node"), nil
 	}
 	r := removal{

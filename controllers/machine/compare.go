@@ -22,7 +22,7 @@ import (
 // reconcileAsSpecified compares the VM with its state at creation, and expands its disk.
 func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Result, error) {
 	c := newComparison(s)
-	if s.vm.row == nil { // The VM was created in this pass or the previous one.
+	if s.vm.listed == nil { // The VM was created in this pass or the previous one.
 		c.recordNew()
 		return phases.Done, nil
 	}
@@ -31,11 +31,11 @@ func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Result, error) 
 		c.readAgain(ctx)
 	}
 	if !ok {
-		if s.vm.known() == nil {
+		if s.vm.lastRead() == nil {
 			return phases.Unsure(intervals.Remedy, infrav1.VMUnverifiedReason,
-				"VM %s has not been read yet for the comparison", s.vm.row.Name), nil
+				"VM %s has not been read yet for the comparison", s.vm.listed.Name), nil
 		}
-		made = drift.From(*s.vm.known(), s.vm.row.VDC.ID)
+		made = drift.From(*s.vm.lastRead(), s.vm.listed.VDC.ID)
 		if isAdopted(s) {
 			made.Marker = infrav1.MarkerMissing
 		}
@@ -78,10 +78,10 @@ func newComparison(s *scope) comparison {
 
 // recordNew records the state of a VM that was just created.
 func (c comparison) recordNew() {
-	if _, ok := c.inputs.made(); ok || c.vm.now() == nil {
+	if _, ok := c.inputs.made(); ok || c.vm.current() == nil {
 		return
 	}
-	vm := *c.vm.now()
+	vm := *c.vm.current()
 	c.recordMade(drift.From(vm, c.vdc.ID))
 	vm.ExtraConfig = nil
 	c.observer.keep(vm)
@@ -90,11 +90,11 @@ func (c comparison) recordNew() {
 // readAgain reads a VM with known drift again when a read is due. The inventory row does not show everything that a
 // user may revert, such as the marker.
 func (c comparison) readAgain(ctx context.Context) {
-	if c.vm.known() == nil || c.vm.current || c.vm.row.Busy || c.now().Before(c.vm.readNext) {
+	if c.vm.lastRead() == nil || c.vm.cacheHolds || c.vm.listed.Busy || c.now().Before(c.vm.nextRead) {
 		return
 	}
 	if err := c.observer.read(ctx); err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("Waiting to read the VM", "vm", c.vm.row.ID, "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("Waiting to read the VM", "vm", c.vm.listed.ID, "reason", err.Error())
 	}
 }
 
@@ -112,31 +112,31 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Resu
 	if ended {
 		diskExpanded(c.recorder, c.inputs.vcdMachine, c.inputs.vcdMachine.Spec.DiskSize.String())
 		if err := c.observer.read(ctx); err != nil {
-			return problems.OfRead(err, "Reading VM "+c.vm.row.Name)
+			return problems.OfRead(err, "Reading VM "+c.vm.listed.Name)
 		}
 	}
 	switch {
 	case desired <= made.DiskMiB:
 		return phases.Done, nil
-	case c.vm.known() == nil && c.vm.row.Busy:
+	case c.vm.lastRead() == nil && c.vm.listed.Busy:
 		return c.awaitOtherTask(), nil
-	case c.vm.known() == nil:
+	case c.vm.lastRead() == nil:
 		return phases.Unsure(intervals.Remedy, infrav1.VMUnverifiedReason,
-			"The disk of VM %s, which must be expanded, has not been read yet", c.vm.row.Name), nil
+			"The disk of VM %s, which must be expanded, has not been read yet", c.vm.listed.Name), nil
 	}
 	return c.growDiskTo(ctx, desired, made)
 }
 
 // growDiskTo requests a first disk of the desired size in MiB, unless the disk already has that size.
 func (c comparison) growDiskTo(ctx context.Context, desired int64, made *drift.Made) (phases.Result, error) {
-	switch has := drift.FirstDisk(*c.vm.known()); {
+	switch has := drift.FirstDisk(*c.vm.lastRead()); {
 	case has.SizeMiB == desired:
 		made.DiskMiB = desired
 		c.recordMade(*made)
 		return phases.Done, nil
 	case has.SizeMiB > desired || has.ID == "":
 		return phases.Done, nil // compare reports the difference.
-	case c.vm.row.Busy:
+	case c.vm.listed.Busy:
 		return c.awaitOtherTask(), nil
 	}
 	vm, out, err := c.observer.owned(ctx)
@@ -154,19 +154,19 @@ func (c comparison) growDiskTo(ctx context.Context, desired int64, made *drift.M
 // awaitOtherTask waits for the end of a task on the VM that the process does not follow.
 func (c comparison) awaitOtherTask() phases.Result {
 	c.session.Invalidate(c.vdc, c.inputs.vAppName()) // The next query shows the end of the task.
-	return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s", c.vm.row.Name)
+	return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s", c.vm.listed.Name)
 }
 
 // compare reports drift. It also records whether drift exists, so that a new process reads such a VM at once.
 func (c comparison) compare(made drift.Made) phases.Result {
 	found := made.Differences(drift.Observed{
 		Name:         c.inputs.vcdMachine.Spec.RecordedState.VMName,
-		Row:          *c.vm.row,
-		VM:           c.vm.known(),
+		Row:          *c.vm.listed,
+		VM:           c.vm.lastRead(),
 		Marker:       c.inputs.marker(),
 		RequestedMiB: sizes.Disk(&c.inputs.vcdMachine.Spec),
 	})
-	if differs := len(found) > 0; differs != made.Differs() && (differs || c.vm.known() != nil) {
+	if differs := len(found) > 0; differs != made.Differs() && (differs || c.vm.lastRead() != nil) {
 		made.Comparison = ""
 		if differs {
 			made.Comparison = infrav1.ComparisonDifferent
@@ -176,11 +176,11 @@ func (c comparison) compare(made drift.Made) phases.Result {
 	if len(found) == 0 {
 		return phases.Done
 	}
-	if again := c.now().Add(inventoryEvery); c.vm.readNext.IsZero() || c.vm.readNext.After(again) {
-		c.vm.readNext = again
+	if again := c.now().Add(inventoryEvery); c.vm.nextRead.IsZero() || c.vm.nextRead.After(again) {
+		c.vm.nextRead = again
 	}
 	reason, message := drift.Summary(found)
-	return phases.Fail(max(c.vm.readNext.Sub(c.now()), intervals.Busy), reason, "%s. Revert the change in VCD, replace the machine, or remove spec.recordedState.vm of the VCDMachine to accept the VM as it is", message)
+	return phases.Fail(max(c.vm.nextRead.Sub(c.now()), intervals.Busy), reason, "%s. Revert the change in VCD, replace the machine, or remove spec.recordedState.vm of the VCDMachine to accept the VM as it is", message)
 }
 
 // recordMade records the state of the VM at creation.

@@ -142,7 +142,7 @@ func (r *Reconciler) open(ctx context.Context, m *infrav1.VCDMachine, patcher *p
 // ended stores the outcome of the phases for the upkeep and the next pass.
 func ended(s *scope, pass phases.Pass) {
 	if pass.Ended.IsProblem() {
-		s.vm.expire() // A user may fix the VM in VCD.
+		s.vm.expireCache() // A user may fix the VM in VCD.
 	}
 	s.complete = pass.Complete
 	s.state.unanswered = s.unanswered
@@ -153,7 +153,7 @@ func ended(s *scope, pass phases.Pass) {
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	s.state.freshness.settled = s.complete && pass.Err == nil && !slices.Contains(pass.Due, infrav1.VMInSyncCondition)
 	s.creation.release()
-	s.vm.end()
+	s.vm.endPass()
 	pass.Within(s.schedule.after)
 	m := s.inputs.vcdMachine
 	if !pass.Complete || !m.DeletionTimestamp.IsZero() || s.inputs.provisioned() {

@@ -58,7 +58,7 @@ func (d disks) await() phases.Result {
 	}
 	out, ended := d.tasks.settle(stepGrow)
 	if ended {
-		d.vm.current = false // The VM is read again, with its expanded disk.
+		d.vm.cacheHolds = false // The VM is read again, with its expanded disk.
 	}
 	return out
 }
@@ -76,7 +76,7 @@ func (d disks) awaitConsolidation() phases.Result {
 // prepare takes the next step to expand the first disk of a linked clone to the desired size, before anything else is
 // written to the VM. The disks of other VMs are expanded by the request that writes the bootstrap data.
 func (d disks) prepare(ctx context.Context) (phases.Result, error) {
-	vm := d.vm.now()
+	vm := d.vm.current()
 	desired := sizes.Disk(&d.inputs.vcdMachine.Spec)
 	if !d.target.vdc.FastProvisioning || drift.FirstDisk(*vm).SizeMiB >= desired {
 		return phases.Done, nil

@@ -135,8 +135,8 @@ func newEndpointMember(s *scope) endpointMember {
 func (e endpointMember) address(ctx context.Context) (string, phases.Result, error) {
 	family := edgeendpoint.MemberFamily(e.inputs.vcdCluster)
 	recorded := e.inputs.vcdMachine.Spec.RecordedState.EndpointMember
-	if e.vm.row != nil && e.inputs.provisioned() {
-		current := e.vm.row.PrimaryAddress
+	if e.vm.listed != nil && e.inputs.provisioned() {
+		current := e.vm.listed.PrimaryAddress
 		if address := edgeendpoint.OfFamily([]string{current}, family); address != "" {
 			return address, phases.Done, nil
 		}
@@ -148,11 +148,11 @@ func (e endpointMember) address(ctx context.Context) (string, phases.Result, err
 	if out, err := e.observer.ensureRead(ctx); err != nil || out != phases.Done {
 		return "", out, err
 	}
-	has := primaryAddresses(*e.vm.now())
+	has := primaryAddresses(*e.vm.current())
 	if address := cmp.Or(edgeendpoint.OfFamily(has, family), recorded); address != "" {
 		return address, phases.Done, nil
 	}
-	e.vm.forget()
+	e.vm.requireReadNextPass()
 	if len(has) == 0 {
 		return "", phases.Wait(intervals.Task, infrav1.WaitingForAddressReason,
 			"Waiting for the address of the VM, with which it joins the endpoint"), nil

@@ -22,24 +22,24 @@ type freshness struct {
 // next read is due.
 func (o observer) readDue() bool {
 	v := o.vm
-	if v.row.Busy {
+	if v.listed.Busy {
 		return false // The VM is read when the task ends.
 	}
 	made, ok := o.inputs.made()
-	row := unchanging(*v.row)
-	first := v.readRow == (vcd.VMRecord{})
+	row := unchanging(*v.listed)
+	first := v.listedAtRead == (vcd.VMRecord{})
 	if first {
-		v.readRow = row
+		v.listedAtRead = row
 	}
 	switch {
-	case !ok, row != v.readRow, first && made.Suspicious(row):
+	case !ok, row != v.listedAtRead, first && made.Suspicious(row):
 		return true
-	case v.known() == nil && (sizes.Disk(&o.inputs.vcdMachine.Spec) > made.DiskMiB || made.Differs()):
+	case v.lastRead() == nil && (sizes.Disk(&o.inputs.vcdMachine.Spec) > made.DiskMiB || made.Differs()):
 		return true // Confirm known drift at once after a restart, so that the condition does not flap.
-	case v.readNext.IsZero(): // After a restart, spread the reads of all machines.
-		v.readNext = o.now().Add(spread(o.inputs.key(), readEvery))
+	case v.nextRead.IsZero(): // After a restart, spread the reads of all machines.
+		v.nextRead = o.now().Add(spread(o.inputs.key(), readEvery))
 	}
-	return !o.now().Before(v.readNext)
+	return !o.now().Before(v.nextRead)
 }
 
 // unchanging returns the row without the fields that change although the VM is not modified.

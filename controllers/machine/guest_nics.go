@@ -19,7 +19,7 @@ import (
 // gets the network of the zone or the cluster, which may have changed since.
 func (i *injection) findNetworks(ctx context.Context) (phases.Result, error) {
 	p := i.target
-	vm := i.vm.now()
+	vm := i.vm.current()
 	if made := len(vm.NICs); len(i.inputs.vcdMachine.Spec.Networks) == 0 && made > 0 {
 		p.nics = append(p.nics, make([]placement.NIC, max(0, made-len(p.nics)))...)[:made]
 	}
@@ -38,7 +38,7 @@ func (i *injection) findNetworks(ctx context.Context) (phases.Result, error) {
 // was connected before the network was renamed.
 func (i *injection) networkOf(ctx context.Context, index int, desired placement.NIC) (vcd.Network, error) {
 	network, err := i.session.FindNetwork(ctx, i.target.vdc, desired.Network.Name)
-	is, ok := nicOf(i.vm.now(), index)
+	is, ok := nicOf(i.vm.current(), index)
 	if desired.Name != "" || !ok || err == nil && network.Name == is.Network {
 		return network, err
 	}
@@ -52,15 +52,15 @@ func (i *injection) networkOf(ctx context.Context, index int, desired placement.
 func (i *injection) guestNICs() ([]guestinfo.NIC, phases.Result) {
 	var result []guestinfo.NIC
 	for index, desired := range i.target.desiredNICs() {
-		nic, ok := nicOf(i.vm.now(), index)
+		nic, ok := nicOf(i.vm.current(), index)
 		if !ok || nic.MAC == "" {
-			i.vm.forget()
+			i.vm.requireReadNextPass()
 			return nil, phases.Wait(intervals.Task, infrav1.WaitingForAddressReason,
-				"Waiting for VCD to show NIC %d of VM %s", index, i.vm.now().Name)
+				"Waiting for VCD to show NIC %d of VM %s", index, i.vm.current().Name)
 		}
 		guest, out := desired.Guest(nic)
 		if out != phases.Done {
-			i.vm.forget()
+			i.vm.requireReadNextPass()
 			return nil, out
 		}
 		result = append(result, guest)

@@ -195,8 +195,8 @@ func (u hardwareUpdate) observe(ctx context.Context) (vcd.VM, phases.Result, err
 	known := vm
 	known.ExtraConfig = nil
 	u.observer.keep(known)
-	if u.vm.row != nil {
-		u.vm.row.Status = vm.Status
+	if u.vm.listed != nil {
+		u.vm.listed.Status = vm.Status
 	}
 	switch {
 	case len(vm.Tasks) > 0 && u.restart.RequestedAt != nil:

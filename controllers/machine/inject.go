@@ -39,13 +39,13 @@ func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Result, e
 		return out, nil
 	}
 	if ended {
-		s.vm.forget()
-		s.vm.begin()
+		s.vm.requireReadNextPass()
+		s.vm.beginPass()
 	}
 	if out, ended = i.tasks.settle(stepInject); out != phases.Done {
 		return out, nil
 	}
-	if ended && s.vm.now() != nil {
+	if ended && s.vm.current() != nil {
 		i.done()
 	}
 	return i.ensure(ctx)
@@ -93,7 +93,7 @@ func (i *injection) ensure(ctx context.Context) (phases.Result, error) {
 
 // checkOff returns a problem if the VM was powered on before it had its bootstrap data.
 func (i *injection) checkOff(context.Context) (phases.Result, error) {
-	vm := i.vm.now()
+	vm := i.vm.current()
 	if vm.Status != vcd.StatusPoweredOn {
 		return phases.Done, nil
 	}
@@ -109,25 +109,25 @@ func (i *injection) checkExtraConfig(context.Context) (phases.Result, error) {
 // isDone reports whether the VM has the machine's bootstrap data. Data that its template has from another machine or
 // from its image does not count.
 func (i *injection) isDone() bool {
-	return guestinfo.IsFor(i.vm.now().ExtraConfig, i.inputs.vcdMachine.Spec.RecordedState.InstanceID)
+	return guestinfo.IsFor(i.vm.current().ExtraConfig, i.inputs.vcdMachine.Spec.RecordedState.InstanceID)
 }
 
 // done adds the requested changes to the known VM. VCD made all of them, or the task would have failed. VCD may hide
 // the result, because reading it requires a right.
 func (i *injection) done() {
-	if i.vm.now().ExtraConfig == nil {
-		i.vm.now().ExtraConfig = map[string]string{}
+	if i.vm.current().ExtraConfig == nil {
+		i.vm.current().ExtraConfig = map[string]string{}
 	}
-	maps.Copy(i.vm.now().ExtraConfig, i.vm.writtenMetadata)
-	if len(i.vm.now().Disks) > 0 && i.vm.requestedDiskMiB > 0 {
-		i.vm.now().Disks[0].SizeMiB = i.vm.requestedDiskMiB
+	maps.Copy(i.vm.current().ExtraConfig, i.vm.writtenMetadata)
+	if len(i.vm.current().Disks) > 0 && i.vm.requestedDiskMiB > 0 {
+		i.vm.current().Disks[0].SizeMiB = i.vm.requestedDiskMiB
 	}
 }
 
 // equip gives a VM that never ran the hardware that it lacks. It does not immediately repeat a change that VCD accepted
 // but did not make.
 func (i *injection) equip(ctx context.Context) (phases.Result, error) {
-	vm := i.vm.now()
+	vm := i.vm.current()
 	change := hardwareChange(i.inputs.vcdMachine, *vm, i.vm.requestedHardware)
 	change.disks = len(i.disks.missing(*vm))
 	if change == (hardware{}) {
@@ -173,19 +173,19 @@ func (i *injection) write(ctx context.Context) (phases.Result, error) {
 	if err != nil {
 		return renderProblem(err), nil
 	}
-	maps.Copy(values, guestinfo.Leftovers(i.vm.now().ExtraConfig, values))
+	maps.Copy(values, guestinfo.Leftovers(i.vm.current().ExtraConfig, values))
 	for _, entry := range i.inputs.vcdMachine.Spec.ExtraConfig {
 		values[entry.Key] = entry.Value
 	}
 	change := vcd.VMChange{ExtraConfig: values}
-	if desired := sizes.Disk(&i.inputs.vcdMachine.Spec); len(i.vm.now().Disks) > 0 && desired > i.vm.now().Disks[0].SizeMiB {
+	if desired := sizes.Disk(&i.inputs.vcdMachine.Spec); len(i.vm.current().Disks) > 0 && desired > i.vm.current().Disks[0].SizeMiB {
 		change.DiskMiB = desired
 	}
 	return i.tasks.write(stepInject, func() (vcd.Task, error) {
-		ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", i.vm.now().ID, "diskMiB", change.DiskMiB)
+		ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", i.vm.current().ID, "diskMiB", change.DiskMiB)
 		i.vm.requestedDiskMiB = change.DiskMiB
 		i.vm.writtenMetadata = guestinfo.Metadata(values)
-		return i.session.ReconfigureVM(ctx, i.vm.now().ID, change)
+		return i.session.ReconfigureVM(ctx, i.vm.current().ID, change)
 	})
 }
 

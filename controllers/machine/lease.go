@@ -11,7 +11,7 @@ import (
 // keepLease renews the lease of the machine's vApp. The inventory shows when a renewal is due, and nothing is requested
 // before.
 func keepLease(ctx context.Context, s *scope) {
-	if s.vm.row == nil || !s.inputs.cameUp() {
+	if s.vm.listed == nil || !s.inputs.cameUp() {
 		return
 	}
 	keeper := lease.Keeper{
@@ -19,7 +19,7 @@ func keepLease(ctx context.Context, s *scope) {
 		Session:  s.session,
 		Machine:  s.inputs.vcdMachine,
 		VDC:      s.target.vdc,
-		Row:      *s.vm.row,
+		Row:      *s.vm.listed,
 		Cluster:  s.inputs.vcdCluster.Spec.InfraID,
 		Recorder: s.reconciler.Recorder,
 		Wake:     s.wake(),

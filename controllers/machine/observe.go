@@ -68,7 +68,7 @@ func newObserver(s *scope) observer {
 // a recent read of the VM, because other changes show soon enough.
 func (o observer) observe(ctx context.Context) (found []vcd.Ref, _ phases.Result, _ error) {
 	id := o.inputs.vmID()
-	if id != "" && !o.inputs.provisioned() && o.isFresh() && o.vm.use(id, o.session.Machines) {
+	if id != "" && !o.inputs.provisioned() && o.isFresh() && o.vm.reuse(id, o.session.Machines) {
 		return nil, phases.Done, nil
 	}
 	rows, err := o.listVMs(ctx)
@@ -94,14 +94,14 @@ func (o observer) observe(ctx context.Context) (found []vcd.Ref, _ phases.Result
 // isFresh reports whether the last read of a VM that is being created still holds: the read is recent, or a task
 // of this manager changes the VM, and its end shows the result.
 func (o observer) isFresh() bool {
-	return o.now().Before(o.vm.expires) || slices.ContainsFunc(stepsOnVM, o.tasks.isRunning)
+	return o.now().Before(o.vm.cacheExpires) || slices.ContainsFunc(stepsOnVM, o.tasks.isRunning)
 }
 
 // observeRecorded finds the recorded VM in rows. It queries the VM by its ID if the vApp was renamed or the VM moved.
 func (o observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMRecord) (phases.Result, error) {
 	if i := slices.IndexFunc(rows, func(r vcd.VMRecord) bool { return r.ID == id }); i >= 0 {
 		row := rows[i] // The rows are shared.
-		o.vm.row = &row
+		o.vm.listed = &row
 		return phases.Done, nil
 	}
 	row, err := o.session.QueryVM(ctx, id)
@@ -111,7 +111,7 @@ func (o observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMR
 	case err != nil:
 		return problems.OfRead(err, "Looking for VM "+id)
 	}
-	o.vm.row = &row
+	o.vm.listed = &row
 	return phases.Done, nil
 }
 
@@ -205,7 +205,7 @@ func (o observer) unclaimed(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, err
 
 // ensureRead reads the VM of a machine that is being created, unless the full VM is known.
 func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
-	if o.vm.now() != nil {
+	if o.vm.current() != nil {
 		return phases.Done, nil
 	}
 	vm, err := o.fetch(ctx, o.inputs.vmID())
@@ -231,13 +231,13 @@ func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 
 // fetch reads the recorded VM once in a pass, and again after a change of ours.
 func (o observer) fetch(ctx context.Context, id string) (vcd.VM, error) {
-	if known := o.vm.fresh; known != nil && known.ID == id {
+	if known := o.vm.readThisPass; known != nil && known.ID == id {
 		return *known, nil
 	}
 	vm, err := o.session.VM(ctx, id)
 	if err == nil {
 		known := vm
-		o.vm.fresh = &known
+		o.vm.readThisPass = &known
 	}
 	return vm, err
 }
@@ -268,7 +268,7 @@ func (o observer) owned(ctx context.Context) (vcd.VM, phases.Result, error) {
 
 // ensureOwned returns why the VM must not be changed. It reads the VM, unless this pass already knows its marker.
 func (o observer) ensureOwned(ctx context.Context) (phases.Result, error) {
-	if vm := o.vm.now(); vm != nil && o.inputs.marks(vm.Description) {
+	if vm := o.vm.current(); vm != nil && o.inputs.marks(vm.Description) {
 		return phases.Done, nil
 	}
 	_, out, err := o.owned(ctx)
@@ -277,9 +277,9 @@ func (o observer) ensureOwned(ctx context.Context) (phases.Result, error) {
 
 // read reads the VM of a running machine. If that fails, the known VM is kept until a later read.
 func (o observer) read(ctx context.Context) error {
-	vm, err := o.fetch(ctx, o.vm.row.ID)
+	vm, err := o.fetch(ctx, o.vm.listed.ID)
 	if err != nil {
-		o.vm.readNext = o.now().Add(inventoryEvery)
+		o.vm.nextRead = o.now().Add(inventoryEvery)
 		return err
 	}
 	noteShown(o.inputs.vcdMachine, vm)
@@ -299,19 +299,19 @@ func noteShown(m *infrav1.VCDMachine, vm vcd.VM) {
 // keep stores a VM that was read, and schedules the next read.
 func (o observer) keep(vm vcd.VM) {
 	v := o.vm
-	v.full = &vm
-	v.current = true
-	v.outdated = false
-	v.readWith = o.session.Machines
-	v.readRow = vcd.VMRecord{}
-	if v.row != nil {
-		v.readRow = unchanging(*v.row)
+	v.cached = &vm
+	v.cacheHolds = true
+	v.dropCache = false
+	v.cachedBy = o.session.Machines
+	v.listedAtRead = vcd.VMRecord{}
+	if v.listed != nil {
+		v.listedAtRead = unchanging(*v.listed)
 	}
 	interval := readRarely
 	if len(vm.NICs) > 1 {
 		interval = readEvery
 	}
-	v.expires = o.now().Add(inventoryAge)
+	v.cacheExpires = o.now().Add(inventoryAge)
 	// Spread the reads of machines that were created together.
-	v.readNext = o.now().Add(interval - spread(o.inputs.key(), interval/4))
+	v.nextRead = o.now().Add(interval - spread(o.inputs.key(), interval/4))
 }

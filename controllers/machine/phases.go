@@ -54,7 +54,7 @@ func deletionPhases() []phases.Phase[*scope] {
 }
 
 // isObserved reports whether the pass observed a VM that ran before.
-func isObserved(s *scope) bool { return s.complete || s.vm.row != nil && s.inputs.cameUp() }
+func isObserved(s *scope) bool { return s.complete || s.vm.listed != nil && s.inputs.cameUp() }
 
 // wantsReset reports whether a VCDRemediation requests a reset of a VM that is observed. A VM that is off for a change of
 // its hardware is not reset, nor is that of a machine that is being deleted.

@@ -70,10 +70,10 @@ func (p power) ensure(ctx context.Context) (phases.Result, error) {
 	case status == vcd.StatusPoweredOn:
 		p.noteFirst()
 		return phases.Done, nil
-	case p.vm.row != nil && p.vm.row.Busy:
+	case p.vm.listed != nil && p.vm.listed.Busy:
 		p.session.Invalidate(p.vdc, p.inputs.vAppName()) // The next query shows the end of the task.
 		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s",
-			p.vm.row.Name), nil
+			p.vm.listed.Name), nil
 	case !p.inputs.cameUp():
 		return p.onFirst(ctx)
 	case status == vcd.StatusPoweredOff && p.inputs.vcdMachine.Spec.PowerOffPolicy == infrav1.PowerOffPowerOn &&
@@ -204,20 +204,20 @@ func (p power) staysOff() bool {
 
 // markPoweredOn sets the cached state of the VM after the task succeeded.
 func (p power) markPoweredOn() {
-	if vm := p.vm.now(); vm != nil {
+	if vm := p.vm.current(); vm != nil {
 		vm.Status = vcd.StatusPoweredOn
 	}
-	if p.vm.row != nil {
-		p.vm.row.Status = vcd.StatusPoweredOn
+	if p.vm.listed != nil {
+		p.vm.listed.Status = vcd.StatusPoweredOn
 	}
 }
 
 // status returns the state of the VM in the inventory, or as last read if the inventory does not contain the VM.
 func (p power) status() vcd.Status {
-	if p.vm.row != nil {
-		return p.vm.row.Status
+	if p.vm.listed != nil {
+		return p.vm.listed.Status
 	}
-	return p.vm.now().Status
+	return p.vm.current().Status
 }
 
 // powerProblem returns the reason why a VM that ran before is not running.

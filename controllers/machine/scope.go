@@ -41,7 +41,7 @@ func (r *Reconciler) newScope(in inputs) *scope {
 		vm:         &st.vm,
 	}
 	s.records = &records{client: r.Client, inputs: &s.inputs}
-	s.vm.begin()
+	s.vm.beginPass()
 	return s
 }
 

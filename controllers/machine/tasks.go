@@ -97,7 +97,7 @@ func (t tasks) beginWrite(what step) (done func(), out phases.Result) {
 		return nil, phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "%s: waiting for another task on vApp %s",
 			what, t.inputs.vAppName())
 	}
-	t.vm.changed()
+	t.vm.requireReadThisPass()
 	return done, phases.Done
 }
 
@@ -168,7 +168,7 @@ func (t tasks) settle(what step) (out phases.Result, ended bool) {
 	if task.State == vcd.TaskRunning {
 		return running(what), false
 	}
-	t.vm.changed()
+	t.vm.requireReadThisPass()
 	switch task.State {
 	case vcd.TaskFailed:
 		t.session.Forget(key)
@@ -179,7 +179,7 @@ func (t tasks) settle(what step) (out phases.Result, ended bool) {
 	t.session.Forget(key)
 	t.session.InvalidateBefore(t.vdc, t.inputs.vAppName(), task.Noticed)
 	if task.State == vcd.TaskUnknown {
-		t.vm.forget() // Its result is unknown: read the VM.
+		t.vm.requireReadNextPass() // Its result is unknown: read the VM.
 		return phases.Done, false
 	}
 	t.backoff.succeeded(what)
@@ -218,7 +218,7 @@ func (t tasks) failing(what step) phases.Result {
 // forget makes the next pass observe the VM again after a failed step. It also refreshes lookups if the step creates
 // VMs: an object may have been replaced in VCD by another with the same name.
 func (t tasks) forget(what step) {
-	t.vm.forget()
+	t.vm.requireReadNextPass()
 	t.session.Invalidate(t.vdc, t.inputs.vAppName())
 	if creates(what) {
 		t.session.Refresh()

@@ -120,18 +120,18 @@ func reportVM(ctx context.Context, s *scope) (phases.Result, error) {
 	case absence.IsDeclared(m):
 		return phases.Stop(infrav1.VMNotFoundReason,
 			"Annotation %s declares the VM as deleted: delete the Machine to replace it", infrav1.VMGoneAnnotation), nil
-	case s.vm.row != nil:
+	case s.vm.listed != nil:
 		if m.Spec.RecordedState.VMNotFoundSince != nil {
-			vmFound(s.reconciler.Recorder, m, s.vm.row.Ref)
+			vmFound(s.reconciler.Recorder, m, s.vm.listed.Ref)
 		}
 		absence.Forget(m)
 		s.state.missing.announced = time.Time{}
-		m.Status.VM = &infrav1.ResourceReference{Name: s.vm.row.Name, ID: s.vm.row.ID}
-		m.Status.VApp = &infrav1.ResourceReference{Name: s.vm.row.VApp.Name, ID: s.vm.row.VApp.ID}
-	case s.vm.now() == nil:
+		m.Status.VM = &infrav1.ResourceReference{Name: s.vm.listed.Name, ID: s.vm.listed.ID}
+		m.Status.VApp = &infrav1.ResourceReference{Name: s.vm.listed.VApp.Name, ID: s.vm.listed.VApp.ID}
+	case s.vm.current() == nil:
 		return reportMissing(ctx, s)
 	}
-	reportFailureDomain(m, s.vm.row)
+	reportFailureDomain(m, s.vm.listed)
 	return phases.Done, nil
 }
 

@@ -11,73 +11,74 @@ import (
 
 // A vmState caches the recorded VM as VCD showed it. It is kept between passes.
 type vmState struct {
-	row   *vcd.VMRecord // in the inventory of this pass; nil: not listed, or not queried
-	fresh *vcd.VM       // as read in this pass; nil: not read, or a request or task of the manager may have changed it since
-	full  *vcd.VM       // as last read, with later changes by the manager's tasks
+	listed       *vcd.VMRecord // in the inventory of this pass; nil: not listed, or not queried
+	readThisPass *vcd.VM       // as read in this pass; nil: not read, or a request or task of the manager may have changed it since
+	cached       *vcd.VM       // as last read, with later changes by the manager's tasks
 
 	writtenMetadata   map[string]string // the guest's metadata that was last written
 	requestedDiskMiB  int64             // the last requested size of its first disk
 	requestedHardware hardware          // the last requested hardware
 	consolidated      bool              // by this process, with no failure since
 
-	current  bool              // full holds in this pass
-	outdated bool              // full does not hold after this pass
-	readWith *session.Machines // the client that read full
-	readRow  vcd.VMRecord      // the row when full was read
-	readNext time.Time         // when to read full again
-	expires  time.Time         // when full no longer holds for a machine that is being created
+	cacheHolds   bool              // cached holds in this pass
+	dropCache    bool              // cached does not hold after this pass
+	cachedBy     *session.Machines // the client that read cached
+	listedAtRead vcd.VMRecord      // the row of the inventory when cached was read
+	nextRead     time.Time         // when to read cached again
+	cacheExpires time.Time         // when cached no longer holds for a machine that is being created
 }
 
-// begin starts a pass, which has observed nothing yet.
-func (v *vmState) begin() {
-	v.row = nil
-	v.fresh = nil
-	v.current = false
-	if v.outdated {
-		v.full = nil
-		v.readWith = nil
-		v.outdated = false
+// beginPass starts a pass, which has observed nothing yet.
+func (v *vmState) beginPass() {
+	v.listed = nil
+	v.readThisPass = nil
+	v.cacheHolds = false
+	if v.dropCache {
+		v.cached = nil
+		v.cachedBy = nil
+		v.dropCache = false
 		v.consolidated = false
 	}
 }
 
-// now returns the full VM if it holds in this pass; otherwise nil.
-func (v *vmState) now() *vcd.VM {
-	if !v.current {
+// current returns the cached VM if it holds in this pass; otherwise nil.
+func (v *vmState) current() *vcd.VM {
+	if !v.cacheHolds {
 		return nil
 	}
-	return v.full
+	return v.cached
 }
 
-// known returns the VM as last read; nil if this process has not read it since a step failed.
-func (v *vmState) known() *vcd.VM {
-	if v.outdated {
+// lastRead returns the VM as last read; nil if this process has not read it since a step failed.
+func (v *vmState) lastRead() *vcd.VM {
+	if v.dropCache {
 		return nil
 	}
-	return v.full
+	return v.cached
 }
 
-// use makes an earlier read hold in this pass if it is of the VM with the ID and used the same credentials.
-func (v *vmState) use(id string, client *session.Machines) bool {
-	known := v.known()
-	v.current = known != nil && known.ID == id && v.readWith == client
-	return v.current
+// reuse makes an earlier read hold in this pass if it is of the VM with the ID and used the same credentials.
+func (v *vmState) reuse(id string, client *session.Machines) bool {
+	known := v.lastRead()
+	v.cacheHolds = known != nil && known.ID == id && v.cachedBy == client
+	return v.cacheHolds
 }
 
-// expire makes the next pass of a machine that is being created read the VM again. Until then, the
+// expireCache makes the next pass of a machine that is being created read the VM again. Until then, the
 // changes by the manager's tasks stay known.
-func (v *vmState) expire() { v.expires = time.Time{} }
+func (v *vmState) expireCache() { v.cacheExpires = time.Time{} }
 
-// end ends a pass. The VM as read may be large, and no later pass may rely on it.
-func (v *vmState) end() { v.fresh = nil }
+// endPass ends a pass. The VM as read may be large, and no later pass may rely on it.
+func (v *vmState) endPass() { v.readThisPass = nil }
 
-// changed makes the rest of the pass read the VM again, because a request or task of the manager may have changed it.
-func (v *vmState) changed() { v.fresh = nil }
+// requireReadThisPass makes the rest of the pass read the VM again, because a request or task of the manager may have
+// changed it.
+func (v *vmState) requireReadThisPass() { v.readThisPass = nil }
 
-// forget makes the next pass read the VM again.
-func (v *vmState) forget() { v.outdated = true }
+// requireReadNextPass makes the next pass read the VM again.
+func (v *vmState) requireReadNextPass() { v.dropCache = true }
 
 // isOff reports whether the inventory of this pass shows the VM powered off.
 func (v *vmState) isOff() bool {
-	return v.row != nil && v.row.Status == vcd.StatusPoweredOff
+	return v.listed != nil && v.listed.Status == vcd.StatusPoweredOff
 }
