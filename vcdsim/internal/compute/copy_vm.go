@@ -79,7 +79,9 @@ func newVMFromVM(r *api.Request, vdc *store.VDC, v *store.VApp, source *store.VM
 		return nil, err
 	}
 	if section := params.At("NetworkConnectionSection"); section != nil {
-		return vm, readNICs(r.Cloud, v, vm, section)
+		if err := readNICs(r.Cloud, v, vm, section); err != nil {
+			return nil, err
+		}
 	}
-	return vm, nil
+	return vm, readNewHardware(r, vm, params.At("VirtualHardwareSection"))
 }

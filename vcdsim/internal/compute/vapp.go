@@ -61,11 +61,11 @@ func createVApp(r *api.Request, op string) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := tree
+	create := newVMs
 	if op == cloud.OpInstantiate {
-		items = xmltree.New("", xmltree.New("SourcedItem", tree.Children))
+		create = instantiateVMs
 	}
-	vms, err := newVMs(r, vdc, v, items)
+	vms, err := create(r, vdc, v, tree)
 	if err != nil {
 		return nil, err
 	}
