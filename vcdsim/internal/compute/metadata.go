@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
@@ -91,7 +92,7 @@ func entityByKind(r *api.Request, kind, id string) (store.Entity, error) {
 			e = store.Entity{Kind: kind, ID: id, Name: vdcs.ProviderVDC}
 		}
 	default:
-		e = visibleModelEntity(r.Session, r.Cloud.Store, kind, id)
+		e = visibleModelEntity(r, kind, id)
 	}
 	if err != nil || e.ID == "" {
 		return store.Entity{}, store.Forbidden("METADATA_VIEW", id)
@@ -99,10 +100,16 @@ func entityByKind(r *api.Request, kind, id string) (store.Entity, error) {
 	return e, nil
 }
 
-// visibleModelEntity returns an entity of the model, or the zero value if the session does not see it.
-func visibleModelEntity(session *store.Session, st *store.Store, kind, id string) store.Entity {
-	org, name := modelEntity(st, kind, id)
-	if org == nil || !session.Sees(org.ID) {
+// visibleModelEntity returns an entity of the model, or the zero value if the caller does not see it. Only a GET request can
+// access an entity in a catalog of another organization.
+func visibleModelEntity(r *api.Request, kind, id string) store.Entity {
+	sh, name := catalogEntity(r.Cloud.Store, kind, id)
+	org := sh.Org
+	if org == nil {
+		org, name = modelEntity(r.Cloud.Store, kind, id)
+	}
+	shared := sh.Org != nil && r.Method == http.MethodGet && access.Reads(r, sh)
+	if org == nil || !shared && !r.Session.Sees(org.ID) {
 		return store.Entity{}
 	}
 	return store.Entity{Kind: kind, ID: id, Name: name}
@@ -136,30 +143,31 @@ func modelEntity(s *store.Store, kind, id string) (*store.Org, string) {
 		if org, _, p := s.Profile(id); p != nil {
 			return org, p.Name
 		}
-	default:
-		return catalogEntity(s, kind, id)
 	}
 	return nil, ""
 }
 
-// catalogEntity is modelEntity for catalogs, and for templates, their VMs and media.
-func catalogEntity(s *store.Store, kind, id string) (*store.Org, string) {
-	if kind == "catalog" {
+// catalogEntity returns the catalog of a catalog, template, VM of a template or media, and the name of the entity. The
+// catalog is zero if the entity does not exist or is of another kind.
+func catalogEntity(s *store.Store, kind, id string) (store.OrgCatalog, string) {
+	switch kind {
+	case "catalog":
 		if sh, ok := s.Catalog(id); ok {
-			return sh.Org, sh.Catalog.Name
+			return sh, sh.Catalog.Name
 		}
-		return nil, ""
+	case "templatevm":
+		if sh, _, vm := s.TemplateVM(id); vm != nil {
+			return sh, vm.Name
+		}
+	case "vapptemplate", "catalogitem", "media":
+		if sh, m := s.Media(id); m != nil {
+			return sh, m.Name
+		}
+		if sh, t := s.Template(id); t != nil {
+			return sh, t.Name
+		}
 	}
-	if sh, _, vm := s.TemplateVM(id); vm != nil {
-		return sh.Org, vm.Name
-	}
-	if sh, m := s.Media(id); m != nil {
-		return sh.Org, m.Name
-	}
-	if sh, t := s.Template(id); t != nil {
-		return sh.Org, t.Name
-	}
-	return nil, ""
+	return store.OrgCatalog{}, ""
 }
 
 // systemDomain is the domain of metadata that only providers can write. The store prefixes its keys with the name of
