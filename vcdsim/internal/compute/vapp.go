@@ -206,8 +206,7 @@ func putVAppNetworks(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Re
 	if err := checkNetworkRemoval(r.Cloud.Store, &r.Cloud.Assume, v, &after); err != nil {
 		return nil, err
 	}
-	w := store.Work{Op: cloud.OpNetworks, VApp: v.ID, Networks: networks, Replace: true}
-	return r.Start(w, v.Entity(), []string{v.ID}), nil
+	return replaceNetworks(r, v, networks), nil
 }
 
 func getLease(site wire.Site, v *store.VApp) (*api.Response, error) {
