@@ -30,6 +30,9 @@ func changeVM(r *api.Request, edit changeReader) (*api.Response, error) {
 	if err := permitChange(c, r, vm); err != nil {
 		return nil, err
 	}
+	if err := checkRunningHardware(&r.Cloud.Assume, c, vm); err != nil {
+		return nil, err
+	}
 	return StartVM(r, vm, store.Work{Op: cloud.OpUpdateVM, Change: c})
 }
 
