@@ -74,9 +74,22 @@ func createVApp(r *api.Request, op string) (*api.Response, error) {
 	if op == cloud.OpCompose && len(ids) > 0 {
 		op = cloud.OpComposeVMs
 	}
-	w := store.Work{Op: op, VApp: v.ID, VMs: ids, PowerOn: tree.Attr("powerOn") == "true"}
+	w := CreationWork(op, v, ids, tree)
 	r.StartTask(w, v.Entity(), machines.VAppsOf(r.Cloud).Locks(v))
 	return CreatedVApp(r, v), nil
+}
+
+// CreationWork returns the work that creates a vApp with VMs. VCD deploys the vApp and powers it on unless the request says
+// otherwise. It is not known whether it also deploys a vApp without VMs; the simulator does not.
+func CreationWork(op string, v *store.VApp, vms []string, tree *xmltree.Node) store.Work {
+	on := tree.Attr("powerOn") != "false"
+	return store.Work{
+		Op:      op,
+		VApp:    v.ID,
+		VMs:     vms,
+		PowerOn: on,
+		Deploy:  len(vms) > 0 && (on || tree.Attr("deploy") != "false"),
+	}
 }
 
 // CreatedVApp returns a response with status 201 and a new vApp.

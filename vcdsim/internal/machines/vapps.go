@@ -33,7 +33,7 @@ func CommitCompose(s *cloud.Cloud, t *store.Task) error {
 		return nil
 	}
 	for _, id := range w.VMs {
-		if err := VMsOf(s).finishCreation(id, w.PowerOn); err != nil {
+		if err := VMsOf(s).finishCreation(id, w); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ type VMs struct{ cloud *cloud.Cloud }
 func VMsOf(c *cloud.Cloud) VMs { return VMs{cloud: c} }
 
 // finishCreation completes a VM that a compose request created: it assigns the addresses and then sets the power state.
-func (m VMs) finishCreation(id string, powerOn bool) error {
+func (m VMs) finishCreation(id string, w store.Work) error {
 	vm := m.cloud.Store.VMs[id]
 	if vm == nil {
 		return cloud.Gone("vm", id)
@@ -26,7 +26,8 @@ func (m VMs) finishCreation(id string, powerOn bool) error {
 		return err
 	}
 	vm.Status = store.PoweredOff
-	if powerOn {
+	vm.Deployed = w.Deploy
+	if w.PowerOn {
 		m.SetPower(vm, store.PoweredOn, false)
 	}
 	return nil

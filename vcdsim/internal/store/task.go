@@ -85,6 +85,7 @@ type Work struct {
 	Networks []VAppNetwork
 	Replace  bool // Networks replaces the networks instead of adding to them
 	PowerOn  bool
+	Deploy   bool   // deploy the VMs and their vApp
 	Power    Status // new state of the VMs
 	Gently   bool   // through VMware Tools
 	Name     string
