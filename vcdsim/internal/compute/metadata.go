@@ -41,18 +41,52 @@ var (
 )
 
 func metadataRoutes(add api.AddRoute) {
-	for _, base := range slices.Concat(metadataPaths, metadataViews) {
-		add("GET", base+"/metadata", api.WithSite(metadataEntity, getMetadata), cloud.LatencyLegacy)
-		add("GET", base+"/metadata/{key}", api.With(metadataEntity, getMetadataValue), cloud.LatencyLegacy)
-		add("GET", base+"/metadata/{domain}/{key}", api.With(metadataEntity, getMetadataValue), cloud.LatencyLegacy)
+	for _, base := range metadataViews {
+		metadataReads(add, base, noLinks)
 	}
 	for _, base := range metadataPaths {
+		metadataReads(add, base, changeLinks)
 		add("POST", base+"/metadata", mergeMetadata, cloud.LatencyLegacy)
 		for _, key := range []string{"/metadata/{key}", "/metadata/{domain}/{key}"} {
 			add("PUT", base+key, putMetadataValue, cloud.LatencyLegacy)
 			add("DELETE", base+key, deleteMetadataValue, cloud.LatencyLegacy)
 		}
 	}
+}
+
+// metadataReads adds the routes that read metadata. links returns the links with some relations in a response.
+func metadataReads(add api.AddRoute, base string, links linker) {
+	value := func(r *api.Request, e metadataTarget) (*api.Response, error) {
+		return getMetadataValue(r, e, links(r, "application/vnd.vmware.vcloud.metadata.value+xml", "edit", "remove"))
+	}
+	add("GET", base+"/metadata", api.With(metadataEntity, func(r *api.Request, e metadataTarget) (*api.Response, error) {
+		return getMetadata(r, e, links(r, wire.Mime("metadata"), "add"))
+	}), cloud.LatencyLegacy)
+	add("GET", base+"/metadata/{key}", api.With(metadataEntity, value), cloud.LatencyLegacy)
+	add("GET", base+"/metadata/{domain}/{key}", api.With(metadataEntity, value), cloud.LatencyLegacy)
+}
+
+// A linker returns links to the address of a request, with a media type and relations.
+type linker func(r *api.Request, mediaType string, relations ...string) []*xmltree.Node
+
+func noLinks(*api.Request, string, ...string) []*xmltree.Node { return nil }
+
+// changeLinks returns links for changes, or nil if the caller may not change the entity in the path.
+func changeLinks(r *api.Request, mediaType string, relations ...string) []*xmltree.Node {
+	write := *r
+	write.Request = r.WithContext(r.Context())
+	write.Method = http.MethodPost
+	if _, err := metadataEntity(&write); err != nil {
+		return nil
+	}
+	var out []*xmltree.Node
+	for _, relation := range relations {
+		if relation == "remove" {
+			mediaType = ""
+		}
+		out = append(out, r.Site.Link(relation, r.URL.EscapedPath(), mediaType))
+	}
+	return out
 }
 
 // A metadataTarget is an entity with its metadata.
@@ -216,20 +250,22 @@ func MetadataNode(m map[string]store.Metadata, element string, attrs ...xmltree.
 	return n
 }
 
-func getMetadata(site wire.Site, e metadataTarget) (*api.Response, error) {
-	attrs := append(wire.Namespaces(), xmltree.A("href", site.Href(e.entity.Kind, e.entity.ID)+"/metadata"),
+func getMetadata(r *api.Request, e metadataTarget, links []*xmltree.Node) (*api.Response, error) {
+	attrs := append(wire.Namespaces(), xmltree.A("href", r.Site.Href(e.entity.Kind, e.entity.ID)+"/metadata"),
 		xmltree.A("type", wire.Mime("metadata")))
-	return api.XML(MetadataNode(e.metadata, "Metadata", attrs...)), nil
+	n := MetadataNode(e.metadata, "Metadata", attrs...)
+	n.Children = append(links, n.Children...)
+	return api.XML(n), nil
 }
 
-func getMetadataValue(r *api.Request, e metadataTarget) (*api.Response, error) {
+func getMetadataValue(r *api.Request, e metadataTarget, links []*xmltree.Node) (*api.Response, error) {
 	m, ok := e.metadata[metadataKey(r)]
 	if !ok {
 		return nil, store.Refuse(http.StatusForbidden, store.CodeForbidden, "The metadata entry %q does not exist.", r.Vars["key"])
 	}
 	return api.XML(xmltree.New("MetadataValue", wire.Namespaces(),
 		xmltree.A("href", r.Site.Href(e.entity.Kind, e.entity.ID)+"/metadata/"+r.Vars["key"]),
-		xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"), domainNode(metadataKey(r), m),
+		xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"), links, domainNode(metadataKey(r), m),
 		typedValue(m))), nil
 }
 
