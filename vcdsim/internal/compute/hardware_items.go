@@ -51,7 +51,71 @@ func readNewHardware(r *api.Request, vm *store.VM, section *xmltree.Node) error 
 	}
 	machines.MergeExtraConfig(vm, c.ExtraConfig)
 	readSize(vm, section, c)
-	return readDisks(r, vm, diskSection(vm, section, true), c)
+	return readDiskItems(r, vm, section, c, true)
+}
+
+// putHardware replaces the hardware of a VM.
+func putHardware(r *api.Request) (*api.Response, error) {
+	return changeVM(r, func(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
+		if err := checkNICItems(vm, section); err != nil {
+			return err
+		}
+		if err := readHardwareSection(r, vm, section, c); err != nil {
+			return err
+		}
+		if len(itemsOf(section, resourceDisk)) == 0 {
+			return nil // It is not known whether VCD removes the disks.
+		}
+		return readDiskItems(r, vm, section, c, false)
+	})
+}
+
+// putDisks replaces the disks of a VM.
+func putDisks(r *api.Request) (*api.Response, error) {
+	return changeVM(r, func(r *api.Request, vm *store.VM, list *xmltree.Node, c *store.VMChange) error {
+		return readDiskItems(r, vm, list, c, false)
+	})
+}
+
+// putItem returns a handler that changes CPUs or memory with a single item.
+func putItem(kind string) api.Handler {
+	return func(r *api.Request) (*api.Response, error) {
+		return changeVM(r, func(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
+			if tree.Str("ResourceType") != kind {
+				return store.BadRequest("The resource type of the item is %q instead of %s.", tree.Str("ResourceType"), kind)
+			}
+			tree.Name = "Item"
+			return readHardwareSection(r, vm, xmltree.New("VirtualHardwareSection", tree), c)
+		})
+	}
+}
+
+// checkNICItems refuses a section whose network adapters differ from those of the VM, because the section does not change
+// them. A section may omit all of them.
+func checkNICItems(vm *store.VM, section *xmltree.Node) error {
+	items := itemsOf(section, resourceNIC)
+	same := len(items) == len(vm.NICs) || len(items) == 0
+	for _, i := range items {
+		same = same && slices.ContainsFunc(vm.NICs, func(nic store.NIC) bool {
+			return i.Str("AddressOnParent") == strconv.Itoa(nic.Index) && i.Str("Connection") == nic.Network
+		})
+	}
+	if !same {
+		return store.BadRequest("The network adapters of VM %q can be changed only in its networkConnectionSection.", vm.Name)
+	}
+	return nil
+}
+
+// readDiskItems reads the disk items of a VirtualHardwareSection. If keep is true, disks that the items omit stay.
+func readDiskItems(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMChange, keep bool) error {
+	for _, i := range itemsOf(section, resourceDisk) {
+		href := i.At("HostResource").Attr("disk")
+		attached := func(d store.VMDisk) bool { return d.DiskID == store.Bare(href) }
+		if href != "" && !slices.ContainsFunc(vm.Disks, attached) {
+			return store.BadRequest("The independent disk %s can be attached only with the action attach.", store.Bare(href))
+		}
+	}
+	return readDisks(r, vm, diskSection(vm, section, keep), c)
 }
 
 // diskSection returns the DiskSection that has the meaning of the disk items of a VirtualHardwareSection. If keep is true,

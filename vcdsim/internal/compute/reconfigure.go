@@ -383,16 +383,6 @@ func readNICsFor(r *api.Request, home *store.VApp, live, edited *store.VM, secti
 
 func putNICs(r *api.Request) (*api.Response, error) { return changeVM(r, changeNICs) }
 
-func putHardware(r *api.Request) (*api.Response, error) { return changeVM(r, readHardwareSection) }
-
-// putItem changes CPU or memory with a single item.
-func putItem(r *api.Request) (*api.Response, error) {
-	return changeVM(r, func(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
-		tree.Name = "Item"
-		return readHardwareSection(r, vm, xmltree.New("VirtualHardwareSection", tree), c)
-	})
-}
-
 func putCustomization(r *api.Request) (*api.Response, error) {
 	return changeVM(r, func(_ *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 		c.Custom = true
