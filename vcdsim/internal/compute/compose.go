@@ -80,16 +80,24 @@ func newVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree *xmltree.Node) (
 
 // checkNewVMs refuses VMs whose names are not unique in their vApp, or that would exceed a limit.
 func checkNewVMs(c *cloud.Cloud, vdc *store.VDC, v *store.VApp, vms []*store.VM) error {
-	for i, vm := range vms {
-		same := func(o *store.VM) bool { return o.Name == vm.Name }
-		if slices.ContainsFunc(vms[:i], same) || slices.ContainsFunc(c.Store.VMsOf(v.ID), same) {
-			return store.DuplicateName(vm.Name)
-		}
+	if err := checkNewNames(c.Store, v, vms); err != nil {
+		return err
 	}
 	if err := checkVAppSize(c.Store, &c.Assume, v, len(vms)); err != nil {
 		return err
 	}
 	return CheckVMQuota(c, vdc, len(vms))
+}
+
+// checkNewNames refuses VMs whose names are not unique in their vApp.
+func checkNewNames(st *store.Store, v *store.VApp, vms []*store.VM) error {
+	for i, vm := range vms {
+		same := func(o *store.VM) bool { return o.Name == vm.Name }
+		if slices.ContainsFunc(vms[:i], same) || slices.ContainsFunc(st.VMsOf(v.ID), same) {
+			return store.DuplicateName(vm.Name)
+		}
+	}
+	return nil
 }
 
 // checkVAppSize refuses VMs that would exceed the maximum number of VMs per vApp.

@@ -39,17 +39,26 @@ func itemsOf(section *xmltree.Node, kind string) []*xmltree.Node {
 // readNewHardware reads the VirtualHardwareSection of a VM that is created from a template or another VM. Hardware that the
 // section omits is that of the source.
 func readNewHardware(r *api.Request, vm *store.VM, section *xmltree.Node) error {
+	c := &store.VMChange{}
+	if err := readSourceHardware(r, vm, section, c); err != nil {
+		return err
+	}
+	machines.MergeExtraConfig(vm, c.ExtraConfig)
+	return nil
+}
+
+// readSourceHardware reads the VirtualHardwareSection of an item whose source is a VM. Changes of the extra configuration
+// are only in c.
+func readSourceHardware(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
 	if section == nil {
 		return nil
 	}
 	if len(itemsOf(section, resourceNIC)) > len(vm.NICs) {
 		return store.BadRequest("The network adapters of VM %q can be added only in a NetworkConnectionSection.", vm.Name)
 	}
-	c := &store.VMChange{}
 	if err := readExtraConfigOf(r, section, c); err != nil {
 		return err
 	}
-	machines.MergeExtraConfig(vm, c.ExtraConfig)
 	readSize(vm, section, c)
 	return readDiskItems(r, vm, section, c, true)
 }

@@ -138,7 +138,7 @@ func readVAppName(st *store.Store, v *store.VApp, tree *xmltree.Node, w *store.W
 	return nil
 }
 
-// recomposeVApp adds VMs and networks, removes VMs, and changes the name and the description.
+// recomposeVApp adds, moves and removes VMs, adds networks, and changes the name and the description.
 func recomposeVApp(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Response, error) {
 	vdc, err := vdcs.VDCByID(r.Cloud.Store, v.VDCID)
 	if err != nil {
@@ -155,8 +155,12 @@ func recomposeVApp(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Resp
 	// The NICs of new VMs may connect to networks that the same request adds.
 	planned := *v
 	planned.Networks = append(append([]store.VAppNetwork{}, v.Networks...), w.Networks...)
+	moves := takeMoves(r.Cloud.Store, tree)
 	vms, err := newVMs(r, vdc, &planned, tree)
 	if err != nil {
+		return nil, err
+	}
+	if w.Moves, err = readMoves(r, vdc, &planned, moves, vms); err != nil {
 		return nil, err
 	}
 	if w.Remove, err = readDeletes(r, v, tree); err != nil {
@@ -164,7 +168,10 @@ func recomposeVApp(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Resp
 	}
 	w.VMs = AddVMs(r.Cloud.Store, vms)
 	locks := append(append([]string{v.ID}, w.VMs...), w.Remove...)
-	if len(w.VMs) == 0 {
+	for i := range w.Moves {
+		locks = append(locks, w.Moves[i].VM.ID, w.Moves[i].VM.VAppID)
+	}
+	if len(w.VMs)+len(w.Moves) == 0 {
 		w.Op = cloud.OpUpdateVApp
 	}
 	return r.Start(w, v.Entity(), locks), nil

@@ -37,6 +37,11 @@ func CommitCompose(s *cloud.Cloud, t *store.Task) error {
 			return err
 		}
 	}
+	for i := range w.Moves {
+		if err := VMsOf(s).move(v, &w.Moves[i]); err != nil {
+			return err
+		}
+	}
 	if v.Status == store.Unresolved {
 		v.Status = store.Resolved
 		LeasesOf(s).DeployedChanged(v)

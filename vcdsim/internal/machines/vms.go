@@ -33,6 +33,32 @@ func (m VMs) finishCreation(id string, w store.Work) error {
 	return nil
 }
 
+// move moves a VM to another vApp and changes it. The VM keeps its ID, disks, metadata and power state. On an error, it
+// stays in its vApp.
+func (m VMs) move(to *store.VApp, c *store.VMChange) error {
+	st := m.cloud.Store
+	vm := st.VMs[c.VM.ID]
+	if vm == nil {
+		return cloud.Gone("vm", c.VM.ID)
+	}
+	from := st.VApps[vm.VAppID]
+	st.MoveVM(vm, to)
+	if err := m.changeNICs(vm, c); err != nil {
+		st.MoveVM(vm, from)
+		return err
+	}
+	applyChange(vm, c)
+	MergeExtraConfig(vm, c.ExtraConfig)
+	if from.VDCID != to.VDCID {
+		st.LeaveRules(vm.ID)
+	}
+	if !VAppsOf(m.cloud).removeIfEmpty(from) {
+		LeasesOf(m.cloud).DeployedChanged(from)
+	}
+	LeasesOf(m.cloud).DeployedChanged(to)
+	return nil
+}
+
 // Remove removes a VM. It detaches independent disks and never deletes them.
 func (m VMs) Remove(vm *store.VM) {
 	for _, d := range vm.Disks {
