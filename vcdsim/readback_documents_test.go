@@ -244,7 +244,20 @@ func (c *client) machineDocuments() []writable {
 				"NetworkConfig[].Configuration.DistributedInterface":      nsxv,
 				"NetworkConfig[].Configuration.SubInterface":              nsxv,
 				"NetworkConfig[].Configuration.IPScopes":                  "inherited from the parent network",
+				"NetworkConfig[].Configuration.Features":                  "a bridged network has no services",
 				"NetworkConfig[].IsDeployed":                              computed,
+			},
+		},
+		{
+			name:     "vApp network",
+			path:     c.connected(c.vapp("fenced"), c.parent()+`<FenceMode>natRouted</FenceMode>`),
+			document: reflect.TypeFor[types.VAppNetwork](),
+			ignored: map[string]string{
+				"Deployed": computed,
+				"Configuration.BackwardCompatibilityMode": nsxv,
+				"Configuration.DistributedInterface":      nsxv,
+				"Configuration.SubInterface":              nsxv,
+				"Configuration.IPScopes":                  "inherited from the parent network",
 			},
 		},
 		{

@@ -74,6 +74,36 @@ func emptyHardwareKeepsItems(ctx context.Context, b *bench) (outcome, error) {
 	return is(same, howHardwareSame, howHardwareChanged), b.deleteSpares(ctx)
 }
 
+// probedMemory is a small change of memory, in MiB.
+const probedMemory = 128
+
+// runningVMKeepsHardware changes the memory of a running VM: it adds memory to a VM without hot add, and removes memory
+// from one with hot add.
+func runningVMKeepsHardware(ctx context.Context, b *bench) (outcome, error) {
+	id, err := b.spare(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	vm, err := b.session.VMs.VM(ctx, id)
+	if err != nil {
+		return outcome{}, err
+	}
+	if err := b.powerOn(ctx, id); err != nil {
+		return outcome{}, err
+	}
+	memory := vm.MemoryMiB + probedMemory
+	if vm.MemoryHotAdd {
+		memory = vm.MemoryMiB - probedMemory
+	}
+	err = b.calls.finish(ctx, func() (vcd.Task, error) {
+		return b.session.VMs.ReconfigureVM(ctx, id, vcd.VMChange{MemoryMiB: memory})
+	})
+	if err != nil && !refused(err) {
+		return outcome{}, err
+	}
+	return is(err != nil, howResizeRefused, howResizeAccepted), b.restore(ctx)
+}
+
 // deployedBlocksDelete deletes a VM that is powered off but still deployed.
 func deployedBlocksDelete(ctx context.Context, b *bench) (outcome, error) {
 	id, err := b.spare(ctx)

@@ -63,6 +63,7 @@ func Table() []Row {
 		{Name: "BusyTextTenant", Default: "true", needs: vms, probe: busyTextTenant},
 		{Name: "RecomposeExtraItem", Default: "0.25", Without: needsMeasurements},
 		{Name: "EmptyHardwareKeepsItems", Default: "true", needs: vms, probe: emptyHardwareKeepsItems},
+		{Name: "RunningVMKeepsHardware", Default: "true", needs: vms, probe: runningVMKeepsHardware},
 		{Name: "GuestWriteBusy", Default: "true", Without: needsGuest},
 		{Name: "FailedTaskResidue", Default: "true", Without: needsFailure},
 		{Name: "DeployedBlocksDelete", Default: "true", needs: vms, probe: deployedBlocksDelete},

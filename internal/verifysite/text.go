@@ -71,6 +71,8 @@ const (
 	howBusyText           Text = "the message of a BUSY_ENTITY error was read"
 	howHardwareSame       Text = "an empty section did not change the hardware of the VM"
 	howHardwareChanged    Text = "an empty section changed the hardware of the VM"
+	howResizeRefused      Text = "a change of the memory of a running VM that its hot-add settings do not allow was rejected"
+	howResizeAccepted     Text = "a change of the memory of a running VM that its hot-add settings do not allow was accepted"
 	howDeleteRefused      Text = "the deletion was rejected"
 	howDeleteAccepted     Text = "the deletion was accepted"
 	howDeployedRead       Text = "the vApp was read after its VM was started and undeployed"
@@ -111,7 +113,8 @@ var texts = []Text{
 	noIPv6, hasIPv6Service, noTransparent, noFloatingIP, noVersion, tooQuick, tooBusy, noQuota, limitReached,
 	controlRefused, answeredUnknown, failed,
 	howExtraConfigRefused, howExtraConfigKept, howEntityRefused, howEntityCreated, howNullAccepted, howNullRefused,
-	howWriteBusy, howWriteAccepted, howBusyText, howHardwareSame, howHardwareChanged, howDeleteRefused, howDeleteAccepted,
+	howWriteBusy, howWriteAccepted, howBusyText, howHardwareSame, howHardwareChanged, howResizeRefused, howResizeAccepted,
+	howDeleteRefused, howDeleteAccepted,
 	howDeployedRead, howRemovalRefused, howRemovalAccepted, howPageRead, howPageSizeRead, howGrowthRefused,
 	howGrowthAccepted, howIOPSIgnored, howIOPSRefused,
 	howHostFilterRead, howAddressFiltered, howAddressNotFiltered, howAddressRefused, howAddressRead,

@@ -94,7 +94,7 @@ func sites() []site {
 			model: vcdsim.K8sTenant(),
 			user:  "capvcd",
 			switches: append(bothWays(
-				"EntitiesAdmitNull", "EmptyHardwareKeepsItems", "DeployedBlocksDelete", "VAppStaysDeployed",
+				"EntitiesAdmitNull", "EmptyHardwareKeepsItems", "RunningVMKeepsHardware", "DeployedBlocksDelete", "VAppStaysDeployed",
 				"AttachedDiskBlocksDelete", "RunningBlocksNetworkRemoval", "UsedNetworkStays", "EmptyPageBeyondEnd",
 				"QueryPageSizeIsCut", "LinkedClonesKeepSize", "IOPSIgnoredWithoutLimits", "HrefFilterIsText", "PoolAddressKept", "UplinkAddressMustBeOwn",
 				"SharedVIPStays", "TenantProfilesNeedOrg",

@@ -155,7 +155,7 @@ func (s *site) vm(name, mode string) (vapp, vm string) {
 	org := s.sim.State().Model.Orgs[1]
 	network := org.VDCs[0].Networks[0]
 	answer := s.ok(http.MethodPost, "/api/vdc/"+org.VDCs[0].ID+"/action/composeVApp", `<ComposeVAppParams `+xmlns+` name="`+
-		name+`"><InstantiationParams><NetworkConfigSection><ovf:Info/><NetworkConfig networkName="`+network.Name+
+		name+`" deploy="false" powerOn="false"><InstantiationParams><NetworkConfigSection><ovf:Info/><NetworkConfig networkName="`+network.Name+
 		`"><Configuration><ParentNetwork href="`+s.sim.URL()+"/api/network/"+network.ID+
 		`"/><FenceMode>bridged</FenceMode></Configuration></NetworkConfig></NetworkConfigSection></InstantiationParams>`+
 		`<SourcedItem><Source href="`+s.sim.URL()+"/api/vAppTemplate/vm-"+org.Catalogs[0].Templates[0].VMs[0].ID+

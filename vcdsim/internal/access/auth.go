@@ -18,14 +18,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Reads reports whether the caller may read a catalog. It must belong to the caller's organization or be shared with
-// it.
+// Reads reports whether the caller may read a catalog. It must belong to the caller's organization, be shared with the
+// organization or the caller, or be published to all organizations.
 func Reads(r *api.Request, sh store.OrgCatalog) bool {
 	if r.Session.Sees(sh.Org.ID) {
 		return true
 	}
 	own := r.Cloud.Store.Org(r.Session.OrgID)
-	return own != nil && slices.Contains(sh.Catalog.SharedWith, own.Name)
+	if own != nil && slices.Contains(sh.Catalog.SharedWith, own.Name) {
+		return true
+	}
+	// Everyone means the users of the catalog's organization.
+	granted := store.Access{Grants: r.Cloud.Store.Access[sh.Catalog.ID].Grants}
+	return accessLevel(granted, r.Session) >= LevelRead || sh.Catalog.Published && HasRight(r, rightPublishedView)
 }
 
 // OpenRoutes adds the routes that do not require a session: versions and logins.

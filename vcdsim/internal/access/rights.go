@@ -28,6 +28,8 @@ const (
 	rightPolicyView    = "Organization vDC Compute Policy: View"
 	rightCatalogCreate = "Catalog: Create / Delete a Catalog"
 	rightCatalogEdit   = "Catalog: Edit Properties"
+	rightPublish       = "Catalog: Publish"
+	rightPublishedView = "Catalog: View Published Catalogs"
 	rightMediaUpload   = "vApp Template / Media: Create / Upload"
 	rightMediaEdit     = "vApp Template / Media: Edit"
 	rightCatalogAdd    = "Catalog: Add vApp from My Cloud"
@@ -88,6 +90,8 @@ var Needs = []Need{
 	{"", "/api/disk", "", []string{rightDiskEdit}, "VDC_UPDATE_DISK"},
 	{http.MethodPost, "/api/admin/org/catalogs", "", []string{rightCatalogCreate}, "CATALOG_CREATE"},
 	{http.MethodDelete, "/api/admin/catalog", "/catalog", []string{rightCatalogCreate}, "CATALOG_DELETE"},
+	{"", "/api/admin/catalog/action/publish", "", []string{rightPublish}, "CATALOG_PUBLISH"},
+	{"", "/api/catalog/action/publish", "", []string{rightPublish}, "CATALOG_PUBLISH"},
 	{"", "/api/admin/catalog", "", []string{rightCatalogEdit}, "CATALOG_UPDATE"},
 	{"", "/api/catalog/action/upload", "", []string{rightMediaUpload}, "CATALOG_UPLOAD_MEDIA"},
 	{"", "/api/catalog/action/captureVApp", "", []string{rightCatalogAdd}, "VAPP_CAPTURE"},

@@ -24,8 +24,8 @@ func rightsOfVAppAuthor() []string {
 }
 
 func rightsOfCatalogAuthor() []string {
-	return append(rightsOfVAppAuthor(), rightCatalogCreate, rightCatalogEdit, "Catalog: Publish", "Catalog: Sharing",
-		"Catalog: View ACL", "Catalog: View Published Catalogs", rightMediaUpload, "vApp Template: Download")
+	return append(rightsOfVAppAuthor(), rightCatalogCreate, rightCatalogEdit, rightPublish, "Catalog: Sharing",
+		"Catalog: View ACL", rightPublishedView, rightMediaUpload, "vApp Template: Download")
 }
 
 func rightsOfVAppUser() []string {

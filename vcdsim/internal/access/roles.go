@@ -119,7 +119,7 @@ var described = []Right{
 			"vApp Template / Media: Edit",
 		},
 	},
-	{"Catalog: View Published Catalogs", "Catalog", "VIEW", nil},
+	{rightPublishedView, "Catalog", "VIEW", nil},
 	{"Catalog: Edit Properties", "Catalog", "MODIFY", []string{rightCatalogView}},
 	{"Catalog: Create / Delete a Catalog", "Catalog", "MODIFY", []string{rightCatalogView}},
 	{rightMediaView, "vApp Template", "VIEW", nil},

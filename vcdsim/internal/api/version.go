@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -18,9 +19,10 @@ func HighestVersion(r *Request) string {
 
 // GetVersions responds with the API versions that the cell serves.
 func GetVersions(r *Request) (*Response, error) {
+	release := cells.Version(HighestVersion(r))
 	n := xmltree.New("SupportedVersions", xmltree.A("xmlns", "http://www.vmware.com/vcloud/versions"))
 	for _, v := range r.Cell.Served() {
-		n.Add(xmltree.New("VersionInfo", xmltree.A("deprecated", v < "37.0"),
+		n.Add(xmltree.New("VersionInfo", xmltree.A("deprecated", release.Deprecates(v)),
 			xmltree.T("Version", v),
 			xmltree.T("LoginUrl", r.Site.Base()+"/cloudapi/1.0.0/sessions"),
 			xmltree.T("ProviderLoginUrl", r.Site.Base()+"/cloudapi/1.0.0/sessions/provider")))

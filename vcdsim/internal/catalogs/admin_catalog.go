@@ -41,6 +41,7 @@ func adminCatalogNode(site wire.Site, st *store.Store, sh store.OrgCatalog) *xml
 		site.Link("edit", path, adminCatalogType),
 		site.Link("remove", path, ""),
 		site.Link("down", path+"/metadata", wire.Mime("metadata")),
+		site.Link("publish", path+"/action/publish", "application/vnd.vmware.admin.publishCatalogParams+xml"),
 	})
 	addCatalogContent(site, n, sh)
 	n.Add(catalogProfiles(site, st, sh))
@@ -137,6 +138,15 @@ func PutCatalog(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*api.R
 	sh.Catalog.Description = tree.Str("Description")
 	sh.Catalog.StorageProfiles = profiles
 	return api.XML(adminCatalogNode(r.Site, r.Cloud.Store, sh)), nil
+}
+
+// publishCatalog makes a catalog visible in all organizations, or ends that.
+func publishCatalog(_ *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*api.Response, error) {
+	if tree.At("IsPublished") == nil {
+		return nil, store.BadRequest("Bad request - IsPublished is missing.")
+	}
+	sh.Catalog.Published = tree.Bool("IsPublished")
+	return api.NoContent(), nil
 }
 
 // DeleteCatalog removes a catalog. Removing a catalog that has items requires the recursive parameter.

@@ -19,6 +19,9 @@ import (
 
 func catalogRoutes(add api.AddRoute) {
 	add("GET", "/api/catalog/{id}", api.WithSite(OwnCatalog, getCatalog), cloud.LatencyLegacy)
+	for _, path := range []string{"/api/catalog/{id}", "/api/admin/catalog/{id}"} {
+		add("POST", path+"/action/publish", api.With2(api.Parsed(OwnCatalog), publishCatalog), cloud.LatencyWrite)
+	}
 	add("GET", "/api/catalogItem/{id}", getCatalogItem, cloud.LatencyLegacy)
 	add("DELETE", "/api/catalogItem/{id}", deleteCatalogItem, cloud.LatencyWrite)
 	add("GET", "/api/vAppTemplate/vappTemplate-{id}", api.With2(ownTemplate, getTemplate), cloud.LatencyVApp)
@@ -54,7 +57,7 @@ func addCatalogContent(site wire.Site, n *xmltree.Node, sh store.OrgCatalog) {
 	n.Add([]*xmltree.Node{
 		firstUserNode(site, sh.Org.Users),
 		items,
-		xmltree.T("IsPublished", false),
+		xmltree.T("IsPublished", c.Published),
 		xmltree.T("DateCreated", c.CreatedAt()),
 		xmltree.T("VersionNumber", 1),
 	})

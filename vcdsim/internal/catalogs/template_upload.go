@@ -358,13 +358,13 @@ func cloneVApp(r *api.Request, org *store.Org, vdc *store.VDC) (*api.Response, e
 	if err != nil {
 		return nil, err
 	}
-	w := store.Work{Op: cloud.OpClone, VApp: v.ID, PowerOn: tree.Attr("powerOn") != "false"}
+	var document string
 	if tree.Bool("IsSourceDelete") {
 		if r.Cloud.Store.Running(source) {
 			return nil, store.BadRequest(
 				"The requested operation could not be executed on vApp %q. Stop the vApp and try again.", source.Name)
 		}
-		w.Document = source.ID
+		document = source.ID
 	}
 	if len(v.Networks) == 0 {
 		v.Networks = slices.Clone(source.Networks)
@@ -377,7 +377,8 @@ func cloneVApp(r *api.Request, org *store.Org, vdc *store.VDC) (*api.Response, e
 		return nil, err
 	}
 	r.Cloud.Store.VApps[v.ID] = v
-	w.VMs = compute.AddVMs(r.Cloud.Store, vms)
+	w := compute.CreationWork(cloud.OpClone, v, compute.AddVMs(r.Cloud.Store, vms), tree)
+	w.Document = document
 	r.StartTask(w, v.Entity(), append(machines.VAppsOf(r.Cloud).Locks(v), machines.VAppsOf(r.Cloud).Locks(source)...))
 	return compute.CreatedVApp(r, v), nil
 }

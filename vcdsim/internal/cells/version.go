@@ -55,6 +55,19 @@ var oldest = map[Version]string{
 	Version106:  "37.0",
 }
 
+// current is the lowest API version that each release does not mark as deprecated. The releases since 10.4 were not
+// observed.
+var current = map[Version]string{
+	Version103:  "36.0",
+	Version1042: "37.0",
+	Version104:  "37.0",
+	Version105:  "37.0",
+	Version106:  "37.0",
+}
+
+// Deprecates reports whether the release marks an API version as deprecated.
+func (v Version) Deprecates(version string) bool { return version < current[v] }
+
 func (v Version) list() ([]string, error) {
 	low, ok := oldest[v]
 	if !ok {

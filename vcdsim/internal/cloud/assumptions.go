@@ -48,6 +48,11 @@ type Assumptions struct {
 	RecomposeExtraItem float64
 	// EmptyHardwareKeepsItems: A VirtualHardwareSection without Items does not change CPU, memory, disks and NICs.
 	EmptyHardwareKeepsItems bool
+	// RunningVMKeepsHardware: The CPUs and the memory of a VM that is powered on or suspended cannot change, except
+	// for additions to a powered-on VM that has hot add for them. Its hot-add settings, operating system and hardware
+	// version cannot change. Its number of cores per socket cannot change in any case, as a user of VMware's vcd-cli
+	// observed.
+	RunningVMKeepsHardware bool
 	// GuestWriteBusy: The VM is busy for a few seconds after its guest has written guestinfo.
 	GuestWriteBusy bool
 	// FailedTaskResidue: A failed instantiation leaves its vApp or VM in state UNRESOLVED. If false, the state is
@@ -167,6 +172,7 @@ func DefaultAssumptions() Assumptions {
 		BusyTextTenant:              true,
 		RecomposeExtraItem:          0.25,
 		EmptyHardwareKeepsItems:     true,
+		RunningVMKeepsHardware:      true,
 		GuestWriteBusy:              true,
 		FailedTaskResidue:           true,
 		DeployedBlocksDelete:        true,

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
@@ -74,18 +73,31 @@ func newVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree *xmltree.Node) (
 		if err != nil {
 			return nil, err
 		}
-		for _, vm := range vms {
-			same := func(o *store.VM) bool { return o.Name == vm.Name }
-			if slices.ContainsFunc(out, same) || slices.ContainsFunc(r.Cloud.Store.VMsOf(v.ID), same) {
-				return nil, store.DuplicateName(vm.Name)
-			}
-			out = append(out, vm)
+		out = append(out, vms...)
+	}
+	return out, checkNewVMs(r.Cloud, vdc, v, out)
+}
+
+// checkNewVMs refuses VMs whose names are not unique in their vApp, or that would exceed a limit.
+func checkNewVMs(c *cloud.Cloud, vdc *store.VDC, v *store.VApp, vms []*store.VM) error {
+	if err := checkNewNames(c.Store, v, vms); err != nil {
+		return err
+	}
+	if err := checkVAppSize(c.Store, &c.Assume, v, len(vms)); err != nil {
+		return err
+	}
+	return CheckVMQuota(c, vdc, len(vms))
+}
+
+// checkNewNames refuses VMs whose names are not unique in their vApp.
+func checkNewNames(st *store.Store, v *store.VApp, vms []*store.VM) error {
+	for i, vm := range vms {
+		same := func(o *store.VM) bool { return o.Name == vm.Name }
+		if slices.ContainsFunc(vms[:i], same) || slices.ContainsFunc(st.VMsOf(v.ID), same) {
+			return store.DuplicateName(vm.Name)
 		}
 	}
-	if err := checkVAppSize(r.Cloud.Store, &r.Cloud.Assume, v, len(out)); err != nil {
-		return nil, err
-	}
-	return out, CheckVMQuota(r.Cloud, vdc, len(out))
+	return nil
 }
 
 // checkVAppSize refuses VMs that would exceed the maximum number of VMs per vApp.
@@ -130,31 +142,13 @@ func CheckVMQuota(s *cloud.Cloud, vdc *store.VDC, more int) error {
 
 // newVMsFromTemplate returns the VMs of an item whose source is a VM of a template, or a whole template.
 func newVMsFromTemplate(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) ([]*store.VM, error) {
-	source := item.At("Source")
-	id := fiql.ID(source.Attr("href"))
-	sh, tpl, one := r.Cloud.Store.TemplateVM(id)
-	sources := []*store.TemplateVM{one}
-	if one == nil {
-		if sh, tpl = r.Cloud.Store.Template(id); tpl == nil {
-			return nil, store.Forbidden("VAPP_TEMPLATE_INSTANTIATE", store.Bare(source.Attr("href")))
-		}
-		sources = nil
-		for i := range tpl.VMs {
-			sources = append(sources, &tpl.VMs[i])
-		}
-	}
-	if !access.Reads(r, sh) {
-		return nil, store.Forbidden("VAPP_TEMPLATE_INSTANTIATE", id)
-	}
-	if tpl.Status != int(store.PoweredOff) {
-		return nil, store.BadRequest("The vApp template %q is not in a state to be instantiated.", tpl.Name)
-	}
-	if len(sources) == 0 {
-		return nil, store.BadRequest("The vApp template %q does not contain any VMs.", tpl.Name)
+	sources, err := vmSources(r, item.At("Source"))
+	if err != nil {
+		return nil, err
 	}
 	var out []*store.VM
-	for _, t := range sources {
-		vm, err := newVM(r, vdc, v, tpl, t, item)
+	for _, s := range sources {
+		vm, err := newVM(r, vdc, v, s, item)
 		if err != nil {
 			return nil, err
 		}
@@ -171,14 +165,10 @@ var adapters = []string{
 	DefaultAdapter, "VMXNET", "VMXNET2", "E1000", "E1000E", "FLEXIBLE", "PCNET32", "VLANCE", "SRIOVETHERNETCARD",
 }
 
-func newVM(r *api.Request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *store.TemplateVM, item *xmltree.Node) (*store.VM, error) {
-	name := item.Str("VmGeneralParams", "Name")
-	if name == "" {
-		name = item.At("Source").Attr("name")
-	}
-	if name == "" {
-		name = t.Name
-	}
+// newVM returns a VM from a VM of a template, with the parameters of an item.
+func newVM(r *api.Request, vdc *store.VDC, v *store.VApp, source vmSource, item *xmltree.Node) (*store.VM, error) {
+	t := source.vm
+	name := api.OrElse(item.Str("VmGeneralParams", "Name"), source.name)
 	if err := api.CheckName("VM", name); err != nil {
 		return nil, err
 	}
@@ -198,9 +188,9 @@ func newVM(r *api.Request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t
 		ExtraConfig:       t.InitialExtraConfig(),
 		Properties:        t.InitialProperties(),
 		Customization:     store.Customization{ComputerName: ovf.ComputerName(t.Name)},
-		TemplateID:        tpl.ID,
-		TemplateName:      tpl.Name,
-		KubernetesVersion: tpl.KubernetesVersion,
+		TemplateID:        source.template.ID,
+		TemplateName:      source.template.Name,
+		KubernetesVersion: source.template.KubernetesVersion,
 		LinkedClone:       !vdc.FullClones,
 	}
 	if err := choosePolicies(r.Cloud.Store, vdc, vm, item); err != nil {
@@ -212,7 +202,10 @@ func newVM(r *api.Request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t
 	if err := readCustomization(params.At("GuestCustomizationSection"), &vm.Customization); err != nil {
 		return nil, err
 	}
-	return vm, chooseNetworks(r, v, vm, t, item)
+	if err := chooseNetworks(r, v, vm, t, item); err != nil {
+		return nil, err
+	}
+	return vm, readNewHardware(r, vm, params.At("VirtualHardwareSection"))
 }
 
 // choosePolicies sets the storage profile and the sizing and placement policies. Storage profile and sizing policy

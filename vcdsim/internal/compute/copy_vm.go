@@ -48,38 +48,45 @@ func CopyVM(s *cloud.Cloud, source *store.VM, v *store.VApp) *store.VM {
 
 // newVMFromVM returns the VM of an item whose source is another VM.
 func newVMFromVM(r *api.Request, vdc *store.VDC, v *store.VApp, source *store.VM, item *xmltree.Node) (*store.VM, error) {
-	if item.Attr("sourceDelete") == "true" {
-		return nil, store.BadRequest("The VM %q cannot be moved to another vApp.", source.Name)
+	if movesSource(item) {
+		return nil, store.BadRequest("The VM %q can be moved only to an existing vApp.", source.Name)
 	}
 	if err := machines.VMsOf(r.Cloud).CheckIdle(source); err != nil {
 		return nil, err
 	}
 	vm := CopyVM(r.Cloud, source, v)
-	vm.Name = api.OrElse(item.Str("VmGeneralParams", "Name"), source.Name)
-	if err := api.CheckName("VM", vm.Name); err != nil {
+	vm.Customization.ComputerName = ovf.ComputerName(api.OrElse(item.Str("VmGeneralParams", "Name"), source.Name))
+	if err := readSourcedItem(r, vdc, vm, item); err != nil {
 		return nil, err
 	}
-	vm.Customization.ComputerName = ovf.ComputerName(vm.Name)
+	params := item.At("InstantiationParams")
+	if section := params.At("NetworkConnectionSection"); section != nil {
+		if err := readNICs(r.Cloud, v, vm, section); err != nil {
+			return nil, err
+		}
+	}
+	return vm, readNewHardware(r, vm, params.At("VirtualHardwareSection"))
+}
+
+// readSourcedItem reads the parameters of a VM whose source is a VM, except for its NICs and hardware.
+func readSourcedItem(r *api.Request, vdc *store.VDC, vm *store.VM, item *xmltree.Node) error {
+	vm.Name = api.OrElse(item.Str("VmGeneralParams", "Name"), vm.Name)
+	if err := api.CheckName("VM", vm.Name); err != nil {
+		return err
+	}
 	if general := item.At("VmGeneralParams", "Description"); general != nil {
 		vm.Description = item.Str("VmGeneralParams", "Description")
 	}
 	if ref := item.At("StorageProfile"); ref != nil {
 		id, err := readProfile(r.Cloud.Store, vdc, ref)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		moveDisks(r.Cloud.Store, vm, id, &store.VMChange{})
 		vm.StorageProfileID = id
 	}
 	if err := readPolicies(r.Cloud.Store, vdc, vm, item.At("ComputePolicy")); err != nil {
-		return nil, err
+		return err
 	}
-	params := item.At("InstantiationParams")
-	if err := readCustomization(params.At("GuestCustomizationSection"), &vm.Customization); err != nil {
-		return nil, err
-	}
-	if section := params.At("NetworkConnectionSection"); section != nil {
-		return vm, readNICs(r.Cloud, v, vm, section)
-	}
-	return vm, nil
+	return readCustomization(item.At("InstantiationParams", "GuestCustomizationSection"), &vm.Customization)
 }

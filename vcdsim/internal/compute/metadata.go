@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
@@ -40,18 +41,52 @@ var (
 )
 
 func metadataRoutes(add api.AddRoute) {
-	for _, base := range slices.Concat(metadataPaths, metadataViews) {
-		add("GET", base+"/metadata", api.WithSite(metadataEntity, getMetadata), cloud.LatencyLegacy)
-		add("GET", base+"/metadata/{key}", api.With(metadataEntity, getMetadataValue), cloud.LatencyLegacy)
-		add("GET", base+"/metadata/{domain}/{key}", api.With(metadataEntity, getMetadataValue), cloud.LatencyLegacy)
+	for _, base := range metadataViews {
+		metadataReads(add, base, noLinks)
 	}
 	for _, base := range metadataPaths {
+		metadataReads(add, base, changeLinks)
 		add("POST", base+"/metadata", mergeMetadata, cloud.LatencyLegacy)
 		for _, key := range []string{"/metadata/{key}", "/metadata/{domain}/{key}"} {
 			add("PUT", base+key, putMetadataValue, cloud.LatencyLegacy)
 			add("DELETE", base+key, deleteMetadataValue, cloud.LatencyLegacy)
 		}
 	}
+}
+
+// metadataReads adds the routes that read metadata. links returns the links with some relations in a response.
+func metadataReads(add api.AddRoute, base string, links linker) {
+	value := func(r *api.Request, e metadataTarget) (*api.Response, error) {
+		return getMetadataValue(r, e, links(r, "application/vnd.vmware.vcloud.metadata.value+xml", "edit", "remove"))
+	}
+	add("GET", base+"/metadata", api.With(metadataEntity, func(r *api.Request, e metadataTarget) (*api.Response, error) {
+		return getMetadata(r, e, links(r, wire.Mime("metadata"), "add"))
+	}), cloud.LatencyLegacy)
+	add("GET", base+"/metadata/{key}", api.With(metadataEntity, value), cloud.LatencyLegacy)
+	add("GET", base+"/metadata/{domain}/{key}", api.With(metadataEntity, value), cloud.LatencyLegacy)
+}
+
+// A linker returns links to the address of a request, with a media type and relations.
+type linker func(r *api.Request, mediaType string, relations ...string) []*xmltree.Node
+
+func noLinks(*api.Request, string, ...string) []*xmltree.Node { return nil }
+
+// changeLinks returns links for changes, or nil if the caller may not change the entity in the path.
+func changeLinks(r *api.Request, mediaType string, relations ...string) []*xmltree.Node {
+	write := *r
+	write.Request = r.WithContext(r.Context())
+	write.Method = http.MethodPost
+	if _, err := metadataEntity(&write); err != nil {
+		return nil
+	}
+	var out []*xmltree.Node
+	for _, relation := range relations {
+		if relation == "remove" {
+			mediaType = ""
+		}
+		out = append(out, r.Site.Link(relation, r.URL.EscapedPath(), mediaType))
+	}
+	return out
 }
 
 // A metadataTarget is an entity with its metadata.
@@ -91,7 +126,7 @@ func entityByKind(r *api.Request, kind, id string) (store.Entity, error) {
 			e = store.Entity{Kind: kind, ID: id, Name: vdcs.ProviderVDC}
 		}
 	default:
-		e = visibleModelEntity(r.Session, r.Cloud.Store, kind, id)
+		e = visibleModelEntity(r, kind, id)
 	}
 	if err != nil || e.ID == "" {
 		return store.Entity{}, store.Forbidden("METADATA_VIEW", id)
@@ -99,10 +134,16 @@ func entityByKind(r *api.Request, kind, id string) (store.Entity, error) {
 	return e, nil
 }
 
-// visibleModelEntity returns an entity of the model, or the zero value if the session does not see it.
-func visibleModelEntity(session *store.Session, st *store.Store, kind, id string) store.Entity {
-	org, name := modelEntity(st, kind, id)
-	if org == nil || !session.Sees(org.ID) {
+// visibleModelEntity returns an entity of the model, or the zero value if the caller does not see it. Only a GET request can
+// access an entity in a catalog of another organization.
+func visibleModelEntity(r *api.Request, kind, id string) store.Entity {
+	sh, name := catalogEntity(r.Cloud.Store, kind, id)
+	org := sh.Org
+	if org == nil {
+		org, name = modelEntity(r.Cloud.Store, kind, id)
+	}
+	shared := sh.Org != nil && r.Method == http.MethodGet && access.Reads(r, sh)
+	if org == nil || !shared && !r.Session.Sees(org.ID) {
 		return store.Entity{}
 	}
 	return store.Entity{Kind: kind, ID: id, Name: name}
@@ -136,30 +177,31 @@ func modelEntity(s *store.Store, kind, id string) (*store.Org, string) {
 		if org, _, p := s.Profile(id); p != nil {
 			return org, p.Name
 		}
-	default:
-		return catalogEntity(s, kind, id)
 	}
 	return nil, ""
 }
 
-// catalogEntity is modelEntity for catalogs, and for templates, their VMs and media.
-func catalogEntity(s *store.Store, kind, id string) (*store.Org, string) {
-	if kind == "catalog" {
+// catalogEntity returns the catalog of a catalog, template, VM of a template or media, and the name of the entity. The
+// catalog is zero if the entity does not exist or is of another kind.
+func catalogEntity(s *store.Store, kind, id string) (store.OrgCatalog, string) {
+	switch kind {
+	case "catalog":
 		if sh, ok := s.Catalog(id); ok {
-			return sh.Org, sh.Catalog.Name
+			return sh, sh.Catalog.Name
 		}
-		return nil, ""
+	case "templatevm":
+		if sh, _, vm := s.TemplateVM(id); vm != nil {
+			return sh, vm.Name
+		}
+	case "vapptemplate", "catalogitem", "media":
+		if sh, m := s.Media(id); m != nil {
+			return sh, m.Name
+		}
+		if sh, t := s.Template(id); t != nil {
+			return sh, t.Name
+		}
 	}
-	if sh, _, vm := s.TemplateVM(id); vm != nil {
-		return sh.Org, vm.Name
-	}
-	if sh, m := s.Media(id); m != nil {
-		return sh.Org, m.Name
-	}
-	if sh, t := s.Template(id); t != nil {
-		return sh.Org, t.Name
-	}
-	return nil, ""
+	return store.OrgCatalog{}, ""
 }
 
 // systemDomain is the domain of metadata that only providers can write. The store prefixes its keys with the name of
@@ -208,20 +250,22 @@ func MetadataNode(m map[string]store.Metadata, element string, attrs ...xmltree.
 	return n
 }
 
-func getMetadata(site wire.Site, e metadataTarget) (*api.Response, error) {
-	attrs := append(wire.Namespaces(), xmltree.A("href", site.Href(e.entity.Kind, e.entity.ID)+"/metadata"),
+func getMetadata(r *api.Request, e metadataTarget, links []*xmltree.Node) (*api.Response, error) {
+	attrs := append(wire.Namespaces(), xmltree.A("href", r.Site.Href(e.entity.Kind, e.entity.ID)+"/metadata"),
 		xmltree.A("type", wire.Mime("metadata")))
-	return api.XML(MetadataNode(e.metadata, "Metadata", attrs...)), nil
+	n := MetadataNode(e.metadata, "Metadata", attrs...)
+	n.Children = append(links, n.Children...)
+	return api.XML(n), nil
 }
 
-func getMetadataValue(r *api.Request, e metadataTarget) (*api.Response, error) {
+func getMetadataValue(r *api.Request, e metadataTarget, links []*xmltree.Node) (*api.Response, error) {
 	m, ok := e.metadata[metadataKey(r)]
 	if !ok {
 		return nil, store.Refuse(http.StatusForbidden, store.CodeForbidden, "The metadata entry %q does not exist.", r.Vars["key"])
 	}
 	return api.XML(xmltree.New("MetadataValue", wire.Namespaces(),
 		xmltree.A("href", r.Site.Href(e.entity.Kind, e.entity.ID)+"/metadata/"+r.Vars["key"]),
-		xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"), domainNode(metadataKey(r), m),
+		xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"), links, domainNode(metadataKey(r), m),
 		typedValue(m))), nil
 }
 

@@ -30,6 +30,9 @@ func changeVM(r *api.Request, edit changeReader) (*api.Response, error) {
 	if err := permitChange(c, r, vm); err != nil {
 		return nil, err
 	}
+	if err := checkRunningHardware(&r.Cloud.Assume, c, vm); err != nil {
+		return nil, err
+	}
 	return StartVM(r, vm, store.Work{Op: cloud.OpUpdateVM, Change: c})
 }
 
@@ -119,35 +122,43 @@ func readHardware(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMC
 }
 
 func readHardwareSection(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
-	extra := section.All("ExtraConfig")
-	if len(extra) > 0 && !access.MayUseExtraConfig(r) {
-		return access.PermittedBy(r, &access.Need{Rights: []string{access.RightExtraConfig}, Operation: "VAPP_UPDATE_VM"})
-	}
-	if err := readExtraConfig(c, extra); err != nil {
+	if err := readExtraConfigOf(r, section, c); err != nil {
 		return err
 	}
 	if len(section.All("Item")) == 0 && !r.Cloud.Assume.EmptyHardwareKeepsItems {
 		c.Disks = true
 		vm.Disks = slices.DeleteFunc(slices.Clone(vm.Disks), func(d store.VMDisk) bool { return d.DiskID == "" })
 	}
-	for _, i := range section.All("Item") {
-		quantity, ok := i.Int("VirtualQuantity")
-		if !ok {
-			continue
-		}
-		switch i.Str("ResourceType") {
-		case "3":
+	readSize(vm, section, c)
+	return nil
+}
+
+// readSize reads the CPU and memory items of a VirtualHardwareSection.
+func readSize(vm *store.VM, section *xmltree.Node, c *store.VMChange) {
+	for _, i := range itemsOf(section, resourceCPU) {
+		if n, ok := i.Int("VirtualQuantity"); ok {
 			c.Compute = true
-			vm.CPUs = quantity
+			vm.CPUs = n
 			if cores, ok := i.Int("CoresPerSocket"); ok {
 				vm.CoresPerSocket = cores
 			}
-		case "4":
-			c.Compute = true
-			vm.MemoryMiB = quantity
 		}
 	}
-	return nil
+	for _, i := range itemsOf(section, resourceMemory) {
+		if n, ok := i.Int("VirtualQuantity"); ok {
+			c.Compute = true
+			vm.MemoryMiB = n
+		}
+	}
+}
+
+// readExtraConfigOf reads the extra configuration in a VirtualHardwareSection.
+func readExtraConfigOf(r *api.Request, section *xmltree.Node, c *store.VMChange) error {
+	extra := section.All("ExtraConfig")
+	if len(extra) > 0 && !access.MayUseExtraConfig(r) {
+		return access.PermittedBy(r, &access.Need{Rights: []string{access.RightExtraConfig}, Operation: "VAPP_UPDATE_VM"})
+	}
+	return readExtraConfig(c, extra)
 }
 
 func readExtraConfig(c *store.VMChange, elements []*xmltree.Node) error {
@@ -279,11 +290,14 @@ func readDiskProfile(d *store.VMDisk, st *store.Store, vm *store.VM, ref *xmltre
 	if ref == nil || ref.Attr("href") == "" || store.Bare(ref.Attr("href")) == d.StorageProfileID {
 		return nil
 	}
-	vdc, err := vdcs.VDCByID(st, st.VApps[vm.VAppID].VDCID)
-	if err != nil {
-		return err
+	_, vdc, _ := st.Profile(vm.StorageProfileID) // the vApp may not exist yet
+	if vdc == nil {
+		return store.Forbidden("VDC_STORAGE_PROFILE_VIEW", vm.StorageProfileID)
 	}
-	d.StorageProfileID, err = readProfile(st, vdc, ref)
+	id, err := readProfile(st, vdc, ref)
+	if err == nil {
+		d.StorageProfileID = id
+	}
 	return err
 }
 
@@ -368,16 +382,6 @@ func readNICsFor(r *api.Request, home *store.VApp, live, edited *store.VM, secti
 }
 
 func putNICs(r *api.Request) (*api.Response, error) { return changeVM(r, changeNICs) }
-
-func putHardware(r *api.Request) (*api.Response, error) { return changeVM(r, readHardwareSection) }
-
-// putItem changes CPU or memory with a single item.
-func putItem(r *api.Request) (*api.Response, error) {
-	return changeVM(r, func(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
-		tree.Name = "Item"
-		return readHardwareSection(r, vm, xmltree.New("VirtualHardwareSection", tree), c)
-	})
-}
 
 func putCustomization(r *api.Request) (*api.Response, error) {
 	return changeVM(r, func(_ *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {

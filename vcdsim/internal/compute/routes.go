@@ -51,6 +51,9 @@ func vmRoutes(add api.AddRoute) {
 		"/virtualHardwareSection/disks": func(r *api.Request, v *store.VM) *api.Response {
 			return ovf.ItemsList(r.Site, v, "disks", ovf.DiskItems(r.Site, r.Cloud.Store, "Item", v))
 		},
+		"/virtualHardwareSection/media": func(r *api.Request, v *store.VM) *api.Response {
+			return ovf.ItemsList(r.Site, v, "media", ovf.DriveItems(r.Cloud.Store, "Item", v))
+		},
 		"/virtualHardwareSection/networkCards": func(r *api.Request, v *store.VM) *api.Response {
 			return ovf.ItemsList(r.Site, v, "networkCards", ovf.NICItems(v))
 		},
@@ -68,8 +71,9 @@ func vmRoutes(add api.AddRoute) {
 	add("PUT", vm+"/networkConnectionSection", putNICs, cloud.LatencyWrite)
 	add("PUT", vm+"/guestCustomizationSection", putCustomization, cloud.LatencyWrite)
 	add("PUT", vm+"/virtualHardwareSection", putHardware, cloud.LatencyWrite)
-	add("PUT", vm+"/virtualHardwareSection/cpu", putItem, cloud.LatencyWrite)
-	add("PUT", vm+"/virtualHardwareSection/memory", putItem, cloud.LatencyWrite)
+	add("PUT", vm+"/virtualHardwareSection/cpu", putItem(resourceCPU), cloud.LatencyWrite)
+	add("PUT", vm+"/virtualHardwareSection/memory", putItem(resourceMemory), cloud.LatencyWrite)
+	add("PUT", vm+"/virtualHardwareSection/disks", putDisks, cloud.LatencyWrite)
 	add("PUT", vm+"/productSections", putVMProducts, cloud.LatencyWrite)
 	add("POST", vm+"/disk/action/attach", api.With2(diskParam, attachDisk), cloud.LatencyWrite)
 	add("POST", vm+"/disk/action/detach", api.With2(diskParam, detachDisk), cloud.LatencyWrite)

@@ -61,11 +61,11 @@ func createVApp(r *api.Request, op string) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := tree
+	create := newVMs
 	if op == cloud.OpInstantiate {
-		items = xmltree.New("", xmltree.New("SourcedItem", tree.Children))
+		create = instantiateVMs
 	}
-	vms, err := newVMs(r, vdc, v, items)
+	vms, err := create(r, vdc, v, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +74,22 @@ func createVApp(r *api.Request, op string) (*api.Response, error) {
 	if op == cloud.OpCompose && len(ids) > 0 {
 		op = cloud.OpComposeVMs
 	}
-	w := store.Work{Op: op, VApp: v.ID, VMs: ids, PowerOn: tree.Attr("powerOn") == "true"}
+	w := CreationWork(op, v, ids, tree)
 	r.StartTask(w, v.Entity(), machines.VAppsOf(r.Cloud).Locks(v))
 	return CreatedVApp(r, v), nil
+}
+
+// CreationWork returns the work that creates a vApp with VMs. VCD deploys the vApp and powers it on unless the request says
+// otherwise. It is not known whether it also deploys a vApp without VMs; the simulator does not.
+func CreationWork(op string, v *store.VApp, vms []string, tree *xmltree.Node) store.Work {
+	on := tree.Attr("powerOn") != "false"
+	return store.Work{
+		Op:      op,
+		VApp:    v.ID,
+		VMs:     vms,
+		PowerOn: on,
+		Deploy:  len(vms) > 0 && (on || tree.Attr("deploy") != "false"),
+	}
 }
 
 // CreatedVApp returns a response with status 201 and a new vApp.
@@ -125,7 +138,7 @@ func readVAppName(st *store.Store, v *store.VApp, tree *xmltree.Node, w *store.W
 	return nil
 }
 
-// recomposeVApp adds VMs and networks, removes VMs, and changes the name and the description.
+// recomposeVApp adds, moves and removes VMs, adds networks, and changes the name and the description.
 func recomposeVApp(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Response, error) {
 	vdc, err := vdcs.VDCByID(r.Cloud.Store, v.VDCID)
 	if err != nil {
@@ -142,8 +155,12 @@ func recomposeVApp(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Resp
 	// The NICs of new VMs may connect to networks that the same request adds.
 	planned := *v
 	planned.Networks = append(append([]store.VAppNetwork{}, v.Networks...), w.Networks...)
+	moves := takeMoves(r.Cloud.Store, tree)
 	vms, err := newVMs(r, vdc, &planned, tree)
 	if err != nil {
+		return nil, err
+	}
+	if w.Moves, err = readMoves(r, vdc, &planned, moves, vms); err != nil {
 		return nil, err
 	}
 	if w.Remove, err = readDeletes(r, v, tree); err != nil {
@@ -151,7 +168,10 @@ func recomposeVApp(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Resp
 	}
 	w.VMs = AddVMs(r.Cloud.Store, vms)
 	locks := append(append([]string{v.ID}, w.VMs...), w.Remove...)
-	if len(w.VMs) == 0 {
+	for i := range w.Moves {
+		locks = append(locks, w.Moves[i].VM.ID, w.Moves[i].VM.VAppID)
+	}
+	if len(w.VMs)+len(w.Moves) == 0 {
 		w.Op = cloud.OpUpdateVApp
 	}
 	return r.Start(w, v.Entity(), locks), nil
@@ -206,8 +226,7 @@ func putVAppNetworks(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Re
 	if err := checkNetworkRemoval(r.Cloud.Store, &r.Cloud.Assume, v, &after); err != nil {
 		return nil, err
 	}
-	w := store.Work{Op: cloud.OpNetworks, VApp: v.ID, Networks: networks, Replace: true}
-	return r.Start(w, v.Entity(), []string{v.ID}), nil
+	return replaceNetworks(r, v, networks), nil
 }
 
 func getLease(site wire.Site, v *store.VApp) (*api.Response, error) {

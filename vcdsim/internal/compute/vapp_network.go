@@ -12,6 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -44,23 +45,29 @@ func readNetworks(st *store.Store, source *ids.Source, vdc *store.VDC, section *
 		if name == "" || name == "none" {
 			continue
 		}
-		n := store.VAppNetwork{
-			ID:          vappNetworkID(source, c, have),
-			Name:        name,
-			Description: c.Str("Description"),
-			FenceMode:   c.Str("Configuration", "FenceMode"),
-			Retain:      c.At("Configuration").Bool("RetainNetInfoAcrossDeployments"),
-			GuestVLANs:  c.At("Configuration").Bool("GuestVlanAllowed"),
-		}
 		if slices.ContainsFunc(out, func(o store.VAppNetwork) bool { return o.Name == name }) {
 			return nil, store.DuplicateName(name)
 		}
-		if err := readConfiguration(st, vdc, c.At("Configuration"), &n); err != nil {
+		n, err := readNetwork(st, vdc, name, c)
+		if err != nil {
 			return nil, err
 		}
+		n.ID = vappNetworkID(source, c, have)
 		out = append(out, n)
 	}
 	return out, nil
+}
+
+// readNetwork reads the description and the configuration of a network of a vApp.
+func readNetwork(st *store.Store, vdc *store.VDC, name string, tree *xmltree.Node) (store.VAppNetwork, error) {
+	n := store.VAppNetwork{
+		Name:        name,
+		Description: tree.Str("Description"),
+		FenceMode:   tree.Str("Configuration", "FenceMode"),
+		Retain:      tree.At("Configuration").Bool("RetainNetInfoAcrossDeployments"),
+		GuestVLANs:  tree.At("Configuration").Bool("GuestVlanAllowed"),
+	}
+	return n, readConfiguration(st, vdc, tree.At("Configuration"), &n)
 }
 
 // vappNetworkID returns the ID of the existing network that a configuration refers to, or a new ID.
@@ -81,16 +88,7 @@ func readConfiguration(st *store.Store, vdc *store.VDC, c *xmltree.Node, n *stor
 	if n.FenceMode == "" {
 		return store.BadRequest("Bad request - the network configuration of %q has no FenceMode.", n.Name)
 	}
-	if features := c.At("Features"); features != nil {
-		n.Features = features.String()
-	}
-	if dhcp := c.At("Features", "DhcpService"); dhcp != nil {
-		d := &store.VAppDHCP{Enabled: dhcp.Bool("IsEnabled")}
-		d.DefaultLease, _ = dhcp.Int("DefaultLeaseTime")
-		d.MaxLease, _ = dhcp.Int("MaxLeaseTime")
-		d.Range, _ = readRange(dhcp.At("IpRange"))
-		n.DHCP = d
-	}
+	readServices(c.At("Features"), n)
 	if parent := c.At("ParentNetwork"); parent != nil {
 		id := store.Bare(parent.Attr("href"))
 		org, in, net := st.Network(id)
@@ -98,7 +96,8 @@ func readConfiguration(st *store.Store, vdc *store.VDC, c *xmltree.Node, n *stor
 			return store.Forbidden("ORG_NETWORK_VIEW", id)
 		}
 		n.ParentID = id
-		if n.FenceMode == "bridged" || c.At("IpScopes", "IpScope") == nil {
+		scope := c.At("IpScopes", "IpScope")
+		if n.FenceMode == "bridged" || scope == nil || scope.Bool("IsInherited") {
 			return nil
 		}
 		return readScope(c, n)
@@ -107,6 +106,21 @@ func readConfiguration(st *store.Store, vdc *store.VDC, c *xmltree.Node, n *stor
 		return store.BadRequest("The VCD entity network %q does not exist.", n.Name)
 	}
 	return readScope(c, n)
+}
+
+// readServices reads the services of a network. A bridged network has none.
+func readServices(features *xmltree.Node, n *store.VAppNetwork) {
+	if features == nil || n.FenceMode == "bridged" {
+		return
+	}
+	n.Features = features.String()
+	if dhcp := features.At("DhcpService"); dhcp != nil {
+		d := &store.VAppDHCP{Enabled: dhcp.Bool("IsEnabled")}
+		d.DefaultLease, _ = dhcp.Int("DefaultLeaseTime")
+		d.MaxLease, _ = dhcp.Int("MaxLeaseTime")
+		d.Range, _ = readRange(dhcp.At("IpRange"))
+		n.DHCP = d
+	}
 }
 
 // readScope reads the subnet of a network that exists only in the vApp.
@@ -164,8 +178,9 @@ func readRange(n *xmltree.Node) (store.Range, bool) {
 	return store.Range{From: from, To: to}, err1 == nil && err2 == nil
 }
 
-// DeleteVAppNetwork removes a network from its vApp.
-func DeleteVAppNetwork(r *api.Request) (*api.Response, error) {
+// vappNetworkInPath returns the vApp of the network in the path, and the index of the network. The caller may change the
+// vApp, and no task uses it.
+func vappNetworkInPath(r *api.Request) (*store.VApp, int, error) {
 	id := store.Bare(r.Vars["id"])
 	for _, v := range r.Cloud.Store.VApps {
 		i := slices.IndexFunc(v.Networks, func(n store.VAppNetwork) bool { return n.ID == id })
@@ -173,18 +188,55 @@ func DeleteVAppNetwork(r *api.Request) (*api.Response, error) {
 			continue
 		}
 		if err := access.CheckVApp(r, v, "VAPP_VIEW", v.ID); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		if err := r.Cloud.Tasks.CheckIdle(v.ID); err != nil {
-			return nil, err
-		}
-		after := *v
-		after.Networks = slices.Delete(slices.Clone(v.Networks), i, i+1)
-		if err := checkNetworkRemoval(r.Cloud.Store, &r.Cloud.Assume, v, &after); err != nil {
-			return nil, err
-		}
-		w := store.Work{Op: cloud.OpNetworks, VApp: v.ID, Networks: after.Networks, Replace: true}
-		return r.Start(w, v.Entity(), []string{v.ID}), nil
+		return v, i, r.Cloud.Tasks.CheckIdle(v.ID)
 	}
-	return nil, store.Forbidden("VAPP_NETWORK_DELETE", id)
+	return nil, 0, store.Forbidden("VAPP_NETWORK_VIEW", id)
+}
+
+// DeleteVAppNetwork removes a network from its vApp.
+func DeleteVAppNetwork(r *api.Request) (*api.Response, error) {
+	v, i, err := vappNetworkInPath(r)
+	if err != nil {
+		return nil, err
+	}
+	after := *v
+	after.Networks = slices.Delete(slices.Clone(v.Networks), i, i+1)
+	if err := checkNetworkRemoval(r.Cloud.Store, &r.Cloud.Assume, v, &after); err != nil {
+		return nil, err
+	}
+	return replaceNetworks(r, v, after.Networks), nil
+}
+
+// PutVAppNetwork replaces the description and the configuration of a network of a vApp, with its services.
+func PutVAppNetwork(r *api.Request) (*api.Response, error) {
+	v, i, err := vappNetworkInPath(r)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.Tree()
+	if err != nil {
+		return nil, err
+	}
+	vdc, err := vdcs.VDCByID(r.Cloud.Store, v.VDCID)
+	if err != nil {
+		return nil, err
+	}
+	n := &v.Networks[i]
+	if name := tree.Attr("name"); name != n.Name {
+		return nil, store.BadRequest("The network %q of vApp %q cannot be renamed to %q.", n.Name, v.Name, name)
+	}
+	after := slices.Clone(v.Networks)
+	if after[i], err = readNetwork(r.Cloud.Store, vdc, n.Name, tree); err != nil {
+		return nil, err
+	}
+	after[i].ID = n.ID
+	return replaceNetworks(r, v, after), nil
+}
+
+// replaceNetworks starts the task that replaces the networks of a vApp.
+func replaceNetworks(r *api.Request, v *store.VApp, networks []store.VAppNetwork) *api.Response {
+	w := store.Work{Op: cloud.OpNetworks, VApp: v.ID, Networks: networks, Replace: true}
+	return r.Start(w, v.Entity(), []string{v.ID})
 }

@@ -33,7 +33,12 @@ func CommitCompose(s *cloud.Cloud, t *store.Task) error {
 		return nil
 	}
 	for _, id := range w.VMs {
-		if err := VMsOf(s).finishCreation(id, w.PowerOn); err != nil {
+		if err := VMsOf(s).finishCreation(id, w); err != nil {
+			return err
+		}
+	}
+	for i := range w.Moves {
+		if err := VMsOf(s).move(v, &w.Moves[i]); err != nil {
 			return err
 		}
 	}

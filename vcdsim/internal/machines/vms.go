@@ -14,7 +14,7 @@ type VMs struct{ cloud *cloud.Cloud }
 func VMsOf(c *cloud.Cloud) VMs { return VMs{cloud: c} }
 
 // finishCreation completes a VM that a compose request created: it assigns the addresses and then sets the power state.
-func (m VMs) finishCreation(id string, powerOn bool) error {
+func (m VMs) finishCreation(id string, w store.Work) error {
 	vm := m.cloud.Store.VMs[id]
 	if vm == nil {
 		return cloud.Gone("vm", id)
@@ -26,9 +26,36 @@ func (m VMs) finishCreation(id string, powerOn bool) error {
 		return err
 	}
 	vm.Status = store.PoweredOff
-	if powerOn {
+	vm.Deployed = w.Deploy
+	if w.PowerOn {
 		m.SetPower(vm, store.PoweredOn, false)
 	}
+	return nil
+}
+
+// move moves a VM to another vApp and changes it. The VM keeps its ID, disks, metadata and power state. On an error, it
+// stays in its vApp.
+func (m VMs) move(to *store.VApp, c *store.VMChange) error {
+	st := m.cloud.Store
+	vm := st.VMs[c.VM.ID]
+	if vm == nil {
+		return cloud.Gone("vm", c.VM.ID)
+	}
+	from := st.VApps[vm.VAppID]
+	st.MoveVM(vm, to)
+	if err := m.changeNICs(vm, c); err != nil {
+		st.MoveVM(vm, from)
+		return err
+	}
+	applyChange(vm, c)
+	MergeExtraConfig(vm, c.ExtraConfig)
+	if from.VDCID != to.VDCID {
+		st.LeaveRules(vm.ID)
+	}
+	if !VAppsOf(m.cloud).removeIfEmpty(from) {
+		LeasesOf(m.cloud).DeployedChanged(from)
+	}
+	LeasesOf(m.cloud).DeployedChanged(to)
 	return nil
 }
 

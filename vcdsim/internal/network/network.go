@@ -23,6 +23,7 @@ import (
 func networkRoutes(add api.AddRoute) {
 	add("GET", "/api/network/{id}", getNetwork, cloud.LatencyLegacy)
 	add("DELETE", "/api/network/{id}", compute.DeleteVAppNetwork, cloud.LatencyWrite)
+	add("PUT", "/api/network/{id}", compute.PutVAppNetwork, cloud.LatencyWrite)
 	add("GET", "/api/admin/network/{id}", getNetwork, cloud.LatencyLegacy)
 	add("GET", "/cloudapi/1.0.0/orgVdcNetworks", listNetworks, cloud.LatencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/orgVdcNetworks/{id}", getNetworkJSON, cloud.LatencyCloudAPI)

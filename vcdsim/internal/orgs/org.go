@@ -15,7 +15,7 @@ import (
 
 func orgRoutes(add api.AddRoute) {
 	add("GET", "/api/org", listOrgs, cloud.LatencyOrgList)
-	add("GET", "/api/org/{id}", api.WithSite(access.OwnOrg, getOrg), cloud.LatencyOrg)
+	add("GET", "/api/org/{id}", api.With(access.OwnOrg, getOrg), cloud.LatencyOrg)
 	add("GET", "/api/admin", getAdmin, cloud.LatencyLegacy)
 	add("GET", "/cloudapi/1.0.0/orgs", listOrgsJSON, cloud.LatencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/orgs/{id}", api.With(access.OwnOrg, getOrgJSON), cloud.LatencyCloudAPI)
@@ -31,8 +31,10 @@ func listOrgs(r *api.Request) (*api.Response, error) {
 	return api.XML(n), nil
 }
 
-func getOrg(site wire.Site, o *store.Org) (*api.Response, error) {
+func getOrg(r *api.Request, o *store.Org) (*api.Response, error) {
+	site := r.Site
 	n := site.Entity("Org", "org", o.ID, o.Name)
+	n.Add(queryLinks(r, o))
 	for _, v := range o.VDCs {
 		n.Add(site.Link("down", "/api/vdc/"+v.ID, wire.Mime("vdc"), v.Name))
 	}
@@ -54,6 +56,20 @@ func getOrg(site wire.Site, o *store.Org) (*api.Response, error) {
 		xmltree.T("IsEnabled", !o.Disabled),
 	})
 	return api.XML(n), nil
+}
+
+// queryLinks returns links to queries for the VDCs and the catalogs of an organization. It is not known how a VCD filters
+// these queries for a provider, who sees all organizations.
+func queryLinks(r *api.Request, o *store.Org) []*xmltree.Node {
+	filter := ""
+	if r.Session.Provider() {
+		filter = "&filter=org==" + r.Site.Href("org", o.ID)
+	}
+	var out []*xmltree.Node
+	for _, kind := range []string{"orgVdc", "catalog"} {
+		out = append(out, r.Site.Link("down", "/api/query?type="+kind+"&format=records"+filter, wire.Mime("query.records")))
+	}
+	return out
 }
 
 func getAdmin(r *api.Request) (*api.Response, error) {

@@ -131,14 +131,14 @@ func DiskItems(site wire.Site, st *store.Store, element string, vm *store.VM) []
 	return out
 }
 
-// driveItem returns the hardware item of the CD drive. It returns nil if the drive is empty, as VCD does not show an
+// DriveItems returns the hardware item of the CD drive. It returns nil if the drive is empty, as VCD does not show an
 // empty drive.
-func driveItem(st *store.Store, element string, vm *store.VM) *xmltree.Node {
+func DriveItems(st *store.Store, element string, vm *store.VM) []*xmltree.Node {
 	_, m := st.Media(vm.MediaID)
 	if m == nil {
 		return nil
 	}
-	return item(element, fields{
+	return []*xmltree.Node{item(element, fields{
 		"AddressOnParent":     0,
 		"AutomaticAllocation": true,
 		"Description":         "CD/DVD Drive",
@@ -147,7 +147,7 @@ func driveItem(st *store.Store, element string, vm *store.VM) *xmltree.Node {
 		"InstanceID":          3000,
 		"ResourceSubType":     "vmware.cdrom.iso",
 		"ResourceType":        15,
-	})
+	})}
 }
 
 // CPUItem returns the hardware item of a VM's CPUs.
@@ -208,7 +208,8 @@ func HardwareSection(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
 		n.Add(nicItem("ovf:Item", vm, nic))
 	}
 	n.Add(DiskItems(r.Site, r.Cloud.Store, "ovf:Item", vm))
-	n.Add([]*xmltree.Node{driveItem(r.Cloud.Store, "ovf:Item", vm), CPUItem(r.Site, "ovf:Item", vm), MemoryItem(r.Site, "ovf:Item", vm)})
+	n.Add(DriveItems(r.Cloud.Store, "ovf:Item", vm))
+	n.Add([]*xmltree.Node{CPUItem(r.Site, "ovf:Item", vm), MemoryItem(r.Site, "ovf:Item", vm)})
 	shown := vm.ExtraConfig
 	if len(shown) > 0 && !access.MayUseExtraConfig(r) {
 		shown = nil
@@ -225,9 +226,10 @@ func HardwareSection(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
 		link("down", p, "rasdItem")
 		link("edit", p, "rasdItem")
 	}
-	for _, p := range []string{"disks", "networkCards"} {
+	for _, p := range []string{"disks", "media", "networkCards"} {
 		link("down", p, "rasdItemsList")
 	}
+	link("edit", "disks", "rasdItemsList")
 	return n
 }
 

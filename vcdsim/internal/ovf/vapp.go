@@ -3,6 +3,8 @@
 package ovf
 
 import (
+	"slices"
+
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
@@ -178,11 +180,63 @@ func VAppNetworkConfiguration(site wire.Site, st *store.Store, net store.VAppNet
 	return n
 }
 
-// featuresNode returns the Features element of a network as the client sent it, or nil if it did not send one.
+// services are the services of vApp networks, in the order of VCD.
+var services = []string{"DhcpService", "FirewallService", "NatService", "StaticRoutingService"}
+
+// defaultServices are the services of a network that routes the traffic of a vApp to an org network, as they were recorded
+// from a VCD.
+const defaultServices = `<Features>
+<FirewallService>
+  <IsEnabled>true</IsEnabled>
+  <DefaultAction>drop</DefaultAction>
+  <LogDefaultAction>false</LogDefaultAction>
+  <FirewallRule>
+    <IsEnabled>true</IsEnabled>
+    <MatchOnTranslate>false</MatchOnTranslate>
+    <Description>Allow all outbound traffic</Description>
+    <Policy>allow</Policy>
+    <Protocols><Any>true</Any></Protocols>
+    <Port>-1</Port>
+    <DestinationPortRange>Any</DestinationPortRange>
+    <DestinationIp>external</DestinationIp>
+    <SourcePort>-1</SourcePort>
+    <SourcePortRange>Any</SourcePortRange>
+    <SourceIp>internal</SourceIp>
+    <EnableLogging>false</EnableLogging>
+  </FirewallRule>
+</FirewallService>
+<NatService>
+  <IsEnabled>true</IsEnabled>
+  <NatType>ipTranslation</NatType>
+  <Policy>allowTrafficIn</Policy>
+</NatService>
+</Features>`
+
+// featuresNode returns the Features element of a network as the client sent it. It adds the default services that the
+// element lacks. Without services, it returns nil.
 func featuresNode(n store.VAppNetwork) *xmltree.Node {
-	features, err := xmltree.Parse([]byte(n.Features))
-	if err != nil {
-		return nil
+	out, _ := xmltree.Parse([]byte(n.Features)) // nil if the client sent none
+	if n.FenceMode == "natRouted" && n.ParentID != "" {
+		out = withDefaultServices(out)
+	}
+	if out != nil {
+		slices.SortStableFunc(out.Children, func(a, b *xmltree.Node) int {
+			return slices.Index(services, a.Name) - slices.Index(services, b.Name)
+		})
+	}
+	return out
+}
+
+// withDefaultServices adds the default services that a Features element lacks. The element may be nil.
+func withDefaultServices(features *xmltree.Node) *xmltree.Node {
+	defaults, err := xmltree.Parse([]byte(defaultServices))
+	if err != nil || features == nil {
+		return defaults
+	}
+	for _, service := range defaults.Children {
+		if features.At(service.Name) == nil {
+			features.Add(service)
+		}
 	}
 	return features
 }

@@ -25,7 +25,7 @@ func mediaRecords(r *api.Request) []*record {
 					A("catalogName", sh.Catalog.Name),
 					A("catalog", r.Site.Href("catalog", sh.Catalog.ID)),
 					A("catalogItem", r.Site.Href("catalogitem", m.ItemID)),
-					A("isPublished", false),
+					A("isPublished", sh.Catalog.Published),
 					A("name", m.Name),
 					A("vdc", r.Site.Href("vdc", v.ID)),
 					A("vdcName", v.Name),

@@ -239,6 +239,8 @@ type Catalog struct {
 	StorageProfiles []string `json:"storageProfiles,omitzero"`
 	// SharedWith are the names of other organizations that may read the catalog and use its templates.
 	SharedWith []string `json:"sharedWith,omitzero"`
+	// Published makes the catalog visible in all organizations.
+	Published bool `json:"published,omitzero"`
 }
 
 // A Template is a vApp template with its catalog item.

@@ -103,6 +103,13 @@ func (s *Store) RemoveVM(vm *VM) {
 	s.Children[vm.VAppID] = slices.DeleteFunc(slices.Clone(s.Children[vm.VAppID]), func(x *VM) bool { return x == vm })
 }
 
+// MoveVM moves a VM to another vApp.
+func (s *Store) MoveVM(vm *VM, to *VApp) {
+	s.RemoveVM(vm)
+	vm.VAppID = to.ID
+	s.AddVM(vm)
+}
+
 // Forget removes the metadata and the access settings of an object.
 func (s *Store) Forget(id string) {
 	delete(s.Metadata, id)

@@ -80,11 +80,13 @@ type Work struct {
 	VApp     string
 	VM       string
 	Disk     string
-	VMs      []string // VMs to create or to act on
-	Remove   []string // VMs to delete
+	VMs      []string   // VMs to create or to act on
+	Remove   []string   // VMs to delete
+	Moves    []VMChange // VMs of other vApps to move to the vApp
 	Networks []VAppNetwork
 	Replace  bool // Networks replaces the networks instead of adding to them
 	PowerOn  bool
+	Deploy   bool   // deploy the VMs and their vApp
 	Power    Status // new state of the VMs
 	Gently   bool   // through VMware Tools
 	Name     string
@@ -111,6 +113,7 @@ type Work struct {
 func (w *Work) DropInputs() {
 	w.Networks = nil
 	w.Change = nil
+	w.Moves = nil
 	w.Metadata = nil
 	w.DiskSpec = nil
 	w.Affinity = nil
