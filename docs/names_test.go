@@ -54,6 +54,31 @@ var (
 	fieldPath = regexp.MustCompile(`^(?:(VCD\w+)\.)?((?:spec|status)(?:\.\w+(?:\[\w*\])?)+)$`)
 )
 
+// diagram matches a code block without a language; goFile matches the name of a Go file, without a folder.
+var (
+	diagram = regexp.MustCompile("(?ms)^```\n(.*?)^```$")
+	goFile  = regexp.MustCompile(`(?:^|[^\w./])([a-z]\w*\.go)\b`)
+)
+
+func TestFilesInDiagramsExist(t *testing.T) {
+	g := NewWithT(t)
+	names := map[string]bool{}
+	g.Expect(filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		names[filepath.Base(path)] = true
+		return err
+	})).To(Succeed())
+
+	found := 0
+	for _, block := range diagram.FindAllStringSubmatch(readPage(t, "docs/concepts/architecture.md"), -1) {
+		for _, file := range goFile.FindAllStringSubmatch(block[1], -1) {
+			found++
+			g.Expect(names).To(HaveKey(file[1]))
+		}
+	}
+
+	g.Expect(found).To(BeNumerically(">", 40))
+}
+
 // spans returns the inline code of a page.
 func spans(page string) []string {
 	var all []string

@@ -2,8 +2,9 @@
 
 // Package machine makes VMs in VCD match VCDMachines.
 //
-// A reconcile runs the phases in the tables of phases.go. Each phase is a function in the file that is named after it.
-// It builds its step from the fields of the scope that the step needs, and stores results for later phases.
+// A reconcile runs the phases in the tables of phases.go. Each phase builds its step from the fields of the scope that
+// the step needs, and stores results for later phases. Files without a phase hold the steps that several phases use. The
+// package decides nothing about load balancers of Services, and does not know how requests are sent.
 package machine
 
 import (

@@ -208,7 +208,7 @@ func (o *observation) claims(ctx context.Context) error {
 		o.owned(lb.KindAddress, "", c.Description)
 	}
 	o.out.Claims = claims
-	o.out.VMNotOwned = o.gateway.refusals.disowned(o.query.Owner, claims)
+	o.out.ForeignClaims = o.gateway.refusals.disowned(o.query.Owner, claims)
 	o.out.Taken = append(o.out.Taken, o.gateway.refusals.taken()...)
 	return nil
 }

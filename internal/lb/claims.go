@@ -156,7 +156,7 @@ func mustBeStored(in input, front frontend, f loadbalancer.Family) bool {
 		return false
 	}
 	c, allocated := in.observed.claimOf(a)
-	if allocated && slices.Contains(in.observed.VMNotOwned, c.ID) {
+	if allocated && slices.Contains(in.observed.ForeignClaims, c.ID) {
 		return false
 	}
 	_, inSpace := in.observed.Gateway.spaceOf(a)

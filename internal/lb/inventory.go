@@ -163,7 +163,7 @@ func isClaimOf(d Desired, c Claim) bool {
 // allocated for another purpose, unless the load balancer itself uses it.
 func (i inventory) isIntended(d Desired, o Observed, c Claim) bool {
 	return c.Description == "" && slices.Contains(d.Intent, c.Value) && (!c.Used || i.isOn(c.Value)) &&
-		!slices.Contains(o.VMNotOwned, c.ID)
+		!slices.Contains(o.ForeignClaims, c.ID)
 }
 
 // claimed reports whether a claim carries the owner's marker.

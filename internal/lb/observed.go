@@ -64,15 +64,15 @@ type Observed struct {
 	Known   Facts
 	Gateway Gateway
 
-	Services     []VirtualService
-	Pools        []Pool
-	Sets         []Set // of the whole cluster
-	Claims       []Claim
-	VMNotOwned   []string // IDs of unmarked claims that are known to belong to others
-	Rules        []Rule
-	Profiles     []Profile
-	Certificates []CertificateItem // the owner's, and unmarked ones
-	Firewall     []FirewallRule
+	Services      []VirtualService
+	Pools         []Pool
+	Sets          []Set // of the whole cluster
+	Claims        []Claim
+	ForeignClaims []string // IDs of unmarked claims that are known to belong to others
+	Rules         []Rule
+	Profiles      []Profile
+	Certificates  []CertificateItem // the owner's, and unmarked ones
+	Firewall      []FirewallRule
 
 	// Taken are the uses of others, also in this cluster, on the gateway: virtual services and, if Forwardings are
 	// known, both sides of DNAT rules. If Hosts are known, it includes their addresses.

@@ -160,7 +160,7 @@ func waitText(ports []loadbalancer.PortStatus) string {
 func unusedIntent(in input, front frontend) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(in.desired.Intent), func(a netip.Addr) bool {
 		c, _ := in.observed.claimOf(a)
-		return front.has(a) && !slices.Contains(in.observed.VMNotOwned, c.ID)
+		return front.has(a) && !slices.Contains(in.observed.ForeignClaims, c.ID)
 	})
 }
 

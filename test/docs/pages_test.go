@@ -282,6 +282,7 @@ func notRun() map[string]map[string]string {
 		},
 		"docs/reference/vcdctl.md": {
 			`vcdctl adopt --dry-run --config vcd.yaml --context mgmt-1`:                            adoption,
+			`vcdctl support-bundle demo -n team-a -f demo.tar.gz`:                                  containers,
 			`vcdctl purge --cluster-id 7a0e… --identity tenant --org acme --context mgmt-1,mgmt-2`: placeholders,
 			`vcdctl verify-site --read-only --identity tenant --org acme`:                          forSites,
 		},
