@@ -63,7 +63,7 @@ var (
 func TestFilesInDiagramsExist(t *testing.T) {
 	g := NewWithT(t)
 	names := map[string]bool{}
-	g.Expect(filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	g.Expect(filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		names[filepath.Base(path)] = true
 		return err
 	})).To(Succeed())

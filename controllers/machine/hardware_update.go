@@ -84,10 +84,8 @@ func (u hardwareUpdate) next(ctx context.Context) (phases.Result, error) {
 	}
 	change := u.change(vm.CPUs, vm.MemoryMiB)
 	u.resetAfterFailure(vm)
-	if u.restart.RequestedAt == nil {
-		if out, err := u.fixedByPolicy(ctx, vm, change); err != nil || out != phases.Done {
-			return out, err
-		}
+	if out, err := u.fixedByPolicy(ctx, vm, change); err != nil || out != phases.Done {
+		return out, err
 	}
 	switch {
 	case change == (hardware{}):
@@ -98,16 +96,14 @@ func (u hardwareUpdate) next(ctx context.Context) (phases.Result, error) {
 		return u.reconfigure(ctx, stepHotAdd, vm, change)
 	case vm.Status == vcd.StatusPoweredOff && !vm.Deployed:
 		return u.reconfigure(ctx, stepResize, vm, change)
-	case vm.Status == vcd.StatusPoweredOff && u.restart.RequestedAt == nil:
-		return u.powerOff(ctx, vm) // The guest was shut down on purpose, and stays so.
 	}
 	return u.stop(ctx, vm)
 }
 
 // fixedByPolicy returns a problem if a policy of the VM defines the CPUs or the memory to change. VCD would reject the
-// change after a restart of the VM.
+// change after a restart of the VM. A restart that has begun is finished.
 func (u hardwareUpdate) fixedByPolicy(ctx context.Context, vm vcd.VM, change hardware) (phases.Result, error) {
-	if change == (hardware{}) {
+	if change == (hardware{}) || u.restart.RequestedAt != nil {
 		return phases.Done, nil
 	}
 	for _, of := range []struct {
@@ -266,7 +262,7 @@ func (u hardwareUpdate) canHotAdd(vm vcd.VM, change hardware) bool {
 // reconfigure requests the change of the VM.
 func (u hardwareUpdate) reconfigure(ctx context.Context, what step, vm vcd.VM, change hardware) (phases.Result, error) {
 	return u.tasks.write(what, func() (vcd.Task, error) {
-		ctrl.LoggerFrom(ctx).Info(string(what), "vm", vm.ID, "cpus", change.cpus, "memoryMiB", change.memoryMiB)
+		ctrl.LoggerFrom(ctx).Info(string(what), "vmID", vm.ID, "cpus", change.cpus, "memoryMiB", change.memoryMiB)
 		return u.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{CPUs: change.cpus, MemoryMiB: change.memoryMiB})
 	})
 }
@@ -274,6 +270,9 @@ func (u hardwareUpdate) reconfigure(ctx context.Context, what step, vm vcd.VM, c
 // stop takes the next step to shut down the guest and to power off the VM. It records the restart before the first
 // request, so that the VM is powered on again even if the change is withdrawn.
 func (u hardwareUpdate) stop(ctx context.Context, vm vcd.VM) (phases.Result, error) {
+	if u.restart.RequestedAt == nil && vm.Status == vcd.StatusPoweredOff {
+		return u.powerOff(ctx, vm) // The guest was shut down on purpose, and stays so.
+	}
 	if u.restart.RequestedAt == nil {
 		u.tasks.backoff.forget(stepResize)
 		u.restart.RequestedAt = timeOf(u.now())
@@ -297,7 +296,7 @@ func (u hardwareUpdate) stop(ctx context.Context, vm vcd.VM) (phases.Result, err
 // powerOff powers off a VM, or undeploys one whose guest was shut down.
 func (u hardwareUpdate) powerOff(ctx context.Context, vm vcd.VM) (phases.Result, error) {
 	return u.tasks.write(stepPowerOff, func() (vcd.Task, error) {
-		ctrl.LoggerFrom(ctx).Info("Powering off VM", "vm", vm.ID)
+		ctrl.LoggerFrom(ctx).Info("Powering off VM", "vmID", vm.ID)
 		return u.session.PowerOff(ctx, vm.ID)
 	})
 }
