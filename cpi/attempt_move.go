@@ -70,7 +70,7 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(loadbalan
 		err := a.leave(ctx, id, but)
 		a.recordLeave(id, err)
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
+			klog.FromContext(ctx).Error(err, "Cannot remove the load balancer from an earlier location", "service", klog.KObj(a.service), "location", id)
 			a.events.notices(a.service, "left "+id, []loadbalancer.Finding{{
 				Reason: reasonOrphaned,
 				Message: fmt.Sprintf(

@@ -35,11 +35,11 @@ func (f foreignClasses) release(ctx context.Context) {
 	log := klog.FromContext(ctx)
 	all, err := f.records.services.List(labels.Everything())
 	if err != nil {
-		log.Error(err, "Listing Services")
+		log.Error(err, "Cannot list Services")
 		return
 	}
 	if err := f.records.store.load(ctx); err != nil {
-		log.Error(err, "Releasing the load balancers of Services whose class changed")
+		log.Error(err, "Cannot release the load balancers of Services whose class changed")
 		return
 	}
 	for _, s := range all {
@@ -47,7 +47,7 @@ func (f foreignClasses) release(ctx context.Context) {
 			continue
 		}
 		if err := f.releaseOne(ctx, s); err != nil {
-			log.Error(err, "Releasing the load balancer of a Service whose class changed", "service",
+			log.Error(err, "Cannot release the load balancer of a Service whose class changed", "service",
 				klog.KObj(s))
 		}
 	}

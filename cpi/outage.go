@@ -147,7 +147,7 @@ func (o *Outages) report(ctx context.Context) {
 func (o *Outages) reportWaiting(ctx context.Context) {
 	all, err := o.opts.Services.List(labels.Everything())
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Listing Services")
+		klog.FromContext(ctx).Error(err, "Cannot list Services")
 		return
 	}
 	for _, s := range all {

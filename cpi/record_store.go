@@ -89,7 +89,7 @@ func (r *recordStore) refresh(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.read(ctx); err != nil {
-		klog.FromContext(ctx).Error(err, "Reloading the records of Services")
+		klog.FromContext(ctx).Error(err, "Cannot reload the records of Services")
 	}
 }
 

@@ -25,7 +25,7 @@ func (l *LoadBalancers) repair(ctx context.Context, s *corev1.Service) {
 	log := klog.FromContext(ctx)
 	switch {
 	case err != nil && !isRetry(err):
-		log.Error(err, "Repairing a load balancer", "service", klog.KObj(s))
+		log.Error(err, "Cannot repair a load balancer", "service", klog.KObj(s))
 		return
 	case status == nil || servicehelpers.LoadBalancerStatusEqual(&s.Status.LoadBalancer, status):
 		return
@@ -33,6 +33,6 @@ func (l *LoadBalancers) repair(ctx context.Context, s *corev1.Service) {
 	updated := s.DeepCopy()
 	updated.Status.LoadBalancer = *status
 	if _, err := servicehelpers.PatchService(l.opts.Client.CoreV1(), s, updated); err != nil {
-		log.Error(err, "Publishing the status of a load balancer", "service", klog.KObj(s))
+		log.Error(err, "Cannot publish the status of a load balancer", "service", klog.KObj(s))
 	}
 }

@@ -137,7 +137,7 @@ func (r *resync) trigger(name string) {
 func (r *resync) repairAll(ctx context.Context, location string) {
 	all, err := r.balancers.opts.Services.List(labels.Everything())
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Listing Services")
+		klog.FromContext(ctx).Error(err, "Cannot list Services")
 	}
 	for _, s := range all {
 		if ctx.Err() == nil && repairable(s) && r.balancers.opts.Defaults.Settings(s).Location == location {
@@ -165,7 +165,7 @@ func (r *resync) watchNodes(ctx context.Context) {
 		},
 	})
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Watching nodes")
+		klog.FromContext(ctx).Error(err, "Cannot watch nodes")
 	}
 }
 
@@ -207,12 +207,12 @@ func (r *resync) searchOrphans(ctx context.Context) {
 	recorded := r.balancers.store.all()
 	all, err := r.balancers.locations.all(ctx)
 	if err != nil {
-		log.Error(err, "Searching for orphaned load balancers")
+		log.Error(err, "Cannot search for orphaned load balancers")
 	}
 	for _, location := range all {
 		owners, err := r.balancers.opts.Balancer.Owners(ctx, location)
 		if err != nil {
-			log.Error(err, "Searching for orphaned load balancers", "location", location)
+			log.Error(err, "Cannot search for orphaned load balancers", "location", location)
 			continue
 		}
 		if live, err := r.balancers.records.live(); err == nil { // listed after their objects
@@ -224,7 +224,7 @@ func (r *resync) searchOrphans(ctx context.Context) {
 		r.balancers.states.keep(live)
 		r.balancers.events.sent.keep(live)
 		if err := r.balancers.records.removeOthers(ctx, recorded, live); err != nil {
-			log.Error(err, "Removing the records of deleted Services")
+			log.Error(err, "Cannot remove the records of deleted Services")
 		}
 	}
 }

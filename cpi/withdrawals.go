@@ -98,7 +98,7 @@ func (w *withdrawals) watch(ctx context.Context) {
 		},
 	})
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Watching withdrawals of nodes")
+		klog.FromContext(ctx).Error(err, "Cannot watch withdrawals of nodes")
 	}
 }
 
@@ -153,7 +153,7 @@ func (w *withdrawals) confirmAll(ctx context.Context) []*corev1.Node {
 func (w *withdrawals) pending(ctx context.Context) []*corev1.Node {
 	all, err := w.nodes.List(labels.Everything())
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Listing nodes")
+		klog.FromContext(ctx).Error(err, "Cannot list nodes")
 		return nil
 	}
 	now := w.clock.Now()
@@ -187,7 +187,7 @@ func (w *withdrawals) confirmReleased(ctx context.Context, nodes []*corev1.Node)
 		}
 		switch {
 		case err != nil:
-			log.Error(err, "Confirming the withdrawal of a Node", "node", klog.KObj(node))
+			log.Error(err, "Cannot confirm the withdrawal of a Node", "node", klog.KObj(node))
 			left = append(left, node)
 		case len(senders) > 0:
 			log.V(2).Info("Load balancers may still send requests to a Node", "node", klog.KObj(node),
@@ -230,7 +230,7 @@ func (w *withdrawals) confirm(ctx context.Context, node *corev1.Node) error {
 func (w *withdrawals) release(ctx context.Context, nodes []*corev1.Node) {
 	services, err := w.senders(nodes...)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Updating load balancers")
+		klog.FromContext(ctx).Error(err, "Cannot update load balancers")
 		return
 	}
 	atLocation := map[string][]*corev1.Service{}

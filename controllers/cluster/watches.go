@@ -29,7 +29,7 @@ func (r *Reconciler) passwordToClusters(ctx context.Context, secret client.Objec
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()), index.WithPassword(secret.GetName()),
 		client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list VCDClusters")
 		return nil
 	}
 	return watches.RequestsFor(list.Items)

@@ -20,7 +20,7 @@ func (r *Reconciler) secretToIdentities(ctx context.Context, secret client.Objec
 	list := &infrav1.VCDIdentityList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()), index.WithSecret(secret.GetName()),
 		client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDIdentities")
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list VCDIdentities")
 		return nil
 	}
 	requests := owners(secret, infrav1.NamespacedIdentity, secret.GetNamespace())
@@ -38,7 +38,7 @@ func (r *ClusterReconciler) secretToIdentities(ctx context.Context, secret clien
 	}
 	list := &infrav1.VCDClusterIdentityList{}
 	if err := r.Client.List(ctx, list, index.WithSecret(secret.GetName()), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusterIdentities")
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list VCDClusterIdentities")
 		return nil
 	}
 	requests := owners(secret, infrav1.ClusterIdentity, "")

@@ -82,7 +82,7 @@ func (a addresses) watch(ctx context.Context) (phases.Result, error) {
 		case !known:
 			return problems.OfRead(err, "Reading VM "+a.vm.listed.Name)
 		default:
-			ctrl.LoggerFrom(ctx).V(1).Info("Waiting to read the VM", "vm", a.vm.listed.ID, "reason", err.Error())
+			ctrl.LoggerFrom(ctx).V(1).Info("Waiting to read the VM", "vmID", a.vm.listed.ID, "reason", err.Error())
 		}
 	}
 	if left := a.vm.nextRead.Sub(a.now()); left > 0 {

@@ -70,7 +70,7 @@ func (r removal) clear(ctx context.Context) (phases.Result, error) {
 			nil
 	}
 	return r.tasks.write(stepClear, func() (vcd.Task, error) {
-		ctrl.LoggerFrom(ctx).Info("Removing the remaining bootstrap data", "vm", vm.ID)
+		ctrl.LoggerFrom(ctx).Info("Removing the remaining bootstrap data", "vmID", vm.ID)
 		task, err := r.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{ExtraConfig: guestinfo.ClearUserdata()})
 		if err == nil {
 			bootstrapDataRemoved(r.recorder, r.inputs.vcdMachine)

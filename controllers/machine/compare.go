@@ -94,7 +94,7 @@ func (c comparison) readAgain(ctx context.Context) {
 		return
 	}
 	if err := c.observer.read(ctx); err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("Waiting to read the VM", "vm", c.vm.listed.ID, "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("Waiting to read the VM", "vmID", c.vm.listed.ID, "reason", err.Error())
 	}
 }
 

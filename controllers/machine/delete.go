@@ -152,7 +152,7 @@ func (d deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Result, erro
 	}
 	defer done()
 	if vm.Deployed || vm.Status == vcd.StatusPoweredOn || vm.Status == vcd.StatusSuspended {
-		ctrl.LoggerFrom(ctx).Info("Powering off VM", "vm", vm.ID)
+		ctrl.LoggerFrom(ctx).Info("Powering off VM", "vmID", vm.ID)
 		task, err := d.session.PowerOff(ctx, vm.ID)
 		return d.tasks.started(stepPowerOff, task, err)
 	}
@@ -164,7 +164,7 @@ func (d deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Result, erro
 
 // detach detaches an independent disk from a VM before the VM is deleted.
 func (d deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.Result, error) {
-	ctrl.LoggerFrom(ctx).Info("Detaching disk", "vm", vm.ID, "disk", disk.ID)
+	ctrl.LoggerFrom(ctx).Info("Detaching disk", "vmID", vm.ID, "diskID", disk.ID)
 	if err := d.records.noteDisk(ctx, disk); err != nil {
 		return phases.Done, err
 	}
@@ -178,7 +178,7 @@ func (d deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.
 
 // remove deletes a VM that is off and has no independent disks.
 func (d deletion) remove(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
-	ctrl.LoggerFrom(ctx).Info("Deleting VM", "vm", vm.ID)
+	ctrl.LoggerFrom(ctx).Info("Deleting VM", "vmID", vm.ID)
 	if err := d.records.noteOnce(ctx, &d.inputs.vcdMachine.Spec.RecordedState.DeleteRequestedAt, d.now()); err != nil {
 		return phases.Done, err
 	}

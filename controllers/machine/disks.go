@@ -113,7 +113,7 @@ func (d disks) consolidate(ctx context.Context, vmID string) (phases.Result, err
 		return out, err
 	}
 	return d.tasks.write(stepConsolidate, func() (vcd.Task, error) {
-		ctrl.LoggerFrom(ctx).Info("Consolidating VM", "vm", vmID)
+		ctrl.LoggerFrom(ctx).Info("Consolidating VM", "vmID", vmID)
 		return d.session.Consolidate(ctx, vmID)
 	})
 }
@@ -121,7 +121,7 @@ func (d disks) consolidate(ctx context.Context, vmID string) (phases.Result, err
 // grow starts the expansion of the first disk.
 func (d disks) grow(ctx context.Context, vmID string, desiredMiB int64) (phases.Result, error) {
 	return d.tasks.write(stepGrow, func() (vcd.Task, error) {
-		ctrl.LoggerFrom(ctx).Info("Expanding disk", "vm", vmID, "diskMiB", desiredMiB)
+		ctrl.LoggerFrom(ctx).Info("Expanding disk", "vmID", vmID, "diskMiB", desiredMiB)
 		return d.session.ReconfigureVM(ctx, vmID, vcd.VMChange{DiskMiB: desiredMiB})
 	})
 }

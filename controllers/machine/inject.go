@@ -182,7 +182,7 @@ func (i *injection) write(ctx context.Context) (phases.Result, error) {
 		change.DiskMiB = desired
 	}
 	return i.tasks.write(stepInject, func() (vcd.Task, error) {
-		ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", i.vm.current().ID, "diskMiB", change.DiskMiB)
+		ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vmID", i.vm.current().ID, "diskMiB", change.DiskMiB)
 		i.vm.requestedDiskMiB = change.DiskMiB
 		i.vm.writtenMetadata = guestinfo.Metadata(values)
 		return i.session.ReconfigureVM(ctx, i.vm.current().ID, change)

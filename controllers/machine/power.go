@@ -152,7 +152,7 @@ func (p power) on(ctx context.Context) (phases.Result, error) {
 }
 
 func (p power) powerOn(ctx context.Context) (vcd.Task, error) {
-	ctrl.LoggerFrom(ctx).Info("Powering on VM", "vm", p.inputs.vmID())
+	ctrl.LoggerFrom(ctx).Info("Powering on VM", "vmID", p.inputs.vmID())
 	return p.session.PowerOn(ctx, p.inputs.vmID())
 }
 

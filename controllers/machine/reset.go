@@ -75,7 +75,7 @@ func (r reset) send(ctx context.Context, wanted *infrav1.RequestedReset) (phases
 	if err := r.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
 	}
-	ctrl.LoggerFrom(ctx).Info("Resetting VM", "vm", vm.ID, "number", wanted.Number)
+	ctrl.LoggerFrom(ctx).Info("Resetting VM", "vmID", vm.ID, "number", wanted.Number)
 	task, err := request(ctx, vm.ID)
 	switch {
 	case err == nil:

@@ -115,7 +115,7 @@ func (s shutdown) request(ctx context.Context, vm *vcd.VM) (out phases.Result, r
 		return out, "", nil
 	}
 	defer done()
-	ctrl.LoggerFrom(ctx).Info("Shutting down guest", "vm", vm.ID)
+	ctrl.LoggerFrom(ctx).Info("Shutting down guest", "vmID", vm.ID)
 	task, err := s.session.Shutdown(ctx, vm.ID)
 	switch {
 	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrForbidden):
@@ -162,7 +162,7 @@ func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Re
 	if s.now().Sub(s.cancellation.last) >= cancelRetry {
 		s.cancellation.last = s.now()
 		s.cancellation.refused = false
-		ctrl.LoggerFrom(ctx).Info("Cancelling the shutdown of the guest after a timeout", "vm", vm.ID, "task",
+		ctrl.LoggerFrom(ctx).Info("Cancelling the shutdown of the guest after a timeout", "vmID", vm.ID, "task",
 			t.ID)
 		err := s.session.CancelTask(ctx, t.ID)
 		switch {

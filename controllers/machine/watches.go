@@ -119,7 +119,7 @@ func machinesOf(ctx context.Context, c client.Reader, cluster client.Object) []i
 	list := &infrav1.VCDMachineList{}
 	if err := c.List(ctx, list, client.InNamespace(cluster.GetNamespace()), index.OfCluster(name),
 		client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDMachines")
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list VCDMachines")
 		return nil
 	}
 	return list.Items

@@ -81,7 +81,7 @@ func (r *Reconciler) domainToZones(ctx context.Context, d client.Object) []ctrl.
 func (r *Reconciler) zonesFor(ctx context.Context, namespace string, matches func(*infrav1.VCDDeploymentZone) bool) []ctrl.Request {
 	list := &infrav1.VCDDeploymentZoneList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDDeploymentZones")
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list VCDDeploymentZones")
 		return nil
 	}
 	var requests []ctrl.Request

@@ -110,7 +110,7 @@ func (a *Assigner) Start(ctx context.Context) {
 		DeleteFunc: func(any) { a.wake() },
 	}
 	if _, err := a.opts.Services.AddEventHandler(handler); err != nil {
-		klog.FromContext(ctx).Error(err, "Watching Services for addresses that kube-vip announces")
+		klog.FromContext(ctx).Error(err, "Cannot watch Services for addresses that kube-vip announces")
 	}
 	go a.run(ctx)
 }
@@ -130,7 +130,7 @@ func (a *Assigner) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		next := checkEvery
 		if err := a.assign(ctx); err != nil {
-			klog.FromContext(ctx).Error(err, "Assigning addresses that kube-vip announces")
+			klog.FromContext(ctx).Error(err, "Cannot assign addresses that kube-vip announces")
 			next = retryAfter
 		}
 		timer := a.opts.Clock.NewTimer(next)

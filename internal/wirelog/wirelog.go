@@ -102,7 +102,7 @@ func (w *Log) switchFor(d time.Duration) {
 	w.until = until
 	w.timer = w.clock.AfterFunc(d, func() { w.expire(until) })
 	w.set(w.exchange)
-	w.log.Info("Enabled the log of requests to VCD", "for", d.String())
+	w.log.Info("Enabled the log of requests to VCD", "duration", d.String())
 }
 
 // expire disables the log, unless its time was changed in the meantime.

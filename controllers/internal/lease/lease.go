@@ -173,7 +173,7 @@ func (k Keeper) renew(ctx context.Context) bool {
 	case errors.Is(err, vcd.ErrBusy), errors.Is(err, vcd.ErrLater):
 		k.Renewals.failed(id, "")
 	case err != nil:
-		log.Error(err, "Renewing the lease")
+		log.Error(err, "Cannot renew the lease")
 		k.Renewals.failed(id, err.Error())
 	default:
 		k.Session.Follow(k.key(), task, k.Wake)

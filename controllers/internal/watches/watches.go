@@ -90,7 +90,7 @@ func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind,
 func list(ctx context.Context, c client.Reader, namespace string, by client.MatchingFields) []infrav1.VCDCluster {
 	clusters := &infrav1.VCDClusterList{}
 	if err := c.List(ctx, clusters, client.InNamespace(namespace), by, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list VCDClusters")
 		return nil
 	}
 	return clusters.Items

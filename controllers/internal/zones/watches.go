@@ -44,7 +44,7 @@ func SecretToZones(c client.Reader) handler.MapFunc {
 func zonesOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, namespace, name string) []ctrl.Request {
 	list := &infrav1.VCDDeploymentZoneList{}
 	if err := c.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDDeploymentZones")
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list VCDDeploymentZones")
 		return nil
 	}
 	var requests []ctrl.Request
@@ -62,7 +62,7 @@ func ToMachines(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []ctrl.Request {
 		list := &infrav1.VCDMachineList{}
 		if err := c.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Listing VCDMachines")
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot list VCDMachines")
 			return nil
 		}
 		var requests []ctrl.Request
@@ -81,7 +81,7 @@ func ToClusters(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []ctrl.Request {
 		list := &infrav1.VCDClusterList{}
 		if err := c.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot list VCDClusters")
 			return nil
 		}
 		var selecting []infrav1.VCDCluster
