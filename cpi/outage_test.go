@@ -148,7 +148,7 @@ func TestOutagesReachListeners(t *testing.T) {
 	o.Expect(heardOf()).To(BeFalse(), "the caller was canceled, the cloud is available")
 }
 
-func TestReasonsThatDelayNewNodesReachListeners(t *testing.T) {
+func TestReasonsForDelayedNodesReachListeners(t *testing.T) {
 	o := newOutage(t)
 	down := &heard{machines: []Machine{{}, {Unready: errRefused}}}
 	machines := o.them.Machines(down)

@@ -203,7 +203,7 @@ func TestAnUnconfirmedWithdrawalIsRetried(t *testing.T) {
 	b.Expect(b.confirmed("b")).To(BeFalse())
 }
 
-func TestWithdrawalsAreRetriedLessOftenWithTimeAndThenNoMore(t *testing.T) {
+func TestWithdrawalsAreRetriedWithBackoffUpToALimit(t *testing.T) {
 	s := balanced("web", published)
 	b := newBench(t, s)
 	b.request("a", "10.0.0.1")

@@ -231,7 +231,7 @@ func TestAddressesToOutsideMustBeTheGateways(t *testing.T) {
 	lax.make(lax.natPath(), dnat("x", "203.0.113.100", "192.168.100.5", ""))
 }
 
-func TestWhatWasCancelledWhileItWasMadeIsNotRealized(t *testing.T) {
+func TestACanceledCreationIsNotRealized(t *testing.T) {
 	c := start(t, manual)
 	a := c.call(http.MethodPost, cloudAPI+"loadBalancer/pools",
 		`{"name":"api","gatewayRef":{"id":"`+c.gatewayURN()+`"}}`)

@@ -56,7 +56,7 @@ func (s *scene) legacy(ip string, name func(port int32) string) {
 	}
 }
 
-func TestWhatTheOriginalMadeIsAdopted(t *testing.T) {
+func TestObjectsOfTheOriginalProviderAreAdopted(t *testing.T) {
 	names := map[string]func(int32) string{
 		"of the original program": func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) },
 		"of the in-tree provider": func(p int32) string { return fmt.Sprintf("au1-%d", p) },

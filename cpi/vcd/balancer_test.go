@@ -104,7 +104,7 @@ func TestBalancerOnTheGatewayOfANetwork(t *testing.T) {
 		ContainSubstring(`"virtualIPs":[]`)))
 }
 
-func TestWhatGoesWhileNobodyWritesItDownLeavesTheRecord(t *testing.T) {
+func TestAnUnrecordedRemovalUpdatesTheRecord(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0",
 		`{"status":{"cpi":{"vcdResourceSet":[{"type":"VApp","id":"v","name":"n"}]}}}`)
@@ -178,7 +178,7 @@ func TestTheEdgeGatewayByItsName(t *testing.T) {
 	s.Expect(byName.Locate(t.Context(), "")).To(Equal(one))
 }
 
-func TestWhatTheProviderAddsHelpsWithinAMinute(t *testing.T) {
+func TestAddressesThatTheServiceProviderAddsAreUsedWithinAMinute(t *testing.T) {
 	s := newSite(t, 0, 0)
 	clock := testingclock.NewFakeClock(time.Now())
 	b := NewBalancer(BalancerOptions{

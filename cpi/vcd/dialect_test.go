@@ -294,7 +294,7 @@ func TestSecretNames(t *testing.T) {
 	g.Expect((&Dialect{}).SecretNames(web().Service)).To(BeEmpty())
 }
 
-func TestWhatNothingComesOfIsTold(t *testing.T) {
+func TestSettingsWithoutEffectAreReported(t *testing.T) {
 	for name, tt := range map[string]struct {
 		mod  func(*corev1.Service)
 		says string

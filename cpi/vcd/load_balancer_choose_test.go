@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
+func TestConcurrentServicesGetDifferentAddresses(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	var all []*corev1.Service
 	for i := range 8 {
@@ -86,7 +86,7 @@ func TestInternalServicesShareAnAddress(t *testing.T) {
 	}))).To(Equal(address))
 }
 
-func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
+func TestAServiceMayRequestAnAddressThatNoOtherServiceGets(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	probe := c.service("probe")
 	address := c.ensured(t, probe)
@@ -103,7 +103,7 @@ func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
 	c.Expect(c.ensured(t, asking)).To(Equal(address))
 }
 
-func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
+func TestTheAddressOfAServiceInDeletionIsNotGivenToAnother(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	going := c.service("shop")
 	coming := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
@@ -135,7 +135,7 @@ func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
 	c.Expect(c.ensured(t, coming)).NotTo(BeEmpty())
 }
 
-func TestAnAddressThatIsPublishedIsNotKeptAwayByAnIntent(t *testing.T) {
+func TestARecordedAddressDoesNotBlockAPublishedOne(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	loser := c.service("shop")
 	address := c.ensured(t, loser)
@@ -164,7 +164,7 @@ func TestAPublishedAddressIsKeptForItsServiceWhenVCDHasLostIt(t *testing.T) {
 	c.Expect(c.ensured(t, loser)).To(Equal(address))
 }
 
-func TestAnInternalAddressIsNoNodesAndNoOtherVMs(t *testing.T) {
+func TestAnInternalAddressIsNotThatOfAVM(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 1}
 	c := newCluster(t, model, network("", "nodes"))
@@ -188,7 +188,7 @@ func TestAnInternalAddressIsNoNodesAndNoOtherVMs(t *testing.T) {
 	c.Expect(c.ensured(t, free)).To(Equal("192.168.100.250"))
 }
 
-func TestAServiceThatIsRefusedKeepsNoAddressesFromOthers(t *testing.T) {
+func TestARejectedServiceReservesNoAddresses(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	var all []string
 	for i := range 254 {
@@ -204,7 +204,7 @@ func TestAServiceThatIsRefusedKeepsNoAddressesFromOthers(t *testing.T) {
 	c.Expect(c.ensured(t, c.service("shop"))).NotTo(BeEmpty())
 }
 
-func TestAHalfBuiltLoadBalancerIsFinishedThoughAnotherAsksForItsAddress(t *testing.T) {
+func TestAnIncompleteLoadBalancerIsCompletedAlthoughAnotherRequestsItsAddress(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	s := c.service("shop")
 	address := c.ensured(t, s)

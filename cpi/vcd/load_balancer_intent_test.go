@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAnAddressThatAServiceHasLeftIsNoLongerWrittenDown(t *testing.T) {
+func TestAnAddressThatAServiceReleasedIsNoLongerRecorded(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	s := c.service("shop")
 	first := c.ensured(t, s)

@@ -304,7 +304,7 @@ func TestTheLifeOfALoadBalancer(t *testing.T) {
 	}
 }
 
-func TestWhatVCDCannotGiveIsRefusedAndHealsWhenCorrected(t *testing.T) {
+func TestAnUnavailableSettingIsRejectedUntilItIsCorrected(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	s := c.service("shop", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "9.9.9.9" })
 
@@ -318,7 +318,7 @@ func TestWhatVCDCannotGiveIsRefusedAndHealsWhenCorrected(t *testing.T) {
 	c.ensured(t, s)
 }
 
-func TestAServiceThatGoesIsNotMadeAgain(t *testing.T) {
+func TestADeletedServiceIsNotCreatedAgain(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	s := c.service("shop")
 	c.ensured(t, s)
@@ -337,7 +337,7 @@ func TestAServiceThatGoesIsNotMadeAgain(t *testing.T) {
 	c.Expect(c.writes()).To(Equal(writes))
 }
 
-func TestTheSetOfNodesIsFollowedThoughNoServiceCanHaveWhatItAsksFor(t *testing.T) {
+func TestMembersAreUpdatedAlthoughTheServiceIsRejected(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	s := c.service("shop")
 	c.ensured(t, s)

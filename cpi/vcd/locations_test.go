@@ -56,7 +56,7 @@ func TestAGatewayThatCannotBeFoundDoesNotConcernOthers(t *testing.T) {
 	c.Expect(c.sets()).To(BeEmpty())
 }
 
-func TestWhatIsAtAGatewayThatTheConfigurationForgotIsRemoved(t *testing.T) {
+func TestObjectsOnARemovedGatewayAreDeleted(t *testing.T) {
 	c := newClusterAtTwo(t)
 	s := c.service("shop",
 		func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, gatewayAnnotation, "dmz") })
@@ -71,7 +71,7 @@ func TestWhatIsAtAGatewayThatTheConfigurationForgotIsRemoved(t *testing.T) {
 	c.Expect(c.sets()).To(BeEmpty())
 }
 
-func TestWhatIsSeenFromAllGatewaysIsLeftToTheOneThatUsesIt(t *testing.T) {
+func TestSharedObjectsAreLeftToTheGatewayThatUsesThem(t *testing.T) {
 	c := newClusterAtTwo(t)
 	s := c.service("shop",
 		func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, gatewayAnnotation, "dmz") })
@@ -85,7 +85,7 @@ func TestWhatIsSeenFromAllGatewaysIsLeftToTheOneThatUsesIt(t *testing.T) {
 	c.Expect(c.sets()).To(BeEmpty())
 }
 
-func TestWhoMovesLeavesNothingThatOnlyItNeeded(t *testing.T) {
+func TestAMovedLoadBalancerRemovesUnsharedObjects(t *testing.T) {
 	c := newClusterAtTwo(t)
 	all := []*corev1.Service{c.service("shop"), c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })}
 	for _, s := range all {

@@ -104,7 +104,7 @@ func namesOf(machines []cpi.Machine) []string {
 	return out
 }
 
-func TestWhereVMsWereIsForgottenWithTheirNodes(t *testing.T) {
+func TestLocationsOfVMsAreForgottenWithTheirNodes(t *testing.T) {
 	s := newSite(t, 1, 2)
 	ids := []string{s.providerID("acme-vdc-vapp-000-000"), s.providerID("acme-vdc-vapp-000-001")}
 	m := s.machines(func(o *MachineOptions) { o.Nodes = func() Nodes { return Nodes{ProviderIDs: ids} } })
@@ -233,7 +233,7 @@ func TestNodesHaveNoZoneButNamedOnesWhereTheConfigurationSaysSo(t *testing.T) {
 	s.Expect(zones(none, named)).To(Equal([]string{"all", "north"}))
 }
 
-func TestOneQueryForAllWhoAskInTime(t *testing.T) {
+func TestConcurrentRequestsShareOneQuery(t *testing.T) {
 	s := newSite(t, 1, 3)
 	m := s.machines(inVApps("acme-vdc-vapp-000"))
 

@@ -49,9 +49,9 @@ func (c *cluster) ours(uid string) map[string]int {
 	return out
 }
 
-// TestWhatAllGatewaysShowIsRemovedOnceTheOldOneIsLeft moves a load balancer whose old gateway still uses floating IPs,
+// TestSharedObjectsAreRemovedWithTheOldGateway moves a load balancer whose old gateway still uses floating IPs,
 // certificates and port profiles that it needs no more.
-func TestWhatAllGatewaysShowIsRemovedOnceTheOldOneIsLeft(t *testing.T) {
+func TestSharedObjectsAreRemovedWithTheOldGateway(t *testing.T) {
 	plain := network("", "nodes")
 	arm := oneArm()
 	dmz := network("dmz", "dmz")

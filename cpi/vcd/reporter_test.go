@@ -145,7 +145,7 @@ func TestReporter(t *testing.T) {
 		ContainSubstring(`"vcdResourceSet":[]`)))
 }
 
-func TestTheReporterRetriesWhatCannotBeWritten(t *testing.T) {
+func TestTheReporterRetriesFailedWrites(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
 	clock := testingclock.NewFakeClock(time.Now())
@@ -160,7 +160,7 @@ func TestTheReporterRetriesWhatCannotBeWritten(t *testing.T) {
 	s.Expect(s.content(t, id)).To(And(ContainSubstring(`"id":"b"`), Not(ContainSubstring(`"id":"a"`))))
 }
 
-func TestWhatVCDRefusesToStoreIsTriedLessAndLessOften(t *testing.T) {
+func TestARejectedReportIsRetriedWithBackoff(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
 	clock := testingclock.NewFakeClock(time.Now())

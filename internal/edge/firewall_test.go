@@ -248,7 +248,7 @@ func TestTheFirstRuleIsDeletedConcurrently(t *testing.T) {
 	w.Expect(w.firewall()).To(HaveExactElements(HaveField("Action", "ALLOW"), HaveField("Action", "DROP")))
 }
 
-func TestRulesOfAServiceThatNoLongerWantsThem(t *testing.T) {
+func TestUnrequestedRulesOfAServiceAreRemoved(t *testing.T) {
 	w := newFilteredFixture(t)
 	d := guarded(service("c1", "web"), 80)
 	for _, step := range w.steps(&d) {

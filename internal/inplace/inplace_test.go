@@ -83,7 +83,7 @@ var changeTests = []struct {
 	},
 }
 
-func TestWhatChangesInPlace(t *testing.T) {
+func TestFieldsThatChangeInPlace(t *testing.T) {
 	for _, tt := range changeTests {
 		t.Run(tt.name, func(t *testing.T) {
 			request := runtimehooksv1.CanUpdateMachineRequest{}

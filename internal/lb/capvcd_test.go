@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-func TestObjectsOfCAPVCDAreTheEndpoints(t *testing.T) {
+func TestObjectsOfCAPVCDBelongToTheEndpoint(t *testing.T) {
 	const (
 		withEntity    = "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-3333-4444-555555555555"
 		withoutEntity = "NO_RDE_11111111-2222-3333-4444-555555555555"
@@ -55,7 +55,7 @@ func TestObjectsOfCAPVCDAreTheEndpoints(t *testing.T) {
 	}
 }
 
-func TestAServiceIsNotTakenForTheEndpointOfItsName(t *testing.T) {
+func TestAServiceWithTheNameOfTheEndpointIsAnotherOwner(t *testing.T) {
 	g := NewWithT(t)
 	const cluster = "NO_RDE_11111111-2222-3333-4444-555555555555"
 	endpoint := loadbalancer.EndpointOf(cluster)

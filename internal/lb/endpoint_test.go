@@ -26,7 +26,7 @@ func endpoint(members ...string) Desired {
 	return d
 }
 
-func TestTheEndpointOfAClusterIsMadeBeforeItHasMembers(t *testing.T) {
+func TestAnEndpointIsCreatedBeforeItHasMembers(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel()
 	d := endpoint()
@@ -60,9 +60,9 @@ func TestMembersOfARefusedEndpointFollowTheControlPlane(t *testing.T) {
 	}
 }
 
-// TestServicesAndTheEndpointOfAClusterLeaveEachOtherAlone holds what keeps both on one gateway: other addresses, other
+// TestServicesAndTheEndpointDoNotAffectEachOther holds what keeps both on one gateway: other addresses, other
 // names, and removals that do not touch the other's objects.
-func TestServicesAndTheEndpointOfAClusterLeaveEachOtherAlone(t *testing.T) {
+func TestServicesAndTheEndpointDoNotAffectEachOther(t *testing.T) {
 	for _, oneArm := range []*Range{nil, arm()} {
 		g := NewWithT(t)
 		service := ourService()
@@ -101,7 +101,7 @@ func TestServicesAndTheEndpointOfAClusterLeaveEachOtherAlone(t *testing.T) {
 	}
 }
 
-func TestTheMarkerOfAnEndpointIsNoServices(t *testing.T) {
+func TestTheMarkerOfAnEndpointIsNotThatOfAService(t *testing.T) {
 	g := NewWithT(t)
 	m := Marker{Owner: loadbalancer.EndpointOf("c1"), Listener: "tcp-6443", Wrote: "abc"}
 

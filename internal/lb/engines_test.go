@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
-func TestWhichServiceEngineGroupTakesAnotherVirtualService(t *testing.T) {
+func TestChoiceOfTheServiceEngineGroup(t *testing.T) {
 	t.Parallel()
 	group := func(name string, deployed, limit int) lb.EngineGroup {
 		return lb.EngineGroup{Object: lb.Object{ID: "urn:" + name, Name: name}, Deployed: deployed, Max: limit}

@@ -59,7 +59,7 @@ func TestNodesAreFollowedWhileAServiceIsRefused(t *testing.T) {
 			members: more[2:],
 			want:    []string{},
 		},
-		{name: "not, when there are none of the family for the set", members: more[2:], want: []string{}},
+		{name: "no update without members of the family", members: more[2:], want: []string{}},
 		{
 			name:    "also where members are instead of the set",
 			members: more,
@@ -112,7 +112,7 @@ func TestNodesAreFollowedWhileAServiceIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatOnlyARuleProvesFollowsTheNodes(t *testing.T) {
+func TestMembersAreUpdatedIfOnlyARuleProvesTheLoadBalancer(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel(bare, oldOneArm)
 	d := ourService()
@@ -125,7 +125,7 @@ func TestWhatOnlyARuleProvesFollowsTheNodes(t *testing.T) {
 	g.Expect(brief(m.follow(d))).To(Equal([]string{"update lb-pool http", "update lb-pool tls"}))
 }
 
-func TestACorrectedServiceFindsTheNodesFollowed(t *testing.T) {
+func TestACorrectedServiceHasCurrentMembers(t *testing.T) {
 	g := NewWithT(t)
 	d := ourService()
 	m := made(t, &d, withoutSets)
@@ -137,7 +137,7 @@ func TestACorrectedServiceFindsTheNodesFollowed(t *testing.T) {
 	g.Expect(m.next(d).Steps).To(BeEmpty())
 }
 
-func TestNothingFollowsWhereNothingStands(t *testing.T) {
+func TestMembersAreNotUpdatedWithoutALoadBalancer(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel()
 	g.Expect(m.follow(ourService())).To(Equal(Plan{}))
@@ -148,7 +148,7 @@ func TestNothingFollowsWhereNothingStands(t *testing.T) {
 	g.Expect(m.follow(d)).To(Equal(Plan{}))
 }
 
-func TestWhatTheOldCPIMadeFollowsTheNodes(t *testing.T) {
+func TestMembersOfObjectsOfVMwaresCPIAreUpdated(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel(withoutSets, oldDirect)
 	d := ourService()

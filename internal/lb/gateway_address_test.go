@@ -56,7 +56,7 @@ func TestTheGatewaysOwnAddress(t *testing.T) {
 	}
 }
 
-func TestAnAddressOfAnIPSpaceThatSomebodyGaveBackIsAllocatedAgain(t *testing.T) {
+func TestAManuallyReleasedAddressOfAnIPSpaceIsAllocatedAgain(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		g := NewWithT(t)
 		d := ourService()
@@ -78,7 +78,7 @@ func TestAnAddressOfAnIPSpaceThatSomebodyGaveBackIsAllocatedAgain(t *testing.T) 
 	}
 }
 
-func TestAnAddressThatCannotBeHadAgainIsToldAndNotAskedForAgainAndAgain(t *testing.T) {
+func TestAnUnavailableAddressIsReportedAndNotRequestedRepeatedly(t *testing.T) {
 	g := NewWithT(t)
 	d := ourService()
 	m := made(t, &d, withSpaces)

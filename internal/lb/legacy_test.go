@@ -199,7 +199,7 @@ func TestAdoptionSurvivesACrashAfterEachWrite(t *testing.T) {
 	}
 }
 
-func TestDeletionOfWhatWasNeverAdopted(t *testing.T) {
+func TestDeletionOfALoadBalancerThatWasNeverAdopted(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*Desired)

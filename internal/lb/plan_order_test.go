@@ -34,7 +34,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 		want   []string
 	}{
 		{
-			name: "all that is wrong with what is desired is told at once, in the order of the checks",
+			name: "all problems of the desired state are reported at once, in the order of the checks",
 			change: func(d *Desired) {
 				d.Members = nil
 				d.Listeners[0].NodePort = 0
@@ -55,7 +55,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 			want:   []string{Unsupported},
 		},
 		{
-			name: "what is desired comes before what the owner has under another id",
+			name: "problems of the desired state come before objects of the owner with another ID",
 			mods: []func(*model){func(m *model) {
 				stray := ourService().Owner
 				stray.Cluster = "former"
@@ -65,7 +65,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 			want:   []string{Unsupported},
 		},
 		{
-			name: "the address of each family is refused",
+			name: "the address of each family is rejected",
 			change: func(d *Desired) {
 				d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
 				d.Requested = []netip.Addr{ip("2001:db8::99"), ip("9.9.9.9")}
@@ -73,7 +73,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 			want: []string{AddressOutOfRange, AddressOutOfRange},
 		},
 		{
-			name: "the lack of a free address is told only if nothing else is wrong with addresses",
+			name: "a missing free address is reported only if nothing else is wrong with addresses",
 			mods: []func(*model){func(m *model) { m.gateway.Ranges = []Range{addresses("203.0.113.10-203.0.113.10")} }},
 			change: func(d *Desired) {
 				d.Families = []loadbalancer.Family{loadbalancer.IPv6, loadbalancer.IPv4}
@@ -84,7 +84,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 			want: []string{AddressOutOfRange},
 		},
 		{
-			name: "an address that cannot be had hides an unknown certificate and a lack of engine groups",
+			name: "an unavailable address hides an unknown certificate and missing engine groups",
 			mods: []func(*model){func(m *model) { m.gateway.Groups = nil }},
 			change: func(d *Desired) {
 				d.Requested = []netip.Addr{ip("9.9.9.9")}
@@ -93,7 +93,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 			want: []string{AddressOutOfRange},
 		},
 		{
-			name: "unknown certificates, one for each port, hide a lack of engine groups",
+			name: "unknown certificates, one for each port, hide missing engine groups",
 			mods: []func(*model){func(m *model) { m.gateway.Groups = nil }},
 			change: func(d *Desired) {
 				encrypt(d, Certificate{Alias: "typo"})
@@ -135,7 +135,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 	}
 }
 
-func TestFactsAreAskedForInAsFewRoundsAsPossible(t *testing.T) {
+func TestFactsAreRequestedInFewRounds(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel()
 	d := ourService()
@@ -149,7 +149,7 @@ func TestFactsAreAskedForInAsFewRoundsAsPossible(t *testing.T) {
 	g.Expect(m.first(d, 0).Needs).To(Equal(Forwardings), "a rule shows the address")
 }
 
-func TestPoolsAreReadInFullOnlyOnceAllElseIsKnown(t *testing.T) {
+func TestPoolsAreReadCompletelyAfterAllOtherFacts(t *testing.T) {
 	g := NewWithT(t)
 	d := ourService()
 	m := made(t, &d, withoutSets)
@@ -162,7 +162,7 @@ func TestPoolsAreReadInFullOnlyOnceAllElseIsKnown(t *testing.T) {
 	g.Expect(m.first(d, Certificates).Needs).To(Equal(FullPools | Firewall))
 }
 
-func TestARefusalWinsOverFactsThatAreMissing(t *testing.T) {
+func TestARefusalHasPrecedenceOverMissingFacts(t *testing.T) {
 	g := NewWithT(t)
 	d := ourService()
 	d.Listeners = d.Listeners[:1]
@@ -197,7 +197,7 @@ func TestARefusalShowsThePortsOnceTheirObjectsAreKnown(t *testing.T) {
 	g.Expect(refused.Status.Addresses).To(BeEmpty())
 }
 
-func TestNoticesInTheOrderOfWhatTheyAreAbout(t *testing.T) {
+func TestNoticesAreSortedByTheirSubject(t *testing.T) {
 	g := NewWithT(t)
 	d := ourService()
 	d.OneArm = arm()
@@ -213,7 +213,7 @@ func TestNoticesInTheOrderOfWhatTheyAreAbout(t *testing.T) {
 	g.Expect(reasonsOf(m.next(d).Notices)).To(Equal([]string{Unsupported, Unsupported, ClusterIDMismatch, TooManyMembers}))
 }
 
-func TestWhatIsNotWantedGoesFromClientsToNodes(t *testing.T) {
+func TestARemovalBeginsAtTheClients(t *testing.T) {
 	g := NewWithT(t)
 	d := ourService()
 	d.OneArm = arm()

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-func TestWhatIsRefused(t *testing.T) {
+func TestRefusals(t *testing.T) {
 	tests := []struct {
 		name   string
 		mods   []func(*model)
@@ -80,7 +80,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   "set its appProtocol to http",
 		},
 		{
-			name: "a redirect to a port that there is not",
+			name: "a redirect to a port that does not exist",
 			change: func(d *Desired) {
 				d.Listeners[0].Application = HTTP
 				d.Listeners[0].Rules.Redirect = 70000
@@ -180,7 +180,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   "ask the provider",
 		},
 		{
-			name: "engine groups without room",
+			name: "engine groups without capacity",
 			mods: []func(*model){func(m *model) {
 				m.gateway.Groups = []EngineGroup{{
 					Object: Object{
@@ -200,7 +200,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   `"typo"`,
 		},
 		{
-			name: "a floating IP that is described as another's",
+			name: "a floating IP with the marker of another owner",
 			mods: []func(*model){
 				withSpaces,
 				func(m *model) {
@@ -219,7 +219,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   `its description in VCD is "shop/web"`,
 		},
 		{
-			name: "a floating IP that is used, though it is intended",
+			name: "a recorded floating IP that is in use",
 			mods: []func(*model){
 				withSpaces,
 				func(m *model) {
@@ -241,7 +241,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   `used by the host "database"`,
 		},
 		{
-			name: "an internal address of another subnet than the administrator's",
+			name: "an internal address outside the configured subnet",
 			mods: []func(*model){withHost},
 			change: func(d *Desired) {
 				d.Requested = []netip.Addr{ip("192.168.9.3")}
@@ -251,7 +251,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   "192.168.10.0/24",
 		},
 		{
-			name: "an internal subnet that is not the administrator's",
+			name: "an internal subnet that is not configured",
 			mods: []func(*model){withHost},
 			change: func(d *Desired) {
 				d.Internal = true
@@ -275,7 +275,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   `"cluster"`,
 		},
 		{
-			name: "an address that the gateway uses itself",
+			name: "an address of the gateway itself",
 			mods: []func(*model){func(m *model) {
 				m.gateway.Used = []UsedAddress{{
 					ip("203.0.113.15"),
@@ -287,7 +287,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   "PRIMARY_IP",
 		},
 		{
-			name: "an address of an IP Space that is another's",
+			name: "an address of an IP Space that belongs to another owner",
 			mods: []func(*model){
 				withSpaces,
 				func(m *model) {
@@ -346,7 +346,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   "UDP",
 		},
 		{
-			name: "layer 4 with TLS without the licence",
+			name: "layer 4 with TLS without the license",
 			mods: []func(*model){func(m *model) { m.caps.Premium = false }},
 			change: func(d *Desired) {
 				d.Listeners[0].Application = L4TLS
@@ -370,7 +370,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   "one-arm",
 		},
 		{
-			name: "source ranges where the firewall cannot",
+			name: "source ranges that the firewall does not support",
 			mods: []func(*model){bare},
 			change: func(d *Desired) {
 				d.SourceRanges = prefixList("10.0.0.0/8")
@@ -380,7 +380,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   "firewall",
 		},
 		{
-			name: "client addresses where they cannot be preserved",
+			name: "client addresses that cannot be preserved",
 			mods: []func(*model){bare},
 			change: func(d *Desired) {
 				d.PreserveClientIP = true
@@ -410,7 +410,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   "use one of CONSISTENT_HASH, LEAST_CONNECTIONS, ROUND_ROBIN",
 		},
 		{
-			name: "both families where both are required and there is one",
+			name: "both families are required, and nodes have one",
 			mods: []func(*model){bare},
 			change: func(d *Desired) {
 				d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
@@ -421,7 +421,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says:   "IPv6 service network: set ipFamilyPolicy of the Service to PreferDualStack",
 		},
 		{
-			name: "both families where both are required and the gateway has addresses of one",
+			name: "both families are required, and the gateway has addresses of one",
 			mods: []func(*model){func(m *model) { m.gateway.Ranges = m.gateway.Ranges[:1] }},
 			change: func(d *Desired) {
 				d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
@@ -462,7 +462,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-func TestARefusalLeavesWhatStands(t *testing.T) {
+func TestARefusalKeepsExistingObjects(t *testing.T) {
 	g := NewWithT(t)
 	d := ourService()
 	m := made(t, &d)
@@ -487,7 +487,7 @@ func withHost(m *model) {
 	m.hosts = append(m.hosts, loadbalancer.Use{Address: ip("192.168.9.2"), Kind: KindHost, Name: "database"})
 }
 
-func TestInternalAddressesPassOverHosts(t *testing.T) {
+func TestInternalAddressesSkipThoseOfHosts(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*Desired)

@@ -58,7 +58,7 @@ func brief(plan Plan) []string {
 	return out
 }
 
-func TestWhatIsMade(t *testing.T) {
+func TestStepsForANewLoadBalancer(t *testing.T) {
 	tests := []struct {
 		name   string
 		mods   []func(*model)
@@ -231,7 +231,7 @@ func TestWhatIsMade(t *testing.T) {
 	}
 }
 
-func TestWhatIsChanged(t *testing.T) {
+func TestStepsForAChangedLoadBalancer(t *testing.T) {
 	tests := []struct {
 		name   string
 		from   func(*Desired)
@@ -240,7 +240,7 @@ func TestWhatIsChanged(t *testing.T) {
 		hand   func(*model)
 		want   []string
 	}{
-		{name: "nothing, if nothing changed", want: []string{}},
+		{name: "no steps without changes", want: []string{}},
 		{
 			name:   "nothing, if a port has another name",
 			change: func(d *Desired) { d.Listeners[0].Name = "web" },
@@ -327,7 +327,7 @@ func TestWhatIsChanged(t *testing.T) {
 			want: []string{"update ip-set ipv4"},
 		},
 		{
-			name: "a set of its own, where the VDC group has that of another gateway",
+			name: "an IP set of its own if the VDC group has that of another gateway",
 			hand: func(m *model) {
 				own, _ := ParseMarker(m.sets[0].Description)
 				own.Gateway = short("gw-2")
@@ -343,7 +343,7 @@ func TestWhatIsChanged(t *testing.T) {
 			want:   []string{},
 		},
 		{
-			name: "a virtual service on another engine group is made again",
+			name: "a virtual service on another engine group is recreated",
 			change: func(d *Desired) {
 				d.EngineGroup = "large"
 				d.Listeners = d.Listeners[:1]
@@ -367,7 +367,7 @@ func TestWhatIsChanged(t *testing.T) {
 			want:   []string{"create firewall-rule allow", "delete firewall-rule allow"},
 		},
 		{
-			name: "ranges that are not wanted any more",
+			name: "source ranges that are no longer requested",
 			from: func(d *Desired) {
 				d.SourceRanges = prefixList("192.0.2.0/24")
 				d.Listeners = d.Listeners[:1]
@@ -376,18 +376,18 @@ func TestWhatIsChanged(t *testing.T) {
 			want:   []string{"delete firewall-rule drop", "delete firewall-rule allow"},
 		},
 		{
-			name: "a rule of the firewall that was deleted by hand: the new one must not shut out those who may come",
+			name: "a manually deleted firewall rule: its replacement must not block allowed clients",
 			from: func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
 			hand: func(m *model) { m.firewall = m.firewall[1:] },
 			want: []string{"create firewall-rule drop", "delete firewall-rule allow", "create firewall-rule allow"},
 		},
 		{
-			name: "a virtual service that was deleted by hand comes back on its address",
+			name: "a manually deleted virtual service is recreated on its address",
 			hand: func(m *model) { m.services = m.services[1:] },
 			want: []string{"create virtual-service tcp-80"},
 		},
 		{
-			name: "everything that was deleted by hand comes back where it was published",
+			name: "a manually deleted load balancer is recreated on its published address",
 			change: func(d *Desired) {
 				d.Published = []netip.Addr{ip("203.0.113.31")}
 				d.Intent = nil
@@ -404,13 +404,13 @@ func TestWhatIsChanged(t *testing.T) {
 			},
 		},
 		{
-			name: "a rule that was deleted by hand",
+			name: "a manually deleted rule",
 			from: func(d *Desired) { d.OneArm = arm() },
 			hand: func(m *model) { m.rules = m.rules[1:] },
 			want: []string{"create dnat-rule tcp-80"},
 		},
 		{
-			name: "a pool whose members were changed by hand, once it is read",
+			name: "a pool whose members were changed manually, after it is read",
 			mods: []func(*model){withoutSets},
 			hand: func(m *model) {
 				m.full = true
@@ -419,13 +419,13 @@ func TestWhatIsChanged(t *testing.T) {
 			want: []string{"update lb-pool tcp-80"},
 		},
 		{
-			name: "a pool with a member less, as lists hint",
+			name: "a pool that lacks a member, as lists hint",
 			mods: []func(*model){withoutSets},
 			hand: func(m *model) { m.pools[0].Members = m.pools[0].Members[:1] },
 			want: []string{"update lb-pool tcp-80"},
 		},
 		{
-			name: "a pool with members of its own in place of the set, as lists hint",
+			name: "a pool with single members instead of the set, as lists hint",
 			hand: func(m *model) {
 				m.pools[1].Group = Ref{}
 				m.pools[1].Members = []netip.Addr{ip("10.9.9.9")}
@@ -438,12 +438,12 @@ func TestWhatIsChanged(t *testing.T) {
 			want: []string{"update lb-pool tcp-443"},
 		},
 		{
-			name: "a set with an address more, as lists of pools hint",
+			name: "a set with an additional address, as lists of pools hint",
 			hand: func(m *model) { m.sets[0].Members = append(slices.Clone(m.sets[0].Members), ip("10.9.9.9")) },
 			want: []string{"update ip-set ipv4"},
 		},
 		{
-			name: "nothing of what people may set",
+			name: "settings that users may change are kept",
 			hand: func(m *model) {
 				m.full = true
 				m.pools[0].Algorithm = "RANDOM"
@@ -452,12 +452,12 @@ func TestWhatIsChanged(t *testing.T) {
 			want: []string{},
 		},
 		{
-			name: "what VCD gave up on is asked for again",
+			name: "objects that VCD failed to realize are requested again",
 			hand: func(m *model) { m.services[0].State = Failed },
 			want: []string{"update virtual-service tcp-80"},
 		},
 		{
-			name: "from one-arm mode to the address itself, without losing it",
+			name: "from one-arm mode to the address itself, which is kept",
 			from: func(d *Desired) {
 				d.OneArm = arm()
 				d.Listeners = d.Listeners[:1]

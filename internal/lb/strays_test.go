@@ -35,7 +35,7 @@ func TestAClusterWithAnotherIDGetsNoSecondLoadBalancer(t *testing.T) {
 	g.Expect(m.converge(&again, -1)).To(HaveField("Done()", true), "and without what stood it is made")
 }
 
-func TestWhoHasALoadBalancerUnderBothIDsKeepsIt(t *testing.T) {
+func TestALoadBalancerWithBothIDsIsKept(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel()
 	d := ourService()

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-func TestWhatIsRemoved(t *testing.T) {
+func TestStepsForARemoval(t *testing.T) {
 	tests := []struct {
 		name string
 		mods []func(*model)
@@ -22,11 +22,11 @@ func TestWhatIsRemoved(t *testing.T) {
 		want []string
 	}{
 		{
-			name: "all of it, the IP set of the cluster with its last load balancer",
+			name: "the IP set of the cluster is removed with its last load balancer",
 			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80", "delete ip-set ipv4"},
 		},
 		{
-			name: "not the IP set, while another Service has something",
+			name: "the IP set is kept while another Service has objects",
 			hand: func(m *model) {
 				other := Marker{
 					Owner: loadbalancer.Owner{
@@ -42,7 +42,7 @@ func TestWhatIsRemoved(t *testing.T) {
 			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80"},
 		},
 		{
-			name: "first what clients reach, last the address",
+			name: "objects that clients reach are removed first, and the address last",
 			mods: []func(*model){withSpaces, withoutSets},
 			from: func(d *Desired) { d.OneArm = arm() },
 			want: []string{
@@ -51,7 +51,7 @@ func TestWhatIsRemoved(t *testing.T) {
 			},
 		},
 		{
-			name: "what is guarded goes before the guard",
+			name: "protected objects are removed before their firewall rules",
 			mods: []func(*model){withoutSets},
 			from: func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
 			want: []string{
@@ -60,13 +60,13 @@ func TestWhatIsRemoved(t *testing.T) {
 			},
 		},
 		{
-			name: "an imported certificate, not one of people",
+			name: "an imported certificate is removed, and one of a user is kept",
 			mods: []func(*model){withoutSets},
 			from: func(d *Desired) { encrypt(d, Certificate{Chain: "PEM", Key: "k"}) },
 			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80", "delete certificate"},
 		},
 		{
-			name: "what is half-built, pending and failed",
+			name: "incomplete, pending and failed objects",
 			mods: []func(*model){withoutSets},
 			hand: func(m *model) { m.services = nil; m.pools[0].State = Failed },
 			want: []string{"delete lb-pool tcp-80"},
@@ -78,7 +78,7 @@ func TestWhatIsRemoved(t *testing.T) {
 			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80"},
 		},
 		{
-			name: "an allocation that was not marked yet",
+			name: "an allocation without a marker",
 			mods: []func(*model){withSpaces, withoutSets},
 			hand: func(m *model) {
 				m.services = nil
@@ -89,7 +89,7 @@ func TestWhatIsRemoved(t *testing.T) {
 			want: []string{"delete ip-allocation 198.51.100.1"},
 		},
 		{
-			name: "not an address that another owner uses: it is theirs then",
+			name: "an address that another owner uses is kept",
 			mods: []func(*model){withSpaces, withoutSets},
 			hand: func(m *model) {
 				m.services = append(m.services,
@@ -103,7 +103,7 @@ func TestWhatIsRemoved(t *testing.T) {
 			want: []string{"mark ip-allocation 198.51.100.1", "delete virtual-service tcp-80", "delete lb-pool tcp-80"},
 		},
 		{
-			name: "nothing of what is not there",
+			name: "an absent load balancer needs no steps",
 			hand: func(m *model) {
 				m.services = nil
 				m.pools = nil
@@ -136,7 +136,7 @@ func TestWhatIsRemoved(t *testing.T) {
 	}
 }
 
-func TestWhatAllGatewaysShowWaitsForTheOldOne(t *testing.T) {
+func TestObjectsThatAllGatewaysShowWaitForTheOldGateway(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		unseen bool
@@ -314,7 +314,7 @@ func TestTwoServicesOnOneAddress(t *testing.T) {
 	g.Expect(m.claims).To(BeEmpty())
 }
 
-func TestServicesThatShareAnAddressDoNotWaitForEachOtherToAllocateIt(t *testing.T) {
+func TestServicesThatShareAnAddressDoNotWaitForEachOther(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel(withSpaces)
 	pair := [2]Desired{ourService(), ourService()}
@@ -352,7 +352,7 @@ func TestServicesThatShareAnAddressDoNotWaitForEachOtherToAllocateIt(t *testing.
 	g.Expect(m.claims).To(HaveLen(1))
 }
 
-func TestAnAddressIsNotSharedWithoutBothAgreeing(t *testing.T) {
+func TestAnAddressIsSharedOnlyIfBothServicesAgree(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel()
 	first := ourService()
@@ -372,7 +372,7 @@ func TestAnAddressIsNotSharedWithoutBothAgreeing(t *testing.T) {
 	g.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", AddressInUse)))
 }
 
-func TestAnAddressThatSomebodyElseTookFirst(t *testing.T) {
+func TestAnAddressThatAnotherClientTookFirst(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel(withoutSets)
 	d := ourService()
@@ -388,7 +388,7 @@ func TestAnAddressThatSomebodyElseTookFirst(t *testing.T) {
 	g.Expect(plan.Status.Addresses).To(Equal([]netip.Addr{ip("203.0.113.11")}))
 }
 
-func TestMembersBeyondWhatAPoolTakes(t *testing.T) {
+func TestMembersBeyondTheMaximumOfAPool(t *testing.T) {
 	g := NewWithT(t)
 	d := ourService()
 	d.Members = nil
@@ -449,7 +449,7 @@ func TestNamesAndMarkersFit(t *testing.T) {
 	g.Expect(got).To(Equal(m))
 }
 
-func TestAStepTellsNoSecret(t *testing.T) {
+func TestAStepContainsNoSecret(t *testing.T) {
 	g := NewWithT(t)
 	d := ourService()
 	encrypt(&d, Certificate{Chain: "PEM", Key: "SECRET"})

@@ -11,7 +11,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestWhatExistedBeforeCanBeCreatedAgain(t *testing.T) {
+func TestMovedObjectsAreAdmitted(t *testing.T) {
 	m := machine()
 	m.Annotations = map[string]string{infrav1.VMGoneAnnotation: "yes"}
 	m.Spec.Networks = []infrav1.NetworkSpec{{Nameservers: []string{"127.0.0.1"}}}

@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestWhatIdentifiesAVMIsWrittenOnce(t *testing.T) {
+func TestTheIdentityOfAVMIsImmutable(t *testing.T) {
 	noon := ptr.To(metav1.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
 	later := ptr.To(metav1.NewTime(noon.Add(time.Hour)))
 	recorded := infrav1.VCDMachineRecordedState{

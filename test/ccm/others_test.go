@@ -56,8 +56,8 @@ func TestLoadBalancersOfOtherClustersStay(t *testing.T) {
 	g.Expect(v.inventory(func(string) bool { return true }, true)).To(Equal(before), "the other cluster should not change")
 }
 
-// TestWhatPeopleSetInAPoolStays manually changes pool settings that the controller does not manage.
-func TestWhatPeopleSetInAPoolStays(t *testing.T) {
+// TestManualSettingsOfAPoolAreKept manually changes pool settings that the controller does not manage.
+func TestManualSettingsOfAPoolAreKept(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
 	v := w.vcd()

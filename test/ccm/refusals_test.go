@@ -14,9 +14,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestWhatCannotBe creates Services with invalid or unsupported settings. A Warning reports the reason, no partial load
+// TestUnsupportedServicesAreRejected creates Services with invalid or unsupported settings. A Warning reports the reason, no partial load
 // balancer stays, and each Service is served after it is corrected.
-func TestWhatCannotBe(t *testing.T) {
+func TestUnsupportedServicesAreRejected(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
 	for _, tc := range []struct {

@@ -260,8 +260,8 @@ func TestTags(t *testing.T) {
 	s.Expect(s.sim.Objects(cloudstacksim.Addresses)[0]).NotTo(HaveKey("tags"))
 }
 
-// TestWhatTheOriginalAsksForAtItsStart shows why the older provider requires a root administrator: for a call at startup.
-func TestWhatTheOriginalAsksForAtItsStart(t *testing.T) {
+// TestStartupRequestsOfTheOriginalProvider shows why the older provider requires a root administrator: for a call at startup.
+func TestStartupRequestsOfTheOriginalProvider(t *testing.T) {
 	s := newUserFixture(t, "")
 	_, err := s.Management.ListManagementServersMetrics(s.Management.NewListManagementServersMetricsParams())
 	s.Expect(err).To(MatchError(ContainSubstring("432")))

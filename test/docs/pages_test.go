@@ -275,7 +275,7 @@ func notRun() map[string]map[string]string {
 			`kubectl -n site-b auth can-i get secret/vc-b-credentials --as=system:serviceaccount:kube-system:cloud-controller-manager`: placeholders,
 		},
 		"docs/networking/migrate-from-cloudstack-provider.md": {
-			`go test ./cpi/cloudstack -run TestWhatTheOriginalMadeIsAdopted -v     # such as this one`: unitTests,
+			`go test ./cpi/cloudstack -run TestObjectsOfTheOriginalProviderAreAdopted -v     # such as this one`: unitTests,
 		},
 		"docs/networking/migrate-from-cpi.md": {
 			`go test ./internal/lb -run TestAdoption -v     # such as this one`: unitTests,

@@ -54,9 +54,9 @@ func on(spec infrav1.EdgeGatewayEndpoint) func(*infrav1.VCDCluster) {
 	}
 }
 
-// TestWhatCannotBeIsNamedAndNothingIsMade holds that a spec that cannot work is refused with its field before anything
+// TestInvalidConfigurationsAreReportedWithoutChanges holds that a spec that cannot work is refused with its field before anything
 // is created or made immutable, and that the endpoint comes up by itself once the cause is gone.
-func TestWhatCannotBeIsNamedAndNothingIsMade(t *testing.T) {
+func TestInvalidConfigurationsAreReportedWithoutChanges(t *testing.T) {
 	free := on(infrav1.EdgeGatewayEndpoint{})
 	for _, tt := range []struct {
 		name         string

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWrittenDocumentsAreRead(t *testing.T) {
 	g := NewWithT(t)
 	n := xmltree.New("Vm", xmltree.A("name", `a "b" <c>`), xmltree.Opt("left", ""), xmltree.A("vmw:key", 1),
 		xmltree.T("ovf:Info", "x & y"), xmltree.OptT("None", ""),
