@@ -21,23 +21,21 @@ func TestTheManagerExitsBeforeItStarts(t *testing.T) {
 		stdout string
 		stderr []string
 	}{
-		{"help is requested", []string{"--help"}, 0, "--vcd-in-flight", nil},
-		{"short help is requested", []string{"-h"}, 0, "Runtime controls:", nil},
-		{"the version is requested", []string{"--version"}, 0, version.Long(), nil},
+		{name: "help is requested", args: []string{"--help"}, stdout: "--vcd-in-flight"},
+		{name: "short help is requested", args: []string{"-h"}, stdout: "Runtime controls:"},
+		{name: "the version is requested", args: []string{"--version"}, stdout: version.Long()},
 		{
-			"an unknown flag",
-			[]string{"--vcd-bursts=1"},
-			2,
-			"",
-			[]string{"unknown flag: --vcd-bursts", "--help"},
+			name:   "an unknown flag",
+			args:   []string{"--vcd-bursts=1"},
+			status: 2,
+			stderr: []string{"unknown flag: --vcd-bursts", "--help"},
 		},
-		{"an argument that is not a flag", []string{"start"}, 2, "", []string{`"start"`}},
+		{name: "an argument that is not a flag", args: []string{"start"}, status: 2, stderr: []string{`"start"`}},
 		{
-			"all problems at once",
-			[]string{"--vcd-burst=0", "--sync-period=-1s", "--logging-format=xml"},
-			2,
-			"",
-			[]string{"--vcd-burst", "--sync-period", "Unsupported log format"},
+			name:   "all problems at once",
+			args:   []string{"--vcd-burst=0", "--sync-period=-1s", "--logging-format=xml"},
+			status: 2,
+			stderr: []string{"--vcd-burst", "--sync-period", "Unsupported log format"},
 		},
 	}
 	for _, tt := range tests {

@@ -298,28 +298,27 @@ func TestHolds(t *testing.T) {
 		change func(*appsv1.Deployment)
 		holds  bool
 	}{
-		{"as it is desired", func(*appsv1.Deployment) {}, true},
+		{name: "as it is desired", change: func(*appsv1.Deployment) {}, holds: true},
 		{
-			"defaults of the API server",
-			func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](600) },
-			true,
+			name:   "defaults of the API server",
+			change: func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](600) },
+			holds:  true,
 		},
 		{
-			"an injected sidecar",
-			func(d *appsv1.Deployment) {
+			name: "an injected sidecar",
+			change: func(d *appsv1.Deployment) {
 				d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "z"}},
 					d.Spec.Template.Spec.Containers...)
 			},
-			true,
+			holds: true,
 		},
-		{"another image", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "i:v2" }, false},
+		{name: "another image", change: func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "i:v2" }},
 		{
-			"one more argument",
-			func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-a", "-b"} },
-			false,
+			name:   "one more argument",
+			change: func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-a", "-b"} },
 		},
-		{"scaled to zero", func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](0) }, false},
-		{"without the container", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers = nil }, false},
+		{name: "scaled to zero", change: func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](0) }},
+		{name: "without the container", change: func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers = nil }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

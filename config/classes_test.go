@@ -25,9 +25,9 @@ var specs = map[string]struct {
 	values         map[string][2]string
 }{
 	"VCDCluster": {
-		clusterYAML,
-		`{spec: {infraID: ` + uuid1 + `, controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}, cloudProvider: {mode: Managed, identityRef: {name: ccm}}}}`,
-		map[string][2]string{
+		base:     clusterYAML,
+		existing: `{spec: {infraID: ` + uuid1 + `, controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}, cloudProvider: {mode: Managed, identityRef: {name: ccm}}}}`,
+		values: map[string][2]string{
 			"infraID":      {uuid1, uuid2},
 			"site":         {`"https://one.example.com"`, `"https://two.example.com"`},
 			"org":          {"one", "two"},
@@ -54,9 +54,9 @@ var specs = map[string]struct {
 		},
 	},
 	"VCDMachine": {
-		machineYAML,
-		`{spec: {providerID: "vmware-cloud-director://urn:vcloud:vm:` + uuid1 + `"}}`,
-		map[string][2]string{
+		base:     machineYAML,
+		existing: `{spec: {providerID: "vmware-cloud-director://urn:vcloud:vm:` + uuid1 + `"}}`,
+		values: map[string][2]string{
 			"providerID": {
 				`"vmware-cloud-director://urn:vcloud:vm:` + uuid1 + `"`,
 				`"vmware-cloud-director://urn:vcloud:vm:` + uuid2 + `"`,
@@ -84,19 +84,19 @@ var specs = map[string]struct {
 			"affinity":               {"{group: one}", "{group: two}"},
 		},
 	},
-	"VCDIdentity": {identityYAML, `{}`, identityValues},
+	"VCDIdentity": {base: identityYAML, existing: `{}`, values: identityValues},
 	"VCDClusterIdentity": {
-		clusterIdentityYAML,
-		`{}`,
-		with(identityValues, map[string][2]string{
+		base:     clusterIdentityYAML,
+		existing: `{}`,
+		values: with(identityValues, map[string][2]string{
 			"orgs":              {"[one]", "[two]"},
 			"allowedNamespaces": {"{list: [one]}", "{selector: {}}"},
 		}),
 	},
 	"VCDFailureDomain": {
-		failureDomainYAML,
-		`{}`,
-		map[string][2]string{
+		base:     failureDomainYAML,
+		existing: `{}`,
+		values: map[string][2]string{
 			"region":          {"one", "two"},
 			"zone":            {"one", "two"},
 			"ovdc":            {"one", "two"},
@@ -104,9 +104,9 @@ var specs = map[string]struct {
 		},
 	},
 	"VCDDeploymentZone": {
-		deploymentZoneYAML,
-		`{}`,
-		map[string][2]string{
+		base:     deploymentZoneYAML,
+		existing: `{}`,
+		values: map[string][2]string{
 			"failureDomain":       {"one", "two"},
 			"site":                {`"https://one.example.com"`, `"https://two.example.com"`},
 			"org":                 {"one", "two"},
@@ -116,9 +116,9 @@ var specs = map[string]struct {
 		},
 	},
 	"VCDRemediation": {
-		remediationYAML,
-		`{}`,
-		map[string][2]string{
+		base:     remediationYAML,
+		existing: `{}`,
+		values: map[string][2]string{
 			"strategy": {"{retryLimit: 2}", "{retryLimit: 3}"},
 		},
 	},

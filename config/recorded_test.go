@@ -59,25 +59,25 @@ func TestClusterRecordsCannotBeRemoved(t *testing.T) {
 		name, before, change string
 		fields               []string
 	}{
-		{"another VDC", someVDC, recordedOf(`ovdcID: "` + vdc + otherUUID + `"`), []string{"spec.recordedState.ovdcID"}},
-		{"the VDC is looked up again", someVDC, recordedOf(`ovdcID: `), nil},
-		{"all records are removed", someVDC, `{spec: {recordedState: }}`, []string{lost, lost}},
-		{"the number of vApps is removed", someVDC, recordedOf(`vAppCount: `), []string{lost}},
-		{"the number of vApps decreases", someVDC, recordedOf(`vAppCount: 1`), []string{"spec.recordedState.vAppCount"}},
-		{"the number of vApps grows", someVDC, recordedOf(`vAppCount: 3`), nil},
-		{"another VDC of a zone", inZone, recordedOf(`zones: {a: {ovdcID: "` + vdc + otherUUID + `"}}`), []string{"spec.recordedState.zones[a].ovdcID"}},
-		{"fewer vApps in a zone", inZone, recordedOf(`zones: {a: {vAppCount: 1}}`), []string{"spec.recordedState.zones[a].vAppCount"}},
-		{"a zone is used with another VDC", inZone, recordedOf(`zones: {a: }`), nil},
-		{"a further zone", inZone, recordedOf(`zones: {b: {ovdcID: "` + vdc + otherUUID + `"}}`), nil},
-		{"a vApp is removed", recordedOf(`vAppIDs: ["` + vApp + someUUID + `"], vAppCount: 1`), recordedOf(`vAppIDs: `), []string{lost}},
+		{name: "another VDC", before: someVDC, change: recordedOf(`ovdcID: "` + vdc + otherUUID + `"`), fields: []string{"spec.recordedState.ovdcID"}},
+		{name: "the VDC is looked up again", before: someVDC, change: recordedOf(`ovdcID: `)},
+		{name: "all records are removed", before: someVDC, change: `{spec: {recordedState: }}`, fields: []string{lost, lost}},
+		{name: "the number of vApps is removed", before: someVDC, change: recordedOf(`vAppCount: `), fields: []string{lost}},
+		{name: "the number of vApps decreases", before: someVDC, change: recordedOf(`vAppCount: 1`), fields: []string{"spec.recordedState.vAppCount"}},
+		{name: "the number of vApps grows", before: someVDC, change: recordedOf(`vAppCount: 3`)},
+		{name: "another VDC of a zone", before: inZone, change: recordedOf(`zones: {a: {ovdcID: "` + vdc + otherUUID + `"}}`), fields: []string{"spec.recordedState.zones[a].ovdcID"}},
+		{name: "fewer vApps in a zone", before: inZone, change: recordedOf(`zones: {a: {vAppCount: 1}}`), fields: []string{"spec.recordedState.zones[a].vAppCount"}},
+		{name: "a zone is used with another VDC", before: inZone, change: recordedOf(`zones: {a: }`)},
+		{name: "a further zone", before: inZone, change: recordedOf(`zones: {b: {ovdcID: "` + vdc + otherUUID + `"}}`)},
+		{name: "a vApp is removed", before: recordedOf(`vAppIDs: ["` + vApp + someUUID + `"], vAppCount: 1`), change: recordedOf(`vAppIDs: `), fields: []string{lost}},
 		{
-			"a gateway is removed",
-			recordedOf(`edgeGatewayIDs: ["` + gateway + someUUID + `", "` + gateway + otherUUID + `"]`),
-			recordedOf(`edgeGatewayIDs: ["` + gateway + someUUID + `"]`),
-			[]string{lost},
+			name:   "a gateway is removed",
+			before: recordedOf(`edgeGatewayIDs: ["` + gateway + someUUID + `", "` + gateway + otherUUID + `"]`),
+			change: recordedOf(`edgeGatewayIDs: ["` + gateway + someUUID + `"]`),
+			fields: []string{lost},
 		},
-		{"the record of kept load balancers is removed", recordedOf(`loadBalancersAllowed: true, vAppCount: 1`), recordedOf(`loadBalancersAllowed: `), []string{lost}},
-		{"another entity is created", recordedOf(`rdeID: "urn:vcloud:entity:vmware:capvcdCluster:` + someUUID + `", vAppCount: 1`), recordedOf(`rdeID: `), nil},
+		{name: "the record of kept load balancers is removed", before: recordedOf(`loadBalancersAllowed: true, vAppCount: 1`), change: recordedOf(`loadBalancersAllowed: `), fields: []string{lost}},
+		{name: "another entity is created", before: recordedOf(`rdeID: "urn:vcloud:entity:vmware:capvcdCluster:` + someUUID + `", vAppCount: 1`), change: recordedOf(`rdeID: `)},
 	}
 	c := loadCRDs(t)["VCDCluster"]
 	for _, tt := range tests {

@@ -110,18 +110,17 @@ func TestCredentialsAreRotatedWhileAMachineIsCreated(t *testing.T) {
 		old, new map[string]string
 		gap      bool // the old sessions end first
 	}{
-		{"a password", map[string]string{"password": "password"}, map[string]string{"password": "fresh"}, true},
+		{name: "a password", old: map[string]string{"password": "password"}, new: map[string]string{"password": "fresh"}, gap: true},
 		{
-			"an API token",
-			map[string]string{"apiToken": "capvcd-api-token"},
-			map[string]string{"apiToken": "fresh"},
-			true,
+			name: "an API token",
+			old:  map[string]string{"apiToken": "capvcd-api-token"},
+			new:  map[string]string{"apiToken": "fresh"},
+			gap:  true,
 		},
 		{
-			"an API token that overlaps with the old one",
-			map[string]string{"apiToken": "capvcd-api-token"},
-			map[string]string{"apiToken": "fresh"},
-			false,
+			name: "an API token that overlaps with the old one",
+			old:  map[string]string{"apiToken": "capvcd-api-token"},
+			new:  map[string]string{"apiToken": "fresh"},
 		},
 	}
 	for _, tt := range tests {

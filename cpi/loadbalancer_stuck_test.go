@@ -76,25 +76,24 @@ func TestABlockedDeletionIsReportedWithARemedy(t *testing.T) {
 		newEvents []string // words of one event; empty: no event
 	}{
 		{
-			"a configured gateway that cannot be found, on which the Service may have been",
-			balanced("web"),
-			func(f *fakeBalancer) { f.lost = map[string]error{"slow": refused("no network dmz")} },
-			[]string{"Warning LoadBalancerNotDeleted", "gateway slow", "no network dmz", "correct the entry"},
+			name:      "a configured gateway that cannot be found, on which the Service may have been",
+			s:         balanced("web"),
+			damage:    func(f *fakeBalancer) { f.lost = map[string]error{"slow": refused("no network dmz")} },
+			newEvents: []string{"Warning LoadBalancerNotDeleted", "gateway slow", "no network dmz", "correct the entry"},
 		},
 		{
-			"a deleted gateway on which the Service has been",
-			balanced("web", recordedAt("main")),
-			func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
-			[]string{
+			name:   "a deleted gateway on which the Service has been",
+			s:      balanced("web", recordedAt("main")),
+			damage: func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
+			newEvents: []string{
 				"Warning LoadBalancerNotDeleted", "at main", "no such gateway",
 				"ConfigMap kube-system/cloud-controller-manager-services",
 			},
 		},
 		{
-			"an outage, which ends by itself",
-			balanced("web"),
-			func(f *fakeBalancer) { f.lost = map[string]error{"slow": loadbalancer.ErrUnknown} },
-			nil,
+			name:   "an outage, which ends by itself",
+			s:      balanced("web"),
+			damage: func(f *fakeBalancer) { f.lost = map[string]error{"slow": loadbalancer.ErrUnknown} },
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -40,22 +40,22 @@ func TestMatchingANodeWithoutAProviderID(t *testing.T) {
 		machines []Machine
 		want     string // provider ID; empty: none
 	}{
-		{"by its UUID", reports(uuid), []Machine{machine("2", named("x")), machine("3", named("y"), withUUIDs)}, "test://3"},
-		{"by its UUID in the other byte order", reports(swapped), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
-		{"by its uppercase UUID", reports("4227B36B-1111-2222-3333-444444444444"), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
-		{"by its hostname, regardless of case", nameless, []Machine{machine("3", named("NODE-1"))}, "test://3"},
-		{"by its hostname with a domain", nameless, []Machine{machine("3", named("node-1.example.com"))}, "test://3"},
+		{name: "by its UUID", node: reports(uuid), machines: []Machine{machine("2", named("x")), machine("3", named("y"), withUUIDs)}, want: "test://3"},
+		{name: "by its UUID in the other byte order", node: reports(swapped), machines: []Machine{machine("3", named("y"), withUUIDs)}, want: "test://3"},
+		{name: "by its uppercase UUID", node: reports("4227B36B-1111-2222-3333-444444444444"), machines: []Machine{machine("3", named("y"), withUUIDs)}, want: "test://3"},
+		{name: "by its hostname, regardless of case", node: nameless, machines: []Machine{machine("3", named("NODE-1"))}, want: "test://3"},
+		{name: "by its hostname with a domain", node: nameless, machines: []Machine{machine("3", named("node-1.example.com"))}, want: "test://3"},
 		{
-			"by its hostname, although the Node name has a domain",
-			func(n *corev1.Node) {
+			name: "by its hostname, although the Node name has a domain",
+			node: func(n *corev1.Node) {
 				nameless(n)
 				n.Name += ".example.com"
 			},
-			[]Machine{machine("3", named("node-1"))},
-			"test://3",
+			machines: []Machine{machine("3", named("node-1"))},
+			want:     "test://3",
 		},
-		{"another cluster's machine of that name has another UUID", reports("other"), []Machine{machine("3", named("node-1"), withUUIDs)}, ""},
-		{"two machines have its UUID, one has its name", reports(uuid), []Machine{machine("2", named("x"), withUUIDs), machine("3", named("node-1"), withUUIDs)}, "test://3"},
+		{name: "another cluster's machine of that name has another UUID", node: reports("other"), machines: []Machine{machine("3", named("node-1"), withUUIDs)}},
+		{name: "two machines have its UUID, one has its name", node: reports(uuid), machines: []Machine{machine("2", named("x"), withUUIDs), machine("3", named("node-1"), withUUIDs)}, want: "test://3"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,43 +28,41 @@ func TestStates(t *testing.T) {
 		mod   func(*corev1.Service)
 		state string
 	}{
-		{"a new Service waits", func(*corev1.Service) {}, statePending},
-		{"a Service with an address is ready", published, stateReady},
+		{name: "a new Service waits", mod: func(*corev1.Service) {}, state: statePending},
+		{name: "a Service with an address is ready", mod: published, state: stateReady},
 		{
-			"a Service with an unserved port is incomplete",
-			func(s *corev1.Service) {
+			name: "a Service with an unserved port is incomplete",
+			mod: func(s *corev1.Service) {
 				published(s)
 				s.Status.LoadBalancer.Ingress[0].Ports = []corev1.PortStatus{{Port: 80, Error: &problem}}
 			},
-			statePartly,
+			state: statePartly,
 		},
-		{"a deleting Service", func(s *corev1.Service) { s.DeletionTimestamp = &now }, stateLeaving},
+		{name: "a deleting Service", mod: func(s *corev1.Service) { s.DeletionTimestamp = &now }, state: stateLeaving},
 		{
-			"and is dropped when its finalizer is removed",
-			func(s *corev1.Service) {
+			name: "and is dropped when its finalizer is removed",
+			mod: func(s *corev1.Service) {
 				s.DeletionTimestamp = &now
 				s.Finalizers = nil
 			},
-			"",
 		},
 		{
-			"a Service of another type is dropped",
-			func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP },
-			stateLeaving,
+			name:  "a Service of another type is dropped",
+			mod:   func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP },
+			state: stateLeaving,
 		},
 		{
-			"and is no longer a load balancer",
-			func(s *corev1.Service) {
+			name: "and is no longer a load balancer",
+			mod: func(s *corev1.Service) {
 				s.Spec.Type = corev1.ServiceTypeClusterIP
 				s.Finalizers = nil
 			},
-			"",
 		},
-		{"a Service of another class is not counted", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &class }, ""},
+		{name: "a Service of another class is not counted", mod: func(s *corev1.Service) { s.Spec.LoadBalancerClass = &class }},
 		{
-			"a dry run does not count",
-			func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.DryRun, "true") },
-			stateDryRun,
+			name:  "a dry run does not count",
+			mod:   func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.DryRun, "true") },
+			state: stateDryRun,
 		},
 	}
 	for _, tt := range tests {

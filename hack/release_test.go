@@ -127,22 +127,22 @@ func TestReleaseNotesComeFromChangelogAndCommits(t *testing.T) {
 		lacks         []string
 	}{
 		{
-			"the first release needs no commits",
-			"v1.0.0",
-			[]string{"# v1.0.0", "The first.", "/blob/v1.0.0/docs/a.md)"},
-			[]string{"## Commits", "Begin"},
+			name:     "the first release needs no commits",
+			version:  "v1.0.0",
+			contains: []string{"# v1.0.0", "The first.", "/blob/v1.0.0/docs/a.md)"},
+			lacks:    []string{"## Commits", "Begin"},
 		},
 		{
-			"a later release has the commits since the last one, not since its candidate",
-			"v1.1.0",
-			[]string{"Something new.", "## Commits since v1.0.0", "- Add (", "- Mend ("},
-			[]string{"- Begin (", "The first."},
+			name:     "a later release has the commits since the last one, not since its candidate",
+			version:  "v1.1.0",
+			contains: []string{"Something new.", "## Commits since v1.0.0", "- Add (", "- Mend ("},
+			lacks:    []string{"- Begin (", "The first."},
 		},
 		{
-			"untagged commits",
-			"v1.2.0",
-			[]string{"To come.", "## Commits since v1.1.0", "- Go on ("},
-			[]string{"- Mend (", "Something new."},
+			name:     "untagged commits",
+			version:  "v1.2.0",
+			contains: []string{"To come.", "## Commits since v1.1.0", "- Go on ("},
+			lacks:    []string{"- Mend (", "Something new."},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -38,36 +38,32 @@ func TestFailedPackagesAreRerunOnce(t *testing.T) {
 		runs map[string]int
 	}{
 		{
-			"passing packages run once",
-			"good",
-			false,
-			"",
-			map[string]int{"ok  \texample.com/m/good\t": 1},
+			name:     "passing packages run once",
+			packages: "good",
+			runs:     map[string]int{"ok  \texample.com/m/good\t": 1},
 		},
 		{
-			"a package that passes on the second run is flaky",
-			"good flaky",
-			false,
-			flaky,
-			map[string]int{
+			name:     "a package that passes on the second run is flaky",
+			packages: "good flaky",
+			log:      flaky,
+			runs: map[string]int{
 				"ok  \texample.com/m/good\t":  1,
 				"FAIL\texample.com/m/flaky\t": 1,
 				"ok  \texample.com/m/flaky\t": 1,
 			},
 		},
 		{
-			"a package that fails again fails the command",
-			"flaky broken",
-			true,
-			flaky,
-			map[string]int{"FAIL\texample.com/m/broken\t": 2, "ok  \texample.com/m/flaky\t": 1},
+			name:     "a package that fails again fails the command",
+			packages: "flaky broken",
+			fails:    true,
+			log:      flaky,
+			runs:     map[string]int{"FAIL\texample.com/m/broken\t": 2, "ok  \texample.com/m/flaky\t": 1},
 		},
 		{
-			"a package that does not compile fails the command",
-			"invalid",
-			true,
-			"",
-			map[string]int{"FAIL\texample.com/m/invalid [build failed]": 2},
+			name:     "a package that does not compile fails the command",
+			packages: "invalid",
+			fails:    true,
+			runs:     map[string]int{"FAIL\texample.com/m/invalid [build failed]": 2},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

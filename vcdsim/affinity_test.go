@@ -39,17 +39,17 @@ func TestAffinityRules(t *testing.T) {
 		name, body string
 		status     int
 	}{
-		{"no name", c.affinity("", "Affinity", true, a, b), 400},
-		{"an unknown polarity", c.affinity("x", "Sometimes", true, a, b), 400},
-		{"one VM", c.affinity("x", "Affinity", true, a), 400},
-		{"a VM twice", c.affinity("x", "Affinity", true, a, a), 400},
+		{name: "no name", body: c.affinity("", "Affinity", true, a, b), status: 400},
+		{name: "an unknown polarity", body: c.affinity("x", "Sometimes", true, a, b), status: 400},
+		{name: "one VM", body: c.affinity("x", "Affinity", true, a), status: 400},
+		{name: "a VM twice", body: c.affinity("x", "Affinity", true, a, a), status: 400},
 		{
-			"a nonexistent VM",
-			c.affinity("x", "Affinity", true, a, "/api/vApp/vm-11111111-2222-3333-4444-555555555555"),
-			403,
+			name:   "a nonexistent VM",
+			body:   c.affinity("x", "Affinity", true, a, "/api/vApp/vm-11111111-2222-3333-4444-555555555555"),
+			status: 403,
 		},
-		{"a VM in another rule of that kind", c.affinity("x", "Anti-Affinity", true, a, d), 400},
-		{"together although another rule separates them", c.affinity("x", "Affinity", true, a, b, d), 400},
+		{name: "a VM in another rule of that kind", body: c.affinity("x", "Anti-Affinity", true, a, d), status: 400},
+		{name: "together although another rule separates them", body: c.affinity("x", "Affinity", true, a, b, d), status: 400},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			NewWithT(t).Expect(c.call(http.MethodPost, rules, tc.body).status).To(Equal(tc.status))

@@ -111,14 +111,14 @@ func TestAnInvalidDumpChangesNothing(t *testing.T) {
 	c.vapp("cluster")
 	good := c.dump().String()
 	for _, tc := range []struct{ name, dump, message string }{
-		{"something else", `{"kind": "List"}`, "it is not a dump of vcdsim"},
-		{"not JSON", `<xml/>`, "reading the dump"},
-		{"half a dump", good[:len(good)/2], "reading the dump"},
-		{"a dump of another version", strings.Replace(good, `"version":3`, `"version":99`, 1), "version 99 is not 3"},
+		{name: "something else", dump: `{"kind": "List"}`, message: "it is not a dump of vcdsim"},
+		{name: "not JSON", dump: `<xml/>`, message: "reading the dump"},
+		{name: "half a dump", dump: good[:len(good)/2], message: "reading the dump"},
+		{name: "a dump of another version", dump: strings.Replace(good, `"version":3`, `"version":99`, 1), message: "version 99 is not 3"},
 		{
-			"a store with an unknown field",
-			strings.Replace(good, `"store":{`, `"store":{"colour":1,`, 1),
-			`unknown field "colour"`,
+			name:    "a store with an unknown field",
+			dump:    strings.Replace(good, `"store":{`, `"store":{"colour":1,`, 1),
+			message: `unknown field "colour"`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -63,26 +63,26 @@ func TestNoAddressIsAssignedToTwoGateways(t *testing.T) {
 
 	for _, tc := range []struct{ name, subnet, message string }{
 		{
-			"addresses of another gateway",
-			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.50","endAddress":"203.0.113.60"}]}}`,
-			"already allocated to another edge gateway",
+			name:    "addresses of another gateway",
+			subnet:  `{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.50","endAddress":"203.0.113.60"}]}}`,
+			message: "already allocated to another edge gateway",
 		},
 		{
-			"addresses outside the pool",
-			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.3","endAddress":"203.0.113.4"}]}}`,
-			"not within the static IP pool",
+			name:    "addresses outside the pool",
+			subnet:  `{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.3","endAddress":"203.0.113.4"}]}}`,
+			message: "not within the static IP pool",
 		},
 		{
-			"addresses of another subnet",
-			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"198.51.100.3","endAddress":"198.51.100.4"}]}}`,
-			"is invalid",
+			name:    "addresses of another subnet",
+			subnet:  `{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"198.51.100.3","endAddress":"198.51.100.4"}]}}`,
+			message: "is invalid",
 		},
 		{
-			"more addresses than the pool has",
-			`{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":52}`,
-			"not enough free IP addresses",
+			name:    "more addresses than the pool has",
+			subnet:  `{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":52}`,
+			message: "not enough free IP addresses",
 		},
-		{"an invalid gateway", `{"gateway":"here","prefixLength":24}`, `"here" is invalid`},
+		{name: "an invalid gateway", subnet: `{"gateway":"here","prefixLength":24}`, message: `"here" is invalid`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			message := c.refused(http.MethodPost, cloudAPI+"edgeGateways", c.edgeBody("third", tc.subnet), 400,

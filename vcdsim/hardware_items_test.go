@@ -125,24 +125,24 @@ func TestHardwareItemsThatAreNotAppliedAreRefused(t *testing.T) {
 
 	for name, tt := range map[string]struct{ path, body, message string }{
 		"another network adapter": {
-			path,
-			with(c.edited(nic, "<AddressOnParent>0<", "<AddressOnParent>1<")),
-			"networkConnectionSection",
+			path:    path,
+			body:    with(c.edited(nic, "<AddressOnParent>0<", "<AddressOnParent>1<")),
+			message: "networkConnectionSection",
 		},
 		"a network adapter on another network": {
-			path,
-			strings.Replace(section.String(), ">nodes<", ">storage<", 1),
-			"networkConnectionSection",
+			path:    path,
+			body:    strings.Replace(section.String(), ">nodes<", ">storage<", 1),
+			message: "networkConnectionSection",
 		},
 		"an independent disk": {
-			path + "/disks",
-			`<RasdItemsList>` + hardwareItem("17", "2001", `<rasd:HostResource disk="`+disk+`"/>`) + `</RasdItemsList>`,
-			"attached",
+			path:    path + "/disks",
+			body:    `<RasdItemsList>` + hardwareItem("17", "2001", `<rasd:HostResource disk="`+disk+`"/>`) + `</RasdItemsList>`,
+			message: "attached",
 		},
 		"memory as CPUs": {
-			path + "/cpu",
-			`<Item><ResourceType>4</ResourceType><VirtualQuantity>4096</VirtualQuantity></Item>`,
-			"resource type",
+			path:    path + "/cpu",
+			body:    `<Item><ResourceType>4</ResourceType><VirtualQuantity>4096</VirtualQuantity></Item>`,
+			message: "resource type",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

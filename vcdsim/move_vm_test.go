@@ -67,26 +67,23 @@ func TestAMovedVMConnectsToTheNetworksOfItsNewVApp(t *testing.T) {
 		network  string
 		address  string
 	}{
-		"by their names": {"", "", "nodes", "192.168.100.10"},
-		"or to none":     {`<NetworkConfigSection ` + xmlns + `/>`, "", "none", ""},
+		"by their names": {network: "nodes", address: "192.168.100.10"},
+		"or to none":     {networks: `<NetworkConfigSection ` + xmlns + `/>`, network: "none"},
 		"with another subnet": {
-			`<NetworkConfigSection ` + xmlns + `><NetworkConfig networkName="nodes"><Configuration>` + isolated +
+			networks: `<NetworkConfigSection ` + xmlns + `><NetworkConfig networkName="nodes"><Configuration>` + isolated +
 				`</Configuration></NetworkConfig></NetworkConfigSection>`,
-			"",
-			"nodes",
-			"192.168.0.10",
+			network: "nodes",
+			address: "192.168.0.10",
 		},
 		"as requested": {
-			"",
-			`<InstantiationParams>` + nic("MANUAL", "192.168.100.150") + `</InstantiationParams>`,
-			"nodes",
-			"192.168.100.150",
+			params:  `<InstantiationParams>` + nic("MANUAL", "192.168.100.150") + `</InstantiationParams>`,
+			network: "nodes",
+			address: "192.168.100.150",
 		},
 		"with its own address": {
-			"",
-			`<InstantiationParams>` + nic("MANUAL", "192.168.100.10") + `</InstantiationParams>`,
-			"nodes",
-			"192.168.100.10",
+			params:  `<InstantiationParams>` + nic("MANUAL", "192.168.100.10") + `</InstantiationParams>`,
+			network: "nodes",
+			address: "192.168.100.10",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,23 +122,23 @@ func TestMovesAreRefused(t *testing.T) {
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 	resized := `<InstantiationParams>` + hardware(hardwareItem("3", "5", quantity("64"))) + `</InstantiationParams>`
 	for name, tt := range map[string]struct{ path, body, message string }{
-		"within a vApp": {from + "/action/recomposeVApp", recompose(c.moved(vm, "")), "already in vApp"},
-		"twice":         {to + "/action/recomposeVApp", recompose(c.moved(vm, ""), c.moved(vm, "")), "twice"},
+		"within a vApp": {path: from + "/action/recomposeVApp", body: recompose(c.moved(vm, "")), message: "already in vApp"},
+		"twice":         {path: to + "/action/recomposeVApp", body: recompose(c.moved(vm, ""), c.moved(vm, "")), message: "twice"},
 		"with the name of another VM": {
-			to + "/action/recomposeVApp",
-			recompose(c.moved(vm, `<VmGeneralParams><Name>taken</Name></VmGeneralParams>`)),
-			"taken already exists",
+			path:    to + "/action/recomposeVApp",
+			body:    recompose(c.moved(vm, `<VmGeneralParams><Name>taken</Name></VmGeneralParams>`)),
+			message: "taken already exists",
 		},
 		"with the name of another new VM": {
-			to + "/action/recomposeVApp",
-			recompose(c.moved(vm, ""), c.item("node", "", "")),
-			"node already exists",
+			path:    to + "/action/recomposeVApp",
+			body:    recompose(c.moved(vm, ""), c.item("node", "", "")),
+			message: "node already exists",
 		},
-		"with other hardware while it runs": {to + "/action/recomposeVApp", recompose(c.moved(vm, resized)), "not powered off"},
+		"with other hardware while it runs": {path: to + "/action/recomposeVApp", body: recompose(c.moved(vm, resized)), message: "not powered off"},
 		"to a new vApp": {
-			c.vdc() + "/action/composeVApp",
-			`<ComposeVAppParams ` + xmlns + ` name="new">` + c.moved(vm, "") + `</ComposeVAppParams>`,
-			"only to an existing vApp",
+			path:    c.vdc() + "/action/composeVApp",
+			body:    `<ComposeVAppParams ` + xmlns + ` name="new">` + c.moved(vm, "") + `</ComposeVAppParams>`,
+			message: "only to an existing vApp",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

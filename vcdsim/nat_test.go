@@ -67,19 +67,19 @@ func TestTenantPortProfilesReferenceTheirOrganization(t *testing.T) {
 func TestNATRulesAreValidated(t *testing.T) {
 	c := start(t)
 	for _, tc := range []struct{ name, body, message string }{
-		{"no type", `{"name":"x","externalAddresses":"203.0.113.20"}`, `type "" is invalid`},
+		{name: "no type", body: `{"name":"x","externalAddresses":"203.0.113.20"}`, message: `type "" is invalid`},
 		{
-			"no internal address",
-			`{"name":"x","type":"DNAT","externalAddresses":"203.0.113.20"}`,
-			"internalAddresses must not be empty",
+			name:    "no internal address",
+			body:    `{"name":"x","type":"DNAT","externalAddresses":"203.0.113.20"}`,
+			message: "internalAddresses must not be empty",
 		},
-		{"an invalid address", dnat("x", "203.0.113.2000", "192.168.100.5", ""), `"203.0.113.2000" is invalid`},
+		{name: "an invalid address", body: dnat("x", "203.0.113.2000", "192.168.100.5", ""), message: `"203.0.113.2000" is invalid`},
 		{
-			"an invalid port",
-			dnat("x", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"http"`),
-			`port "http" is invalid`,
+			name:    "an invalid port",
+			body:    dnat("x", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"http"`),
+			message: `port "http" is invalid`,
 		},
-		{"no name", dnat("", "203.0.113.20", "192.168.100.5", ""), "name must not be empty"},
+		{name: "no name", body: dnat("", "203.0.113.20", "192.168.100.5", ""), message: "name must not be empty"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			NewWithT(t).Expect(c.refused(http.MethodPost, cloudAPI+c.natPath(), tc.body, 400,

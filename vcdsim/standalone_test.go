@@ -26,20 +26,19 @@ func TestStandaloneVMs(t *testing.T) {
 		recompose          bool // is how it goes
 	}{
 		{
-			"a new VM",
-			"createVm",
-			`<CreateVmParams ` + xmlns + ` name="vm" powerOn="true"><CreateVm name="vm">` + rawVM + nics +
+			name:   "a new VM",
+			action: "createVm",
+			body: `<CreateVmParams ` + xmlns + ` name="vm" powerOn="true"><CreateVm name="vm">` + rawVM + nics +
 				`</CreateVm></CreateVmParams>`,
-			false,
 		},
 		{
-			"from a template",
-			"instantiateVmFromTemplate",
-			`<InstantiateVmTemplateParams ` + xmlns +
+			name:   "from a template",
+			action: "instantiateVmFromTemplate",
+			body: `<InstantiateVmTemplateParams ` + xmlns +
 				` name="vm" powerOn="true"><SourcedVmTemplateItem><Source href="` +
 				source + `"/><VmGeneralParams><Description>d</Description></VmGeneralParams><VmTemplateInstantiationParams>` + nics +
 				`</VmTemplateInstantiationParams></SourcedVmTemplateItem></InstantiateVmTemplateParams>`,
-			true,
+			recompose: true,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

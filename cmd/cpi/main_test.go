@@ -129,15 +129,14 @@ func TestValidateConfig(t *testing.T) {
 		says   string
 		wrong  []string
 	}{
-		{"a valid configuration, with a warning about old keys", rightConfig, password, "warning: loadbalancer.ports.http", nil},
+		{name: "a valid configuration, with a warning about old keys", config: rightConfig, secret: password, says: "warning: loadbalancer.ports.http"},
 		{
-			"every problem is reported",
-			"vcd: {host: vcd}\n",
-			password,
-			"",
-			[]string{"vcd.host", "vcd.org", "vcd.vdc", "loadbalancer.network"},
+			name:   "every problem is reported",
+			config: "vcd: {host: vcd}\n",
+			secret: password,
+			wrong:  []string{"vcd.host", "vcd.org", "vcd.vdc", "loadbalancer.network"},
 		},
-		{"credentials are checked, too", rightConfig, nil, "", []string{"neither a refreshToken nor a username"}},
+		{name: "credentials are checked, too", config: rightConfig, wrong: []string{"neither a refreshToken nor a username"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

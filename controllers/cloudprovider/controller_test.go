@@ -85,33 +85,32 @@ func TestPodsOfOlderVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 		ready  metav1.ConditionStatus
 	}{
 		{
-			"no new pod yet",
-			appsv1.DeploymentStatus{Replicas: 2, AvailableReplicas: 2},
-			"rollout: 0 of 2 replicas updated, 2 available, 2 old",
-			metav1.ConditionFalse,
+			name:   "no new pod yet",
+			status: appsv1.DeploymentStatus{Replicas: 2, AvailableReplicas: 2},
+			want:   "rollout: 0 of 2 replicas updated, 2 available, 2 old",
+			ready:  metav1.ConditionFalse,
 		},
 		{
-			"one new pod that does not start",
-			appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1},
-			"1 of 2 replicas updated",
-			metav1.ConditionFalse,
+			name:   "one new pod that does not start",
+			status: appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1},
+			want:   "1 of 2 replicas updated",
+			ready:  metav1.ConditionFalse,
 		},
 		{
-			"a new pod that fails permanently",
-			appsv1.DeploymentStatus{
+			name: "a new pod that fails permanently",
+			status: appsv1.DeploymentStatus{
 				Replicas:          2,
 				UpdatedReplicas:   1,
 				AvailableReplicas: 1,
 				Conditions:        []appsv1.DeploymentCondition{late},
 			},
-			"is not available (rollout: 1 of 2 replicas updated, 1 available, 1 old): it has timed out",
-			metav1.ConditionFalse,
+			want:  "is not available (rollout: 1 of 2 replicas updated, 1 available, 1 old): it has timed out",
+			ready: metav1.ConditionFalse,
 		},
 		{
-			"one of the new pods works",
-			appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1},
-			"",
-			metav1.ConditionTrue,
+			name:   "one of the new pods works",
+			status: appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1},
+			ready:  metav1.ConditionTrue,
 		},
 	}
 	for _, tt := range tests {
@@ -273,23 +272,23 @@ func TestForbiddenCredentialsAreNotCopiedToAWorkloadCluster(t *testing.T) {
 		change       func(*ccmEnv)
 	}{
 		{
-			"an identity is not shared unless it says so",
-			infrav1.IdentityNotSharedReason,
-			func(w *ccmEnv) {
+			name:   "an identity is not shared unless it says so",
+			reason: infrav1.IdentityNotSharedReason,
+			change: func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = nil })
 			},
 		},
 		{
-			"nor is an identity that denies it",
-			infrav1.IdentityNotSharedReason,
-			func(w *ccmEnv) {
+			name:   "nor is an identity that denies it",
+			reason: infrav1.IdentityNotSharedReason,
+			change: func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = ptr.To(false) })
 			},
 		},
 		{
-			"a cluster-scoped identity is not shared",
-			infrav1.IdentityNotShareableReason,
-			func(w *ccmEnv) {
+			name:   "a cluster-scoped identity is not shared",
+			reason: infrav1.IdentityNotShareableReason,
+			change: func(w *ccmEnv) {
 				wide := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}
 				wide.Spec.Site = w.Sim.URL()
 				wide.Spec.SecretRef.Name = "wide"
@@ -303,39 +302,39 @@ func TestForbiddenCredentialsAreNotCopiedToAWorkloadCluster(t *testing.T) {
 			},
 		},
 		{
-			"a system administrator is not allowed",
-			infrav1.IdentityNotShareableReason,
-			func(w *ccmEnv) { w.changeSecret("username", "System/administrator") },
+			name:   "a system administrator is not allowed",
+			reason: infrav1.IdentityNotShareableReason,
+			change: func(w *ccmEnv) { w.changeSecret("username", "System/administrator") },
 		},
 		{
-			"regardless of the spelling",
-			infrav1.IdentityNotShareableReason,
-			func(w *ccmEnv) { w.changeSecret("username", "sYSTEM/administrator") },
+			name:   "regardless of the spelling",
+			reason: infrav1.IdentityNotShareableReason,
+			change: func(w *ccmEnv) { w.changeSecret("username", "sYSTEM/administrator") },
 		},
 		{
-			"even with a token",
-			infrav1.IdentityNotShareableReason,
-			func(w *ccmEnv) {
+			name:   "even with a token",
+			reason: infrav1.IdentityNotShareableReason,
+			change: func(w *ccmEnv) {
 				w.changeSecret("apiToken", "secret-token")
 				w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.Org = "System" })
 			},
 		},
 		{
-			"a service account of the cluster has a single user",
-			infrav1.IdentityNotShareableReason,
-			func(w *ccmEnv) {
+			name:   "a service account of the cluster has a single user",
+			reason: infrav1.IdentityNotShareableReason,
+			change: func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount })
 			},
 		},
 		{
-			"credentials that VCD rejects are not copied",
-			infrav1.CredentialsRejectedReason,
-			func(w *ccmEnv) { w.changeSecret("password", "wrong") },
+			name:   "credentials that VCD rejects are not copied",
+			reason: infrav1.CredentialsRejectedReason,
+			change: func(w *ccmEnv) { w.changeSecret("password", "wrong") },
 		},
 		{
-			"credentials of another site are not copied",
-			infrav1.SiteNotAllowedReason,
-			func(w *ccmEnv) {
+			name:   "credentials of another site are not copied",
+			reason: infrav1.SiteNotAllowedReason,
+			change: func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Site = "https://other.example.com" })
 			},
 		},

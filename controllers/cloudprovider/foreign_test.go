@@ -46,52 +46,52 @@ func TestNoSecondCloudProviderIsInstalled(t *testing.T) {
 		names  string // the object to remove
 	}{
 		{
-			"CPI 1.6.1",
-			runs(&appsv1.Deployment{}, "kube-system", "vmware-cloud-director-ccm", cpi),
-			"Deployment kube-system/vmware-cloud-director-ccm",
+			name:   "CPI 1.6.1",
+			object: runs(&appsv1.Deployment{}, "kube-system", "vmware-cloud-director-ccm", cpi),
+			names:  "Deployment kube-system/vmware-cloud-director-ccm",
 		},
 		{
-			"the provider of another cloud",
-			runs(&appsv1.DaemonSet{}, "cloud", "ccm",
+			name: "the provider of another cloud",
+			object: runs(&appsv1.DaemonSet{}, "cloud", "ccm",
 				corev1.Container{Image: "registry.k8s.io/provider-os/openstack-cloud-controller-manager:v1.36.0"}),
-			"DaemonSet cloud/ccm",
+			names: "DaemonSet cloud/ccm",
 		},
-		{"a StatefulSet", runs(&appsv1.StatefulSet{}, "cloud", "ccm", cpi), "StatefulSet cloud/ccm"},
+		{name: "a StatefulSet", object: runs(&appsv1.StatefulSet{}, "cloud", "ccm", cpi), names: "StatefulSet cloud/ccm"},
 		{
-			"a static pod",
-			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror, OwnerReferences: owner}}, "kube-system",
+			name: "a static pod",
+			object: runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror, OwnerReferences: owner}}, "kube-system",
 				"ccm-node-1", cpi),
-			"static Pod kube-system/ccm-node-1",
+			names: "static Pod kube-system/ccm-node-1",
 		},
-		{"a manually started pod", runs(&corev1.Pod{}, "kube-system", "ccm", cpi), "Pod kube-system/ccm"},
+		{name: "a manually started pod", object: runs(&corev1.Pod{}, "kube-system", "ccm", cpi), names: "Pod kube-system/ccm"},
 		{
-			"identified by its flag",
-			runs(&appsv1.Deployment{}, "cloud", "mine",
+			name: "identified by its flag",
+			object: runs(&appsv1.Deployment{}, "cloud", "mine",
 				corev1.Container{Image: "mine:1", Args: []string{"--cloud-provider", "vsphere"}}),
-			"Deployment cloud/mine",
+			names: "Deployment cloud/mine",
 		},
 		{
-			"a kube-controller-manager with a cloud provider",
-			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror}},
+			name: "a kube-controller-manager with a cloud provider",
+			object: runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror}},
 				"kube-system", "kcm", corev1.Container{
 					Image:   "registry.k8s.io/kube-controller-manager:v1.20.0",
 					Command: []string{"kube-controller-manager", "--cloud-provider=vsphere"},
 				}),
-			"static Pod kube-system/kcm",
+			names: "static Pod kube-system/kcm",
 		},
 		{
-			"an unknown cloud provider",
-			runs(&appsv1.Deployment{}, "cloud", "mine", corev1.Container{
+			name: "an unknown cloud provider",
+			object: runs(&appsv1.Deployment{}, "cloud", "mine", corev1.Container{
 				Image:   "mine@sha256:1",
 				Command: []string{"/bin/mine", "--cloud-provider=mine", "--allow-untagged-cloud"},
 			}),
-			"Deployment cloud/mine",
+			names: "Deployment cloud/mine",
 		},
 		{
-			"identified by its program",
-			runs(&appsv1.Deployment{}, "cloud", "mine",
+			name: "identified by its program",
+			object: runs(&appsv1.Deployment{}, "cloud", "mine",
 				corev1.Container{Image: "mine:1", Command: []string{"/bin/acme-cloud-controller-manager"}}),
-			"Deployment cloud/mine",
+			names: "Deployment cloud/mine",
 		},
 	}
 	for _, tt := range tests {

@@ -79,12 +79,12 @@ func TestAnUnusableAdditionalGatewayIsReported(t *testing.T) {
 		gateway infrav1.LoadBalancerGateway
 		want    string
 	}{
-		{"a nonexistent edge gateway", infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz"}, "dmz"},
-		{"a nonexistent network", infrav1.LoadBalancerGateway{Name: "dmz", Network: "outside"}, "outside"},
+		{name: "a nonexistent edge gateway", gateway: infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz"}, want: "dmz"},
+		{name: "a nonexistent network", gateway: infrav1.LoadBalancerGateway{Name: "dmz", Network: "outside"}, want: "outside"},
 		{
-			"a network without an edge gateway",
-			infrav1.LoadBalancerGateway{Name: "dmz", Network: "storage"},
-			"Network storage has no edge gateway",
+			name:    "a network without an edge gateway",
+			gateway: infrav1.LoadBalancerGateway{Name: "dmz", Network: "storage"},
+			want:    "Network storage has no edge gateway",
 		},
 	}
 	for _, tt := range tests {

@@ -69,25 +69,25 @@ func TestTheManagersTokenIsNotCopiedToAWorkloadCluster(t *testing.T) {
 		change       func(*ccmEnv)
 	}{
 		{
-			"an identity for both belongs to the manager",
-			infrav1.IdentityNotShareableReason,
-			func(w *ccmEnv) {
+			name:   "an identity for both belongs to the manager",
+			reason: infrav1.IdentityNotShareableReason,
+			change: func(w *ccmEnv) {
 				w.changeCluster(func(c *infrav1.VCDCluster) {
 					c.Spec.CloudProvider.IdentityRef = &infrav1.IdentityReference{Name: "tenant"}
 				})
 			},
 		},
 		{
-			"two identities with one Secret count as one",
-			infrav1.TokenInUseReason,
-			func(w *ccmEnv) {
+			name:   "two identities with one Secret count as one",
+			reason: infrav1.TokenInUseReason,
+			change: func(w *ccmEnv) {
 				w.changeCCMIdentity(func(i *infrav1.VCDIdentity) { i.Spec.SecretRef.Name = "tenant-credentials" })
 			},
 		},
 		{
-			"regardless of the other cluster",
-			infrav1.TokenInUseReason,
-			func(w *ccmEnv) {
+			name:   "regardless of the other cluster",
+			reason: infrav1.TokenInUseReason,
+			change: func(w *ccmEnv) {
 				w.changeCCMIdentity(func(i *infrav1.VCDIdentity) {
 					i.Spec.SecretRef.Name = "tenant-credentials"
 					i.Spec.Type = infrav1.CredentialUser

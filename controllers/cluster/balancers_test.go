@@ -238,11 +238,11 @@ func TestAnInvisibleRuleIsNotForgotten(t *testing.T) {
 		kinds []loadbalancer.Kind
 		lists []string
 	}{
-		{"although the virtual services are gone", []loadbalancer.Kind{lb.KindService}, []string{"edgeGateways/nat/rules"}},
+		{name: "although the virtual services are gone", kinds: []loadbalancer.Kind{lb.KindService}, lists: []string{"edgeGateways/nat/rules"}},
 		{
-			"although nothing else is visible",
-			[]loadbalancer.Kind{lb.KindService, lb.KindPool, lb.KindSet},
-			[]string{"edgeGateways/nat/rules", "applicationPortProfiles"},
+			name:  "although nothing else is visible",
+			kinds: []loadbalancer.Kind{lb.KindService, lb.KindPool, lb.KindSet},
+			lists: []string{"edgeGateways/nat/rules", "applicationPortProfiles"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -291,22 +291,22 @@ func TestLoadBalancersAreNeverAbandonedAfterATimeout(t *testing.T) {
 		text   string // in the event, when a user keeps them
 	}{
 		{
-			"while the gateway is invisible in VCD",
-			vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden},
-			metav1.ConditionFalse,
-			"not all can be listed",
+			name:   "while the gateway is invisible in VCD",
+			fault:  vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden},
+			status: metav1.ConditionFalse,
+			text:   "not all can be listed",
 		},
 		{
-			"while VCD does not let them be removed",
-			vcdsim.Fault{Operation: "DELETE /cloudapi/1.0.0/loadBalancer/*", Status: http.StatusForbidden},
-			metav1.ConditionFalse,
-			"virtual-service ",
+			name:   "while VCD does not let them be removed",
+			fault:  vcdsim.Fault{Operation: "DELETE /cloudapi/1.0.0/loadBalancer/*", Status: http.StatusForbidden},
+			status: metav1.ConditionFalse,
+			text:   "virtual-service ",
 		},
 		{
-			"while VCD does not respond to their requests",
-			vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusServiceUnavailable},
-			metav1.ConditionUnknown,
-			"not all can be listed",
+			name:   "while VCD does not respond to their requests",
+			fault:  vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusServiceUnavailable},
+			status: metav1.ConditionUnknown,
+			text:   "not all can be listed",
 		},
 	}
 	for _, tt := range tests {

@@ -51,18 +51,17 @@ func TestVAppIsNotGoneWhenItBecomesInvisible(t *testing.T) {
 		left int // vApps
 	}{
 		{
-			"it is deleted when it reappears",
-			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) },
-			0,
+			name: "it is deleted when it reappears",
+			help: func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) },
 		},
 		{
-			"it is kept on request of a user",
-			func(w *controllertest.Env) {
+			name: "it is kept on request of a user",
+			help: func(w *controllertest.Env) {
 				c := w.VCDCluster()
 				notes.Set(c, infrav1.KeepVAppAnnotation, "true")
 				w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 			},
-			1,
+			left: 1,
 		},
 	}
 	for _, tt := range tests {

@@ -16,18 +16,18 @@ func TestDiskOwner(t *testing.T) {
 		name, infraID, description string
 		want                       bool
 	}{
-		{"our marker", "prod", vcd.Marker{Cluster: "prod"}.String(), true},
-		{"another's marker", infraUUID, vcd.Marker{Cluster: "prod"}.String(), false},
-		{"the ID, as written by a CSI driver", infraUUID, infraUUID, true},
+		{name: "our marker", infraID: "prod", description: vcd.Marker{Cluster: "prod"}.String(), want: true},
+		{name: "another's marker", infraID: infraUUID, description: vcd.Marker{Cluster: "prod"}.String()},
+		{name: "the ID, as written by a CSI driver", infraID: infraUUID, description: infraUUID, want: true},
 		{
-			"the ID of an RDE",
-			"urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
-			"urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
-			true,
+			name:        "the ID of an RDE",
+			infraID:     "urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
+			description: "urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
+			want:        true,
 		},
-		{"a name that a user chose for both", "prod", "prod", false},
-		{"the ID among others", infraUUID, "copy of " + infraUUID, false},
-		{"no ID", "", "", false},
+		{name: "a name that a user chose for both", infraID: "prod", description: "prod"},
+		{name: "the ID among others", infraID: infraUUID, description: "copy of " + infraUUID},
+		{name: "no ID"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -153,19 +153,19 @@ func TestDisksAreNeverDeletedWithoutProof(t *testing.T) {
 		lose func(*infrav1.VCDClusterRecordedState)
 		gone bool
 	}{
-		{"a vApp that is no longer shared blocks the cluster", func(*infrav1.VCDClusterRecordedState) {}, false},
+		{name: "a vApp that is no longer shared blocks the cluster", lose: func(*infrav1.VCDClusterRecordedState) {}},
 		{
-			"without the record of its URN only the cluster is deleted",
-			func(r *infrav1.VCDClusterRecordedState) { r.VAppIDs = nil },
-			true,
+			name: "without the record of its URN only the cluster is deleted",
+			lose: func(r *infrav1.VCDClusterRecordedState) { r.VAppIDs = nil },
+			gone: true,
 		},
 		{
-			"without any record, likewise",
-			func(r *infrav1.VCDClusterRecordedState) {
+			name: "without any record, likewise",
+			lose: func(r *infrav1.VCDClusterRecordedState) {
 				r.VAppIDs = nil
 				r.VAppCount = 0
 			},
-			true,
+			gone: true,
 		},
 	}
 	for _, tt := range tests {

@@ -57,33 +57,33 @@ func TestAUserCanKeepTheVAppAtAnyPointOfTheDeletion(t *testing.T) {
 		reason string
 	}{
 		{
-			"while VCD is permanently unavailable",
-			func(w *controllertest.Env) {
+			name: "while VCD is permanently unavailable",
+			spoil: func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable})
 			},
-			infrav1.SiteUnreachableReason,
+			reason: infrav1.SiteUnreachableReason,
 		},
 		{
-			"without an identity",
-			func(w *controllertest.Env) {
+			name: "without an identity",
+			spoil: func(w *controllertest.Env) {
 				w.Expect(w.Client.Delete(w.Ctx, controllertest.NewIdentity(""))).To(Succeed())
 			},
-			infrav1.IdentityNotFoundReason,
+			reason: infrav1.IdentityNotFoundReason,
 		},
 		{
-			"while the vApp is unreadable",
-			func(w *controllertest.Env) {
+			name: "while the vApp is unreadable",
+			spoil: func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=vApp", Status: http.StatusForbidden})
 			},
-			infrav1.ForbiddenReason,
+			reason: infrav1.ForbiddenReason,
 		},
 		{
-			"while the right to delete the vApp is missing",
-			func(w *controllertest.Env) {
+			name: "while the right to delete the vApp is missing",
+			spoil: func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /api/vApp*", Status: http.StatusForbidden})
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /api/vApp*", Status: http.StatusForbidden})
 			},
-			infrav1.ForbiddenReason,
+			reason: infrav1.ForbiddenReason,
 		},
 	}
 	for _, tt := range tests {

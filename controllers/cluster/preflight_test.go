@@ -28,22 +28,22 @@ func TestPreflightProblemsAreReported(t *testing.T) {
 		remedy string
 	}{
 		{
-			"a disabled VDC",
-			func(v *vcdsim.VDC) { v.Disabled = true },
-			func(v *vcdsim.VDC) { v.Disabled = false },
-			infrav1.VDCDisabledReason,
-			"ask the provider to enable it",
+			name:   "a disabled VDC",
+			wrong:  func(v *vcdsim.VDC) { v.Disabled = true },
+			mend:   func(v *vcdsim.VDC) { v.Disabled = false },
+			reason: infrav1.VDCDisabledReason,
+			remedy: "ask the provider to enable it",
 		},
 		{
-			"a VDC without an enabled storage profile",
-			func(v *vcdsim.VDC) {
+			name: "a VDC without an enabled storage profile",
+			wrong: func(v *vcdsim.VDC) {
 				for i := range v.StorageProfiles {
 					v.StorageProfiles[i].Disabled = true
 				}
 			},
-			func(v *vcdsim.VDC) { v.StorageProfiles[0].Disabled = false },
-			infrav1.StorageProfileNotFoundReason,
-			"add or enable one",
+			mend:   func(v *vcdsim.VDC) { v.StorageProfiles[0].Disabled = false },
+			reason: infrav1.StorageProfileNotFoundReason,
+			remedy: "add or enable one",
 		},
 	}
 	for _, tt := range tests {

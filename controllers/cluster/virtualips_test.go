@@ -264,23 +264,20 @@ func TestAHostnameMustResolveIntoTheNetwork(t *testing.T) {
 		words  string
 	}{
 		"a nonexistent record": {
-			nil,
-			&net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true},
-			infrav1.NameResolutionFailedReason,
-			"DNS has no IPv4 address for api.example.com",
+			err:    &net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true},
+			reason: infrav1.NameResolutionFailedReason,
+			words:  "DNS has no IPv4 address for api.example.com",
 		},
 		"unresponsive servers": {
-			nil,
-			&net.DNSError{Err: "i/o timeout", Server: "10.0.0.53", IsTimeout: true},
-			infrav1.NameResolutionFailedReason,
-			"cannot resolve api.example.com: no answer",
+			err:    &net.DNSError{Err: "i/o timeout", Server: "10.0.0.53", IsTimeout: true},
+			reason: infrav1.NameResolutionFailedReason,
+			words:  "cannot resolve api.example.com: no answer",
 		},
-		"another error": {nil, errors.New("refused"), infrav1.NameResolutionFailedReason, "refused"},
+		"another error": {err: errors.New("refused"), reason: infrav1.NameResolutionFailedReason, words: "refused"},
 		"an address of another network": {
-			[]netip.Addr{netip.MustParseAddr("::ffff:10.9.9.9")},
-			nil,
-			infrav1.VIPOutsideNetworkReason,
-			"correct the record of api.example.com",
+			found:  []netip.Addr{netip.MustParseAddr("::ffff:10.9.9.9")},
+			reason: infrav1.VIPOutsideNetworkReason,
+			words:  "correct the record of api.example.com",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -311,38 +311,59 @@ func TestTheDeletionContinuesIfNothingCanBeMoved(t *testing.T) {
 	}{
 		{"another node holds the lease", func(s *state) { s.lease.Spec.HolderIdentity = ptr.To(staying) }},
 		{"there is no lease", func(s *state) { s.lease = nil }},
-		{"the cluster is deleted", func(s *state) {
-			s.cluster.DeletionTimestamp = ptr.To(metav1.NewTime(start))
-			s.cluster.Finalizers = []string{clusterv1.ClusterFinalizer}
-		}},
-		{"the control plane was never initialized", func(s *state) {
-			s.cluster.Status.Initialization.ControlPlaneInitialized = nil
-		}},
+		{
+			"the cluster is deleted",
+			func(s *state) {
+				s.cluster.DeletionTimestamp = ptr.To(metav1.NewTime(start))
+				s.cluster.Finalizers = []string{clusterv1.ClusterFinalizer}
+			},
+		},
+		{
+			"the control plane was never initialized",
+			func(s *state) {
+				s.cluster.Status.Initialization.ControlPlaneInitialized = nil
+			},
+		},
 		{"the machine never became a node", func(s *state) { s.leaving.Status.NodeRef.Name = "" }},
 		{"the only other node is not ready", func(s *state) { s.staying.Status.Conditions = nil }},
-		{"the only other machine is a worker", func(s *state) {
-			delete(s.staying.Labels, clusterv1.MachineControlPlaneLabel)
-		}},
-		{"the only other machine is being deleted", func(s *state) {
-			s.staying.DeletionTimestamp = ptr.To(metav1.NewTime(start))
-			s.staying.Finalizers = []string{clusterv1.MachineFinalizer}
-		}},
+		{
+			"the only other machine is a worker",
+			func(s *state) {
+				delete(s.staying.Labels, clusterv1.MachineControlPlaneLabel)
+			},
+		},
+		{
+			"the only other machine is being deleted",
+			func(s *state) {
+				s.staying.DeletionTimestamp = ptr.To(metav1.NewTime(start))
+				s.staying.Finalizers = []string{clusterv1.MachineFinalizer}
+			},
+		},
 		{"the VCDCluster no longer exists", func(s *state) { s.vcdCluster.Name = "other" }},
 		{"the Cluster no longer exists", func(s *state) { s.cluster.Name = "other" }},
-		{"the endpoint is no longer that of kube-vip", func(s *state) {
-			s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointExternal
-			s.lease = nil
-		}},
+		{
+			"the endpoint is no longer that of kube-vip",
+			func(s *state) {
+				s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointExternal
+				s.lease = nil
+			},
+		},
 		{"the VM is not a member of the endpoint on an edge gateway", func(s *state) { s.onEdgeGateway(staying) }},
 		{"the VM is the only member of the endpoint on an edge gateway", func(s *state) { s.onEdgeGateway(leaving) }},
-		{"the user keeps load balancers", func(s *state) {
-			s.onEdgeGateway(leaving, staying)
-			s.vcdCluster.Annotations = map[string]string{infrav1.KeepLoadBalancersAnnotation: "true"}
-		}},
-		{"the VCDMachine no longer exists", func(s *state) {
-			s.onEdgeGateway(leaving, staying)
-			s.members = s.members[1:]
-		}},
+		{
+			"the user keeps load balancers",
+			func(s *state) {
+				s.onEdgeGateway(leaving, staying)
+				s.vcdCluster.Annotations = map[string]string{infrav1.KeepLoadBalancersAnnotation: "true"}
+			},
+		},
+		{
+			"the VCDMachine no longer exists",
+			func(s *state) {
+				s.onEdgeGateway(leaving, staying)
+				s.members = s.members[1:]
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -393,22 +414,35 @@ func TestOnlyControlPlanesThatTheEndpointUsesGetTheHook(t *testing.T) {
 		change func(*state)
 		hooked bool
 	}{
-		{"kube-vip announces the endpoint", func(*state) {}, true},
-		{"the endpoint is on an edge gateway", func(s *state) {
-			s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointEdgeGateway
-		}, true},
-		{"the endpoint is external", func(s *state) {
-			s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointExternal
-		}, false},
-		{"the cluster is paused", func(s *state) { s.cluster.Spec.Paused = ptr.To(true) }, false},
-		{"the machine is paused", func(s *state) {
-			s.staying.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
-		}, false},
-		{"the machine is a worker", func(s *state) { delete(s.staying.Labels, clusterv1.MachineControlPlaneLabel) }, false},
-		{"another provider has the machine", func(s *state) { s.staying.Spec.InfrastructureRef.Kind = "DockerMachine" }, false},
-		{"another controller manages the cluster", func(s *state) {
-			s.vcdCluster.Annotations = map[string]string{clusterv1.ManagedByAnnotation: ""}
-		}, false},
+		{name: "kube-vip announces the endpoint", change: func(*state) {}, hooked: true},
+		{
+			name: "the endpoint is on an edge gateway",
+			change: func(s *state) {
+				s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointEdgeGateway
+			},
+			hooked: true,
+		},
+		{
+			name: "the endpoint is external",
+			change: func(s *state) {
+				s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointExternal
+			},
+		},
+		{name: "the cluster is paused", change: func(s *state) { s.cluster.Spec.Paused = ptr.To(true) }},
+		{
+			name: "the machine is paused",
+			change: func(s *state) {
+				s.staying.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+			},
+		},
+		{name: "the machine is a worker", change: func(s *state) { delete(s.staying.Labels, clusterv1.MachineControlPlaneLabel) }},
+		{name: "another provider has the machine", change: func(s *state) { s.staying.Spec.InfrastructureRef.Kind = "DockerMachine" }},
+		{
+			name: "another controller manages the cluster",
+			change: func(s *state) {
+				s.vcdCluster.Annotations = map[string]string{clusterv1.ManagedByAnnotation: ""}
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -98,65 +98,64 @@ func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 		revoke revoke
 		reason string
 	}{
-		{"VCD does not respond", faulty(vcdsim.Fault{DropBefore: true}), infrav1.SiteUnreachableReason},
-		{"VCD responds with 500", faulty(vcdsim.Fault{Status: http.StatusInternalServerError}), ""},
-		{"VCD responds with 503", faulty(vcdsim.Fault{Status: http.StatusServiceUnavailable}), infrav1.SiteUnreachableReason},
-		{"VCD responds with 429", faulty(vcdsim.Fault{Status: http.StatusTooManyRequests}), infrav1.ThrottledReason},
+		{name: "VCD does not respond", revoke: faulty(vcdsim.Fault{DropBefore: true}), reason: infrav1.SiteUnreachableReason},
+		{name: "VCD responds with 500", revoke: faulty(vcdsim.Fault{Status: http.StatusInternalServerError})},
+		{name: "VCD responds with 503", revoke: faulty(vcdsim.Fault{Status: http.StatusServiceUnavailable}), reason: infrav1.SiteUnreachableReason},
+		{name: "VCD responds with 429", revoke: faulty(vcdsim.Fault{Status: http.StatusTooManyRequests}), reason: infrav1.ThrottledReason},
 		{
-			"the password expired",
-			func(w *controllertest.Env) func() {
+			name: "the password expired",
+			revoke: func(w *controllertest.Env) func() {
 				password(w, "other")
 				return func() { password(w, "password") }
 			},
-			infrav1.CredentialsRejectedReason,
+			reason: infrav1.CredentialsRejectedReason,
 		},
-		{"every request is rejected with 401", faulty(vcdsim.Fault{Status: http.StatusUnauthorized}), ""},
-		{"every request is rejected with 403", faulty(vcdsim.Fault{Status: http.StatusForbidden}), ""},
-		{"the right to list VMs is revoked", forbidden(listVMs), infrav1.ForbiddenReason},
+		{name: "every request is rejected with 401", revoke: faulty(vcdsim.Fault{Status: http.StatusUnauthorized})},
+		{name: "every request is rejected with 403", revoke: faulty(vcdsim.Fault{Status: http.StatusForbidden})},
+		{name: "the right to list VMs is revoked", revoke: forbidden(listVMs), reason: infrav1.ForbiddenReason},
 		{
-			"listing VMs is rejected for another reason",
-			faulty(vcdsim.Fault{Operation: listVMs, Status: http.StatusBadRequest}),
-			"",
+			name:   "listing VMs is rejected for another reason",
+			revoke: faulty(vcdsim.Fault{Operation: listVMs, Status: http.StatusBadRequest}),
 		},
-		{"the right to read VMs is revoked", forbidden(readVM), ""},
-		{"the password is missing", secretWithout("password", nil), infrav1.SecretIncompleteReason},
-		{"the CA is a different one", secretWithout("ca.crt", []byte(otherCA)), ""},
-		{"the CA is missing", secretWithout("ca.crt", nil), infrav1.CertificateNotTrustedReason},
+		{name: "the right to read VMs is revoked", revoke: forbidden(readVM)},
+		{name: "the password is missing", revoke: secretWithout("password", nil), reason: infrav1.SecretIncompleteReason},
+		{name: "the CA is a different one", revoke: secretWithout("ca.crt", []byte(otherCA))},
+		{name: "the CA is missing", revoke: secretWithout("ca.crt", nil), reason: infrav1.CertificateNotTrustedReason},
 		{
-			"the Secret is deleted",
-			without(func(w *controllertest.Env) client.Object {
+			name: "the Secret is deleted",
+			revoke: without(func(w *controllertest.Env) client.Object {
 				return w.Secret("tenant-credentials")
 			}),
-			infrav1.SecretNotFoundReason,
+			reason: infrav1.SecretNotFoundReason,
 		},
 		{
-			"the identity is deleted",
-			without(func(w *controllertest.Env) client.Object {
+			name: "the identity is deleted",
+			revoke: without(func(w *controllertest.Env) client.Object {
 				return identityOf(w)
 			}),
-			infrav1.IdentityNotFoundReason,
+			reason: infrav1.IdentityNotFoundReason,
 		},
 		{
-			"the identity is for another site",
-			edited(func(i *infrav1.VCDIdentity) {
+			name: "the identity is for another site",
+			revoke: edited(func(i *infrav1.VCDIdentity) {
 				i.Spec.Site = "https://other.example.com"
 			}),
-			infrav1.SiteNotAllowedReason,
+			reason: infrav1.SiteNotAllowedReason,
 		},
 		{
-			"the VCDCluster is missing",
-			without(func(w *controllertest.Env) client.Object {
+			name: "the VCDCluster is missing",
+			revoke: without(func(w *controllertest.Env) client.Object {
 				return w.VCDCluster()
 			}),
-			infrav1.WaitingForClusterReason,
+			reason: infrav1.WaitingForClusterReason,
 		},
 		{
-			"VCD does not know the state of VMs",
-			func(w *controllertest.Env) func() {
+			name: "VCD does not know the state of VMs",
+			revoke: func(w *controllertest.Env) func() {
 				w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").Status = vcdsim.Unresolved })
 				return func() { w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").Status = vcdsim.PoweredOn }) }
 			},
-			infrav1.VMInconsistentReason,
+			reason: infrav1.VMInconsistentReason,
 		},
 	}
 	for _, tt := range tests {

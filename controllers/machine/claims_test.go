@@ -251,39 +251,39 @@ func TestUnusableAddressesAreReportedBeforeTheVMIsCreated(t *testing.T) {
 		words  string
 	}{
 		"outside the network": {
-			[]*controllertest.Pool{pool(24, "", "10.9.9.9")},
-			infrav1.AddressInvalidReason,
-			"is in no subnet of network nodes",
+			pools:  []*controllertest.Pool{pool(24, "", "10.9.9.9")},
+			reason: infrav1.AddressInvalidReason,
+			words:  "is in no subnet of network nodes",
 		},
 		"of a family without a subnet in the network": {
-			[]*controllertest.Pool{v6Pool(1)},
-			infrav1.AddressInvalidReason,
-			"is in no subnet of network nodes",
+			pools:  []*controllertest.Pool{v6Pool(1)},
+			reason: infrav1.AddressInvalidReason,
+			words:  "is in no subnet of network nodes",
 		},
 		"two of one family": {
-			[]*controllertest.Pool{v4Pool(1), controllertest.NewPool("more", 0, "", "192.168.100.30")},
-			infrav1.AddressInvalidReason,
-			"same family",
+			pools:  []*controllertest.Pool{v4Pool(1), controllertest.NewPool("more", 0, "", "192.168.100.30")},
+			reason: infrav1.AddressInvalidReason,
+			words:  "same family",
 		},
 		"with another prefix": {
-			[]*controllertest.Pool{pool(16, "", "192.168.100.20")},
-			infrav1.AddressInvalidReason,
-			"prefix length 16",
+			pools:  []*controllertest.Pool{pool(16, "", "192.168.100.20")},
+			reason: infrav1.AddressInvalidReason,
+			words:  "prefix length 16",
 		},
 		"with a gateway outside the subnet": {
-			[]*controllertest.Pool{pool(24, "10.0.0.1", "192.168.100.20")},
-			infrav1.AddressInvalidReason,
-			"gateway 10.0.0.1",
+			pools:  []*controllertest.Pool{pool(24, "10.0.0.1", "192.168.100.20")},
+			reason: infrav1.AddressInvalidReason,
+			words:  "gateway 10.0.0.1",
 		},
 		"of the gateway": {
-			[]*controllertest.Pool{pool(24, "", "192.168.100.1")},
-			infrav1.AddressInvalidReason,
-			"of the gateway",
+			pools:  []*controllertest.Pool{pool(24, "", "192.168.100.1")},
+			reason: infrav1.AddressInvalidReason,
+			words:  "of the gateway",
 		},
 		"in a DHCP range": {
-			[]*controllertest.Pool{pool(24, "", "192.168.100.160")},
-			infrav1.AddressInvalidReason,
-			"DHCP range",
+			pools:  []*controllertest.Pool{pool(24, "", "192.168.100.160")},
+			reason: infrav1.AddressInvalidReason,
+			words:  "DHCP range",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,44 +62,44 @@ func TestMachineSurvivesFailures(t *testing.T) {
 		reason    string
 	}{
 		{
-			"the task that creates the vApp fails",
-			vcdsim.Fault{FailTask: true, Operation: "vdc*Vapp", Message: "no hosts"},
-			infrav1.VAppReadyCondition,
-			infrav1.TaskFailedReason,
+			name:      "the task that creates the vApp fails",
+			fault:     vcdsim.Fault{FailTask: true, Operation: "vdc*Vapp", Message: "no hosts"},
+			condition: infrav1.VAppReadyCondition,
+			reason:    infrav1.TaskFailedReason,
 		},
 		{
-			"the task that writes bootstrap data fails",
-			vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", Message: "disk full"},
-			infrav1.BootstrapInjectedCondition,
-			infrav1.TaskFailedReason,
+			name:      "the task that writes bootstrap data fails",
+			fault:     vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", Message: "disk full"},
+			condition: infrav1.BootstrapInjectedCondition,
+			reason:    infrav1.TaskFailedReason,
 		},
 		{
-			"the task that powers on fails",
-			vcdsim.Fault{FailTask: true, Operation: "vappDeploy", Message: "no memory"},
-			infrav1.PoweredOnCondition,
-			infrav1.TaskFailedReason,
+			name:      "the task that powers on fails",
+			fault:     vcdsim.Fault{FailTask: true, Operation: "vappDeploy", Message: "no memory"},
+			condition: infrav1.PoweredOnCondition,
+			reason:    infrav1.TaskFailedReason,
 		},
 		{
-			"a quota rejects the vApp",
-			vcdsim.Fault{
+			name: "a quota rejects the vApp",
+			fault: vcdsim.Fault{
 				Operation: "POST /api/vdc/action/composeVApp",
 				Status:    http.StatusBadRequest,
 				Code:      "QUOTA_EXCEEDED",
 				Message:   "too many VMs",
 			},
-			infrav1.VAppReadyCondition,
-			infrav1.QuotaExceededReason,
+			condition: infrav1.VAppReadyCondition,
+			reason:    infrav1.QuotaExceededReason,
 		},
 		{
-			"a right is missing",
-			vcdsim.Fault{
+			name: "a right is missing",
+			fault: vcdsim.Fault{
 				Operation: "POST /api/vApp/vm/action/reconfigureVm",
 				Status:    http.StatusForbidden,
 				Code:      "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
 				Message:   "no",
 			},
-			infrav1.BootstrapInjectedCondition,
-			infrav1.ForbiddenReason,
+			condition: infrav1.BootstrapInjectedCondition,
+			reason:    infrav1.ForbiddenReason,
 		},
 	}
 	for _, tt := range tests {

@@ -60,22 +60,22 @@ func TestInvalidHardware(t *testing.T) {
 		message string
 	}{
 		{
-			"a version below the template's",
-			func(m *infrav1.VCDMachine) { m.Spec.HardwareVersion = "vmx-14" },
-			"spec.hardwareVersion is vmx-14, but template",
+			name:    "a version below the template's",
+			mod:     func(m *infrav1.VCDMachine) { m.Spec.HardwareVersion = "vmx-14" },
+			message: "spec.hardwareVersion is vmx-14, but template",
 		},
 		{
-			"a version that the VDC does not have",
-			func(m *infrav1.VCDMachine) { m.Spec.HardwareVersion = "vmx-99" },
-			"spec.hardwareVersion is vmx-99, but VDC acme-vdc supports vmx-14",
+			name:    "a version that the VDC does not have",
+			mod:     func(m *infrav1.VCDMachine) { m.Spec.HardwareVersion = "vmx-99" },
+			message: "spec.hardwareVersion is vmx-99, but VDC acme-vdc supports vmx-14",
 		},
 		{
-			"CPUs in addition to a policy",
-			func(m *infrav1.VCDMachine) {
+			name: "CPUs in addition to a policy",
+			mod: func(m *infrav1.VCDMachine) {
 				m.Spec.CPUs = 2
 				m.Spec.SizingPolicy = "small"
 			},
-			"spec.sizingPolicy of the VCDMachine sets sizing policy small: remove one of them",
+			message: "spec.sizingPolicy of the VCDMachine sets sizing policy small: remove one of them",
 		},
 	}
 	for _, tt := range tests {

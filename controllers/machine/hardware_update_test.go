@@ -102,59 +102,57 @@ func TestHardwareIsUpdatedInPlace(t *testing.T) {
 		restarts        int
 	}{
 		{
-			"CPUs and memory are added to a VM that allows it",
-			hotAdds,
-			func(s *infrav1.VCDMachineSpec) {
+			name: "CPUs and memory are added to a VM that allows it",
+			vm:   hotAdds,
+			change: func(s *infrav1.VCDMachineSpec) {
 				s.CPUs = 8
 				s.Memory = ptr.To(resource.MustParse("16Gi"))
 			},
-			8,
-			16 << 10,
-			0,
+			cpus:      8,
+			memoryMiB: 16 << 10,
 		},
-		{"a VM without hot add is restarted", func(*vcdsim.Editor, *vcdsim.VM) {}, eightCPUs, 8, 12 << 10, 1},
-		{"a VM is restarted for fewer CPUs", hotAdds, func(s *infrav1.VCDMachineSpec) { s.CPUs = 2 }, 2, 12 << 10, 1},
+		{name: "a VM without hot add is restarted", vm: func(*vcdsim.Editor, *vcdsim.VM) {}, change: eightCPUs, cpus: 8, memoryMiB: 12 << 10, restarts: 1},
+		{name: "a VM is restarted for fewer CPUs", vm: hotAdds, change: func(s *infrav1.VCDMachineSpec) { s.CPUs = 2 }, cpus: 2, memoryMiB: 12 << 10, restarts: 1},
 		{
-			"a VM is restarted for less memory",
-			hotAdds,
-			func(s *infrav1.VCDMachineSpec) {
+			name: "a VM is restarted for less memory",
+			vm:   hotAdds,
+			change: func(s *infrav1.VCDMachineSpec) {
 				s.Memory = ptr.To(resource.MustParse("8Gi"))
 			},
-			6,
-			8 << 10,
-			1,
+			cpus:      6,
+			memoryMiB: 8 << 10,
+			restarts:  1,
 		},
 		{
-			"a VM is restarted if its sockets do not divide the CPUs",
-			func(e *vcdsim.Editor, vm *vcdsim.VM) {
+			name: "a VM is restarted if its sockets do not divide the CPUs",
+			vm: func(e *vcdsim.Editor, vm *vcdsim.VM) {
 				hotAdds(e, vm)
 				vm.CoresPerSocket = 6
 			},
-			eightCPUs,
-			8,
-			12 << 10,
-			1,
+			change:    eightCPUs,
+			cpus:      8,
+			memoryMiB: 12 << 10,
+			restarts:  1,
 		},
 		{
-			"a VM is restarted once for CPUs, although it allows memory",
-			func(_ *vcdsim.Editor, vm *vcdsim.VM) {
+			name: "a VM is restarted once for CPUs, although it allows memory",
+			vm: func(_ *vcdsim.Editor, vm *vcdsim.VM) {
 				vm.MemoryHotAdd = true
 			},
-			func(s *infrav1.VCDMachineSpec) {
+			change: func(s *infrav1.VCDMachineSpec) {
 				s.CPUs = 8
 				s.Memory = ptr.To(resource.MustParse("16Gi"))
 			},
-			8,
-			16 << 10,
-			1,
+			cpus:      8,
+			memoryMiB: 16 << 10,
+			restarts:  1,
 		},
 		{
-			"the same value in another notation is no change",
-			hotAdds,
-			func(s *infrav1.VCDMachineSpec) { s.Memory = ptr.To(resource.MustParse("12288Mi")) },
-			6,
-			12 << 10,
-			0,
+			name:      "the same value in another notation is no change",
+			vm:        hotAdds,
+			change:    func(s *infrav1.VCDMachineSpec) { s.Memory = ptr.To(resource.MustParse("12288Mi")) },
+			cpus:      6,
+			memoryMiB: 12 << 10,
 		},
 	}
 	for _, tt := range tests {

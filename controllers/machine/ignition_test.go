@@ -37,15 +37,15 @@ func TestAnIgnitionGuestHasTheNameAndAddressesOfItsMachine(t *testing.T) {
 		networks     []infrav1.NetworkSpec
 		addresses    []string
 	}{
-		{"in the network of the cluster", version2, nil, []string{`^192\.168\.100\.`}},
+		{name: "in the network of the cluster", config: version2, addresses: []string{`^192\.168\.100\.`}},
 		{
-			"on two NICs, one with VCD's static pool and one with a manual address",
-			version3,
-			[]infrav1.NetworkSpec{
+			name:   "on two NICs, one with VCD's static pool and one with a manual address",
+			config: version3,
+			networks: []infrav1.NetworkSpec{
 				{Name: "nodes"},
 				{Name: "storage", AddressSource: infrav1.AddressManual, Addresses: []string{"10.20.0.77/24"}},
 			},
-			[]string{`^192\.168\.100\.`, `^10\.20\.0\.77$`},
+			addresses: []string{`^192\.168\.100\.`, `^10\.20\.0\.77$`},
 		},
 	}
 	for _, tt := range tests {

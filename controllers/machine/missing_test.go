@@ -140,20 +140,19 @@ func TestNoVMIsGoneWhenVCDReturnsEmptyLists(t *testing.T) {
 		stays       bool // a machine that is deleted, until all VMs are visible again
 	}{
 		{
-			"the VM query responds with an empty list",
-			func(w *controllertest.Env) {
+			name: "the VM query responds with an empty list",
+			spoil: func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{
 					Operation: "GET /api/query type=vm",
 					Status:    http.StatusOK,
 					Body:      vcdsim.BodyNothing,
 				})
 			},
-			func(w *controllertest.Env) { w.Sim.Faults().Clear() },
-			false,
+			mend: func(w *controllertest.Env) { w.Sim.Faults().Clear() },
 		},
 		{
-			"every query responds with an empty list, and VMs are forbidden",
-			func(w *controllertest.Env) {
+			name: "every query responds with an empty list, and VMs are forbidden",
+			spoil: func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{
 					Operation: "GET /api/query*",
 					Status:    http.StatusOK,
@@ -161,14 +160,14 @@ func TestNoVMIsGoneWhenVCDReturnsEmptyLists(t *testing.T) {
 				})
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: readVMCall, Status: http.StatusForbidden})
 			},
-			func(w *controllertest.Env) { w.Sim.Faults().Clear() },
-			true,
+			mend:  func(w *controllertest.Env) { w.Sim.Faults().Clear() },
+			stays: true,
 		},
 		{
-			"the right to view the vApp is revoked",
-			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, true) },
-			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) },
-			true,
+			name:  "the right to view the vApp is revoked",
+			spoil: func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, true) },
+			mend:  func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) },
+			stays: true,
 		},
 	}
 	for _, tt := range tests {
@@ -318,19 +317,19 @@ func TestVAppDeletedByHand(t *testing.T) {
 		reason string
 	}{
 		{
-			"is proved by VCD's task log",
-			func(t *testing.T, w *controllertest.Env) {
+			name: "is proved by VCD's task log",
+			delete: func(t *testing.T, w *controllertest.Env) {
 				t.Helper()
 				w.DeleteVAppByHand(t, controllertest.ClusterName)
 			},
-			infrav1.TooManyVMsMissingReason,
+			reason: infrav1.TooManyVMsMissingReason,
 		},
 		{
-			"without a trace is unproved",
-			func(_ *testing.T, w *controllertest.Env) {
+			name: "without a trace is unproved",
+			delete: func(_ *testing.T, w *controllertest.Env) {
 				w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp(controllertest.ClusterName)) })
 			},
-			infrav1.VMUnverifiedReason,
+			reason: infrav1.VMUnverifiedReason,
 		},
 	}
 	for _, tt := range tests {

@@ -37,22 +37,22 @@ func TestUnremovableBootstrapDataIsReported(t *testing.T) {
 		reason  string
 	}{
 		{
-			"the right is missing",
-			vcdsim.Fault{Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusForbidden},
-			metav1.ConditionUnknown,
-			infrav1.ForbiddenReason,
+			name:    "the right is missing",
+			prevent: vcdsim.Fault{Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusForbidden},
+			status:  metav1.ConditionUnknown,
+			reason:  infrav1.ForbiddenReason,
 		},
 		{
-			"VCD rejects it while the VM runs",
-			vcdsim.Fault{Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusBadRequest},
-			metav1.ConditionFalse,
-			infrav1.RequestRejectedReason,
+			name:    "VCD rejects it while the VM runs",
+			prevent: vcdsim.Fault{Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusBadRequest},
+			status:  metav1.ConditionFalse,
+			reason:  infrav1.RequestRejectedReason,
 		},
 		{
-			"the task fails",
-			vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", User: "capvcd", Message: "no"},
-			metav1.ConditionFalse,
-			infrav1.TaskFailedReason,
+			name:    "the task fails",
+			prevent: vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", User: "capvcd", Message: "no"},
+			status:  metav1.ConditionFalse,
+			reason:  infrav1.TaskFailedReason,
 		},
 	}
 	for _, tt := range tests {

@@ -64,19 +64,19 @@ func TestAHangingShutdownTimesOut(t *testing.T) {
 		between func(*testing.T, *controllertest.Env)
 		fault   vcdsim.Fault
 	}{
-		{"by the manager that requested it", func(*testing.T, *controllertest.Env) {}, vcdsim.Fault{Operation: "none"}},
+		{name: "by the manager that requested it", between: func(*testing.T, *controllertest.Env) {}, fault: vcdsim.Fault{Operation: "none"}},
 		{
-			"by a manager that was started since",
-			func(t *testing.T, w *controllertest.Env) {
+			name: "by a manager that was started since",
+			between: func(t *testing.T, w *controllertest.Env) {
 				t.Helper()
 				w.Restart(t, events.NewFakeRecorder(100))
 			},
-			vcdsim.Fault{Operation: "none"},
+			fault: vcdsim.Fault{Operation: "none"},
 		},
 		{
-			"by a manager whose response was lost",
-			func(*testing.T, *controllertest.Env) {},
-			vcdsim.Fault{Operation: shutdownCall, DropAfter: true, Count: 1},
+			name:    "by a manager whose response was lost",
+			between: func(*testing.T, *controllertest.Env) {},
+			fault:   vcdsim.Fault{Operation: shutdownCall, DropAfter: true, Count: 1},
 		},
 	}
 	for _, tt := range tests {

@@ -160,14 +160,14 @@ func TestAnImageOfAnotherKubernetesVersionIsReportedBeforeCreation(t *testing.T)
 		properties map[string]string
 		warns      string
 	}{
-		{"the image has the version", "v1.36.3", nil, ""},
-		{"the Machine has no version", "", nil, ""},
-		{"the name contains another version", "v1.35.4", nil, "has Kubernetes v1.36.3, but the version of the machines is v1.35.4"},
+		{name: "the image has the version", version: "v1.36.3"},
+		{name: "the Machine has no version"},
+		{name: "the name contains another version", version: "v1.35.4", warns: "has Kubernetes v1.36.3, but the version of the machines is v1.35.4"},
 		{
-			"the product section contains another version",
-			"v1.36.3",
-			map[string]string{"KUBERNETES_SEMVER": "v1.34.1+vmware.1"},
-			"has Kubernetes v1.34.1+vmware.1, but the version of the machines is v1.36.3",
+			name:       "the product section contains another version",
+			version:    "v1.36.3",
+			properties: map[string]string{"KUBERNETES_SEMVER": "v1.34.1+vmware.1"},
+			warns:      "has Kubernetes v1.34.1+vmware.1, but the version of the machines is v1.36.3",
 		},
 	}
 	for _, tt := range tests {

@@ -57,32 +57,31 @@ func TestVCDClusterChangesThatReconcileItsMachines(t *testing.T) {
 		change func(*infrav1.VCDCluster)
 		wakes  bool
 	}{
-		{"nothing", func(*infrav1.VCDCluster) {}, false},
+		{name: "nothing", change: func(*infrav1.VCDCluster) {}},
 		{
-			"changed records, such as the number of vApps",
-			func(c *infrav1.VCDCluster) {
+			name: "changed records, such as the number of vApps",
+			change: func(c *infrav1.VCDCluster) {
 				c.Generation++
 				c.Spec.RecordedState.VAppCount = 2
 			},
-			false,
 		},
-		{"a changed message of a condition", ready(metav1.ConditionTrue, infrav1.ReadyReason, "other"), false},
-		{"a user acknowledges the missing VMs", note(infrav1.GoneAcknowledgedAnnotation), true},
-		{"a pause", note(clusterv1.PausedAnnotation), true},
-		{"a changed spec", func(c *infrav1.VCDCluster) { c.Spec.Org = "other" }, true},
+		{name: "a changed message of a condition", change: ready(metav1.ConditionTrue, infrav1.ReadyReason, "other")},
+		{name: "a user acknowledges the missing VMs", change: note(infrav1.GoneAcknowledgedAnnotation), wakes: true},
+		{name: "a pause", change: note(clusterv1.PausedAnnotation), wakes: true},
+		{name: "a changed spec", change: func(c *infrav1.VCDCluster) { c.Spec.Org = "other" }, wakes: true},
 		{
-			"VCD becomes unreachable",
-			ready(metav1.ConditionUnknown, infrav1.CredentialsRejectedReason, ""),
-			true,
+			name:   "VCD becomes unreachable",
+			change: ready(metav1.ConditionUnknown, infrav1.CredentialsRejectedReason, ""),
+			wakes:  true,
 		},
 		{
-			"the VDC",
-			func(c *infrav1.VCDCluster) {
+			name: "the VDC",
+			change: func(c *infrav1.VCDCluster) {
 				c.Status.OVDC = &infrav1.ResourceReference{ID: "urn:other"}
 			},
-			true,
+			wakes: true,
 		},
-		{"a deletion", func(c *infrav1.VCDCluster) { c.DeletionTimestamp = &metav1.Time{} }, true},
+		{name: "a deletion", change: func(c *infrav1.VCDCluster) { c.DeletionTimestamp = &metav1.Time{} }, wakes: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

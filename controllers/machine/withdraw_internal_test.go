@@ -211,19 +211,28 @@ func TestOnlyNodesOfLivingClustersAreWithdrawn(t *testing.T) {
 		change func(*scope)
 		want   bool
 	}{
-		{"the machine is removed from a cluster", func(*scope) {}, true},
-		{"the cluster is deleted", func(s *scope) {
-			s.inputs.cluster.DeletionTimestamp = ptr.To(metav1.NewTime(deletedAt))
-		}, false},
-		{"the cluster no longer exists", func(s *scope) { s.inputs.cluster = nil }, false},
-		{"the control plane was never initialized", func(s *scope) {
-			s.inputs.cluster.Status.Initialization.ControlPlaneInitialized = nil
-		}, false},
-		{"the machine never became a node", func(s *scope) { s.inputs.machine.Status.NodeRef.Name = "" }, false},
-		{"the Machine no longer exists", func(s *scope) { s.inputs.machine = nil }, false},
-		{"a user declared that the VM is gone", func(s *scope) {
-			s.inputs.vcdMachine.Annotations = map[string]string{infrav1.VMGoneAnnotation: "true"}
-		}, false},
+		{name: "the machine is removed from a cluster", change: func(*scope) {}, want: true},
+		{
+			name: "the cluster is deleted",
+			change: func(s *scope) {
+				s.inputs.cluster.DeletionTimestamp = ptr.To(metav1.NewTime(deletedAt))
+			},
+		},
+		{name: "the cluster no longer exists", change: func(s *scope) { s.inputs.cluster = nil }},
+		{
+			name: "the control plane was never initialized",
+			change: func(s *scope) {
+				s.inputs.cluster.Status.Initialization.ControlPlaneInitialized = nil
+			},
+		},
+		{name: "the machine never became a node", change: func(s *scope) { s.inputs.machine.Status.NodeRef.Name = "" }},
+		{name: "the Machine no longer exists", change: func(s *scope) { s.inputs.machine = nil }},
+		{
+			name: "a user declared that the VM is gone",
+			change: func(s *scope) {
+				s.inputs.vcdMachine.Annotations = map[string]string{infrav1.VMGoneAnnotation: "true"}
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

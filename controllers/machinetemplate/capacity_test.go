@@ -62,34 +62,34 @@ func TestCapacityComesFromPolicyTemplateAndDisk(t *testing.T) {
 		want map[string]string
 	}{
 		{
-			"a sizing policy",
-			func(*infrav1.VCDMachineTemplate) {},
-			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
+			name: "a sizing policy",
+			mod:  func(*infrav1.VCDMachineTemplate) {},
+			want: map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
 		{
-			"a selector",
-			func(t *infrav1.VCDMachineTemplate) {
+			name: "a selector",
+			mod: func(t *infrav1.VCDMachineTemplate) {
 				t.Spec.Template.Spec.Template = ""
 				t.Spec.Template.Spec.TemplateSelector = &infrav1.TemplateSelector{NamePattern: "ubuntu-*-v{kubernetesVersion}"}
 			},
-			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
+			want: map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
 		{
-			"another and larger disk",
-			func(t *infrav1.VCDMachineTemplate) {
+			name: "another and larger disk",
+			mod: func(t *infrav1.VCDMachineTemplate) {
 				t.Spec.Template.Spec.SizingPolicy = "large"
 				t.Spec.Template.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
 			},
-			map[string]string{"cpu": "4", "memory": "16Gi", "ephemeral-storage": "40Gi"},
+			want: map[string]string{"cpu": "4", "memory": "16Gi", "ephemeral-storage": "40Gi"},
 		},
 		{
-			"the image's own sizes",
-			func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "" },
-			map[string]string{"cpu": "2", "memory": "2Gi", "ephemeral-storage": "20Gi"},
+			name: "the image's own sizes",
+			mod:  func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "" },
+			want: map[string]string{"cpu": "2", "memory": "2Gi", "ephemeral-storage": "20Gi"},
 		},
 		{
-			"no label without its owner",
-			func(t *infrav1.VCDMachineTemplate) {
+			name: "no label without its owner",
+			mod: func(t *infrav1.VCDMachineTemplate) {
 				t.Labels = nil
 				t.OwnerReferences = []metav1.OwnerReference{
 					{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "gone", UID: "a"},
@@ -101,12 +101,12 @@ func TestCapacityComesFromPolicyTemplateAndDisk(t *testing.T) {
 					},
 				}
 			},
-			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
+			want: map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
 		{
-			"neither, if only one location is known",
-			func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
-			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
+			name: "neither, if only one location is known",
+			mod:  func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
+			want: map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
 	}
 	for _, tt := range tests {
@@ -190,32 +190,30 @@ func TestReasonsForUnknownCapacity(t *testing.T) {
 		message string
 	}{
 		{
-			"no such template",
-			func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.Template = "nope" },
-			nil,
-			infrav1.TemplateNotFoundReason,
-			": create a new VCDMachineTemplate with another spec.template.spec.template and spec.template.spec.catalog, and set it in the infrastructureRef",
+			name:    "no such template",
+			mod:     func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.Template = "nope" },
+			reason:  infrav1.TemplateNotFoundReason,
+			message: ": create a new VCDMachineTemplate with another spec.template.spec.template and spec.template.spec.catalog, and set it in the infrastructureRef",
 		},
 		{
-			"no such policy",
-			func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "nope" },
-			nil,
-			infrav1.SizingPolicyNotFoundReason,
-			"create a new VCDMachineTemplate with another spec.template.spec.sizingPolicy",
+			name:    "no such policy",
+			mod:     func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "nope" },
+			reason:  infrav1.SizingPolicyNotFoundReason,
+			message: "create a new VCDMachineTemplate with another spec.template.spec.sizingPolicy",
 		},
 		{
-			"no cluster",
-			func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
-			func(w *controllertest.Env) {
+			name: "no cluster",
+			mod:  func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
+			prepare: func(w *controllertest.Env) {
 				w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 			},
-			infrav1.ClusterUnknownReason,
-			clusterv1.ClusterNameLabel,
+			reason:  infrav1.ClusterUnknownReason,
+			message: clusterv1.ClusterNameLabel,
 		},
 		{
-			"several locations",
-			func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
-			func(w *controllertest.Env) {
+			name: "several locations",
+			mod:  func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
+			prepare: func(w *controllertest.Env) {
 				for _, o := range controllertest.OtherCluster(w.Sim, "x") {
 					if c, ok := o.(*infrav1.VCDCluster); ok {
 						c.Spec.OVDC = "another"
@@ -223,17 +221,17 @@ func TestReasonsForUnknownCapacity(t *testing.T) {
 					}
 				}
 			},
-			infrav1.ClusterUnknownReason,
-			"differ in VDC or identity",
+			reason:  infrav1.ClusterUnknownReason,
+			message: "differ in VDC or identity",
 		},
 		{
-			"no identity",
-			func(*infrav1.VCDMachineTemplate) {},
-			func(w *controllertest.Env) {
+			name: "no identity",
+			mod:  func(*infrav1.VCDMachineTemplate) {},
+			prepare: func(w *controllertest.Env) {
 				w.Expect(w.Client.Delete(w.Ctx, controllertest.NewIdentity(""))).To(Succeed())
 			},
-			infrav1.IdentityNotFoundReason,
-			"tenant",
+			reason:  infrav1.IdentityNotFoundReason,
+			message: "tenant",
 		},
 	}
 	for _, tt := range tests {

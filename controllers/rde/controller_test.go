@@ -149,42 +149,37 @@ func TestInvalidInputIsReportedAndNothingIsWritten(t *testing.T) {
 		says    string
 	}{
 		"an entity of another cluster": {
-			nil,
-			func(w *entityEnv, c *infrav1.VCDCluster) {
+			arrange: func(w *entityEnv, c *infrav1.VCDCluster) {
 				c.Spec.RDE.ID = w.given("1.1.0", `,"status":{"capvcd":{"uid":"infra-2"}}`)
 			},
-			infrav1.RDEOwnerMismatchReason,
-			"infra-2",
+			reason: infrav1.RDEOwnerMismatchReason,
+			says:   "infra-2",
 		},
 		"an entity with a later layout": {
-			nil,
-			func(w *entityEnv, c *infrav1.VCDCluster) {
+			arrange: func(w *entityEnv, c *infrav1.VCDCluster) {
 				w.Sim.Edit(func(e *vcdsim.Editor) { types(e, "2.0.0") })
 				c.Spec.RDE.ID = w.given("2.0.0", "")
 			},
-			infrav1.RDEVersionNotSupportedReason,
-			"1.1.0",
+			reason: infrav1.RDEVersionNotSupportedReason,
+			says:   "1.1.0",
 		},
 		"an entity with the first layout": {
-			nil,
-			func(w *entityEnv, c *infrav1.VCDCluster) {
+			arrange: func(w *entityEnv, c *infrav1.VCDCluster) {
 				w.Sim.Edit(func(e *vcdsim.Editor) { types(e, "1.0.0") })
 				c.Spec.RDE.ID = w.given("1.0.0", "")
 			},
-			infrav1.RDEVersionNotSupportedReason,
-			"1.1.0",
+			reason: infrav1.RDEVersionNotSupportedReason,
+			says:   "1.1.0",
 		},
 		"a nonexistent entity": {
-			nil,
-			func(_ *entityEnv, c *infrav1.VCDCluster) {
+			arrange: func(_ *entityEnv, c *infrav1.VCDCluster) {
 				c.Spec.RDE.ID = missing
 			},
-			infrav1.RDEUnavailableReason,
-			"correct spec.rde.id",
+			reason: infrav1.RDEUnavailableReason,
+			says:   "correct spec.rde.id",
 		},
 		"content that does not match the schema": {
-			nil,
-			func(w *entityEnv, c *infrav1.VCDCluster) {
+			arrange: func(w *entityEnv, c *infrav1.VCDCluster) {
 				w.Sim.Edit(func(e *vcdsim.Editor) {
 					e.AddDocument("1.0.0/entityTypes", "type", "", "", map[string]any{
 						"id":         typePrefix + "1.9.0",
@@ -200,38 +195,34 @@ func TestInvalidInputIsReportedAndNothingIsWritten(t *testing.T) {
 				})
 				c.Spec.RDE.ID = w.given("1.9.0", "")
 			},
-			infrav1.RDEInvalidReason,
-			"#/status",
+			reason: infrav1.RDEInvalidReason,
+			says:   "#/status",
 		},
 		"no right to the type": {
-			func(right string) bool { return strings.HasPrefix(right, "vmware:capvcdCluster") },
-			nil,
-			infrav1.RDEUnavailableReason,
-			"Full Access",
+			rights: func(right string) bool { return strings.HasPrefix(right, "vmware:capvcdCluster") },
+			reason: infrav1.RDEUnavailableReason,
+			says:   "Full Access",
 		},
 		"only the right to change entities": {
-			func(right string) bool { return right == "vmware:capvcdCluster: Full Access" },
-			nil,
-			infrav1.RDEUnavailableReason,
-			"Full Access",
+			rights: func(right string) bool { return right == "vmware:capvcdCluster: Full Access" },
+			reason: infrav1.RDEUnavailableReason,
+			says:   "Full Access",
 		},
 		"a cluster that CAPVCD kept without an entity": {
-			nil,
-			func(_ *entityEnv, c *infrav1.VCDCluster) {
+			arrange: func(_ *entityEnv, c *infrav1.VCDCluster) {
 				c.Spec.InfraID = "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 			},
-			infrav1.RDEExcludedReason,
-			"NO_RDE_",
+			reason: infrav1.RDEExcludedReason,
+			says:   "NO_RDE_",
 		},
 		"two clusters that reference one entity": {
-			nil,
-			func(w *entityEnv, c *infrav1.VCDCluster) {
+			arrange: func(w *entityEnv, c *infrav1.VCDCluster) {
 				c.Spec.RDE.ID = w.given("1.1.0", "")
 				c.CreationTimestamp = metav1.NewTime(w.start)
 				w.other(c.Spec.RDE.ID)
 			},
-			infrav1.RDEInUseReason,
-			"VCDCluster older",
+			reason: infrav1.RDEInUseReason,
+			says:   "VCDCluster older",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

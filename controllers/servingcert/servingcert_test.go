@@ -196,97 +196,97 @@ func TestUnauthorizedCertificateRequestsAreNotApproved(t *testing.T) {
 		message string // empty: nothing is reported
 	}{
 		{
-			"the address of another machine",
-			func(a *kubeletRequest) {
+			name: "the address of another machine",
+			mod: func(a *kubeletRequest) {
 				a.request.IPAddresses = append(a.request.IPAddresses, net.ParseIP("192.168.100.11"))
 			},
-			"does not have the address 192.168.100.11",
+			message: "does not have the address 192.168.100.11",
 		},
 		{
-			"the loopback address",
-			func(a *kubeletRequest) { a.request.IPAddresses = []net.IP{net.IPv6loopback} },
-			"does not have the address ::1",
+			name:    "the loopback address",
+			mod:     func(a *kubeletRequest) { a.request.IPAddresses = []net.IP{net.IPv6loopback} },
+			message: "does not have the address ::1",
 		},
 		{
-			"the name of another machine",
-			func(a *kubeletRequest) { a.request.DNSNames = []string{other} },
-			"does not have the name",
+			name:    "the name of another machine",
+			mod:     func(a *kubeletRequest) { a.request.DNSNames = []string{other} },
+			message: "does not have the name",
 		},
 		{
-			"a name of the API server",
-			func(a *kubeletRequest) { a.request.DNSNames = append(a.request.DNSNames, "kubernetes.default.svc") },
-			"does not have the name",
+			name:    "a name of the API server",
+			mod:     func(a *kubeletRequest) { a.request.DNSNames = append(a.request.DNSNames, "kubernetes.default.svc") },
+			message: "does not have the name",
 		},
 		{
-			"a wildcard",
-			func(a *kubeletRequest) { a.request.DNSNames = []string{"*"} },
-			"does not have the name",
+			name:    "a wildcard",
+			mod:     func(a *kubeletRequest) { a.request.DNSNames = []string{"*"} },
+			message: "does not have the name",
 		},
 		{
-			"the subject of another Node",
-			func(a *kubeletRequest) { a.request.Subject.CommonName = "system:node:" + other },
-			"its subject",
+			name:    "the subject of another Node",
+			mod:     func(a *kubeletRequest) { a.request.Subject.CommonName = "system:node:" + other },
+			message: "its subject",
 		},
 		{
-			"the subject of an administrator",
-			func(a *kubeletRequest) { a.request.Subject.Organization = []string{"system:nodes", "system:masters"} },
-			"its subject",
+			name:    "the subject of an administrator",
+			mod:     func(a *kubeletRequest) { a.request.Subject.Organization = []string{"system:nodes", "system:masters"} },
+			message: "its subject",
 		},
 		{
-			"a certificate for clients",
-			func(a *kubeletRequest) { a.usages = append(a.usages, certificatesv1.UsageClientAuth) },
-			`usage "client auth"`,
+			name:    "a certificate for clients",
+			mod:     func(a *kubeletRequest) { a.usages = append(a.usages, certificatesv1.UsageClientAuth) },
+			message: `usage "client auth"`,
 		},
 		{
-			"a certificate without server authentication",
-			func(a *kubeletRequest) { a.usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature} },
-			"not for server authentication",
+			name:    "a certificate without server authentication",
+			mod:     func(a *kubeletRequest) { a.usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature} },
+			message: "not for server authentication",
 		},
 		{
-			"an email address",
-			func(a *kubeletRequest) { a.request.EmailAddresses = []string{"root@example.com"} },
-			"email addresses",
+			name:    "an email address",
+			mod:     func(a *kubeletRequest) { a.request.EmailAddresses = []string{"root@example.com"} },
+			message: "email addresses",
 		},
 		{
-			"a URI",
-			func(a *kubeletRequest) { a.request.URIs = []*url.URL{{Scheme: "spiffe", Host: "example.com"}} },
-			"URIs",
+			name:    "a URI",
+			mod:     func(a *kubeletRequest) { a.request.URIs = []*url.URL{{Scheme: "spiffe", Host: "example.com"}} },
+			message: "URIs",
 		},
 		{
-			"neither names nor addresses",
-			func(a *kubeletRequest) {
+			name: "neither names nor addresses",
+			mod: func(a *kubeletRequest) {
 				a.request.DNSNames = nil
 				a.request.IPAddresses = nil
 			},
-			"neither names nor addresses",
+			message: "neither names nor addresses",
 		},
 		{
-			"a Node without a machine",
-			func(a *kubeletRequest) { a.user = "system:node:stranger" },
-			"no Machine of the cluster has Node stranger",
+			name:    "a Node without a machine",
+			mod:     func(a *kubeletRequest) { a.user = "system:node:stranger" },
+			message: "no Machine of the cluster has Node stranger",
 		},
 		{
-			"a user that is not a Node",
-			func(a *kubeletRequest) { a.user = "system:serviceaccount:default:x" },
-			"its user is not a Node",
+			name:    "a user that is not a Node",
+			mod:     func(a *kubeletRequest) { a.user = "system:serviceaccount:default:x" },
+			message: "its user is not a Node",
 		},
 		{
-			"a Node's user outside the Nodes' group",
-			func(a *kubeletRequest) { a.group = "system:authenticated" },
-			"its user is not a Node",
+			name:    "a Node's user outside the Nodes' group",
+			mod:     func(a *kubeletRequest) { a.group = "system:authenticated" },
+			message: "its user is not a Node",
 		},
 		{
-			"no certificate request",
-			func(a *kubeletRequest) { a.text = []byte("hello") },
-			"not a PEM-encoded certificate request",
+			name:    "no certificate request",
+			mod:     func(a *kubeletRequest) { a.text = []byte("hello") },
+			message: "not a PEM-encoded certificate request",
 		},
 		{
-			"a huge request",
-			func(a *kubeletRequest) { a.text = make([]byte, 1<<20) },
-			"larger than",
+			name:    "a huge request",
+			mod:     func(a *kubeletRequest) { a.text = make([]byte, 1<<20) },
+			message: "larger than",
 		},
-		{"another signer", func(a *kubeletRequest) { a.signer = certificatesv1.KubeAPIServerClientSignerName }, ""},
-		{"a denied request", func(a *kubeletRequest) { a.decided = certificatesv1.CertificateDenied }, ""},
+		{name: "another signer", mod: func(a *kubeletRequest) { a.signer = certificatesv1.KubeAPIServerClientSignerName }},
+		{name: "a denied request", mod: func(a *kubeletRequest) { a.decided = certificatesv1.CertificateDenied }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -198,22 +198,22 @@ func TestAZoneLosesAndRegainsAccess(t *testing.T) {
 		reason, machines string
 	}{
 		{
-			"an incorrect password",
-			password("wrong"),
-			password("password"),
-			infrav1.IdentityReadyCondition,
-			infrav1.CredentialsRejectedReason,
-			infrav1.CredentialsRejectedReason,
+			name:      "an incorrect password",
+			lose:      password("wrong"),
+			regain:    password("password"),
+			condition: infrav1.IdentityReadyCondition,
+			reason:    infrav1.CredentialsRejectedReason,
+			machines:  infrav1.CredentialsRejectedReason,
 		},
 		{
-			"no rights",
-			func(w *controllertest.Env) {
+			name: "no rights",
+			lose: func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET *", User: "admin@acme", Status: http.StatusForbidden})
 			},
-			func(w *controllertest.Env) { w.Sim.Faults().Clear() },
-			infrav1.FailureDomainReadyCondition,
-			infrav1.VDCNotFoundReason,
-			infrav1.ForbiddenReason,
+			regain:    func(w *controllertest.Env) { w.Sim.Faults().Clear() },
+			condition: infrav1.FailureDomainReadyCondition,
+			reason:    infrav1.VDCNotFoundReason,
+			machines:  infrav1.ForbiddenReason,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -301,61 +301,61 @@ func TestUnusableZones(t *testing.T) {
 		remedy    string
 	}{
 		{
-			"unknown VDC",
-			func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.OVDC = "nope" },
-			infrav1.FailureDomainReadyCondition,
-			infrav1.VDCNotFoundReason,
-			"correct spec.ovdc of VCDFailureDomain fd-d",
+			name:      "unknown VDC",
+			change:    func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.OVDC = "nope" },
+			condition: infrav1.FailureDomainReadyCondition,
+			reason:    infrav1.VDCNotFoundReason,
+			remedy:    "correct spec.ovdc of VCDFailureDomain fd-d",
 		},
 		{
-			"policy that the VDC does not have",
-			func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.PlacementPolicy = "nope" },
-			infrav1.FailureDomainReadyCondition,
-			infrav1.PlacementPolicyNotFoundReason,
-			"assign the policy to the VDC",
+			name:      "policy that the VDC does not have",
+			change:    func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.PlacementPolicy = "nope" },
+			condition: infrav1.FailureDomainReadyCondition,
+			reason:    infrav1.PlacementPolicyNotFoundReason,
+			remedy:    "assign the policy to the VDC",
 		},
 		{
-			"no failure domain",
-			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) { z.Spec.FailureDomain = "nope" },
-			infrav1.FailureDomainReadyCondition,
-			infrav1.FailureDomainNotFoundReason,
-			"create it",
+			name:      "no failure domain",
+			change:    func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) { z.Spec.FailureDomain = "nope" },
+			condition: infrav1.FailureDomainReadyCondition,
+			reason:    infrav1.FailureDomainNotFoundReason,
+			remedy:    "create it",
 		},
 		{
-			"unknown network",
-			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+			name: "unknown network",
+			change: func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 				z.Spec.PlacementConstraint.Networks = []string{"nope"}
 			},
-			infrav1.ConstraintReadyCondition,
-			infrav1.NetworkNotFoundReason,
-			"connect the network to the VDC",
+			condition: infrav1.ConstraintReadyCondition,
+			reason:    infrav1.NetworkNotFoundReason,
+			remedy:    "connect the network to the VDC",
 		},
 		{
-			"unknown storage profile",
-			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+			name: "unknown storage profile",
+			change: func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 				z.Spec.PlacementConstraint.StorageProfile = "nope"
 			},
-			infrav1.ConstraintReadyCondition,
-			infrav1.StorageProfileNotFoundReason,
-			"add and enable the profile in the VDC",
+			condition: infrav1.ConstraintReadyCondition,
+			reason:    infrav1.StorageProfileNotFoundReason,
+			remedy:    "add and enable the profile in the VDC",
 		},
 		{
-			"unknown sizing policy",
-			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+			name: "unknown sizing policy",
+			change: func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 				z.Spec.PlacementConstraint.SizingPolicy = "nope"
 			},
-			infrav1.ConstraintReadyCondition,
-			infrav1.SizingPolicyNotFoundReason,
-			"assign the policy to the VDC",
+			condition: infrav1.ConstraintReadyCondition,
+			reason:    infrav1.SizingPolicyNotFoundReason,
+			remedy:    "assign the policy to the VDC",
 		},
 		{
-			"an identity of another site",
-			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+			name: "an identity of another site",
+			change: func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 				z.Spec.Site = "https://other.example.com"
 			},
-			infrav1.IdentityReadyCondition,
-			infrav1.SiteNotAllowedReason,
-			"spec.site of the VCDDeploymentZone d",
+			condition: infrav1.IdentityReadyCondition,
+			reason:    infrav1.SiteNotAllowedReason,
+			remedy:    "spec.site of the VCDDeploymentZone d",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -113,74 +113,67 @@ func TestAddressOwner(t *testing.T) {
 		change func(*scene) // once the load balancer exists
 		kept   []string     // addresses that stay allocated in the end
 	}{
-		{"a chosen address is released", nil, nil, nil},
+		{name: "a chosen address is released"},
 		{
-			"an address of the account is kept",
-			func(s *scene) {
+			name: "an address of the account is kept",
+			before: func(s *scene) {
 				s.sim.Allocate(given, s.network)
 				s.service.Spec.LoadBalancerIP = given
 			},
-			nil,
-			[]string{given},
+			kept: []string{given},
 		},
 		{
-			"so it is when the Service no longer requests it",
-			func(s *scene) {
+			name: "so it is when the Service no longer requests it",
+			before: func(s *scene) {
 				s.sim.Allocate(given, s.network)
 				s.service.Spec.LoadBalancerIP = given
 			},
-			func(s *scene) { s.service.Spec.LoadBalancerIP = "" },
-			[]string{given},
+			change: func(s *scene) { s.service.Spec.LoadBalancerIP = "" },
+			kept:   []string{given},
 		},
-		{"a requested free address is released", func(s *scene) { s.annotate("address", given) }, nil, nil},
+		{name: "a requested free address is released", before: func(s *scene) { s.annotate("address", given) }},
 		{
-			"an address to keep is kept",
-			func(s *scene) {
+			name: "an address to keep is kept",
+			before: func(s *scene) {
 				s.annotate("address", given)
 				s.annotate("keep-ip", "true")
 			},
-			nil,
-			[]string{given},
+			kept: []string{given},
 		},
 		{
-			"an address to keep is kept, even if that is requested later",
-			func(s *scene) {
+			name: "an address to keep is kept, even if that is requested later",
+			before: func(s *scene) {
 				s.annotate("address", given)
 			},
-			func(s *scene) { s.annotate("keep-ip", "true") },
-			[]string{given},
+			change: func(s *scene) { s.annotate("keep-ip", "true") },
+			kept:   []string{given},
 		},
 		{
-			"an address of the original program is released",
-			func(s *scene) {
+			name: "an address of the original program is released",
+			before: func(s *scene) {
 				s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
 			},
-			nil,
-			nil,
 		},
 		{
-			"a requested address of the original program is kept",
-			func(s *scene) {
+			name: "a requested address of the original program is kept",
+			before: func(s *scene) {
 				s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
 				s.service.Spec.LoadBalancerIP = given
 			},
-			nil,
-			[]string{given},
+			kept: []string{given},
 		},
 		{
-			"an address that the original program associated on request is released",
-			func(s *scene) {
+			name: "an address that the original program associated on request is released",
+			before: func(s *scene) {
 				s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
 				s.service.Spec.LoadBalancerIP = given
 				s.annotate("ip-associated-by-controller", "true")
 			},
-			nil,
-			nil,
 		},
 		{
-			"an address with foreign rules is kept",
-			func(s *scene) { s.annotate("address", given) },
-			func(s *scene) {
+			name:   "an address with foreign rules is kept",
+			before: func(s *scene) { s.annotate("address", given) },
+			change: func(s *scene) {
 				for _, a := range s.sim.Objects(cloudstacksim.Addresses) {
 					if a["ipaddress"] == given {
 						s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
@@ -196,12 +189,12 @@ func TestAddressOwner(t *testing.T) {
 					}
 				}
 			},
-			[]string{given},
+			kept: []string{given},
 		},
 		{
-			"an address with foreign port forwarding is kept",
-			func(s *scene) { s.annotate("address", given) },
-			func(s *scene) {
+			name:   "an address with foreign port forwarding is kept",
+			before: func(s *scene) { s.annotate("address", given) },
+			change: func(s *scene) {
 				s.sim.Add(cloudstacksim.PortForwards, cloudstacksim.Object{
 					"ipaddress":   given,
 					"ipaddressid": s.addressID(given),
@@ -212,33 +205,33 @@ func TestAddressOwner(t *testing.T) {
 					"state":       "Active",
 				})
 			},
-			[]string{given},
+			kept: []string{given},
 		},
 		{
-			"an address with a VPN is kept",
-			func(s *scene) { s.annotate("address", given) },
-			func(s *scene) {
+			name:   "an address with a VPN is kept",
+			before: func(s *scene) { s.annotate("address", given) },
+			change: func(s *scene) {
 				s.sim.Add(cloudstacksim.VPNs, cloudstacksim.Object{"publicip": given, "publicipid": s.addressID(given), "state": "Running"})
 			},
-			[]string{given},
+			kept: []string{given},
 		},
 		{
-			"an address that became a static NAT address is kept",
-			func(s *scene) { s.annotate("address", given) },
-			func(s *scene) {
+			name:   "an address that became a static NAT address is kept",
+			before: func(s *scene) { s.annotate("address", given) },
+			change: func(s *scene) {
 				s.editAddress(given, "isstaticnat")
 				s.service.Spec.LoadBalancerIP = "203.0.113.6"
 				s.annotate("address", "")
 			},
-			[]string{given},
+			kept: []string{given},
 		},
 		{
-			"an address that became a source NAT address is kept",
-			func(s *scene) { s.annotate("address", given) },
-			func(s *scene) {
+			name:   "an address that became a source NAT address is kept",
+			before: func(s *scene) { s.annotate("address", given) },
+			change: func(s *scene) {
 				s.editAddress(given, "issourcenat")
 			},
-			[]string{given},
+			kept: []string{given},
 		},
 	}
 	for _, tt := range tests {
@@ -396,123 +389,106 @@ func TestServiceChanges(t *testing.T) {
 		steps   []string
 	}{
 		{
-			"the PROXY protocol, in place",
-			"",
-			nil,
-			func(s *scene) { s.annotate("proxy-protocol", "true") },
-			[]string{
+			name:   "the PROXY protocol, in place",
+			change: func(s *scene) { s.annotate("proxy-protocol", "true") },
+			steps: []string{
 				"change rule au1-tcp-80: name au1-tcp-proxy-80, protocol tcp-proxy",
 			},
 		},
 		{
-			"the PROXY protocol is disabled",
-			"",
-			func(s *scene) { s.annotate("proxy-protocol", "true") },
-			func(s *scene) {
+			name:   "the PROXY protocol is disabled",
+			before: func(s *scene) { s.annotate("proxy-protocol", "true") },
+			change: func(s *scene) {
 				s.annotate("proxy-protocol", "")
 			},
-			[]string{"change rule au1-tcp-proxy-80: name au1-tcp-80, protocol tcp"},
+			steps: []string{"change rule au1-tcp-proxy-80: name au1-tcp-80, protocol tcp"},
 		},
 		{
-			"session affinity",
-			"",
-			nil,
-			func(s *scene) { s.service.Spec.SessionAffinity = corev1.ServiceAffinityClientIP },
-			[]string{
+			name:   "session affinity",
+			change: func(s *scene) { s.service.Spec.SessionAffinity = corev1.ServiceAffinityClientIP },
+			steps: []string{
 				"change rule au1-tcp-80: algorithm source",
 			},
 		},
 		{
-			"the algorithm",
-			"",
-			nil,
-			func(s *scene) { s.annotate("algorithm", "leastconn") },
-			[]string{
+			name:   "the algorithm",
+			change: func(s *scene) { s.annotate("algorithm", "leastconn") },
+			steps: []string{
 				"change rule au1-tcp-80: algorithm leastconn",
 			},
 		},
 		{
-			"the node port, which CloudStack cannot change",
-			"",
-			nil,
-			func(s *scene) { s.service.Spec.Ports[0].NodePort = 31000 },
-			[]string{
+			name:   "the node port, which CloudStack cannot change",
+			change: func(s *scene) { s.service.Spec.Ports[0].NodePort = 31000 },
+			steps: []string{
 				"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
 				"create rule au1-tcp-80, 203.0.113.5:80/tcp to node port 31000", "send au1-tcp-80 to node-0, node-1, node-2",
 				"open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
 			},
 		},
 		{
-			"the protocol",
-			"",
-			nil,
-			func(s *scene) { s.service.Spec.Ports[0].Protocol = corev1.ProtocolUDP },
-			[]string{
+			name:   "the protocol",
+			change: func(s *scene) { s.service.Spec.Ports[0].Protocol = corev1.ProtocolUDP },
+			steps: []string{
 				"create rule au1-udp-80, 203.0.113.5:80/udp to node port 30080", "send au1-udp-80 to node-0, node-1, node-2",
 				"open the firewall of 203.0.113.5:80/udp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
 				"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
 			},
 		},
 		{
-			"more source ranges, without interruption",
-			"",
-			func(s *scene) {
+			name: "more source ranges, without interruption",
+			before: func(s *scene) {
 				s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
 			},
-			func(s *scene) {
+			change: func(s *scene) {
 				s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24", "198.51.100.0/24"}
 			},
-			[]string{"open the firewall of 203.0.113.5:80/tcp for 198.51.100.0/24", "tag the new firewall rules of 203.0.113.5"},
+			steps: []string{"open the firewall of 203.0.113.5:80/tcp for 198.51.100.0/24", "tag the new firewall rules of 203.0.113.5"},
 		},
 		{
-			"the source ranges are removed",
-			"",
-			func(s *scene) {
+			name: "the source ranges are removed",
+			before: func(s *scene) {
 				s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
 			},
-			func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = nil },
-			[]string{
+			change: func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = nil },
+			steps: []string{
 				"delete firewall rule ID", "open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0",
 				"tag the new firewall rules of 203.0.113.5",
 			},
 		},
 		{
-			"CIDRs of the rule, before 4.22",
-			"4.18.0.0",
-			nil,
-			func(s *scene) { s.annotate("source-cidrs", "192.0.2.0/24") },
-			[]string{
+			name:    "CIDRs of the rule, before 4.22",
+			version: "4.18.0.0",
+			change:  func(s *scene) { s.annotate("source-cidrs", "192.0.2.0/24") },
+			steps: []string{
 				"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
 				"create rule au1-tcp-80, 203.0.113.5:80/tcp to node port 30080", "send au1-tcp-80 to node-0, node-1, node-2",
 				"open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
 			},
 		},
 		{
-			"CIDRs of the rule, from 4.22 on",
-			"4.22.0.0",
-			nil,
-			func(s *scene) { s.annotate("source-cidrs", "192.0.2.0/24") },
-			[]string{
+			name:    "CIDRs of the rule, from 4.22 on",
+			version: "4.22.0.0",
+			change:  func(s *scene) { s.annotate("source-cidrs", "192.0.2.0/24") },
+			steps: []string{
 				"change rule au1-tcp-80: CIDRs 192.0.2.0/24",
 			},
 		},
 		{
-			"a node that leaves and one that joins",
-			"",
-			func(s *scene) { s.nodes = []string{"node-0", "node-1"} },
-			func(s *scene) {
+			name:   "a node that leaves and one that joins",
+			before: func(s *scene) { s.nodes = []string{"node-0", "node-1"} },
+			change: func(s *scene) {
 				s.nodes = []string{"node-1", "node-2"}
 			},
-			[]string{"also send au1-tcp-80 to node-2", "stop sending au1-tcp-80 to node-0"},
+			steps: []string{"also send au1-tcp-80 to node-2", "stop sending au1-tcp-80 to node-0"},
 		},
 		{
-			"one port fewer",
-			"",
-			func(s *scene) { s.service.Spec.Ports = web("u1", 80, 81).Spec.Ports },
-			func(s *scene) {
+			name:   "one port fewer",
+			before: func(s *scene) { s.service.Spec.Ports = web("u1", 80, 81).Spec.Ports },
+			change: func(s *scene) {
 				s.service.Spec.Ports = s.service.Spec.Ports[:1]
 			},
-			[]string{"delete firewall rule ID", "delete rule au1-tcp-81, 203.0.113.5:81/tcp"},
+			steps: []string{"delete firewall rule ID", "delete rule au1-tcp-81, 203.0.113.5:81/tcp"},
 		},
 	}
 	for _, tt := range tests {
@@ -564,45 +540,45 @@ func TestRejectedServices(t *testing.T) {
 		correct func(*scene)
 	}{
 		{
-			"a network without load balancers",
-			network(func(o cloudstacksim.Object) { o["service"] = []cloudstacksim.Object{} }),
-			"network nodes has no service Lb",
-			network(func(o cloudstacksim.Object) {
+			name:   "a network without load balancers",
+			change: network(func(o cloudstacksim.Object) { o["service"] = []cloudstacksim.Object{} }),
+			says:   "network nodes has no service Lb",
+			correct: network(func(o cloudstacksim.Object) {
 				o["service"] = []cloudstacksim.Object{{"name": "Lb"}, {"name": "Firewall"}}
 			}),
 		},
 		{
-			"a tier that allows no clients",
-			network(func(o cloudstacksim.Object) {
+			name: "a tier that allows no clients",
+			change: network(func(o cloudstacksim.Object) {
 				o["vpcid"] = cloudstacksim.VPCID
 				o["aclid"] = "1"
 				o["aclname"] = "default_deny"
 				o["service"] = []cloudstacksim.Object{{"name": "Lb"}, {"name": "NetworkACL"}}
 			}),
-			"the ACL list default_deny of network nodes allows no client",
-			network(func(o cloudstacksim.Object) { o["aclname"] = "default_allow" }),
+			says:    "the ACL list default_deny of network nodes allows no client",
+			correct: network(func(o cloudstacksim.Object) { o["aclname"] = "default_allow" }),
 		},
 		{
-			"a nonexistent address",
-			func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" },
-			"9.9.9.9 is neither free nor",
-			asksForNone,
+			name:    "a nonexistent address",
+			change:  func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" },
+			says:    "9.9.9.9 is neither free nor",
+			correct: asksForNone,
 		},
 		{
-			"an address for static NAT",
-			func(s *scene) {
+			name: "an address for static NAT",
+			change: func(s *scene) {
 				s.sim.Allocate("203.0.113.5", s.network)
 				s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool { o["isstaticnat"] = true; return true })
 				s.service.Spec.LoadBalancerIP = "203.0.113.5"
 			},
-			"is used for static NAT",
-			func(s *scene) {
+			says: "is used for static NAT",
+			correct: func(s *scene) {
 				s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool { o["isstaticnat"] = false; return true })
 			},
 		},
 		{
-			"a port of another rule",
-			func(s *scene) {
+			name: "a port of another rule",
+			change: func(s *scene) {
 				id := s.sim.Allocate("203.0.113.5", s.network)
 				s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
 					"name":        "theirs",
@@ -616,14 +592,14 @@ func TestRejectedServices(t *testing.T) {
 				})
 				s.service.Spec.LoadBalancerIP = "203.0.113.5"
 			},
-			"203.0.113.5:443/tcp is used by load balancer rule theirs",
-			func(s *scene) {
+			says: "203.0.113.5:443/tcp is used by load balancer rule theirs",
+			correct: func(s *scene) {
 				s.sim.Delete(cloudstacksim.Rules, func(o cloudstacksim.Object) bool { return o["name"] == "theirs" })
 			},
 		},
 		{
-			"an address shared with another Service",
-			func(s *scene) {
+			name: "an address shared with another Service",
+			change: func(s *scene) {
 				other := s.service
 				s.service = web("u2", 8080)
 				s.annotate("address", "203.0.113.5")
@@ -632,8 +608,8 @@ func TestRejectedServices(t *testing.T) {
 				s.intent = nil
 				s.annotate("address", "203.0.113.5")
 			},
-			"was associated for Service shop/web",
-			asksForNone,
+			says:    "was associated for Service shop/web",
+			correct: asksForNone,
 		},
 	}
 	for _, tt := range tests {
@@ -957,24 +933,23 @@ func TestUnsupportedServiceSettings(t *testing.T) {
 		refused string
 		noticed string
 	}{
-		{"IPv6", func(s *scene) { s.service.Spec.IPFamilies = []corev1.IPFamily{"IPv6"} }, "support only IPv4", ""},
-		{"both families", func(s *scene) { s.service.Spec.IPFamilyPolicy = &both }, "support only IPv4", ""},
-		{"SCTP", func(s *scene) { s.service.Spec.Ports[0].Protocol = corev1.ProtocolSCTP }, "CloudStack supports only TCP and UDP", ""},
-		{"no node port", func(s *scene) { s.service.Spec.Ports[0].NodePort = 0 }, "no node port", ""},
+		{name: "IPv6", change: func(s *scene) { s.service.Spec.IPFamilies = []corev1.IPFamily{"IPv6"} }, refused: "support only IPv4"},
+		{name: "both families", change: func(s *scene) { s.service.Spec.IPFamilyPolicy = &both }, refused: "support only IPv4"},
+		{name: "SCTP", change: func(s *scene) { s.service.Spec.Ports[0].Protocol = corev1.ProtocolSCTP }, refused: "CloudStack supports only TCP and UDP"},
+		{name: "no node port", change: func(s *scene) { s.service.Spec.Ports[0].NodePort = 0 }, refused: "no node port"},
 		{
-			"ranges of IPv6 only",
-			func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32"} },
-			"all source ranges are IPv6",
-			"",
+			name:    "ranges of IPv6 only",
+			change:  func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32"} },
+			refused: "all source ranges are IPv6",
 		},
-		{"no client", func(s *scene) { s.service.Annotations[prefix+"source-cidrs"] = "" }, "no client could connect", ""},
-		{"not a CIDR", func(s *scene) { s.annotate("source-cidrs", "192.0.2.1") }, `"192.0.2.1" is not a CIDR`, ""},
-		{"two addresses", func(s *scene) { s.annotate("address", "192.0.2.1,2001:db8::1") }, "are several addresses", ""},
-		{"an algorithm", func(s *scene) { s.annotate("algorithm", "best") }, `"best" is unknown`, ""},
-		{"a network that is not configured", func(s *scene) { s.annotate("network-id", "dmz") }, `no network "dmz"`, ""},
-		{"a former boolean", func(s *scene) { s.annotate("proxy-protocol", "enabled") }, "", `"enabled", so the PROXY protocol`},
-		{"an unknown annotation", func(s *scene) { s.annotate("ip", "x") }, "", "load-balancer-ip is unknown"},
-		{"local traffic", func(s *scene) { s.service.Spec.ExternalTrafficPolicy = local }, "", "does not probe the health port"},
+		{name: "no client", change: func(s *scene) { s.service.Annotations[prefix+"source-cidrs"] = "" }, refused: "no client could connect"},
+		{name: "not a CIDR", change: func(s *scene) { s.annotate("source-cidrs", "192.0.2.1") }, refused: `"192.0.2.1" is not a CIDR`},
+		{name: "two addresses", change: func(s *scene) { s.annotate("address", "192.0.2.1,2001:db8::1") }, refused: "are several addresses"},
+		{name: "an algorithm", change: func(s *scene) { s.annotate("algorithm", "best") }, refused: `"best" is unknown`},
+		{name: "a network that is not configured", change: func(s *scene) { s.annotate("network-id", "dmz") }, refused: `no network "dmz"`},
+		{name: "a former boolean", change: func(s *scene) { s.annotate("proxy-protocol", "enabled") }, noticed: `"enabled", so the PROXY protocol`},
+		{name: "an unknown annotation", change: func(s *scene) { s.annotate("ip", "x") }, noticed: "load-balancer-ip is unknown"},
+		{name: "local traffic", change: func(s *scene) { s.service.Spec.ExternalTrafficPolicy = local }, noticed: "does not probe the health port"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

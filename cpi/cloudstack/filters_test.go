@@ -67,64 +67,59 @@ func TestClientsAllowedByForeignRules(t *testing.T) {
 		rule   cloudstacksim.Object
 		notice string // empty: none
 	}{
-		{"of the original program in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0"}, whole},
-		{"a range of ports in a tier", true, cloudstacksim.Object{"startport": "1", "endport": "1024", "cidrlist": "0.0.0.0/0"}, whole},
-		{"all protocols in a tier", true, cloudstacksim.Object{"protocol": "all", "cidrlist": "0.0.0.0/0"}, whole},
-		{"no CIDRs in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": ""}, whole},
+		{name: "of the original program in a tier", tier: true, rule: cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0"}, notice: whole},
+		{name: "a range of ports in a tier", tier: true, rule: cloudstacksim.Object{"startport": "1", "endport": "1024", "cidrlist": "0.0.0.0/0"}, notice: whole},
+		{name: "all protocols in a tier", tier: true, rule: cloudstacksim.Object{"protocol": "all", "cidrlist": "0.0.0.0/0"}, notice: whole},
+		{name: "no CIDRs in a tier", tier: true, rule: cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": ""}, notice: whole},
 		{
-			"another Service's in a tier",
-			true,
-			cloudstacksim.Object{
+			name: "another Service's in a tier",
+			tier: true,
+			rule: cloudstacksim.Object{
 				"startport": "80",
 				"endport":   "80",
 				"cidrlist":  "10.0.0.0/8",
 				"reason":    "kubernetes cluster=c1 uid=u2 service=shop/x",
 			},
-			"allows 10.0.0.0/8 to connect to port 80",
+			notice: "allows 10.0.0.0/8 to connect to port 80",
 		},
-		{"some of the ranges in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "192.0.2.7/32"}, ""},
-		{"another port in a tier", true, cloudstacksim.Object{"startport": "81", "endport": "90", "cidrlist": "0.0.0.0/0"}, ""},
+		{name: "some of the ranges in a tier", tier: true, rule: cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "192.0.2.7/32"}},
+		{name: "another port in a tier", tier: true, rule: cloudstacksim.Object{"startport": "81", "endport": "90", "cidrlist": "0.0.0.0/0"}},
 		{
-			"another protocol in a tier",
-			true,
-			cloudstacksim.Object{
+			name: "another protocol in a tier",
+			tier: true,
+			rule: cloudstacksim.Object{
 				"protocol":  "udp",
 				"startport": "80",
 				"endport":   "80",
 				"cidrlist":  "0.0.0.0/0",
 			},
-			"",
 		},
 		{
-			"a deny rule in a tier",
-			true,
-			cloudstacksim.Object{
+			name: "a deny rule in a tier",
+			tier: true,
+			rule: cloudstacksim.Object{
 				"startport": "80",
 				"endport":   "80",
 				"cidrlist":  "0.0.0.0/0",
 				"action":    "Deny",
 			},
-			"",
 		},
 		{
-			"to outside, in a tier",
-			true,
-			cloudstacksim.Object{
+			name: "to outside, in a tier",
+			tier: true,
+			rule: cloudstacksim.Object{
 				"startport":   "80",
 				"endport":     "80",
 				"cidrlist":    "0.0.0.0/0",
 				"traffictype": "Egress",
 			},
-			"",
 		},
-		{"a range of ports", false, cloudstacksim.Object{"startport": 1, "endport": 1024, "cidrlist": "0.0.0.0/0"}, whole},
-		{"a range of other ports", false, cloudstacksim.Object{"startport": 81, "endport": 1024, "cidrlist": "0.0.0.0/0"}, ""},
-		{"some of the ranges", false, cloudstacksim.Object{"startport": 80, "endport": 80, "cidrlist": "192.0.2.7/32"}, ""},
+		{name: "a range of ports", rule: cloudstacksim.Object{"startport": 1, "endport": 1024, "cidrlist": "0.0.0.0/0"}, notice: whole},
+		{name: "a range of other ports", rule: cloudstacksim.Object{"startport": 81, "endport": 1024, "cidrlist": "0.0.0.0/0"}},
+		{name: "some of the ranges", rule: cloudstacksim.Object{"startport": 80, "endport": 80, "cidrlist": "192.0.2.7/32"}},
 		{
-			"a range of ports for the same clients",
-			false,
-			cloudstacksim.Object{"startport": 1, "endport": 1024, "cidrlist": "192.0.2.0/24"},
-			"",
+			name: "a range of ports for the same clients",
+			rule: cloudstacksim.Object{"startport": 1, "endport": 1024, "cidrlist": "192.0.2.0/24"},
 		},
 	}
 	for _, tt := range tests {

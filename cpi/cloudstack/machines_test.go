@@ -130,40 +130,39 @@ func TestProofsOfADeletedMachine(t *testing.T) {
 		nodes  bool // Nodes of the other machines are initialized
 		want   gone.Evidence
 	}{
-		{"others are visible", nil, true, gone.Evidence{ScopeShown: true, HomeShown: true}},
-		{"nothing else is known", nil, false, gone.Evidence{ScopeShown: true}},
+		{name: "others are visible", nodes: true, want: gone.Evidence{ScopeShown: true, HomeShown: true}},
+		{name: "nothing else is known", want: gone.Evidence{ScopeShown: true}},
 		{
-			"everything has become invisible",
-			func(sim *cloudstacksim.Simulator, _ string) {
+			name: "everything has become invisible",
+			change: func(sim *cloudstacksim.Simulator, _ string) {
 				sim.Delete(cloudstacksim.VMs, func(cloudstacksim.Object) bool { return true })
 			},
-			true,
-			gone.Evidence{ScopeShown: true, SiblingsHidden: true},
+			nodes: true,
+			want:  gone.Evidence{ScopeShown: true, SiblingsHidden: true},
 		},
 		{
-			"the log has its end",
-			func(sim *cloudstacksim.Simulator, id string) {
+			name: "the log has its end",
+			change: func(sim *cloudstacksim.Simulator, id string) {
 				sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.DESTROY", "state": "Completed", "resourceid": id})
 				sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.START", "state": "Completed", "resourceid": "other"})
 			},
-			false,
-			gone.Evidence{ScopeShown: true, Logged: true, Deleted: true},
+			want: gone.Evidence{ScopeShown: true, Logged: true, Deleted: true},
 		},
 		{
-			"the log has another entry about it",
-			func(sim *cloudstacksim.Simulator, id string) {
+			name: "the log has another entry about it",
+			change: func(sim *cloudstacksim.Simulator, id string) {
 				sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.DESTROY", "state": "Started", "resourceid": id})
 			},
-			true,
-			gone.Evidence{ScopeShown: true, HomeShown: true, Logged: true},
+			nodes: true,
+			want:  gone.Evidence{ScopeShown: true, HomeShown: true, Logged: true},
 		},
 		{
-			"the log is hidden",
-			func(sim *cloudstacksim.Simulator, _ string) {
+			name: "the log is hidden",
+			change: func(sim *cloudstacksim.Simulator, _ string) {
 				sim.Fail(cloudstacksim.Fault{Command: "listEvents", Code: 432})
 			},
-			true,
-			gone.Evidence{ScopeShown: true, HomeShown: true},
+			nodes: true,
+			want:  gone.Evidence{ScopeShown: true, HomeShown: true},
 		},
 	}
 	for _, tt := range tests {
@@ -343,31 +342,27 @@ func TestReportedMachineProblems(t *testing.T) {
 		says   string
 	}{
 		"internal errors": {
-			cpicloudstack.ReasonUnavailable,
-			func(s *site, _ *cloudstack.Options) { s.sim.Fail(cloudstacksim.Fault{Times: -1}) },
-			"fails .*listVirtualMachines.* 530.*: check the log of its management server",
+			reason: cpicloudstack.ReasonUnavailable,
+			mod:    func(s *site, _ *cloudstack.Options) { s.sim.Fail(cloudstacksim.Fault{Times: -1}) },
+			says:   "fails .*listVirtualMachines.* 530.*: check the log of its management server",
 		},
 		cpicloudstack.ReasonRejected: {
-			"",
-			func(_ *site, o *cloudstack.Options) { o.Secret = "wrong" },
-			"rejects api-key and secret-key .*: correct them in cloud-config, and check the clock",
+			mod:  func(_ *site, o *cloudstack.Options) { o.Secret = "wrong" },
+			says: "rejects api-key and secret-key .*: correct them in cloud-config, and check the clock",
 		},
 		cpicloudstack.ReasonProject: {
-			"",
-			func(_ *site, o *cloudstack.Options) { o.Project = "unknown" },
-			"the project does not exist on .* or is not visible to the user .*: correct project-id",
+			mod:  func(_ *site, o *cloudstack.Options) { o.Project = "unknown" },
+			says: "the project does not exist on .* or is not visible to the user .*: correct project-id",
 		},
 		cpicloudstack.ReasonUnavailable: {
-			"",
-			func(_ *site, o *cloudstack.Options) { o.URL = "http://127.0.0.1:1" },
-			"does not respond .*: nothing is changed until it does",
+			mod:  func(_ *site, o *cloudstack.Options) { o.URL = "http://127.0.0.1:1" },
+			says: "does not respond .*: nothing is changed until it does",
 		},
 		cpicloudstack.ReasonForbidden: {
-			"",
-			func(s *site, _ *cloudstack.Options) {
+			mod: func(s *site, _ *cloudstack.Options) {
 				s.sim.Fail(cloudstacksim.Fault{Command: "listVirtualMachines", Code: 432, Times: -1})
 			},
-			"denies a command .*listVirtualMachines.*: grant the user's role the permission",
+			says: "denies a command .*listVirtualMachines.*: grant the user's role the permission",
 		},
 	}
 	for name, tt := range tests {

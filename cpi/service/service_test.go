@@ -279,24 +279,21 @@ func TestAddressesReservedByAService(t *testing.T) {
 		want    []netip.Addr
 	}{
 		{
-			"the requested address of each family",
-			annotated(servicetest.Addresses, "203.0.113.7, 2001:db8::7"),
-			[]netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")},
+			name:    "the requested address of each family",
+			service: annotated(servicetest.Addresses, "203.0.113.7, 2001:db8::7"),
+			want:    []netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")},
 		},
 		{
-			"none of several addresses of one family, because they are rejected",
-			annotated(servicetest.Addresses, "203.0.113.7, 203.0.113.8, 203.0.113.9"),
-			nil,
+			name:    "none of several addresses of one family, because they are rejected",
+			service: annotated(servicetest.Addresses, "203.0.113.7, 203.0.113.8, 203.0.113.9"),
 		},
 		{
-			"nor in its spec",
-			func(s *corev1.Service) { s.Spec.LoadBalancerIP = "203.0.113.7,203.0.113.8" },
-			nil,
+			name:    "nor in its spec",
+			service: func(s *corev1.Service) { s.Spec.LoadBalancerIP = "203.0.113.7,203.0.113.8" },
 		},
 		{
-			"none of the requested ones while another annotation is invalid",
-			annotated(servicetest.Addresses, "203.0.113.7", servicetest.DryRun, "perhaps"),
-			nil,
+			name:    "none of the requested ones while another annotation is invalid",
+			service: annotated(servicetest.Addresses, "203.0.113.7", servicetest.DryRun, "perhaps"),
 		},
 	}
 	for _, tt := range tests {

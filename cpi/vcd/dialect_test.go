@@ -112,53 +112,53 @@ func TestApplications(t *testing.T) {
 		mods []func(*corev1.Service)
 		want []lb.Application
 	}{
-		{"plain TCP", nil, []lb.Application{lb.L4, lb.L4}},
+		{name: "plain TCP", want: []lb.Application{lb.L4, lb.L4}},
 		{
-			"as appProtocol says, in any spelling",
-			[]func(*corev1.Service){protocol(0, "HTTP"), protocol(1, "https")},
-			[]lb.Application{lb.HTTP, lb.HTTPS},
+			name: "as appProtocol says, in any spelling",
+			mods: []func(*corev1.Service){protocol(0, "HTTP"), protocol(1, "https")},
+			want: []lb.Application{lb.HTTP, lb.HTTPS},
 		},
 		{
-			"an appProtocol that the load balancer does not know",
-			[]func(*corev1.Service){protocol(0, "kubernetes.io/h2c")},
-			[]lb.Application{lb.L4, lb.L4},
+			name: "an appProtocol that the load balancer does not know",
+			mods: []func(*corev1.Service){protocol(0, "kubernetes.io/h2c")},
+			want: []lb.Application{lb.L4, lb.L4},
 		},
 		{
-			"TLS on layer 4 for a port that is named",
-			[]func(*corev1.Service){annotated("avi-ssl-ports", " 443 ")},
-			[]lb.Application{lb.L4, lb.L4TLS},
+			name: "TLS on layer 4 for a port that is named",
+			mods: []func(*corev1.Service){annotated("avi-ssl-ports", " 443 ")},
+			want: []lb.Application{lb.L4, lb.L4TLS},
 		},
 		{
-			"spaces in the list do not matter",
-			[]func(*corev1.Service){annotated("avi-ssl-ports", "80, 443")},
-			[]lb.Application{lb.L4TLS, lb.L4TLS},
+			name: "spaces in the list do not matter",
+			mods: []func(*corev1.Service){annotated("avi-ssl-ports", "80, 443")},
+			want: []lb.Application{lb.L4TLS, lb.L4TLS},
 		},
 		{
-			"HTTPS for a port that is named and is https",
-			[]func(*corev1.Service){annotated("avi-ssl-ports", "443"), protocol(1, "https")},
-			[]lb.Application{lb.L4, lb.HTTPS},
+			name: "HTTPS for a port that is named and is https",
+			mods: []func(*corev1.Service){annotated("avi-ssl-ports", "443"), protocol(1, "https")},
+			want: []lb.Application{lb.L4, lb.HTTPS},
 		},
 		{
-			"nothing of it, if TLS passes through",
-			[]func(*corev1.Service){
+			name: "nothing of it, if TLS passes through",
+			mods: []func(*corev1.Service){
 				annotated("avi-ssl-ports", "443", "avi-ssl-no-termination", "True"),
 				protocol(0, "http"),
 				protocol(1, "https"),
 			},
-			[]lb.Application{lb.L4, lb.L4},
+			want: []lb.Application{lb.L4, lb.L4},
 		},
 		{
-			"what is said of a port goes before all that",
-			[]func(*corev1.Service){annotated("port-profiles", "80=http, 443=L4", "avi-ssl-ports", "443")},
-			[]lb.Application{lb.HTTP, lb.L4},
+			name: "what is said of a port goes before all that",
+			mods: []func(*corev1.Service){annotated("port-profiles", "80=http, 443=L4", "avi-ssl-ports", "443")},
+			want: []lb.Application{lb.HTTP, lb.L4},
 		},
 		{
-			"HTTP over UDP is UDP",
-			[]func(*corev1.Service){
+			name: "HTTP over UDP is UDP",
+			mods: []func(*corev1.Service){
 				protocol(1, "https"),
 				func(s *corev1.Service) { s.Spec.Ports[1].Protocol = corev1.ProtocolUDP },
 			},
-			[]lb.Application{lb.L4, lb.L4},
+			want: []lb.Application{lb.L4, lb.L4},
 		},
 	}
 	for _, tt := range tests {
@@ -412,90 +412,90 @@ func TestWhatIsWrong(t *testing.T) {
 		says    string
 	}{
 		{
-			"every wrong annotation is told",
-			[]func(*corev1.Service){annotated("avi-ssl-ports", "https", "internal", "perhaps")},
-			[]string{service.InvalidAnnotation, service.InvalidAnnotation},
-			`such as "443, 8443"`,
+			name:    "every wrong annotation is told",
+			mods:    []func(*corev1.Service){annotated("avi-ssl-ports", "https", "internal", "perhaps")},
+			reasons: []string{service.InvalidAnnotation, service.InvalidAnnotation},
+			says:    `such as "443, 8443"`,
 		},
 		{
-			"a profile that there is not",
-			[]func(*corev1.Service){annotated("port-profiles", "443=quic")},
-			[]string{service.InvalidAnnotation},
-			`"quic"`,
+			name:    "a profile that there is not",
+			mods:    []func(*corev1.Service){annotated("port-profiles", "443=quic")},
+			reasons: []string{service.InvalidAnnotation},
+			says:    `"quic"`,
 		},
 		{
-			"a gateway that there is not",
-			[]func(*corev1.Service){annotated("gateway", "typo")},
-			[]string{service.InvalidAnnotation},
-			`"typo"`,
+			name:    "a gateway that there is not",
+			mods:    []func(*corev1.Service){annotated("gateway", "typo")},
+			reasons: []string{service.InvalidAnnotation},
+			says:    `"typo"`,
 		},
 		{
-			"an algorithm that there is not",
-			[]func(*corev1.Service){annotated("algorithm", "best")},
-			[]string{service.InvalidAnnotation},
-			`"BEST"`,
+			name:    "an algorithm that there is not",
+			mods:    []func(*corev1.Service){annotated("algorithm", "best")},
+			reasons: []string{service.InvalidAnnotation},
+			says:    `"BEST"`,
 		},
 		{
-			"an interval of health checks that is not a number of seconds",
-			[]func(*corev1.Service){annotated("health-interval", "1500ms")},
-			[]string{service.InvalidAnnotation},
-			"whole seconds",
+			name:    "an interval of health checks that is not a number of seconds",
+			mods:    []func(*corev1.Service){annotated("health-interval", "1500ms")},
+			reasons: []string{service.InvalidAnnotation},
+			says:    "whole seconds",
 		},
 		{
-			"a number of failed health checks that is none",
-			[]func(*corev1.Service){annotated("health-failures", "0")},
-			[]string{service.InvalidAnnotation},
-			"not a positive number",
+			name:    "a number of failed health checks that is none",
+			mods:    []func(*corev1.Service){annotated("health-failures", "0")},
+			reasons: []string{service.InvalidAnnotation},
+			says:    "not a positive number",
 		},
 		{
-			"a status code in place of a class",
-			[]func(*corev1.Service){annotated("health-codes", "2xx, 404")},
-			[]string{service.InvalidAnnotation},
-			"1xx, 2xx, 3xx, 4xx, 5xx",
+			name:    "a status code in place of a class",
+			mods:    []func(*corev1.Service){annotated("health-codes", "2xx, 404")},
+			reasons: []string{service.InvalidAnnotation},
+			says:    "1xx, 2xx, 3xx, 4xx, 5xx",
 		},
 		{
-			"a key of a shared address that another line follows",
-			[]func(*corev1.Service){annotated("share-ip", "x\nmachine")},
-			[]string{service.InvalidAnnotation},
-			"share-ip",
+			name:    "a key of a shared address that another line follows",
+			mods:    []func(*corev1.Service){annotated("share-ip", "x\nmachine")},
+			reasons: []string{service.InvalidAnnotation},
+			says:    "share-ip",
 		},
 		{
-			"one with a no-break space",
-			[]func(*corev1.Service){annotated("share-ip", "dns\u00a0shop")},
-			[]string{service.InvalidAnnotation},
-			"share-ip",
+			name:    "one with a no-break space",
+			mods:    []func(*corev1.Service){annotated("share-ip", "dns\u00a0shop")},
+			reasons: []string{service.InvalidAnnotation},
+			says:    "share-ip",
 		},
 		{
-			"one that does not fit into a description",
-			[]func(*corev1.Service){annotated("share-ip", strings.Repeat("k", 33))},
-			[]string{service.InvalidAnnotation},
-			"share-ip",
+			name:    "one that does not fit into a description",
+			mods:    []func(*corev1.Service){annotated("share-ip", strings.Repeat("k", 33))},
+			reasons: []string{service.InvalidAnnotation},
+			says:    "share-ip",
 		},
 		{
-			"an address that is none",
-			[]func(*corev1.Service){func(s *corev1.Service) { s.Spec.LoadBalancerIP = "shop.example.com" }},
-			[]string{service.InvalidFamilies},
-			"loadBalancerIP",
+			name:    "an address that is none",
+			mods:    []func(*corev1.Service){func(s *corev1.Service) { s.Spec.LoadBalancerIP = "shop.example.com" }},
+			reasons: []string{service.InvalidFamilies},
+			says:    "loadBalancerIP",
 		},
 		{
-			"a source range that is none",
-			[]func(*corev1.Service){func(
+			name: "a source range that is none",
+			mods: []func(*corev1.Service){func(
 				s *corev1.Service,
 			) {
 				s.Spec.LoadBalancerSourceRanges = []string{"everybody"}
 			}},
-			[]string{service.InvalidSourceRanges},
-			"everybody",
+			reasons: []string{service.InvalidSourceRanges},
+			says:    "everybody",
 		},
 		{
-			"source ranges that are not switched on",
-			[]func(*corev1.Service){func(
+			name: "source ranges that are not switched on",
+			mods: []func(*corev1.Service){func(
 				s *corev1.Service,
 			) {
 				s.Annotations[service.RangesAnnotation] = "192.0.2.0/24"
 			}},
-			[]string{service.InvalidSourceRanges},
-			"source ranges are not enabled",
+			reasons: []string{service.InvalidSourceRanges},
+			says:    "source ranges are not enabled",
 		},
 	}
 	for _, tt := range tests {

@@ -130,31 +130,31 @@ func TestSnapshotFindsTheClustersOwn(t *testing.T) {
 		want    []string
 	}{
 		{
-			"in the vApps of the configuration",
-			[]func(*MachineOptions){inVApps("acme-vdc-vapp-001")},
-			[]string{"acme-vdc-vapp-001-000", "acme-vdc-vapp-001-001"},
+			name:    "in the vApps of the configuration",
+			options: []func(*MachineOptions){inVApps("acme-vdc-vapp-001")},
+			want:    []string{"acme-vdc-vapp-001-000", "acme-vdc-vapp-001-001"},
 		},
 		{
-			"in vApps whose names begin alike",
-			[]func(*MachineOptions){func(o *MachineOptions) { o.Prefix = "acme-vdc-vapp-00" }},
-			[]string{
+			name:    "in vApps whose names begin alike",
+			options: []func(*MachineOptions){func(o *MachineOptions) { o.Prefix = "acme-vdc-vapp-00" }},
+			want: []string{
 				"acme-vdc-vapp-000-000", "acme-vdc-vapp-000-001", "acme-vdc-vapp-001-000", "acme-vdc-vapp-001-001",
 				"acme-vdc-vapp-002-000", "acme-vdc-vapp-002-001",
 			},
 		},
 		{
-			"anywhere, by the provider IDs of Nodes",
-			[]func(*MachineOptions){s.nodes("acme-vdc-vapp-002-001")},
-			[]string{"acme-vdc-vapp-002-001"},
+			name:    "anywhere, by the provider IDs of Nodes",
+			options: []func(*MachineOptions){s.nodes("acme-vdc-vapp-002-001")},
+			want:    []string{"acme-vdc-vapp-002-001"},
 		},
 		{
-			"anywhere, by the names of Nodes",
-			[]func(*MachineOptions){func(o *MachineOptions) {
+			name: "anywhere, by the names of Nodes",
+			options: []func(*MachineOptions){func(o *MachineOptions) {
 				o.Nodes = func() Nodes { return Nodes{Nameless: []string{"acme-vdc-vapp-000-001"}} }
 			}},
-			[]string{"acme-vdc-vapp-000-001"},
+			want: []string{"acme-vdc-vapp-000-001"},
 		},
-		{"nothing, if nothing is known", nil, nil},
+		{name: "nothing, if nothing is known"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -299,25 +299,25 @@ func TestEvidenceOfALostMachine(t *testing.T) {
 		want  gone.Verdict
 	}{
 		{
-			"a VM is gone when its vApp is shown without it, and another VM",
-			1,
-			lost,
-			gone.Verdict{State: gone.Gone, Counts: true},
+			name:  "a VM is gone when its vApp is shown without it, and another VM",
+			vApps: 1,
+			do:    lost,
+			want:  gone.Verdict{State: gone.Gone, Counts: true},
 		},
 		{
-			"it may not be when no other VM is shown",
-			1,
-			func(s *site) string {
+			name:  "it may not be when no other VM is shown",
+			vApps: 1,
+			do: func(s *site) string {
 				id := lost(s)
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("acme-vdc-vapp-000-001")) })
 				return id
 			},
-			gone.Verdict{Reason: gone.SiblingsHidden},
+			want: gone.Verdict{Reason: gone.SiblingsHidden},
 		},
 		{
-			"nor when its own vApp is not shown, though others are",
-			2,
-			func(s *site) string {
+			name:  "nor when its own vApp is not shown, though others are",
+			vApps: 2,
+			do: func(s *site) string {
 				s.sim.Edit(func(e *vcdsim.Editor) {
 					e.SetRole("acme", "ccm", vcdsim.RoleClusterAuthor)
 					e.Share(e.VApp("acme-vdc-vapp-001"), "ccm", "ReadOnly")
@@ -325,45 +325,45 @@ func TestEvidenceOfALostMachine(t *testing.T) {
 				})
 				return s.providerID("acme-vdc-vapp-000-000")
 			},
-			gone.Verdict{Reason: gone.HomeHidden},
+			want: gone.Verdict{Reason: gone.HomeHidden},
 		},
 		{
-			"one who is shown all vApps, and another one, has the proof that its vApp is gone",
-			2,
-			func(s *site) string {
+			name:  "one who is shown all vApps, and another one, has the proof that its vApp is gone",
+			vApps: 2,
+			do: func(s *site) string {
 				id := s.providerID("acme-vdc-vapp-000-000")
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("acme-vdc-vapp-000")) })
 				return id
 			},
-			gone.Verdict{State: gone.Gone, Counts: true},
+			want: gone.Verdict{State: gone.Gone, Counts: true},
 		},
 		{
-			"but not without another one",
-			1,
-			func(s *site) string {
+			name:  "but not without another one",
+			vApps: 1,
+			do: func(s *site) string {
 				id := s.providerID("acme-vdc-vapp-000-000")
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("acme-vdc-vapp-000")) })
 				return id
 			},
-			gone.Verdict{Reason: gone.HomeHidden},
+			want: gone.Verdict{Reason: gone.HomeHidden},
 		},
 		{
-			"a user who may not read VMs proves nothing",
-			2,
-			func(s *site) string {
+			name:  "a user who may not read VMs proves nothing",
+			vApps: 2,
+			do: func(s *site) string {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: 403})
 				return s.providerID("acme-vdc-vapp-000-000")
 			},
-			gone.Verdict{Reason: gone.Listed},
+			want: gone.Verdict{Reason: gone.Listed},
 		},
 		{
-			"nor does one who is not shown them either",
-			2,
-			func(s *site) string {
+			name:  "nor does one who is not shown them either",
+			vApps: 2,
+			do: func(s *site) string {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: 403})
 				return lost(s)
 			},
-			gone.Verdict{Reason: gone.HomeHidden},
+			want: gone.Verdict{Reason: gone.HomeHidden},
 		},
 	}
 	for _, tt := range tests {

@@ -64,37 +64,37 @@ func TestSharedObjectsAreRemovedWithTheOldGateway(t *testing.T) {
 		also     func(*corev1.Service)
 	}{
 		{
-			"with another certificate",
-			plain,
-			dmz,
-			func(s *corev1.Service) {
+			name: "with another certificate",
+			from: plain,
+			to:   dmz,
+			also: func(s *corev1.Service) {
 				metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"tls-secret", "other-tls")
 			},
 		},
 		{
-			"without a certificate",
-			plain,
-			dmz,
-			func(s *corev1.Service) {
+			name: "without a certificate",
+			from: plain,
+			to:   dmz,
+			also: func(s *corev1.Service) {
 				delete(s.Annotations, prefix+"tls-secret")
 				s.Spec.Ports[0].AppProtocol = nil
 			},
 		},
-		{"to another address", plain, dmz, func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.51.100.50" }},
-		{"from one-arm mode", arm, dmz, func(*corev1.Service) {}},
+		{name: "to another address", from: plain, to: dmz, also: func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.51.100.50" }},
+		{name: "from one-arm mode", from: arm, to: dmz, also: func(*corev1.Service) {}},
 		{
-			"from one-arm mode to the same, with another port",
-			arm,
-			dmzArm,
-			func(s *corev1.Service) {
+			name: "from one-arm mode to the same, with another port",
+			from: arm,
+			to:   dmzArm,
+			also: func(s *corev1.Service) {
 				s.Spec.Ports[0].Port = 8443
 			},
 		},
 		{
-			"with other ports and another certificate",
-			arm,
-			dmzArm,
-			func(s *corev1.Service) {
+			name: "with other ports and another certificate",
+			from: arm,
+			to:   dmzArm,
+			also: func(s *corev1.Service) {
 				s.Spec.Ports[0].Port = 8443
 				metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"tls-secret", "other-tls")
 			},

@@ -21,21 +21,21 @@ func TestExplain(t *testing.T) {
 		reason string // empty: it is no outage
 		stays  bool
 	}{
-		{"a silent site is away", vcd.ErrUnavailable, ReasonUnavailable, false},
-		{"one that has no time, too", vcd.ErrThrottled, ReasonUnavailable, false},
-		{"so is one that takes too long", context.DeadlineExceeded, ReasonUnavailable, false},
-		{"refused credentials stay refused", vcd.ErrUnauthorized, ReasonRejected, true},
+		{name: "a silent site is away", err: vcd.ErrUnavailable, reason: ReasonUnavailable},
+		{name: "one that has no time, too", err: vcd.ErrThrottled, reason: ReasonUnavailable},
+		{name: "so is one that takes too long", err: context.DeadlineExceeded, reason: ReasonUnavailable},
+		{name: "refused credentials stay refused", err: vcd.ErrUnauthorized, reason: ReasonRejected, stays: true},
 		{
-			"also where they are found out with a load balancer",
-			fmt.Errorf("%w: %w", loadbalancer.ErrRefused, vcd.ErrUnauthorized),
-			ReasonRejected,
-			true,
+			name:   "also where they are found out with a load balancer",
+			err:    fmt.Errorf("%w: %w", loadbalancer.ErrRefused, vcd.ErrUnauthorized),
+			reason: ReasonRejected,
+			stays:  true,
 		},
-		{"a certificate stays untrusted", vcd.ErrTLS, ReasonUntrusted, true},
-		{"credentials that are missing can be anything", errors.New("no password"), ReasonUnusable, false},
-		{"a gateway that is not found concerns all load balancers", &locateError{loadbalancer.ErrRefused}, ReasonUnusable, false},
-		{"a busy gateway is no outage", loadbalancer.ErrBusy, "", false},
-		{"a missing right is no outage", fmt.Errorf("%w: %w", loadbalancer.ErrRefused, vcd.ErrForbidden), "", false},
+		{name: "a certificate stays untrusted", err: vcd.ErrTLS, reason: ReasonUntrusted, stays: true},
+		{name: "credentials that are missing can be anything", err: errors.New("no password"), reason: ReasonUnusable},
+		{name: "a gateway that is not found concerns all load balancers", err: &locateError{loadbalancer.ErrRefused}, reason: ReasonUnusable},
+		{name: "a busy gateway is no outage", err: loadbalancer.ErrBusy},
+		{name: "a missing right is no outage", err: fmt.Errorf("%w: %w", loadbalancer.ErrRefused, vcd.ErrForbidden)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -40,31 +40,31 @@ func TestCredentialsInASecret(t *testing.T) {
 		want vsphere.Credentials
 	}{
 		"of the host": {
-			map[string]string{
+			data: map[string]string{
 				"vc.username":    "u",
 				"vc.password":    "p\n",
 				"other.username": "x",
 				"other.password": "y",
 			},
-			"VC",
-			vsphere.Credentials{User: "u", Password: "p"},
+			host: "VC",
+			want: vsphere.Credentials{User: "u", Password: "p"},
 		},
 		"of an IPv6 address": {
-			map[string]string{"server_1": "fd00::1", "username_1": "u", "password_1": "p"},
-			"[fd00::1]",
-			vsphere.Credentials{User: "u", Password: "p"},
+			data: map[string]string{"server_1": "fd00::1", "username_1": "u", "password_1": "p"},
+			host: "[fd00::1]",
+			want: vsphere.Credentials{User: "u", Password: "p"},
 		},
 		"of a shared session": {
-			map[string]string{"vc.vc-session-manager-url": "https://s", "vc.vc-session-manager-token": "t"},
-			"vc",
-			vsphere.Credentials{SharedSession: "https://s", SharedToken: "t"},
+			data: map[string]string{"vc.vc-session-manager-url": "https://s", "vc.vc-session-manager-token": "t"},
+			host: "vc",
+			want: vsphere.Credentials{SharedSession: "https://s", SharedToken: "t"},
 		},
-		"of another host":    {map[string]string{"vc.username": "u", "vc.password": "p"}, "vc2", vsphere.Credentials{}},
-		"without a password": {map[string]string{"vc.username": "u"}, "vc", vsphere.Credentials{}},
+		"of another host":    {data: map[string]string{"vc.username": "u", "vc.password": "p"}, host: "vc2", want: vsphere.Credentials{}},
+		"without a password": {data: map[string]string{"vc.username": "u"}, host: "vc", want: vsphere.Credentials{}},
 		"with other keys": {
-			map[string]string{"vc.username": "u", "vc.password": "p", "note": "x"},
-			"vc",
-			vsphere.Credentials{User: "u", Password: "p"},
+			data: map[string]string{"vc.username": "u", "vc.password": "p", "note": "x"},
+			host: "vc",
+			want: vsphere.Credentials{User: "u", Password: "p"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -106,54 +106,54 @@ func TestProblems(t *testing.T) {
 		want       []string // each line of the error
 	}{
 		{
-			"the file is a list",
-			"[]",
-			[]string{"url: is missing: write a URL", "the configuration (line 1): must contain keys and values"},
+			name: "the file is a list",
+			file: "[]",
+			want: []string{"url: is missing: write a URL", "the configuration (line 1): must contain keys and values"},
 		},
 		{
-			"missing keys in a section of a list",
-			"url: x\nzones:\n- name: a\n- cidrs: []",
-			[]string{"zones[1].name: is missing: set the name of the zone"},
+			name: "missing keys in a section of a list",
+			file: "url: x\nzones:\n- name: a\n- cidrs: []",
+			want: []string{"zones[1].name: is missing: set the name of the zone"},
 		},
 		{
-			"a list whose items are not sections",
-			"url: x\nzones: [a]",
-			[]string{
+			name: "a list whose items are not sections",
+			file: "url: x\nzones: [a]",
+			want: []string{
 				"zones[0].name: is missing: set the name of the zone", "zones[0] (line 2): must contain keys and values",
 			},
 		},
 		{
-			"in the order of the file",
-			"url: x\nrate: a\nenabled: 2\nretries: 1.5",
-			[]string{
+			name: "in the order of the file",
+			file: "url: x\nrate: a\nenabled: 2\nretries: 1.5",
+			want: []string{
 				`rate (line 2): is "a", but must be a number`, `enabled (line 3): is "2", but must be true or false`,
 				`retries (line 4): is "1.5", but must be a whole number`,
 			},
 		},
 		{
-			"all elements of a list",
-			"url: x\nfamilies: [IPv4, IPv5, '', {}]",
-			[]string{
+			name: "all elements of a list",
+			file: "url: x\nfamilies: [IPv4, IPv5, '', {}]",
+			want: []string{
 				`families (line 2): element 2 is "IPv5", but must be IPv4 or IPv6; element 3 is "", but must be IPv4 or IPv6; ` +
 					`element 4 must be a single value`,
 			},
 		},
 		{
-			"an address with a zone",
-			"url: x\naddresses: {only: fe80::1%eth0}",
-			[]string{
+			name: "an address with a zone",
+			file: "url: x\naddresses: {only: fe80::1%eth0}",
+			want: []string{
 				`addresses.only (line 2): is "fe80::1%eth0", but must be an address such as 192.168.8.2`,
 			},
 		},
 		{
-			"unknown keys",
-			"url: x\nCIDRs: []\ncolour: red",
-			[]string{
+			name: "unknown keys",
+			file: "url: x\nCIDRs: []\ncolour: red",
+			want: []string{
 				"CIDRs (line 2): is not a key of the configuration: addresses.cidrs or zones[…].cidrs may be intended",
 				"colour (line 3): is not a key of the configuration: remove it, or correct its spelling",
 			},
 		},
-		{"a duplicate key", "url: x\nurl: y", []string{"url (line 2): is duplicated: keep one"}},
+		{name: "a duplicate key", file: "url: x\nurl: y", want: []string{"url (line 2): is duplicated: keep one"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -47,44 +47,43 @@ func TestWhichLoadBalancersAreBehindDNATRules(t *testing.T) {
 		of   func(*infrav1.VCDClusterSpec)
 		want bool
 	}{
-		{"none", func(*infrav1.VCDClusterSpec) {}, false},
+		{name: "none", of: func(*infrav1.VCDClusterSpec) {}},
 		{
-			"the load balancers of a one-arm cluster",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "the load balancers of a one-arm cluster",
+			of: func(c *infrav1.VCDClusterSpec) {
 				c.LoadBalancer.ArmMode = infrav1.ArmModeOneArm
 			},
-			true,
+			want: true,
 		},
 		{
-			"the load balancers of a further edge gateway",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "the load balancers of a further edge gateway",
+			of: func(c *infrav1.VCDClusterSpec) {
 				c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{{ArmMode: infrav1.ArmModeOneArm}}
 			},
-			true,
+			want: true,
 		},
 		{
-			"the endpoint",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "the endpoint",
+			of: func(c *infrav1.VCDClusterSpec) {
 				c.ControlPlaneLoadBalancer.EdgeGateway = &infrav1.EdgeGatewayEndpoint{ArmMode: infrav1.ArmModeOneArm}
 			},
-			true,
+			want: true,
 		},
 		{
-			"none with an inherited subnet",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "none with an inherited subnet",
+			of: func(c *infrav1.VCDClusterSpec) {
 				c.RecordedState.InheritedLoadBalancer.VIPSubnet = "203.0.113.0/24"
 			},
-			false,
 		},
 		{
-			"the load balancers of an inherited range",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "the load balancers of an inherited range",
+			of: func(c *infrav1.VCDClusterSpec) {
 				c.RecordedState.InheritedLoadBalancer.OneArm = infrav1.AddressRange{
 					StartIP: "192.168.8.2",
 					EndIP:   "192.168.8.100",
 				}
 			},
-			true,
+			want: true,
 		},
 	}
 	for _, tt := range tests {

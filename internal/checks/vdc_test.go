@@ -34,15 +34,15 @@ func TestAVDCMustBeEnabled(t *testing.T) {
 		field  string
 		remedy string // empty: no finding
 	}{
-		{"an enabled VDC", vdc(), field, ""},
+		{name: "an enabled VDC", vdc: vdc(), field: field},
 		{
-			"a VDC that a field references",
-			vdc(disabled),
-			field,
-			"ask the provider to enable it, or set another one in " +
+			name:  "a VDC that a field references",
+			vdc:   vdc(disabled),
+			field: field,
+			remedy: "ask the provider to enable it, or set another one in " +
 				field,
 		},
-		{"a VDC that another field sets", vdc(disabled), "", "ask the provider to enable it"},
+		{name: "a VDC that another field sets", vdc: vdc(disabled), remedy: "ask the provider to enable it"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

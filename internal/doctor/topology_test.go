@@ -244,19 +244,15 @@ func TestATopologyWithoutItsClassIsReported(t *testing.T) {
 		want     string
 	}{
 		"there is no class": {
-			"",
-			nil,
-			"Cluster demo uses ClusterClass quick-start, which is not in the manifest: pass its file with another -f",
+			want: "Cluster demo uses ClusterClass quick-start, which is not in the manifest: pass its file with another -f",
 		},
 		"the management cluster has no class": {
-			"",
-			(&managementCluster{}).lookUp,
-			"which is neither in the manifest nor in the management cluster (it is not there): pass its file with another -f",
+			lookUp: (&managementCluster{}).lookUp,
+			want:   "which is neither in the manifest nor in the management cluster (it is not there): pass its file with another -f",
 		},
 		"there is no template": {
-			strings.SplitN(class(t), "\n---\n", 2)[0],
-			nil,
-			"ClusterClass quick-start refers to VCDClusterTemplate quick-start, which is not in the manifest: pass its file",
+			manifest: strings.SplitN(class(t), "\n---\n", 2)[0],
+			want:     "ClusterClass quick-start refers to VCDClusterTemplate quick-start, which is not in the manifest: pass its file",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

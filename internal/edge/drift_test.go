@@ -76,28 +76,26 @@ func TestDriftHintedAtByListsIsRepairedAtOnce(t *testing.T) {
 		edit    func(body map[string]any)
 	}{
 		{
-			"members instead of the IP set",
-			poolsDocument,
-			false,
-			func(body map[string]any) {
+			name: "members instead of the IP set",
+			path: poolsDocument,
+			edit: func(body map[string]any) {
 				body["memberGroupRef"] = nil
 				body["members"] = foreign
 			},
 		},
 		{
-			"an additional address in the IP set",
-			setsDocument,
-			false,
-			func(body map[string]any) {
+			name: "an additional address in the IP set",
+			path: setsDocument,
+			edit: func(body map[string]any) {
 				body["ipAddresses"] = append(body["ipAddresses"].([]any), "10.9.9.9")
 			},
 		},
-		{"no monitors", poolsDocument, false, func(body map[string]any) { body["healthMonitors"] = []any{} }},
+		{name: "no monitors", path: poolsDocument, edit: func(body map[string]any) { body["healthMonitors"] = []any{} }},
 		{
-			"one member fewer",
-			poolsDocument,
-			true,
-			func(body map[string]any) {
+			name:    "one member fewer",
+			path:    poolsDocument,
+			without: true,
+			edit: func(body map[string]any) {
 				body["members"] = body["members"].([]any)[:1]
 			},
 		},

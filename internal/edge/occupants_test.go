@@ -41,23 +41,23 @@ func TestAConcurrentlyTakenAddress(t *testing.T) {
 		body             map[string]any
 	}{
 		{
-			"of a virtual service",
-			servicesDocument,
-			"loadBalancerVirtualService",
-			"203.0.113.11",
-			desired,
-			service8080("203.0.113.11"),
+			name:    "of a virtual service",
+			path:    servicesDocument,
+			kind:    "loadBalancerVirtualService",
+			address: "203.0.113.11",
+			desired: desired,
+			body:    service8080("203.0.113.11"),
 		},
-		{"inside", servicesDocument, "loadBalancerVirtualService", "192.168.8.2", oneArm, service8080("192.168.8.2")},
-		{"of a NAT rule", rulesOfNAT, "natRule", "203.0.113.11", oneArm, rule8080},
-		{"of a virtual service by a NAT rule", rulesOfNAT, "natRule", "203.0.113.11", desired, rule8080},
+		{name: "inside", path: servicesDocument, kind: "loadBalancerVirtualService", address: "192.168.8.2", desired: oneArm, body: service8080("192.168.8.2")},
+		{name: "of a NAT rule", path: rulesOfNAT, kind: "natRule", address: "203.0.113.11", desired: oneArm, body: rule8080},
+		{name: "of a virtual service by a NAT rule", path: rulesOfNAT, kind: "natRule", address: "203.0.113.11", desired: desired, body: rule8080},
 		{
-			"of a NAT rule by a virtual service",
-			servicesDocument,
-			"loadBalancerVirtualService",
-			"203.0.113.11",
-			oneArm,
-			service8080("203.0.113.11"),
+			name:    "of a NAT rule by a virtual service",
+			path:    servicesDocument,
+			kind:    "loadBalancerVirtualService",
+			address: "203.0.113.11",
+			desired: oneArm,
+			body:    service8080("203.0.113.11"),
 		},
 	}
 	for _, tt := range tests {

@@ -25,19 +25,19 @@ func TestObjectsHiddenByAMissingRightAreDetectedAfterARestart(t *testing.T) {
 		desired           func(loadbalancer.Owner, ...int) lb.Desired
 	}{
 		{
-			"rules, from a virtual service behind them",
-			"edgeGateways/nat/rules",
-			"Organization vDC Gateway: View NAT",
-			oneArm,
+			name:    "rules, from a virtual service behind them",
+			list:    "edgeGateways/nat/rules",
+			right:   "Organization vDC Gateway: View NAT",
+			desired: oneArm,
 		},
 		{
-			"profiles, from a virtual service behind them",
-			"applicationPortProfiles",
-			"Organization vDC Gateway: View",
-			oneArm,
+			name:    "profiles, from a virtual service behind them",
+			list:    "applicationPortProfiles",
+			right:   "Organization vDC Gateway: View",
+			desired: oneArm,
 		},
-		{"IP sets, from a pool that uses them", "firewallGroups/summaries", "Organization vDC Gateway: View", desired},
-		{"certificates, from a virtual service that uses one", "ssl/certificateLibrary", "Certificate Library: View", https},
+		{name: "IP sets, from a pool that uses them", list: "firewallGroups/summaries", right: "Organization vDC Gateway: View", desired: desired},
+		{name: "certificates, from a virtual service that uses one", list: "ssl/certificateLibrary", right: "Certificate Library: View", desired: https},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

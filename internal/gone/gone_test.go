@@ -46,37 +46,37 @@ func TestProofsOfOneObservation(t *testing.T) {
 		mods []func(*Subject)
 		want Verdict
 	}{
-		{"a visible object exists", mods(shown, scopeHidden), Verdict{State: Present}},
-		{"a listed object may exist", mods(listed, deleted), Verdict{Reason: Listed}},
-		{"an object listed by its container may exist, too", mods(held, deleted), Verdict{Reason: HeldByHome}},
-		{"even after its deletion was requested", mods(held, requested), Verdict{Reason: HeldByHome}},
-		{"an account that sees no scope proves nothing", mods(scopeHidden, deleted), Verdict{Reason: ScopeHidden}},
+		{name: "a visible object exists", mods: mods(shown, scopeHidden), want: Verdict{State: Present}},
+		{name: "a listed object may exist", mods: mods(listed, deleted), want: Verdict{Reason: Listed}},
+		{name: "an object listed by its container may exist, too", mods: mods(held, deleted), want: Verdict{Reason: HeldByHome}},
+		{name: "even after its deletion was requested", mods: mods(held, requested), want: Verdict{Reason: HeldByHome}},
+		{name: "an account that sees no scope proves nothing", mods: mods(scopeHidden, deleted), want: Verdict{Reason: ScopeHidden}},
 		{
-			"access to an invisible container may be missing, regardless of other objects",
-			mods(homeHidden),
-			Verdict{Reason: HomeHidden},
+			name: "access to an invisible container may be missing, regardless of other objects",
+			mods: mods(homeHidden),
+			want: Verdict{Reason: HomeHidden},
 		},
-		{"even after its deletion was requested", mods(homeHidden, requested), Verdict{Reason: HomeHidden}},
+		{name: "even after its deletion was requested", mods: mods(homeHidden, requested), want: Verdict{Reason: HomeHidden}},
 		{
-			"the rights to view everything prove it for an account that sees another container",
-			mods(homeHidden, siblingsHidden, seesAll),
-			counted(Gone),
+			name: "the rights to view everything prove it for an account that sees another container",
+			mods: mods(homeHidden, siblingsHidden, seesAll),
+			want: counted(Gone),
 		},
-		{"but not for a listed object", mods(homeHidden, seesAll, listed), Verdict{Reason: Listed}},
-		{"nor without the scope", mods(homeHidden, seesAll, scopeHidden), Verdict{Reason: ScopeHidden}},
-		{"a deleted scope includes its contents", mods(homeHidden, scopeHidden, scopeGone), counted(Gone)},
-		{"the log proves that a container was deleted", mods(homeHidden, siblingsHidden, deleted), counted(Gone)},
+		{name: "but not for a listed object", mods: mods(homeHidden, seesAll, listed), want: Verdict{Reason: Listed}},
+		{name: "nor without the scope", mods: mods(homeHidden, seesAll, scopeHidden), want: Verdict{Reason: ScopeHidden}},
+		{name: "a deleted scope includes its contents", mods: mods(homeHidden, scopeHidden, scopeGone), want: counted(Gone)},
+		{name: "the log proves that a container was deleted", mods: mods(homeHidden, siblingsHidden, deleted), want: counted(Gone)},
 		{
-			"a container without other objects of the cluster proves nothing",
-			mods(siblingsHidden),
-			Verdict{Reason: SiblingsHidden},
+			name: "a container without other objects of the cluster proves nothing",
+			mods: mods(siblingsHidden),
+			want: Verdict{Reason: SiblingsHidden},
 		},
-		{"an unrecorded machine needs its container", mods(unrecorded, siblingsHidden), counted(Gone)},
-		{"or any object of the cluster", mods(unrecorded, homeHidden), counted(Gone)},
-		{"but not an empty result", mods(unrecorded, homeHidden, siblingsHidden), Verdict{Reason: SiblingsHidden}},
-		{"its container without it is sufficient", nil, counted(Gone)},
-		{"a machine that existed within a day must be in the log", mods(young), Verdict{Reason: Unlogged, Counts: true}},
-		{"which is available", mods(young, deleted), counted(Gone)},
+		{name: "an unrecorded machine needs its container", mods: mods(unrecorded, siblingsHidden), want: counted(Gone)},
+		{name: "or any object of the cluster", mods: mods(unrecorded, homeHidden), want: counted(Gone)},
+		{name: "but not an empty result", mods: mods(unrecorded, homeHidden, siblingsHidden), want: Verdict{Reason: SiblingsHidden}},
+		{name: "its container without it is sufficient", want: counted(Gone)},
+		{name: "a machine that existed within a day must be in the log", mods: mods(young), want: Verdict{Reason: Unlogged, Counts: true}},
+		{name: "which is available", mods: mods(young, deleted), want: counted(Gone)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,23 +97,23 @@ func TestAbsenceIsProvedTwice(t *testing.T) {
 		site    *Site
 		want    Verdict
 	}{
-		{"the first observation is not sufficient", lost(0, unseen), &Site{}, once(ProofInterval)},
-		{"nor is one within a minute", lost(60), &Site{}, once(time.Second)},
-		{"nor is one in the future", lost(-1), &Site{}, once(ProofInterval)},
+		{name: "the first observation is not sufficient", subject: lost(0, unseen), site: &Site{}, want: once(ProofInterval)},
+		{name: "nor is one within a minute", subject: lost(60), site: &Site{}, want: once(time.Second)},
+		{name: "nor is one in the future", subject: lost(-1), site: &Site{}, want: once(ProofInterval)},
 		{
-			"a clock that was moved forward proves nothing",
-			lost(3600, func(s *Subject) { s.Observed = noon.Add(-time.Second) }),
-			&Site{},
-			once(time.Minute),
+			name:    "a clock that was moved forward proves nothing",
+			subject: lost(3600, func(s *Subject) { s.Observed = noon.Add(-time.Second) }),
+			site:    &Site{},
+			want:    once(time.Minute),
 		},
-		{"two observations a minute apart are sufficient", lost(61), &Site{}, counted(Gone)},
-		{"including machines that are not held back", lost(61), nil, counted(Gone)},
-		{"a machine counts after we requested its deletion", lost(0, unseen, requested), &Site{}, counted(Gone)},
+		{name: "two observations a minute apart are sufficient", subject: lost(61), site: &Site{}, want: counted(Gone)},
+		{name: "including machines that are not held back", subject: lost(61), want: counted(Gone)},
+		{name: "a machine counts after we requested its deletion", subject: lost(0, unseen, requested), site: &Site{}, want: counted(Gone)},
 		{
-			"but not without its container",
-			lost(0, unseen, requested, homeHidden, deleted),
-			&Site{},
-			once(ProofInterval),
+			name:    "but not without its container",
+			subject: lost(0, unseen, requested, homeHidden, deleted),
+			site:    &Site{},
+			want:    once(ProofInterval),
 		},
 	}
 	for _, tt := range tests {
@@ -135,14 +135,14 @@ func TestACreateRequestMayTakeEffectLate(t *testing.T) {
 		want    Verdict
 	}{
 		{
-			"within five minutes",
-			lost(120, unrecorded, at(4*time.Minute)),
-			Verdict{State: Waiting, Reason: Creating, After: time.Minute, Counts: true},
+			name:    "within five minutes",
+			subject: lost(120, unrecorded, at(4*time.Minute)),
+			want:    Verdict{State: Waiting, Reason: Creating, After: time.Minute, Counts: true},
 		},
-		{"not later", lost(120, unrecorded, at(LateRequest)), counted(Gone)},
-		{"not if the VDC is deleted", lost(120, unrecorded, scopeGone, at(time.Minute)), counted(Gone)},
-		{"not a recorded machine", lost(120, at(time.Minute)), counted(Gone)},
-		{"not one that was requested hours in the future", lost(120, unrecorded, at(-time.Hour)), counted(Gone)},
+		{name: "not later", subject: lost(120, unrecorded, at(LateRequest)), want: counted(Gone)},
+		{name: "not if the VDC is deleted", subject: lost(120, unrecorded, scopeGone, at(time.Minute)), want: counted(Gone)},
+		{name: "not a recorded machine", subject: lost(120, at(time.Minute)), want: counted(Gone)},
+		{name: "not one that was requested hours in the future", subject: lost(120, unrecorded, at(-time.Hour)), want: counted(Gone)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -161,33 +161,33 @@ func TestOtherMachinesHoldBackARelease(t *testing.T) {
 		want    Verdict
 	}{
 		{
-			"half of a cluster",
-			lost(120),
-			Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
-			Verdict{State: HeldBack, After: 8 * time.Minute, Counts: true},
+			name:    "half of a cluster",
+			subject: lost(120),
+			site:    Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
+			want:    Verdict{State: HeldBack, After: 8 * time.Minute, Counts: true},
 		},
 		{
-			"not a machine that was already declared gone",
-			lost(120, func(s *Subject) { s.Gone = noon }),
-			Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
-			counted(Gone),
+			name:    "not a machine that was already declared gone",
+			subject: lost(120, func(s *Subject) { s.Gone = noon }),
+			site:    Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
+			want:    counted(Gone),
 		},
 		{
-			"not an unrecorded machine",
-			lost(120, unrecorded),
-			Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
-			counted(Gone),
+			name:    "not an unrecorded machine",
+			subject: lost(120, unrecorded),
+			site:    Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
+			want:    counted(Gone),
 		},
-		{"three clusters", lost(120), Site{Missing: three}, counted(Stopped)},
-		{"a hold of another cluster", lost(120), Site{Stopped: true}, counted(Stopped)},
+		{name: "three clusters", subject: lost(120), site: Site{Missing: three}, want: counted(Stopped)},
+		{name: "a hold of another cluster", subject: lost(120), site: Site{Stopped: true}, want: counted(Stopped)},
 		{
-			"not after a user acknowledged it",
-			lost(120),
-			Site{Missing: three, Stopped: true, Acknowledged: noon},
-			counted(Gone),
+			name:    "not after a user acknowledged it",
+			subject: lost(120),
+			site:    Site{Missing: three, Stopped: true, Acknowledged: noon},
+			want:    counted(Gone),
 		},
-		{"clusters that have not been notified", lost(120), Site{Neighbors: true}, asking},
-		{"not for long", lost(120), Site{Neighbors: true, NotifiedAt: noon.Add(-15 * time.Second)}, counted(Gone)},
+		{name: "clusters that have not been notified", subject: lost(120), site: Site{Neighbors: true}, want: asking},
+		{name: "not for long", subject: lost(120), site: Site{Neighbors: true, NotifiedAt: noon.Add(-15 * time.Second)}, want: counted(Gone)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

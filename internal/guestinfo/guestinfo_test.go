@@ -148,37 +148,37 @@ func TestRenderNetworks(t *testing.T) {
 		nics []guestinfo.NIC
 		want string
 	}{
-		{"without NICs the guest configures the network", nil, `null`},
+		{name: "without NICs the guest configures the network", want: `null`},
 		{
-			"a primary NIC with DHCP uses routes of the server, and boot waits for it",
-			[]guestinfo.NIC{{MAC: "00-50-56-01-02-03", Mode: guestinfo.ModeDHCP, Primary: true}},
-			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": true, "dhcp-identifier": "mac"}}}`,
+			name: "a primary NIC with DHCP uses routes of the server, and boot waits for it",
+			nics: []guestinfo.NIC{{MAC: "00-50-56-01-02-03", Mode: guestinfo.ModeDHCP, Primary: true}},
+			want: `{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": true, "dhcp-identifier": "mac"}}}`,
 		},
 		{
-			"IPv6 has its own default route",
-			[]guestinfo.NIC{{
+			name: "IPv6 has its own default route",
+			nics: []guestinfo.NIC{{
 				MAC:       "00:50:56:01:02:03",
 				Mode:      guestinfo.ModeManual,
 				Primary:   true,
 				Addresses: []netip.Prefix{netip.MustParsePrefix("2001:db8::10/64")},
 				Gateways:  []netip.Addr{netip.MustParseAddr("fe80::1")},
 			}},
-			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false,
+			want: `{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false,
 				"addresses": ["2001:db8::10/64"], "routes": [{"to": "::/0", "via": "fe80::1"}]}}}`,
 		},
 		{
-			"an isolated network has no default route",
-			[]guestinfo.NIC{{
+			name: "an isolated network has no default route",
+			nics: []guestinfo.NIC{{
 				MAC:       "00:50:56:01:02:03",
 				Mode:      guestinfo.ModePool,
 				Primary:   true,
 				Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")},
 			}},
-			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false, "addresses": ["10.0.0.2/24"]}}}`,
+			want: `{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false, "addresses": ["10.0.0.2/24"]}}}`,
 		},
 		{
-			"both families have default routes, followed by more routes",
-			[]guestinfo.NIC{{
+			name: "both families have default routes, followed by more routes",
+			nics: []guestinfo.NIC{{
 				MAC:       "00:50:56:01:02:03",
 				Mode:      guestinfo.ModeManual,
 				Primary:   true,
@@ -191,13 +191,13 @@ func TestRenderNetworks(t *testing.T) {
 					Metric: 7,
 				}},
 			}},
-			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false,
+			want: `{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false,
 				"addresses": ["10.0.0.2/24", "fd00::2/64"], "routes": [{"to": "0.0.0.0/0", "via": "10.0.0.1", "metric": 50},
 				{"to": "::/0", "via": "fd00::1", "metric": 50}, {"to": "172.16.0.0/12", "via": "10.0.0.254", "metric": 7}]}}}`,
 		},
 		{
-			"a further NIC has a default route if it has a metric, and uses the requested DHCP options",
-			[]guestinfo.NIC{
+			name: "a further NIC has a default route if it has a metric, and uses the requested DHCP options",
+			nics: []guestinfo.NIC{
 				{
 					MAC:     "00:50:56:01:02:03",
 					Mode:    guestinfo.ModeDHCP,
@@ -217,7 +217,7 @@ func TestRenderNetworks(t *testing.T) {
 					DHCP: guestinfo.DHCP{UseDomains: "false", UseHostname: new(bool), SendHostname: new(true), Hostname: "a.b"},
 				},
 			},
-			`{"version": 2, "ethernets": {
+			want: `{"version": 2, "ethernets": {
 				"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": true, "dhcp-identifier": "mac",
 					"dhcp4-overrides": {"use-dns": false, "use-domains": "route", "route-metric": 9}},
 				"id1": {"match": {"macaddress": "00:50:56:01:02:04"}, "dhcp4": false, "addresses": ["10.0.0.2/24"],
@@ -272,107 +272,107 @@ func TestRenderRejectsInvalidInput(t *testing.T) {
 		mod  func(*guestinfo.Input)
 		want string
 	}{
-		{"no instance ID", func(in *guestinfo.Input) { in.InstanceID = "" }, "instance ID is empty"},
-		{"no provider ID", func(in *guestinfo.Input) { in.ProviderID = "" }, "provider ID is empty"},
-		{"no bootstrap data", func(in *guestinfo.Input) { in.BootstrapData = nil }, "bootstrap data is empty"},
-		{"an unknown format", func(in *guestinfo.Input) { in.Format = "sysprep" }, `format "sysprep"`},
+		{name: "no instance ID", mod: func(in *guestinfo.Input) { in.InstanceID = "" }, want: "instance ID is empty"},
+		{name: "no provider ID", mod: func(in *guestinfo.Input) { in.ProviderID = "" }, want: "provider ID is empty"},
+		{name: "no bootstrap data", mod: func(in *guestinfo.Input) { in.BootstrapData = nil }, want: "bootstrap data is empty"},
+		{name: "an unknown format", mod: func(in *guestinfo.Input) { in.Format = "sysprep" }, want: `format "sysprep"`},
 		{
-			"cloud-config that cloud-init cannot decode",
-			func(in *guestinfo.Input) { in.BootstrapData = []byte("#cloud-config\xff") },
-			"not UTF-8",
+			name: "cloud-config that cloud-init cannot decode",
+			mod:  func(in *guestinfo.Input) { in.BootstrapData = []byte("#cloud-config\xff") },
+			want: "not UTF-8",
 		},
-		{"an empty host name", func(in *guestinfo.Input) { in.Hostname = "" }, `host name ""`},
-		{"an upper-case host name", func(in *guestinfo.Input) { in.Hostname = "Node" }, `host name "Node"`},
+		{name: "an empty host name", mod: func(in *guestinfo.Input) { in.Hostname = "" }, want: `host name ""`},
+		{name: "an upper-case host name", mod: func(in *guestinfo.Input) { in.Hostname = "Node" }, want: `host name "Node"`},
 		{
-			"a host name that starts with a hyphen",
-			func(in *guestinfo.Input) { in.Hostname = "-node" },
-			`host name "-node"`,
-		},
-		{
-			"a host name with an underscore",
-			func(in *guestinfo.Input) { in.Hostname = "my_node" },
-			`host name "my_node"`,
+			name: "a host name that starts with a hyphen",
+			mod:  func(in *guestinfo.Input) { in.Hostname = "-node" },
+			want: `host name "-node"`,
 		},
 		{
-			"a host name with an empty label",
-			func(in *guestinfo.Input) { in.Hostname = "node..example" },
-			`host name "node..example"`,
-		},
-		{"a host name with a line break", func(in *guestinfo.Input) { in.Hostname = "node\n" }, "host name"},
-		{"a long label", func(in *guestinfo.Input) { in.Hostname = strings.Repeat("a", 64) }, "up to 63"},
-		{
-			"a long host name",
-			func(in *guestinfo.Input) { in.Hostname = strings.Repeat("a.", 127) + "a" },
-			"the limit is 253",
+			name: "a host name with an underscore",
+			mod:  func(in *guestinfo.Input) { in.Hostname = "my_node" },
+			want: `host name "my_node"`,
 		},
 		{
-			"an invalid MAC address",
-			nic(func(n *guestinfo.NIC) { n.MAC = "00:50" }),
-			"NIC 0: \"00:50\" is not a MAC address",
+			name: "a host name with an empty label",
+			mod:  func(in *guestinfo.Input) { in.Hostname = "node..example" },
+			want: `host name "node..example"`,
+		},
+		{name: "a host name with a line break", mod: func(in *guestinfo.Input) { in.Hostname = "node\n" }, want: "host name"},
+		{name: "a long label", mod: func(in *guestinfo.Input) { in.Hostname = strings.Repeat("a", 64) }, want: "up to 63"},
+		{
+			name: "a long host name",
+			mod:  func(in *guestinfo.Input) { in.Hostname = strings.Repeat("a.", 127) + "a" },
+			want: "the limit is 253",
 		},
 		{
-			"a MAC address of another length",
-			nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:01:02:03:04:05" }),
-			"is not a MAC address",
+			name: "an invalid MAC address",
+			mod:  nic(func(n *guestinfo.NIC) { n.MAC = "00:50" }),
+			want: "NIC 0: \"00:50\" is not a MAC address",
 		},
 		{
-			"a duplicate MAC address",
-			nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:ab:cd:02" }),
-			"NIC 1: MAC address 00:50:56:ab:cd:02 is used by two NICs",
-		},
-		{"a duplicate name", nic(func(n *guestinfo.NIC) { n.Name = "eth1" }), "NIC 1: name eth1 is used by two NICs"},
-		{"a name with a slash", nic(func(n *guestinfo.NIC) { n.Name = "../x" }), "not an interface name"},
-		{
-			"a long name",
-			nic(func(n *guestinfo.NIC) { n.Name = "abcdefghijklmnop" }),
-			"not an interface name",
-		},
-		{"no address", nic(func(n *guestinfo.NIC) { n.Addresses = nil }), "mode POOL needs an address"},
-		{
-			"a multicast address",
-			nic(func(n *guestinfo.NIC) { n.Addresses[0] = netip.MustParsePrefix("224.0.0.1/24") }),
-			"not a valid address for a machine",
+			name: "a MAC address of another length",
+			mod:  nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:01:02:03:04:05" }),
+			want: "is not a MAC address",
 		},
 		{
-			"a gateway outside the subnet",
-			nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("10.0.0.1") }),
-			"gateway 10.0.0.1 is not in the subnet 192.168.100.0/24",
+			name: "a duplicate MAC address",
+			mod:  nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:ab:cd:02" }),
+			want: "NIC 1: MAC address 00:50:56:ab:cd:02 is used by two NICs",
+		},
+		{name: "a duplicate name", mod: nic(func(n *guestinfo.NIC) { n.Name = "eth1" }), want: "NIC 1: name eth1 is used by two NICs"},
+		{name: "a name with a slash", mod: nic(func(n *guestinfo.NIC) { n.Name = "../x" }), want: "not an interface name"},
+		{
+			name: "a long name",
+			mod:  nic(func(n *guestinfo.NIC) { n.Name = "abcdefghijklmnop" }),
+			want: "not an interface name",
+		},
+		{name: "no address", mod: nic(func(n *guestinfo.NIC) { n.Addresses = nil }), want: "mode POOL needs an address"},
+		{
+			name: "a multicast address",
+			mod:  nic(func(n *guestinfo.NIC) { n.Addresses[0] = netip.MustParsePrefix("224.0.0.1/24") }),
+			want: "not a valid address for a machine",
 		},
 		{
-			"the gateway's address",
-			nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("192.168.100.10") }),
-			"is also the gateway",
+			name: "a gateway outside the subnet",
+			mod:  nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("10.0.0.1") }),
+			want: "gateway 10.0.0.1 is not in the subnet 192.168.100.0/24",
 		},
 		{
-			"a gateway with a zone",
-			nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("fe80::1%eth0") }),
-			"is not a valid address for a gateway",
-		},
-		{"an invalid name server", nic(func(n *guestinfo.NIC) { n.DNS = []netip.Addr{{}} }), "name server"},
-		{
-			"a search domain with a space",
-			nic(func(n *guestinfo.NIC) { n.SearchDomains = []string{"a b"} }),
-			`search domain "a b"`,
+			name: "the gateway's address",
+			mod:  nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("192.168.100.10") }),
+			want: "is also the gateway",
 		},
 		{
-			"two addresses of one family",
-			nic(func(n *guestinfo.NIC) {
+			name: "a gateway with a zone",
+			mod:  nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("fe80::1%eth0") }),
+			want: "is not a valid address for a gateway",
+		},
+		{name: "an invalid name server", mod: nic(func(n *guestinfo.NIC) { n.DNS = []netip.Addr{{}} }), want: "name server"},
+		{
+			name: "a search domain with a space",
+			mod:  nic(func(n *guestinfo.NIC) { n.SearchDomains = []string{"a b"} }),
+			want: `search domain "a b"`,
+		},
+		{
+			name: "two addresses of one family",
+			mod: nic(func(n *guestinfo.NIC) {
 				n.Addresses = append(n.Addresses, netip.MustParsePrefix("192.168.100.11/24"))
 			}),
-			"second address of its family",
+			want: "second address of its family",
 		},
 		{
-			"a route between families",
-			nic(func(n *guestinfo.NIC) {
+			name: "a route between families",
+			mod: nic(func(n *guestinfo.NIC) {
 				n.Routes = []guestinfo.Route{{To: netip.MustParsePrefix("fd00::/8"), Via: netip.MustParseAddr("192.168.100.1")}}
 			}),
-			"of the same family",
+			want: "of the same family",
 		},
-		{"an MTU that is too small", nic(func(n *guestinfo.NIC) { n.MTU = 68 }), "MTU 68"},
-		{"an unknown mode", nic(func(n *guestinfo.NIC) { n.Mode = "STATIC" }), `mode "STATIC"`},
-		{"a primary NIC that is not configured", nic(func(n *guestinfo.NIC) { n.Mode = guestinfo.ModeNone }), "mode NONE"},
-		{"no primary NIC", nic(func(n *guestinfo.NIC) { n.Primary = false }), "0 NICs are primary"},
-		{"two primary NICs", func(in *guestinfo.Input) { in.NICs[2].Primary = true }, "2 NICs are primary"},
+		{name: "an MTU that is too small", mod: nic(func(n *guestinfo.NIC) { n.MTU = 68 }), want: "MTU 68"},
+		{name: "an unknown mode", mod: nic(func(n *guestinfo.NIC) { n.Mode = "STATIC" }), want: `mode "STATIC"`},
+		{name: "a primary NIC that is not configured", mod: nic(func(n *guestinfo.NIC) { n.Mode = guestinfo.ModeNone }), want: "mode NONE"},
+		{name: "no primary NIC", mod: nic(func(n *guestinfo.NIC) { n.Primary = false }), want: "0 NICs are primary"},
+		{name: "two primary NICs", mod: func(in *guestinfo.Input) { in.NICs[2].Primary = true }, want: "2 NICs are primary"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -438,28 +438,28 @@ func TestRedacted(t *testing.T) {
 		values map[string]string
 		want   bool
 	}{
-		{"nothing was ever written", nil, true},
+		{name: "nothing was ever written", want: true},
 		{
-			"cloud-init has redacted",
-			map[string]string{"guestinfo.userdata": "---", "guestinfo.userdata.encoding": " "},
-			true,
+			name:   "cloud-init has redacted",
+			values: map[string]string{"guestinfo.userdata": "---", "guestinfo.userdata.encoding": " "},
+			want:   true,
 		},
-		{"the controller has cleared it", guestinfo.ClearUserdata(), true},
-		{"a space is as empty as a guest can make it", map[string]string{"guestinfo.userdata": " "}, true},
-		{"user data exists", map[string]string{"guestinfo.userdata": "H4sI"}, false},
-		{"an Ignition configuration exists", map[string]string{"guestinfo.ignition.config.data": "H4sI"}, false},
+		{name: "the controller has cleared it", values: guestinfo.ClearUserdata(), want: true},
+		{name: "a space is as empty as a guest can make it", values: map[string]string{"guestinfo.userdata": " "}, want: true},
+		{name: "user data exists", values: map[string]string{"guestinfo.userdata": "H4sI"}},
+		{name: "an Ignition configuration exists", values: map[string]string{"guestinfo.ignition.config.data": "H4sI"}},
 		{
-			"Ignition has deleted it",
-			map[string]string{
+			name: "Ignition has deleted it",
+			values: map[string]string{
 				"guestinfo.ignition.config.data":          "e30K",
 				"guestinfo.ignition.config.data.encoding": "base64",
 			},
-			true,
+			want: true,
 		},
 		{
-			"foreign keys and metadata do not matter",
-			map[string]string{"guestinfo.metadata": "H4sI", "guestinfo.foo": "bar"},
-			true,
+			name:   "foreign keys and metadata do not matter",
+			values: map[string]string{"guestinfo.metadata": "H4sI", "guestinfo.foo": "bar"},
+			want:   true,
 		},
 	}
 	for _, tt := range tests {
@@ -528,32 +528,30 @@ func TestMetadataBelongsToTheMachineOnlyWithItsInstanceID(t *testing.T) {
 		extraConfig map[string]string
 		want        bool
 	}{
-		{"rendered for it", ours, true},
-		{"rendered for another machine", others, false},
-		{"none", nil, false},
-		{"the image's own, as plain YAML", map[string]string{guestinfo.KeyMetadata: "instance-id: image\n"}, false},
+		{name: "rendered for it", extraConfig: ours, want: true},
+		{name: "rendered for another machine", extraConfig: others},
+		{name: "none"},
+		{name: "the image's own, as plain YAML", extraConfig: map[string]string{guestinfo.KeyMetadata: "instance-id: image\n"}},
 		{
-			"data that cannot be decoded",
-			map[string]string{
+			name: "data that cannot be decoded",
+			extraConfig: map[string]string{
 				guestinfo.KeyMetadata:         "{}",
 				guestinfo.KeyMetadataEncoding: "gzip+base64",
 			},
-			false,
 		},
 		{
-			"data with an unknown encoding",
-			map[string]string{
+			name: "data with an unknown encoding",
+			extraConfig: map[string]string{
 				guestinfo.KeyMetadata:         ours[guestinfo.KeyMetadata],
 				guestinfo.KeyMetadataEncoding: "rot13",
 			},
-			false,
 		},
 		{
-			"its own data, in plain JSON",
-			map[string]string{
+			name: "its own data, in plain JSON",
+			extraConfig: map[string]string{
 				guestinfo.KeyMetadata: `{"instance-id":"` + input().InstanceID + `"}`,
 			},
-			true,
+			want: true,
 		},
 	}
 	for _, tt := range tests {

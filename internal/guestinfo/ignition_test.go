@@ -83,18 +83,17 @@ func TestIgnitionReceivesTheBootstrapDataUnchanged(t *testing.T) {
 		overwrite    any
 	}{
 		{
-			"version 2 appends",
-			strings.Replace(ignitionConfig, "3.4.0", "2.3.0", 1),
-			"root",
-			func(r rendered) []struct{ Source string } { return r.Ignition.Config.Append },
-			BeNil(),
+			name:       "version 2 appends",
+			config:     strings.Replace(ignitionConfig, "3.4.0", "2.3.0", 1),
+			fileSystem: "root",
+			merged:     func(r rendered) []struct{ Source string } { return r.Ignition.Config.Append },
+			overwrite:  BeNil(),
 		},
 		{
-			"version 3 merges",
-			ignitionConfig,
-			"",
-			func(r rendered) []struct{ Source string } { return r.Ignition.Config.Merge },
-			HaveValue(BeTrue()),
+			name:      "version 3 merges",
+			config:    ignitionConfig,
+			merged:    func(r rendered) []struct{ Source string } { return r.Ignition.Config.Merge },
+			overwrite: HaveValue(BeTrue()),
 		},
 	}
 	for _, tt := range tests {
@@ -149,8 +148,8 @@ func TestIgnitionConfiguresEachNIC(t *testing.T) {
 		want string
 	}{
 		{
-			"an address of each family, gateways, name servers and the MTU",
-			guestinfo.NIC{
+			name: "an address of each family, gateways, name servers and the MTU",
+			nic: guestinfo.NIC{
 				Mode:          guestinfo.ModePool,
 				Primary:       true,
 				Addresses:     []netip.Prefix{netip.MustParsePrefix("192.168.100.10/24"), netip.MustParsePrefix("fd00::a/64")},
@@ -159,7 +158,7 @@ func TestIgnitionConfiguresEachNIC(t *testing.T) {
 				SearchDomains: []string{"acme.example", "example.com"},
 				MTU:           1450,
 			},
-			`
+			want: `
 [Link]
 MTUBytes=1450
 
@@ -180,8 +179,8 @@ Gateway=fd00::1
 `,
 		},
 		{
-			"a further NIC has routes and no gateway",
-			guestinfo.NIC{
+			name: "a further NIC has routes and no gateway",
+			nic: guestinfo.NIC{
 				Mode:      guestinfo.ModeManual,
 				Addresses: []netip.Prefix{netip.MustParsePrefix("10.20.0.10/24")},
 				Gateways:  []netip.Addr{netip.MustParseAddr("10.20.0.1")},
@@ -189,7 +188,7 @@ Gateway=fd00::1
 					{To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("10.20.0.1"), Metric: 50},
 				},
 			},
-			`
+			want: `
 [Network]
 Address=10.20.0.10/24
 
@@ -200,14 +199,14 @@ Metric=50
 `,
 		},
 		{
-			"a further NIC with a metric has its gateway",
-			guestinfo.NIC{
+			name: "a further NIC with a metric has its gateway",
+			nic: guestinfo.NIC{
 				Mode:      guestinfo.ModeManual,
 				Addresses: []netip.Prefix{netip.MustParsePrefix("10.20.0.10/24")},
 				Gateways:  []netip.Addr{netip.MustParseAddr("10.20.0.1")},
 				Metric:    200,
 			},
-			`
+			want: `
 [Network]
 Address=10.20.0.10/24
 
@@ -218,9 +217,9 @@ Metric=200
 `,
 		},
 		{
-			"the primary NIC uses all settings of the DHCP server",
-			guestinfo.NIC{Mode: guestinfo.ModeDHCP, Primary: true},
-			`
+			name: "the primary NIC uses all settings of the DHCP server",
+			nic:  guestinfo.NIC{Mode: guestinfo.ModeDHCP, Primary: true},
+			want: `
 [Network]
 DHCP=ipv4
 
@@ -229,9 +228,9 @@ ClientIdentifier=mac
 `,
 		},
 		{
-			"boot does not wait for DHCP on a further NIC, whose routes are ignored",
-			guestinfo.NIC{Mode: guestinfo.ModeDHCP},
-			`
+			name: "boot does not wait for DHCP on a further NIC, whose routes are ignored",
+			nic:  guestinfo.NIC{Mode: guestinfo.ModeDHCP},
+			want: `
 [Link]
 RequiredForOnline=no
 
@@ -244,14 +243,14 @@ UseRoutes=no
 `,
 		},
 		{
-			"the router determines the source of addresses on a network with IPv6 only",
-			guestinfo.NIC{
+			name: "the router determines the source of addresses on a network with IPv6 only",
+			nic: guestinfo.NIC{
 				Mode:     guestinfo.ModeDHCP,
 				Primary:  true,
 				IPv6Only: true,
 				DHCP:     guestinfo.DHCP{UseDNS: &no, UseHostname: &no},
 			},
-			`
+			want: `
 [Network]
 DHCP=ipv6
 
@@ -264,9 +263,9 @@ UseHostname=no
 `,
 		},
 		{
-			"a further NIC on a network with IPv6 only has no default route",
-			guestinfo.NIC{Mode: guestinfo.ModeDHCP, IPv6Only: true},
-			`
+			name: "a further NIC on a network with IPv6 only has no default route",
+			nic:  guestinfo.NIC{Mode: guestinfo.ModeDHCP, IPv6Only: true},
+			want: `
 [Link]
 RequiredForOnline=no
 
@@ -280,8 +279,8 @@ UseGateway=no
 `,
 		},
 		{
-			"the used settings of the DHCP server",
-			guestinfo.NIC{
+			name: "the used settings of the DHCP server",
+			nic: guestinfo.NIC{
 				Mode:    guestinfo.ModeDHCP,
 				Primary: true,
 				DHCP: guestinfo.DHCP{
@@ -297,7 +296,7 @@ UseGateway=no
 					Hostname:     "node.example.com",
 				},
 			},
-			`
+			want: `
 [Network]
 DHCP=ipv4
 

@@ -61,44 +61,44 @@ func TestRenderRejectsInvalidBGP(t *testing.T) {
 		mod  func(*kubevip.Config)
 		want string
 	}{
-		{"no AS number", func(c *kubevip.Config) { c.BGP.AS = 0 }, "AS number of the nodes"},
-		{"no peer", func(c *kubevip.Config) { c.BGP.Peers = nil }, "no peer"},
+		{name: "no AS number", mod: func(c *kubevip.Config) { c.BGP.AS = 0 }, want: "AS number of the nodes"},
+		{name: "no peer", mod: func(c *kubevip.Config) { c.BGP.Peers = nil }, want: "no peer"},
 		{
-			"a peer without AS number",
-			func(c *kubevip.Config) { c.BGP.Peers[1].AS = 0 },
-			"AS number of BGP peer fd00:100::1",
+			name: "a peer without AS number",
+			mod:  func(c *kubevip.Config) { c.BGP.Peers[1].AS = 0 },
+			want: "AS number of BGP peer fd00:100::1",
 		},
 		{
-			"an invalid peer",
-			func(c *kubevip.Config) { c.BGP.Peers[0].Address = netip.Addr{} },
-			"not a valid address of a BGP peer",
+			name: "an invalid peer",
+			mod:  func(c *kubevip.Config) { c.BGP.Peers[0].Address = netip.Addr{} },
+			want: "not a valid address of a BGP peer",
 		},
 		{
-			"no interface for the router ID",
-			func(c *kubevip.Config) { c.BGP.RouterInterface = "" },
-			"interface for the router ID",
+			name: "no interface for the router ID",
+			mod:  func(c *kubevip.Config) { c.BGP.RouterInterface = "" },
+			want: "interface for the router ID",
 		},
-		{"an invalid source", func(c *kubevip.Config) { c.BGP.SourceInterface = "a b" }, "source interface"},
+		{name: "an invalid source", mod: func(c *kubevip.Config) { c.BGP.SourceInterface = "a b" }, want: "source interface"},
 		{
-			"an address without a peer of its family",
-			func(c *kubevip.Config) { c.BGP.Peers = c.BGP.Peers[:1] },
-			"no BGP peer has the family of 2001:db8:1::10",
+			name: "an address without a peer of its family",
+			mod:  func(c *kubevip.Config) { c.BGP.Peers = c.BGP.Peers[:1] },
+			want: "no BGP peer has the family of 2001:db8:1::10",
 		},
-		{"a name", func(c *kubevip.Config) { c.Addresses = []string{"api.example"} }, "is a DNS name"},
+		{name: "a name", mod: func(c *kubevip.Config) { c.Addresses = []string{"api.example"} }, want: "is a DNS name"},
 		{
-			"dynamic DNS",
-			func(c *kubevip.Config) {
+			name: "dynamic DNS",
+			mod: func(c *kubevip.Config) {
 				c.Addresses = []string{"api.example"}
 				c.DynamicDNS = true
 			},
-			"instead of BGP",
+			want: "instead of BGP",
 		},
-		{"a password with a colon", password("geheim:x"), "password of BGP peer 192.168.100.1"},
-		{"a password with a comma", password("geheim,x"), "password of BGP peer"},
-		{"a password with a slash", password("geheim/x"), "password of BGP peer"},
-		{"a password with a line break", password("geheim\nx"), "password of BGP peer"},
-		{"a password that jinja would render", password("geheim{{x}}"), "password of BGP peer"},
-		{"a password that is too long", password("geheim" + strings.Repeat("x", 80)), "at most 80"},
+		{name: "a password with a colon", mod: password("geheim:x"), want: "password of BGP peer 192.168.100.1"},
+		{name: "a password with a comma", mod: password("geheim,x"), want: "password of BGP peer"},
+		{name: "a password with a slash", mod: password("geheim/x"), want: "password of BGP peer"},
+		{name: "a password with a line break", mod: password("geheim\nx"), want: "password of BGP peer"},
+		{name: "a password that jinja would render", mod: password("geheim{{x}}"), want: "password of BGP peer"},
+		{name: "a password that is too long", mod: password("geheim" + strings.Repeat("x", 80)), want: "at most 80"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -24,18 +24,17 @@ func TestTheGatewaysOwnAddress(t *testing.T) {
 		reason string
 	}{
 		{
-			"asked for in one-arm mode",
-			func(d *Desired) {
+			name: "asked for in one-arm mode",
+			change: func(d *Desired) {
 				d.OneArm = arm()
 				d.Requested = []netip.Addr{ip("203.0.113.15")}
 			},
-			"",
 		},
-		{"not asked for", func(d *Desired) { d.OneArm = arm() }, NoFreeAddress},
+		{name: "not asked for", change: func(d *Desired) { d.OneArm = arm() }, reason: NoFreeAddress},
 		{
-			"asked for without one-arm mode",
-			func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} },
-			AddressInUse,
+			name:   "asked for without one-arm mode",
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} },
+			reason: AddressInUse,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

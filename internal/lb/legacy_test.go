@@ -67,19 +67,18 @@ func TestAdoption(t *testing.T) {
 		want   []string
 	}{
 		{
-			"objects of 1.6.1 get a marker and stay",
-			[]func(*model){withoutSets, oldDirect},
-			nil,
-			[]string{
+			name: "objects of 1.6.1 get a marker and stay",
+			mods: []func(*model){withoutSets, oldDirect},
+			want: []string{
 				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
 				"update virtual-service tls",
 			},
 		},
 		{
-			"in one-arm mode, each port keeps its own address",
-			[]func(*model){bare, oldOneArm},
-			func(d *Desired) { d.OneArm = arm() },
-			[]string{
+			name:   "in one-arm mode, each port keeps its own address",
+			mods:   []func(*model){bare, oldOneArm},
+			change: func(d *Desired) { d.OneArm = arm() },
+			want: []string{
 				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
 				"update virtual-service tls",
 				"update app-port-profile http", "update dnat-rule http", "update app-port-profile tls",
@@ -87,68 +86,67 @@ func TestAdoption(t *testing.T) {
 			},
 		},
 		{
-			"without one-arm mode the rules go and the address stays",
-			[]func(*model){withoutSets, oldOneArm},
-			nil,
-			[]string{
+			name: "without one-arm mode the rules go and the address stays",
+			mods: []func(*model){withoutSets, oldOneArm},
+			want: []string{
 				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
 				"update virtual-service tls", "delete dnat-rule http", "delete dnat-rule tls",
 				"delete app-port-profile http", "delete app-port-profile tls",
 			},
 		},
 		{
-			"what 1.6.1 left of a port that was removed goes",
-			[]func(*model){withoutSets, oldDirect},
-			func(d *Desired) { d.Listeners = d.Listeners[:1] },
-			[]string{
+			name:   "what 1.6.1 left of a port that was removed goes",
+			mods:   []func(*model){withoutSets, oldDirect},
+			change: func(d *Desired) { d.Listeners = d.Listeners[:1] },
+			want: []string{
 				"update lb-pool http", "update virtual-service http", "delete virtual-service tls",
 				"delete lb-pool tls",
 			},
 		},
 		{
-			"a port that was renamed is the same port",
-			[]func(*model){withoutSets, oldDirect},
-			func(d *Desired) { d.Listeners[0].Name = "web" },
-			[]string{
+			name:   "a port that was renamed is the same port",
+			mods:   []func(*model){withoutSets, oldDirect},
+			change: func(d *Desired) { d.Listeners[0].Name = "web" },
+			want: []string{
 				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
 				"update virtual-service tls",
 			},
 		},
 		{
-			"with a Service of the same name elsewhere, the node port proves it",
-			[]func(*model){withoutSets, oldDirect},
-			func(d *Desired) {
+			name: "with a Service of the same name elsewhere, the node port proves it",
+			mods: []func(*model){withoutSets, oldDirect},
+			change: func(d *Desired) {
 				d.Duplicate = true
 				d.Published = nil
 			},
-			[]string{
+			want: []string{
 				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
 				"update virtual-service tls",
 			},
 		},
 		{
-			"or the published address",
-			[]func(*model){withoutSets, oldDirect},
-			func(d *Desired) {
+			name: "or the published address",
+			mods: []func(*model){withoutSets, oldDirect},
+			change: func(d *Desired) {
 				d.Duplicate = true
 				d.Listeners[0].NodePort = 31111
 				d.Listeners[1].NodePort = 31112
 			},
-			[]string{
+			want: []string{
 				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
 				"update virtual-service tls",
 			},
 		},
 		{
-			"else they are left alone, and others are made on another address",
-			[]func(*model){withoutSets, oldDirect},
-			func(d *Desired) {
+			name: "else they are left alone, and others are made on another address",
+			mods: []func(*model){withoutSets, oldDirect},
+			change: func(d *Desired) {
 				d.Duplicate = true
 				d.Published = nil
 				d.Listeners[0].NodePort = 31111
 				d.Listeners[1].NodePort = 31112
 			},
-			[]string{
+			want: []string{
 				"create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80",
 				"create virtual-service tcp-443",
 			},
@@ -206,29 +204,29 @@ func TestDeletionOfALoadBalancerThatWasNeverAdopted(t *testing.T) {
 		want   []string
 	}{
 		{
-			"a Service that became ClusterIP",
-			func(d *Desired) { d.Listeners = nil },
-			[]string{
+			name:   "a Service that became ClusterIP",
+			change: func(d *Desired) { d.Listeners = nil },
+			want: []string{
 				"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http",
 				"delete app-port-profile tls",
 				"delete virtual-service http", "delete virtual-service tls", "delete lb-pool http", "delete lb-pool tls",
 			},
 		},
 		{
-			"one that may be another Service's is left alone",
-			func(d *Desired) {
+			name: "one that may be another Service's is left alone",
+			change: func(d *Desired) {
 				d.Listeners = nil
 				d.Duplicate = true
 			},
-			[]string{},
+			want: []string{},
 		},
 		{
-			"a cluster that goes takes all that is its",
-			func(d *Desired) {
+			name: "a cluster that goes takes all that is its",
+			change: func(d *Desired) {
 				d.Listeners = nil
 				d.Owner = loadbalancer.Owner{Cluster: d.Owner.Cluster, Name: "web"}
 			},
-			[]string{
+			want: []string{
 				"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http",
 				"delete app-port-profile tls",
 				"delete virtual-service http", "delete virtual-service tls", "delete lb-pool http", "delete lb-pool tls",
@@ -257,81 +255,78 @@ func TestOwnerOf(t *testing.T) {
 		want                      Marker
 		origin                    Origin
 	}{
-		{"a marker", "any", ours.String(), KindPool, ours, Marked},
+		{name: "a marker", object: "any", description: ours.String(), kind: KindPool, want: ours, origin: Marked},
 		{
-			"a marker between words of people",
-			"any",
-			"do not touch\n" + ours.String() + " says=Bob",
-			KindPool,
-			ours,
-			Marked,
+			name:        "a marker between words of people",
+			object:      "any",
+			description: "do not touch\n" + ours.String() + " says=Bob",
+			kind:        KindPool,
+			want:        ours,
+			origin:      Marked,
 		},
 		{
-			"a marker of another cluster",
-			"any",
-			Marker{Owner: loadbalancer.Owner{Cluster: "c2", UID: "u1"}}.String(),
-			KindPool,
-			Marker{},
-			Foreign,
+			name:        "a marker of another cluster",
+			object:      "any",
+			description: Marker{Owner: loadbalancer.Owner{Cluster: "c2", UID: "u1"}}.String(),
+			kind:        KindPool,
+			want:        Marker{},
+			origin:      Foreign,
 		},
 		{
-			"two owners are none",
-			"any",
-			ours.String() + " " + Marker{Owner: loadbalancer.Owner{Cluster: "c2", UID: "u1"}}.String(),
-			KindPool,
-			Marker{},
-			Foreign,
+			name:        "two owners are none",
+			object:      "any",
+			description: ours.String() + " " + Marker{Owner: loadbalancer.Owner{Cluster: "c2", UID: "u1"}}.String(),
+			kind:        KindPool,
+			want:        Marker{},
+			origin:      Foreign,
 		},
 		{
-			"the marker of a machine is no load balancer's",
-			"any",
-			"cluster-api-provider-vcd cluster=" + cluster + " machine=m1",
-			KindPool,
-			Marker{},
-			Foreign,
+			name:        "the marker of a machine is no load balancer's",
+			object:      "any",
+			description: "cluster-api-provider-vcd cluster=" + cluster + " machine=m1",
+			kind:        KindPool,
+			want:        Marker{},
+			origin:      Foreign,
 		},
 		{
-			"a name of 1.6.1",
-			"ingress-vs-web-capvcdCluster:c1-http",
-			"",
-			KindService,
-			Marker{Owner: loadbalancer.Owner{Cluster: cluster, Name: "web"}, Listener: "http"},
-			OldName,
+			name:   "a name of 1.6.1",
+			object: "ingress-vs-web-capvcdCluster:c1-http",
+			kind:   KindService,
+			want:   Marker{Owner: loadbalancer.Owner{Cluster: cluster, Name: "web"}, Listener: "http"},
+			origin: OldName,
 		},
 		{
-			"of a port without a name",
-			"ingress-pool-web-capvcdCluster:c1-",
-			"",
-			KindPool,
-			Marker{Owner: loadbalancer.Owner{Cluster: cluster, Name: "web"}},
-			OldName,
+			name:   "of a port without a name",
+			object: "ingress-pool-web-capvcdCluster:c1-",
+			kind:   KindPool,
+			want:   Marker{Owner: loadbalancer.Owner{Cluster: cluster, Name: "web"}},
+			origin: OldName,
 		},
 		{
-			"of a rule",
-			"dnat-ingress-vs-web-capvcdCluster:c1-http",
-			"",
-			KindRule,
-			Marker{Owner: loadbalancer.Owner{Cluster: cluster, Name: "web"}, Listener: "http"},
-			OldName,
+			name:   "of a rule",
+			object: "dnat-ingress-vs-web-capvcdCluster:c1-http",
+			kind:   KindRule,
+			want:   Marker{Owner: loadbalancer.Owner{Cluster: cluster, Name: "web"}, Listener: "http"},
+			origin: OldName,
 		},
-		{"of another cluster", "ingress-vs-web-capvcdCluster:c2-http", "", KindService, Marker{}, Foreign},
-		{"of a longer id", "ingress-vs-web-capvcdCluster:c11-http", "", KindService, Marker{}, Foreign},
-		{"no cluster's", "my virtual service", "by hand", KindService, Marker{}, Foreign},
+		{name: "of another cluster", object: "ingress-vs-web-capvcdCluster:c2-http", kind: KindService, want: Marker{}, origin: Foreign},
+		{name: "of a longer id", object: "ingress-vs-web-capvcdCluster:c11-http", kind: KindService, want: Marker{}, origin: Foreign},
+		{name: "no cluster's", object: "my virtual service", description: "by hand", kind: KindService, want: Marker{}, origin: Foreign},
 		{
-			"a claim of 1.6.1",
-			"198.51.100.1",
-			"cluster-capvcdCluster:c1-namespace-shop-service-web",
-			KindAddress,
-			Marker{Owner: loadbalancer.Owner{Cluster: cluster, Namespace: "shop", Name: "web"}},
-			OldName,
+			name:        "a claim of 1.6.1",
+			object:      "198.51.100.1",
+			description: "cluster-capvcdCluster:c1-namespace-shop-service-web",
+			kind:        KindAddress,
+			want:        Marker{Owner: loadbalancer.Owner{Cluster: cluster, Namespace: "shop", Name: "web"}},
+			origin:      OldName,
 		},
 		{
-			"a claim of another cluster",
-			"198.51.100.1",
-			"cluster-capvcdCluster:c11-namespace-shop-service-web",
-			KindAddress,
-			Marker{},
-			Foreign,
+			name:        "a claim of another cluster",
+			object:      "198.51.100.1",
+			description: "cluster-capvcdCluster:c11-namespace-shop-service-web",
+			kind:        KindAddress,
+			want:        Marker{},
+			origin:      Foreign,
 		},
 	}
 	for _, tt := range tests {

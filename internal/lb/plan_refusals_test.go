@@ -494,16 +494,16 @@ func TestInternalAddressesSkipThoseOfHosts(t *testing.T) {
 		want   string
 	}{
 		{
-			"in the subnet of the Service",
-			func(d *Desired) { d.Subnet = netip.MustParsePrefix("192.168.9.0/24") },
-			"192.168.9.3",
+			name:   "in the subnet of the Service",
+			change: func(d *Desired) { d.Subnet = netip.MustParsePrefix("192.168.9.0/24") },
+			want:   "192.168.9.3",
 		},
 		{
-			"in the administrator's",
-			func(d *Desired) {
+			name: "in the administrator's",
+			change: func(d *Desired) {
 				d.InternalSubnets = []netip.Prefix{netip.MustParsePrefix("192.168.9.0/30"), netip.MustParsePrefix("10.7.0.0/16")}
 			},
-			"10.7.0.1",
+			want: "10.7.0.1",
 		},
 	}
 	for _, tt := range tests {

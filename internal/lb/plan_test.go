@@ -67,96 +67,93 @@ func TestStepsForANewLoadBalancer(t *testing.T) {
 		intent string
 	}{
 		{
-			"two writes for each port and one for the cluster's nodes",
-			nil,
-			nil,
-			[]string{
+			name: "two writes for each port and one for the cluster's nodes",
+			want: []string{
 				"create ip-set ipv4", "create lb-pool tcp-80", "create lb-pool tcp-443",
 				"create virtual-service tcp-80", "create virtual-service tcp-443",
 			},
-			"203.0.113.10",
+			intent: "203.0.113.10",
 		},
 		{
-			"four writes for each port in one-arm mode, the address last",
-			[]func(*model){withoutSets},
-			func(d *Desired) { d.OneArm = arm() },
-			[]string{
+			name:   "four writes for each port in one-arm mode, the address last",
+			mods:   []func(*model){withoutSets},
+			change: func(d *Desired) { d.OneArm = arm() },
+			want: []string{
 				"create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80",
 				"create virtual-service tcp-443",
 				"create app-port-profile tcp-80", "create dnat-rule tcp-80", "create app-port-profile tcp-443",
 				"create dnat-rule tcp-443",
 			},
-			"203.0.113.10",
+			intent: "203.0.113.10",
 		},
 		{
-			"two writes more for an address of an IP Space, first",
-			[]func(*model){withoutSets, withSpaces},
-			func(d *Desired) { d.Listeners = d.Listeners[:1] },
-			[]string{
+			name:   "two writes more for an address of an IP Space, first",
+			mods:   []func(*model){withoutSets, withSpaces},
+			change: func(d *Desired) { d.Listeners = d.Listeners[:1] },
+			want: []string{
 				"create ip-allocation 198.51.100.1", "mark ip-allocation 198.51.100.1", "create lb-pool tcp-80",
 				"create virtual-service tcp-80",
 			},
-			"198.51.100.1",
+			intent: "198.51.100.1",
 		},
 		{
-			"one write more for a certificate, whatever the number of ports that use it",
-			[]func(*model){withoutSets},
-			func(d *Desired) { encrypt(d, Certificate{Chain: "PEM", Key: "k"}) },
-			[]string{
+			name:   "one write more for a certificate, whatever the number of ports that use it",
+			mods:   []func(*model){withoutSets},
+			change: func(d *Desired) { encrypt(d, Certificate{Chain: "PEM", Key: "k"}) },
+			want: []string{
 				"create certificate", "create lb-pool tcp-80", "create lb-pool tcp-443",
 				"create virtual-service tcp-80", "create virtual-service tcp-443",
 			},
-			"203.0.113.10",
+			intent: "203.0.113.10",
 		},
 		{
-			"nothing of the kind for a certificate that is in the library",
-			[]func(*model){withoutSets},
-			func(d *Desired) {
+			name: "nothing of the kind for a certificate that is in the library",
+			mods: []func(*model){withoutSets},
+			change: func(d *Desired) {
 				d.Listeners = d.Listeners[:1]
 				encrypt(d, Certificate{Alias: "shop"})
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
-			"203.0.113.10",
+			want:   []string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
+			intent: "203.0.113.10",
 		},
 		{
-			"who may not come is kept away before anything is reachable",
-			[]func(*model){withoutSets},
-			func(d *Desired) {
+			name: "who may not come is kept away before anything is reachable",
+			mods: []func(*model){withoutSets},
+			change: func(d *Desired) {
 				d.Listeners = d.Listeners[:1]
 				d.SourceRanges = prefixList("192.0.2.0/24")
 			},
-			[]string{
+			want: []string{
 				"create lb-pool tcp-80", "create firewall-rule drop", "create firewall-rule allow",
 				"create virtual-service tcp-80",
 			},
-			"203.0.113.10",
+			intent: "203.0.113.10",
 		},
 		{
-			"an address requested by name is not written down",
-			[]func(*model){withoutSets},
-			func(d *Desired) {
+			name: "an address requested by name is not written down",
+			mods: []func(*model){withoutSets},
+			change: func(d *Desired) {
 				d.Listeners = d.Listeners[:1]
 				d.Requested = []netip.Addr{ip("203.0.113.33")}
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
-			"",
+			want: []string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
 		},
 		{
-			"one that must be allocated is",
-			[]func(*model){withoutSets, withSpaces},
-			func(d *Desired) {
+			name: "one that must be allocated is",
+			mods: []func(*model){withoutSets, withSpaces},
+			change: func(d *Desired) {
 				d.Listeners = d.Listeners[:1]
 				d.Requested = []netip.Addr{ip("198.51.100.7")}
 			},
-			[]string{
+			want: []string{
 				"create ip-allocation 198.51.100.7", "mark ip-allocation 198.51.100.7", "create lb-pool tcp-80",
 				"create virtual-service tcp-80",
 			},
-			"198.51.100.7",
+			intent: "198.51.100.7",
 		},
 		{
-			"one that a person has allocated for the Service is used as it is",
-			[]func(*model){
+			name: "one that a person has allocated for the Service is used as it is",
+			mods: []func(*model){
 				withoutSets,
 				withSpaces,
 				func(m *model) {
@@ -164,54 +161,53 @@ func TestStepsForANewLoadBalancer(t *testing.T) {
 						Claim{ID: "by-hand", Value: ip("198.51.100.7"), Description: "for shop/web"})
 				},
 			},
-			func(d *Desired) {
+			change: func(d *Desired) {
 				d.Listeners = d.Listeners[:1]
 				d.Requested = []netip.Addr{ip("198.51.100.7")}
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
-			"",
+			want: []string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
 		},
 		{
-			"a private address requested by name is inside and not translated",
-			[]func(*model){withoutSets},
-			func(d *Desired) {
+			name: "a private address requested by name is inside and not translated",
+			mods: []func(*model){withoutSets},
+			change: func(d *Desired) {
 				d.Listeners = d.Listeners[:1]
 				d.Requested = []netip.Addr{ip("192.168.3.3")}
 				d.OneArm = arm()
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
-			"192.168.3.3"[:0],
+			want:   []string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
+			intent: "192.168.3.3"[:0],
 		},
 		{
-			"an internal load balancer gets an address of the subnet",
-			[]func(*model){withoutSets},
-			func(d *Desired) {
+			name: "an internal load balancer gets an address of the subnet",
+			mods: []func(*model){withoutSets},
+			change: func(d *Desired) {
 				d.Listeners = d.Listeners[:1]
 				d.Internal = true
 				d.Subnet = netip.MustParsePrefix("192.168.9.0/28")
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
-			"192.168.9.1",
+			want:   []string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
+			intent: "192.168.9.1",
 		},
 		{
-			"an address only in the subnet",
-			[]func(*model){withoutSets},
-			func(d *Desired) {
+			name: "an address only in the subnet",
+			mods: []func(*model){withoutSets},
+			change: func(d *Desired) {
 				d.Listeners = d.Listeners[:1]
 				d.Subnet = netip.MustParsePrefix("203.0.113.16/28")
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
-			"203.0.113.17",
+			want:   []string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
+			intent: "203.0.113.17",
 		},
 		{
-			"both families are on one virtual service",
-			[]func(*model){withoutSets},
-			func(d *Desired) {
+			name: "both families are on one virtual service",
+			mods: []func(*model){withoutSets},
+			change: func(d *Desired) {
 				d.Listeners = d.Listeners[:1]
 				d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
-			"203.0.113.10 and 2001:db8::10",
+			want:   []string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
+			intent: "203.0.113.10 and 2001:db8::10",
 		},
 	}
 	for _, tt := range tests {

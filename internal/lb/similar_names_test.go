@@ -41,36 +41,36 @@ func TestNamesOfAFreeTextIDProveNothing(t *testing.T) {
 		change  func(*Desired)
 		want    []string
 	}{
-		{"a similar name", "prod", func(*Desired) {}, untouched},
+		{name: "a similar name", cluster: "prod", change: func(*Desired) {}, want: untouched},
 		{
-			"the same node port in another cluster",
-			"prod",
-			func(d *Desired) { d.Listeners[0].NodePort = 30080 },
-			untouched,
+			name:    "the same node port in another cluster",
+			cluster: "prod",
+			change:  func(d *Desired) { d.Listeners[0].NodePort = 30080 },
+			want:    untouched,
 		},
 		{
-			"the published address",
-			"prod",
-			func(d *Desired) { d.Published = []netip.Addr{ip("203.0.113.30")} },
-			removed,
+			name:    "the published address",
+			cluster: "prod",
+			change:  func(d *Desired) { d.Published = []netip.Addr{ip("203.0.113.30")} },
+			want:    removed,
 		},
 		{
-			"members that are nodes of the cluster",
-			"prod",
-			func(d *Desired) { d.Members = []netip.Addr{ip("10.9.0.11"), ip("10.9.0.12")} },
-			removed,
+			name:    "members that are nodes of the cluster",
+			cluster: "prod",
+			change:  func(d *Desired) { d.Members = []netip.Addr{ip("10.9.0.11"), ip("10.9.0.12")} },
+			want:    removed,
 		},
 		{
-			"members that are nodes, for two Services of the name",
-			"prod",
-			func(d *Desired) {
+			name:    "members that are nodes, for two Services of the name",
+			cluster: "prod",
+			change: func(d *Desired) {
 				d.Members = []netip.Addr{ip("10.9.0.11")}
 				d.Duplicate = true
 			},
-			untouched,
+			want: untouched,
 		},
-		{"a name with a UUID", uuid, func(*Desired) {}, removed},
-		{"a name with a UUID where there is no entity", "NO_RDE_" + uuid, func(*Desired) {}, removed},
+		{name: "a name with a UUID", cluster: uuid, change: func(*Desired) {}, want: removed},
+		{name: "a name with a UUID where there is no entity", cluster: "NO_RDE_" + uuid, change: func(*Desired) {}, want: removed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

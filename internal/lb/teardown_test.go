@@ -142,11 +142,11 @@ func TestObjectsThatAllGatewaysShowWaitForTheOldGateway(t *testing.T) {
 		unseen bool
 		want   []string
 	}{
-		{"while it can be left soon", false, []string{}},
+		{name: "while it can be left soon", want: []string{}},
 		{
-			"but for what VCD would not delete while it is used, where it cannot be seen",
-			true,
-			[]string{"delete app-port-profile tcp-80", "delete certificate"},
+			name:   "but for what VCD would not delete while it is used, where it cannot be seen",
+			unseen: true,
+			want:   []string{"delete app-port-profile tcp-80", "delete certificate"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

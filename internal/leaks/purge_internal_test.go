@@ -105,18 +105,24 @@ func TestPurgeRefusals(t *testing.T) {
 		{name: "an old, powered-off VM is deleted", objects: []Object{vApp(), vm()}},
 		{
 			name: "a running VM",
-			objects: []Object{vApp(), vm(func(o *Object) {
-				o.maybeRunning = true
-				o.Power = "POWERED_ON"
-			})},
+			objects: []Object{
+				vApp(),
+				vm(func(o *Object) {
+					o.maybeRunning = true
+					o.Power = "POWERED_ON"
+				}),
+			},
 			want: "VM n1 is POWERED_ON",
 		},
 		{
 			name: "a suspended VM",
-			objects: []Object{vApp(), vm(func(o *Object) {
-				o.maybeRunning = true
-				o.Power = "SUSPENDED"
-			})},
+			objects: []Object{
+				vApp(),
+				vm(func(o *Object) {
+					o.maybeRunning = true
+					o.Power = "SUSPENDED"
+				}),
+			},
 			want: "VM n1 is SUSPENDED",
 		},
 		{
@@ -150,10 +156,13 @@ func TestPurgeRefusals(t *testing.T) {
 		{
 			name:   "a running CAPVCD cluster, with --legacy",
 			legacy: true,
-			objects: []Object{vApp(), vm(func(o *Object) {
-				o.By = lb.WriterCAPVCD
-				o.maybeRunning = true
-			})},
+			objects: []Object{
+				vApp(),
+				vm(func(o *Object) {
+					o.By = lb.WriterCAPVCD
+					o.maybeRunning = true
+				}),
+			},
 			want: "power it off",
 		},
 		{
@@ -168,11 +177,15 @@ func TestPurgeRefusals(t *testing.T) {
 		},
 		{
 			name: "a VM that a person copied or moved to a vApp of another owner",
-			objects: []Object{vApp(), vm(), vm(func(o *Object) {
-				o.Name = "copy"
-				o.Parent = "lab"
-				o.parentID = "urn:vcloud:vapp:2"
-			})},
+			objects: []Object{
+				vApp(),
+				vm(),
+				vm(func(o *Object) {
+					o.Name = "copy"
+					o.Parent = "lab"
+					o.parentID = "urn:vcloud:vapp:2"
+				}),
+			},
 			want: "VM copy is in vApp lab, which does not have this ID",
 		},
 		{

@@ -156,13 +156,13 @@ func TestForeignConditionsAreKept(t *testing.T) {
 		want    string                        // the message of the other condition
 		refused bool
 	}{
-		{"a foreign condition", func(*infrav1.VCDMachine) {}, "changed", false},
-		{"a further generation", func(obj *infrav1.VCDMachine) { moveTo(obj, 8) }, "changed", false},
+		{name: "a foreign condition", change: func(*infrav1.VCDMachine) {}, want: "changed"},
+		{name: "a further generation", change: func(obj *infrav1.VCDMachine) { moveTo(obj, 8) }, want: "changed"},
 		{
-			"a condition that both clients change",
-			func(obj *infrav1.VCDMachine) { set(obj, "Theirs", metav1.ConditionFalse, "Other", "changed otherwise") },
-			"changed",
-			true,
+			name:    "a condition that both clients change",
+			change:  func(obj *infrav1.VCDMachine) { set(obj, "Theirs", metav1.ConditionFalse, "Other", "changed otherwise") },
+			want:    "changed",
+			refused: true,
 		},
 	}
 	for _, tt := range tests {

@@ -64,92 +64,92 @@ func TestPlacementSelection(t *testing.T) {
 		choice placement.Choice
 	}{
 		{
-			"the VDC comes from the failure domain",
-			func(*objects) {},
-			func(p placement.Placement) placement.Choice { return p.VDC },
-			placement.Choice{Name: "vdc-a", Field: "spec.ovdc of VCDFailureDomain fd-a"},
+			name:   "the VDC comes from the failure domain",
+			change: func(*objects) {},
+			want:   func(p placement.Placement) placement.Choice { return p.VDC },
+			choice: placement.Choice{Name: "vdc-a", Field: "spec.ovdc of VCDFailureDomain fd-a"},
 		},
 		{
-			"the VDC of the cluster is ignored in a zone",
-			func(o *objects) { o.cluster.Spec.OVDC = "vdc" },
-			func(p placement.Placement) placement.Choice { return p.VDC },
-			placement.Choice{Name: "vdc-a", Field: "spec.ovdc of VCDFailureDomain fd-a"},
+			name:   "the VDC of the cluster is ignored in a zone",
+			change: func(o *objects) { o.cluster.Spec.OVDC = "vdc" },
+			want:   func(p placement.Placement) placement.Choice { return p.VDC },
+			choice: placement.Choice{Name: "vdc-a", Field: "spec.ovdc of VCDFailureDomain fd-a"},
 		},
 		{
-			"without a zone the VDC comes from the cluster",
-			withoutZone,
-			func(p placement.Placement) placement.Choice { return p.VDC },
-			placement.Choice{Name: "vdc", Field: "spec.ovdc of the VCDCluster"},
+			name:   "without a zone the VDC comes from the cluster",
+			change: withoutZone,
+			want:   func(p placement.Placement) placement.Choice { return p.VDC },
+			choice: placement.Choice{Name: "vdc", Field: "spec.ovdc of the VCDCluster"},
 		},
 		{
-			"a VDC recorded for the cluster takes precedence over its name",
-			func(o *objects) {
+			name: "a VDC recorded for the cluster takes precedence over its name",
+			change: func(o *objects) {
 				withoutZone(o)
 				o.cluster.Spec.InfraID = "00000000-0000-0000-0000-000000000003"
 				o.cluster.Spec.RecordedState.OVDCID = vdcURN
 			},
-			func(p placement.Placement) placement.Choice { return p.VDC },
-			placement.Choice{Name: vdcURN, Field: "spec.ovdc of the VCDCluster"},
+			want:   func(p placement.Placement) placement.Choice { return p.VDC },
+			choice: placement.Choice{Name: vdcURN, Field: "spec.ovdc of the VCDCluster"},
 		},
 		{
-			"records of the original cluster do not count for a copy",
-			func(o *objects) {
+			name: "records of the original cluster do not count for a copy",
+			change: func(o *objects) {
 				withoutZone(o)
 				o.cluster.Spec.RecordedState.OVDCNetworkID = networkURN
 			},
-			func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
-			placement.Choice{Name: "nodes", Field: "spec.ovdcNetwork of the VCDCluster"},
+			want:   func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
+			choice: placement.Choice{Name: "nodes", Field: "spec.ovdcNetwork of the VCDCluster"},
 		},
 		{
-			"the zone selects the catalog",
-			func(*objects) {},
-			func(p placement.Placement) placement.Choice { return p.Catalog },
-			placement.Choice{Name: "images-a", Field: zoneField("catalog")},
+			name:   "the zone selects the catalog",
+			change: func(*objects) {},
+			want:   func(p placement.Placement) placement.Choice { return p.Catalog },
+			choice: placement.Choice{Name: "images-a", Field: zoneField("catalog")},
 		},
 		{
-			"the machine's choice takes precedence over the zone's",
-			func(o *objects) { o.machine.Spec.StorageProfile = "silver" },
-			func(p placement.Placement) placement.Choice { return p.StorageProfile },
-			placement.Choice{Name: "silver", Field: "spec.storageProfile of the VCDMachine"},
+			name:   "the machine's choice takes precedence over the zone's",
+			change: func(o *objects) { o.machine.Spec.StorageProfile = "silver" },
+			want:   func(p placement.Placement) placement.Choice { return p.StorageProfile },
+			choice: placement.Choice{Name: "silver", Field: "spec.storageProfile of the VCDMachine"},
 		},
 		{
-			"the zone selects the sizing policy",
-			func(*objects) {},
-			func(p placement.Placement) placement.Choice { return p.SizingPolicy },
-			placement.Choice{Name: "large", Field: zoneField("sizingPolicy")},
+			name:   "the zone selects the sizing policy",
+			change: func(*objects) {},
+			want:   func(p placement.Placement) placement.Choice { return p.SizingPolicy },
+			choice: placement.Choice{Name: "large", Field: zoneField("sizingPolicy")},
 		},
 		{
-			"VCD decides if neither does",
-			func(o *objects) { o.zone.Spec.PlacementConstraint.SizingPolicy = "" },
-			func(p placement.Placement) placement.Choice { return p.SizingPolicy },
-			placement.Choice{Field: "spec.sizingPolicy of the VCDMachine"},
+			name:   "VCD decides if neither does",
+			change: func(o *objects) { o.zone.Spec.PlacementConstraint.SizingPolicy = "" },
+			want:   func(p placement.Placement) placement.Choice { return p.SizingPolicy },
+			choice: placement.Choice{Field: "spec.sizingPolicy of the VCDMachine"},
 		},
 		{
-			"the placement policy comes from the failure domain",
-			func(o *objects) { o.zone.Domain.Spec.PlacementPolicy = "rack-1" },
-			func(p placement.Placement) placement.Choice { return p.PlacementPolicy },
-			placement.Choice{Name: "rack-1", Field: "spec.placementPolicy of VCDFailureDomain fd-a"},
+			name:   "the placement policy comes from the failure domain",
+			change: func(o *objects) { o.zone.Domain.Spec.PlacementPolicy = "rack-1" },
+			want:   func(p placement.Placement) placement.Choice { return p.PlacementPolicy },
+			choice: placement.Choice{Name: "rack-1", Field: "spec.placementPolicy of VCDFailureDomain fd-a"},
 		},
 		{
-			"a machine may have a placement policy in a failure domain that is a whole VDC",
-			func(o *objects) { o.machine.Spec.PlacementPolicy = "licensed" },
-			func(p placement.Placement) placement.Choice { return p.PlacementPolicy },
-			placement.Choice{Name: "licensed", Field: "spec.placementPolicy of the VCDMachine"},
+			name:   "a machine may have a placement policy in a failure domain that is a whole VDC",
+			change: func(o *objects) { o.machine.Spec.PlacementPolicy = "licensed" },
+			want:   func(p placement.Placement) placement.Choice { return p.PlacementPolicy },
+			choice: placement.Choice{Name: "licensed", Field: "spec.placementPolicy of the VCDMachine"},
 		},
 		{
-			"the zone sets the network of the first NIC",
-			func(*objects) {},
-			func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
-			placement.Choice{Name: "nodes-a", Field: zoneField("networks[0]")},
+			name:   "the zone sets the network of the first NIC",
+			change: func(*objects) {},
+			want:   func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
+			choice: placement.Choice{Name: "nodes-a", Field: zoneField("networks[0]")},
 		},
 		{
-			"a zone without networks uses the network of the cluster, such as one of a VDC group",
-			func(o *objects) {
+			name: "a zone without networks uses the network of the cluster, such as one of a VDC group",
+			change: func(o *objects) {
 				o.zone.Spec.PlacementConstraint.Networks = nil
 				o.cluster.Spec.OVDCNetwork = "stretched"
 			},
-			func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
-			placement.Choice{Name: "stretched", Field: "spec.ovdcNetwork of the VCDCluster"},
+			want:   func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
+			choice: placement.Choice{Name: "stretched", Field: "spec.ovdcNetwork of the VCDCluster"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -196,50 +196,50 @@ func TestConflictsNameFieldAndRemedy(t *testing.T) {
 		remedy string
 	}{
 		{
-			"a machine without a zone in a cluster without a VDC",
-			func(o *objects) {
+			name: "a machine without a zone in a cluster without a VDC",
+			change: func(o *objects) {
 				o.zone = nil
 				o.machine.Spec.Catalog = "images"
 				o.cluster.Spec.OVDCNetwork = "nodes"
 			},
-			"spec.failureDomain of the Machine",
-			"must be one of the cluster's failure domains",
+			field:  "spec.failureDomain of the Machine",
+			remedy: "must be one of the cluster's failure domains",
 		},
 		{
-			"another placement policy than that of the zone",
-			func(o *objects) {
+			name: "another placement policy than that of the zone",
+			change: func(o *objects) {
 				o.zone.Domain.Spec.PlacementPolicy = "rack-1"
 				o.machine.Spec.PlacementPolicy = "rack-2"
 			},
-			"spec.placementPolicy of the VCDMachine",
-			"remove the field",
+			field:  "spec.placementPolicy of the VCDMachine",
+			remedy: "remove the field",
 		},
 		{
-			"a control plane in a zone for workers",
-			func(o *objects) {
+			name: "a control plane in a zone for workers",
+			change: func(o *objects) {
 				o.zone.Spec.ControlPlane = ptr.To(false)
 				o.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 			},
-			"spec.controlPlane of VCDDeploymentZone a",
-			"another failure domain",
+			field:  "spec.controlPlane of VCDDeploymentZone a",
+			remedy: "another failure domain",
 		},
 		{
-			"no catalog",
-			func(o *objects) { o.zone.Spec.PlacementConstraint.Catalog = "" },
-			"spec.catalog of the VCDMachine",
-			"unless the zone sets it",
+			name:   "no catalog",
+			change: func(o *objects) { o.zone.Spec.PlacementConstraint.Catalog = "" },
+			field:  "spec.catalog of the VCDMachine",
+			remedy: "unless the zone sets it",
 		},
 		{
-			"no network",
-			func(o *objects) { o.zone.Spec.PlacementConstraint.Networks = nil },
-			"spec.networks[0].name of the VCDMachine",
-			"networks of VCDDeploymentZone a must",
+			name:   "no network",
+			change: func(o *objects) { o.zone.Spec.PlacementConstraint.Networks = nil },
+			field:  "spec.networks[0].name of the VCDMachine",
+			remedy: "networks of VCDDeploymentZone a must",
 		},
 		{
-			"a second NIC, although the zone has one network",
-			func(o *objects) { o.machine.Spec.Networks = make([]infrav1.NetworkSpec, 2) },
-			"spec.networks[1].name of the VCDMachine",
-			"must be set, or ",
+			name:   "a second NIC, although the zone has one network",
+			change: func(o *objects) { o.machine.Spec.Networks = make([]infrav1.NetworkSpec, 2) },
+			field:  "spec.networks[1].name of the VCDMachine",
+			remedy: "must be set, or ",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -27,11 +27,11 @@ func TestParse(t *testing.T) {
 		in   string
 		want string
 	}{
-		{"a provider ID contains the URN of its VM", id, urn},
+		{name: "a provider ID contains the URN of its VM", in: id, want: urn},
 		{
-			"upper-case digits are unchanged",
-			"vmware-cloud-director://urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11",
-			"urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11",
+			name: "upper-case digits are unchanged",
+			in:   "vmware-cloud-director://urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11",
+			want: "urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11",
 		},
 	}
 	for _, tt := range tests {
@@ -52,30 +52,30 @@ func TestParseRejectsInvalidInput(t *testing.T) {
 		in   string
 		want string
 	}{
-		{"nothing", "", "does not start with"},
-		{"another cloud", "vsphere://5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11", "does not start with"},
-		{"a bare URN", urn, "does not start with"},
+		{name: "nothing", want: "does not start with"},
+		{name: "another cloud", in: "vsphere://5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11", want: "does not start with"},
+		{name: "a bare URN", in: urn, want: "does not start with"},
 		{
-			"another kind of object",
-			"vmware-cloud-director://urn:vcloud:vapp:5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11",
-			"does not name a VM",
+			name: "another kind of object",
+			in:   "vmware-cloud-director://urn:vcloud:vapp:5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11",
+			want: "does not name a VM",
 		},
-		{"a bare UUID", "vmware-cloud-director://5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11", "does not name a VM"},
-		{"a short UUID", id[:len(id)-1], "does not end with a UUID"},
-		{"a long UUID", id + "1", "does not end with a UUID"},
+		{name: "a bare UUID", in: "vmware-cloud-director://5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11", want: "does not name a VM"},
+		{name: "a short UUID", in: id[:len(id)-1], want: "does not end with a UUID"},
+		{name: "a long UUID", in: id + "1", want: "does not end with a UUID"},
 		{
-			"a UUID without hyphens",
-			"vmware-cloud-director://urn:vcloud:vm:5f0c8d4e7d2a4a539c3b1b1f6f0c2d11aaaa",
-			"does not end with a UUID",
+			name: "a UUID without hyphens",
+			in:   "vmware-cloud-director://urn:vcloud:vm:5f0c8d4e7d2a4a539c3b1b1f6f0c2d11aaaa",
+			want: "does not end with a UUID",
 		},
-		{"an invalid digit", id[:len(id)-1] + "g", "does not end with a UUID"},
+		{name: "an invalid digit", in: id[:len(id)-1] + "g", want: "does not end with a UUID"},
 		{
-			"a misplaced hyphen",
-			"vmware-cloud-director://urn:vcloud:vm:5f0c8d4-e7d2a-4a53-9c3b-1b1f6f0c2d11",
-			"does not end with a UUID",
+			name: "a misplaced hyphen",
+			in:   "vmware-cloud-director://urn:vcloud:vm:5f0c8d4-e7d2a-4a53-9c3b-1b1f6f0c2d11",
+			want: "does not end with a UUID",
 		},
-		{"surrounding white space", " " + id, "does not start with"},
-		{"a trailing line", id + "\n", "does not end with a UUID"},
+		{name: "surrounding white space", in: " " + id, want: "does not start with"},
+		{name: "a trailing line", in: id + "\n", want: "does not end with a UUID"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -33,16 +33,16 @@ func TestSubnetsAreMapped(t *testing.T) {
 		name       string
 		from, want []string
 	}{
-		{"with their prefix lengths", []string{"10.1.2.1/24", "172.16.9.129/25"}, []string{"198.18.0.1/24", "198.18.1.1/25"}},
-		{"the largest first", []string{"10.1.2.1/24", "172.16.0.1/20"}, []string{"198.18.16.1/24", "198.18.0.1/20"}},
-		{"equal subnets together", []string{"10.1.2.1/24", "10.1.2.254/24"}, []string{"198.18.0.1/24", "198.18.0.254/24"}},
+		{name: "with their prefix lengths", from: []string{"10.1.2.1/24", "172.16.9.129/25"}, want: []string{"198.18.0.1/24", "198.18.1.1/25"}},
+		{name: "the largest first", from: []string{"10.1.2.1/24", "172.16.0.1/20"}, want: []string{"198.18.16.1/24", "198.18.0.1/20"}},
+		{name: "equal subnets together", from: []string{"10.1.2.1/24", "10.1.2.254/24"}, want: []string{"198.18.0.1/24", "198.18.0.254/24"}},
 		{
-			"a subnet in another one stays in it",
-			[]string{"10.1.2.129/25", "10.1.0.1/20"},
-			[]string{"198.18.2.129/25", "198.18.0.1/20"},
+			name: "a subnet in another one stays in it",
+			from: []string{"10.1.2.129/25", "10.1.0.1/20"},
+			want: []string{"198.18.2.129/25", "198.18.0.1/20"},
 		},
-		{"large subnets to the reserved range", []string{"10.1.0.1/16", "10.2.3.1/24"}, []string{"240.0.0.1/16", "198.18.0.1/24"}},
-		{"of IPv6", []string{"fd00:1:2:3::1/64", "fd00:9::1/48"}, []string{"2001:db8:1::1/64", "2001:db8::1/48"}},
+		{name: "large subnets to the reserved range", from: []string{"10.1.0.1/16", "10.2.3.1/24"}, want: []string{"240.0.0.1/16", "198.18.0.1/24"}},
+		{name: "of IPv6", from: []string{"fd00:1:2:3::1/64", "fd00:9::1/48"}, want: []string{"2001:db8:1::1/64", "2001:db8::1/48"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -29,16 +29,16 @@ func TestMachineSizes(t *testing.T) {
 		policy   vcd.Policy
 		want     sizes.Size
 	}{
-		{"their template", infrav1.VCDMachineSpec{}, template, vcd.Policy{}, sizes.Size{CPUs: 2, MemoryMiB: 2048, DiskMiB: 20480}},
+		{name: "their template", spec: infrav1.VCDMachineSpec{}, template: template, policy: vcd.Policy{}, want: sizes.Size{CPUs: 2, MemoryMiB: 2048, DiskMiB: 20480}},
 		{
-			"their policy, if it sets a value",
-			infrav1.VCDMachineSpec{},
-			template,
-			vcd.Policy{CPUs: 8},
-			sizes.Size{CPUs: 8, MemoryMiB: 2048, DiskMiB: 20480},
+			name:     "their policy, if it sets a value",
+			spec:     infrav1.VCDMachineSpec{},
+			template: template,
+			policy:   vcd.Policy{CPUs: 8},
+			want:     sizes.Size{CPUs: 8, MemoryMiB: 2048, DiskMiB: 20480},
 		},
-		{"their spec", asked, template, vcd.Policy{CPUs: 8}, sizes.Size{CPUs: 6, MemoryMiB: 12288, DiskMiB: 40960}},
-		{"unknown sizes", infrav1.VCDMachineSpec{}, vcd.Template{}, vcd.Policy{}, sizes.Size{}},
+		{name: "their spec", spec: asked, template: template, policy: vcd.Policy{CPUs: 8}, want: sizes.Size{CPUs: 6, MemoryMiB: 12288, DiskMiB: 40960}},
+		{name: "unknown sizes", spec: infrav1.VCDMachineSpec{}, template: vcd.Template{}, policy: vcd.Policy{}, want: sizes.Size{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

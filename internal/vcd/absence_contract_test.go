@@ -64,97 +64,91 @@ func TestEvidenceOfALostVM(t *testing.T) {
 		lost func(*lostSite, *vcd.Lost)
 		want vcd.Absence
 	}{
-		{"an existing VM", func(*testing.T, *lostSite) {}, nil, vcd.Absence{Shown: true}},
-		{"one that vanished from its vApp", vanish, nil, vcd.Absence{ScopeShown: true, HomeShown: true}},
+		{name: "an existing VM", do: func(*testing.T, *lostSite) {}, want: vcd.Absence{Shown: true}},
+		{name: "one that vanished from its vApp", do: vanish, want: vcd.Absence{ScopeShown: true, HomeShown: true}},
 		{
-			"if its vApp is known by name and marker",
-			vanish,
-			func(_ *lostSite, l *vcd.Lost) {
+			name: "if its vApp is known by name and marker",
+			do:   vanish,
+			lost: func(_ *lostSite, l *vcd.Lost) {
 				l.VApp = ""
 				l.VAppName = "own"
 			},
-			vcd.Absence{ScopeShown: true, HomeShown: true},
+			want: vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"but not if another cluster's vApp has the name",
-			vanish,
-			func(_ *lostSite, l *vcd.Lost) {
+			name: "but not if another cluster's vApp has the name",
+			do:   vanish,
+			lost: func(_ *lostSite, l *vcd.Lost) {
 				l.VApp = ""
 				l.VAppName = "own"
 				l.Cluster = "c2"
 			},
-			vcd.Absence{ScopeShown: true},
+			want: vcd.Absence{ScopeShown: true},
 		},
 		{
-			"if its vApp is unknown",
-			vanish,
-			func(_ *lostSite, l *vcd.Lost) { l.VApp = "" },
-			vcd.Absence{ScopeShown: true},
+			name: "if its vApp is unknown",
+			do:   vanish,
+			lost: func(_ *lostSite, l *vcd.Lost) { l.VApp = "" },
+			want: vcd.Absence{ScopeShown: true},
 		},
 		{
-			"one whose vApp is no longer shared, although another is",
-			func(_ *testing.T, s *lostSite) { s.hide("own") },
-			func(s *lostSite, l *vcd.Lost) { l.Siblings = []string{s.other.VMs[0].ID} },
-			vcd.Absence{ScopeShown: true},
+			name: "one whose vApp is no longer shared, although another is",
+			do:   func(_ *testing.T, s *lostSite) { s.hide("own") },
+			lost: func(s *lostSite, l *vcd.Lost) { l.Siblings = []string{s.other.VMs[0].ID} },
+			want: vcd.Absence{ScopeShown: true},
 		},
 		{
-			"with all other objects of the cluster",
-			func(_ *testing.T, s *lostSite) { s.hide("own") },
-			nil,
-			vcd.Absence{ScopeShown: true, SiblingsHidden: true},
+			name: "with all other objects of the cluster",
+			do:   func(_ *testing.T, s *lostSite) { s.hide("own") },
+			want: vcd.Absence{ScopeShown: true, SiblingsHidden: true},
 		},
 		{
-			"a deleted VM",
-			func(t *testing.T, s *lostSite) {
+			name: "a deleted VM",
+			do: func(t *testing.T, s *lostSite) {
 				t.Helper()
 				task, err := s.session.VMs.DeleteVM(t.Context(), s.own.VMs[0].ID)
 				await(t, s.session, task, err)
 			},
-			nil,
-			vcd.Absence{ScopeShown: true, HomeShown: true, Logged: true, Deleted: true},
+			want: vcd.Absence{ScopeShown: true, HomeShown: true, Logged: true, Deleted: true},
 		},
 		{
-			"one whose vApp was",
-			func(t *testing.T, s *lostSite) {
+			name: "one whose vApp was",
+			do: func(t *testing.T, s *lostSite) {
 				t.Helper()
 				removeVApp(t, s.session, s.own.ID)
 			},
-			nil,
-			vcd.Absence{ScopeShown: true, SiblingsHidden: true, Deleted: true},
+			want: vcd.Absence{ScopeShown: true, SiblingsHidden: true, Deleted: true},
 		},
 		{
-			"an unreadable VM",
-			func(_ *testing.T, s *lostSite) {
+			name: "an unreadable VM",
+			do: func(_ *testing.T, s *lostSite) {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
 			},
-			nil,
-			vcd.Absence{Listed: true},
+			want: vcd.Absence{Listed: true},
 		},
 		{
-			"a VM in an invisible VDC",
-			func(t *testing.T, s *lostSite) {
+			name: "a VM in an invisible VDC",
+			do: func(t *testing.T, s *lostSite) {
 				t.Helper()
 				vanish(t, s)
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
 			},
-			nil,
-			vcd.Absence{HomeShown: true},
+			want: vcd.Absence{HomeShown: true},
 		},
 		{
-			"if tasks are invisible",
-			func(t *testing.T, s *lostSite) {
+			name: "if tasks are invisible",
+			do: func(t *testing.T, s *lostSite) {
 				t.Helper()
 				vanish(t, s)
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=task", Status: http.StatusForbidden})
 			},
-			nil,
-			vcd.Absence{ScopeShown: true, HomeShown: true},
+			want: vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"a VM that was never recorded",
-			func(*testing.T, *lostSite) {},
-			func(_ *lostSite, l *vcd.Lost) { l.ID = "" },
-			vcd.Absence{ScopeShown: true, HomeShown: true},
+			name: "a VM that was never recorded",
+			do:   func(*testing.T, *lostSite) {},
+			lost: func(_ *lostSite, l *vcd.Lost) { l.ID = "" },
+			want: vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 	}
 	for _, tt := range tests {
@@ -192,33 +186,33 @@ func TestEvidenceOfALostVApp(t *testing.T) {
 		do   func(*testing.T, *lostSite)
 		want vcd.Absence
 	}{
-		{"an existing vApp", func(*testing.T, *lostSite) {}, vcd.Absence{Shown: true}},
+		{name: "an existing vApp", do: func(*testing.T, *lostSite) {}, want: vcd.Absence{Shown: true}},
 		{
-			"one that is no longer shared",
-			func(_ *testing.T, s *lostSite) { s.hide("own") },
-			vcd.Absence{ScopeShown: true},
+			name: "one that is no longer shared",
+			do:   func(_ *testing.T, s *lostSite) { s.hide("own") },
+			want: vcd.Absence{ScopeShown: true},
 		},
 		{
-			"a vanished vApp",
-			func(_ *testing.T, s *lostSite) {
+			name: "a vanished vApp",
+			do: func(_ *testing.T, s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
 			},
-			vcd.Absence{ScopeShown: true},
+			want: vcd.Absence{ScopeShown: true},
 		},
 		{
-			"an unreadable vApp",
-			func(_ *testing.T, s *lostSite) {
+			name: "an unreadable vApp",
+			do: func(_ *testing.T, s *lostSite) {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
 			},
-			vcd.Absence{Listed: true},
+			want: vcd.Absence{Listed: true},
 		},
 		{
-			"a deleted vApp",
-			func(t *testing.T, s *lostSite) {
+			name: "a deleted vApp",
+			do: func(t *testing.T, s *lostSite) {
 				t.Helper()
 				removeVApp(t, s.session, s.own.ID)
 			},
-			vcd.Absence{ScopeShown: true, Deleted: true},
+			want: vcd.Absence{ScopeShown: true, Deleted: true},
 		},
 	}
 	for _, tt := range tests {
@@ -243,36 +237,36 @@ func TestEvidenceForAnAdministrator(t *testing.T) {
 		want vcd.Absence
 	}{
 		{
-			"a vanished vApp",
-			func(s *lostSite) {
+			name: "a vanished vApp",
+			do: func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
 			},
-			vcd.Absence{ScopeShown: true, SeesAll: true},
+			want: vcd.Absence{ScopeShown: true, SeesAll: true},
 		},
 		{
-			"with all other vApps",
-			func(s *lostSite) {
+			name: "with all other vApps",
+			do: func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")); e.DeleteVApp(e.VApp("other")) })
 			},
-			vcd.Absence{ScopeShown: true},
+			want: vcd.Absence{ScopeShown: true},
 		},
 		{
-			"with its VDC",
-			func(s *lostSite) {
+			name: "with its VDC",
+			do: func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) {
 					e.DeleteVApp(e.VApp("own"))
 					e.Model.Orgs[1].VDCs = e.Model.Orgs[1].VDCs[1:]
 				})
 			},
-			vcd.Absence{ScopeGone: true},
+			want: vcd.Absence{ScopeGone: true},
 		},
 		{
-			"while VDCs must not be listed",
-			func(s *lostSite) {
+			name: "while VDCs must not be listed",
+			do: func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
 			},
-			vcd.Absence{},
+			want: vcd.Absence{},
 		},
 	}
 	for _, tt := range tests {
@@ -310,44 +304,44 @@ func TestEvidenceOfALostGateway(t *testing.T) {
 		do   func(*lostSite, string)
 		want vcd.Absence
 	}{
-		{"an existing gateway", "capvcd", func(*lostSite, string) {}, vcd.Absence{Shown: true}},
+		{name: "an existing gateway", user: "capvcd", do: func(*lostSite, string) {}, want: vcd.Absence{Shown: true}},
 		{
-			"a deleted gateway, while another is visible",
-			"capvcd",
-			remove,
-			vcd.Absence{ScopeShown: true, HomeShown: true},
+			name: "a deleted gateway, while another is visible",
+			user: "capvcd",
+			do:   remove,
+			want: vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"a gateway of which VCD shows none to the user",
-			"capvcd",
-			func(s *lostSite, _ string) {
+			name: "a gateway of which VCD shows none to the user",
+			user: "capvcd",
+			do: func(s *lostSite, _ string) {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: list + "*", Status: http.StatusForbidden})
 			},
-			vcd.Absence{ScopeShown: true},
+			want: vcd.Absence{ScopeShown: true},
 		},
-		{"a gateway that was deleted with all others", "capvcd", removeAll, vcd.Absence{ScopeShown: true}},
+		{name: "a gateway that was deleted with all others", user: "capvcd", do: removeAll, want: vcd.Absence{ScopeShown: true}},
 		{
-			"a gateway that was deleted with all others, and the user can see all",
-			"admin",
-			removeAll,
-			vcd.Absence{ScopeShown: true, HomeShown: true},
+			name: "a gateway that was deleted with all others, and the user can see all",
+			user: "admin",
+			do:   removeAll,
+			want: vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"a gateway in an invisible VDC",
-			"capvcd",
-			func(s *lostSite, id string) {
+			name: "a gateway in an invisible VDC",
+			user: "capvcd",
+			do: func(s *lostSite, id string) {
 				remove(s, id)
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
 			},
-			vcd.Absence{HomeShown: true},
+			want: vcd.Absence{HomeShown: true},
 		},
 		{
-			"a listed but unreadable gateway",
-			"capvcd",
-			func(s *lostSite, _ string) {
+			name: "a listed but unreadable gateway",
+			user: "capvcd",
+			do: func(s *lostSite, _ string) {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: list, Status: http.StatusForbidden, Count: 1})
 			},
-			vcd.Absence{Listed: true},
+			want: vcd.Absence{Listed: true},
 		},
 	}
 	for _, tt := range tests {

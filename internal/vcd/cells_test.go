@@ -91,34 +91,31 @@ func TestCallsContinueWhileCellsChange(t *testing.T) {
 		refused bool // a call may be rejected, because the load balancer has not noticed yet
 		logins  int  // at most
 	}{
-		{"a cell is stopped", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Stop() }, false, 2},
+		{name: "a cell is stopped", change: func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Stop() }, logins: 2},
 		{
-			"a cell crashes and the load balancer does not notice",
-			func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Crash() },
-			true,
-			2,
+			name:    "a cell crashes and the load balancer does not notice",
+			change:  func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Crash() },
+			refused: true,
+			logins:  2,
 		},
-		{"a cell is restarted", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Restart(0) }, false, 2},
-		{"a cell is in maintenance", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Maintain(true) }, true, 1},
+		{name: "a cell is restarted", change: func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Restart(0) }, logins: 2},
+		{name: "a cell is in maintenance", change: func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Maintain(true) }, refused: true, logins: 1},
 		{
-			"a cell is upgraded",
-			func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.Upgrade(vcdsim.Version106)).To(Succeed()) },
-			false,
-			1,
+			name:   "a cell is upgraded",
+			change: func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.Upgrade(vcdsim.Version106)).To(Succeed()) },
+			logins: 1,
 		},
 		{
-			"the load balancer has a new certificate",
-			func(g *WithT, to *target, _ *vcdsim.Cell) {
+			name: "the load balancer has a new certificate",
+			change: func(g *WithT, to *target, _ *vcdsim.Cell) {
 				g.Expect(to.sim.RenewCertificate(false)).To(Succeed())
 			},
-			false,
-			1,
+			logins: 1,
 		},
 		{
-			"cells have new certificates",
-			func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.RenewCertificate(true)).To(Succeed()) },
-			false,
-			1,
+			name:   "cells have new certificates",
+			change: func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.RenewCertificate(true)).To(Succeed()) },
+			logins: 1,
 		},
 	}
 	for _, tt := range tests {
@@ -260,11 +257,11 @@ func TestCredentialsAreReplacedWhileATaskIsFollowed(t *testing.T) {
 		old, new vcd.Credentials
 	}{
 		{
-			"a password",
-			vcd.Credentials{Username: "capvcd", Password: "password"},
-			vcd.Credentials{Username: "capvcd", Password: "fresh"},
+			name: "a password",
+			old:  vcd.Credentials{Username: "capvcd", Password: "password"},
+			new:  vcd.Credentials{Username: "capvcd", Password: "fresh"},
 		},
-		{"an API token", vcd.Credentials{APIToken: "capvcd-api-token"}, vcd.Credentials{APIToken: "fresh"}},
+		{name: "an API token", old: vcd.Credentials{APIToken: "capvcd-api-token"}, new: vcd.Credentials{APIToken: "fresh"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

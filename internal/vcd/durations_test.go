@@ -19,30 +19,30 @@ func TestExpectedEndOfATask(t *testing.T) {
 		polled   time.Time
 		want     time.Time
 	}{
-		{"without previous tasks", nil, 0, after(time.Second), time.Time{}},
-		{"according to its progress", nil, 25, after(time.Second), after(4 * time.Second)},
+		{name: "without previous tasks", polled: after(time.Second), want: time.Time{}},
+		{name: "according to its progress", progress: 25, polled: after(time.Second), want: after(4 * time.Second)},
 		{
-			"after the usual time, regardless of its progress",
-			[]time.Duration{4 * time.Second, 4500 * time.Millisecond},
-			99,
-			after(time.Second),
-			after(4500 * time.Millisecond),
+			name:     "after the usual time, regardless of its progress",
+			took:     []time.Duration{4 * time.Second, 4500 * time.Millisecond},
+			progress: 99,
+			polled:   after(time.Second),
+			want:     after(4500 * time.Millisecond),
 		},
 		{
-			"one earlier task is not sufficient",
-			[]time.Duration{4 * time.Second},
-			10,
-			after(time.Second),
-			after(10 * time.Second),
+			name:     "one earlier task is not sufficient",
+			took:     []time.Duration{4 * time.Second},
+			progress: 10,
+			polled:   after(time.Second),
+			want:     after(10 * time.Second),
 		},
 		{
-			"if the time varies, according to its progress",
-			[]time.Duration{40 * time.Second, 60 * time.Second},
-			50,
-			after(20 * time.Second),
-			after(40 * time.Second),
+			name:     "if the time varies, according to its progress",
+			took:     []time.Duration{40 * time.Second, 60 * time.Second},
+			progress: 50,
+			polled:   after(20 * time.Second),
+			want:     after(40 * time.Second),
 		},
-		{"the progress was observed before it was followed", nil, 50, start, time.Time{}},
+		{name: "the progress was observed before it was followed", progress: 50, polled: start, want: time.Time{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -255,14 +255,14 @@ func TestPagedUsedAddressesAreReadUntilTwoReadsAgree(t *testing.T) {
 		calls   int
 		kind    error
 	}{
-		{"a single page has no order", []string{used(128, 1, 128)}, 1, nil},
-		{"the same order twice", []string{first, second, first, second}, 4, nil},
-		{"items moved between the pages", []string{first, shifted, first, second, first, second}, 6, nil},
+		{name: "a single page has no order", answers: []string{used(128, 1, 128)}, calls: 1},
+		{name: "the same order twice", answers: []string{first, second, first, second}, calls: 4},
+		{name: "items moved between the pages", answers: []string{first, shifted, first, second, first, second}, calls: 6},
 		{
-			"an order that always changes",
-			[]string{first, second, first, shifted, first, second, first, shifted},
-			8,
-			ErrUnavailable,
+			name:    "an order that always changes",
+			answers: []string{first, second, first, shifted, first, second, first, shifted},
+			calls:   8,
+			kind:    ErrUnavailable,
 		},
 	}
 	for _, tt := range tests {

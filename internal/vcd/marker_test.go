@@ -15,20 +15,19 @@ func TestParseMarker(t *testing.T) {
 		want              Marker
 		found             bool
 	}{
-		{"a machine's marker", machine.String(), machine, true},
-		{"a cluster's marker", Marker{Cluster: "7c1"}.String(), Marker{Cluster: "7c1"}, true},
-		{"people write around it", "Do not touch!\n" + machine.String() + " (asked Bob)", machine, true},
-		{"the same marker twice is valid", machine.String() + "\n" + machine.String(), machine, true},
-		{"markers of two owners are not", machine.String() + "\n" + Marker{Cluster: "other"}.String(), Marker{}, false},
+		{name: "a machine's marker", description: machine.String(), want: machine, found: true},
+		{name: "a cluster's marker", description: Marker{Cluster: "7c1"}.String(), want: Marker{Cluster: "7c1"}, found: true},
+		{name: "people write around it", description: "Do not touch!\n" + machine.String() + " (asked Bob)", want: machine, found: true},
+		{name: "the same marker twice is valid", description: machine.String() + "\n" + machine.String(), want: machine, found: true},
+		{name: "markers of two owners are not", description: machine.String() + "\n" + Marker{Cluster: "other"}.String(), want: Marker{}},
 		{
-			"two owners in one line are invalid",
-			machine.String() + " " + Marker{Cluster: "other"}.String(),
-			Marker{},
-			false,
+			name:        "two owners in one line are invalid",
+			description: machine.String() + " " + Marker{Cluster: "other"}.String(),
+			want:        Marker{},
 		},
-		{"none", "a VM", Marker{}, false},
-		{"a longer word is not a marker", "not-cluster-api-provider-vcd cluster=7c1", Marker{}, false},
-		{"a marker needs a cluster", "cluster-api-provider-vcd machine=9d2", Marker{}, false},
+		{name: "none", description: "a VM", want: Marker{}},
+		{name: "a longer word is not a marker", description: "not-cluster-api-provider-vcd cluster=7c1", want: Marker{}},
+		{name: "a marker needs a cluster", description: "cluster-api-provider-vcd machine=9d2", want: Marker{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

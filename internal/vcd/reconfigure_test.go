@@ -111,28 +111,28 @@ func TestReconfiguredRejectsInvalidChanges(t *testing.T) {
 		text           string
 	}{
 		{
-			"shrinking",
-			vmDocument,
-			VMChange{DiskMiB: 1024},
-			ErrInvalid,
-			`VM "cp-0" has a disk of 20480 MiB, which cannot shrink to 1024 MiB`,
+			name:     "shrinking",
+			document: vmDocument,
+			change:   VMChange{DiskMiB: 1024},
+			kind:     ErrInvalid,
+			text:     `VM "cp-0" has a disk of 20480 MiB, which cannot shrink to 1024 MiB`,
 		},
 		{
-			"a VM without disks",
-			`<Vm name="cp-0"/>`,
-			VMChange{DiskMiB: 1},
-			ErrInvalid,
-			`VM "cp-0" has no disks that are visible to this user`,
+			name:     "a VM without disks",
+			document: `<Vm name="cp-0"/>`,
+			change:   VMChange{DiskMiB: 1},
+			kind:     ErrInvalid,
+			text:     `VM "cp-0" has no disks that are visible to this user`,
 		},
 		{
-			"a VM without hardware",
-			`<Vm name="cp-0"/>`,
-			VMChange{ExtraConfig: map[string]string{"a": "b"}},
-			ErrInvalid,
-			`VM "cp-0" has no hardware section that is visible to this user`,
+			name:     "a VM without hardware",
+			document: `<Vm name="cp-0"/>`,
+			change:   VMChange{ExtraConfig: map[string]string{"a": "b"}},
+			kind:     ErrInvalid,
+			text:     `VM "cp-0" has no hardware section that is visible to this user`,
 		},
-		{"not XML", `hello`, VMChange{}, ErrUnavailable, "the response is not XML from VCD"},
-		{"broken XML", `<Vm><a></Vm>`, VMChange{}, ErrUnavailable, "the response is not XML from VCD"},
+		{name: "not XML", document: `hello`, change: VMChange{}, kind: ErrUnavailable, text: "the response is not XML from VCD"},
+		{name: "broken XML", document: `<Vm><a></Vm>`, change: VMChange{}, kind: ErrUnavailable, text: "the response is not XML from VCD"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

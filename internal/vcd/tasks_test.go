@@ -216,17 +216,17 @@ func TestAFailedTaskReportsItsCause(t *testing.T) {
 		text       string
 	}{
 		{
-			"an error",
-			`<Task status="error" operationName="vdcRecomposeVapp"><Error majorErrorCode="400" minorErrorCode="QUOTA_EXCEEDED" message="[ 4 ] VM quota is used up."/></Task>`,
-			ErrQuota,
-			"VM quota is used up. (HTTP 400 QUOTA_EXCEEDED)",
+			name: "an error",
+			body: `<Task status="error" operationName="vdcRecomposeVapp"><Error majorErrorCode="400" minorErrorCode="QUOTA_EXCEEDED" message="[ 4 ] VM quota is used up."/></Task>`,
+			kind: ErrQuota,
+			text: "VM quota is used up. (HTTP 400 QUOTA_EXCEEDED)",
 		},
-		{"an aborted task", `<Task status="aborted"/>`, ErrUnavailable, "the task ended as aborted"},
+		{name: "an aborted task", body: `<Task status="aborted"/>`, kind: ErrUnavailable, text: "the task ended as aborted"},
 		{
-			"a missing dependency does not prove the absence of its owner",
-			`<Task status="error"><Error majorErrorCode="404" minorErrorCode="RESOURCE_NOT_FOUND" message="No such network."/></Task>`,
-			ErrInvalid,
-			"No such network. (HTTP 404 RESOURCE_NOT_FOUND)",
+			name: "a missing dependency does not prove the absence of its owner",
+			body: `<Task status="error"><Error majorErrorCode="404" minorErrorCode="RESOURCE_NOT_FOUND" message="No such network."/></Task>`,
+			kind: ErrInvalid,
+			text: "No such network. (HTTP 404 RESOURCE_NOT_FOUND)",
 		},
 	}
 	for _, tt := range tests {

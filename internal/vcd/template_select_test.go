@@ -47,28 +47,28 @@ func TestTemplatesThatAreNotSelected(t *testing.T) {
 		says  string
 	}{
 		{
-			"no template with that name",
-			vcd.TemplateQuery{Catalog: "kubernetes", Pattern: "flatcar-*", Name: every},
-			vcd.ErrNotFound,
-			`a template that matches "name flatcar-*" in catalog kubernetes does not exist`,
+			name:  "no template with that name",
+			query: vcd.TemplateQuery{Catalog: "kubernetes", Pattern: "flatcar-*", Name: every},
+			err:   vcd.ErrNotFound,
+			says:  `a template that matches "name flatcar-*" in catalog kubernetes does not exist`,
 		},
 		{
-			"no template with that metadata",
-			vcd.TemplateQuery{Catalog: "kubernetes", Name: every, Metadata: []vcd.TextMetadata{{Key: "role", Value: "node"}}},
-			vcd.ErrNotFound,
-			`"metadata role=node"`,
+			name:  "no template with that metadata",
+			query: vcd.TemplateQuery{Catalog: "kubernetes", Name: every, Metadata: []vcd.TextMetadata{{Key: "role", Value: "node"}}},
+			err:   vcd.ErrNotFound,
+			says:  `"metadata role=node"`,
 		},
 		{
-			"no such catalog",
-			vcd.TemplateQuery{Catalog: "none", Pattern: "ubuntu-*", Name: every},
-			vcd.ErrNotFound,
-			`catalog "none" in organization acme does not exist`,
+			name:  "no such catalog",
+			query: vcd.TemplateQuery{Catalog: "none", Pattern: "ubuntu-*", Name: every},
+			err:   vcd.ErrNotFound,
+			says:  `catalog "none" in organization acme does not exist`,
 		},
 		{
-			"a value that a filter cannot contain",
-			vcd.TemplateQuery{Catalog: "kubernetes", Name: every, Metadata: []vcd.TextMetadata{{Key: "role", Value: "a;b"}}},
-			vcd.ErrInvalid,
-			"cannot be looked up",
+			name:  "a value that a filter cannot contain",
+			query: vcd.TemplateQuery{Catalog: "kubernetes", Name: every, Metadata: []vcd.TextMetadata{{Key: "role", Value: "a;b"}}},
+			err:   vcd.ErrInvalid,
+			says:  "cannot be looked up",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -129,66 +129,66 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 		text    string
 	}{
 		{
-			"busy, in VCD's words",
-			func(w http.ResponseWriter, _ *http.Request) { xmlError(w, 400, "BUSY_ENTITY", "The entity is busy.") },
-			ErrBusy,
-			"The entity is busy. (HTTP 400 BUSY_ENTITY)",
+			name:    "busy, in VCD's words",
+			handler: func(w http.ResponseWriter, _ *http.Request) { xmlError(w, 400, "BUSY_ENTITY", "The entity is busy.") },
+			kind:    ErrBusy,
+			text:    "The entity is busy. (HTTP 400 BUSY_ENTITY)",
 		},
 		{
-			"a proxy's HTML",
-			func(w http.ResponseWriter, _ *http.Request) {
+			name: "a proxy's HTML",
+			handler: func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusBadGateway)
 				reply(w, "<html><body>Bad Gateway</body></html>")
 			},
-			ErrUnavailable,
-			"not a response from VCD: content type text/html (HTTP 502)",
+			kind: ErrUnavailable,
+			text: "not a response from VCD: content type text/html (HTTP 502)",
 		},
 		{
-			"an empty 500",
-			func(w http.ResponseWriter, _ *http.Request) {
+			name: "an empty 500",
+			handler: func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusInternalServerError)
 			},
-			ErrUnavailable,
-			"Internal Server Error (HTTP 500)",
+			kind: ErrUnavailable,
+			text: "Internal Server Error (HTTP 500)",
 		},
 		{
-			"a success that is not XML",
-			func(w http.ResponseWriter, _ *http.Request) { reply(w, "<html>please log in") },
-			ErrUnavailable,
-			"the response is not XML from VCD",
+			name:    "a success that is not XML",
+			handler: func(w http.ResponseWriter, _ *http.Request) { reply(w, "<html>please log in") },
+			kind:    ErrUnavailable,
+			text:    "the response is not XML from VCD",
 		},
 		{
-			"a greeting of another protocol",
-			raw("* OK canary ready\r\n"),
-			ErrUnavailable,
-			"cannot be reached: malformed HTTP status code […]",
+			name:    "a greeting of another protocol",
+			handler: raw("* OK canary ready\r\n"),
+			kind:    ErrUnavailable,
+			text:    "cannot be reached: malformed HTTP status code […]",
 		},
 		{
-			"an invalid header line",
-			raw("HTTP/1.1 200 OK\r\ncanary\r\n\r\n"),
-			ErrUnavailable,
-			"cannot be reached: the response header is not HTTP",
+			name:    "an invalid header line",
+			handler: raw("HTTP/1.1 200 OK\r\ncanary\r\n\r\n"),
+			kind:    ErrUnavailable,
+			text:    "cannot be reached: the response header is not HTTP",
 		},
 		{
-			"an invalid length",
-			raw("HTTP/1.1 200 OK\r\nContent-Length: canary\r\n\r\n"),
-			ErrUnavailable,
-			"cannot be reached: bad Content-Length […]",
+			name:    "an invalid length",
+			handler: raw("HTTP/1.1 200 OK\r\nContent-Length: canary\r\n\r\n"),
+			kind:    ErrUnavailable,
+			text:    "cannot be reached: bad Content-Length […]",
 		},
 		{
-			"a redirect",
-			func(w http.ResponseWriter, _ *http.Request) {
+			name: "a redirect",
+			handler: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Location", "https://elsewhere.example/")
 				w.WriteHeader(http.StatusFound)
 			},
-			ErrUnavailable,
-			"the site redirects API requests (HTTP 302)",
+			kind: ErrUnavailable,
+			text: "the site redirects API requests (HTTP 302)",
 		},
 		{
-			"an interrupted connection",
-			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-			ErrUnavailable,
-			"cannot be reached: connection closed before a response was received",
+			name:    "an interrupted connection",
+			handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			kind:    ErrUnavailable,
+			text:    "cannot be reached: connection closed before a response was received",
 		},
 	}
 	for _, tt := range tests {

@@ -16,27 +16,26 @@ import (
 func TestLong(t *testing.T) {
 	for _, tc := range []struct{ name, version, commit, short, long string }{
 		{
-			"a release has its short commit",
-			"v2.0.0",
-			"0123456789abcdef0123456789abcdef01234567",
-			"v2.0.0",
-			`^v2\.0\.0 \(commit 0123456789ab, go.*/.*\)$`,
+			name:    "a release has its short commit",
+			version: "v2.0.0",
+			commit:  "0123456789abcdef0123456789abcdef01234567",
+			short:   "v2.0.0",
+			long:    `^v2\.0\.0 \(commit 0123456789ab, go.*/.*\)$`,
 		},
 		{
-			"changes on top of the commit are marked",
-			"v2.0.0",
-			"0123456789abcdef0123456789abcdef01234567-dirty",
-			"v2.0.0",
-			`^v2\.0\.0 \(commit 0123456789ab-dirty, go`,
+			name:    "changes on top of the commit are marked",
+			version: "v2.0.0",
+			commit:  "0123456789abcdef0123456789abcdef01234567-dirty",
+			short:   "v2.0.0",
+			long:    `^v2\.0\.0 \(commit 0123456789ab-dirty, go`,
 		},
 		{
-			"a build without a release has its commit",
-			"",
-			"0123456789abcdef",
-			"commit 0123456789ab",
-			`^commit 0123456789ab \(go`,
+			name:   "a build without a release has its commit",
+			commit: "0123456789abcdef",
+			short:  "commit 0123456789ab",
+			long:   `^commit 0123456789ab \(go`,
 		},
-		{"a short hash is unchanged", "", "0123", "commit 0123", `^commit 0123 \(go`},
+		{name: "a short hash is unchanged", commit: "0123", short: "commit 0123", long: `^commit 0123 \(go`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -27,18 +27,18 @@ func input() vmname.Input {
 
 func TestNames(t *testing.T) {
 	tests := []struct{ name, template, want string }{
-		{"without a template the Machine's name", "", "prod-md-0-abcde-fghij"},
-		{"Cluster API's syntax", "{{ .cluster.name }}-{{ .machineDeployment.name }}", "prod-prod-md-0"},
-		{"syntax in a manifest", "acme-{{ .machine.metadata.name | trunc -5 }}", "acme-fghij"},
-		{"Go's syntax, as in CAPVCD", "vm-{{ .machine.Name | sha256sum | trunc 7 }}", "vm-ec2c380"},
+		{name: "without a template the Machine's name", want: "prod-md-0-abcde-fghij"},
+		{name: "Cluster API's syntax", template: "{{ .cluster.name }}-{{ .machineDeployment.name }}", want: "prod-prod-md-0"},
+		{name: "syntax in a manifest", template: "acme-{{ .machine.metadata.name | trunc -5 }}", want: "acme-fghij"},
+		{name: "Go's syntax, as in CAPVCD", template: "vm-{{ .machine.Name | sha256sum | trunc 7 }}", want: "vm-ec2c380"},
 		{
-			"a label",
-			`{{ index .machine.metadata.labels "zone" }}-{{ .vcdMachine.Name | replace "prod" "p" }}`,
-			"a-p-md-0-abcde-fghij",
+			name:     "a label",
+			template: `{{ index .machine.metadata.labels "zone" }}-{{ .vcdMachine.Name | replace "prod" "p" }}`,
+			want:     "a-p-md-0-abcde-fghij",
 		},
-		{"a choice", `{{ if .kubeadmControlPlane.name }}cp{{ else }}worker{{ end }}-{{ with .cluster }}{{ .name }}{{ end }}`, "worker-prod"},
-		{"surrounding spaces", "  {{ .machine.name }}\n", "prod-md-0-abcde-fghij"},
-		{"a domain", "{{ .machine.name | trunc -5 }}.nodes.acme.example", "fghij.nodes.acme.example"},
+		{name: "a choice", template: `{{ if .kubeadmControlPlane.name }}cp{{ else }}worker{{ end }}-{{ with .cluster }}{{ .name }}{{ end }}`, want: "worker-prod"},
+		{name: "surrounding spaces", template: "  {{ .machine.name }}\n", want: "prod-md-0-abcde-fghij"},
+		{name: "a domain", template: "{{ .machine.name | trunc -5 }}.nodes.acme.example", want: "fghij.nodes.acme.example"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,25 +70,25 @@ func TestRandomIsStableForTheLifetimeOfAMachine(t *testing.T) {
 
 func TestTemplatesWithInvalidNames(t *testing.T) {
 	tests := []struct{ name, template, want string }{
-		{"broken", "{{", "parsing"},
-		{"environment", `{{ env "HOME" }}`, "env"},
-		{"chance", `{{ randAlphaNum 5 }}`, "randAlphaNum"},
-		{"time", `{{ now }}`, "now"},
-		{"an unknown field", "{{ .nope }}", "nope"},
-		{"capitals", "Upper", "cannot be the name"},
-		{"an underscore", "a_b", "cannot be the name"},
-		{"digits only", "12345", "must contain a letter"},
-		{"nothing", " ", "cannot be the name"},
-		{"too long", strings.Repeat("a", 64), "longer than the 63"},
-		{"much too long", `{{ printf "%0999999d" 1 }}`, "produces more than"},
-		{"a loop", `{{ range $i := 1000000000000 }}{{ end }}a`, "must not contain"},
-		{"a loop in a choice", `{{ if true }}{{ range $i := 1000000000000 }}{{ end }}{{ end }}a`, "must not contain"},
+		{name: "broken", template: "{{", want: "parsing"},
+		{name: "environment", template: `{{ env "HOME" }}`, want: "env"},
+		{name: "chance", template: `{{ randAlphaNum 5 }}`, want: "randAlphaNum"},
+		{name: "time", template: `{{ now }}`, want: "now"},
+		{name: "an unknown field", template: "{{ .nope }}", want: "nope"},
+		{name: "capitals", template: "Upper", want: "cannot be the name"},
+		{name: "an underscore", template: "a_b", want: "cannot be the name"},
+		{name: "digits only", template: "12345", want: "must contain a letter"},
+		{name: "nothing", template: " ", want: "cannot be the name"},
+		{name: "too long", template: strings.Repeat("a", 64), want: "longer than the 63"},
+		{name: "much too long", template: `{{ printf "%0999999d" 1 }}`, want: "produces more than"},
+		{name: "a loop", template: `{{ range $i := 1000000000000 }}{{ end }}a`, want: "must not contain"},
+		{name: "a loop in a choice", template: `{{ if true }}{{ range $i := 1000000000000 }}{{ end }}{{ end }}a`, want: "must not contain"},
 		{
-			"a recursive template",
-			`{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`,
-			"must not define",
+			name:     "a recursive template",
+			template: `{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`,
+			want:     "must not define",
 		},
-		{"repetition", `{{ repeat 1000000000 "a" }}`, "repeat"},
+		{name: "repetition", template: `{{ repeat 1000000000 "a" }}`, want: "repeat"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -90,26 +90,22 @@ func TestCPUsAndMemoryChangeOnlyInPlace(t *testing.T) {
 		change          func(*infrav1.VCDMachineSpec)
 		fields          []string
 	}{
-		{"a user cannot change them", true, false, false, resized, refused},
-		{"Cluster API can change them", true, false, true, resized, nil},
-		{"Cluster API can try to change them", true, true, false, resized, nil},
-		{"not even Cluster API, if in-place updates are disabled", false, false, true, resized, refused},
-		{"not even in a dry run, if in-place updates are disabled", false, true, false, resized, refused},
+		{name: "a user cannot change them", enabled: true, change: resized, fields: refused},
+		{name: "Cluster API can change them", enabled: true, annotated: true, change: resized},
+		{name: "Cluster API can try to change them", enabled: true, dryRun: true, change: resized},
+		{name: "not even Cluster API, if in-place updates are disabled", annotated: true, change: resized, fields: refused},
+		{name: "not even in a dry run, if in-place updates are disabled", dryRun: true, change: resized, fields: refused},
 		{
-			"Cluster API cannot change anything else",
-			true,
-			false,
-			true,
-			func(s *infrav1.VCDMachineSpec) { s.Template = "other" },
-			[]string{"spec.template"},
+			name:      "Cluster API cannot change anything else",
+			enabled:   true,
+			annotated: true,
+			change:    func(s *infrav1.VCDMachineSpec) { s.Template = "other" },
+			fields:    []string{"spec.template"},
 		},
 		{
-			"the same value in another notation is no change",
-			true,
-			false,
-			false,
-			func(s *infrav1.VCDMachineSpec) { s.Memory = ptr.To(resource.MustParse("8192Mi")) },
-			nil,
+			name:    "the same value in another notation is no change",
+			enabled: true,
+			change:  func(s *infrav1.VCDMachineSpec) { s.Memory = ptr.To(resource.MustParse("8192Mi")) },
 		},
 	}
 	for _, tt := range tests {

@@ -309,29 +309,27 @@ func TestVCDMachineDiskChanges(t *testing.T) {
 		refused        []string
 		words          string
 	}{
-		{"before the VM exists its disk can have any size", sized("40Gi", ""), sized("20Gi", ""), nil, ""},
+		{name: "before the VM exists its disk can have any size", oldObj: sized("40Gi", ""), newObj: sized("20Gi", "")},
 		{
-			"a disk cannot shrink",
-			sized("40Gi", someProviderID),
-			sized("20Gi", someProviderID),
-			[]string{"spec.diskSize"},
-			"keep 40Gi",
+			name:    "a disk cannot shrink",
+			oldObj:  sized("40Gi", someProviderID),
+			newObj:  sized("20Gi", someProviderID),
+			refused: []string{"spec.diskSize"},
+			words:   "keep 40Gi",
 		},
 		{
-			"a disk cannot lose its size",
-			sized("40Gi", someProviderID),
-			sized("", someProviderID),
-			[]string{"spec.diskSize"},
-			"keep 40Gi",
+			name:    "a disk cannot lose its size",
+			oldObj:  sized("40Gi", someProviderID),
+			newObj:  sized("", someProviderID),
+			refused: []string{"spec.diskSize"},
+			words:   "keep 40Gi",
 		},
-		{"a disk can grow under a VM", sized("40Gi", someProviderID), sized("80Gi", someProviderID), nil, ""},
-		{"a disk of the template's size can grow", sized("", someProviderID), sized("80Gi", someProviderID), nil, ""},
+		{name: "a disk can grow under a VM", oldObj: sized("40Gi", someProviderID), newObj: sized("80Gi", someProviderID)},
+		{name: "a disk of the template's size can grow", oldObj: sized("", someProviderID), newObj: sized("80Gi", someProviderID)},
 		{
-			"the same size in other words is no change",
-			sized("40Gi", someProviderID),
-			sized("40960Mi", someProviderID),
-			nil,
-			"",
+			name:   "the same size in other words is no change",
+			oldObj: sized("40Gi", someProviderID),
+			newObj: sized("40960Mi", someProviderID),
 		},
 	}
 	for _, tt := range tests {

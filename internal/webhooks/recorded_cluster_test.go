@@ -45,30 +45,28 @@ func TestOnlyVAppsOfAClusterThatIsDeletedAreRecordedAsDeleted(t *testing.T) {
 		deleted       bool
 		refused       []string
 	}{
-		{"our task deleted a vApp", known, records{VAppIDs: known.VAppIDs, DeletedVAppIDs: known.VAppIDs}, true, nil},
+		{name: "our task deleted a vApp", before: known, after: records{VAppIDs: known.VAppIDs, DeletedVAppIDs: known.VAppIDs}, deleted: true},
 		{
-			"our task deleted a vApp in a zone",
-			records{Zones: map[string]infrav1.VCDClusterZoneRecord{"a": {VAppIDs: []string{someVApp}}}},
-			records{
+			name:   "our task deleted a vApp in a zone",
+			before: records{Zones: map[string]infrav1.VCDClusterZoneRecord{"a": {VAppIDs: []string{someVApp}}}},
+			after: records{
 				Zones:          map[string]infrav1.VCDClusterZoneRecord{"a": {VAppIDs: []string{someVApp}}},
 				DeletedVAppIDs: []string{someVApp},
 			},
-			true,
-			nil,
+			deleted: true,
 		},
 		{
-			"a vApp is deleted before the cluster is",
-			known,
-			records{VAppIDs: known.VAppIDs, DeletedVAppIDs: known.VAppIDs},
-			false,
-			[]string{deletedField},
+			name:    "a vApp is deleted before the cluster is",
+			before:  known,
+			after:   records{VAppIDs: known.VAppIDs, DeletedVAppIDs: known.VAppIDs},
+			refused: []string{deletedField},
 		},
 		{
-			"a vApp that was not recorded is deleted",
-			known,
-			records{VAppIDs: []string{someVApp, otherVApp}, DeletedVAppIDs: []string{someVApp, otherVApp}},
-			true,
-			[]string{deletedField},
+			name:    "a vApp that was not recorded is deleted",
+			before:  known,
+			after:   records{VAppIDs: []string{someVApp, otherVApp}, DeletedVAppIDs: []string{someVApp, otherVApp}},
+			deleted: true,
+			refused: []string{deletedField},
 		},
 	}
 	for _, tt := range tests {
@@ -132,16 +130,15 @@ func TestOnlyTheControllerAddsWhereAClusterIsAndWhatIsGone(t *testing.T) {
 		refused       []string
 	}{
 		{
-			"another place, after the record of the first was removed",
-			none,
-			there,
-			false,
-			[]string{"spec.recordedState.ovdcID", "spec.recordedState.ovdcNetworkID"},
+			name:    "another place, after the record of the first was removed",
+			before:  none,
+			after:   there,
+			refused: []string{"spec.recordedState.ovdcID", "spec.recordedState.ovdcNetworkID"},
 		},
-		{"a record that stays", there, there, false, nil},
-		{"a record that is removed", there, none, false, nil},
-		{"a vApp that is not deleted", vApps, deleted, true, []string{deletedField}},
-		{"what the controller wrote stays", deleted, deleted, true, nil},
+		{name: "a record that stays", before: there, after: there},
+		{name: "a record that is removed", before: there, after: none},
+		{name: "a vApp that is not deleted", before: vApps, after: deleted, deleted: true, refused: []string{deletedField}},
+		{name: "what the controller wrote stays", before: deleted, after: deleted, deleted: true},
 	}
 	for _, tt := range tests {
 		for _, own := range []bool{false, true} {

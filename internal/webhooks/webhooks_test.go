@@ -136,26 +136,24 @@ func TestValidateUpdate(t *testing.T) {
 		refused []string
 	}{
 		{
-			"an object that would not be admitted today can be paused",
-			broken(func(c *infrav1.VCDCluster) {
+			name: "an object that would not be admitted today can be paused",
+			newObj: broken(func(c *infrav1.VCDCluster) {
 				c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 			}),
-			nil,
 		},
-		{"it can be written by the controller", broken(func(c *infrav1.VCDCluster) { c.Spec.InfraID = "id" }), nil},
+		{name: "it can be written by the controller", newObj: broken(func(c *infrav1.VCDCluster) { c.Spec.InfraID = "id" })},
 		{
-			"it cannot get worse",
-			broken(func(c *infrav1.VCDCluster) { c.Spec.ControlPlaneEndpoint.Host = "127.0.0.1" }),
-			[]string{"spec.controlPlaneEndpoint.host"},
+			name:    "it cannot get worse",
+			newObj:  broken(func(c *infrav1.VCDCluster) { c.Spec.ControlPlaneEndpoint.Host = "127.0.0.1" }),
+			refused: []string{"spec.controlPlaneEndpoint.host"},
 		},
 		{
-			"it can be deleted, whatever is changed on the way",
-			broken(func(c *infrav1.VCDCluster) {
+			name: "it can be deleted, whatever is changed on the way",
+			newObj: broken(func(c *infrav1.VCDCluster) {
 				now := metav1.Now()
 				c.DeletionTimestamp = &now
 				c.Spec.ControlPlaneEndpoint.Host = "127.0.0.1"
 			}),
-			nil,
 		},
 	}
 	for _, tt := range tests {
@@ -183,27 +181,24 @@ func TestSwitchesThatHaveNoEffectAreRefused(t *testing.T) {
 		from, to map[string]string
 		refused  []string
 	}{
-		{"one that is set", nil, map[string]string{key: "true"}, nil},
-		{"one that is unset", map[string]string{key: "true"}, map[string]string{key: "false"}, nil},
+		{name: "one that is set", to: map[string]string{key: "true"}},
+		{name: "one that is unset", from: map[string]string{key: "true"}, to: map[string]string{key: "false"}},
 		{
-			"one with another value, though the object is deleted",
-			nil,
-			map[string]string{key: "yes"},
-			[]string{"metadata.annotations[" + key + "]"},
+			name:    "one with another value, though the object is deleted",
+			to:      map[string]string{key: "yes"},
+			refused: []string{"metadata.annotations[" + key + "]"},
 		},
-		{"one that was admitted before", map[string]string{key: "yes"}, map[string]string{key: "yes"}, nil},
-		{"an acknowledgement", nil, map[string]string{acknowledged: "true"}, nil},
+		{name: "one that was admitted before", from: map[string]string{key: "yes"}, to: map[string]string{key: "yes"}},
+		{name: "an acknowledgement", to: map[string]string{acknowledged: "true"}},
 		{
-			"the time of an acknowledgement, which the controller writes",
-			map[string]string{acknowledged: "true"},
-			map[string]string{acknowledged: "2026-01-02T03:04:05Z"},
-			nil,
+			name: "the time of an acknowledgement, which the controller writes",
+			from: map[string]string{acknowledged: "true"},
+			to:   map[string]string{acknowledged: "2026-01-02T03:04:05Z"},
 		},
 		{
-			"an acknowledgement with another value",
-			nil,
-			map[string]string{acknowledged: "True"},
-			[]string{"metadata.annotations[" + acknowledged + "]"},
+			name:    "an acknowledgement with another value",
+			to:      map[string]string{acknowledged: "True"},
+			refused: []string{"metadata.annotations[" + acknowledged + "]"},
 		},
 	}
 	for _, tt := range tests {

@@ -26,30 +26,26 @@ func TestBadConfiguration(t *testing.T) {
 		recovers bool // the missing object may be created while the program runs
 	}{
 		{
-			"several unknown keys",
-			settings{"clusterid": "c", "vcd.hots": "x", "loadbalancer.algorythm": "y"},
-			nil,
-			[]string{"vcd.hots", "loadbalancer.algorythm"},
-			false,
+			name:     "several unknown keys",
+			settings: settings{"clusterid": "c", "vcd.hots": "x", "loadbalancer.algorythm": "y"},
+			messages: []string{"vcd.hots", "loadbalancer.algorythm"},
 		},
 		{
-			"a range whose end precedes its start",
-			settings{
+			name: "a range whose end precedes its start",
+			settings: settings{
 				"clusterid":                   "c",
 				"loadbalancer.oneArm.startIP": "192.168.8.9",
 				"loadbalancer.oneArm.endIP":   "192.168.8.2",
 			},
-			nil,
-			[]string{"oneArm"},
-			false,
+			messages: []string{"oneArm"},
 		},
-		{"no cluster ID", nil, nil, []string{"clusterid"}, false},
+		{name: "no cluster ID", messages: []string{"clusterid"}},
 		{
-			"no credentials",
-			settings{"clusterid": "c"},
-			map[string]string{"username": "ccm", "password": ""},
-			[]string{"refreshToken"},
-			true,
+			name:     "no credentials",
+			settings: settings{"clusterid": "c"},
+			secrets:  map[string]string{"username": "ccm", "password": ""},
+			messages: []string{"refreshToken"},
+			recovers: true,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

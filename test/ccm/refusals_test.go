@@ -26,47 +26,47 @@ func TestUnsupportedServicesAreRejected(t *testing.T) {
 		fixes   []change
 	}{
 		{
-			"an unknown certificate",
-			[]change{ports(port("https", 443)), annotated(sslPorts, "443", sslAlias, "unknown")},
-			"unknown",
-			[]change{annotated(sslAlias, certificate)},
+			name:    "an unknown certificate",
+			changes: []change{ports(port("https", 443)), annotated(sslPorts, "443", sslAlias, "unknown")},
+			warning: "unknown",
+			fixes:   []change{annotated(sslAlias, certificate)},
 		},
 		{
-			"a missing Secret with a certificate",
-			[]change{ports(port("https", 443)), annotated(sslPorts, "443", tlsSecret, "missing")},
-			"missing",
-			[]change{annotated(tlsSecret, "", sslPorts, "")},
+			name:    "a missing Secret with a certificate",
+			changes: []change{ports(port("https", 443)), annotated(sslPorts, "443", tlsSecret, "missing")},
+			warning: "missing",
+			fixes:   []change{annotated(tlsSecret, "", sslPorts, "")},
 		},
-		{"an address outside the ranges of the gateway", []change{at("192.0.2.1")}, "192.0.2.1", []change{at("")}},
-		{"the address of the gateway", []change{at("100.64.1.1")}, "100.64.1.1", []change{at("")}},
-		{"an invalid address", []change{at("web.example.com")}, "web.example.com", []change{at("")}},
+		{name: "an address outside the ranges of the gateway", changes: []change{at("192.0.2.1")}, warning: "192.0.2.1", fixes: []change{at("")}},
+		{name: "the address of the gateway", changes: []change{at("100.64.1.1")}, warning: "100.64.1.1", fixes: []change{at("")}},
+		{name: "an invalid address", changes: []change{at("web.example.com")}, warning: "web.example.com", fixes: []change{at("")}},
 		{
-			"SCTP",
-			[]change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP }},
-			"SCTP",
-			[]change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolTCP }},
+			name:    "SCTP",
+			changes: []change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP }},
+			warning: "SCTP",
+			fixes:   []change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolTCP }},
 		},
-		{"an unknown gateway", []change{by("nowhere")}, "nowhere", []change{by("")}},
+		{name: "an unknown gateway", changes: []change{by("nowhere")}, warning: "nowhere", fixes: []change{by("")}},
 		{
-			"non-numeric TLS ports",
-			[]change{annotated(sslPorts, "https")},
-			"https",
-			[]change{annotated(sslPorts, "")},
-		},
-		{
-			"source ranges while they are disabled",
-			[]change{ranges("192.0.2.0/24")},
-			"ourceRanges",
-			[]change{ranges()},
+			name:    "non-numeric TLS ports",
+			changes: []change{annotated(sslPorts, "https")},
+			warning: "https",
+			fixes:   []change{annotated(sslPorts, "")},
 		},
 		{
-			"no node ports",
-			[]change{func(s *corev1.Service) {
+			name:    "source ranges while they are disabled",
+			changes: []change{ranges("192.0.2.0/24")},
+			warning: "ourceRanges",
+			fixes:   []change{ranges()},
+		},
+		{
+			name: "no node ports",
+			changes: []change{func(s *corev1.Service) {
 				no := false
 				s.Spec.AllocateLoadBalancerNodePorts = &no
 			}},
-			"ode port",
-			[]change{func(s *corev1.Service) {
+			warning: "ode port",
+			fixes: []change{func(s *corev1.Service) {
 				yes := true
 				s.Spec.AllocateLoadBalancerNodePorts = &yes
 			}},

@@ -124,9 +124,11 @@ func has(document []byte, kind, name string) bool {
 func labeled(documents [][]byte, label string) [][]byte {
 	var out [][]byte
 	for _, document := range documents {
-		before, after := []byte("\nmetadata:\n"), []byte("\nmetadata:\n  labels:\n")
+		before := []byte("\nmetadata:\n")
+		after := []byte("\nmetadata:\n  labels:\n")
 		if labels := []byte("\n  labels:\n"); bytes.Contains(document, labels) {
-			before, after = labels, labels
+			before = labels
+			after = labels
 		}
 		out = append(out, bytes.Replace(document, before, fmt.Appendf(after, "    %s: \"\"\n", label), 1))
 	}

@@ -218,14 +218,14 @@ func TestBootstrapDataTakePrecedence(t *testing.T) {
 		program      program
 	}{
 		{
-			"version 3",
-			`{"ignition":{"version":"3.0.0"},"storage":{"files":[{"path":"/etc/hostname","contents":{"source":"data:,own"}}]}}`,
-			version3,
+			name:    "version 3",
+			config:  `{"ignition":{"version":"3.0.0"},"storage":{"files":[{"path":"/etc/hostname","contents":{"source":"data:,own"}}]}}`,
+			program: version3,
 		},
 		{
-			"version 2",
-			`{"ignition":{"version":"2.0.0"},"storage":{"files":[{"filesystem":"root","path":"/etc/hostname","contents":{"source":"data:,own"}}]}}`,
-			version2,
+			name:    "version 2",
+			config:  `{"ignition":{"version":"2.0.0"},"storage":{"files":[{"filesystem":"root","path":"/etc/hostname","contents":{"source":"data:,own"}}]}}`,
+			program: version2,
 		},
 	}
 	for _, tt := range tests {

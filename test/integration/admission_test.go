@@ -24,45 +24,45 @@ func TestAdmissionRejectsInvalidClusters(t *testing.T) {
 		mod   func(*infrav1.VCDClusterSpec)
 		names string
 	}{
-		{"a site without https", func(c *infrav1.VCDClusterSpec) { c.Site = "http://vcd.example.com" }, "spec.site"},
-		{"a site with a path", func(c *infrav1.VCDClusterSpec) { c.Site = "https://vcd.example.com/api" }, "spec.site"},
-		{"an infrastructure ID that is not a UUID", func(c *infrav1.VCDClusterSpec) { c.InfraID = "prod" }, "spec.infraID"},
-		{"no organization", func(c *infrav1.VCDClusterSpec) { c.Org = "" }, "spec.org"},
+		{name: "a site without https", mod: func(c *infrav1.VCDClusterSpec) { c.Site = "http://vcd.example.com" }, names: "spec.site"},
+		{name: "a site with a path", mod: func(c *infrav1.VCDClusterSpec) { c.Site = "https://vcd.example.com/api" }, names: "spec.site"},
+		{name: "an infrastructure ID that is not a UUID", mod: func(c *infrav1.VCDClusterSpec) { c.InfraID = "prod" }, names: "spec.infraID"},
+		{name: "no organization", mod: func(c *infrav1.VCDClusterSpec) { c.Org = "" }, names: "spec.org"},
 		{
-			"an invalid virtual IP",
-			func(c *infrav1.VCDClusterSpec) { c.ControlPlaneEndpoint.Host = "192.168.100.0/24" },
-			"spec.controlPlaneEndpoint",
+			name:  "an invalid virtual IP",
+			mod:   func(c *infrav1.VCDClusterSpec) { c.ControlPlaneEndpoint.Host = "192.168.100.0/24" },
+			names: "spec.controlPlaneEndpoint",
 		},
 		{
-			"a loopback virtual IP",
-			func(c *infrav1.VCDClusterSpec) { c.ControlPlaneEndpoint.Host = "127.0.0.1" },
-			"spec.controlPlaneEndpoint",
+			name:  "a loopback virtual IP",
+			mod:   func(c *infrav1.VCDClusterSpec) { c.ControlPlaneEndpoint.Host = "127.0.0.1" },
+			names: "spec.controlPlaneEndpoint",
 		},
 		{
-			"a pool beside another address source",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "a pool beside another address source",
+			mod: func(c *infrav1.VCDClusterSpec) {
 				c.ControlPlaneLoadBalancer.KubeVIP.PoolRefs = []infrav1.IPPoolReference{{
 					APIGroup: "ipam.cluster.x-k8s.io",
 					Kind:     "InClusterIPPool",
 					Name:     "vips",
 				}}
 			},
-			"spec.controlPlaneLoadBalancer.kubeVIP.poolRefs",
+			names: "spec.controlPlaneLoadBalancer.kubeVIP.poolRefs",
 		},
 		{
-			"a secondary pool without a primary pool",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "a secondary pool without a primary pool",
+			mod: func(c *infrav1.VCDClusterSpec) {
 				c.ControlPlaneLoadBalancer.KubeVIP.SecondaryPoolRefs = []infrav1.IPPoolReference{{
 					APIGroup: "ipam.cluster.x-k8s.io",
 					Kind:     "InClusterIPPool",
 					Name:     "vips",
 				}}
 			},
-			"spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs",
+			names: "spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs",
 		},
 		{
-			"BGP beside dynamic DNS",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "BGP beside dynamic DNS",
+			mod: func(c *infrav1.VCDClusterSpec) {
 				c.ControlPlaneLoadBalancer.KubeVIP = &infrav1.KubeVIPEndpoint{
 					AddressSource: infrav1.VIPSourceDHCP,
 					BGP: &infrav1.KubeVIPBGP{
@@ -72,101 +72,101 @@ func TestAdmissionRejectsInvalidClusters(t *testing.T) {
 					},
 				}
 			},
-			"spec.controlPlaneLoadBalancer.kubeVIP.bgp",
+			names: "spec.controlPlaneLoadBalancer.kubeVIP.bgp",
 		},
 		{
-			"BGP without peers",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "BGP without peers",
+			mod: func(c *infrav1.VCDClusterSpec) {
 				c.ControlPlaneLoadBalancer.KubeVIP.BGP = &infrav1.KubeVIPBGP{ASNumber: 65001, RouterInterface: "ens192"}
 			},
-			"spec.controlPlaneLoadBalancer.kubeVIP.bgp.peers",
+			names: "spec.controlPlaneLoadBalancer.kubeVIP.bgp.peers",
 		},
 		{
-			"settings of another endpoint type",
-			func(c *infrav1.VCDClusterSpec) { c.ControlPlaneLoadBalancer.Type = infrav1.EndpointExternal },
-			"spec.controlPlaneLoadBalancer",
+			name:  "settings of another endpoint type",
+			mod:   func(c *infrav1.VCDClusterSpec) { c.ControlPlaneLoadBalancer.Type = infrav1.EndpointExternal },
+			names: "spec.controlPlaneLoadBalancer",
 		},
 		{
-			"settings of two endpoint types",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "settings of two endpoint types",
+			mod: func(c *infrav1.VCDClusterSpec) {
 				c.ControlPlaneLoadBalancer.EdgeGateway = &infrav1.EdgeGatewayEndpoint{}
 			},
-			"spec.controlPlaneLoadBalancer.edgeGateway",
+			names: "spec.controlPlaneLoadBalancer.edgeGateway",
 		},
 		{
-			"an internal range in two-arm mode",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "an internal range in two-arm mode",
+			mod: func(c *infrav1.VCDClusterSpec) {
 				c.LoadBalancer.OneArm.InternalRange = infrav1.AddressRange{StartIP: "10.0.0.1", EndIP: "10.0.0.9"}
 			},
-			"spec.loadBalancer.oneArm",
+			names: "spec.loadBalancer.oneArm",
 		},
 		{
-			"a managed cloud controller manager without an identity",
-			func(c *infrav1.VCDClusterSpec) { c.CloudProvider.IdentityRef = nil },
-			"spec.cloudProvider.identityRef",
+			name:  "a managed cloud controller manager without an identity",
+			mod:   func(c *infrav1.VCDClusterSpec) { c.CloudProvider.IdentityRef = nil },
+			names: "spec.cloudProvider.identityRef",
 		},
 		{
-			"no cloud provider mode",
-			func(c *infrav1.VCDClusterSpec) { c.CloudProvider = infrav1.CloudProviderSpec{} },
-			"spec.cloudProvider",
+			name:  "no cloud provider mode",
+			mod:   func(c *infrav1.VCDClusterSpec) { c.CloudProvider = infrav1.CloudProviderSpec{} },
+			names: "spec.cloudProvider",
 		},
 		{
-			"an invalid subnet",
-			func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.VIPSubnet = "10.0.0.1" },
-			"spec.loadBalancer.vipSubnet",
+			name:  "an invalid subnet",
+			mod:   func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.VIPSubnet = "10.0.0.1" },
+			names: "spec.loadBalancer.vipSubnet",
 		},
 		{
-			"a further gateway without an edge gateway or network",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "a further gateway without an edge gateway or network",
+			mod: func(c *infrav1.VCDClusterSpec) {
 				c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{{Name: "dmz"}}
 			},
-			"spec.loadBalancer.edgeGateways[0].edgeGateway",
+			names: "spec.loadBalancer.edgeGateways[0].edgeGateway",
 		},
 		{
-			"a further gateway with both an edge gateway and a network",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "a further gateway with both an edge gateway and a network",
+			mod: func(c *infrav1.VCDClusterSpec) {
 				c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{{Name: "dmz", EdgeGateway: "dmz", Network: "nodes"}}
 			},
-			"spec.loadBalancer.edgeGateways[0].edgeGateway",
+			names: "spec.loadBalancer.edgeGateways[0].edgeGateway",
 		},
 		{
-			"two further gateways with the same name",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "two further gateways with the same name",
+			mod: func(c *infrav1.VCDClusterSpec) {
 				c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{
 					{Name: "dmz", EdgeGateway: "dmz"},
 					{Name: "dmz", Network: "nodes"},
 				}
 			},
-			"spec.loadBalancer.edgeGateways[1]",
+			names: "spec.loadBalancer.edgeGateways[1]",
 		},
 		{
-			"an unknown algorithm",
-			func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.Algorithm = "BEST" },
-			"spec.loadBalancer.algorithm",
+			name:  "an unknown algorithm",
+			mod:   func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.Algorithm = "BEST" },
+			names: "spec.loadBalancer.algorithm",
 		},
 		{
-			"a NIC index that is out of range",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "a NIC index that is out of range",
+			mod: func(c *infrav1.VCDClusterSpec) {
 				c.CloudProvider.Nodes.Addresses.External.NICs = []int32{10}
 			},
-			"spec.cloudProvider.nodes.addresses.external.nics[0]",
+			names: "spec.cloudProvider.nodes.addresses.external.nics[0]",
 		},
 		{
-			"a zone name that is not a valid label value",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "a zone name that is not a valid label value",
+			mod: func(c *infrav1.VCDClusterSpec) {
 				c.CloudProvider.Nodes.Zones = []infrav1.CloudProviderZone{{Name: "rack a"}}
 			},
-			"spec.cloudProvider.nodes.zones[0].name",
+			names: "spec.cloudProvider.nodes.zones[0].name",
 		},
 		{
-			"node settings with an external cloud controller manager",
-			func(c *infrav1.VCDClusterSpec) {
+			name: "node settings with an external cloud controller manager",
+			mod: func(c *infrav1.VCDClusterSpec) {
 				c.CloudProvider = infrav1.CloudProviderSpec{
 					Mode:  infrav1.CloudProviderExternal,
 					Nodes: infrav1.CloudProviderNodes{Region: "north"},
 				}
 			},
-			"spec.cloudProvider.nodes",
+			names: "spec.cloudProvider.nodes",
 		},
 	}
 	for _, tt := range clusters {
@@ -207,22 +207,22 @@ func TestAdmissionRejectsInvalidIdentities(t *testing.T) {
 		mod   func(*infrav1.VCDClusterIdentitySpec)
 		names string
 	}{
-		{"no site", func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "" }, "spec.site"},
+		{name: "no site", mod: func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "" }, names: "spec.site"},
 		{
-			"a site with a path",
-			func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "https://vcd.example.com/api" },
-			"spec.site",
+			name:  "a site with a path",
+			mod:   func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "https://vcd.example.com/api" },
+			names: "spec.site",
 		},
-		{"no organizations", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = nil }, "spec.orgs"},
+		{name: "no organizations", mod: func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = nil }, names: "spec.orgs"},
 		{
-			"an organization twice",
-			func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "acme"} },
-			"spec.orgs[1]",
+			name:  "an organization twice",
+			mod:   func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "acme"} },
+			names: "spec.orgs[1]",
 		},
 		{
-			"an organization beside the wildcard",
-			func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "*"} },
-			"spec.orgs[1]",
+			name:  "an organization beside the wildcard",
+			mod:   func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "*"} },
+			names: "spec.orgs[1]",
 		},
 	}
 	for _, tt := range identities {
@@ -272,36 +272,36 @@ func TestAdmissionRejectsInvalidMachines(t *testing.T) {
 		mod   func(*infrav1.VCDMachineSpec)
 		names string
 	}{
-		{"no template", func(m *infrav1.VCDMachineSpec) { m.Template = "" }, "spec.template"},
+		{name: "no template", mod: func(m *infrav1.VCDMachineSpec) { m.Template = "" }, names: "spec.template"},
 		{
-			"a second NIC without a network",
-			func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{}, {}} },
-			"spec.networks",
+			name:  "a second NIC without a network",
+			mod:   func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{}, {}} },
+			names: "spec.networks",
 		},
 		{
-			"static addresses with the source StaticPool",
-			func(m *infrav1.VCDMachineSpec) {
+			name: "static addresses with the source StaticPool",
+			mod: func(m *infrav1.VCDMachineSpec) {
 				m.Networks = []infrav1.NetworkSpec{{
 					AddressSource: infrav1.AddressStaticPool,
 					Addresses:     []string{"192.168.100.5/24"},
 				}}
 			},
-			"spec.networks",
+			names: "spec.networks",
 		},
 		{
-			"an invalid name server",
-			func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{Nameservers: []string{"dns"}}} },
-			"nameservers",
+			name:  "an invalid name server",
+			mod:   func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{Nameservers: []string{"dns"}}} },
+			names: "nameservers",
 		},
 		{
-			"a naming template that does not parse",
-			func(m *infrav1.VCDMachineSpec) { m.VMNamingTemplate = "{{ .machine" },
-			"spec.vmNamingTemplate",
+			name:  "a naming template that does not parse",
+			mod:   func(m *infrav1.VCDMachineSpec) { m.VMNamingTemplate = "{{ .machine" },
+			names: "spec.vmNamingTemplate",
 		},
 		{
-			"a negative disk size",
-			func(m *infrav1.VCDMachineSpec) { q := resource.MustParse("-1Gi"); m.DiskSize = &q },
-			"spec.diskSize",
+			name:  "a negative disk size",
+			mod:   func(m *infrav1.VCDMachineSpec) { q := resource.MustParse("-1Gi"); m.DiskSize = &q },
+			names: "spec.diskSize",
 		},
 	}
 	for _, tt := range machines {

@@ -298,18 +298,18 @@ func testInvalidVariables(ctx context.Context, t *testing.T, w *framework.Manage
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, bad := range map[string]struct{ old, new, message string }{
 		"a proxy without a scheme": {
-			"    - name: image\n",
-			"    - name: proxy\n      value: {httpProxy: 'proxy:3128'}\n    - name: image\n",
-			"variables[proxy].value.httpProxy",
+			old:     "    - name: image\n",
+			new:     "    - name: proxy\n      value: {httpProxy: 'proxy:3128'}\n    - name: image\n",
+			message: "variables[proxy].value.httpProxy",
 		},
-		"an unknown endpoint type": {"type: KubeVIP", "type: HAProxy", "variables[controlPlaneLoadBalancer].value.type"},
+		"an unknown endpoint type": {old: "type: KubeVIP", new: "type: HAProxy", message: "variables[controlPlaneLoadBalancer].value.type"},
 		"a managed cloud controller manager without an identity": {
-			"value:\n        identityRef:\n          name: demo-ccm\n        mode: Managed",
-			"value:\n        mode: Managed",
-			"requires identityRef",
+			old:     "value:\n        identityRef:\n          name: demo-ccm\n        mode: Managed",
+			new:     "value:\n        mode: Managed",
+			message: "requires identityRef",
 		},
-		"a site without https": {"ovdcNetwork: nodes\n        site: https://vcd", "ovdcNetwork: nodes\n        site: vcd", "variables[vcd].value.site"},
-		"an unknown variable":  {"name: image\n", "name: picture\n", "picture"},
+		"a site without https": {old: "ovdcNetwork: nodes\n        site: https://vcd", new: "ovdcNetwork: nodes\n        site: vcd", message: "variables[vcd].value.site"},
+		"an unknown variable":  {old: "name: image\n", new: "name: picture\n", message: "picture"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -34,25 +34,23 @@ func TestControlGroupLocations(t *testing.T) {
 		message           string
 	}{
 		{
-			"version 1, alongside a version 2 without controllers",
-			"4:cpu,cpuacct:/\n3:memory:/docker/a/b\n2:name=systemd:/s\n1:pids:/not/mounted\n0::/\n",
-			mountinfo,
-			groupPlan{
+			name:   "version 1, alongside a version 2 without controllers",
+			own:    "4:cpu,cpuacct:/\n3:memory:/docker/a/b\n2:name=systemd:/s\n1:pids:/not/mounted\n0::/\n",
+			mounts: mountinfo,
+			want: groupPlan{
 				roots: []string{
 					"/sys/fs/cgroup/cpu,cpuacct/sim", "/sys/fs/cgroup/memory/b/sim", "/sys/fs/cgroup/systemd/s/sim",
 				},
 				hidden: "/sys/fs/cgroup/unified",
 			},
-			"",
 		},
 		{
-			"version 2 alone: at the top, because a group with processes cannot have controllers",
-			"0::/user.slice/session\n",
-			"30 20 0:26 / /sys/fs/cgroup rw - cgroup2 none rw,nsdelegate\n",
-			groupPlan{unified: true, roots: []string{"/sys/fs/cgroup/sim"}},
-			"",
+			name:   "version 2 alone: at the top, because a group with processes cannot have controllers",
+			own:    "0::/user.slice/session\n",
+			mounts: "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 none rw,nsdelegate\n",
+			want:   groupPlan{unified: true, roots: []string{"/sys/fs/cgroup/sim"}},
 		},
-		{"none", "0::/\n", "", groupPlan{}, "none are mounted in /sys/fs/cgroup"},
+		{name: "none", own: "0::/\n", want: groupPlan{}, message: "none are mounted in /sys/fs/cgroup"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -65,47 +65,47 @@ func TestInvalidConfigurationsAreReportedWithoutChanges(t *testing.T) {
 		mends        func(*world)
 	}{
 		{
-			"a gateway without a load balancer",
-			func(_ *testing.T, w *world) {
+			name: "a gateway without a load balancer",
+			breaks: func(_ *testing.T, w *world) {
 				w.model(func(g *vcdsim.EdgeGateway) { g.LoadBalancer.Enabled = false })
 			},
-			infrav1.LoadBalancerUnavailableReason,
-			"has no load balancer",
-			func(w *world) { w.model(func(g *vcdsim.EdgeGateway) { g.LoadBalancer.Enabled = true }) },
+			reason: infrav1.LoadBalancerUnavailableReason,
+			says:   "has no load balancer",
+			mends:  func(w *world) { w.model(func(g *vcdsim.EdgeGateway) { g.LoadBalancer.Enabled = true }) },
 		},
 		{
-			"a service engine group that is not there",
-			func(_ *testing.T, w *world) { w.edit(on(infrav1.EdgeGatewayEndpoint{ServiceEngineGroup: "none"})) },
-			infrav1.EngineGroupUnavailableReason,
-			"spec.controlPlaneLoadBalancer.edgeGateway.serviceEngineGroup",
-			func(w *world) { w.edit(free) },
+			name:   "a service engine group that is not there",
+			breaks: func(_ *testing.T, w *world) { w.edit(on(infrav1.EdgeGatewayEndpoint{ServiceEngineGroup: "none"})) },
+			reason: infrav1.EngineGroupUnavailableReason,
+			says:   "spec.controlPlaneLoadBalancer.edgeGateway.serviceEngineGroup",
+			mends:  func(w *world) { w.edit(free) },
 		},
 		{
-			"a gateway that is not there",
-			func(_ *testing.T, w *world) { w.edit(on(infrav1.EdgeGatewayEndpoint{Name: "none"})) },
-			infrav1.EdgeGatewayNotFoundReason,
-			"spec.controlPlaneLoadBalancer.edgeGateway.name",
-			func(w *world) { w.edit(free) },
+			name:   "a gateway that is not there",
+			breaks: func(_ *testing.T, w *world) { w.edit(on(infrav1.EdgeGatewayEndpoint{Name: "none"})) },
+			reason: infrav1.EdgeGatewayNotFoundReason,
+			says:   "spec.controlPlaneLoadBalancer.edgeGateway.name",
+			mends:  func(w *world) { w.edit(free) },
 		},
 		{
-			"an address outside",
-			func(_ *testing.T, w *world) {
+			name: "an address outside",
+			breaks: func(_ *testing.T, w *world) {
 				w.edit(requesting("192.0.2.1"))
 			},
-			infrav1.EndpointAddressInvalidReason,
-			"spec.controlPlaneEndpoint",
-			func(w *world) { w.edit(free) },
+			reason: infrav1.EndpointAddressInvalidReason,
+			says:   "spec.controlPlaneEndpoint",
+			mends:  func(w *world) { w.edit(free) },
 		},
 		{
-			"an address that is used",
-			func(t *testing.T, w *world) {
+			name: "an address that is used",
+			breaks: func(t *testing.T, w *world) {
 				t.Helper()
 				w.other(t, "203.0.113.20")
 				w.edit(requesting("203.0.113.20"))
 			},
-			infrav1.EndpointAddressInvalidReason,
-			"spec.controlPlaneEndpoint",
-			func(w *world) { w.edit(free) },
+			reason: infrav1.EndpointAddressInvalidReason,
+			says:   "spec.controlPlaneEndpoint",
+			mends:  func(w *world) { w.edit(free) },
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

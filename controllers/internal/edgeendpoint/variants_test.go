@@ -298,21 +298,20 @@ func TestAMemberKeepsItsRecordedAddressUnlessItsVMHasOneOfTheFamily(t *testing.T
 		addresses          []string
 		keeps              bool
 	}{
-		"an address of the family":                  {"2001:db8::40", v6, []infrav1.NICStatus{own}, []string{v4, v6}, true},
-		"one of the other family, beside one of it": {"2001:db8::40", v4, []infrav1.NICStatus{own}, []string{v4, v6}, false},
-		"the reverse":                           {"203.0.113.50", v6, []infrav1.NICStatus{own}, []string{v4, v6}, false},
-		"one of the other family alone":         {"2001:db8::40", v4, []infrav1.NICStatus{own}, []string{v4}, true},
-		"any while the endpoint has no address": {"", v4, []infrav1.NICStatus{own}, []string{v4, v6}, true},
-		"one of the family is another NIC's":    {"2001:db8::40", v4, []infrav1.NICStatus{own, {Address: v6}}, []string{v4, v6}, true},
+		"an address of the family":                  {endpoint: "2001:db8::40", recorded: v6, nics: []infrav1.NICStatus{own}, addresses: []string{v4, v6}, keeps: true},
+		"one of the other family, beside one of it": {endpoint: "2001:db8::40", recorded: v4, nics: []infrav1.NICStatus{own}, addresses: []string{v4, v6}},
+		"the reverse":                           {endpoint: "203.0.113.50", recorded: v6, nics: []infrav1.NICStatus{own}, addresses: []string{v4, v6}},
+		"one of the other family alone":         {endpoint: "2001:db8::40", recorded: v4, nics: []infrav1.NICStatus{own}, addresses: []string{v4}, keeps: true},
+		"any while the endpoint has no address": {recorded: v4, nics: []infrav1.NICStatus{own}, addresses: []string{v4, v6}, keeps: true},
+		"one of the family is another NIC's":    {endpoint: "2001:db8::40", recorded: v4, nics: []infrav1.NICStatus{own, {Address: v6}}, addresses: []string{v4, v6}, keeps: true},
 		"one of the family before another NIC's": {
-			"2001:db8::40",
-			v4,
-			[]infrav1.NICStatus{own, {Address: "10.0.0.9"}},
-			[]string{v4, v6, "10.0.0.9"},
-			false,
+			endpoint:  "2001:db8::40",
+			recorded:  v4,
+			nics:      []infrav1.NICStatus{own, {Address: "10.0.0.9"}},
+			addresses: []string{v4, v6, "10.0.0.9"},
 		},
-		"addresses that were not read":                          {"2001:db8::40", v4, nil, nil, true},
-		"an invalid address in the record of a VM that has one": {"2001:db8::40", "a", []infrav1.NICStatus{own}, []string{v4, v6}, false},
+		"addresses that were not read":                          {endpoint: "2001:db8::40", recorded: v4, keeps: true},
+		"an invalid address in the record of a VM that has one": {endpoint: "2001:db8::40", recorded: "a", nics: []infrav1.NICStatus{own}, addresses: []string{v4, v6}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

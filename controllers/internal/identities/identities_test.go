@@ -41,34 +41,34 @@ func TestAnIdentityIsOnlyForItsSite(t *testing.T) {
 	tests := []struct {
 		name, identity, cluster, want string
 	}{
-		{"the same site", "https://vcd.example.com", "https://vcd.example.com", ""},
-		{"a trailing slash in either", "https://vcd.example.com", "https://vcd.example.com/", ""},
-		{"host names are case-insensitive", "https://VCD.example.com", "https://vcd.Example.com", ""},
-		{"the port of https may be said", "https://vcd.example.com", "https://vcd.example.com:443", ""},
-		{"another host", "https://vcd.example.com", "https://evil.example.com", infrav1.SiteNotAllowedReason},
+		{name: "the same site", identity: "https://vcd.example.com", cluster: "https://vcd.example.com"},
+		{name: "a trailing slash in either", identity: "https://vcd.example.com", cluster: "https://vcd.example.com/"},
+		{name: "host names are case-insensitive", identity: "https://VCD.example.com", cluster: "https://vcd.Example.com"},
+		{name: "the port of https may be said", identity: "https://vcd.example.com", cluster: "https://vcd.example.com:443"},
+		{name: "another host", identity: "https://vcd.example.com", cluster: "https://evil.example.com", want: infrav1.SiteNotAllowedReason},
 		{
-			"a host with the same prefix",
-			"https://vcd.example.com",
-			"https://vcd.example.com.evil.example",
-			infrav1.SiteNotAllowedReason,
+			name:     "a host with the same prefix",
+			identity: "https://vcd.example.com",
+			cluster:  "https://vcd.example.com.evil.example",
+			want:     infrav1.SiteNotAllowedReason,
 		},
 		{
-			"a host with the same suffix",
-			"https://vcd.example.com",
-			"https://evilvcd.example.com",
-			infrav1.SiteNotAllowedReason,
+			name:     "a host with the same suffix",
+			identity: "https://vcd.example.com",
+			cluster:  "https://evilvcd.example.com",
+			want:     infrav1.SiteNotAllowedReason,
 		},
 		{
-			"a host after a user name",
-			"https://vcd.example.com",
-			"https://vcd.example.com@evil.example",
-			infrav1.SiteNotAllowedReason,
+			name:     "a host after a user name",
+			identity: "https://vcd.example.com",
+			cluster:  "https://vcd.example.com@evil.example",
+			want:     infrav1.SiteNotAllowedReason,
 		},
-		{"another port", "https://vcd.example.com", "https://vcd.example.com:8443", infrav1.SiteNotAllowedReason},
-		{"without TLS", "https://vcd.example.com", "http://vcd.example.com:443", infrav1.SiteNotAllowedReason},
-		{"an invalid URL", "https://vcd.example.com", "https://vcd.example.com:%", infrav1.SiteNotAllowedReason},
-		{"an identity from before the site field", "", "https://vcd.example.com", infrav1.SiteNotAllowedReason},
-		{"two empty sites are not the same", "", "", infrav1.SiteNotAllowedReason},
+		{name: "another port", identity: "https://vcd.example.com", cluster: "https://vcd.example.com:8443", want: infrav1.SiteNotAllowedReason},
+		{name: "without TLS", identity: "https://vcd.example.com", cluster: "http://vcd.example.com:443", want: infrav1.SiteNotAllowedReason},
+		{name: "an invalid URL", identity: "https://vcd.example.com", cluster: "https://vcd.example.com:%", want: infrav1.SiteNotAllowedReason},
+		{name: "an identity from before the site field", cluster: "https://vcd.example.com", want: infrav1.SiteNotAllowedReason},
+		{name: "two empty sites are not the same", want: infrav1.SiteNotAllowedReason},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -233,22 +233,22 @@ func TestClusterIdentityIsOnlyForItsNamespaces(t *testing.T) {
 		allowed *infrav1.AllowedNamespaces
 		want    string
 	}{
-		{"no namespace is allowed by default", nil, infrav1.NamespaceNotAllowedReason},
-		{"an empty list allows no namespace", &infrav1.AllowedNamespaces{}, infrav1.NamespaceNotAllowedReason},
+		{name: "no namespace is allowed by default", want: infrav1.NamespaceNotAllowedReason},
+		{name: "an empty list allows no namespace", allowed: &infrav1.AllowedNamespaces{}, want: infrav1.NamespaceNotAllowedReason},
 		{
-			"another namespace is not allowed",
-			&infrav1.AllowedNamespaces{List: []string{"team-b"}},
-			infrav1.NamespaceNotAllowedReason,
+			name:    "another namespace is not allowed",
+			allowed: &infrav1.AllowedNamespaces{List: []string{"team-b"}},
+			want:    infrav1.NamespaceNotAllowedReason,
 		},
-		{"a listed namespace", &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}, ""},
-		{"a selected namespace", &infrav1.AllowedNamespaces{Selector: selector}, ""},
-		{"an empty selector allows all namespaces", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}, ""},
+		{name: "a listed namespace", allowed: &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}},
+		{name: "a selected namespace", allowed: &infrav1.AllowedNamespaces{Selector: selector}},
+		{name: "an empty selector allows all namespaces", allowed: &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}},
 		{
-			"an invalid selector allows no namespace",
-			&infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
+			name: "an invalid selector allows no namespace",
+			allowed: &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
 				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Nonsense"}},
 			}},
-			infrav1.NamespaceNotAllowedReason,
+			want: infrav1.NamespaceNotAllowedReason,
 		},
 	}
 	for _, tt := range tests {

@@ -177,25 +177,23 @@ func TestPoolProblemsAreNamed(t *testing.T) {
 		remedy  string
 	}{
 		"exhausted": {
-			exhausted,
-			[]client.Object{full},
-			infrav1.PoolExhaustedReason,
-			"ExamplePool nodes has no free address",
-			"add addresses to it, or set another pool in spec.networks[0].poolRefs[0]",
+			pool:    exhausted,
+			objects: []client.Object{full},
+			reason:  infrav1.PoolExhaustedReason,
+			words:   "ExamplePool nodes has no free address",
+			remedy:  "add addresses to it, or set another pool in spec.networks[0].poolRefs[0]",
 		},
 		"missing": {
-			nodes(),
-			nil,
-			infrav1.PoolNotFoundReason,
-			"spec.networks[0].poolRefs[0] refers to ExamplePool nodes, which does not exist",
-			"create it, or correct the name",
+			pool:   nodes(),
+			reason: infrav1.PoolNotFoundReason,
+			words:  "spec.networks[0].poolRefs[0] refers to ExamplePool nodes, which does not exist",
+			remedy: "create it, or correct the name",
 		},
 		"of an unknown kind": {
-			elsewhere,
-			nil,
-			infrav1.PoolNotFoundReason,
-			"spec.networks[0].poolRefs[0] refers to a NoSuchPool.ipam.example.com",
-			"install its IPAM provider, or correct kind and apiGroup",
+			pool:   elsewhere,
+			reason: infrav1.PoolNotFoundReason,
+			words:  "spec.networks[0].poolRefs[0] refers to a NoSuchPool.ipam.example.com",
+			remedy: "install its IPAM provider, or correct kind and apiGroup",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -82,49 +82,48 @@ func TestInvalidConfigurations(t *testing.T) {
 		want       []string // each line of the error
 	}{
 		{
-			"an empty file",
-			"",
-			[]string{
+			name: "an empty file",
+			want: []string{
 				"global.api-url: is missing: set an address such as https://cloud.example.com/client/api",
 				"global.api-key: is missing: set the API key of the user",
 				"global.secret-key: is missing: set the secret key of the user",
 			},
 		},
 		{
-			"misspelt keys",
-			original + "secret_key = x\n[LoadBalancer]\nnetwerk = a\n[Nodes]\n",
-			[]string{
+			name: "misspelt keys",
+			file: original + "secret_key = x\n[LoadBalancer]\nnetwerk = a\n[Nodes]\n",
+			want: []string{
 				"global.secret_key (line 8): is not a key of the configuration: remove it, or correct its spelling",
 				"loadbalancer.netwerk (line 10): is not a key of the configuration: remove it, or correct its spelling",
 				"nodes (line 11): is not a key of the configuration: remove it, or correct its spelling",
 			},
 		},
 		{
-			"an address that contains a key",
-			strings.Replace(original, "/client/api", "/client/api?apikey=a", 1),
-			[]string{
+			name: "an address that contains a key",
+			file: strings.Replace(original, "/client/api", "/client/api?apikey=a", 1),
+			want: []string{
 				"global.api-url (line 2): must not contain a user or query: set api-key and secret-key",
 			},
 		},
 		{
-			"an invalid URL",
-			strings.Replace(original, "https://", "", 1),
-			[]string{
+			name: "an invalid URL",
+			file: strings.Replace(original, "https://", "", 1),
+			want: []string{
 				"global.api-url (line 2): must be an address of the form https://host/client/api",
 			},
 		},
 		{
-			"the manifest's placeholders",
-			strings.NewReplacer("= key", "= API_KEY", "s3cret", "SECRET_KEY").Replace(original),
-			[]string{
+			name: "the manifest's placeholders",
+			file: strings.NewReplacer("= key", "= API_KEY", "s3cret", "SECRET_KEY").Replace(original),
+			want: []string{
 				"global.api-key (line 3): is still API_KEY, the placeholder of the manifest: set the key of the user",
 				"global.secret-key (line 4): is still SECRET_KEY, the placeholder of the manifest: set the key of the user",
 			},
 		},
 		{
-			"invalid values",
-			original + "region = a b\nca-file = /none\nmax-age = 1ms\n[LoadBalancer]\nalgorithm = best\nclass-only = true\n",
-			[]string{
+			name: "invalid values",
+			file: original + "region = a b\nca-file = /none\nmax-age = 1ms\n[LoadBalancer]\nalgorithm = best\nclass-only = true\n",
+			want: []string{
 				"global.ssl-no-verify (line 7): trusts any certificate, so ca-file has no effect: remove one",
 				`global.region (line 8): is "a b", which is not a valid label value`,
 				"global.ca-file (line 9): cannot be read: no such file",
@@ -134,9 +133,9 @@ func TestInvalidConfigurations(t *testing.T) {
 			},
 		},
 		{
-			"not INI",
-			"api-url = x\n",
-			[]string{"line 1: is before the first section: begin with a line such as [Global]"},
+			name: "not INI",
+			file: "api-url = x\n",
+			want: []string{"line 1: is before the first section: begin with a line such as [Global]"},
 		},
 	}
 	for _, tt := range tests {

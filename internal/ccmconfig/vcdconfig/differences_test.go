@@ -18,44 +18,42 @@ func TestDifferences(t *testing.T) {
 		found, wanted func(*Config)
 		want          []Difference
 	}{
-		{"equal configurations", func(*Config) {}, func(*Config) {}, nil},
+		{name: "equal configurations", found: func(*Config) {}, wanted: func(*Config) {}},
 		{
-			"a removed internal range",
-			func(c *Config) { c.LoadBalancer.OneArm = arm },
-			func(*Config) {},
-			[]Difference{{"loadbalancer.oneArm", "192.168.8.2-192.168.8.100", ""}},
+			name:   "a removed internal range",
+			found:  func(c *Config) { c.LoadBalancer.OneArm = arm },
+			wanted: func(*Config) {},
+			want:   []Difference{{"loadbalancer.oneArm", "192.168.8.2-192.168.8.100", ""}},
 		},
 		{
-			"a new external subnet",
-			func(*Config) {},
-			func(c *Config) { c.LoadBalancer.VIPSubnet = netip.MustParsePrefix("203.0.113.0/24") },
-			[]Difference{{"loadbalancer.vipSubnet", "", "203.0.113.0/24"}},
+			name:   "a new external subnet",
+			found:  func(*Config) {},
+			wanted: func(c *Config) { c.LoadBalancer.VIPSubnet = netip.MustParsePrefix("203.0.113.0/24") },
+			want:   []Difference{{"loadbalancer.vipSubnet", "", "203.0.113.0/24"}},
 		},
 		{
-			"another ID means another default certificate, too",
-			func(c *Config) { c.ClusterID = "prod" },
-			func(*Config) {},
-			[]Difference{{"clusterid", "prod", "id"}, {"loadbalancer.certAlias", "prod-cert", "id-cert"}},
+			name:   "another ID means another default certificate, too",
+			found:  func(c *Config) { c.ClusterID = "prod" },
+			wanted: func(*Config) {},
+			want:   []Difference{{"clusterid", "prod", "id"}, {"loadbalancer.certAlias", "prod-cert", "id-cert"}},
 		},
 		{
-			"the default certificate by name",
-			func(c *Config) { c.LoadBalancer.CertAlias = "id-cert" },
-			func(*Config) {},
-			nil,
+			name:   "the default certificate by name",
+			found:  func(c *Config) { c.LoadBalancer.CertAlias = "id-cert" },
+			wanted: func(*Config) {},
 		},
 		{
-			"explicit defaults",
-			func(c *Config) {
+			name: "explicit defaults",
+			found: func(c *Config) {
 				c.LoadBalancer.Enabled = new(true)
 				c.LoadBalancer.Algorithm = "ROUND_ROBIN"
 				c.VCD.Host += "/api/"
 			},
-			func(*Config) {},
-			nil,
+			wanted: func(*Config) {},
 		},
 		{
-			"login, trust and polling settings",
-			func(c *Config) {
+			name: "login, trust and polling settings",
+			found: func(c *Config) {
 				c.VCD.User = "u"
 				c.VCD.Secret = "s"
 				c.VCD.RefreshToken = "t"
@@ -63,31 +61,29 @@ func TestDifferences(t *testing.T) {
 				c.VCD.Burst = 3
 				c.Nodes.MaxAge = metav1.Duration{Duration: time.Second}
 			},
-			func(*Config) {},
-			nil,
+			wanted: func(*Config) {},
 		},
 		{
-			"another vApp",
-			func(c *Config) { c.VAppName = "old" },
-			func(c *Config) { c.VAppName = "new" },
-			[]Difference{{"vAppName", "old", "new"}},
+			name:   "another vApp",
+			found:  func(c *Config) { c.VAppName = "old" },
+			wanted: func(c *Config) { c.VAppName = "new" },
+			want:   []Difference{{"vAppName", "old", "new"}},
 		},
-		{"a vApp that is not required", func(c *Config) { c.VAppName = "old" }, func(*Config) {}, nil},
+		{name: "a vApp that is not required", found: func(c *Config) { c.VAppName = "old" }, wanted: func(*Config) {}},
 		{
-			"settings that CPI does not have",
-			func(*Config) {},
-			func(c *Config) {
+			name:  "settings that CPI does not have",
+			found: func(*Config) {},
+			wanted: func(c *Config) {
 				c.LoadBalancer.EngineGroup = "seg"
 				c.LoadBalancer.TLSPorts = "Annotated"
 				c.Nodes.DefaultZone = "None"
 			},
-			nil,
 		},
 		{
-			"an additional gateway",
-			func(c *Config) { c.LoadBalancer.Gateways = []Gateway{{Name: "dmz"}} },
-			func(*Config) {},
-			[]Difference{{"loadbalancer.gateways[0].name", "dmz", ""}},
+			name:   "an additional gateway",
+			found:  func(c *Config) { c.LoadBalancer.Gateways = []Gateway{{Name: "dmz"}} },
+			wanted: func(*Config) {},
+			want:   []Difference{{"loadbalancer.gateways[0].name", "dmz", ""}},
 		},
 	}
 	for _, tt := range tests {

@@ -255,57 +255,56 @@ func TestInvalidConfigurations(t *testing.T) {
 		want       []string // each line of the error
 	}{
 		{
-			"an empty file",
-			"",
-			[]string{"vcenter: is missing: set a vCenter, such as vcenter: {vc.example.com: {}}"},
+			name: "an empty file",
+			want: []string{"vcenter: is missing: set a vCenter, such as vcenter: {vc.example.com: {}}"},
 		},
 		{
-			"misspelt keys, each with its line",
-			"[VirtualCenter \"vc\"]\nusr = x\n[Lables]\nzone = z\n[labels]\nregon = r\n",
-			[]string{
+			name: "misspelt keys, each with its line",
+			file: "[VirtualCenter \"vc\"]\nusr = x\n[Lables]\nzone = z\n[labels]\nregon = r\n",
+			want: []string{
 				"virtualcenter.vc.usr (line 2): is not a key of the configuration: remove it, or correct its spelling",
 				"lables (line 3): is not a key of the configuration: remove it, or correct its spelling",
 				"labels.regon (line 6): is not a key of the configuration: remove it, or correct its spelling",
 			},
 		},
 		{
-			"misspelt keys in YAML",
-			"vcenter: {vc: {}}\nglobal:\n  insecure_flag: true\n  Datacenters: [a]\n",
-			[]string{
+			name: "misspelt keys in YAML",
+			file: "vcenter: {vc: {}}\nglobal:\n  insecure_flag: true\n  Datacenters: [a]\n",
+			want: []string{
 				"global.insecure_flag (line 3): is not a key of the configuration: remove it, or correct its spelling",
 				"global.Datacenters (line 4): is not a key of the configuration: global.datacenters or vcenter.<name>.datacenters may be intended",
 			},
 		},
 		{
-			"half of a key pair, an invalid port and host",
-			"vcenter:\n  a: {server: 'https://a', user: u, port: 70000}\n",
-			[]string{
+			name: "half of a key pair, an invalid port and host",
+			file: "vcenter:\n  a: {server: 'https://a', user: u, port: 70000}\n",
+			want: []string{
 				`vcenter.a.server (line 2): is "https://a", but must be a host name or address: without scheme, user and path`,
 				"vcenter.a.port (line 2): is 70000, but must be from 1 to 65535",
 				"vcenter.a.user (line 2): and password must be set together: set both, or use a Secret",
 			},
 		},
 		{
-			"families and networks",
-			"vcenter: {a: {ipFamily: [ipv4, ipv4]}}\nnodes: {internalNetworkSubnetCidr: '10.0.0.0/8,x'}",
-			[]string{
+			name: "families and networks",
+			file: "vcenter: {a: {ipFamily: [ipv4, ipv4]}}\nnodes: {internalNetworkSubnetCidr: '10.0.0.0/8,x'}",
+			want: []string{
 				"vcenter.a.ipFamily (line 1): contains a duplicate family: keep one",
 				`nodes.internalNetworkSubnetCidr (line 2): element 2 is "x", but must be a CIDR such as 192.168.8.0/24`,
 			},
 		},
-		{"a duplicate vCenter", "vcenter: {a: {}, b: {server: A}}", []string{"vcenter.b (line 1): is the same vCenter as a: remove one"}},
+		{name: "a duplicate vCenter", file: "vcenter: {a: {}, b: {server: A}}", want: []string{"vcenter.b (line 1): is the same vCenter as a: remove one"}},
 		{
-			"labels",
-			"vcenter: {a: {}}\nlabels: {zone: z, region: z, host: kubernetes.io/host, cluster: 'a b'}",
-			[]string{
+			name: "labels",
+			file: "vcenter: {a: {}}\nlabels: {zone: z, region: z, host: kubernetes.io/host, cluster: 'a b'}",
+			want: []string{
 				"labels.region (line 2): is also the category of zones: use different categories",
 				`labels.cluster (line 2): is "a b", which is not a valid label key`,
 				`labels.host (line 2): is "kubernetes.io/host", but labels of kubernetes.io are reserved for Kubernetes: use your own domain`,
 			},
 		},
-		{"too short an interval", "vcenter: {a: {}}\nnodes: {maxAge: 1ms}", []string{"nodes.maxAge (line 2): is 1ms, but must be from 1s to 10m0s"}},
-		{"not INI", "[Global\n", []string{"the configuration is not INI:", `line 1: is not a header of the form [section] or [section "name"]`}},
-		{"not YAML", "a: [\n", []string{"the configuration is not YAML: yaml: line 1: did not find expected node content"}},
+		{name: "too short an interval", file: "vcenter: {a: {}}\nnodes: {maxAge: 1ms}", want: []string{"nodes.maxAge (line 2): is 1ms, but must be from 1s to 10m0s"}},
+		{name: "not INI", file: "[Global\n", want: []string{"the configuration is not INI:", `line 1: is not a header of the form [section] or [section "name"]`}},
+		{name: "not YAML", file: "a: [\n", want: []string{"the configuration is not YAML: yaml: line 1: did not find expected node content"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

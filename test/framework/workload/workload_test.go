@@ -158,74 +158,74 @@ func TestGuestsThatFailToBootstrap(t *testing.T) {
 		want string
 	}{
 		{
-			"a template with another Kubernetes version",
-			func(b *fixture) vcdsim.GuestVM {
+			name: "a template with another Kubernetes version",
+			vm: func(b *fixture) vcdsim.GuestVM {
 				vm := b.vm("bad", 5, b.initData())
 				vm.KubernetesVersion = "v1.35.0"
 				return vm
 			},
-			"requires Kubernetes v1.36.3 but the template contains v1.35.0",
+			want: "requires Kubernetes v1.36.3 but the template contains v1.35.0",
 		},
 		{
-			"kube-vip for another address",
-			func(b *fixture) vcdsim.GuestVM {
+			name: "kube-vip for another address",
+			vm: func(b *fixture) vcdsim.GuestVM {
 				data := strings.Replace(string(b.initData()), "controlPlaneEndpoint: 192.168.100.200",
 					"controlPlaneEndpoint: 192.168.100.201", 1)
 				return b.vm("bad", 5, []byte(data))
 			},
-			`kube-vip's address "192.168.100.200" is not the control plane endpoint 192.168.100.201`,
+			want: `kube-vip's address "192.168.100.200" is not the control plane endpoint 192.168.100.201`,
 		},
 		{
-			"kube-vip without super-admin.conf on the first node",
-			func(b *fixture) vcdsim.GuestVM {
+			name: "kube-vip without super-admin.conf on the first node",
+			vm: func(b *fixture) vcdsim.GuestVM {
 				data := strings.Replace(string(b.initData()), `- "/etc/kube-vip/prepare.sh"`, `- "true"`, 1)
 				data = strings.Replace(data, `- "/etc/kube-vip/cleanup.sh"`, `- "true"`, 1)
 				return b.vm("bad", 5, []byte(data))
 			},
-			"no command changes it to super-admin.conf",
+			want: "no command changes it to super-admin.conf",
 		},
 		{
-			"a first control plane at an endpoint that is in use",
-			func(b *fixture) vcdsim.GuestVM { return b.vm("bad", 5, b.initData()) },
-			"is already in use by cluster demo",
+			name: "a first control plane at an endpoint that is in use",
+			vm:   func(b *fixture) vcdsim.GuestVM { return b.vm("bad", 5, b.initData()) },
+			want: "is already in use by cluster demo",
 		},
 		{
-			"a joining node with the CA hash of another cluster",
-			func(b *fixture) vcdsim.GuestVM {
+			name: "a joining node with the CA hash of another cluster",
+			vm: func(b *fixture) vcdsim.GuestVM {
 				b.caHashes = newFixture(b.t).caHashes
 				return b.vm("bad", 5, b.workerData())
 			},
-			"which caCertHashes does not pin",
+			want: "which caCertHashes does not pin",
 		},
 		{
-			"a joining control plane with the CA of another cluster",
-			func(b *fixture) vcdsim.GuestVM {
+			name: "a joining control plane with the CA of another cluster",
+			vm: func(b *fixture) vcdsim.GuestVM {
 				other := newFixture(b.t)
 				other.caHashes = b.caHashes
 				return b.vm("bad", 5, other.controlPlaneData())
 			},
-			"are not those of the cluster",
+			want: "are not those of the cluster",
 		},
 		{
-			"a joining node with a wrong token secret",
-			func(b *fixture) vcdsim.GuestVM {
+			name: "a joining node with a wrong token secret",
+			vm: func(b *fixture) vcdsim.GuestVM {
 				return b.vm("bad", 5, []byte(strings.ReplaceAll(string(b.workerData()), token, "abcdef.xxxxxxxxxxxxxxxx")))
 			},
-			"has another secret",
+			want: "has another secret",
 		},
 		{
-			"a node name that is in use",
-			func(b *fixture) vcdsim.GuestVM { return b.vm("cp", 5, b.workerData()) },
-			"a node called cp exists already",
+			name: "a node name that is in use",
+			vm:   func(b *fixture) vcdsim.GuestVM { return b.vm("cp", 5, b.workerData()) },
+			want: "a node called cp exists already",
 		},
 		{
-			"an address that VCD did not assign",
-			func(b *fixture) vcdsim.GuestVM {
+			name: "an address that VCD did not assign",
+			vm: func(b *fixture) vcdsim.GuestVM {
 				vm := b.vm("bad", 5, b.workerData())
 				vm.NICs[0].Address = netip.MustParseAddr("192.168.100.77")
 				return vm
 			},
-			"VCD assigned 192.168.100.77/24",
+			want: "VCD assigned 192.168.100.77/24",
 		},
 	}
 	w := start(t, workload.Options{})

@@ -35,12 +35,12 @@ func TestTable(t *testing.T) {
 		want []Route
 	}{
 		{
-			"a range of ports, members with and without ports",
-			[]vcdsim.Document{
+			name: "a range of ports, members with and without ports",
+			docs: []vcdsim.Document{
 				members,
 				document(servicePath, "s", `{"name": "s", "virtualIpAddress": "203.0.113.9", "loadBalancerPoolRef": {"id": "p"}, `+ports+`}`),
 			},
-			[]Route{
+			want: []Route{
 				{
 					Listener: Listener{"tcp", at("203.0.113.9:80")},
 					Name:     "s",
@@ -58,14 +58,14 @@ func TestTable(t *testing.T) {
 			},
 		},
 		{
-			"UDP to the addresses of a group",
-			[]vcdsim.Document{
+			name: "UDP to the addresses of a group",
+			docs: []vcdsim.Document{
 				document(groupPath, "g", `{"ipAddresses": ["10.0.0.5", "10.0.0.8-10.0.0.9"]}`),
 				document(poolPath, "p", `{"defaultPort": 53, "algorithm": "LEAST_CONNECTIONS", "memberGroupRef": {"id": "g"}, "healthMonitors": [{"type": "UDP"}]}`),
 				document(servicePath, "s", `{"name": "s", "ipv6VirtualIpAddress": "2001:db8::9", "loadBalancerPoolRef": {"id": "p"},
 				"servicePorts": [{"portStart": 53, "tcpUdpProfile": {"type": "UDP_FAST_PATH"}}]}`),
 			},
-			[]Route{{
+			want: []Route{{
 				Listener: Listener{"udp", at("[2001:db8::9]:53")},
 				Name:     "s",
 				Pool:     "p",
@@ -75,42 +75,40 @@ func TestTable(t *testing.T) {
 			}},
 		},
 		{
-			"a virtual service that is disabled or has no pool",
-			[]vcdsim.Document{
+			name: "a virtual service that is disabled or has no pool",
+			docs: []vcdsim.Document{
 				members,
 				document(servicePath, "s", `{"enabled": false, "virtualIpAddress": "203.0.113.9", "loadBalancerPoolRef": {"id": "p"}, `+ports+`}`),
 				document(servicePath, "t", `{"virtualIpAddress": "203.0.113.8", "loadBalancerPoolRef": {"id": "gone"}, `+ports+`}`),
 			},
-			nil,
 		},
 		{
-			"a disabled pool still listens",
-			[]vcdsim.Document{
+			name: "a disabled pool still listens",
+			docs: []vcdsim.Document{
 				document(poolPath, "p", `{"enabled": false, "defaultPort": 1, "members": [{"ipAddress": "10.0.0.6"}]}`),
 				document(servicePath, "s", `{"name": "s", "virtualIpAddress": "203.0.113.9", "loadBalancerPoolRef": {"id": "p"}, "servicePorts": [{"portStart": 1}]}`),
 			},
-			[]Route{{Listener: Listener{"tcp", at("203.0.113.9:1")}, Name: "s", Pool: "p", Monitor: "TCP"}},
+			want: []Route{{Listener: Listener{"tcp", at("203.0.113.9:1")}, Name: "s", Pool: "p", Monitor: "TCP"}},
 		},
 		{
-			"a DNAT rule with the internal port of its profile",
-			[]vcdsim.Document{
+			name: "a DNAT rule with the internal port of its profile",
+			docs: []vcdsim.Document{
 				document(profilePath, "a", `{"applicationPorts": [{"protocol": "UDP", "destinationPorts": ["5353"]}]}`),
 				document(natPath, "n", `{"name": "n", "type": "DNAT", "externalAddresses": "203.0.113.7", "internalAddresses": "192.168.8.2",
 				"dnatExternalPort": "53", "applicationPortProfile": {"id": "a"}}`),
 			},
-			[]Route{{
+			want: []Route{{
 				Listener: Listener{"udp", at("203.0.113.7:53")},
 				Name:     "n",
 				Targets:  []Target{{at("192.168.8.2:5353"), 1}},
 			}},
 		},
 		{
-			"rules that proxies cannot implement",
-			[]vcdsim.Document{
+			name: "rules that proxies cannot implement",
+			docs: []vcdsim.Document{
 				document(natPath, "n", `{"type": "DNAT", "externalAddresses": "203.0.113.7", "internalAddresses": "192.168.8.2"}`),
 				document(natPath, "m", `{"type": "SNAT", "externalAddresses": "203.0.113.7", "dnatExternalPort": "1"}`),
 			},
-			nil,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) { NewWithT(t).Expect(Table(tc.docs)).To(Equal(tc.want)) })

@@ -24,26 +24,25 @@ func TestValidate(t *testing.T) {
 		name, document, refusal string
 	}{
 		{
-			"a matching document",
-			`{"tree": {"name": "x", "children": [{"name": "y"}]}, "size": 3, "mode": "a", "extra": true}`,
-			"",
+			name:     "a matching document",
+			document: `{"tree": {"name": "x", "children": [{"name": "y"}]}, "size": 3, "mode": "a", "extra": true}`,
 		},
-		{"null if allowed", `{"tree": {"name": "x"}, "size": null}`, ""},
-		{"a missing key", `{"size": 1}`, "#: missing property 'tree'"},
-		{"a wrong type", `{"tree": {"name": 1}}`, "#/tree/name: got number, want string"},
-		{"a fraction for an integer", `{"tree": {"name": "x"}, "size": 1.5}`, "#/size: got number, want"},
+		{name: "null if allowed", document: `{"tree": {"name": "x"}, "size": null}`},
+		{name: "a missing key", document: `{"size": 1}`, refusal: "#: missing property 'tree'"},
+		{name: "a wrong type", document: `{"tree": {"name": 1}}`, refusal: "#/tree/name: got number, want string"},
+		{name: "a fraction for an integer", document: `{"tree": {"name": "x"}, "size": 1.5}`, refusal: "#/size: got number, want"},
 		{
-			"an invalid nested item",
-			`{"tree": {"name": "x", "children": [{}]}}`,
-			"#/tree/children/0: missing property 'name'",
+			name:     "an invalid nested item",
+			document: `{"tree": {"name": "x", "children": [{}]}}`,
+			refusal:  "#/tree/children/0: missing property 'name'",
 		},
-		{"an additional key", `{"tree": {"name": "x", "more": 1}}`, "#/tree: additional properties 'more' not allowed"},
+		{name: "an additional key", document: `{"tree": {"name": "x", "more": 1}}`, refusal: "#/tree: additional properties 'more' not allowed"},
 		{
-			"another key of the wrong type",
-			`{"tree": {"name": "x"}, "extra": "no"}`,
-			"#/extra: got string, want boolean",
+			name:     "another key of the wrong type",
+			document: `{"tree": {"name": "x"}, "extra": "no"}`,
+			refusal:  "#/extra: got string, want boolean",
 		},
-		{"a value outside the enum", `{"tree": {"name": "x"}, "mode": "c"}`, "#/mode: value must be one of 'a', 'b'"},
+		{name: "a value outside the enum", document: `{"tree": {"name": "x"}, "mode": "c"}`, refusal: "#/mode: value must be one of 'a', 'b'"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -25,28 +25,28 @@ func TestStatusErrorKind(t *testing.T) {
 		err  *StatusError
 		want error
 	}{
-		{"a busy entity is busy, not invalid", &StatusError{Status: 400, Code: "BUSY_ENTITY"}, ErrBusy},
-		{"other bad requests are invalid", &StatusError{Status: 400, Code: "BAD_REQUEST"}, ErrInvalid},
-		{"a name in use is a conflict", &StatusError{Status: 400, Code: "DUPLICATE_NAME"}, ErrConflict},
-		{"404 is not found", &StatusError{Status: 404}, ErrNotFound},
+		{name: "a busy entity is busy, not invalid", err: &StatusError{Status: 400, Code: "BUSY_ENTITY"}, want: ErrBusy},
+		{name: "other bad requests are invalid", err: &StatusError{Status: 400, Code: "BAD_REQUEST"}, want: ErrInvalid},
+		{name: "a name in use is a conflict", err: &StatusError{Status: 400, Code: "DUPLICATE_NAME"}, want: ErrConflict},
+		{name: "404 is not found", err: &StatusError{Status: 404}, want: ErrNotFound},
 		{
-			"403 is forbidden, which does not prove absence",
-			&StatusError{Status: 403, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"},
-			ErrForbidden,
+			name: "403 is forbidden, which does not prove absence",
+			err:  &StatusError{Status: 403, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"},
+			want: ErrForbidden,
 		},
-		{"401 is unauthorized", &StatusError{Status: 401}, ErrUnauthorized},
-		{"429 is throttled", &StatusError{Status: 429}, ErrThrottled},
-		{"503 with a delay is throttled", &StatusError{Status: 503, retryAfter: time.Second}, ErrThrottled},
-		{"503 without one is unavailable", &StatusError{Status: 503}, ErrUnavailable},
+		{name: "401 is unauthorized", err: &StatusError{Status: 401}, want: ErrUnauthorized},
+		{name: "429 is throttled", err: &StatusError{Status: 429}, want: ErrThrottled},
+		{name: "503 with a delay is throttled", err: &StatusError{Status: 503, retryAfter: time.Second}, want: ErrThrottled},
+		{name: "503 without one is unavailable", err: &StatusError{Status: 503}, want: ErrUnavailable},
 		{
-			"500 is unavailable, regardless of its text",
-			&StatusError{Status: 500, Message: "VDC_COMPOSE_VAPP is busy"},
-			ErrUnavailable,
+			name: "500 is unavailable, regardless of its text",
+			err:  &StatusError{Status: 500, Message: "VDC_COMPOSE_VAPP is busy"},
+			want: ErrUnavailable,
 		},
-		{"502 is unavailable, not absent", &StatusError{Status: 502}, ErrUnavailable},
-		{"a proxy's 404 does not prove absence", &StatusError{Status: 404, foreign: true}, ErrUnavailable},
-		{"nor does a firewall's 403", &StatusError{Status: 403, foreign: true}, ErrUnavailable},
-		{"a full VDC is a quota error even with status 500", &StatusError{Status: 500, Code: "QUOTA_EXCEEDED"}, ErrQuota},
+		{name: "502 is unavailable, not absent", err: &StatusError{Status: 502}, want: ErrUnavailable},
+		{name: "a proxy's 404 does not prove absence", err: &StatusError{Status: 404, foreign: true}, want: ErrUnavailable},
+		{name: "nor does a firewall's 403", err: &StatusError{Status: 403, foreign: true}, want: ErrUnavailable},
+		{name: "a full VDC is a quota error even with status 500", err: &StatusError{Status: 500, Code: "QUOTA_EXCEEDED"}, want: ErrQuota},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,46 +66,42 @@ func TestReadErrors(t *testing.T) {
 		name, body, code, text string
 	}{
 		{
-			"XML, without the request's ID",
-			`<?xml version="1.0"?><Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 1b-2c ] The entity is gone." majorErrorCode="404" minorErrorCode="X"/>`,
-			"X",
-			"The entity is gone. (HTTP 404 X)",
+			name: "XML, without the request's ID",
+			body: `<?xml version="1.0"?><Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 1b-2c ] The entity is gone." majorErrorCode="404" minorErrorCode="X"/>`,
+			code: "X",
+			text: "The entity is gone. (HTTP 404 X)",
 		},
 		{
-			"busy, without the task's ID",
-			`<Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 7 ] Unable to perform this action. Contact your cloud administrator. VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:4e8)" minorErrorCode="BUSY_ENTITY"/>`,
-			"BUSY_ENTITY",
-			"Unable to perform this action. Contact your cloud administrator. (HTTP 404 BUSY_ENTITY)",
+			name: "busy, without the task's ID",
+			body: `<Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 7 ] Unable to perform this action. Contact your cloud administrator. VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:4e8)" minorErrorCode="BUSY_ENTITY"/>`,
+			code: "BUSY_ENTITY",
+			text: "Unable to perform this action. Contact your cloud administrator. (HTTP 404 BUSY_ENTITY)",
 		},
-		{"JSON", `{"minorErrorCode":"Y","message":"[ 7 ] No.","stackTrace":"secret"}`, "Y", "No. (HTTP 404 Y)"},
+		{name: "JSON", body: `{"minorErrorCode":"Y","message":"[ 7 ] No.","stackTrace":"secret"}`, code: "Y", text: "No. (HTTP 404 Y)"},
 		{
-			"OAuth",
-			`{"error":"invalid_grant","error_description":"Unknown token"}`,
-			"",
-			"invalid_grant Unknown token (HTTP 404)",
-		},
-		{
-			"HTML",
-			"<html><head><style>b{}</style></head><body><h1>Bad\n Gateway</h1></body></html>",
-			"",
-			"not a response from VCD: no content type (HTTP 404)",
+			name: "OAuth",
+			body: `{"error":"invalid_grant","error_description":"Unknown token"}`,
+			text: "invalid_grant Unknown token (HTTP 404)",
 		},
 		{
-			"the status of another API",
-			`{"kind":"Status","message":"secrets canary is forbidden"}`,
-			"",
-			"Not Found (HTTP 404)",
+			name: "HTML",
+			body: "<html><head><style>b{}</style></head><body><h1>Bad\n Gateway</h1></body></html>",
+			text: "not a response from VCD: no content type (HTTP 404)",
 		},
-		{"an error of another server", `{"error":"canary","error_description":"canary"}`, "", "Not Found (HTTP 404)"},
-		{"a JSON string", `"canary"`, "", "Not Found (HTTP 404)"},
 		{
-			"an XML error of another server",
-			`<Error message="canary" minorErrorCode="canary"/>`,
-			"",
-			"not a response from VCD: no content type (HTTP 404)",
+			name: "the status of another API",
+			body: `{"kind":"Status","message":"secrets canary is forbidden"}`,
+			text: "Not Found (HTTP 404)",
 		},
-		{"nothing", "", "", "Not Found (HTTP 404)"},
-		{"broken JSON", `{"message":`, "", "not a response from VCD: no content type (HTTP 404)"},
+		{name: "an error of another server", body: `{"error":"canary","error_description":"canary"}`, text: "Not Found (HTTP 404)"},
+		{name: "a JSON string", body: `"canary"`, text: "Not Found (HTTP 404)"},
+		{
+			name: "an XML error of another server",
+			body: `<Error message="canary" minorErrorCode="canary"/>`,
+			text: "not a response from VCD: no content type (HTTP 404)",
+		},
+		{name: "nothing", text: "Not Found (HTTP 404)"},
+		{name: "broken JSON", body: `{"message":`, text: "not a response from VCD: no content type (HTTP 404)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,14 +163,14 @@ func TestLookupErrors(t *testing.T) {
 		want string
 	}{
 		{
-			"missing objects",
-			&LookupError{Kind: "template", Name: "x", In: "catalog c", Err: ErrNotFound},
-			`template "x" in catalog c does not exist or is not visible to this user`,
+			name: "missing objects",
+			err:  &LookupError{Kind: "template", Name: "x", In: "catalog c", Err: ErrNotFound},
+			want: `template "x" in catalog c does not exist or is not visible to this user`,
 		},
 		{
-			"unusable objects",
-			&LookupError{Kind: "template", Name: "x", Reason: "has no VM", Err: ErrInvalid},
-			`template "x" has no VM`,
+			name: "unusable objects",
+			err:  &LookupError{Kind: "template", Name: "x", Reason: "has no VM", Err: ErrInvalid},
+			want: `template "x" has no VM`,
 		},
 	}
 	for _, tt := range tests {

@@ -17,31 +17,31 @@ func TestOperation(t *testing.T) {
 		name, method, url, want string
 	}{
 		{
-			"IDs are removed",
-			"GET",
-			"https://h/api/vApp/vm-22222222-2222-4222-8222-222222222222",
-			"GET /api/vApp/vm-{id}",
+			name:   "IDs are removed",
+			method: "GET",
+			url:    "https://h/api/vApp/vm-22222222-2222-4222-8222-222222222222",
+			want:   "GET /api/vApp/vm-{id}",
 		},
 		{
-			"actions are kept",
-			"POST",
-			"https://h/api/vApp/vapp-22222222-2222-4222-8222-222222222222/action/recomposeVApp",
-			"POST /api/vApp/vapp-{id}/action/recomposeVApp",
+			name:   "actions are kept",
+			method: "POST",
+			url:    "https://h/api/vApp/vapp-22222222-2222-4222-8222-222222222222/action/recomposeVApp",
+			want:   "POST /api/vApp/vapp-{id}/action/recomposeVApp",
 		},
 		{
-			"URNs are removed",
-			"GET",
-			"https://h/cloudapi/1.0.0/orgVdcNetworks/urn:vcloud:network:22222222-2222-4222-8222-222222222222/dhcp",
-			"GET /cloudapi/1.0.0/orgVdcNetworks/{id}/dhcp",
+			name:   "URNs are removed",
+			method: "GET",
+			url:    "https://h/cloudapi/1.0.0/orgVdcNetworks/urn:vcloud:network:22222222-2222-4222-8222-222222222222/dhcp",
+			want:   "GET /cloudapi/1.0.0/orgVdcNetworks/{id}/dhcp",
 		},
 		{
-			"a query keeps its type, also with semicolons",
-			"GET",
-			"https://h/api/query?filter=a==b;c==d&type=vm",
-			"GET /api/query?type=vm",
+			name:   "a query keeps its type, also with semicolons",
+			method: "GET",
+			url:    "https://h/api/query?filter=a==b;c==d&type=vm",
+			want:   "GET /api/query?type=vm",
 		},
-		{"organizations are removed", "POST", "https://h/oauth/tenant/acme/token", "POST /oauth/tenant/{org}/token"},
-		{"trailing slashes make no difference", "PUT", "https://h/api/x/", "PUT /api/x"},
+		{name: "organizations are removed", method: "POST", url: "https://h/oauth/tenant/acme/token", want: "POST /oauth/tenant/{org}/token"},
+		{name: "trailing slashes make no difference", method: "PUT", url: "https://h/api/x/", want: "PUT /api/x"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

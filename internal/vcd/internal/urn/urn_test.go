@@ -14,18 +14,17 @@ func TestURNOf(t *testing.T) {
 	tests := []struct {
 		name, kind, ref, want string
 	}{
-		{"a URN is unchanged", VM, "urn:vcloud:vm:" + id, "urn:vcloud:vm:" + id},
-		{"a bare UUID gets the kind", VM, strings.ToUpper(id), "urn:vcloud:vm:" + id},
-		{"an href contains its kind", "", "https://other.example/api/vApp/vapp-" + id, "urn:vcloud:vapp:" + id},
-		{"an href to a template's VM", "", "https://x/api/vAppTemplate/vm-" + id, "urn:vcloud:vm:" + id},
-		{"an href to an administrator's view", "", "https://x/api/admin/vdc/" + id, "urn:vcloud:vdc:" + id},
+		{name: "a URN is unchanged", kind: VM, ref: "urn:vcloud:vm:" + id, want: "urn:vcloud:vm:" + id},
+		{name: "a bare UUID gets the kind", kind: VM, ref: strings.ToUpper(id), want: "urn:vcloud:vm:" + id},
+		{name: "an href contains its kind", ref: "https://other.example/api/vApp/vapp-" + id, want: "urn:vcloud:vapp:" + id},
+		{name: "an href to a template's VM", ref: "https://x/api/vAppTemplate/vm-" + id, want: "urn:vcloud:vm:" + id},
+		{name: "an href to an administrator's view", ref: "https://x/api/admin/vdc/" + id, want: "urn:vcloud:vdc:" + id},
 		{
-			"a storage profile is not a VDC",
-			"",
-			"https://x/api/vdcStorageProfile/" + id,
-			"urn:vcloud:vdcstorageProfile:" + id,
+			name: "a storage profile is not a VDC",
+			ref:  "https://x/api/vdcStorageProfile/" + id,
+			want: "urn:vcloud:vdcstorageProfile:" + id,
 		},
-		{"an empty value is unchanged", VM, "", ""},
+		{name: "an empty value is unchanged", kind: VM},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
