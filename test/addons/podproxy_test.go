@@ -89,7 +89,7 @@ func (p proxyCluster) install(version string) {
 		"200ms").Should(Equal(allVariables))
 	invalid := map[string]string{"no_proxy": "a"}
 	p.Eventually(func() error { return p.parameters("probe", invalid, client.DryRunAll) }, testtime.Patience,
-		"200ms").Should(MatchError(ContainSubstring("other keys")))
+		"200ms").Should(MatchError(ContainSubstring("may contain only the keys")))
 }
 
 // namespace creates a namespace and, unless they are nil, its parameters.
@@ -348,12 +348,12 @@ func ephemeralContainers(p proxyCluster) {
 func rejectsInvalidParameters(p proxyCluster) {
 	p.namespace("wrong", nil, nil)
 	for message, data := range map[string]map[string]string{
-		"with scheme and host":    {"httpProxy": "proxy.example.com:3128"},
-		"data.httpsProxy must be": {"httpsProxy": "ftp://proxy"},
-		"separated by commas":     {"noProxy": "a, b"},
-		"other keys":              {"no_proxy": "a"},
-		"Add or Replace":          {"noProxy": "a", "noProxyMode": "replace"},
-		"requires data.noProxy":   {"noProxyMode": "Replace"},
+		"with scheme and host":      {"httpProxy": "proxy.example.com:3128"},
+		"data.httpsProxy must be":   {"httpsProxy": "ftp://proxy"},
+		"separated by commas":       {"noProxy": "a, b"},
+		"may contain only the keys": {"no_proxy": "a"},
+		"Add or Replace":            {"noProxy": "a", "noProxyMode": "replace"},
+		"requires data.noProxy":     {"noProxyMode": "Replace"},
 	} {
 		p.Expect(p.parameters("wrong", data)).To(MatchError(ContainSubstring(message)))
 	}
