@@ -16,7 +16,7 @@ const (
 	FailureDomainFinalizer = "infrastructure.cluster.x-k8s.io/vcdfailuredomain"
 	// DeploymentZoneFinalizer keeps a VCDDeploymentZone while VCDMachines are in it.
 	DeploymentZoneFinalizer = "infrastructure.cluster.x-k8s.io/vcddeploymentzone"
-	// RemediationFinalizer keeps a VCDRemediation until the VCDMachine does not record a reset for it any more.
+	// RemediationFinalizer keeps a VCDRemediation until the VCDMachine does not record a reset for it anymore.
 	RemediationFinalizer = "infrastructure.cluster.x-k8s.io/vcdremediation"
 	// SecretFinalizer keeps the Secret of an identity while the identity exists.
 	SecretFinalizer = "infrastructure.cluster.x-k8s.io/vcdidentity"

@@ -129,7 +129,7 @@ type VCDMachineRecordedState struct {
 	DeleteRequestedAt *metav1.Time `json:"deleteRequestedAt,omitempty"`
 
 	// vmGoneAt is the time when the VM was proved to be gone and the machine's own vApp was about to be deleted, and the
-	// proof with it. The VM is not searched for any more. It never changes.
+	// proof with it. The VM is not searched for anymore. It never changes.
 	// +optional
 	VMGoneAt *metav1.Time `json:"vmGoneAt,omitempty"`
 }

@@ -134,13 +134,13 @@ type scope struct {
 // Reconcile reconciles the rules of c in VCD with the specs of its VCDMachines.
 func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDCluster, scope]{
-		Client:   r.Client,
-		Recorder: r.Recorder,
-		Writes:   r.Writes,
-		Open:     r.open,
-		Context:  session.As,
-		Phases:   []phases.Phase[*scope]{{Condition: infrav1.AffinityRulesReadyCondition, Run: reconcileRules}},
-		Finish:   finish,
+		Client:      r.Client,
+		Recorder:    r.Recorder,
+		Writes:      r.Writes,
+		Open:        r.open,
+		Context:     session.As,
+		Phases:      []phases.Phase[*scope]{{Condition: infrav1.AffinityRulesReadyCondition, Run: reconcileRules}},
+		BeforeStore: finish,
 	}.Reconcile(ctx, c)
 }
 

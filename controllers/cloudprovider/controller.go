@@ -131,7 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 			{Condition: infrav1.CloudProviderReadyCondition, Run: install, Applies: isManaged},
 			{Condition: infrav1.CloudProviderReadyCondition, Run: retire, Applies: isUnmanaged},
 		},
-		Finish: finish,
+		BeforeStore: finish,
 	}.Reconcile(ctx, c)
 }
 

@@ -99,18 +99,18 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 // Reconcile makes c ready for machines.
 func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDCluster, scope]{
-		Client:    r.Client,
-		Recorder:  r.Recorder,
-		Writes:    r.Writes,
-		Open:      r.open,
-		Finalizer: infrav1.ClusterFinalizer,
-		Context:   session.As,
-		Begin:     begin,
-		Phases:    provisioning(),
-		Deletion:  deletion(),
-		Upkeep:    upkeep(),
-		Ready:     true,
-		Finish:    finish,
+		Client:       r.Client,
+		Recorder:     r.Recorder,
+		Writes:       r.Writes,
+		Open:         r.open,
+		Finalizer:    infrav1.ClusterFinalizer,
+		Context:      session.As,
+		BeforePhases: begin,
+		Phases:       provisioning(),
+		Deletion:     deletion(),
+		Maintenance:  maintenance(),
+		Ready:        true,
+		BeforeStore:  finish,
 	}.Reconcile(ctx, c)
 }
 

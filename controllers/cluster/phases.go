@@ -25,8 +25,8 @@ func provisioning() []phases.Phase[*scope] {
 	}
 }
 
-// upkeep are the phases of a VCDCluster whose conditions are not part of Ready.
-func upkeep() []phases.Phase[*scope] {
+// maintenance are the phases of a VCDCluster whose conditions are not part of Ready.
+func maintenance() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
 		{Condition: infrav1.VAppMetadataReadyCondition, Run: reconcileVAppMetadata, Applies: isLoggedIn},
 	}

@@ -70,7 +70,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 }
 
 // Reconcile adds the hook to a Machine. If the Machine is being deleted, it removes the hook as soon as the endpoint does
-// not need the node any more.
+// not need the node anymore.
 func (r *Reconciler) Reconcile(ctx context.Context, machine *clusterv1.Machine) (ctrl.Result, error) {
 	cluster, vcdCluster, err := r.clusterOf(ctx, machine)
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, machine *clusterv1.Machine) 
 }
 
 // handOver makes the endpoint independent of the node of a Machine that is being deleted. It returns when to continue; 0
-// means that the endpoint does not need the node any more, or that waiting longer does not help.
+// means that the endpoint does not need the node anymore, or that waiting longer does not help.
 func (r *Reconciler) handOver(ctx context.Context, cluster *clusterv1.Cluster, vcdCluster *infrav1.VCDCluster,
 	machine *clusterv1.Machine,
 ) (again time.Duration) {

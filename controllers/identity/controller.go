@@ -162,19 +162,19 @@ func reconcilerOf[T phases.Object](
 	open func(context.Context, T, *phases.Patcher) (phases.Entry[scope], error),
 ) phases.Reconciler[T, scope] {
 	return phases.Reconciler[T, scope]{
-		Client:    c,
-		Recorder:  recorder,
-		Writes:    writes,
-		Open:      open,
-		Finalizer: infrav1.IdentityFinalizer,
-		Begin:     findUsers,
+		Client:       c,
+		Recorder:     recorder,
+		Writes:       writes,
+		Open:         open,
+		Finalizer:    infrav1.IdentityFinalizer,
+		BeforePhases: findUsers,
 		Phases: []phases.Phase[*scope]{
 			{Condition: infrav1.SecretReadyCondition, Run: reconcileSecret},
 			{Condition: infrav1.LoggedInCondition, Run: reconcileLogin, Applies: (*scope).isUsed, Optional: true},
 		},
-		Deletion: []phases.Phase[*scope]{{Condition: infrav1.SecretReadyCondition, Run: releaseSecret}},
-		Ready:    true,
-		Finish:   finish,
+		Deletion:    []phases.Phase[*scope]{{Condition: infrav1.SecretReadyCondition, Run: releaseSecret}},
+		Ready:       true,
+		BeforeStore: finish,
 	}
 }
 

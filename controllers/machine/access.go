@@ -51,7 +51,7 @@ func (a *access) findZone(ctx context.Context) (phases.Result, error) {
 		return phases.Done, err
 	case out == phases.Done:
 		a.zone = &zone
-	case !a.inputs.cameUp() && a.inputs.vcdMachine.DeletionTimestamp.IsZero():
+	case !a.inputs.hasRun() && a.inputs.vcdMachine.DeletionTimestamp.IsZero():
 		return out.NoAccess(), nil
 	}
 	return phases.Done, nil

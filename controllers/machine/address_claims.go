@@ -26,7 +26,7 @@ import (
 // reconcileAddressesClaimed makes sure that the addresses which VCD neither assigns nor leases are known, fit their
 // networks and are free before the VM is created.
 func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Result, error) {
-	if s.inputs.cameUp() {
+	if s.inputs.hasRun() {
 		return phases.Done, nil
 	}
 	c := newClaims(s)

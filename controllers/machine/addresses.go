@@ -104,11 +104,11 @@ func (a addresses) known() bool {
 
 // problem returns why the guest cannot be reached at the addresses that it uses.
 func (a addresses) problem() phases.Result {
-	made, ok := a.inputs.made()
+	baseline, ok := a.inputs.baseline()
 	if !ok {
 		return phases.Done
 	}
-	found := made.Unreachable(a.inputs.vcdMachine.Status.NICs)
+	found := baseline.Unreachable(a.inputs.vcdMachine.Status.NICs)
 	if len(found) == 0 {
 		return phases.Done
 	}

@@ -103,4 +103,4 @@ func (a adoption) record(ctx context.Context, vm vcd.VM) error {
 }
 
 // isAdopted reports whether the machine has a VM that CAPVCD created.
-func isAdopted(s *scope) bool { return s.inputs.madeByCAPVCD() && s.inputs.vmID() != "" }
+func isAdopted(s *scope) bool { return s.inputs.createdByCAPVCD() && s.inputs.vmID() != "" }

@@ -20,7 +20,7 @@ import (
 
 // reconcileBootstrapReady waits for the bootstrap data, and validates it before anything is created in VCD.
 func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Result, error) {
-	if s.inputs.cameUp() {
+	if s.inputs.hasRun() {
 		return phases.Done, nil
 	}
 	if !ptr.Deref(s.inputs.cluster.Status.Initialization.InfrastructureProvisioned, false) {

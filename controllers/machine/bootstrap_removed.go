@@ -62,7 +62,7 @@ func (r removal) clear(ctx context.Context) (phases.Result, error) {
 		return r.tasks.failed(stepClear, phases.Unsure(0, infrav1.ExtraConfigHiddenReason,
 			"The extra configuration of VM %s is not visible, so bootstrap data may remain in it: grant the user of the identity the right to view it", vm.Name)), nil
 	default:
-		noteRemoved(r.inputs, vm)
+		setBootstrapDataRemoved(r.inputs, vm)
 		return phases.Done, nil
 	}
 	if len(vm.Tasks) > 0 {
@@ -79,9 +79,9 @@ func (r removal) clear(ctx context.Context) (phases.Result, error) {
 	})
 }
 
-// noteRemoved records that a VM that was just read shows no bootstrap data. A removal by the guest lasts only until the
+// setBootstrapDataRemoved records that a VM that was just read shows no bootstrap data. A removal by the guest lasts only until the
 // VM is powered off.
-func noteRemoved(in *inputs, vm vcd.VM) {
+func setBootstrapDataRemoved(in *inputs, vm vcd.VM) {
 	removed := infrav1.BootstrapDataRemoved{Guest: infrav1.GuestRunning, BootID: bootID(in.machine)}
 	if vm.Status == vcd.StatusPoweredOff {
 		removed = infrav1.BootstrapDataRemoved{Guest: infrav1.GuestPoweredOff}
@@ -89,8 +89,8 @@ func noteRemoved(in *inputs, vm vcd.VM) {
 	in.vcdMachine.Spec.RecordedState.BootstrapDataRemoved = removed
 }
 
-// forgetRemoval discards the recorded removal. A power-off reverts the changes of the guest, so the data may reappear.
-func forgetRemoval(m *infrav1.VCDMachine) {
+// clearBootstrapDataRemoved discards the recorded removal. A power-off reverts the changes of the guest, so the data may reappear.
+func clearBootstrapDataRemoved(m *infrav1.VCDMachine) {
 	m.Spec.RecordedState.BootstrapDataRemoved = infrav1.BootstrapDataRemoved{}
 }
 

@@ -109,19 +109,19 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 // Reconcile makes the VM of m match m.
 func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDMachine, scope]{
-		Client:    r.Client,
-		Recorder:  r.Recorder,
-		Writes:    r.Writes,
-		Open:      r.open,
-		Finalizer: infrav1.MachineFinalizer,
-		Context:   session.As,
-		Phases:    provisioning(),
-		Deletion:  deletionPhases(),
-		Ended:     ended,
-		Upkeep:    upkeep(),
-		Ready:     true,
-		Finish:    finish,
-		Close:     (*scope).leave,
+		Client:      r.Client,
+		Recorder:    r.Recorder,
+		Writes:      r.Writes,
+		Open:        r.open,
+		Finalizer:   infrav1.MachineFinalizer,
+		Context:     session.As,
+		Phases:      provisioning(),
+		Deletion:    deletionPhases(),
+		AfterPhases: ended,
+		Maintenance: maintenance(),
+		Ready:       true,
+		BeforeStore: finish,
+		Close:       (*scope).closeBatch,
 	}.Reconcile(ctx, m)
 }
 
@@ -140,9 +140,9 @@ func (r *Reconciler) open(ctx context.Context, m *infrav1.VCDMachine, patcher *p
 	return phases.Entry[scope]{Scope: s, Cluster: in.cluster}, nil
 }
 
-// ended stores the outcome of the phases for the upkeep and the next pass.
+// ended stores the outcome of the phases for the maintenance phases and the next pass.
 func ended(s *scope, pass phases.Pass) {
-	if pass.Ended.IsProblem() {
+	if pass.Blocked.IsProblem() {
 		s.vm.expireCache() // A user may fix the VM in VCD.
 	}
 	s.complete = pass.Complete
@@ -152,7 +152,7 @@ func ended(s *scope, pass phases.Pass) {
 
 // finish ends a pass. The first complete pass stores Provisioned together with Ready.
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
-	s.state.freshness.settled = s.complete && pass.Err == nil && !slices.Contains(pass.Due, infrav1.VMInSyncCondition)
+	s.state.freshness.settled = s.complete && pass.Err == nil && !slices.Contains(pass.IncompleteMaintenance, infrav1.VMInSyncCondition)
 	s.creation.release()
 	s.vm.endPass()
 	pass.Within(s.schedule.after)

@@ -115,7 +115,7 @@ func (c creator) member() batch.Member {
 // first records on each VCDMachine that the creation is requested. From then on, a VM that VCD does not show may exist.
 func (c creator) batch(ctx context.Context, suits func(batch.Member) bool) ([]batch.Member, error) {
 	if !vapp.PerMachine(c.inputs.vcdCluster) || c.inputs.zoneName() != "" {
-		if err := c.records.noteVApps(ctx); err != nil {
+		if err := c.records.saveVAppCount(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -128,7 +128,7 @@ func (c creator) batch(ctx context.Context, suits func(batch.Member) bool) ([]ba
 		}
 		names[m.Spec.Name] = true
 		var err error
-		switch m.First, err = c.requests.note(ctx, m, at); {
+		switch m.First, err = c.requests.saveRequested(ctx, m, at); {
 		case err == nil:
 			members = append(members, m)
 		case m.Key == c.inputs.key():
@@ -182,7 +182,7 @@ func (c creator) whileRoom(suits func(batch.Member) bool) func(batch.Member) boo
 
 // refused handles a request to create members that failed. It withdraws their records if VCD certainly rejected it.
 func (c creator) refused(ctx context.Context, what step, members []batch.Member, err error) (phases.Result, error) {
-	if slices.Contains(c.requests.withdraw(ctx, members, err), c.inputs.key()) {
+	if slices.Contains(c.requests.saveWithdrawn(ctx, members, err), c.inputs.key()) {
 		c.inputs.vcdMachine.Spec.RecordedState.CreationRequestedAt = nil
 	}
 	return c.tasks.failedRequest(what, err)

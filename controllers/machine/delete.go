@@ -25,15 +25,15 @@ import (
 func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 	m := s.inputs.vcdMachine
 	switch {
-	case m.Spec.RecordedState.InstanceID == "" && m.Spec.ProviderID == "" && !s.inputs.madeByCAPVCD():
+	case m.Spec.RecordedState.InstanceID == "" && m.Spec.ProviderID == "" && !s.inputs.createdByCAPVCD():
 		return phases.Done, nil // Nothing is created before the ID is stored.
-	case s.inputs.vcdCluster != nil && !s.reconciler.batches.Leave(s.inputs.queueName(), s.inputs.key()):
+	case s.inputs.vcdCluster != nil && !s.reconciler.batches.Leave(s.inputs.batchKey(), s.inputs.key()):
 		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason,
 			"Waiting for the creation of the VM to start or fail"), nil
 	case absence.IsDeclared(m):
 		return phases.Done, nil
 	}
-	if leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
+	if leaves, err := mustKeepVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
 		if leaves && s.inputs.mayHaveVM() {
 			vmShared(s.reconciler.Recorder, m, cmp.Or(s.inputs.vmID(), m.Spec.RecordedState.VMName))
 		}
@@ -53,7 +53,7 @@ func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 // unlessNeverRequested passes on why the VM cannot be looked up in VCD. It returns [phases.Done] if the creation of the
 // VM was never requested. CAPVCD did not record its requests.
 func unlessNeverRequested(ctx context.Context, live client.Reader, in *inputs, out phases.Result, err error) (phases.Result, error) {
-	if err != nil || in.vmID() != "" || in.madeByCAPVCD() {
+	if err != nil || in.vmID() != "" || in.createdByCAPVCD() {
 		return out, err
 	}
 	requested, err := wasRequested(ctx, live, in.vcdMachine)
@@ -165,7 +165,7 @@ func (d deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Result, erro
 // detach detaches an independent disk from a VM before the VM is deleted.
 func (d deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.Result, error) {
 	ctrl.LoggerFrom(ctx).Info("Detaching disk", "vmID", vm.ID, "diskID", disk.ID)
-	if err := d.records.noteDisk(ctx, disk); err != nil {
+	if err := d.records.saveDetachedDisk(ctx, disk); err != nil {
 		return phases.Done, err
 	}
 	task, err := d.session.DetachDisk(ctx, vm.ID, disk.ID)
@@ -179,7 +179,7 @@ func (d deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.
 // remove deletes a VM that is off and has no independent disks.
 func (d deletion) remove(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	ctrl.LoggerFrom(ctx).Info("Deleting VM", "vmID", vm.ID)
-	if err := d.records.noteOnce(ctx, &d.inputs.vcdMachine.Spec.RecordedState.DeleteRequestedAt, d.now()); err != nil {
+	if err := d.records.saveTimeOnce(ctx, &d.inputs.vcdMachine.Spec.RecordedState.DeleteRequestedAt, d.now()); err != nil {
 		return phases.Done, err
 	}
 	task, err := d.session.DeleteVM(ctx, vm.ID)

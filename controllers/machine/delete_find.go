@@ -110,7 +110,7 @@ func (d deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 // findUnrecorded decides whether a VM whose vApp is not found was ever created. A request to create it may still be in
 // progress if the response was lost. CAPVCD did not record its requests.
 func (d deletion) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Result, error) {
-	if d.inputs.madeByCAPVCD() {
+	if d.inputs.createdByCAPVCD() {
 		return d.lost("").find(ctx)
 	}
 	if requested, err := wasRequested(ctx, d.live, d.inputs.vcdMachine); err != nil || !requested {

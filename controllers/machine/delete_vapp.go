@@ -24,7 +24,7 @@ func deleteMachineVApp(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.vcdCluster == nil || !vapp.PerMachine(s.inputs.vcdCluster) || !s.inputs.mayHaveVM() {
 		return phases.Done, nil
 	}
-	if leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
+	if leaves, err := mustKeepVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
 		return phases.Done, err
 	}
 	out, err := deleteOwnVApp(ctx, s)
@@ -99,7 +99,7 @@ func (d vAppDeletion) next(ctx context.Context, ended bool) (phases.Result, erro
 // missingVApp decides whether a vApp that VCD does not show is gone.
 func (d vAppDeletion) missingVApp(ctx context.Context, name string) (phases.Result, error) {
 	lost := absence.VApp{Name: name, VDC: d.vdc}
-	if id := d.inputs.madeIn(); id != "" {
+	if id := d.inputs.createdInVApp(); id != "" {
 		lost.IDs = []string{id}
 	}
 	recorded := &d.inputs.vcdMachine.Spec.RecordedState
@@ -110,7 +110,7 @@ func (d vAppDeletion) missingVApp(ctx context.Context, name string) (phases.Resu
 
 // renamedVApp returns the vApp that was created for the machine, looked up by its URN in case it was renamed.
 func (d vAppDeletion) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, err error) {
-	id := d.inputs.madeIn()
+	id := d.inputs.createdInVApp()
 	if id == "" {
 		return vcd.VApp{}, false, nil
 	}
@@ -123,7 +123,7 @@ func (d vAppDeletion) renamedVApp(ctx context.Context) (vApp vcd.VApp, found boo
 
 // ownsVApp reports whether a vApp belongs to the machine alone.
 func (d vAppDeletion) ownsVApp(vApp vcd.VApp) bool {
-	return d.inputs.marks(vApp.Description)
+	return d.inputs.hasMarker(vApp.Description)
 }
 
 // remove takes the next step to delete the machine's own vApp. With the vApp, the proof that the VM is gone is lost, so
@@ -140,7 +140,7 @@ func (d vAppDeletion) remove(ctx context.Context, vApp vcd.VApp) (phases.Result,
 		return phases.Fail(intervals.Remedy, infrav1.VAppNotEmptyReason,
 			"vApp %s contains VMs of other machines: move or delete %s", vApp.Name, phases.Few(others)), nil
 	}
-	if err := d.records.noteOnce(ctx, &d.inputs.vcdMachine.Spec.RecordedState.VMGoneAt, d.now()); err != nil {
+	if err := d.records.saveTimeOnce(ctx, &d.inputs.vcdMachine.Spec.RecordedState.VMGoneAt, d.now()); err != nil {
 		return phases.Done, err
 	}
 	task, err := d.session.DeleteVApp(ctx, vApp.ID)

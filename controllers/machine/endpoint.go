@@ -43,17 +43,17 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	return s.reconciler.Endpoints.Join(ctx, request, address, s.inputs.provisioned(), s.records.patcher.Save)
 }
 
-// leaveEndpoint makes sure that the machine is no longer a member of its cluster's endpoint.
-func leaveEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
+// removeFromEndpoint makes sure that the machine is no longer a member of its cluster's endpoint.
+func removeFromEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	if stays, err := staysInEndpoint(ctx, s); err != nil || stays {
 		return phases.Done, err
 	}
-	return leaveNow(ctx, s, endpointRequest(s))
+	return removeMember(ctx, s, endpointRequest(s))
 }
 
-// leaveEndpointEarly removes a machine that is about to be deleted from its cluster's endpoint, and the record that it is
+// removeFromEndpointEarly removes a machine that is about to be deleted from its cluster's endpoint, and the record that it is
 // a member. The only member stays until its VM is deleted.
-func leaveEndpointEarly(ctx context.Context, s *scope) (phases.Result, error) {
+func removeFromEndpointEarly(ctx context.Context, s *scope) (phases.Result, error) {
 	if stays, err := staysInEndpoint(ctx, s); err != nil || stays {
 		return phases.Obsolete, err
 	}
@@ -64,7 +64,7 @@ func leaveEndpointEarly(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	request := endpointRequest(s)
 	request.Leaves = true
-	out, err := leaveNow(ctx, s, request)
+	out, err := removeMember(ctx, s, request)
 	if err == nil && out == phases.Done {
 		in.vcdMachine.Spec.RecordedState.EndpointMember = ""
 	}
@@ -85,11 +85,11 @@ func staysInEndpoint(ctx context.Context, s *scope) (bool, error) {
 		c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true" {
 		return true, nil
 	}
-	return leavesVM(ctx, s.reconciler.Client, &s.inputs)
+	return mustKeepVM(ctx, s.reconciler.Client, &s.inputs)
 }
 
-// leaveNow removes the machine of a request from the endpoint.
-func leaveNow(ctx context.Context, s *scope, request edgeendpoint.Request) (phases.Result, error) {
+// removeMember removes the machine of a request from the endpoint.
+func removeMember(ctx context.Context, s *scope, request edgeendpoint.Request) (phases.Result, error) {
 	a := newAccess(s)
 	if out, err := a.logInToCluster(ctx); err != nil || out != phases.Done {
 		return out, err

@@ -51,7 +51,7 @@ func (r *Reconciler) NewScope(m *infrav1.VCDMachine, c *infrav1.VCDCluster, foun
 }
 
 func (s *scope) Key() string          { return s.inputs.key() }
-func (s *scope) Line() string         { return s.inputs.queueName() }
+func (s *scope) Line() string         { return s.inputs.batchKey() }
 func (s *scope) Member() batch.Member { return newCreator(s).member() }
 
 func (s *scope) Batch(ctx context.Context, members ...batch.Member) ([]batch.Member, error) {

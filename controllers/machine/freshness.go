@@ -25,16 +25,16 @@ func (o observer) readDue() bool {
 	if v.listed.Busy {
 		return false // The VM is read when the task ends.
 	}
-	made, ok := o.inputs.made()
+	baseline, ok := o.inputs.baseline()
 	row := unchanging(*v.listed)
 	first := v.listedAtRead == (vcd.VMRecord{})
 	if first {
 		v.listedAtRead = row
 	}
 	switch {
-	case !ok, row != v.listedAtRead, first && made.Suspicious(row):
+	case !ok, row != v.listedAtRead, first && baseline.MayDiffer(row):
 		return true
-	case v.lastRead() == nil && (sizes.Disk(&o.inputs.vcdMachine.Spec) > made.DiskMiB || made.Differs()):
+	case v.lastRead() == nil && (sizes.Disk(&o.inputs.vcdMachine.Spec) > baseline.DiskMiB || baseline.Differs()):
 		return true // Confirm known drift at once after a restart, so that the condition does not flap.
 	case v.nextRead.IsZero(): // After a restart, spread the reads of all machines.
 		v.nextRead = o.now().Add(spread(o.inputs.key(), readEvery))

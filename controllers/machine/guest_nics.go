@@ -20,8 +20,8 @@ import (
 func (i *injection) findNetworks(ctx context.Context) (phases.Result, error) {
 	p := i.target
 	vm := i.vm.current()
-	if made := len(vm.NICs); len(i.inputs.vcdMachine.Spec.Networks) == 0 && made > 0 {
-		p.nics = append(p.nics, make([]placement.NIC, max(0, made-len(p.nics)))...)[:made]
+	if created := len(vm.NICs); len(i.inputs.vcdMachine.Spec.Networks) == 0 && created > 0 {
+		p.nics = append(p.nics, make([]placement.NIC, max(0, created-len(p.nics)))...)[:created]
 	}
 	for index, desired := range p.nics {
 		network, err := i.networkOf(ctx, index, desired)
@@ -42,8 +42,8 @@ func (i *injection) networkOf(ctx context.Context, index int, desired placement.
 	if desired.Name != "" || !ok || err == nil && network.Name == is.Network {
 		return network, err
 	}
-	if made, madeErr := i.session.FindNetwork(ctx, i.target.vdc, is.Network); madeErr == nil || err != nil {
-		return made, madeErr
+	if created, createdErr := i.session.FindNetwork(ctx, i.target.vdc, is.Network); createdErr == nil || err != nil {
+		return created, createdErr
 	}
 	return network, nil
 }

@@ -31,7 +31,7 @@ func updatesHardware(s *scope) bool {
 		return true
 	}
 	_, updating := m.Annotations[clusterv1.UpdateInProgressAnnotation]
-	return updating && s.reconciler.InPlaceUpdates && s.inputs.cameUp() && !s.inputs.endsSoon()
+	return updating && s.reconciler.InPlaceUpdates && s.inputs.hasRun() && !s.inputs.ownerIsDeleting()
 }
 
 // reconcileHardware makes sure that a VM that ran before has the CPUs and the memory of the spec. It adds them to the
@@ -141,7 +141,7 @@ func (u hardwareUpdate) settle() phases.Result {
 	if out.Reason == infrav1.TaskRunningReason || out != phases.Done && u.restart.RequestedAt == nil {
 		return out
 	}
-	u.noteRejection()
+	u.setHardwareRejected()
 	if out := u.shutdown.settleTask(); out != phases.Done {
 		return out
 	}
@@ -149,7 +149,7 @@ func (u hardwareUpdate) settle() phases.Result {
 		return out
 	}
 	out, _ = u.tasks.settle(stepPowerOn)
-	return u.power.withRule(out)
+	return u.power.explainRule(out)
 }
 
 // isHotAddRefused reports whether VCD refused to add the hardware while the VM runs, for a reason that a restart may
@@ -159,8 +159,8 @@ func (u hardwareUpdate) isHotAddRefused() bool {
 	return failed && (out.Reason == infrav1.TaskFailedReason || out.Reason == infrav1.RequestRejectedReason)
 }
 
-// noteRejection records that VCD rejected the hardware of a VM that was powered off for it.
-func (u hardwareUpdate) noteRejection() {
+// setHardwareRejected records that VCD rejected the hardware of a VM that was powered off for it.
+func (u hardwareUpdate) setHardwareRejected() {
 	out, failed := u.tasks.backoff.last(stepResize)
 	if !failed || u.restart.RequestedAt == nil || u.restart.FailedAt != nil {
 		return
@@ -173,8 +173,8 @@ func (u hardwareUpdate) noteRejection() {
 // needsChange reports whether the recorded configuration of the VM lacks the CPUs or the memory of the spec, or is not
 // known.
 func (u hardwareUpdate) needsChange() bool {
-	made, ok := u.inputs.made()
-	return !ok || u.change(made.CPUs, made.MemoryMiB) != (hardware{})
+	baseline, ok := u.inputs.baseline()
+	return !ok || u.change(baseline.CPUs, baseline.MemoryMiB) != (hardware{})
 }
 
 // change returns the change that gives a VM the CPUs and the memory of the spec.
@@ -213,7 +213,7 @@ func (u hardwareUpdate) observe(ctx context.Context) (vcd.VM, phases.Result, err
 // resetAfterFailure forgets a failed attempt if the next one is due.
 func (u hardwareUpdate) resetAfterFailure(vm vcd.VM) {
 	at := u.restart.FailedAt
-	if at != nil && !u.now().Before(at.Add(hardwareRetry)) && vm.Status == vcd.StatusPoweredOn && !u.inputs.endsSoon() {
+	if at != nil && !u.now().Before(at.Add(hardwareRetry)) && vm.Status == vcd.StatusPoweredOn && !u.inputs.ownerIsDeleting() {
 		*u.restart = infrav1.RecordedRestart{}
 	}
 }
@@ -276,7 +276,7 @@ func (u hardwareUpdate) stop(ctx context.Context, vm vcd.VM) (phases.Result, err
 	if u.restart.RequestedAt == nil {
 		u.tasks.backoff.forget(stepResize)
 		u.restart.RequestedAt = timeOf(u.now())
-		forgetRemoval(u.inputs.vcdMachine)
+		clearBootstrapDataRemoved(u.inputs.vcdMachine)
 		if err := u.records.patcher.Save(ctx); err != nil {
 			return phases.Done, err
 		}

@@ -392,8 +392,8 @@ func TestCPUsAndDiskAreUpdatedTogether(t *testing.T) {
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileMachine("md-0")
 		g.Expect(err).NotTo(HaveOccurred())
-		made := w.VCDMachine("md-0").Spec.RecordedState.VM
-		g.Expect([]int64{made.CPUs, made.DiskMiB}).To(Equal([]int64{8, 40 << 10}))
+		baseline := w.VCDMachine("md-0").Spec.RecordedState.VM
+		g.Expect([]int64{baseline.CPUs, baseline.DiskMiB}).To(Equal([]int64{8, 40 << 10}))
 	}, controllertest.Patience, "5ms").Should(Succeed())
 	expectHardware(w, 8, 12<<10)
 	w.Expect(w.Sim.State().VMs[0].Disks[0].SizeMiB).To(Equal(int64(40 << 10)))

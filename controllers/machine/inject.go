@@ -24,7 +24,7 @@ import (
 
 // reconcileBootstrapInjected writes bootstrap data and network configuration to the VM, once.
 func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Result, error) {
-	if s.inputs.cameUp() {
+	if s.inputs.hasRun() {
 		return phases.Done, nil
 	}
 	i := newInjection(s)
@@ -88,7 +88,7 @@ func (i *injection) ensure(ctx context.Context) (phases.Result, error) {
 	if i.isDone() {
 		return phases.Done, nil
 	}
-	return phases.Sequence(ctx, i.checkOff, i.checkExtraConfig, i.disks.prepare, i.equip, i.read, i.findNetworks, i.write)
+	return phases.Sequence(ctx, i.checkOff, i.checkExtraConfig, i.disks.prepare, i.reconfigureHardware, i.read, i.findNetworks, i.write)
 }
 
 // checkOff returns a problem if the VM was powered on before it had its bootstrap data.
@@ -124,9 +124,9 @@ func (i *injection) done() {
 	}
 }
 
-// equip gives a VM that never ran the hardware that it lacks. It does not immediately repeat a change that VCD accepted
+// reconfigureHardware gives a VM that never ran the hardware that it lacks. It does not immediately repeat a change that VCD accepted
 // but did not make.
-func (i *injection) equip(ctx context.Context) (phases.Result, error) {
+func (i *injection) reconfigureHardware(ctx context.Context) (phases.Result, error) {
 	vm := i.vm.current()
 	change := hardwareChange(i.inputs.vcdMachine, *vm, i.vm.requestedHardware)
 	change.disks = len(i.disks.missing(*vm))

@@ -89,9 +89,9 @@ func (i *inputs) marker() vcd.Marker {
 	}
 }
 
-// marks reports whether a description has the ownership marker of the machine. A machine without an instance ID has no
+// hasMarker reports whether a description has the ownership marker of the machine. A machine without an instance ID has no
 // marker: the marker of its cluster alone is that of objects that machines share.
-func (i *inputs) marks(description string) bool {
+func (i *inputs) hasMarker(description string) bool {
 	marker := i.marker()
 	return marker.Machine != "" && marker.IsOf(description)
 }
@@ -109,15 +109,15 @@ func (i *inputs) provisioned() bool {
 	return ptr.Deref(i.vcdMachine.Status.Initialization.Provisioned, false)
 }
 
-// cameUp reports whether the VM ran once, after which it is not created again. Unlike the status, this fact survives a
+// hasRun reports whether the VM ran once, after which it is not created again. Unlike the status, this fact survives a
 // move to another management cluster.
-func (i *inputs) cameUp() bool {
+func (i *inputs) hasRun() bool {
 	return i.provisioned() || i.vcdMachine.Spec.RecordedState.PoweredOnAt != nil
 }
 
-// endsSoon reports whether the Machine or its Cluster is being deleted. Cluster API first drains the node, and deletes the
+// ownerIsDeleting reports whether the Machine or its Cluster is being deleted. Cluster API first drains the node, and deletes the
 // VCDMachine afterwards.
-func (i *inputs) endsSoon() bool {
+func (i *inputs) ownerIsDeleting() bool {
 	return i.machine != nil && !i.machine.DeletionTimestamp.IsZero() ||
 		i.cluster != nil && !i.cluster.DeletionTimestamp.IsZero()
 }
@@ -161,19 +161,19 @@ func (i *inputs) vAppNumber() int {
 	return max(1, int(i.vcdMachine.Spec.RecordedState.VAppNumber))
 }
 
-// made returns the state of the VM at its creation. It reports false if that is not recorded.
-func (i *inputs) made() (drift.Made, bool) {
+// baseline returns the state of the VM at its creation. It reports false if that is not recorded.
+func (i *inputs) baseline() (drift.Baseline, bool) {
 	recorded := i.vcdMachine.Spec.RecordedState.VM
 	if recorded == nil {
-		return drift.Made{}, false
+		return drift.Baseline{}, false
 	}
-	return drift.Made(*recorded.DeepCopy()), true
+	return drift.Baseline(*recorded.DeepCopy()), true
 }
 
-// madeIn returns the URN of the vApp in which the machine's VM was created; empty if it is unknown.
-func (i *inputs) madeIn() string {
-	if made, ok := i.made(); ok && made.VAppID != "" {
-		return made.VAppID
+// createdInVApp returns the URN of the vApp in which the machine's VM was created; empty if it is unknown.
+func (i *inputs) createdInVApp() string {
+	if baseline, ok := i.baseline(); ok && baseline.VAppID != "" {
+		return baseline.VAppID
 	}
 	if vApp := i.vcdMachine.Status.VApp; vApp != nil {
 		return vApp.ID
@@ -181,9 +181,9 @@ func (i *inputs) madeIn() string {
 	return ""
 }
 
-// queueName identifies the queue of the machine's vApp. Clusters never share a queue, because their identities differ.
+// batchKey identifies the queue of the machine's vApp. Clusters never share a queue, because their identities differ.
 // vApps with the same name may exist in several VDCs.
-func (i *inputs) queueName() string {
+func (i *inputs) batchKey() string {
 	if i.vcdCluster == nil {
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 // keepLease renews the lease of the machine's vApp. The inventory shows when a renewal is due, and nothing is requested
 // before.
 func keepLease(ctx context.Context, s *scope) {
-	if s.vm.listed == nil || !s.inputs.cameUp() {
+	if s.vm.listed == nil || !s.inputs.hasRun() {
 		return
 	}
 	keeper := lease.Keeper{

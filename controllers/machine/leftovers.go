@@ -87,7 +87,7 @@ func (l leftovers) failedEarlier() {
 // isLeftover reports whether a VM of the machine cannot become its node: its creation failed, or CAPVCD stopped before
 // it powered on the VM for the first time. Such a VM contains no data, and is created again.
 func isLeftover(in *inputs, vm vcd.VM) bool {
-	return failedCreation(vm.Status) || in.madeByCAPVCD() && !in.marks(vm.Description) && vm.Status == vcd.StatusPoweredOff
+	return failedCreation(vm.Status) || in.createdByCAPVCD() && !in.hasMarker(vm.Description) && vm.Status == vcd.StatusPoweredOff
 }
 
 func failedCreation(status vcd.Status) bool {

@@ -96,7 +96,7 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	where := vcd.Lost{
 		ID:       l.id,
 		VDCs:     []string{l.vdc.ID},
-		VApp:     l.inputs.madeIn(),
+		VApp:     l.inputs.createdInVApp(),
 		VAppName: l.inputs.vAppName(),
 		Cluster:  l.inputs.vcdCluster.Spec.InfraID,
 		Siblings: siblings,
@@ -104,7 +104,7 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	if last := l.inputs.vcdMachine.Status.VApp; last != nil {
 		where.VApp = last.ID
 	}
-	if where.VApp == "" && l.inputs.madeByCAPVCD() {
+	if where.VApp == "" && l.inputs.createdByCAPVCD() {
 		var out phases.Result
 		if where.VApp, out, err = l.vAppOfCAPVCD(ctx); err != nil || out != phases.Done {
 			return nil, out, err
@@ -267,7 +267,7 @@ func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 	if around.others {
 		// If two machines are released at the same time, one gets a conflict and retries.
 		record := func(s *infrav1.VCDClusterRecordedState) { s.LastGoneAt = now }
-		if err := l.records.recordIfCurrent(ctx, "the time of the last VM loss", record); err != nil {
+		if err := l.records.saveOnClusterIfCurrent(ctx, "the time of the last VM loss", record); err != nil {
 			return err
 		}
 	}
@@ -283,7 +283,7 @@ func (l *lostVM) stopSite(ctx context.Context) (phases.Result, error) {
 		vmLossUnacknowledged(l.recorder, c)
 		now := metav1.NewTime(l.now().UTC().Truncate(time.Second))
 		record := func(s *infrav1.VCDClusterRecordedState) { s.GoneStoppedSince = &now }
-		if err := l.records.recordOnCluster(ctx, "the suspicion of a VM loss", record); err != nil {
+		if err := l.records.saveOnCluster(ctx, "the suspicion of a VM loss", record); err != nil {
 			return phases.Done, err
 		}
 	}

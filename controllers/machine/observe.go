@@ -119,7 +119,7 @@ func (o observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMR
 // flight.
 func (o observer) observeRenamed(ctx context.Context) ([]vcd.Ref, phases.Result, error) {
 	if o.inputs.vcdMachine.Spec.RecordedState.CreationRequestedAt == nil ||
-		o.tasks.queues.InFlight(o.inputs.queueName(), o.inputs.key()) {
+		o.tasks.queues.InFlight(o.inputs.batchKey(), o.inputs.key()) {
 		return nil, phases.Done, nil
 	}
 	vApp, err := o.session.FindVApp(ctx, o.vdc, o.inputs.vAppName())
@@ -176,7 +176,7 @@ func (o observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.
 		out, err := problems.OfRead(err, "Reading VM "+ref.Name)
 		return nil, out, err
 	}
-	if !o.inputs.marks(vm.Description) {
+	if !o.inputs.hasMarker(vm.Description) {
 		return nil, phases.Done, nil
 	}
 	return &vm, phases.Done, nil
@@ -217,7 +217,7 @@ func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 		return problems.OfRead(err, "Reading the metadata of vApp "+vm.VApp.ID)
 	}
 	// A user may have set the recorded ID. Once the VM ran, a lost marker is ordinary drift.
-	if !o.inputs.cameUp() && !owns {
+	if !o.inputs.hasRun() && !owns {
 		return phases.Fail(intervals.Remedy, infrav1.VMNotOwnedReason,
 			"VM %s in spec.providerID has no ownership marker of this machine: add %q to its description if it belongs to this machine, or delete the Machine", vm.Name, o.inputs.marker()), nil
 	}
@@ -268,7 +268,7 @@ func (o observer) owned(ctx context.Context) (vcd.VM, phases.Result, error) {
 
 // ensureOwned returns why the VM must not be changed. It reads the VM, unless this pass already knows its marker.
 func (o observer) ensureOwned(ctx context.Context) (phases.Result, error) {
-	if vm := o.vm.current(); vm != nil && o.inputs.marks(vm.Description) {
+	if vm := o.vm.current(); vm != nil && o.inputs.hasMarker(vm.Description) {
 		return phases.Done, nil
 	}
 	_, out, err := o.owned(ctx)
@@ -282,17 +282,17 @@ func (o observer) read(ctx context.Context) error {
 		o.vm.nextRead = o.now().Add(inventoryEvery)
 		return err
 	}
-	noteShown(o.inputs.vcdMachine, vm)
+	clearRemovalIfShown(o.inputs.vcdMachine, vm)
 	vm.ExtraConfig = nil // It may be large, and only the creation needs it.
 	o.keep(vm)
 	return nil
 }
 
-// noteShown resets the recorded removal if a VM that was just read shows its bootstrap data again, as it does after a
+// clearRemovalIfShown resets the recorded removal if a VM that was just read shows its bootstrap data again, as it does after a
 // power cycle.
-func noteShown(m *infrav1.VCDMachine, vm vcd.VM) {
+func clearRemovalIfShown(m *infrav1.VCDMachine, vm vcd.VM) {
 	if !guestinfo.Redacted(vm.ExtraConfig) {
-		forgetRemoval(m)
+		clearBootstrapDataRemoved(m)
 	}
 }
 

@@ -16,10 +16,10 @@ import (
 // adoption, and is in the vApp that CAPVCD created for the cluster. Before the adoption, a URN alone is no proof,
 // because a copied VCDMachine has the same URN.
 func ownsVM(ctx context.Context, metadata marks.VAppMetadata, in *inputs, vm vcd.VM) (bool, error) {
-	if in.marks(vm.Description) {
+	if in.hasMarker(vm.Description) {
 		return true, nil
 	}
-	if !in.madeByCAPVCD() {
+	if !in.createdByCAPVCD() {
 		return false, nil
 	}
 	isAdopted := in.vcdMachine.Spec.RecordedState.PoweredOnAt != nil
@@ -30,9 +30,9 @@ func ownsVM(ctx context.Context, metadata marks.VAppMetadata, in *inputs, vm vcd
 	return marks.OwnsUnmarkedVM(ctx, metadata, in.vcdCluster.Spec.InfraID, vm)
 }
 
-// madeByCAPVCD reports whether CAPVCD created the VM of the machine, if the VM exists. This provider records its own
+// createdByCAPVCD reports whether CAPVCD created the VM of the machine, if the VM exists. This provider records its own
 // requests before it sends them.
-func (i *inputs) madeByCAPVCD() bool {
+func (i *inputs) createdByCAPVCD() bool {
 	return i.vcdCluster != nil && ownership.ByCAPVCD(i.vcdCluster) &&
 		i.vcdMachine.Spec.RecordedState.CreationRequestedAt == nil
 }

@@ -26,26 +26,26 @@ func provisioning() []phases.Phase[*scope] {
 		{Condition: infrav1.PoweredOnCondition, Run: reconcilePower},
 		{Condition: infrav1.AddressesReadyCondition, Run: reconcileAddresses},
 		{Condition: infrav1.EndpointJoinedCondition, Run: joinEndpoint, Applies: joinsAfterDHCP},
-		{Condition: infrav1.VMInSyncCondition, Run: reconcileAsSpecified, Applies: hasDriftInReady},
+		{Condition: infrav1.VMInSyncCondition, Run: reconcileDrift, Applies: hasDriftInReady},
 	}
 }
 
-// upkeep returns the phases whose conditions are not part of Ready. They apply if the VM is observed, regardless of its
-// state.
-func upkeep() []phases.Phase[*scope] {
+// maintenance returns the phases whose conditions are not part of Ready. They apply if the VM is observed, regardless of
+// its state.
+func maintenance() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
 		{Condition: infrav1.BootstrapDataRemovedCondition, Run: reconcileBootstrapDataRemoved, Applies: mayHaveBootstrapData},
-		{Condition: infrav1.VMResetCondition, Run: reconcileReset, Applies: wantsReset, Optional: true},
-		{Condition: infrav1.RemovedFromEndpointCondition, Run: leaveEndpointEarly, Applies: leavesEarly, Optional: true},
+		{Condition: infrav1.VMResetCondition, Run: reconcileReset, Applies: isResetRequested, Optional: true},
+		{Condition: infrav1.RemovedFromEndpointCondition, Run: removeFromEndpointEarly, Applies: isRemovedEarly, Optional: true},
 		{Condition: infrav1.VMMetadataReadyCondition, Run: reconcileMetadata, Applies: isObserved},
-		{Condition: infrav1.VMInSyncCondition, Run: reconcileAsSpecified, Applies: hasDriftBesideReady},
+		{Condition: infrav1.VMInSyncCondition, Run: reconcileDrift, Applies: hasDriftBesideReady},
 	}
 }
 
 // deletionPhases returns the phases of a VCDMachine that is being deleted, in order.
 func deletionPhases() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
-		{Condition: infrav1.RemovedFromEndpointCondition, Run: leaveEndpoint, Applies: isEndpointMember},
+		{Condition: infrav1.RemovedFromEndpointCondition, Run: removeFromEndpoint, Applies: isEndpointMember},
 		{Condition: infrav1.NodeWithdrawnCondition, Run: withdrawNode, Applies: hasNodeToWithdraw},
 		{Condition: infrav1.VMDeletedCondition, Run: deleteVM},
 		{Condition: infrav1.VAppDeletedCondition, Run: deleteMachineVApp},
@@ -54,13 +54,13 @@ func deletionPhases() []phases.Phase[*scope] {
 }
 
 // isObserved reports whether the pass observed a VM that ran before.
-func isObserved(s *scope) bool { return s.complete || s.vm.listed != nil && s.inputs.cameUp() }
+func isObserved(s *scope) bool { return s.complete || s.vm.listed != nil && s.inputs.hasRun() }
 
-// wantsReset reports whether a VCDRemediation requests a reset of a VM that is observed. A VM that is off for a change of
+// isResetRequested reports whether a VCDRemediation requests a reset of a VM that is observed. A VM that is off for a change of
 // its hardware is not reset, nor is that of a machine that is being deleted.
-func wantsReset(s *scope) bool {
+func isResetRequested(s *scope) bool {
 	recorded := s.inputs.vcdMachine.Spec.RecordedState
-	return isObserved(s) && recorded.Reset.Remediation != "" && recorded.Restart.RequestedAt == nil && !s.inputs.endsSoon()
+	return isObserved(s) && recorded.Reset.Remediation != "" && recorded.Restart.RequestedAt == nil && !s.inputs.ownerIsDeleting()
 }
 
 func hasStaticAddresses(s *scope) bool { return nics.HasStatic(s.inputs.vcdMachine) }
@@ -87,9 +87,9 @@ func joins(s *scope) bool {
 		(s.inputs.machine.DeletionTimestamp.IsZero() || isEndpointMember(s))
 }
 
-// leavesEarly reports whether the machine leaves its cluster's endpoint on an edge gateway although its VCDMachine is not
+// isRemovedEarly reports whether the machine leaves its cluster's endpoint on an edge gateway although its VCDMachine is not
 // being deleted yet: Cluster API is about to remove its etcd member, with which its API server fails.
-func leavesEarly(s *scope) bool {
+func isRemovedEarly(s *scope) bool {
 	in := &s.inputs
 	return isObserved(s) && isEndpointMember(s) &&
 		in.machine != nil && !in.machine.DeletionTimestamp.IsZero() &&

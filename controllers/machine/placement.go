@@ -30,7 +30,7 @@ func reconcilePlacement(ctx context.Context, s *scope) (phases.Result, error) {
 	if out := clusterProblem(s.inputs.vcdCluster); out != phases.Done {
 		return out, nil
 	}
-	if out, err := claimProblem(ctx, s.reconciler.Client, &s.inputs); err != nil || out != phases.Done {
+	if out, err := rivalProblem(ctx, s.reconciler.Client, &s.inputs); err != nil || out != phases.Done {
 		return out, err
 	}
 	a := newAccess(s)
@@ -40,7 +40,7 @@ func reconcilePlacement(ctx context.Context, s *scope) (phases.Result, error) {
 	switch {
 	case err != nil || out != phases.Done:
 		return out, err
-	case s.inputs.cameUp():
+	case s.inputs.hasRun():
 		out, err = a.findVDC(ctx)
 		s.target.vdc = a.vdc
 		return out, err

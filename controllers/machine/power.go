@@ -59,7 +59,7 @@ func newPower(s *scope) power {
 func (p power) ensure(ctx context.Context) (phases.Result, error) {
 	out, ended := p.tasks.settle(stepPowerOn)
 	if out != phases.Done {
-		return p.withRule(out), nil
+		return p.explainRule(out), nil
 	}
 	if ended {
 		vmPoweredOn(p.recorder, p.inputs.vcdMachine)
@@ -68,24 +68,24 @@ func (p power) ensure(ctx context.Context) (phases.Result, error) {
 	status := p.status()
 	switch {
 	case status == vcd.StatusPoweredOn:
-		p.noteFirst()
+		p.setPoweredOnAt()
 		return phases.Done, nil
 	case p.vm.listed != nil && p.vm.listed.Busy:
 		p.session.Invalidate(p.vdc, p.inputs.vAppName()) // The next query shows the end of the task.
 		return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s",
 			p.vm.listed.Name), nil
-	case !p.inputs.cameUp():
+	case !p.inputs.hasRun():
 		return p.onFirst(ctx)
 	case status == vcd.StatusPoweredOff && p.inputs.vcdMachine.Spec.PowerOffPolicy == infrav1.PowerOffPowerOn &&
-		!p.staysOff():
+		!p.mustStayOff():
 		return p.powerOnAgain(ctx)
 	}
 	return powerProblem(status), nil
 }
 
-// noteFirst records when the VM was first seen powered on. The record is stored at the latest at the end of the pass,
+// setPoweredOnAt records when the VM was first seen powered on. The record is stored at the latest at the end of the pass,
 // before the status that relies on it. If it is lost, the next pass sees the same.
-func (p power) noteFirst() {
+func (p power) setPoweredOnAt() {
 	if record := &p.inputs.vcdMachine.Spec.RecordedState; record.PoweredOnAt == nil {
 		record.PoweredOnAt = timeOf(p.now())
 	}
@@ -102,9 +102,9 @@ func (p power) shownOff(out phases.Result) phases.Result {
 	return out
 }
 
-// bound returns the group whose required rule determines the host of the VM, or the zero value if there is no such
+// requiredGroup returns the group whose required rule determines the host of the VM, or the zero value if there is no such
 // rule.
-func (p power) bound() affinity.Group {
+func (p power) requiredGroup() affinity.Group {
 	if p.inputs.vcdCluster == nil || capicluster.ExternallyManaged(p.inputs.vcdCluster) {
 		return affinity.Group{}
 	}
@@ -115,9 +115,9 @@ func (p power) bound() affinity.Group {
 	return group
 }
 
-// withRule adds the likely cause to a problem with powering on a VM whose host a required rule determines.
-func (p power) withRule(out phases.Result) phases.Result {
-	group := p.bound()
+// explainRule adds the likely cause to a problem with powering on a VM whose host a required rule determines.
+func (p power) explainRule(out phases.Result) phases.Result {
+	group := p.requiredGroup()
 	switch {
 	case !out.IsProblem() || group.Name == "":
 	case group.Together:
@@ -134,7 +134,7 @@ func (p power) withRule(out phases.Result) phases.Result {
 // only if that failed. If a required rule determines the host of the VM, onFirst first waits until the VM is in the
 // rule, because VCD checks rules when it powers on a VM.
 func (p power) onFirst(ctx context.Context) (phases.Result, error) {
-	if group := p.bound(); group.Name != "" &&
+	if group := p.requiredGroup(); group.Name != "" &&
 		!p.settled.Has(p.inputs.vcdCluster.UID, p.inputs.vmID(), p.tasks.wake) {
 		return phases.Wait(intervals.Task, infrav1.WaitingForAffinityRuleReason,
 			"Waiting for the VM to be in the rule of group %s: check %s of the VCDCluster", group.Name,
@@ -182,7 +182,7 @@ func (p power) powerOnAgain(ctx context.Context) (phases.Result, error) {
 	before := record.PoweredOnAgain
 	next := past.next(now)
 	record.PoweredOnAgain = next.record()
-	forgetRemoval(p.inputs.vcdMachine)
+	clearBootstrapDataRemoved(p.inputs.vcdMachine)
 	if err := p.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
 	}
@@ -197,9 +197,9 @@ func (p power) powerOnAgain(ctx context.Context) (phases.Result, error) {
 	return p.tasks.start(stepPowerOn, task), nil
 }
 
-// staysOff reports whether the machine is about to be deleted, so that its VM stays off.
-func (p power) staysOff() bool {
-	return p.inputs.endsSoon() || p.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt != nil
+// mustStayOff reports whether the machine is about to be deleted, so that its VM stays off.
+func (p power) mustStayOff() bool {
+	return p.inputs.ownerIsDeleting() || p.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt != nil
 }
 
 // markPoweredOn sets the cached state of the VM after the task succeeded.

@@ -28,9 +28,9 @@ type records struct {
 	patcher *phases.Patcher // of the VCDMachine; set by open
 }
 
-// noteOnce stores a time in a field of the recorded state, unless the field is set. It saves the VCDMachine at once,
+// saveTimeOnce stores a time in a field of the recorded state, unless the field is set. It saves the VCDMachine at once,
 // not at the end of the pass.
-func (r *records) noteOnce(ctx context.Context, record **metav1.Time, now time.Time) error {
+func (r *records) saveTimeOnce(ctx context.Context, record **metav1.Time, now time.Time) error {
 	if *record != nil {
 		return nil
 	}
@@ -41,44 +41,44 @@ func (r *records) noteOnce(ctx context.Context, record **metav1.Time, now time.T
 // timeOf returns t as it is stored: in UTC, without fractions of a second.
 func timeOf(t time.Time) *metav1.Time { return ptr.To(metav1.NewTime(t.UTC().Truncate(time.Second))) }
 
-// noteVApp records on the VCDCluster that the vApp exists, and its URN, for the deletion of the cluster. A zone has one
+// saveVAppID records on the VCDCluster that the vApp exists, and its URN, for the deletion of the cluster. A zone has one
 // VDC: the vApp is not recorded if another VDC has replaced that of the machine.
-func (r *records) noteVApp(ctx context.Context) error {
+func (r *records) saveVAppID(ctx context.Context) error {
 	if zone := r.inputs.zoneName(); zone != "" {
 		vdc := r.inputs.vcdMachine.Spec.RecordedState.OVDCID
 		if out := zones.Replaced(r.inputs.vcdCluster, zone, vdc); out != phases.Done {
 			return nil
 		}
-		return r.noteInZone(ctx, zone, r.inputs.madeIn())
+		return r.saveZoneRecord(ctx, zone, r.inputs.createdInVApp())
 	}
-	if err := r.noteVApps(ctx); err != nil {
+	if err := r.saveVAppCount(ctx); err != nil {
 		return err
 	}
 	known := r.inputs.vcdCluster.Spec.RecordedState.VAppIDs
-	id := r.inputs.madeIn()
+	id := r.inputs.createdInVApp()
 	if id == "" || slices.Contains(known, id) {
 		return nil
 	}
-	return r.recordIfCurrent(ctx, "vApp "+id, func(s *infrav1.VCDClusterRecordedState) {
+	return r.saveOnClusterIfCurrent(ctx, "vApp "+id, func(s *infrav1.VCDClusterRecordedState) {
 		s.VAppIDs = append(slices.Clone(known), id)
 	})
 }
 
-// noteVApps records on the VCDCluster that it has vApps, and their number if there are several.
-func (r *records) noteVApps(ctx context.Context) error {
+// saveVAppCount records on the VCDCluster that it has vApps, and their number if there are several.
+func (r *records) saveVAppCount(ctx context.Context) error {
 	if zone := r.inputs.zoneName(); zone != "" {
-		return r.noteInZone(ctx, zone, "")
+		return r.saveZoneRecord(ctx, zone, "")
 	}
 	own := int32(r.inputs.vAppNumber()) //nolint:gosec // at most 100
 	if own <= r.inputs.vcdCluster.Spec.RecordedState.VAppCount {
 		return nil
 	}
-	return r.recordOnCluster(ctx, "the number of vApps", func(s *infrav1.VCDClusterRecordedState) { s.VAppCount = own })
+	return r.saveOnCluster(ctx, "the number of vApps", func(s *infrav1.VCDClusterRecordedState) { s.VAppCount = own })
 }
 
-// noteInZone records on the VCDCluster its resources in a zone: the VDC, the number of vApps and, unless id is empty,
+// saveZoneRecord records on the VCDCluster its resources in a zone: the VDC, the number of vApps and, unless id is empty,
 // the URN of a vApp whose VM was deleted.
-func (r *records) noteInZone(ctx context.Context, zone, id string) error {
+func (r *records) saveZoneRecord(ctx context.Context, zone, id string) error {
 	before, known := r.inputs.vcdCluster.Spec.RecordedState.Zones[zone]
 	now := before
 	now.OVDCID = r.inputs.vcdMachine.Spec.RecordedState.OVDCID
@@ -98,23 +98,23 @@ func (r *records) noteInZone(ctx context.Context, zone, id string) error {
 	case equality.Semantic.DeepEqual(now, before):
 		return nil
 	case !known && id == "":
-		return r.recordOnCluster(ctx, "zone "+zone, record)
+		return r.saveOnCluster(ctx, "zone "+zone, record)
 	}
-	return r.recordIfCurrent(ctx, "zone "+zone, record)
+	return r.saveOnClusterIfCurrent(ctx, "zone "+zone, record)
 }
 
 // maxNotedDisks limits how many disks a cluster records. The API server would reject more, which would block the
 // deletion of the machine.
 const maxNotedDisks = 400
 
-// noteDisk records on the VCDCluster that a disk outlives its VM, for the deletion of the cluster.
-func (r *records) noteDisk(ctx context.Context, disk vcd.Ref) error {
+// saveDetachedDisk records on the VCDCluster that a disk outlives its VM, for the deletion of the cluster.
+func (r *records) saveDetachedDisk(ctx context.Context, disk vcd.Ref) error {
 	known := r.inputs.vcdCluster.Spec.RecordedState.DetachedDisks
 	id := disk.ID[strings.LastIndex(disk.ID, ":")+1:]
 	if known[id] == disk.Name || len(known) >= maxNotedDisks {
 		return nil
 	}
-	return r.recordOnCluster(ctx, "disk "+disk.Name, func(s *infrav1.VCDClusterRecordedState) {
+	return r.saveOnCluster(ctx, "disk "+disk.Name, func(s *infrav1.VCDClusterRecordedState) {
 		if s.DetachedDisks == nil {
 			s.DetachedDisks = map[string]string{}
 		}
@@ -132,18 +132,18 @@ func (r *records) forgetVAppMetadata(ctx context.Context) error {
 	if len(left) == len(known) {
 		return nil
 	}
-	return r.recordIfCurrent(ctx, "the metadata of vApp "+r.inputs.vAppName(),
+	return r.saveOnClusterIfCurrent(ctx, "the metadata of vApp "+r.inputs.vAppName(),
 		func(s *infrav1.VCDClusterRecordedState) { s.VAppMetadata = left })
 }
 
-// recordOnCluster stores a record on the VCDCluster, which outlives the machine.
-func (r *records) recordOnCluster(ctx context.Context, what string, record func(*infrav1.VCDClusterRecordedState)) error {
+// saveOnCluster stores a record on the VCDCluster, which outlives the machine.
+func (r *records) saveOnCluster(ctx context.Context, what string, record func(*infrav1.VCDClusterRecordedState)) error {
 	return r.patchCluster(ctx, what, record, client.MergeFrom(r.inputs.vcdCluster))
 }
 
-// recordIfCurrent stores a record on the VCDCluster that depends on its previous content. If two machines write at the
+// saveOnClusterIfCurrent stores a record on the VCDCluster that depends on its previous content. If two machines write at the
 // same time, one gets a conflict and retries.
-func (r *records) recordIfCurrent(ctx context.Context, what string, record func(*infrav1.VCDClusterRecordedState)) error {
+func (r *records) saveOnClusterIfCurrent(ctx context.Context, what string, record func(*infrav1.VCDClusterRecordedState)) error {
 	current := client.MergeFromWithOptions(r.inputs.vcdCluster, client.MergeFromWithOptimisticLock{})
 	return r.patchCluster(ctx, what, record, current)
 }

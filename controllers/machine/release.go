@@ -16,12 +16,12 @@ import (
 // releaseMachine releases the addresses of the machine and removes the finalizer of the VCDMachine. It first records a
 // shared vApp on the VCDCluster.
 func releaseMachine(ctx context.Context, s *scope) (phases.Result, error) {
-	leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs)
+	leaves, err := mustKeepVM(ctx, s.reconciler.Client, &s.inputs)
 	if err != nil {
 		return phases.Done, err
 	}
 	if s.inputs.vcdCluster != nil && !vapp.PerMachine(s.inputs.vcdCluster) && s.inputs.mayHaveVM() && !leaves {
-		switch err := s.records.noteVApp(ctx); {
+		switch err := s.records.saveVAppID(ctx); {
 		case apierrors.IsConflict(err):
 			return phases.Wait(intervals.Busy, infrav1.EntityBusyReason,
 				"Waiting to record the vApp of the VM on the VCDCluster, because another client is writing to it"), nil

@@ -24,10 +24,10 @@ type requests struct {
 	live   client.Reader
 }
 
-// note records on the VCDMachine of c when the creation of its VM is requested, and the template if a selector chose
+// saveRequested records on the VCDMachine of c when the creation of its VM is requested, and the template if a selector chose
 // it. first reports whether this is the first request. note fails if the machine is being deleted, or if another
 // machine with its name has replaced it.
-func (r requests) note(ctx context.Context, c batch.Member, at *metav1.Time) (first bool, err error) {
+func (r requests) saveRequested(ctx context.Context, c batch.Member, at *metav1.Time) (first bool, err error) {
 	m := &infrav1.VCDMachine{}
 	if err := r.live.Get(ctx, c.Machine, m); err != nil {
 		return false, fmt.Errorf("getting VCDMachine %s: %w", c.Machine, err)
@@ -60,10 +60,10 @@ func (r requests) patch(ctx context.Context, c batch.Member, at *metav1.Time) er
 	return nil
 }
 
-// withdraw removes the records of members without earlier requests, after VCD certainly rejected the request. The
+// saveWithdrawn removes the records of members without earlier requests, after VCD certainly rejected the request. The
 // deletion of such a machine then needs no proof that its VM is gone. It returns the keys of the members whose record
 // was removed.
-func (r requests) withdraw(ctx context.Context, members []batch.Member, err error) (withdrawn []string) {
+func (r requests) saveWithdrawn(ctx context.Context, members []batch.Member, err error) (withdrawn []string) {
 	if !errors.Is(err, vcd.ErrInvalid) && !errors.Is(err, vcd.ErrQuota) && !errors.Is(err, vcd.ErrForbidden) &&
 		!errors.Is(err, vcd.ErrBusy) {
 		return nil

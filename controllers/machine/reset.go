@@ -70,7 +70,7 @@ func (r reset) send(ctx context.Context, wanted *infrav1.RequestedReset) (phases
 	defer done()
 	wanted.SentAt = timeOf(r.now())
 	if vm.Status == vcd.StatusPoweredOff {
-		forgetRemoval(r.inputs.vcdMachine)
+		clearBootstrapDataRemoved(r.inputs.vcdMachine)
 	}
 	if err := r.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err

@@ -54,7 +54,7 @@ func (s *scope) Tolerate() bool {
 
 // Established reports whether the VM ran once. Its node keeps working while VCD cannot be reached.
 func (s *scope) Established() bool {
-	return s.inputs.vcdMachine.DeletionTimestamp.IsZero() && s.inputs.cameUp()
+	return s.inputs.vcdMachine.DeletionTimestamp.IsZero() && s.inputs.hasRun()
 }
 
 func (s *scope) now() time.Time {
@@ -67,10 +67,10 @@ func (s *scope) now() time.Time {
 // wake returns a function that triggers a reconcile of the machine.
 func (s *scope) wake() func() { return s.reconciler.wakeUps.ForObject(s.inputs.vcdMachine) }
 
-// leave ensures, at the end of a pass that did not join a batch, that no other machine creates the VM.
-func (s *scope) leave() {
+// closeBatch ensures, at the end of a pass that did not join a batch, that no other machine creates the VM.
+func (s *scope) closeBatch() {
 	if !s.creation.joined {
-		s.reconciler.batches.Leave(s.inputs.queueName(), s.inputs.key())
+		s.reconciler.batches.Leave(s.inputs.batchKey(), s.inputs.key())
 	}
 }
 

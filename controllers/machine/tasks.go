@@ -92,7 +92,7 @@ func (t tasks) write(what step, send func() (vcd.Task, error)) (phases.Result, e
 // beginWrite begins a request about the machine's VM, unless another request or task of this manager holds its vApp,
 // because VCD would reject it. The caller must call done once VCD has responded and the task is followed.
 func (t tasks) beginWrite(what step) (done func(), out phases.Result) {
-	done, ok := t.queues.Write(t.inputs.queueName(), t.inputs.key(), t.wake)
+	done, ok := t.queues.Write(t.inputs.batchKey(), t.inputs.key(), t.wake)
 	if !ok {
 		return nil, phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "%s: waiting for another task on vApp %s",
 			what, t.inputs.vAppName())
@@ -133,7 +133,7 @@ func (t tasks) followAll(what step, task vcd.Task, machines []batch.Member) {
 		}
 	}
 	key := t.keyOf(what)
-	queue := t.inputs.queueName()
+	queue := t.inputs.batchKey()
 	t.queues.Started(queue, func() bool {
 		followed, ok := t.session.Task(key)
 		return ok && followed.State == vcd.TaskRunning

@@ -48,15 +48,15 @@ func (c creator) prepareVApp(ctx context.Context) (phases.Result, error) {
 	name := c.inputs.vAppName()
 	mine := c.member()
 	if left := c.gather(); left > 0 && !mine.Alone {
-		c.tasks.queues.Join(c.inputs.queueName(), mine)
+		c.tasks.queues.Join(c.inputs.batchKey(), mine)
 		c.pass.joined = true
 		return vAppShared(left, name), nil
 	}
-	if left := c.tasks.queues.Postponed(c.inputs.queueName(), mine.Key, c.now()); left > 0 {
+	if left := c.tasks.queues.Postponed(c.inputs.batchKey(), mine.Key, c.now()); left > 0 {
 		c.pass.joined = true
 		return vAppBusy(left, name), nil
 	}
-	current, ok := c.tasks.queues.Begin(c.inputs.queueName(), mine, c.now())
+	current, ok := c.tasks.queues.Begin(c.inputs.batchKey(), mine, c.now())
 	if !ok {
 		c.pass.joined = true
 		return vAppShared(intervals.Task, name), nil

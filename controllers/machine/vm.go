@@ -96,7 +96,7 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, erro
 	if vm.VApp.ID != "" {
 		m.Status.VApp = &infrav1.ResourceReference{Name: c.inputs.vAppName(), ID: vm.VApp.ID}
 	}
-	adopts := c.inputs.madeByCAPVCD()
+	adopts := c.inputs.createdByCAPVCD()
 	if adopts { // CAPVCD bootstrapped the VM: it runs, or it would be a leftover.
 		m.Spec.RecordedState.PoweredOnAt = timeOf(c.now())
 	}

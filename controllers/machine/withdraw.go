@@ -44,7 +44,7 @@ func withdrawNode(ctx context.Context, s *scope) (phases.Result, error) {
 	if conditions.IsTrue(m, infrav1.NodeWithdrawnCondition) {
 		return phases.Done, nil
 	}
-	if leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
+	if leaves, err := mustKeepVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
 		return phases.Done, err // The Node belongs to the machine that owns the VM.
 	}
 	name := s.inputs.machine.Status.NodeRef.Name

@@ -91,13 +91,13 @@ type scope struct {
 // Reconcile determines the capacity of machines of t.
 func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplate) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDMachineTemplate, scope]{
-		Client:   r.Client,
-		Recorder: r.Recorder,
-		Writes:   r.Writes,
-		Open:     r.open,
-		Phases:   []phases.Phase[*scope]{{Condition: infrav1.CapacityKnownCondition, Run: reconcileCapacity}},
-		Ready:    true,
-		Finish:   finish,
+		Client:      r.Client,
+		Recorder:    r.Recorder,
+		Writes:      r.Writes,
+		Open:        r.open,
+		Phases:      []phases.Phase[*scope]{{Condition: infrav1.CapacityKnownCondition, Run: reconcileCapacity}},
+		Ready:       true,
+		BeforeStore: finish,
 	}.Reconcile(ctx, t)
 }
 

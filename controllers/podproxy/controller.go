@@ -108,7 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 			{Condition: infrav1.PodProxyReadyCondition, Run: install, Applies: isWanted},
 			{Condition: infrav1.PodProxyReadyCondition, Run: retire, Applies: isUnwanted},
 		},
-		Finish: finish,
+		BeforeStore: finish,
 	}.Reconcile(ctx, c)
 }
 

@@ -124,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 			{Condition: infrav1.RDEReadyCondition, Run: leave, Applies: isLeft},
 			{Condition: infrav1.RDEDeletedCondition, Run: leave, Applies: isLeft},
 		},
-		Finish: finish,
+		BeforeStore: finish,
 	}.Reconcile(ctx, c)
 }
 

@@ -89,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 			Applies:   isWanted,
 			Optional:  true,
 		}},
-		Finish: finish,
+		BeforeStore: finish,
 	}.Reconcile(ctx, c)
 }
 

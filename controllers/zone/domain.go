@@ -67,17 +67,17 @@ type domainScope struct {
 // Reconcile validates d, or releases it in deletion once no zone refers to it.
 func (r *DomainReconciler) Reconcile(ctx context.Context, d *infrav1.VCDFailureDomain) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDFailureDomain, domainScope]{
-		Client:    r.Client,
-		Recorder:  r.Recorder,
-		Writes:    r.Writes,
-		Open:      r.open,
-		Finalizer: infrav1.FailureDomainFinalizer,
-		Context:   session.As,
-		Begin:     findZones,
-		Phases:    []phases.Phase[*domainScope]{{Condition: infrav1.VDCReadyCondition, Run: reconcileVDC}},
-		Deletion:  []phases.Phase[*domainScope]{{Condition: infrav1.ReleasedCondition, Run: releaseDomain}},
-		Ready:     true,
-		Finish:    finishDomain,
+		Client:       r.Client,
+		Recorder:     r.Recorder,
+		Writes:       r.Writes,
+		Open:         r.open,
+		Finalizer:    infrav1.FailureDomainFinalizer,
+		Context:      session.As,
+		BeforePhases: findZones,
+		Phases:       []phases.Phase[*domainScope]{{Condition: infrav1.VDCReadyCondition, Run: reconcileVDC}},
+		Deletion:     []phases.Phase[*domainScope]{{Condition: infrav1.ReleasedCondition, Run: releaseDomain}},
+		Ready:        true,
+		BeforeStore:  finishDomain,
 	}.Reconcile(ctx, d)
 }
 

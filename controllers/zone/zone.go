@@ -97,16 +97,16 @@ type scope struct {
 // Reconcile validates z, or releases it in deletion once nothing uses it.
 func (r *Reconciler) Reconcile(ctx context.Context, z *infrav1.VCDDeploymentZone) (ctrl.Result, error) {
 	return phases.Reconciler[*infrav1.VCDDeploymentZone, scope]{
-		Client:    r.Client,
-		Recorder:  r.Recorder,
-		Writes:    r.Writes,
-		Open:      r.open,
-		Finalizer: infrav1.DeploymentZoneFinalizer,
-		Context:   session.As,
-		Phases:    provisioning(),
-		Deletion:  deletion(),
-		Ready:     true,
-		Finish:    finish,
+		Client:      r.Client,
+		Recorder:    r.Recorder,
+		Writes:      r.Writes,
+		Open:        r.open,
+		Finalizer:   infrav1.DeploymentZoneFinalizer,
+		Context:     session.As,
+		Phases:      provisioning(),
+		Deletion:    deletion(),
+		Ready:       true,
+		BeforeStore: finish,
 	}.Reconcile(ctx, z)
 }
 
@@ -124,7 +124,7 @@ func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	case pass.Complete:
 		s.zone.Status.Usable = ptr.To(true)
 		pass.After = phases.Jitter(validEvery*9/10, string(s.zone.UID))
-	case pass.Ended.IsProblem() && !pass.Ended.IsUnknown():
+	case pass.Blocked.IsProblem() && !pass.Blocked.IsUnknown():
 		s.zone.Status.Usable = ptr.To(false)
 	}
 }

@@ -143,7 +143,7 @@ func (c *cluster) node(name string) *corev1.Node {
 
 func initialized(node *corev1.Node) bool { return len(node.Spec.Taints) == 0 }
 
-// notReady says that the kubelet of a Node is silent.
+// notReady is the condition of a Node whose kubelet does not respond.
 func (c *cluster) notReady(name string) {
 	node := c.node(name)
 	node.Status.Conditions[0].Status = corev1.ConditionUnknown

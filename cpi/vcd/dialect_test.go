@@ -148,7 +148,7 @@ func TestApplications(t *testing.T) {
 			want: []lb.Application{lb.L4, lb.L4},
 		},
 		{
-			name: "what is said of a port goes before all that",
+			name: "settings of a port have precedence",
 			mods: []func(*corev1.Service){annotated("port-profiles", "80=http, 443=L4", "avi-ssl-ports", "443")},
 			want: []lb.Application{lb.HTTP, lb.L4},
 		},
@@ -412,25 +412,25 @@ func TestWhatIsWrong(t *testing.T) {
 		says    string
 	}{
 		{
-			name:    "every wrong annotation is told",
+			name:    "every invalid annotation is reported",
 			mods:    []func(*corev1.Service){annotated("avi-ssl-ports", "https", "internal", "perhaps")},
 			reasons: []string{service.InvalidAnnotation, service.InvalidAnnotation},
 			says:    `such as "443, 8443"`,
 		},
 		{
-			name:    "a profile that there is not",
+			name:    "an unknown profile",
 			mods:    []func(*corev1.Service){annotated("port-profiles", "443=quic")},
 			reasons: []string{service.InvalidAnnotation},
 			says:    `"quic"`,
 		},
 		{
-			name:    "a gateway that there is not",
+			name:    "an unknown gateway",
 			mods:    []func(*corev1.Service){annotated("gateway", "typo")},
 			reasons: []string{service.InvalidAnnotation},
 			says:    `"typo"`,
 		},
 		{
-			name:    "an algorithm that there is not",
+			name:    "an unknown algorithm",
 			mods:    []func(*corev1.Service){annotated("algorithm", "best")},
 			reasons: []string{service.InvalidAnnotation},
 			says:    `"BEST"`,

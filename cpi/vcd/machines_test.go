@@ -328,7 +328,7 @@ func TestEvidenceOfALostMachine(t *testing.T) {
 			want: gone.Verdict{Reason: gone.HomeHidden},
 		},
 		{
-			name:  "one who is shown all vApps, and another one, has the proof that its vApp is gone",
+			name:  "a user who sees all vApps, and another one, has the proof that its vApp is gone",
 			vApps: 2,
 			do: func(s *site) string {
 				id := s.providerID("acme-vdc-vapp-000-000")
@@ -357,7 +357,7 @@ func TestEvidenceOfALostMachine(t *testing.T) {
 			want: gone.Verdict{Reason: gone.Listed},
 		},
 		{
-			name:  "nor does one who is not shown them either",
+			name:  "a user who does not see them either proves nothing",
 			vApps: 2,
 			do: func(s *site) string {
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: 403})

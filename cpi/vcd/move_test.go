@@ -32,7 +32,7 @@ func withSecondGateway(model vcdsim.Model) vcdsim.Model {
 	return model
 }
 
-// ours are the names and descriptions of what Services have, of all that is seen from all gateways.
+// ours returns the names and descriptions of the Services' objects that all gateways show.
 func (c *cluster) ours(uid string) map[string]int {
 	out := map[string]int{}
 	state := c.sim.State()

@@ -133,7 +133,7 @@ func (c *cluster) life(t *testing.T) {
 	c.Expect(c.writes()).To(BeNumerically(">", 0))
 }
 
-// problem is what users are told about a site that cannot be used.
+// problem returns the message about a site that cannot be used.
 func (c *cluster) problem(t *testing.T) string {
 	t.Helper()
 	_, err := c.sessions.Session(t.Context())

@@ -69,7 +69,7 @@ func (m *model) observe(q Query) Observed {
 	return o
 }
 
-// hints are what lists show of a pool's members and monitors.
+// hints returns the members and monitors of a pool as lists show them.
 func (m *model) hints(x Pool) *Hints {
 	h := &Hints{ByGroup: x.Group != Ref{}, Members: len(x.Members), Monitored: x.IsMonitored()}
 	for _, s := range m.sets {

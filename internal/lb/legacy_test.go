@@ -13,7 +13,7 @@ import (
 
 const oldCID = "capvcdCluster:c1"
 
-// oldObjects are what cloud provider interface 1.6.1 made for a port of a Service called web.
+// oldObjects are the objects that cloud provider interface 1.6.1 created for a port of Service web.
 func oldObjects(m *model, port string, number, nodePort int, external string, oneArm bool) {
 	base := func(id, prefix string) Object {
 		return Object{ID: "old-" + id + "-" + port, Name: prefix + "web-" + oldCID + "-" + port, State: Realized}

@@ -35,7 +35,7 @@ func (m *model) next(d Desired) Plan {
 	}
 }
 
-// brief is what steps do, without the parts of names that say whose they are.
+// brief returns the steps as text, without the parts of names that identify the owner.
 func brief(plan Plan) []string {
 	out := []string{}
 	for _, s := range stepsOf(plan) {
@@ -357,7 +357,7 @@ func TestStepsForAChangedLoadBalancer(t *testing.T) {
 			},
 		},
 		{
-			name:   "ranges that changed: who is let in before who is not any more",
+			name:   "changed source ranges: new clients are allowed before old ones are blocked",
 			from:   func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
 			change: func(d *Desired) { d.SourceRanges = prefixList("198.18.0.0/15") },
 			want:   []string{"create firewall-rule allow", "delete firewall-rule allow"},

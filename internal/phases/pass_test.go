@@ -45,7 +45,7 @@ func newMachines(t *testing.T, objects ...client.Object) *machines {
 	m.Open = func(context.Context, *infrav1.VCDMachine, *Patcher) (Entry[facts], error) {
 		return Entry[facts]{Scope: m.scope}, nil
 	}
-	m.Finish = func(_ context.Context, s *facts, pass *Pass) { s.pass = *pass }
+	m.BeforeStore = func(_ context.Context, s *facts, pass *Pass) { s.pass = *pass }
 	return m
 }
 
@@ -79,11 +79,11 @@ func phase(condition string, out Result, err error) Phase[*facts] {
 	}
 }
 
-func TestUpkeepPhasesAreIndependent(t *testing.T) {
+func TestMaintenancePhasesAreIndependent(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.Phases = []Phase[*facts]{phase("Main", Wait(time.Hour, "R", "m"), nil)}
-	m.Upkeep = []Phase[*facts]{
+	m.Maintenance = []Phase[*facts]{
 		phase("First", Fail(time.Minute/2, "R", "m"), nil),
 		phase("Second", Done, errBoom),
 		phase("Third", Done, nil),
@@ -97,17 +97,17 @@ func TestUpkeepPhasesAreIndependent(t *testing.T) {
 		clusterv1.ReadyCondition: metav1.ConditionFalse,
 	}))
 
-	g.Expect(m.scope.pass.Due).To(Equal([]string{"First", "Second"}))
+	g.Expect(m.scope.pass.IncompleteMaintenance).To(Equal([]string{"First", "Second"}))
 	g.Expect(m.scope.pass.After).To(Equal(time.Minute / 2))
 	g.Expect(errors.Is(m.scope.pass.Err, errBoom)).To(BeTrue())
-	g.Expect(m.scope.pass.Ended.Message).To(Equal("m"))
+	g.Expect(m.scope.pass.Blocked.Message).To(Equal("m"))
 }
 
-func TestUpkeepDoesNotAffectReady(t *testing.T) {
+func TestMaintenanceDoesNotAffectReady(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.Phases = []Phase[*facts]{phase("Main", Done, nil)}
-	m.Upkeep = []Phase[*facts]{phase("Extra", Stop("R", "m"), nil)}
+	m.Maintenance = []Phase[*facts]{phase("Extra", Stop("R", "m"), nil)}
 
 	g.Expect(m.statuses(t)).To(Equal(map[string]metav1.ConditionStatus{
 		"Main":                   metav1.ConditionTrue,
@@ -117,11 +117,11 @@ func TestUpkeepDoesNotAffectReady(t *testing.T) {
 	g.Expect(m.scope.pass.Complete).To(BeTrue())
 }
 
-func TestNoUpkeepAfterAnErrorOrDuringDeletion(t *testing.T) {
+func TestNoMaintenanceAfterAnErrorOrDuringDeletion(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachines(t, newMachine())
 	m.Phases = []Phase[*facts]{phase("Main", Done, errBoom)}
-	m.Upkeep = []Phase[*facts]{phase("Extra", Done, nil)}
+	m.Maintenance = []Phase[*facts]{phase("Extra", Done, nil)}
 	g.Expect(m.statuses(t)).NotTo(HaveKey("Extra"))
 
 	deleted := newMachine()
@@ -131,7 +131,7 @@ func TestNoUpkeepAfterAnErrorOrDuringDeletion(t *testing.T) {
 	m = newMachines(t, deleted)
 	m.Phases = []Phase[*facts]{phase("Main", Done, nil)}
 	m.Deletion = []Phase[*facts]{phase("Gone", Done, nil)}
-	m.Upkeep = []Phase[*facts]{phase("Extra", Done, nil)}
+	m.Maintenance = []Phase[*facts]{phase("Extra", Done, nil)}
 
 	g.Expect(m.statuses(t)).To(Equal(map[string]metav1.ConditionStatus{
 		"Gone":                   metav1.ConditionTrue,
@@ -173,7 +173,7 @@ func TestASkippedReconcileStoresNothing(t *testing.T) {
 		},
 		"that waits before its phases": {
 			change: func(m *machines) {
-				m.Begin = func(context.Context, *facts) (Result, error) { return Wait(time.Second, "R", "m"), nil }
+				m.BeforePhases = func(context.Context, *facts) (Result, error) { return Wait(time.Second, "R", "m"), nil }
 			},
 			want: time.Second,
 		},
@@ -182,7 +182,7 @@ func TestASkippedReconcileStoresNothing(t *testing.T) {
 		},
 		"of an outdated object": {
 			change: func(m *machines) {
-				m.Finish = func(_ context.Context, _ *facts, pass *Pass) {
+				m.BeforeStore = func(_ context.Context, _ *facts, pass *Pass) {
 					pass.Outdated = true
 					pass.After = time.Hour
 				}

@@ -45,12 +45,12 @@ func Sequence(ctx context.Context, steps ...func(context.Context) (Result, error
 type Pass struct {
 	// Complete means that all phases are complete.
 	Complete bool
-	// Ended is the result of the phase that is not complete. It is Done if all are complete, or if Err is set.
-	Ended Result
-	// Err is the error of a phase, or of the upkeep.
+	// Blocked is the result of the phase that is not complete. It is Done if all are complete, or if Err is set.
+	Blocked Result
+	// Err is the error of a phase, or of a maintenance phase.
 	Err error
-	// Due are the conditions of upkeep phases that are not complete.
-	Due []string
+	// IncompleteMaintenance are the conditions of maintenance phases that are not complete.
+	IncompleteMaintenance []string
 	// After is when to reconcile again; zero if a watch triggers it.
 	After time.Duration
 	// Outdated means that the object changed meanwhile, so that nothing of the pass is stored.
@@ -96,7 +96,7 @@ func run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S], rec
 			after, err := reportError(obj, p.Condition, err)
 			return Pass{After: after, Err: err}
 		}
-		return Pass{After: reportOf(scope, obj, p.Condition, out, recorder), Ended: out}
+		return Pass{After: reportOf(scope, obj, p.Condition, out, recorder), Blocked: out}
 	}
 	return Pass{Complete: true}
 }
@@ -108,7 +108,7 @@ func runEach[S any](ctx context.Context, obj Object, scope S, phases []Phase[S],
 		to.Within(pass.After)
 		to.Err = errors.Join(to.Err, pass.Err)
 		if !pass.Complete {
-			to.Due = append(to.Due, p.Condition)
+			to.IncompleteMaintenance = append(to.IncompleteMaintenance, p.Condition)
 		}
 	}
 }

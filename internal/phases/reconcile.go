@@ -14,7 +14,9 @@ import (
 )
 
 // A Reconciler reconciles objects of one kind. A pass opens a scope, runs the phases up to the first one that is not
-// complete, and stores the changes to the object in any case. Functions that are nil are skipped.
+// complete, and stores the changes to the object in any case. The order of a pass is Open, the finalizer and the Paused
+// condition, Context, BeforePhases, Phases or Deletion, AfterPhases, Maintenance, BeforeStore, the write, and Close.
+// Functions that are nil are skipped.
 type Reconciler[T Object, S any] struct {
 	Client   client.Client
 	Recorder events.EventRecorder
@@ -31,26 +33,26 @@ type Reconciler[T Object, S any] struct {
 	Finalizer string
 	// Context derives the context of a pass.
 	Context func(ctx context.Context, obj client.Object) context.Context
-	// Begin runs before the phases. If its result is not Done, the pass ends without storing anything, and runs again
-	// after the delay of the result.
-	Begin func(context.Context, *S) (Result, error)
+	// BeforePhases runs before the phases. If its result is not Done, the pass ends without storing anything, and runs
+	// again after the delay of the result.
+	BeforePhases func(context.Context, *S) (Result, error)
 
 	// Phases run in order.
 	Phases []Phase[*S]
 	// Deletion are the phases of an object that is being deleted; nil means Phases.
 	Deletion []Phase[*S]
-	// Ended is called with the outcome of the phases, before the upkeep.
-	Ended func(*S, Pass)
-	// Upkeep are phases that do not depend on each other and do not count for Ready. They run after Phases, even if
+	// AfterPhases is called with the outcome of the phases, before the maintenance phases.
+	AfterPhases func(*S, Pass)
+	// Maintenance are phases that do not depend on each other and do not count for Ready. They run after Phases, even if
 	// these are not complete, but neither after an error nor during deletion. Their Applies functions are called only
 	// then.
-	Upkeep []Phase[*S]
+	Maintenance []Phase[*S]
 	// Ready means that the Ready condition summarizes the phases. If several reconcilers write an object, one of them
 	// sets Ready.
 	Ready bool
 
-	// Finish runs before the object is stored, regardless of the outcome of the phases.
-	Finish func(context.Context, *S, *Pass)
+	// BeforeStore runs before the object is stored, regardless of the outcome of the phases.
+	BeforeStore func(context.Context, *S, *Pass)
 	// Close runs at the end of a pass that was opened.
 	Close func(*S)
 }
@@ -82,8 +84,8 @@ func (r Reconciler[T, S]) Reconcile(ctx context.Context, obj T) (ctrl.Result, er
 	if r.Context != nil {
 		ctx = r.Context(ctx, obj)
 	}
-	if r.Begin != nil {
-		if out, err := r.Begin(ctx, entry.Scope); err != nil || out != Done {
+	if r.BeforePhases != nil {
+		if out, err := r.BeforePhases(ctx, entry.Scope); err != nil || out != Done {
 			return ctrl.Result{RequeueAfter: out.After}, err
 		}
 	}
@@ -101,14 +103,14 @@ func (r Reconciler[T, S]) pass(ctx context.Context, obj T, scope *S, patcher *Pa
 	if pass.Complete {
 		countPass(obj, clusterv1.ReadyCondition, passComplete)
 	}
-	if r.Ended != nil {
-		r.Ended(scope, pass)
+	if r.AfterPhases != nil {
+		r.AfterPhases(scope, pass)
 	}
 	if pass.Err == nil && obj.GetDeletionTimestamp().IsZero() {
-		runEach(ctx, obj, scope, applying(obj, scope, r.Upkeep), r.Recorder, &pass)
+		runEach(ctx, obj, scope, applying(obj, scope, r.Maintenance), r.Recorder, &pass)
 	}
-	if r.Finish != nil {
-		r.Finish(ctx, scope, &pass)
+	if r.BeforeStore != nil {
+		r.BeforeStore(ctx, scope, &pass)
 	}
 	if !pass.Outdated {
 		pass.Err = errors.Join(pass.Err, r.store(ctx, obj, phases, patcher))
@@ -132,7 +134,7 @@ func (r Reconciler[T, S]) store(ctx context.Context, obj T, phases []Phase[*S], 
 	for _, p := range phases {
 		owned = append(owned, p.Condition)
 	}
-	for _, p := range r.Upkeep {
+	for _, p := range r.Maintenance {
 		owned = append(owned, p.Condition)
 	}
 	if r.Ready {

@@ -71,8 +71,8 @@ func TestAReconcilerStoresTheResultsOfItsPhases(t *testing.T) {
 					Condition: own,
 					Run:       func(context.Context, *int) (Result, error) { return tt.out, tt.err },
 				}},
-				Ready:  tt.ready,
-				Finish: func(context.Context, *int, *Pass) { finished = true },
+				Ready:       tt.ready,
+				BeforeStore: func(context.Context, *int, *Pass) { finished = true },
 			}.Reconcile(t.Context(), m)
 
 			g.Expect(errors.Is(err, failed)).To(Equal(tt.err != nil))

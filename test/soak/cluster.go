@@ -54,7 +54,7 @@ func (w *world) newTenant(birth event) *tenant {
 	}
 }
 
-// act executes an event of the plan on the cluster. Objects that do not exist yet, or not any more, are left out, as by
+// act executes an event of the plan on the cluster. Objects that do not exist yet, or not anymore, are left out, as by
 // a user who looks first.
 func (t *tenant) act(ctx context.Context, e event) error {
 	switch e.Action { //nolint:exhaustive // the others are disturbances
@@ -317,7 +317,7 @@ func (t *tenant) upgrade(ctx context.Context) error {
 }
 
 // copyTemplate creates a template of machines with another size, and with the image of a version if it is not empty. It
-// returns its name, or nothing if the old template does not exist any more.
+// returns its name, or nothing if the old template does not exist anymore.
 func (t *tenant) copyTemplate(ctx context.Context, name, version string) (string, error) {
 	old := &infrav1.VCDMachineTemplate{}
 	key := client.ObjectKey{Namespace: t.namespace, Name: name}

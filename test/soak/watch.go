@@ -137,7 +137,7 @@ func (w *watcher) lostEndpoints(state *vcdsim.State, clusters []infrav1.VCDClust
 		if w.missing[c.UID] == host {
 			out = append(out, loss{
 				cluster: c.Name,
-				text:    fmt.Sprintf("no virtual service has the endpoint %s any more", host),
+				text:    fmt.Sprintf("no virtual service has the endpoint %s anymore", host),
 				about:   "/loadBalancer/virtualServices",
 			})
 		}

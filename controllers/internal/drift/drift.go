@@ -13,16 +13,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A Made is the state of a VM at creation. It is recorded on the VCDMachine, so that it survives a restart and a move
+// A Baseline is the state of a VM at creation. It is recorded on the VCDMachine, so that it survives a restart and a move
 // to another management cluster.
-type Made infrav1.RecordedVM
+type Baseline infrav1.RecordedVM
 
 // Differs reports whether the last comparison found a difference.
-func (m Made) Differs() bool { return m.Comparison == infrav1.ComparisonDifferent }
+func (m Baseline) Differs() bool { return m.Comparison == infrav1.ComparisonDifferent }
 
-// From returns the current state of a VM in a VDC.
-func From(vm vcd.VM, vdc string) Made {
-	made := Made{
+// BaselineOf returns the current state of a VM in a VDC.
+func BaselineOf(vm vcd.VM, vdc string) Baseline {
+	baseline := Baseline{
 		VAppID:            vm.VApp.ID,
 		OVDCID:            vdc,
 		SizingPolicyID:    vm.SizingPolicyID,
@@ -37,9 +37,9 @@ func From(vm vcd.VM, vdc string) Made {
 		if nic.Mode == vcd.ModePool || nic.Mode == vcd.ModeManual {
 			n.Address = nic.Address
 		}
-		made.NICs = append(made.NICs, n)
+		baseline.NICs = append(baseline.NICs, n)
 	}
-	return made
+	return baseline
 }
 
 // FirstDisk returns the disk that spec.diskSize refers to: the first one that is not an independent disk.
@@ -57,7 +57,7 @@ type Difference struct{ reason, message string }
 
 // Unreachable returns the differences of a VM's NICs that break the network of its guest, which is still configured as
 // it was at creation.
-func (m Made) Unreachable(nics []infrav1.NICStatus) []Difference {
+func (m Baseline) Unreachable(nics []infrav1.NICStatus) []Difference {
 	var found []Difference
 	for i, was := range m.NICs {
 		at := slices.IndexFunc(nics, func(n infrav1.NICStatus) bool { return strings.EqualFold(n.MACAddress, was.MACAddress) })
@@ -99,7 +99,7 @@ type Observed struct {
 }
 
 // Differences returns the differences of a VM that do not stop its Node from working. The most severe one comes first.
-func (m Made) Differences(s Observed) []Difference {
+func (m Baseline) Differences(s Observed) []Difference {
 	found := m.location(s)
 	if s.VM == nil {
 		return found
@@ -150,7 +150,7 @@ func (m Made) Differences(s Observed) []Difference {
 }
 
 // location returns the differences that the inventory shows.
-func (m Made) location(s Observed) []Difference {
+func (m Baseline) location(s Observed) []Difference {
 	var found []Difference
 	if m.OVDCID != "" && s.Row.VDC.ID != "" && s.Row.VDC.ID != m.OVDCID {
 		found = append(found,
@@ -169,7 +169,7 @@ func (m Made) location(s Observed) []Difference {
 
 // disk returns a difference if the first disk does not have the larger of the requested size and its size at creation,
 // or if the requested size is smaller than the disk.
-func (m Made) disk(s Observed) []Difference {
+func (m Baseline) disk(s Observed) []Difference {
 	is := FirstDisk(*s.VM).SizeMiB
 	expected := max(m.DiskMiB, s.RequestedMiB)
 	switch {
@@ -188,8 +188,8 @@ func (m Made) disk(s Observed) []Difference {
 	return nil
 }
 
-// Suspicious reports whether a row of the inventory shows a difference for which the VM must be read.
-func (m Made) Suspicious(row vcd.VMRecord) bool {
+// MayDiffer reports whether a row of the inventory shows a difference for which the VM must be read.
+func (m Baseline) MayDiffer(row vcd.VMRecord) bool {
 	other := func(was, is string) bool { return is != "" && was != is }
 	return row.CPUs != 0 && row.CPUs != m.CPUs || row.MemoryMiB != 0 && row.MemoryMiB != m.MemoryMiB ||
 		other(m.SizingPolicyID, row.SizingPolicyID) || other(m.PlacementPolicyID, row.PlacementPolicyID)

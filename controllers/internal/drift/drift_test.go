@@ -173,12 +173,12 @@ func TestDifferencesWithAWorkingNode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			made := From(aVM(), "urn:vdc")
+			baseline := BaselineOf(aVM(), "urn:vdc")
 			vm := aVM()
 			row := aRow()
 			tt.change(&vm, &row)
 
-			found := made.Differences(Observed{
+			found := baseline.Differences(Observed{
 				Name:         "cp-0",
 				Row:          row,
 				VM:           &vm,
@@ -201,11 +201,11 @@ func TestDifferencesWithoutTheVMComeFromTheInventory(t *testing.T) {
 	row := aRow()
 	row.Name = "mine"
 	row.CPUs = 8
-	made := From(aVM(), "urn:vdc")
+	baseline := BaselineOf(aVM(), "urn:vdc")
 
-	g.Expect(reasonsOf(made.Differences(Observed{Name: "cp-0", Row: row}))).To(Equal([]string{infrav1.VMRenamedReason}))
-	g.Expect(made.Suspicious(row)).To(BeTrue(), "the VM is read for that reason")
-	g.Expect(made.Suspicious(aRow())).To(BeFalse(), "missing values of a row are no differences")
+	g.Expect(reasonsOf(baseline.Differences(Observed{Name: "cp-0", Row: row}))).To(Equal([]string{infrav1.VMRenamedReason}))
+	g.Expect(baseline.MayDiffer(row)).To(BeTrue(), "the VM is read for that reason")
+	g.Expect(baseline.MayDiffer(aRow())).To(BeFalse(), "missing values of a row are no differences")
 }
 
 func TestDifferencesThatBreakTheGuest(t *testing.T) {
@@ -258,7 +258,7 @@ func TestDifferencesThatBreakTheGuest(t *testing.T) {
 				nics = append(nics, infrav1.NICStatus{Network: nic.Network, MACAddress: nic.MAC, Address: nic.Address})
 			}
 
-			found := From(aVM(), "urn:vdc").Unreachable(tt.change(nics))
+			found := BaselineOf(aVM(), "urn:vdc").Unreachable(tt.change(nics))
 
 			g.Expect(reasonsOf(found)).To(Equal(tt.reasons))
 			if tt.reasons != nil {

@@ -270,7 +270,7 @@ func (l *life) until(holds func() bool, machines ...string) {
 	}, 4*controllertest.Patience, "2ms").Should(BeTrue(), l.describe)
 }
 
-// describe tells the state of the cluster, for what failed.
+// describe returns the state of the cluster, for failure messages.
 func (l *life) describe() string {
 	return fmt.Sprintf("conditions of the VCDCluster: %v", l.VCDCluster().Status.Conditions)
 }

@@ -163,7 +163,7 @@ func (own *endpoint) intended(r Request, stored bool) (loadbalancer.Plan, bool) 
 	return last.plan, true
 }
 
-// Leave ensures that leaving machines are not members any more. It creates nothing.
+// Leave ensures that leaving machines are not members anymore. It creates nothing.
 func (e *Endpoints) Leave(ctx context.Context, r Request) (phases.Result, error) {
 	if r.Gateway == "" {
 		return unrecorded(), nil

@@ -16,8 +16,8 @@ import (
 )
 
 // A probe is a client of the endpoint that connects through each member of its pools whenever something happens in
-// VCD. It knows how a load balancer forwards: to members that have answered its monitor, which notices a little later
-// that one does not any more. What such a member does not answer is refused.
+// VCD. It forwards as a load balancer does: to members that have responded to its monitor, which notices with a delay
+// that a member has stopped responding. A connection to such a member is refused.
 type probe struct {
 	mu          sync.Mutex
 	up          bool
@@ -109,7 +109,7 @@ func (p *probe) countTwice(s vcdsim.State, found []served) {
 	}
 }
 
-// end says that the control plane is being deleted as a whole.
+// end records that the control plane is being deleted as a whole.
 func (p *probe) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -153,8 +153,8 @@ func (w *world) remove() {
 	}
 }
 
-// TestAnAddressThatAnotherTookIsNamed holds that an endpoint which was deleted by hand, and whose address and port
-// another has since, says so, and comes back there once they are free.
+// TestAnAddressThatAnotherTookIsNamed deletes an endpoint manually and gives its address and port to another client. The
+// endpoint reports that, and is recreated there once they are free.
 func TestAnAddressThatAnotherTookIsNamed(t *testing.T) {
 	w := newWorld(t, instant(), nil)
 	w.Ready()

@@ -19,15 +19,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileAsSpecified compares the VM with its state at creation, and expands its disk.
-func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Result, error) {
-	c := newComparison(s)
+// reconcileDrift compares the VM with its state at creation, and expands its disk.
+func reconcileDrift(ctx context.Context, s *scope) (phases.Result, error) {
+	c := newDriftCheck(s)
 	if s.vm.listed == nil { // The VM was created in this pass or the previous one.
 		c.recordNew()
 		return phases.Done, nil
 	}
-	made, ok := s.inputs.made()
-	if ok && made.Differs() {
+	baseline, ok := s.inputs.baseline()
+	if ok && baseline.Differs() {
 		c.readAgain(ctx)
 	}
 	if !ok {
@@ -35,22 +35,22 @@ func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Result, error) 
 			return phases.Unsure(intervals.Remedy, infrav1.VMUnverifiedReason,
 				"VM %s has not been read yet for the comparison", s.vm.listed.Name), nil
 		}
-		made = drift.From(*s.vm.lastRead(), s.vm.listed.VDC.ID)
+		baseline = drift.BaselineOf(*s.vm.lastRead(), s.vm.listed.VDC.ID)
 		if isAdopted(s) {
-			made.Marker = infrav1.MarkerMissing
+			baseline.Marker = infrav1.MarkerMissing
 		}
-		c.recordMade(made)
+		c.setBaseline(baseline)
 	}
 	if s.complete || driftInReady(s.inputs.vcdMachine) {
-		if out, err := c.growDisk(ctx, &made); err != nil || out != phases.Done {
+		if out, err := c.growDisk(ctx, &baseline); err != nil || out != phases.Done {
 			return out, err
 		}
 	}
-	return c.compare(made), nil
+	return c.compare(baseline), nil
 }
 
-// A comparison compares the VM with its state at creation, and expands its disk.
-type comparison struct {
+// A driftCheck compares the VM with its state at creation, and expands its disk.
+type driftCheck struct {
 	session  *session.Session
 	inputs   *inputs
 	vdc      vcd.VDC
@@ -62,8 +62,8 @@ type comparison struct {
 	now      func() time.Time
 }
 
-func newComparison(s *scope) comparison {
-	return comparison{
+func newDriftCheck(s *scope) driftCheck {
+	return driftCheck{
 		session:  s.session,
 		inputs:   &s.inputs,
 		vdc:      s.target.vdc,
@@ -77,19 +77,19 @@ func newComparison(s *scope) comparison {
 }
 
 // recordNew records the state of a VM that was just created.
-func (c comparison) recordNew() {
-	if _, ok := c.inputs.made(); ok || c.vm.current() == nil {
+func (c driftCheck) recordNew() {
+	if _, ok := c.inputs.baseline(); ok || c.vm.current() == nil {
 		return
 	}
 	vm := *c.vm.current()
-	c.recordMade(drift.From(vm, c.vdc.ID))
+	c.setBaseline(drift.BaselineOf(vm, c.vdc.ID))
 	vm.ExtraConfig = nil
 	c.observer.keep(vm)
 }
 
 // readAgain reads a VM with known drift again when a read is due. The inventory row does not show everything that a
 // user may revert, such as the marker.
-func (c comparison) readAgain(ctx context.Context) {
+func (c driftCheck) readAgain(ctx context.Context) {
 	if c.vm.lastRead() == nil || c.vm.cacheHolds || c.vm.listed.Busy || c.now().Before(c.vm.nextRead) {
 		return
 	}
@@ -100,7 +100,7 @@ func (c comparison) readAgain(ctx context.Context) {
 
 // growDisk takes the next step to expand the first disk to the desired size. The VM keeps running. The guest must
 // expand its file system.
-func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Result, error) {
+func (c driftCheck) growDisk(ctx context.Context, baseline *drift.Baseline) (phases.Result, error) {
 	if out := c.disks.awaitConsolidation(); out != phases.Done {
 		return out, nil
 	}
@@ -116,7 +116,7 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Resu
 		}
 	}
 	switch {
-	case desired <= made.DiskMiB:
+	case desired <= baseline.DiskMiB:
 		return phases.Done, nil
 	case c.vm.lastRead() == nil && c.vm.listed.Busy:
 		return c.awaitOtherTask(), nil
@@ -124,15 +124,15 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Resu
 		return phases.Unsure(intervals.Remedy, infrav1.VMUnverifiedReason,
 			"The disk of VM %s, which must be expanded, has not been read yet", c.vm.listed.Name), nil
 	}
-	return c.growDiskTo(ctx, desired, made)
+	return c.growDiskTo(ctx, desired, baseline)
 }
 
 // growDiskTo requests a first disk of the desired size in MiB, unless the disk already has that size.
-func (c comparison) growDiskTo(ctx context.Context, desired int64, made *drift.Made) (phases.Result, error) {
+func (c driftCheck) growDiskTo(ctx context.Context, desired int64, baseline *drift.Baseline) (phases.Result, error) {
 	switch has := drift.FirstDisk(*c.vm.lastRead()); {
 	case has.SizeMiB == desired:
-		made.DiskMiB = desired
-		c.recordMade(*made)
+		baseline.DiskMiB = desired
+		c.setBaseline(*baseline)
 		return phases.Done, nil
 	case has.SizeMiB > desired || has.ID == "":
 		return phases.Done, nil // compare reports the difference.
@@ -152,26 +152,26 @@ func (c comparison) growDiskTo(ctx context.Context, desired int64, made *drift.M
 }
 
 // awaitOtherTask waits for the end of a task on the VM that the process does not follow.
-func (c comparison) awaitOtherTask() phases.Result {
+func (c driftCheck) awaitOtherTask() phases.Result {
 	c.session.Invalidate(c.vdc, c.inputs.vAppName()) // The next query shows the end of the task.
 	return phases.Wait(intervals.Busy, infrav1.EntityBusyReason, "Waiting for another task on VM %s", c.vm.listed.Name)
 }
 
 // compare reports drift. It also records whether drift exists, so that a new process reads such a VM at once.
-func (c comparison) compare(made drift.Made) phases.Result {
-	found := made.Differences(drift.Observed{
+func (c driftCheck) compare(baseline drift.Baseline) phases.Result {
+	found := baseline.Differences(drift.Observed{
 		Name:         c.inputs.vcdMachine.Spec.RecordedState.VMName,
 		Row:          *c.vm.listed,
 		VM:           c.vm.lastRead(),
 		Marker:       c.inputs.marker(),
 		RequestedMiB: sizes.Disk(&c.inputs.vcdMachine.Spec),
 	})
-	if differs := len(found) > 0; differs != made.Differs() && (differs || c.vm.lastRead() != nil) {
-		made.Comparison = ""
+	if differs := len(found) > 0; differs != baseline.Differs() && (differs || c.vm.lastRead() != nil) {
+		baseline.Comparison = ""
 		if differs {
-			made.Comparison = infrav1.ComparisonDifferent
+			baseline.Comparison = infrav1.ComparisonDifferent
 		}
-		c.recordMade(made)
+		c.setBaseline(baseline)
 	}
 	if len(found) == 0 {
 		return phases.Done
@@ -183,9 +183,9 @@ func (c comparison) compare(made drift.Made) phases.Result {
 	return phases.Fail(max(c.vm.nextRead.Sub(c.now()), intervals.Busy), reason, "%s. Revert the change in VCD, replace the machine, or remove spec.recordedState.vm of the VCDMachine to accept the VM as it is", message)
 }
 
-// recordMade records the state of the VM at creation.
-func (c comparison) recordMade(made drift.Made) {
-	recorded := infrav1.RecordedVM(made)
+// setBaseline records the state of the VM at creation.
+func (c driftCheck) setBaseline(baseline drift.Baseline) {
+	recorded := infrav1.RecordedVM(baseline)
 	c.inputs.vcdMachine.Spec.RecordedState.VM = &recorded
 }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// claimProblem returns why the machine must not use the VM in its spec: its cluster uses the ID of another cluster, or
+// rivalProblem returns why the machine must not use the VM in its spec: its cluster uses the ID of another cluster, or
 // another VCDMachine owns the VM. The marker of the VM is no proof, because copied objects have the same marker.
-func claimProblem(ctx context.Context, c client.Client, in *inputs) (phases.Result, error) {
+func rivalProblem(ctx context.Context, c client.Client, in *inputs) (phases.Result, error) {
 	if out, err := ownership.Refuse(ctx, c, in.vcdCluster); err != nil || out != phases.Done {
 		return out, err
 	}
@@ -47,12 +47,12 @@ func otherOwner(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (*i
 	if err != nil || len(rivals) == 0 {
 		return nil, err
 	}
-	mine, err := claimOf(ctx, c, m)
+	mine, err := ownershipClaim(ctx, c, m)
 	if err != nil {
 		return nil, err
 	}
 	for _, rival := range rivals {
-		theirs, err := claimOf(ctx, c, rival)
+		theirs, err := ownershipClaim(ctx, c, rival)
 		if err != nil {
 			return nil, err
 		}
@@ -63,9 +63,9 @@ func otherOwner(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (*i
 	return nil, nil
 }
 
-// claimOf returns the claim of a VCDMachine to its VM. A machine whose cluster is not found gets the benefit of the
+// ownershipClaim returns the claim of a VCDMachine to its VM. A machine whose cluster is not found gets the benefit of the
 // doubt.
-func claimOf(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (ownership.Claim, error) {
+func ownershipClaim(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (ownership.Claim, error) {
 	claim := ownership.Claim{Machine: m}
 	cluster, err := util.GetClusterFromMetadata(ctx, c, m.ObjectMeta)
 	if client.IgnoreNotFound(err) != nil && !errors.Is(err, util.ErrNoCluster) {
@@ -86,9 +86,9 @@ func wasComplete(m *infrav1.VCDMachine) bool {
 	return ptr.Deref(m.Status.Initialization.Provisioned, false)
 }
 
-// leavesVM reports whether the deletion of the machine must not touch the VM, its vApp and its addresses, because they
+// mustKeepVM reports whether the deletion of the machine must not touch the VM, its vApp and its addresses, because they
 // belong, or may belong, to another VCDMachine.
-func leavesVM(ctx context.Context, c client.Client, in *inputs) (bool, error) {
+func mustKeepVM(ctx context.Context, c client.Client, in *inputs) (bool, error) {
 	m := in.vcdMachine
 	if in.vcdCluster != nil && !ownership.IsOriginalMachine(ownership.Claim{Machine: m}) {
 		out, err := ownership.Refuse(ctx, c, in.vcdCluster)
