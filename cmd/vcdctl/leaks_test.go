@@ -125,31 +125,32 @@ func TestAFloatingIPOutlivesItsGateway(t *testing.T) {
 	s.Expect(s.out.String()).To(ContainSubstring("No orphaned resources found."))
 }
 
-func TestPurgeKeepsRunningVMs(t *testing.T) {
-	s := newShell(t, fleet)
-	leave(s)
-	s.sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("acme-vdc-vapp-000-000")) })
+func TestPurgeRefusesVMsThatMayBeInUse(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*vcdsim.Editor)
+		says   string
+	}{
+		"a VM runs": {
+			change: func(e *vcdsim.Editor) { e.PowerOn(e.VM("acme-vdc-vapp-000-000")) },
+			says:   "power it off in VCD",
+		},
+		"VMs are in a vApp of another owner": {
+			change: func(e *vcdsim.Editor) { e.VApp("acme-vdc-vapp-000").Description = "of Alice" },
+			says:   "is in vApp acme-vdc-vapp-000, which does not have this ID",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, fleet)
+			leave(s)
+			s.sim.Edit(tt.change)
 
-	code := s.run(t, "purge", "--cluster-id", leftID, "--yes", "--confirm", leftID, "--identity", "tenant", "--org", "acme")
+			code := s.run(t, "purge", "--cluster-id", leftID, "--yes", "--confirm", leftID, "--identity", "tenant", "--org", "acme")
 
-	s.Expect(code).To(Equal(exitFindings), s.errors.String())
-	s.Expect(s.out.String()).To(ContainSubstring("power it off in VCD"))
-	s.Expect(s.sim.State().VMs).To(HaveLen(6))
-}
-
-func TestPurgeKeepsCopiesInOtherVApps(t *testing.T) {
-	s := newShell(t, fleet)
-	leave(s)
-	s.sim.Edit(func(e *vcdsim.Editor) {
-		// VMs of the cluster are in a vApp of another owner.
-		e.VApp("acme-vdc-vapp-000").Description = "of Alice"
-	})
-
-	code := s.run(t, "purge", "--cluster-id", leftID, "--yes", "--confirm", leftID, "--identity", "tenant", "--org", "acme")
-
-	s.Expect(code).To(Equal(exitFindings), s.errors.String())
-	s.Expect(s.out.String()).To(ContainSubstring("is in vApp acme-vdc-vapp-000, which does not have this ID"))
-	s.Expect(s.sim.State().VMs).To(HaveLen(6))
+			s.Expect(code).To(Equal(exitFindings), s.errors.String())
+			s.Expect(s.out.String()).To(ContainSubstring(tt.says))
+			s.Expect(s.sim.State().VMs).To(HaveLen(6))
+		})
+	}
 }
 
 func TestPurgeWithoutATerminalNeedsTheID(t *testing.T) {

@@ -281,10 +281,10 @@ func TestRulesAreDeletedDespiteADeletedVDC(t *testing.T) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
-// recordVDC records that the cluster may have rules in a VDC, given by URN.
+// recordVDC records that the cluster may have rules in a VDC, given by URN, before the other VDCs.
 func recordVDC(w *controllertest.Env, id string) {
 	c := w.VCDCluster()
-	c.Spec.RecordedState.AffinityRuleOVDCIDs = append(c.Spec.RecordedState.AffinityRuleOVDCIDs, id)
+	c.Spec.RecordedState.AffinityRuleOVDCIDs = append([]string{id}, c.Spec.RecordedState.AffinityRuleOVDCIDs...)
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
